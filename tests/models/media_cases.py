@@ -165,7 +165,7 @@ def pieces_of_text(text):
 
 
 def native_videos(case, records):
-    """Frames and sizes by the processor's own sample_frames() and resize(); marks and times from the text that it writes."""
+    """Frames and sizes by the processor's own sample_frames() and resize(); marks and times from its text."""
     videos = video_processor(case)
     processor = bare(case["owner"], video_processor=videos, image_token="<|image|>", video_token="<|video|>",
                      vision_start_token="<|start|>", vision_end_token="<|end|>")

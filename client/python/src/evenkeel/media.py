@@ -29,6 +29,7 @@ from .processor import Audio, MediaError, MediaLengths, Processor
 from .video_rules import Video
 
 _KINDS = {"images": ("images", "image"), "videos": ("videos", "video"), "audios": ("audios", "audio")}
+_ROOT, _FAULTS = "\0root", "\0faults"  # of a record: the folder of its paths, and members that cannot be read
 _BATCH = 64  # rows of a table whose media are in memory at a time
 _Sample = tuple[str, dict[str, Any]]  # place, and a record
 
@@ -87,11 +88,13 @@ def read_media_lengths(paths: Path | Sequence[Path], processor: Processor | Path
 def _lengths_of(processor: Processor, record: dict[str, Any], text_tokens: int | None) -> tuple[MediaLengths, int]:
     text = record.get("text_tokens", text_tokens)
     if text is None:
-        raise LengthFileError('no "text_tokens": a sample needs the tokens of its text, without those of its media. Give '
-                              "them in the data, or one number for all by text_tokens (--text-tokens)")
+        raise LengthFileError('no "text_tokens": a sample needs the tokens of its text, without those of its media: '
+                              "in the data, or one number for all by text_tokens (--text-tokens)")
     if type(text) is not int or text < 0:
         raise LengthFileError(f'"text_tokens" is {text!r}: an integer of at least 0 is needed')
-    root = record.get("", "")
+    if record.get(_FAULTS):
+        raise MediaError(record[_FAULTS][0])
+    root = record.get(_ROOT, "")
     return processor.lengths(
         images=[_image(item, root) for item in _items(record, "images")],
         videos=[_video(item, root) for item in _items(record, "videos")],
@@ -174,7 +177,8 @@ def _audio(item: Any, root: str) -> Audio | float:
         assert isinstance(audio, Audio)
         return audio
     told = item if isinstance(item, dict) else {"seconds": item}
-    samples, rate, seconds = _number(told, "samples", True), _number(told, "rate", True), _number(told, "seconds", False)
+    samples, rate = _number(told, "samples", True), _number(told, "rate", True)
+    seconds = _number(told, "seconds", False)
     if samples and rate and not seconds:
         return Audio(samples, rate)
     if not seconds or samples or rate:
@@ -249,7 +253,7 @@ def _json(name: str, is_array: bool) -> Iterator[_Sample]:
                     raise LengthFileError(f"{place}: not JSON: {error}") from error
             if not isinstance(record, dict):
                 raise LengthFileError(f"{place}: a record must be an object")
-            yield place, {**record, "": root}
+            yield place, {**record, _ROOT: root}
 
 
 _COLUMNS = [*(key for keys in _KINDS.values() for key in keys), "text_tokens", "loss_tokens"]
@@ -261,7 +265,7 @@ def _rows(name: str, first: int, batch: Any) -> Iterator[_Sample]:
         raise LengthFileError(f"{name} has no column of media ({', '.join(_COLUMNS[:-2])}); its columns: "
                               f"{', '.join(batch.schema.names)}")
     for number, row in enumerate(batch.select(names).to_pylist(), first):
-        yield f"{name}: row {number}", {**row, "": os.path.dirname(name)}
+        yield f"{name}: row {number}", {**row, _ROOT: os.path.dirname(name)}
 
 
 def _parquet(name: str) -> Iterator[_Sample]:
@@ -346,4 +350,4 @@ def _take_member(tar: tarfile.TarFile, member: tarfile.TarInfo, record: dict[str
         found = measure[kind](source)
         record.setdefault(kind, []).append(found._asdict() if isinstance(found, (Video, Audio)) else found)
     except MediaError as error:
-        record.setdefault("videos", []).append(f"\0{member.name}: {error}")
+        record.setdefault(_FAULTS, []).append(f"{member.name}: {error}")

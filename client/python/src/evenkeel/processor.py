@@ -3,8 +3,8 @@
     processor = evenkeel.Processor("path/to/checkpoint")
     processor.lengths(images=[(1280, 720)])   # MediaLengths(vision_units=1196, audio_units=0, tokens=1196)
 
-Reads preprocessor_config.json, video_preprocessor_config.json and processor_config.json: any of them, or the folder. The
-arithmetic is that of transformers 5.23, without transformers. The same in C++: client/cli/media/media_processor.cc.
+Reads preprocessor_config.json, video_preprocessor_config.json and processor_config.json: any of them, or the folder.
+The arithmetic is that of transformers 5.23, without transformers. The same in C++: client/cli/media/media_processor.cc.
 """
 from __future__ import annotations
 
