@@ -11,6 +11,7 @@ import unittest.mock
 import numpy
 import torch
 import transformers
+import transformers.image_utils
 from transformers.image_processing_utils import select_best_resolution
 from transformers.models.llama4 import image_processing_llama4
 from transformers.models.pixtral import processing_pixtral
@@ -146,12 +147,13 @@ def sampled(videos, video):
     return len(metadata.frames_indices), metadata
 
 
-def resized(videos, frames, video):
+def resized(videos, frames, video, owner):
     """Height and width that the processor's resize() asks for, of frames without pixels."""
     base = next(cls for cls in type(videos).__mro__[1:] if "resize" in vars(cls))
+    size = getattr(getattr(transformers, owner), "videos_kwargs", {}).get("size")  # goes before the files
     with unittest.mock.patch.object(base, "resize", lambda _, image, size, **__: size):
         size = videos.resize(torch.empty(1, frames, 3, video["height"], video["width"], device="meta"),
-                             size=videos.size, resample=None, factor=videos.patch_size * videos.merge_size,
+                             size=transformers.image_utils.SizeDict(**size) if size else videos.size, resample=None, factor=videos.patch_size * videos.merge_size,
                              temporal_factor=videos.temporal_patch_size,
                              cap_pixels_per_frame=getattr(videos, "cap_pixels_per_frame", None))
     return size.height, size.width
@@ -174,7 +176,7 @@ def native_videos(case, records):
         video = record["videos"][0]
         frames, metadata = sampled(videos, video)
         pairs = math.ceil(frames / videos.temporal_patch_size)
-        height, width = resized(videos, frames, video)
+        height, width = resized(videos, frames, video, case["owner"])
         patches = pairs * (height // videos.patch_size) * (width // videos.patch_size)
         units = patches // videos.merge_size ** 2
         inputs = {"video_grid_thw": torch.tensor([[pairs, patches // pairs, 1]]), "video_metadata": [metadata]}
@@ -321,6 +323,11 @@ CASES = [
     videos(native_videos, "Qwen3VLVideoProcessor",
            {"fps": 1, "max_frames": 64, "size": {"shortest_edge": 4096, "longest_edge": 25165824},
             "cap_pixels_per_frame": True}, "Qwen3VLProcessor"),
+    videos(native_videos, "Qwen2VLVideoProcessor",
+           {"do_sample_frames": True, "fps": 1, "size": {"shortest_edge": 3136, "longest_edge": 200704}},
+           "Qwen2_5OmniProcessor"),
+    videos(native_videos, "Qwen2VLVideoProcessor", {"do_sample_frames": True, "fps": 2, "patch_size": 16},
+           "Qwen3OmniMoeProcessor"),
     videos(native_videos, "Glm4vVideoProcessor", {}, "Glm4vProcessor"),
     videos(native_videos, "Glm4vVideoProcessor", {"fps": 1, "max_duration": 60}, "Glm4vProcessor"),
     videos(intern_videos, "InternVLVideoProcessor", {"do_sample_frames": True, "num_frames": 8}, "InternVLProcessor"),

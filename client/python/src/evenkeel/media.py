@@ -58,7 +58,8 @@ def read_media_lengths(paths: Path | Sequence[Path], processor: Processor | Path
     loss: list[int] = []
     bad: list[tuple[str, str]] = []
     parts = []
-    for name in map(os.fspath, given):
+    names = [os.fspath(path) for path in given]
+    for name in names:
         before = len(tokens), len(bad)
         for place, record in _samples(name):
             try:
@@ -81,7 +82,7 @@ def read_media_lengths(paths: Path | Sequence[Path], processor: Processor | Path
         raise LengthFileError(f"all {len(bad)} samples are bad; the first, {bad[0][0]}: {bad[0][1]}")
     columns = np.array(units, np.int64)
     checked = from_columns(np.array(tokens, np.int64), columns if known.two_encoders else columns.sum(axis=1),
-                           np.array(loss, np.int64) if loss else None, name=", ".join(map(os.fspath, given)))
+                           np.array(loss, np.int64) if loss else None, name=", ".join(names))
     return MediaSampleLengths(checked.tokens, checked.units, checked.loss_tokens, tuple(parts), tuple(bad))
 
 
@@ -322,14 +323,15 @@ def _tar(name: str, compressed: bool) -> Iterator[_Sample]:
                     yield f"{name}: {key}", record
                     record = {}
                 key = of
-                _take_member(tar, member, record, compressed)
+                _take_member(name, tar, member, record, compressed)
     except (tarfile.TarError, EOFError, OSError) as error:
         raise LengthFileError(f"{name}: {error}") from error
     if record:
         yield f"{name}: {key}", record
 
 
-def _take_member(tar: tarfile.TarFile, member: tarfile.TarInfo, record: dict[str, Any], compressed: bool) -> None:
+def _take_member(name: str, tar: tarfile.TarFile, member: tarfile.TarInfo, record: dict[str, Any],
+                 compressed: bool) -> None:
     """Adds a member to its sample. Media are measured at once, since a stream does not come back."""
     file = tar.extractfile(member)
     assert file is not None
@@ -337,7 +339,7 @@ def _take_member(tar: tarfile.TarFile, member: tarfile.TarInfo, record: dict[str
         try:
             told = json.load(file)
         except ValueError as error:
-            raise LengthFileError(f"{tar.name}: {member.name}: not JSON: {error}") from error
+            raise LengthFileError(f"{name}: {member.name}: not JSON: {error}") from error
         if isinstance(told, dict):
             record.update({k: v for k, v in told.items() if k in ("text_tokens", "loss_tokens")})
         return

@@ -81,14 +81,14 @@ def _track(file: IO[bytes], end: int) -> dict[str, Any]:
     told: dict[str, Any] = {}
     containers = (b"mdia", b"minf", b"stbl")
     for kind, box_end in _boxes(file, end):
-        if kind in containers:
-            told.update(_track(file, box_end))
+        if kind in containers:  # QuickTime's minf has a handler of its own, of the data: the track's goes before it
+            told = {**_track(file, box_end), **told} if kind == b"minf" else {**told, **_track(file, box_end)}
             continue
         if kind not in (b"hdlr", b"mdhd", b"stsz", b"tkhd", b"stsd"):
             continue
         body = file.read(min(box_end - file.tell(), 256))
         if kind == b"hdlr":
-            told.setdefault("handler", body[8:12])
+            told["handler"] = body[8:12]
         elif kind == b"mdhd":
             scale, duration = struct.unpack(">IQ", body[20:32]) if body[0] == 1 else struct.unpack(">II", body[12:20])
             told["seconds"] = duration / scale if scale else 0.0

@@ -25,7 +25,7 @@ class Video(NamedTuple):
 
 
 class Frames(NamedTuple):
-    count: int
+    taken: int
     seconds: list[float]  # when each is, of samplers that say it
 
 
@@ -199,7 +199,7 @@ def _qwen2(source: Source) -> VideoRule:
     sample = _paced(source.media, b.step)
 
     def rule(video: Video) -> Lengths:
-        frames, most = sample(video).count, b.most
+        frames, most = sample(video).taken, b.most
         if b.capped:
             share = int(b.capped_tokens * b.side * b.side * 0.9) * b.step // frames
             most = max(min(most, share), int(b.least * 1.05))
@@ -224,10 +224,10 @@ def _qwen3(source: Source) -> VideoRule:
         frames = sample(video)
         most = b.most
         if b.capped:
-            share = min(b.capped_tokens * b.side ** 2, b.most // frames.count)
-            most = frames.count * max(share, int(b.least * 1.05))
-        grid = smart_resize_frames(frames.count, video.width, video.height, b.step, b.side, b.least, most)
-        pairs = -(-frames.count // b.step)
+            share = min(b.capped_tokens * b.side ** 2, b.most // frames.taken)
+            most = frames.taken * max(share, int(b.least * 1.05))
+        grid = smart_resize_frames(frames.taken, video.width, video.height, b.step, b.side, b.least, most)
+        pairs = -(-frames.taken // b.step)
         units = pairs * math.prod(grid)
         return Lengths(units, units + (2 * pairs + _time_tokens(frames.seconds, b.step) if marked else 0))
     return rule
@@ -247,8 +247,8 @@ def _glm(source: Source) -> VideoRule:
 
     def rule(video: Video) -> Lengths:
         frames = sample(video)
-        grid = smart_resize_frames(frames.count, video.width, video.height, 2, side, least, most)
-        pairs = -(-frames.count // 2)
+        grid = smart_resize_frames(frames.taken, video.width, video.height, 2, side, least, most)
+        pairs = -(-frames.taken // 2)
         marks = 2 * pairs + sum(-(-len(str(int(second))) // 3) for second in frames.seconds[::2])
         return Lengths(pairs * math.prod(grid), pairs * math.prod(grid) + marks)
     return rule
@@ -263,7 +263,7 @@ def _intern(source: Source) -> VideoRule:
     sample = _shifted(s)
 
     def rule(video: Video) -> Lengths:
-        frames = sample(video).count
+        frames = sample(video).taken
         digits = sum(frames - 10 ** power + 1 for power in range(len(str(frames))))
         return Lengths(frames, frames * (tokens + 2 + 3) + frames - 1 + digits)
     return rule
@@ -280,7 +280,7 @@ def _one_vision(source: Source) -> VideoRule:
     row, sample = -(-int(math.sqrt(tokens)) // 2), _spread(s)
 
     def rule(video: Video) -> Lengths:
-        frames = sample(video).count
+        frames = sample(video).taken
         return Lengths(frames, frames * row ** 2 + 1)
     return rule
 
