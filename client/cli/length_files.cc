@@ -61,7 +61,7 @@ char FirstByteOfText(std::string_view head) {
 // `histograms` says whether histograms are accepted.
 template <typename Samples>
 void ReadOne(const std::string& path, Samples* samples, bool histograms,
-             const ImageProcessor* processor, Progress* progress) {
+             const MediaProcessor* processor, Progress* progress) {
   ByteSource source(path);
   LengthSink sink(&source, samples, processor, progress);
   std::string_view head = source.Peek(4096);
@@ -103,7 +103,7 @@ void ReadOne(const std::string& path, Samples* samples, bool histograms,
 }  // namespace
 
 LengthCounts ReadLengthFiles(const std::vector<std::string>& paths,
-                             const ImageProcessor* processor) {
+                             const MediaProcessor* processor) {
   LengthCounts counts;
   Progress progress("reading length files");
   for (const std::string& path : paths)
@@ -112,7 +112,7 @@ LengthCounts ReadLengthFiles(const std::vector<std::string>& paths,
 }
 
 SampleLengths ReadSampleLengths(const std::vector<std::string>& paths,
-                                const ImageProcessor* processor) {
+                                const MediaProcessor* processor) {
   SampleLengths samples;
   Progress progress("reading length files");
   for (const std::string& path : paths) {
@@ -198,13 +198,14 @@ void LengthSink::Add(const LengthRecord& record, int64_t line, int64_t count) {
                  static_cast<double>(source_->offset()) / static_cast<double>(source_->size()));
 }
 
-ImageLengths LengthSink::LengthsOf(int64_t width, int64_t height, int64_t line) const {
+SampleLengthsOfMedia LengthSink::LengthsOf(const SampleMedia& media, int64_t line) const {
   if (processor_ == nullptr)
     Fail(
-        "\"images\" needs --processor: the preprocessor_config.json that says how they are resized",
+        "images, videos and audios need --processor: the preprocessor_config.json that says what "
+        "becomes of them",
         line);
   try {
-    return processor_->Of(width, height);
+    return processor_->Of(media);
   } catch (const std::invalid_argument& e) {
     Fail(e.what(), line);
   }

@@ -8,9 +8,9 @@
 // A record has its tokens, visual ones included, as "token_num", "llm_tokens" or "length", and may
 // have units as "vit_num" or "units" (0 if it has neither): a number, or an array with one for each
 // encoder of the model, as many in all records that have any. Instead it may have the tokens of its
-// text as "text_tokens" and the sizes of its images as "images": [[width, height], ...], of which
-// an ImageProcessor makes units and tokens. It may say in "loss_tokens" how many of its tokens have
-// a loss: all records say so, or none. Other keys are ignored.
+// text as "text_tokens" and what its media are as "images", "videos" and "audios" (media_reader.h),
+// of which a MediaProcessor makes units and tokens. It may say in "loss_tokens" how many of its
+// tokens have a loss: all records say so, or none. Other keys are ignored.
 #ifndef EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_
 #define EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_
 
@@ -19,23 +19,23 @@
 #include <vector>
 
 #include "client/cli/byte_source.h"
-#include "client/cli/image_processor.h"
 #include "client/cli/length_counts.h"
+#include "client/cli/media/media_processor.h"
 #include "client/cli/progress.h"
 #include "client/cli/sample_lengths.h"
 
 namespace evenkeel::cli {
 
-// Counts the samples of all `paths` together. `processor` may be null if no record has images.
+// Counts the samples of all `paths` together. `processor` may be null if no record has media.
 // Throws a CommandError(kBadInput) that names file, line and record of the first fault. A file
 // without samples is a fault.
 LengthCounts ReadLengthFiles(const std::vector<std::string>& paths,
-                             const ImageProcessor* processor = nullptr);
+                             const MediaProcessor* processor = nullptr);
 
 // Reads samples one by one, in order. A histogram has no order and is refused. Throws like
 // ReadLengthFiles.
 SampleLengths ReadSampleLengths(const std::vector<std::string>& paths,
-                                const ImageProcessor* processor = nullptr);
+                                const MediaProcessor* processor = nullptr);
 
 // One sample on its way into the counts.
 struct LengthRecord {
@@ -49,10 +49,10 @@ struct LengthRecord {
 // keeps the progress line going.
 class LengthSink {
  public:
-  LengthSink(ByteSource* source, LengthCounts* counts, const ImageProcessor* processor,
+  LengthSink(ByteSource* source, LengthCounts* counts, const MediaProcessor* processor,
              Progress* progress)
       : source_(source), counts_(counts), processor_(processor), progress_(progress) {}
-  LengthSink(ByteSource* source, SampleLengths* samples, const ImageProcessor* processor,
+  LengthSink(ByteSource* source, SampleLengths* samples, const MediaProcessor* processor,
              Progress* progress)
       : source_(source), samples_(samples), processor_(processor), progress_(progress) {}
 
@@ -63,9 +63,13 @@ class LengthSink {
   // CommandError(kBadInput).
   void Add(const LengthRecord& record, int64_t line, int64_t count = 1);
 
-  // Returns what an image becomes. Throws CommandError(kBadInput) if there is no processor, or if
-  // it refuses the image.
-  ImageLengths LengthsOf(int64_t width, int64_t height, int64_t line) const;
+  // Returns what the media of a record become. Throws CommandError(kBadInput) if there is no
+  // processor, or if it refuses one.
+  SampleLengthsOfMedia LengthsOf(const SampleMedia& media, int64_t line) const;
+
+  bool has_processor() const { return processor_ != nullptr; }
+  // Whether the processor counts units of two encoders.
+  bool two_encoders() const { return processor_ != nullptr && processor_->two_encoders(); }
 
   // Throws CommandError(kBadInput) with the place of the record that would come next.
   [[noreturn]] void Fail(const std::string& fault, int64_t line) const;
@@ -80,7 +84,7 @@ class LengthSink {
   ByteSource* source_;
   LengthCounts* counts_ = nullptr;  // one of these two is set
   SampleLengths* samples_ = nullptr;
-  const ImageProcessor* processor_;
+  const MediaProcessor* processor_;
   Progress* progress_;
   int64_t records_ = 0;
 };

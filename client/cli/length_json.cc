@@ -7,12 +7,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/length_files.h"
+#include "client/cli/media/media_reader.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -39,7 +40,8 @@ class RecordParser : public nlohmann::json_sax<Json> {
     return Number(
         static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max())));
   }
-  bool number_float(number_float_t, const string_t& text) override {
+  bool number_float(number_float_t value, const string_t& text) override {
+    if (media_.expecting()) return Media([&] { media_.Number(value, /*integer=*/false); });
     if (field_ != nullptr && depth_ == record_depth_ + 1) {
       sink_->Fail(fmt::format("\"{}\" is {}: an integer is needed", key_, text), Line());
     }
@@ -53,14 +55,17 @@ class RecordParser : public nlohmann::json_sax<Json> {
       tokens_.reset();
       loss_tokens_.reset();
       text_tokens_.reset();
-      images_.reset();
+      media_.Clear();
+      seen_media_ = false;
       record_line_ = Line();
     }
-    return Open();
+    return Open(/*array=*/false);
   }
   bool end_object() override {
-    if (--depth_ != record_depth_) return true;
-    if (text_tokens_ || images_) AddUpImages();
+    --depth_;
+    if (media_.expecting()) return Media([&] { media_.Close(); });
+    if (depth_ != record_depth_) return true;
+    if (text_tokens_ || media_.any() || (seen_media_ && !tokens_)) AddUpMedia();
     if (!tokens_) {
       sink_->Fail(
           "no tokens: one of \"token_num\", \"llm_tokens\", \"length\" and \"text_tokens\" is "
@@ -84,14 +89,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
       ++depth_;
       return true;
     }
-    if (!reading_images_) {
-      reading_images_ = AtImages();
-    } else if (depth_ == record_depth_ + 2) {
-      sides_.clear();
-    } else {
-      FailImages();
-    }
-    return Open();
+    return Open(/*array=*/true);
   }
   bool end_array() override {
     --depth_;
@@ -101,22 +99,19 @@ class RecordParser : public nlohmann::json_sax<Json> {
       units_ = unit_list_.front();
       field_ = nullptr;
     }
-    if (!reading_images_) return true;
-    if (depth_ == record_depth_ + 1) {
-      reading_images_ = false;
-    } else if (sides_.size() == 2) {
-      images_->emplace_back(sides_[0], sides_[1]);
-    } else {
-      FailImages();
-    }
+    if (media_.expecting()) return Media([&] { media_.Close(); });
     return true;
   }
 
   bool key(string_t& name) override {
+    if (media_.expecting()) return Media([&] { media_.ItemKey(name); });
     if (depth_ != record_depth_ + 1) return true;
     field_ = nullptr;
-    key_is_images_ = name == "images";
-    if (key_is_images_) images_.emplace();
+    if (MediaReader::Names(name)) {
+      // Without a processor they are ignored, unless the record's tokens have to come from them.
+      seen_media_ = true;
+      return !sink_->has_processor() || Media([&] { media_.Begin(name); });
+    }
     if (name == "text_tokens") field_ = &text_tokens_;
     if (name == "token_num" || name == "llm_tokens" || name == "length") field_ = &tokens_;
     if (name == "vit_num" || name == "units") field_ = &units_;
@@ -141,11 +136,15 @@ class RecordParser : public nlohmann::json_sax<Json> {
 
   int64_t Line() const { return line_ > 0 ? line_ : source_->line(); }
 
-  // Returns whether the value of "images" comes next.
-  bool AtImages() const { return key_is_images_ && depth_ == record_depth_ + 1; }
-
-  [[noreturn]] void FailImages() const {
-    sink_->Fail("\"images\" must be an array of [width, height], in pixels", Line());
+  // Lets the reader of media do its part.
+  template <typename Work>
+  bool Media(Work work) const {
+    try {
+      work();
+    } catch (const std::invalid_argument& e) {
+      sink_->Fail(e.what(), Line());
+    }
+    return true;
   }
 
   [[noreturn]] void FailUnits() const {
@@ -155,23 +154,30 @@ class RecordParser : public nlohmann::json_sax<Json> {
         Line());
   }
 
-  // Makes tokens and units of the text's tokens and the images' sizes.
-  void AddUpImages() {
+  // Makes tokens and units of the text's tokens and the media.
+  void AddUpMedia() {
     if (tokens_ || units_)
-      sink_->Fail("\"text_tokens\" and \"images\" go with neither tokens nor units", record_line_);
-    tokens_ = text_tokens_.value_or(0);
-    units_ = 0;
-    if (!images_) return;
-    for (const auto& [width, height] : *images_) {
-      const ImageLengths image = sink_->LengthsOf(width, height, record_line_);
-      *units_ += image.units;
-      *tokens_ += image.tokens;
-    }
+      sink_->Fail("\"text_tokens\" and media go with neither tokens nor units", record_line_);
+    if (!text_tokens_)
+      sink_->Fail(
+          "no \"text_tokens\": a sample with media needs the tokens of its text, without "
+          "those of the media; 0 is accepted",
+          record_line_);
+    if (*text_tokens_ < 0) sink_->Fail("\"text_tokens\" must not be negative", record_line_);
+    SampleLengthsOfMedia media;
+    if (seen_media_) media = sink_->LengthsOf(media_.media(), record_line_);
+    tokens_ = *text_tokens_ + media.tokens;
+    units_ = media.vision_units + (sink_->two_encoders() ? 0 : media.audio_units);
+    if (sink_->two_encoders()) unit_list_ = {*units_, media.audio_units};
   }
 
-  bool Open() {
+  bool Open(bool array) {
     if (reading_units_) FailUnits();
-    if (reading_images_ ? depth_ > record_depth_ + 2 : AtImages()) FailImages();
+    if (media_.expecting()) {
+      Media([&] { media_.Open(array); });
+      if (++depth_ > kMaxDepth) sink_->Fail("nested too deeply", Line());
+      return true;
+    }
     // The array of records itself, or something inside a record.
     if (depth_ == record_depth_ + 1) NoValue();
     if (++depth_ > kMaxDepth) sink_->Fail("nested too deeply", Line());
@@ -181,7 +187,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
   // Handles a value other than an integer.
   bool Other() {
     if (depth_ <= record_depth_) sink_->Fail("a record must be an object", Line());
-    if (reading_images_ || AtImages()) FailImages();
+    if (media_.expecting()) return Media([&] { media_.Other(); });
     if (reading_units_) FailUnits();
     if (depth_ == record_depth_ + 1) NoValue();
     return true;
@@ -199,12 +205,8 @@ class RecordParser : public nlohmann::json_sax<Json> {
       unit_list_.push_back(value);
       return true;
     }
-    if (reading_images_) {
-      if (depth_ != record_depth_ + 3) FailImages();
-      sides_.push_back(value);
-    } else if (AtImages()) {
-      FailImages();
-    }
+    if (media_.expecting())
+      return Media([&] { media_.Number(static_cast<double>(value), /*integer=*/true); });
     if (depth_ == record_depth_ + 1 && field_ != nullptr) {
       *field_ = value;
       field_ = nullptr;
@@ -220,10 +222,9 @@ class RecordParser : public nlohmann::json_sax<Json> {
   int64_t record_line_ = 0;
   std::string key_;
   std::optional<int64_t> units_, tokens_, loss_tokens_, text_tokens_;
-  std::optional<std::vector<std::pair<int64_t, int64_t>>> images_;  // width, height
-  std::vector<int64_t> unit_list_;                                  // of several encoders
-  bool key_is_images_ = false, reading_images_ = false, reading_units_ = false;
-  std::vector<int64_t> sides_;  // of the image that is being read
+  std::vector<int64_t> unit_list_;  // of several encoders
+  bool reading_units_ = false, seen_media_ = false;
+  MediaReader media_;
   std::optional<int64_t>* field_ =
       nullptr;  // what the last key announced; null for a key that we ignore
 };

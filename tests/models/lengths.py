@@ -1,9 +1,16 @@
-"""Compares the lengths that `evenkeelctl stats --processor` counts for images with transformers' own processors.
+"""Compares the lengths that `evenkeelctl stats --processor` counts for media with transformers' own processors.
 
-Run by run.sh (`lengths`). Each processor gets 1,000 sizes: half log-uniform in both sides (4 to 8,192 pixels:
-transformers takes 3 rows for channels), a quarter of log-uniform area with an aspect ratio of 10 to 190, a quarter
-within 2 pixels of a multiple of its step. Prints a line per processor.
+Run by run.sh (`lengths`). Each case of media_cases.py gets 1,000 media (audio of Qwen2-Audio and Voxtral, where the
+spectra are computed, 200):
+- images: half log-uniform in both sides (4 to 8,192 pixels: transformers takes 3 rows for channels), a quarter of
+  log-uniform area with an aspect ratio of 10 to 190, a quarter within 2 pixels of a multiple of the step;
+- videos: such images from 32 pixels a side to 4,096, 64 to 20,000 frames (log-uniform; 2,000
+  where all may be taken) at 5 to 60 fps;
+- recordings: half log-uniform from 0.1 seconds on, half within 3 samples of a multiple of 160, at 16 kHz.
+Prints a line per case. With --vectors FILE it writes 10 records of each case and what they become, which the tests of
+the C++ and the Python reader read.
 """
+import argparse
 import collections
 import json
 import math
@@ -16,45 +23,25 @@ import tempfile
 os.environ["HF_HUB_OFFLINE"] = "1"
 import transformers  # noqa: E402  (after the environment)
 
+from media_cases import CASES, qwen2_audio, voxtral_audio  # noqa: E402
+
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "bin", "evenkeelctl")
 COUNT = 1000
 TEXT_TOKENS = 7
-
-# Class of the image processor and its settings, class of the processor and its settings.
-CASES = [
-    ("Qwen2VLImageProcessor", {}, "Qwen2VLProcessor", {}),
-    ("Qwen2VLImageProcessor", {"min_pixels": 200704, "max_pixels": 1003520}, "Qwen2VLProcessor", {}),
-    ("Qwen2VLImageProcessor", {"patch_size": 16, "size": {"shortest_edge": 65536, "longest_edge": 16777216}},
-     "Qwen3VLProcessor", {}),
-    ("PixtralImageProcessor", {"size": {"longest_edge": 1024}}, "PixtralProcessor",
-     {"patch_size": 16, "spatial_merge_size": 1}),
-    ("PixtralImageProcessor", {"size": {"longest_edge": 1540}, "patch_size": {"height": 14, "width": 14}},
-     "PixtralProcessor", {"patch_size": 14, "spatial_merge_size": 2}),
-    ("GotOcr2ImageProcessor", {"size": {"height": 448, "width": 448}, "crop_to_patches": True, "max_patches": 12},
-     "InternVLProcessor", {"image_seq_length": 256}),
-    ("GotOcr2ImageProcessor", {"size": {"height": 448, "width": 448}, "crop_to_patches": True, "min_patches": 2,
-                               "max_patches": 6}, "InternVLProcessor", {"image_seq_length": 64}),
-    ("GotOcr2ImageProcessor", {"size": {"height": 448, "width": 448}, "crop_to_patches": False}, "InternVLProcessor",
-     {"image_seq_length": 256}),
-    ("Idefics3ImageProcessor", {}, "Idefics3Processor", {"image_seq_len": 169}),
-    ("SmolVLMImageProcessor", {"size": {"longest_edge": 2048}, "max_image_size": {"longest_edge": 512}},
-     "Idefics3Processor", {"image_seq_len": 64}),
-    ("Idefics3ImageProcessor", {"size": {"longest_edge": 2048}, "max_image_size": {"longest_edge": 512}},
-     "Idefics3Processor", {"image_seq_len": 64}),
-]
+VECTORS = 10
 
 
-def sizes(seed, step):
-    draw = random.Random(seed)
+def log_uniform(draw, low, high):
+    return round(math.exp(draw.uniform(math.log(low), math.log(high))))
 
-    def side(low, high):
-        return round(math.exp(draw.uniform(math.log(low), math.log(high))))
+
+def sizes(draw, step, least, most, count):
     found = []
-    while len(found) < COUNT:
+    while len(found) < count:
         if len(found) % 4 < 2:
-            width, height = side(4, 8192), side(4, 8192)
+            width, height = log_uniform(draw, least, most), log_uniform(draw, least, most)
         elif len(found) % 4 == 2:
-            area, aspect = side(1000, 10**7), side(10, 190)
+            area, aspect = log_uniform(draw, 1000, 10**7), log_uniform(draw, 10, 190)
             width, height = math.ceil(math.sqrt(area * aspect)), math.ceil(math.sqrt(area / aspect))
             if draw.random() < 0.5:
                 width, height = height, width
@@ -65,67 +52,84 @@ def sizes(seed, step):
     return found
 
 
-def expected(case, images):
-    image_class, image_settings, class_name, settings = case
-    cls = getattr(transformers, class_name)
-    processor = cls.__new__(cls)  # its tokenizer is not needed
-    processor.image_processor = getattr(transformers, image_class)(**image_settings)
-    for name, value in settings.items():
-        setattr(processor, name, value)
-    processor.tokenizer = lambda text, **_: {"input_ids": [0]}
-    told = processor._get_num_multimodal_tokens(image_sizes=[(height, width) for width, height in images])
-    tokens = told["num_image_tokens"]
-    if "Qwen" in class_name:
-        return list(zip(tokens, tokens))
-    if class_name == "PixtralProcessor":
-        # (columns + 1) x rows tokens: the rows are found from the processor's resize.
-        from transformers.models.pixtral import processing_pixtral
-        import numpy
-        side = settings["patch_size"] * settings["spatial_merge_size"]
-        edge = image_settings["size"]["longest_edge"]
-        units = []
-        for width, height in images:
-            resized = processing_pixtral.get_resize_output_image_size(
-                numpy.zeros((height, width, 3), dtype=numpy.uint8), size=(edge, edge), patch_size=(side, side))
-            units.append((resized[0] // side) * (resized[1] // side))
-        return list(zip(units, tokens))
-    return [(max(1, units), count) for units, count in zip(told["num_image_patches"], tokens)]
+def records_of(case, seed):
+    draw = random.Random(seed)
+    step = 32 if "Qwen" in case["owner"] else 28
+    if case["kind"] == "images":
+        return [{"images": [list(size)]} for size in sizes(draw, step, 4, 8192, COUNT)]
+    if case["kind"] == "videos":
+        most = 20000 if case["video"].get("do_sample_frames") else 2000
+        return [{"videos": [{"width": width, "height": height, "frames": log_uniform(draw, 64, most),
+                             "fps": draw.choice([5, 12, 15, 23.976, 24, 25, 29.97, 30, 50, 60])}]}
+                for width, height in sizes(draw, step, 32, 4096, COUNT)]
+    count = COUNT // 5 if case["expected"] in (qwen2_audio, voxtral_audio) else COUNT
+    most = case["most_seconds"] * 16000
+    samples = [log_uniform(draw, 1600, most) if i % 2 == 0 else
+               max(1600, 160 * draw.randint(10, most // 160) + draw.randint(-3, 3)) for i in range(count)]
+    return [{"audios": [{"samples": count, "rate": 16000}]} for count in samples]
 
 
-def counted(case, images):
-    image_class, image_settings, _, settings = case
+def write(folder, name, content):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        json.dump(content, file)
+
+
+def counted(case, records):
+    """Lengths by the tool: vision units, audio units, tokens, and how many samples."""
     with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "preprocessor_config.json"), "w", encoding="utf-8") as file:
-            json.dump({"image_processor_type": image_class + "Fast", "processor_class": case[2], **image_settings},
-                      file)
-        with open(os.path.join(folder, "processor_config.json"), "w", encoding="utf-8") as file:
-            json.dump(settings, file)
+        write(folder, "preprocessor_config.json", case["preprocessor"])
+        write(folder, "processor_config.json", case["processor"])
+        if "video" in case:
+            write(folder, "video_preprocessor_config.json", case["video"])
         lengths = os.path.join(folder, "lengths.jsonl")
         with open(lengths, "w", encoding="utf-8") as file:
-            for width, height in images:
-                file.write(json.dumps({"text_tokens": TEXT_TOKENS, "images": [[width, height]]}) + "\n")
+            for record in records:
+                file.write(json.dumps({"text_tokens": TEXT_TOKENS, **record}) + "\n")
         answer = subprocess.run([TOOL, "--output", "json", "stats", "--processor", folder, lengths],
-                                capture_output=True, text=True, check=True)
+                                capture_output=True, text=True)
+    if answer.returncode != 0 or answer.stderr:
+        sys.exit(f"{case}: {answer.stderr}")
     told = json.loads(answer.stdout)
-    bins = zip(told["units"], told["llm_tokens"], told["sample_count"])
-    return collections.Counter({(int(u), int(t) - TEXT_TOKENS): int(n) for u, t, n in bins})
+    bins = zip(told.get("units", [0] * len(told["llm_tokens"])), told["llm_tokens"], told["sample_count"])
+    audio = case["kind"] == "audios"
+    return collections.Counter({(0 if audio else int(u), int(u) if audio else 0, int(t) - TEXT_TOKENS): int(n)
+                                for u, t, n in bins})
+
+
+def vectors(path, answers):
+    kept = []
+    for case, records, lengths in answers:
+        step = max(1, len(records) // VECTORS)
+        kept.append({"preprocessor": case["preprocessor"], "processor": case["processor"],
+                     "video": case.get("video", {}), "records": records[::step][:VECTORS],
+                     "lengths": [list(map(int, length)) for length in lengths[::step][:VECTORS]]})
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("[\n" + ",\n".join(json.dumps(case, separators=(",", ":")) for case in kept) + "\n]\n")
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--vectors")
+    options = parser.parse_args()
     failed = 0
     transformers.logging.set_verbosity_error()
+    answers = []
     for number, case in enumerate(CASES):
-        step = 32 if "Qwen" in case[0] else 28
-        images = sizes(number, step)
-        theirs = collections.Counter(expected(case, images))
-        ours = counted(case, images)
+        records = records_of(case, number)
+        lengths = case["expected"](case, records)
+        answers.append((case, records, lengths))
+        theirs = collections.Counter(tuple(map(int, length)) for length in lengths)
+        ours = counted(case, records)
         same = theirs == ours
         failed += not same
-        print(f"{'ok    ' if same else 'FAILED'} {case[0]}, {case[2]} {json.dumps(case[1])}: {len(images)} sizes, "
-              f"{sum((theirs & ours).values())} equal")
+        name = (case.get("video") or case["preprocessor"]).copy()
+        print(f"{'ok    ' if same else 'FAILED'} {case['owner']} {json.dumps(name)}: {len(records)} {case['kind']}, "
+              f"{sum((theirs & ours).values())} equal", flush=True)
         if not same:
             print("       theirs only", list((theirs - ours).items())[:5])
             print("       ours only", list((ours - theirs).items())[:5])
+    if options.vectors:
+        vectors(options.vectors, answers)
     print(f"{len(CASES) - failed} passed, {failed} failed")
     return failed > 0
 

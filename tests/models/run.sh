@@ -7,7 +7,8 @@
 #   tests/models/run.sh [MODEL_TYPE]...      without one: all of them
 #   tests/models/run.sh flops [MODEL_TYPE]...    FLOPs of a forward pass against PyTorch's operator-level counter
 #                                            (flops.py); needs build/tests/forward_flops too
-#   tests/models/run.sh lengths              lengths of images against transformers' own processors (lengths.py)
+#   tests/models/run.sh lengths [--vectors FILE]    lengths of images, videos and recordings against transformers' own
+#                                            processors (lengths.py); FILE: tests/client/media_vectors.json
 #
 # The last line counts: "N passed, N failed".
 set -uo pipefail
@@ -17,7 +18,10 @@ if [ ! -x "$environment/bin/python" ]; then
   python3 -m venv "$environment" || exit 1
   "$environment/bin/pip" install -q torch torchvision pillow 'transformers==5.23.0' || exit 1
 fi
-if [ "${1:-}" = lengths ]; then exec "$environment/bin/python" tests/models/lengths.py; fi
+if [ "${1:-}" = lengths ]; then
+  shift
+  exec "$environment/bin/python" tests/models/lengths.py "$@"
+fi
 if [ "${1:-}" = flops ]; then
   shift
   exec "$environment/bin/python" tests/models/flops.py "$@"

@@ -11,7 +11,7 @@
 #   --keep FOLDER  keep the virtual environments in FOLDER, for the next run
 #
 # Two environments: `debian` has Debian 12's PyTorch, gRPC, protobuf and NumPy, `current` the newest releases of the
-# package index and pyarrow. The package is a wheel made from a source distribution. The server is build/bin's
+# package index, pyarrow, Pillow and soundfile. The package is a wheel made from a source distribution. The server is build/bin's
 # (tests/run.sh --only build). What needs no PyTorch is tested by tests/run.sh too: tests/integration/test_python_*.py.
 # shellcheck disable=SC2317  # check runs functions by name
 set -uo pipefail
@@ -135,7 +135,7 @@ check "environment current" environment current || finish
 check "environment debian" environment debian --system-site-packages || finish
 check "tools" "$folder/current/bin/pip" install --upgrade build mypy types-protobuf types-grpcio || finish
 check "source distribution and wheel" source_distribution || finish
-check "wheel in current" wheel current "[parquet]" || finish
+check "wheel in current" wheel current "[parquet,images,audio]" || finish
 check "wheel in debian" debian_wheel || finish
 check "installs without a package index" no_build_isolation
 check "mypy --strict" bash -c "cd '$root/client/python' && '$folder/current/bin/python' -m mypy --python-version 3.10"
@@ -144,6 +144,7 @@ check "mypy finds a wrong type" mypy_finds "$wrong" "import evenkeel; evenkeel.C
 check "mypy finds it in a module" mypy_finds "$wrong" "import evenkeel; evenkeel.aio.Client(7)"
 check "mypy finds a wrong name" mypy_finds 'no attribute "Clinet"' "import evenkeel; evenkeel.Clinet()"
 tests current test_package
+tests current test_media
 tests debian test_package
 tests debian test_docs
 tests debian test_training

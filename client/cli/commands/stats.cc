@@ -11,8 +11,8 @@
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/histogram.h"
-#include "client/cli/image_processor.h"
 #include "client/cli/length_files.h"
+#include "client/cli/media/media_processor.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_stats.h"
 #include "client/cli/table.h"
@@ -22,9 +22,12 @@ namespace {
 
 void RunStats(const GlobalOptions& options, const std::vector<std::string>& files,
               const std::string& processor, const std::string& histogram_out) {
-  std::optional<ImageProcessor> images;
-  if (!processor.empty()) images.emplace(processor);
-  const LengthCounts counts = ReadLengthFiles(files, images ? &*images : nullptr);
+  std::optional<MediaProcessor> media;
+  if (!processor.empty()) media.emplace(processor);
+  if (media && !media->unread().empty())
+    fmt::print(stderr, "evenkeelctl: settings that are not understood, and not followed: {}\n",
+               fmt::join(media->unread(), ", "));
+  const LengthCounts counts = ReadLengthFiles(files, media ? &*media : nullptr);
   const std::vector<LengthCount> sorted = counts.Sorted();
   const BinnedHistogram binned = BinLengths(sorted, kMaxHistogramBytes, counts.encoders());
   const std::string json = ToJson(binned.histogram, /*pretty=*/false);
@@ -61,8 +64,11 @@ void AddStatsCommand(CLI::App* app, const GlobalOptions* options) {
       "  JSON Lines   {\"units\": 5, \"llm_tokens\": 1341} or {\"length\": 512}, one a line\n"
       "               or {\"units\": [256, 50], ...} of a model with several encoders, in its "
       "order\n"
-      "               or {\"text_tokens\": 80, \"images\": [[1280, 720]]} with --processor; sizes\n"
-      "               are width and height in pixels\n"
+      "               with --processor {\"text_tokens\": 80, \"images\": [[1280, 720]]}, width "
+      "and\n"
+      "               height in pixels, and \"videos\": [{\"width\": 1280, \"height\": 720,\n"
+      "               \"frames\": 240, \"fps\": 24}] (or \"seconds\" for either of the last two),\n"
+      "               \"audios\": [12.5], in seconds, or [{\"samples\": 200000, \"rate\": 16000}]\n"
       "  .npy         int32 or int64; (N,) tokens, or (N, 2) units and tokens; with more columns,\n"
       "               the units of each encoder and tokens\n"
       "  histogram    as --histogram-out writes it\n"
@@ -74,8 +80,9 @@ void AddStatsCommand(CLI::App* app, const GlobalOptions* options) {
   stats
       ->add_option(
           "--processor", arguments->processor,
-          "A model's preprocessor_config.json, or the folder of its checkpoint: how images "
-          "are resized and counted")
+          "A model's preprocessor_config.json, video_preprocessor_config.json or "
+          "processor_config.json, or the folder of its checkpoint: how images and videos are "
+          "resized, recordings cut, and all counted")
       ->type_name("PATH");
   stats
       ->add_option("--histogram-out", arguments->histogram_out,

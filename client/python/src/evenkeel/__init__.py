@@ -5,7 +5,8 @@
     sampler = evenkeel.EvenkeelBatchSampler("127.0.0.1:50051", plan, tokens, units, rank=rank)
 
 `evenkeel.aio.Client` is the asyncio client, `evenkeel.v1` has the messages, `evenkeel.lengths` reads sample lengths,
-`evenkeel.stats` makes histograms of them, `evenkeel.xtuner` writes presets for XTuner v1. Manual: docs/PYTHON.md.
+`evenkeel.media` makes them of images, videos and recordings, `evenkeel.stats` makes histograms of them,
+`evenkeel.xtuner` writes presets for XTuner v1. Manual: docs/PYTHON.md.
 """
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import aio, cli, client, connection, errors, lengths, packing, retry, sampler, stats, v1, xtuner
+    from . import (aio, cli, client, connection, errors, lengths, media, packing, processor, retry, sampler, stats, v1,
+                   xtuner)
     from ._version import __version__
     from .client import Client, load_job
     from .connection import Tls
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
                          InvalidRequestError, NotFoundError, PermissionDeniedError, PreconditionError, ResourceInfo,
                          ServerError, UnauthenticatedError, UnavailableError)
     from .lengths import LengthFileError, SampleLengths, read_lengths
+    from .media import MediaSampleLengths, read_media_lengths
     from .packing import Packing
+    from .processor import Audio, MediaError, MediaLengths, Processor, Video
     from .retry import RetryPolicy
     from .sampler import EvenkeelBatchSampler, MicroBatch
     from .sampler_state import ResumeError
@@ -31,18 +35,22 @@ _HOME = {
     "Client": "client", "load_job": "client", "Tls": "connection", "RetryPolicy": "retry", "Packing": "packing",
     "EvenkeelBatchSampler": "sampler", "MicroBatch": "sampler", "ResumeError": "sampler_state",
     "SampleLengths": "lengths", "LengthFileError": "lengths", "read_lengths": "lengths", "__version__": "_version",
+    "MediaSampleLengths": "media", "read_media_lengths": "media",
+    **dict.fromkeys(("Audio", "MediaError", "MediaLengths", "Processor", "Video"), "processor"),
     **dict.fromkeys(("BusyError", "CallCancelledError", "DeadlineExceededError", "EvenkeelError", "FieldViolation",
                      "InvalidRequestError", "NotFoundError", "PermissionDeniedError", "PreconditionError",
                      "ResourceInfo", "ServerError", "UnauthenticatedError", "UnavailableError"), "errors"),
 }
-_MODULES = ("aio", "cli", "client", "connection", "errors", "lengths", "packing", "retry", "sampler", "stats", "v1",
-            "xtuner")
+_MODULES = ("aio", "cli", "client", "connection", "errors", "lengths", "media", "packing", "processor", "retry",
+            "sampler", "stats", "v1", "xtuner")
 
 __all__ = [  # the names of _HOME, spelled out for type checkers
-    "BusyError", "CallCancelledError", "Client", "DeadlineExceededError", "EvenkeelBatchSampler", "EvenkeelError",
-    "FieldViolation", "InvalidRequestError", "LengthFileError", "MicroBatch", "NotFoundError", "Packing",
-    "PermissionDeniedError", "PreconditionError", "ResourceInfo", "ResumeError", "RetryPolicy", "SampleLengths",
-    "ServerError", "Tls", "UnauthenticatedError", "UnavailableError", "__version__", "load_job", "read_lengths"]
+    "Audio", "BusyError", "CallCancelledError", "Client", "DeadlineExceededError", "EvenkeelBatchSampler",
+    "EvenkeelError", "FieldViolation", "InvalidRequestError", "LengthFileError", "MediaError", "MediaLengths",
+    "MediaSampleLengths", "MicroBatch", "NotFoundError", "Packing", "PermissionDeniedError", "PreconditionError",
+    "Processor", "ResourceInfo", "ResumeError", "RetryPolicy", "SampleLengths", "ServerError", "Tls",
+    "UnauthenticatedError", "UnavailableError", "Video", "__version__", "load_job", "read_lengths",
+    "read_media_lengths"]
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from . import stats
+from . import media, stats
 from ._version import __version__
-from .lengths import LengthFileError, read_lengths
+from .lengths import LengthFileError, SampleLengths, read_lengths
+from .processor import Processor
 
 
 def _table(counts: stats.LengthCounts) -> str:
@@ -49,9 +50,24 @@ def _write_job(path: str, out: str, binned: stats.Histogram) -> None:
         file.write("\n")
 
 
+def _samples(options: argparse.Namespace) -> SampleLengths:
+    if not options.processor:
+        return read_lengths(options.files, column=options.column, units_column=options.units_column,
+                            image_units=options.image_units)
+    processor = Processor(options.processor)
+    if processor.unread:
+        print(f"evenkeel: settings that are not understood, and not followed: {', '.join(processor.unread)}",
+              file=sys.stderr)
+    samples = media.read_media_lengths(options.files, processor, text_tokens=options.text_tokens,
+                                       skip_bad=options.skip_bad)
+    if samples.bad:
+        print(f"evenkeel: {len(samples.bad):,} bad samples left out of {len(samples) + len(samples.bad):,}:",
+              *(f"  {place}: {why}" for place, why in samples.bad), sep="\n", file=sys.stderr)
+    return samples
+
+
 def _stats(options: argparse.Namespace) -> int:
-    samples = read_lengths(options.files, column=options.column, units_column=options.units_column,
-                           image_units=options.image_units)
+    samples = _samples(options)
     counts = stats.LengthCounts.of(samples)
     binned = stats.histogram(counts)
     if options.histogram_out:
@@ -79,13 +95,22 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parse.add_subparsers(dest="command", required=True)
     command = commands.add_parser(
-        "stats", help="turn sample lengths into a histogram", description=read_lengths.__globals__["__doc__"],
+        "stats", help="turn sample lengths into a histogram",
+        description=f"{read_lengths.__globals__['__doc__']}\nWith --processor:\n\n{media.__doc__}",
         formatter_class=argparse.RawDescriptionHelpFormatter)
     command.add_argument("files", nargs="+", metavar="FILE", help="length files, joined")
     command.add_argument("--column", help="column or key of tokens [token_num, llm_tokens or length]")
     command.add_argument("--units-column", help="column or key of units [vit_num or units]")
     command.add_argument("--image-units", type=int, metavar="N",
                          help="units of samples with an image, where LLaVA's sign alone says which have one")
+    command.add_argument("--processor", metavar="PATH",
+                         help="a model's preprocessor_config.json or the like, or the folder of its checkpoint: FILEs "
+                              "hold media, of which only headers are read")
+    command.add_argument("--text-tokens", type=int, metavar="N",
+                         help="tokens of the text of samples that do not say them, with --processor")
+    command.add_argument("--skip-bad", action="store_true",
+                         help="leave out samples with media that cannot be read, and list them on standard error, "
+                              "with --processor")
     command.add_argument("--output", choices=("table", "json"), default="table", help="json: the histogram [table]")
     command.add_argument("--histogram-out", metavar="FILE", help="write the histogram (evenkeelctl plan --dataset)")
     command.add_argument("--npy-out", metavar="FILE",
@@ -100,8 +125,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse.parse_args(arguments)
     if bool(options.job) != bool(options.job_out):
         parse.error("--job and --job-out belong together")
+    if options.processor:
+        if options.column or options.units_column or options.image_units is not None:
+            parse.error("--column, --units-column and --image-units do not go with --processor")
+    elif options.text_tokens is not None or options.skip_bad:
+        parse.error("--text-tokens and --skip-bad need --processor")
     try:
         return _stats(options)
-    except (LengthFileError, OSError, ValueError) as error:
+    except (LengthFileError, OSError, ValueError, ImportError) as error:
         print(f"evenkeel: {error}", file=sys.stderr)
         return 2

@@ -1,0 +1,32 @@
+// Which frames of a video a processor takes.
+#ifndef EVENKEEL_CLIENT_CLI_MEDIA_FRAMES_H_
+#define EVENKEEL_CLIENT_CLI_MEDIA_FRAMES_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "client/cli/media/rules.h"
+
+namespace evenkeel::cli {
+
+inline constexpr int64_t kMostFrames = 1'000'000;  // of a video
+
+struct SampledFrames {
+  int64_t count = 0;            // at least 1
+  std::vector<double> seconds;  // when each is, of samplers that say it
+};
+
+// Throws std::invalid_argument if a video has too few frames, or lacks a rate that is needed.
+using FrameSampler = std::function<SampledFrames(const Video&)>;
+
+// Each reads "do_sample_frames", "fps", "num_frames" and what belongs to them.
+FrameSampler PacedFrames(Settings* settings, int64_t step);  // Qwen2-VL: whole steps
+FrameSampler EvenFrames(Settings* settings);                 // Qwen3-VL; with seconds
+FrameSampler FramesOfEachSecond(Settings* settings);         // GLM-4V; with seconds
+FrameSampler ShiftedFrames(Settings* settings);              // InternVL
+FrameSampler SpreadFrames(Settings* settings);               // LLaVA-OneVision
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_MEDIA_FRAMES_H_

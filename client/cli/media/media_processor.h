@@ -1,0 +1,51 @@
+// What a checkpoint's processor makes of images, videos and recordings.
+#ifndef EVENKEEL_CLIENT_CLI_MEDIA_MEDIA_PROCESSOR_H_
+#define EVENKEEL_CLIENT_CLI_MEDIA_MEDIA_PROCESSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/cli/media/rules.h"
+
+namespace evenkeel::cli {
+
+// What the media of a sample add up to.
+struct SampleLengthsOfMedia {
+  int64_t vision_units = 0, audio_units = 0;
+  int64_t tokens = 0;  // of the language model
+};
+
+class MediaProcessor {
+ public:
+  // Reads a preprocessor_config.json, video_preprocessor_config.json or processor_config.json and
+  // those beside it, or a folder of them. Throws CommandError(kBadInput) with what is wrong or not
+  // known.
+  explicit MediaProcessor(const std::string& path);
+
+  // Throws std::invalid_argument if the processor does not take such media.
+  SampleLengthsOfMedia Of(const SampleMedia& media) const;
+
+  // Whether there are units of two encoders, that of images before that of audio.
+  bool two_encoders() const { return (image_ || video_) && audio_; }
+  bool hears_only() const { return audio_ && !image_ && !video_; }
+
+  // Keys that are not understood and may change lengths, as "FILE: KEY".
+  const std::vector<std::string>& unread() const { return unread_; }
+
+ private:
+  struct Files;
+
+  void Take(Files* files);
+
+  ImageRule image_;
+  VideoRule video_;
+  AudioRule audio_;
+  int64_t audio_rate_ = 0;
+  std::vector<std::string> unread_;
+};
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_MEDIA_MEDIA_PROCESSOR_H_
