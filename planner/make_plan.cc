@@ -71,10 +71,12 @@ std::vector<FigureBasis> Figures(const Job& job) {
 
 class Planning {
  public:
-  Planning(const Job& job, const PlanHooks& hooks) : job_(job), hooks_(hooks) {}
+  Planning(const Job& job, const PlanHooks& hooks, bool in_short = false)
+      : job_(job), hooks_(hooks), in_short_(in_short) {}
 
   PlanResult Run() {
-    CapsSearch chosen = ChooseCaps(job_, job_.max_alternatives, hooks_);
+    CapsSearch chosen = in_short_ ? ChooseCaps(job_, 0, hooks_, kWorkForSize)
+                                  : ChooseCaps(job_, job_.max_alternatives, hooks_);
     if (chosen.stopped || Stopped()) return std::move(result_);
     batching_ = std::move(chosen.batching);
     found_ = std::move(chosen.found);
@@ -104,7 +106,7 @@ class Planning {
     result_.faults = grouped_.runs.empty() ? CheckPlan(job_, batching_, plan())
                                            : CheckGroupedPlan(job_, GroupBatchings(), plan());
     result_.end = result_.faults.empty() ? PlanEnd::kComplete : PlanEnd::kCheckFailed;
-    if (plan().fits() && result_.end == PlanEnd::kComplete && !FillLaunch())
+    if (!in_short_ && plan().fits() && result_.end == PlanEnd::kComplete && !FillLaunch())
       result_.end = PlanEnd::kStopped;
     return std::move(result_);
   }
@@ -134,11 +136,12 @@ class Planning {
     plan().batch_rule.dist_ratio_units = dist.units;
     plan().batch_rule.dist_ratio_tokens = dist.tokens;
     plan().batch_rule.dist_ratio_attention = dist.attention;
-    plan().ladder = MakeLadder(job_, batching_, chosen, hooks_.stop);
     FillProof(chosen);
-    FindLimitsCost(chosen);
     FillPlacement(p);
     plan().goodput = GoodputOf(job_, plan().prediction);
+    if (in_short_) return;
+    plan().ladder = MakeLadder(job_, batching_, chosen, hooks_.stop);
+    FindLimitsCost(chosen);
     Compare([&](const Job& job) -> std::optional<Alternative> {
       const SearchResult found = Search(job, batching_, 0, hooks_.stop);
       if (found.best.empty()) return std::nullopt;
@@ -218,11 +221,12 @@ class Planning {
     FillGroupedPlan(job_, *classes_, grouped_, hooks_.stop, &plan());
     if (Stopped()) return;
     Enter(Phase::kExplain);
+    FillPlacement(plan().parallelism);
+    plan().goodput = GoodputOf(job_, plan().prediction);
+    if (in_short_) return;
     std::vector<BatchingBaseline>& baselines = plan().grouping->choice.baselines;
     baselines = BatchingBaselines(job_, *classes_, grouped_, hooks_.stop);
     plan().ladder = GroupLadder(baselines);
-    FillPlacement(plan().parallelism);
-    plan().goodput = GoodputOf(job_, plan().prediction);
     Compare([&](const Job& job) -> std::optional<Alternative> {
       const GroupedSearch found = SearchGroups(job, LengthClasses(job, hooks_.stop), hooks_.stop);
       if (found.runs.empty()) return std::nullopt;
@@ -278,6 +282,7 @@ class Planning {
 
   const Job& job_;
   const PlanHooks& hooks_;
+  const bool in_short_;
   Batching batching_;
   SearchResult found_;                    // with all samples in one group
   std::optional<LengthClasses> classes_;  // only if groups were looked for
@@ -290,6 +295,12 @@ class Planning {
 PlanResult MakePlan(const Job& job, const PlanHooks& hooks) {
   PlanResult result;
   if (!RunsThrough(hooks.stop, [&] { result = Planning(job, hooks).Run(); })) return {};
+  return result;
+}
+
+PlanResult MakePlanInShort(const Job& job, const PlanHooks& hooks) {
+  PlanResult result;
+  if (!RunsThrough(hooks.stop, [&] { result = Planning(job, hooks, true).Run(); })) return {};
   return result;
 }
 

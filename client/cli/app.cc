@@ -78,6 +78,7 @@ int RunApp(const std::vector<std::string>& arguments) {
   Configure(&app);
   AddGlobalOptions(&app, &options);
   AddPlanCommands(&app, &options, &exit_code);
+  AddCurveCommand(&app, &options, &exit_code);
   AddLaunchCommand(&app, &options, &exit_code);
   AddEvaluateCommand(&app, &options, &exit_code);
   AddStatsCommand(&app, &options);

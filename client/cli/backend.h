@@ -21,6 +21,7 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual v1::PlanJobResponse PlanJob(const v1::PlanJobRequest& request) = 0;
+  virtual v1::PlanCurveResponse PlanCurve(const v1::PlanCurveRequest& request) = 0;
   virtual v1::EvaluatePlanResponse EvaluatePlan(const v1::EvaluatePlanRequest& request) = 0;
   virtual v1::GetPlanResponse GetPlan(const v1::GetPlanRequest& request) = 0;
   virtual v1::ListPlansResponse ListPlans(const v1::ListPlansRequest& request) = 0;

@@ -58,6 +58,10 @@ class GrpcBackend : public Backend {
   v1::PlanJobResponse PlanJob(const v1::PlanJobRequest& request) override {
     return Unary<v1::PlanJobResponse>(&v1::PlannerService::Stub::PlanJob, request, "planning");
   }
+  v1::PlanCurveResponse PlanCurve(const v1::PlanCurveRequest& request) override {
+    return Unary<v1::PlanCurveResponse>(&v1::PlannerService::Stub::PlanCurve, request,
+                                        "planning all sizes");
+  }
   v1::EvaluatePlanResponse EvaluatePlan(const v1::EvaluatePlanRequest& request) override {
     return Unary<v1::EvaluatePlanResponse>(&v1::PlannerService::Stub::EvaluatePlan, request,
                                            "evaluating");

@@ -44,6 +44,7 @@ struct JobFlags {
       checkpoint_interval_seconds;
   bool compare_sizes = false;
   bool compare_precisions = false;
+  bool sizes_apart = false;  // the command has a flag of its own for the numbers of GPUs
 };
 
 // Declares the flags on `command`. They are written to *flags, which must outlive the parsing. A

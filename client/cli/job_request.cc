@@ -349,7 +349,7 @@ void CheckComplete(const JobFlags& flags) {
   if (flags.model.empty()) missing += " --model";
   const bool offered = !flags.pools.empty() && flags.gpu.empty() && flags.gpus.empty();
   if (flags.gpu.empty() && !offered) missing += " --gpu";
-  if (flags.gpus.empty() && !offered) missing += " --gpus";
+  if (flags.gpus.empty() && !offered && !flags.sizes_apart) missing += " --gpus";
   if (missing.empty()) return;
   Fail(
       fmt::format("a job needs{} (or a file with it all: --job FILE), as in\n"

@@ -1,4 +1,6 @@
 // Computes in this process, through the server's gRPC-free core.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <functional>
 #include <string>
@@ -10,6 +12,8 @@
 #include "client/cli/pack/packing_job.h"
 #include "client/cli/progress.h"
 #include "server/convert/catalog_to_proto.h"
+#include "server/convert/curve_from_proto.h"
+#include "server/convert/curve_to_proto.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/pack_answer.h"
 #include "server/planning/compute_plan.h"
@@ -49,6 +53,30 @@ class LocalBackend : public Backend {
     response.set_label(request.label());
     if (request.validate_only()) return response;
     response.set_served_from(v1::SERVED_FROM_PLANNER);
+    return response;
+  }
+
+  v1::PlanCurveResponse PlanCurve(const v1::PlanCurveRequest& request) override {
+    server::CurveJobs curve;
+    Refuse(server::CurveFromProto(request, &curve));
+    const auto compute = curve.in_short ? server::ComputeInShort : server::ComputePlan;
+    std::vector<server::ComputedPlan> computed(curve.sizes.size());
+    std::vector<server::CurvePlan> plans(curve.sizes.size());
+    Progress progress("planning");
+    const std::function<bool()> stop = Stop();
+    for (size_t i = 0; i < curve.sizes.size(); ++i) {
+      if (!curve.sizes[i].possible()) continue;
+      progress.Say(fmt::format("planning size {} of {}", i + 1, curve.sizes.size()));
+      const planner::Job& job = curve.sizes[i].job;
+      plans[i] = {server::PlanId(job), {}, curve.in_short};
+      const planner::PlanHooks hooks{.stop = stop};
+      std::vector<std::string> faults;
+      CheckEnd(compute(job, plans[i].plan_id, hooks, &computed[i], &faults), faults);
+      plans[i].plan_bytes = computed[i].plan_bytes;
+    }
+    v1::PlanCurveResponse response;
+    if (!server::CurveToProto(curve, plans, {}, &response))
+      throw CommandError(ExitCode::kError, "a plan cannot be parsed");
     return response;
   }
 
@@ -170,7 +198,12 @@ class LocalBackend : public Backend {
     };
     server::ComputedPlan computed;
     std::vector<std::string> faults;
-    switch (computation(hooks, &computed, &faults)) {
+    CheckEnd(computation(hooks, &computed, &faults), faults);
+    return computed;
+  }
+
+  static void CheckEnd(server::ComputeEnd end, const std::vector<std::string>& faults) {
+    switch (end) {
       case server::ComputeEnd::kDone:
       case server::ComputeEnd::kRefused:  // only evaluations are refused
         break;
@@ -180,7 +213,6 @@ class LocalBackend : public Backend {
         throw CommandError(ExitCode::kError,
                            "the plan failed its check, which is a defect of the planner", faults);
     }
-    return computed;
   }
 
   static void Parse(const server::ComputedPlan& computed, v1::Plan* plan) {

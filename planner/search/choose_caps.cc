@@ -26,10 +26,12 @@ struct Loss {
 
 class Chooser {
  public:
-  Chooser(const Job& job, int64_t alternatives, const PlanHooks& hooks)
+  Chooser(const Job& job, int64_t alternatives, const PlanHooks& hooks,
+          const SearchWork& limits = {})
       : job_(job),
         alternatives_(alternatives),
         hooks_(hooks),
+        limits_(limits),
         rule_(CapsRuleOf(job, hooks.stop)),
         level_(rule_.Balanced()) {}
 
@@ -79,7 +81,8 @@ class Chooser {
   }
   void Find(CapsSearch& search, int64_t beat_ns = 0) const {
     Enter(Phase::kSearch);
-    search.found = planner::Search(job_, search.batching, alternatives_, hooks_.stop, beat_ns);
+    search.found =
+        planner::Search(job_, search.batching, alternatives_, hooks_.stop, beat_ns, limits_);
     search.stopped = search.found.stopped;
   }
   void Enter(Phase phase) const {
@@ -264,14 +267,16 @@ class Chooser {
   const Job& job_;
   int64_t alternatives_;
   const PlanHooks& hooks_;
+  const SearchWork limits_;
   CapsRule rule_;
   CapsChoice level_;
 };
 
 }  // namespace
 
-CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks) {
-  return Chooser(job, alternatives, hooks).Run();
+CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
+                      const SearchWork& limits) {
+  return Chooser(job, alternatives, hooks, limits).Run();
 }
 
 bool SomethingFits(const Job& job, const Stop& stop) {

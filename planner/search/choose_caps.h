@@ -8,6 +8,7 @@
 #include "planner/packing/batch_rule.h"
 #include "planner/plan_hooks.h"
 #include "planner/search/search.h"
+#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 
@@ -22,7 +23,8 @@ struct CapsSearch {
 // parallelism found, they are searched too, and the better result stays. If that recomputes, still
 // shorter packs are searched. If level packs do not fit, the shortest are searched first.
 // `alternatives` is the number of plans of other degrees to list.
-CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks);
+CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
+                      const SearchWork& limits = {});
 
 // Returns whether ChooseCaps finds any plan. False if stopped.
 bool SomethingFits(const Job& job, const Stop& stop);

@@ -10,17 +10,10 @@ constexpr std::string_view kPlan = "planner.plan";
 constexpr std::string_view kCalibrate = "planner.calibrate";
 
 constexpr RoleOfMethod kRoles[] = {
-    {"GetPlan", kRead},
-    {"ListPlans", kRead},
-    {"ListModels", kRead},
-    {"ListGpuTypes", kRead},
-    {"ListTrainers", kRead},
-    {"ListProfiles", kRead},
-    {"PlanJob", kPlan},
-    {"EvaluatePlan", kPlan},
-    {"PackDataset", kPlan},
-    {"RecordProfile", kCalibrate},
-    {"RollBackProfile", kCalibrate},
+    {"GetPlan", kRead},      {"ListPlans", kRead},          {"ListModels", kRead},
+    {"ListGpuTypes", kRead}, {"ListTrainers", kRead},       {"ListProfiles", kRead},
+    {"PlanJob", kPlan},      {"PlanCurve", kPlan},          {"EvaluatePlan", kPlan},
+    {"PackDataset", kPlan},  {"RecordProfile", kCalibrate}, {"RollBackProfile", kCalibrate},
 };
 
 }  // namespace

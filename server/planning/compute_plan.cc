@@ -76,12 +76,8 @@ ComputedEvaluation Evaluated(const EvaluationJob& evaluation, const planner::Job
   return computed;
 }
 
-}  // namespace
-
-ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
-                       const planner::PlanHooks& hooks, ComputedPlan* out,
-                       std::vector<std::string>* faults) {
-  planner::PlanResult result = planner::MakePlan(job, hooks);
+ComputeEnd Computed(const planner::Job& job, const std::string& plan_id, planner::PlanResult result,
+                    ComputedPlan* out, std::vector<std::string>* faults) {
   switch (result.end) {
     case planner::PlanEnd::kStopped:
       return ComputeEnd::kStopped;
@@ -93,6 +89,20 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
   }
   *out = ComputedOf(job, result.plan, plan_id);
   return ComputeEnd::kDone;
+}
+
+}  // namespace
+
+ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
+                       const planner::PlanHooks& hooks, ComputedPlan* out,
+                       std::vector<std::string>* faults) {
+  return Computed(job, plan_id, planner::MakePlan(job, hooks), out, faults);
+}
+
+ComputeEnd ComputeInShort(const planner::Job& job, const std::string& plan_id,
+                          const planner::PlanHooks& hooks, ComputedPlan* out,
+                          std::vector<std::string>* faults) {
+  return Computed(job, plan_id, planner::MakePlanInShort(job, hooks), out, faults);
 }
 
 ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,

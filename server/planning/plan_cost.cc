@@ -77,6 +77,11 @@ double PlanCost(const OfferJobs& offers) {
   return cost;
 }
 
+double CostInShort(const planner::Job& job) {
+  constexpr double kShare = 0.1;
+  return kShare * SearchCost(job) + BatchRuleCost(job);
+}
+
 double EvaluationCost(const EvaluationJob& evaluation) {
   constexpr double kAtLeast = 0.02;
   return kAtLeast +

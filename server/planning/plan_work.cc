@@ -27,6 +27,14 @@ Work PlanWork(ComputeFunction compute, const std::string& plan_id, OfferJobs off
   };
 }
 
+Work WorkInShort(const std::string& plan_id, planner::Job job) {
+  return [plan_id, job = std::move(job)](const planner::PlanHooks& hooks) {
+    WorkResult result;
+    result.end = ComputeInShort(job, plan_id, hooks, &result.computed, &result.faults);
+    return result;
+  };
+}
+
 Work EvaluationWork(std::shared_ptr<const EvaluationJob> evaluation, int64_t unit_cap,
                     int64_t token_cap) {
   return

@@ -13,6 +13,7 @@ inline constexpr char kServiceName[] = "evenkeel.v1.PlannerService";
 
 enum class Method {
   kPlanJob,
+  kPlanCurve,
   kEvaluatePlan,
   kPackDataset,
   kGetPlan,
@@ -25,10 +26,10 @@ enum class Method {
   kListTrainers,
 };
 
-inline constexpr const char* kMethodNames[] = {"PlanJob",      "EvaluatePlan",    "PackDataset",
-                                               "GetPlan",      "ListPlans",       "RecordProfile",
-                                               "ListProfiles", "RollBackProfile", "ListModels",
-                                               "ListGpuTypes", "ListTrainers"};
+inline constexpr const char* kMethodNames[] = {"PlanJob",       "PlanCurve",    "EvaluatePlan",
+                                               "PackDataset",   "GetPlan",      "ListPlans",
+                                               "RecordProfile", "ListProfiles", "RollBackProfile",
+                                               "ListModels",    "ListGpuTypes", "ListTrainers"};
 
 inline const char* MethodName(Method method) { return kMethodNames[static_cast<size_t>(method)]; }
 

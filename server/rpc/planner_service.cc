@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/convert/catalog_to_proto.h"
+#include "server/convert/curve_from_proto.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/offers_from_proto.h"
 #include "server/planning/offers.h"
@@ -159,6 +160,19 @@ grpc::Status PlannerServiceImpl::TryBegin(const v1::EvaluatePlanRequest& message
       });
   status = CheckRevision(message.min_calibration_revision(), calibration, status, lacking);
   if (status.ok()) call.Start(std::move(evaluation), Used(calibration).facts);
+  return status;
+}
+
+grpc::Status PlannerServiceImpl::TryBegin(const v1::PlanCurveRequest& message,
+                                          const CalibrationState& calibration, Lacking* lacking,
+                                          PlanCurveCall& call) {
+  CurveJobs curve;
+  grpc::Status status = WithDatasets(
+      call.caller().tenant, message.job(), lacking, [&](const DatasetSource& datasets) {
+        return CurveFromProto(message, &curve, datasets, CalibrationsOf(calibration));
+      });
+  status = CheckRevision(message.min_calibration_revision(), calibration, status, lacking);
+  if (status.ok()) call.Start(std::move(curve), Used(calibration).facts);
   return status;
 }
 
@@ -355,6 +369,23 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::EvaluatePlan(grpc::CallbackServerC
   status = Parse(ToSlice(*request), &message);
   if (!status.ok()) return Finish(context, scope.get(), status);
   const auto call = EvaluatePlanCall::Make(parts_.core, parts_.compute, std::move(scope), response);
+  Begin(call, std::move(message), *calibration);
+  return call.get();
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::PlanCurve(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request,
+                                                        grpc::ByteBuffer* response) {
+  grpc::Status status;
+  auto scope = RpcScope::Admit(parts_.world, Method::kPlanCurve, context, &status);
+  if (scope == nullptr) return Refuse(context, status);
+  v1::PlanCurveRequest message;
+  const CalibrationStatePtr calibration = CalibrationFor(scope->caller(), &status);
+  if (calibration == nullptr) return Finish(context, scope.get(), status);
+  status = Parse(ToSlice(*request), &message);
+  if (!status.ok()) return Finish(context, scope.get(), status);
+  const auto call =
+      PlanCurveCall::Make({parts_.core, parts_.compute, parts_.cache}, std::move(scope), response);
   Begin(call, std::move(message), *calibration);
   return call.get();
 }

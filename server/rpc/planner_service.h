@@ -13,6 +13,7 @@
 #include "server/planning/compute_plan.h"
 #include "server/rpc/evaluate_plan_call.h"
 #include "server/rpc/pack_dataset_stream.h"
+#include "server/rpc/plan_curve_call.h"
 #include "server/rpc/plan_job_call.h"
 #include "server/rpc/profile_calls.h"
 #include "server/rpc/request_memo.h"
@@ -23,18 +24,19 @@ namespace evenkeel::server {
 // Methods take raw bytes. So a known PlanJob needs no parsing, stored plans need no serialising,
 // and bytes that are not a message get our own error (gRPC would answer UNIMPLEMENTED). The order
 // of the wrappers has no meaning.
-using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
-    v1::PlannerService::WithRawCallbackMethod_EvaluatePlan<
-        v1::PlannerService::WithRawCallbackMethod_PackDataset<
-            v1::PlannerService::WithRawCallbackMethod_GetPlan<
-                v1::PlannerService::WithRawCallbackMethod_ListPlans<
-                    v1::PlannerService::WithRawCallbackMethod_RecordProfile<
-                        v1::PlannerService::WithRawCallbackMethod_ListProfiles<
-                            v1::PlannerService::WithRawCallbackMethod_RollBackProfile<
-                                v1::PlannerService::WithRawCallbackMethod_ListModels<
-                                    v1::PlannerService::WithRawCallbackMethod_ListGpuTypes<
-                                        v1::PlannerService::WithRawCallbackMethod_ListTrainers<
-                                            v1::PlannerService::Service>>>>>>>>>>>;
+using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanCurve<
+    v1::PlannerService::WithRawCallbackMethod_PlanJob<
+        v1::PlannerService::WithRawCallbackMethod_EvaluatePlan<
+            v1::PlannerService::WithRawCallbackMethod_PackDataset<
+                v1::PlannerService::WithRawCallbackMethod_GetPlan<
+                    v1::PlannerService::WithRawCallbackMethod_ListPlans<
+                        v1::PlannerService::WithRawCallbackMethod_RecordProfile<
+                            v1::PlannerService::WithRawCallbackMethod_ListProfiles<
+                                v1::PlannerService::WithRawCallbackMethod_RollBackProfile<
+                                    v1::PlannerService::WithRawCallbackMethod_ListModels<
+                                        v1::PlannerService::WithRawCallbackMethod_ListGpuTypes<
+                                            v1::PlannerService::WithRawCallbackMethod_ListTrainers<
+                                                v1::PlannerService::Service>>>>>>>>>>>>;
 
 // The objects referred to must outlive the service. Each host has its own world.
 struct ServiceParts {
@@ -60,6 +62,9 @@ class PlannerServiceImpl final : public RawPlannerService {
   grpc::ServerUnaryReactor* PlanJob(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* PlanCurve(grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* EvaluatePlan(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response) override;
@@ -110,6 +115,8 @@ class PlannerServiceImpl final : public RawPlannerService {
                         Lacking* lacking, PlanJobCall& call);
   grpc::Status TryBegin(const v1::EvaluatePlanRequest& message, const CalibrationState& calibration,
                         Lacking* lacking, EvaluatePlanCall& call);
+  grpc::Status TryBegin(const v1::PlanCurveRequest& message, const CalibrationState& calibration,
+                        Lacking* lacking, PlanCurveCall& call);
   static grpc::Status CheckRevision(int64_t wanted, const CalibrationState& calibration,
                                     const grpc::Status& status, Lacking* lacking);
   // Fetches what is lacking. Waits for the stores as long as they take.

@@ -24,7 +24,8 @@ class GrpcurlTest(unittest.TestCase):
         done = self.server.grpcurl("list", harness.SERVICE)
         names = [line.rsplit(".", 1)[1] for line in done.stdout.split()]
         self.assertEqual(names, ["EvaluatePlan", "GetPlan", "ListGpuTypes", "ListModels", "ListPlans", "ListProfiles",
-                                 "ListTrainers", "PackDataset", "PlanJob", "RecordProfile", "RollBackProfile"])
+                                 "ListTrainers", "PackDataset", "PlanCurve", "PlanJob", "RecordProfile",
+                                 "RollBackProfile"])
 
     def test_describe_finds_every_service_method_and_message(self):
         for symbol in (harness.SERVICE, harness.SERVICE + ".PlanJob", "evenkeel.v1.Job", "evenkeel.v1.Plan",

@@ -15,7 +15,7 @@ from certificates import Authority
 import numpy as np
 
 import evenkeel
-from evenkeel.v1 import batching_pb2, packing_pb2, planner_service_pb2
+from evenkeel.v1 import batching_pb2, curve_pb2, packing_pb2, planner_service_pb2
 
 RULE = {"unit_cap": 9, "token_cap": 4096}
 
@@ -42,6 +42,24 @@ class ClientTest(unittest.TestCase):
         evaluated = self.client.evaluate_plan(job(), answer)
         self.assertEqual(evaluated.best, answer.plan)
         self.assertAlmostEqual(evaluated.slower_by_ratio, 0, delta=.01)
+
+    def test_a_curve_has_the_plans_of_its_sizes(self):
+        small = {"model": {"name": "llama3-8b"}, "cluster": {"pools": [{"gpu_type": "h100-sxm-80gb", "gpu_count": 64}]}}
+        points = self.client.curve(small, range(1, 3), label="run 8").curves[0].points
+        self.assertEqual([p.nodes for p in points], [1, 2])
+        small["cluster"]["pools"][0]["gpu_count"] = 16
+        plan = self.client.plan_job(small).plan
+        self.assertEqual((points[1].plan_id, points[1].step_seconds),
+                         (plan.plan_id, plan.predictions.step.total_seconds))
+
+        async def curve():
+            async with evenkeel.aio.Client(self.server.address) as client:
+                return await client.curve(small, curve_pb2.NodeRange(min=1, max=2))
+        self.assertEqual(asyncio.run(curve()).curves[0].points, points)
+        with self.assertRaisesRegex(evenkeel.InvalidRequestError, r"nodes\[0\].max"):
+            self.client.curve(small, curve_pb2.NodeRange(min=2, max=1))
+        with self.assertRaisesRegex(ValueError, "takes no compare_sizes"):
+            self.client.curve({"job": small, "compare_sizes": True}, [1])
 
     def test_lists_go_page_by_page(self):
         for gpus in (8, 16, 24, 32, 40):

@@ -13,6 +13,7 @@ namespace evenkeel::cli {
 // `options` and `exit_code` must outlive the parsing.
 void AddPlanCommands(CLI::App* app, const GlobalOptions* options,
                      ExitCode* exit_code);  // plan, validate
+void AddCurveCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code);
 void AddLaunchCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code);
 void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code);
 void AddStoredPlanCommands(CLI::App* app, const GlobalOptions* options,

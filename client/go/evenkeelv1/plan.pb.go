@@ -529,7 +529,7 @@ type Plan struct {
 	// value itself, so one that fits may still be MEMORY_FIT_WITHIN_MARGIN.
 	MemoryFit MemoryFit `protobuf:"varint,20,opt,name=memory_fit,json=memoryFit,proto3,enum=evenkeel.v1.MemoryFit" json:"memory_fit,omitempty"`
 	// What the trainer's limits cost (`CatalogTrainer.recompute`, `interleaves`, `cuts_encoder`): time per sample over
-	// that of the best plan found without them, less 1. Unset: not computed, because no limit can cost anything.
+	// that of the best plan that a short search finds without them, less 1. Unset: no limit can cost anything.
 	TrainerLimitsCostRatio *float64 `protobuf:"fixed64,21,opt,name=trainer_limits_cost_ratio,json=trainerLimitsCostRatio,proto3,oneof" json:"trainer_limits_cost_ratio,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache

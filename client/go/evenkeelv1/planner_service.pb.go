@@ -996,7 +996,7 @@ var File_evenkeel_v1_planner_service_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_planner_service_proto_rawDesc = "" +
 	"\n" +
-	"!evenkeel/v1/planner_service.proto\x12\vevenkeel.v1\x1a\x19evenkeel/v1/catalog.proto\x1a\x15evenkeel/v1/job.proto\x1a\x19evenkeel/v1/packing.proto\x1a\x16evenkeel/v1/plan.proto\x1a\x19evenkeel/v1/profile.proto\x1a\x1aevenkeel/v1/timeline.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\x03\n" +
+	"!evenkeel/v1/planner_service.proto\x12\vevenkeel.v1\x1a\x19evenkeel/v1/catalog.proto\x1a\x17evenkeel/v1/curve.proto\x1a\x15evenkeel/v1/job.proto\x1a\x19evenkeel/v1/packing.proto\x1a\x16evenkeel/v1/plan.proto\x1a\x19evenkeel/v1/profile.proto\x1a\x1aevenkeel/v1/timeline.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\x03\n" +
 	"\x0ePlanJobRequest\x12\"\n" +
 	"\x03job\x18\x01 \x01(\v2\x10.evenkeel.v1.JobR\x03job\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x12%\n" +
@@ -1081,9 +1081,10 @@ const file_evenkeel_v1_planner_service_proto_rawDesc = "" +
 	"\x1aLEFT_OUT_REASON_NO_DEGREES\x10\x01\x12 \n" +
 	"\x1cLEFT_OUT_REASON_TOO_FEW_GPUS\x10\x02\x12\x1e\n" +
 	"\x1aLEFT_OUT_REASON_NOT_NEEDED\x10\x03\x12\x1f\n" +
-	"\x1bLEFT_OUT_REASON_ANSWER_FULL\x10\x042\x97\a\n" +
+	"\x1bLEFT_OUT_REASON_ANSWER_FULL\x10\x042\xe3\a\n" +
 	"\x0ePlannerService\x12D\n" +
-	"\aPlanJob\x12\x1b.evenkeel.v1.PlanJobRequest\x1a\x1c.evenkeel.v1.PlanJobResponse\x12S\n" +
+	"\aPlanJob\x12\x1b.evenkeel.v1.PlanJobRequest\x1a\x1c.evenkeel.v1.PlanJobResponse\x12J\n" +
+	"\tPlanCurve\x12\x1d.evenkeel.v1.PlanCurveRequest\x1a\x1e.evenkeel.v1.PlanCurveResponse\x12S\n" +
 	"\fEvaluatePlan\x12 .evenkeel.v1.EvaluatePlanRequest\x1a!.evenkeel.v1.EvaluatePlanResponse\x12T\n" +
 	"\vPackDataset\x12\x1f.evenkeel.v1.PackDatasetRequest\x1a .evenkeel.v1.PackDatasetResponse(\x010\x01\x12D\n" +
 	"\aGetPlan\x12\x1b.evenkeel.v1.GetPlanRequest\x1a\x1c.evenkeel.v1.GetPlanResponse\x12J\n" +
@@ -1127,20 +1128,22 @@ var file_evenkeel_v1_planner_service_proto_goTypes = []any{
 	(*Plan)(nil),                    // 13: evenkeel.v1.Plan
 	(*Timeline)(nil),                // 14: evenkeel.v1.Timeline
 	(*timestamppb.Timestamp)(nil),   // 15: google.protobuf.Timestamp
-	(*PackDatasetRequest)(nil),      // 16: evenkeel.v1.PackDatasetRequest
-	(*RecordProfileRequest)(nil),    // 17: evenkeel.v1.RecordProfileRequest
-	(*ListProfilesRequest)(nil),     // 18: evenkeel.v1.ListProfilesRequest
-	(*RollBackProfileRequest)(nil),  // 19: evenkeel.v1.RollBackProfileRequest
-	(*ListModelsRequest)(nil),       // 20: evenkeel.v1.ListModelsRequest
-	(*ListGpuTypesRequest)(nil),     // 21: evenkeel.v1.ListGpuTypesRequest
-	(*ListTrainersRequest)(nil),     // 22: evenkeel.v1.ListTrainersRequest
-	(*PackDatasetResponse)(nil),     // 23: evenkeel.v1.PackDatasetResponse
-	(*RecordProfileResponse)(nil),   // 24: evenkeel.v1.RecordProfileResponse
-	(*ListProfilesResponse)(nil),    // 25: evenkeel.v1.ListProfilesResponse
-	(*RollBackProfileResponse)(nil), // 26: evenkeel.v1.RollBackProfileResponse
-	(*ListModelsResponse)(nil),      // 27: evenkeel.v1.ListModelsResponse
-	(*ListGpuTypesResponse)(nil),    // 28: evenkeel.v1.ListGpuTypesResponse
-	(*ListTrainersResponse)(nil),    // 29: evenkeel.v1.ListTrainersResponse
+	(*PlanCurveRequest)(nil),        // 16: evenkeel.v1.PlanCurveRequest
+	(*PackDatasetRequest)(nil),      // 17: evenkeel.v1.PackDatasetRequest
+	(*RecordProfileRequest)(nil),    // 18: evenkeel.v1.RecordProfileRequest
+	(*ListProfilesRequest)(nil),     // 19: evenkeel.v1.ListProfilesRequest
+	(*RollBackProfileRequest)(nil),  // 20: evenkeel.v1.RollBackProfileRequest
+	(*ListModelsRequest)(nil),       // 21: evenkeel.v1.ListModelsRequest
+	(*ListGpuTypesRequest)(nil),     // 22: evenkeel.v1.ListGpuTypesRequest
+	(*ListTrainersRequest)(nil),     // 23: evenkeel.v1.ListTrainersRequest
+	(*PlanCurveResponse)(nil),       // 24: evenkeel.v1.PlanCurveResponse
+	(*PackDatasetResponse)(nil),     // 25: evenkeel.v1.PackDatasetResponse
+	(*RecordProfileResponse)(nil),   // 26: evenkeel.v1.RecordProfileResponse
+	(*ListProfilesResponse)(nil),    // 27: evenkeel.v1.ListProfilesResponse
+	(*RollBackProfileResponse)(nil), // 28: evenkeel.v1.RollBackProfileResponse
+	(*ListModelsResponse)(nil),      // 29: evenkeel.v1.ListModelsResponse
+	(*ListGpuTypesResponse)(nil),    // 30: evenkeel.v1.ListGpuTypesResponse
+	(*ListTrainersResponse)(nil),    // 31: evenkeel.v1.ListTrainersResponse
 }
 var file_evenkeel_v1_planner_service_proto_depIdxs = []int32{
 	12, // 0: evenkeel.v1.PlanJobRequest.job:type_name -> evenkeel.v1.Job
@@ -1160,29 +1163,31 @@ var file_evenkeel_v1_planner_service_proto_depIdxs = []int32{
 	11, // 14: evenkeel.v1.ListPlansResponse.plans:type_name -> evenkeel.v1.PlanSummary
 	15, // 15: evenkeel.v1.PlanSummary.create_time:type_name -> google.protobuf.Timestamp
 	2,  // 16: evenkeel.v1.PlannerService.PlanJob:input_type -> evenkeel.v1.PlanJobRequest
-	5,  // 17: evenkeel.v1.PlannerService.EvaluatePlan:input_type -> evenkeel.v1.EvaluatePlanRequest
-	16, // 18: evenkeel.v1.PlannerService.PackDataset:input_type -> evenkeel.v1.PackDatasetRequest
-	7,  // 19: evenkeel.v1.PlannerService.GetPlan:input_type -> evenkeel.v1.GetPlanRequest
-	9,  // 20: evenkeel.v1.PlannerService.ListPlans:input_type -> evenkeel.v1.ListPlansRequest
-	17, // 21: evenkeel.v1.PlannerService.RecordProfile:input_type -> evenkeel.v1.RecordProfileRequest
-	18, // 22: evenkeel.v1.PlannerService.ListProfiles:input_type -> evenkeel.v1.ListProfilesRequest
-	19, // 23: evenkeel.v1.PlannerService.RollBackProfile:input_type -> evenkeel.v1.RollBackProfileRequest
-	20, // 24: evenkeel.v1.PlannerService.ListModels:input_type -> evenkeel.v1.ListModelsRequest
-	21, // 25: evenkeel.v1.PlannerService.ListGpuTypes:input_type -> evenkeel.v1.ListGpuTypesRequest
-	22, // 26: evenkeel.v1.PlannerService.ListTrainers:input_type -> evenkeel.v1.ListTrainersRequest
-	3,  // 27: evenkeel.v1.PlannerService.PlanJob:output_type -> evenkeel.v1.PlanJobResponse
-	6,  // 28: evenkeel.v1.PlannerService.EvaluatePlan:output_type -> evenkeel.v1.EvaluatePlanResponse
-	23, // 29: evenkeel.v1.PlannerService.PackDataset:output_type -> evenkeel.v1.PackDatasetResponse
-	8,  // 30: evenkeel.v1.PlannerService.GetPlan:output_type -> evenkeel.v1.GetPlanResponse
-	10, // 31: evenkeel.v1.PlannerService.ListPlans:output_type -> evenkeel.v1.ListPlansResponse
-	24, // 32: evenkeel.v1.PlannerService.RecordProfile:output_type -> evenkeel.v1.RecordProfileResponse
-	25, // 33: evenkeel.v1.PlannerService.ListProfiles:output_type -> evenkeel.v1.ListProfilesResponse
-	26, // 34: evenkeel.v1.PlannerService.RollBackProfile:output_type -> evenkeel.v1.RollBackProfileResponse
-	27, // 35: evenkeel.v1.PlannerService.ListModels:output_type -> evenkeel.v1.ListModelsResponse
-	28, // 36: evenkeel.v1.PlannerService.ListGpuTypes:output_type -> evenkeel.v1.ListGpuTypesResponse
-	29, // 37: evenkeel.v1.PlannerService.ListTrainers:output_type -> evenkeel.v1.ListTrainersResponse
-	27, // [27:38] is the sub-list for method output_type
-	16, // [16:27] is the sub-list for method input_type
+	16, // 17: evenkeel.v1.PlannerService.PlanCurve:input_type -> evenkeel.v1.PlanCurveRequest
+	5,  // 18: evenkeel.v1.PlannerService.EvaluatePlan:input_type -> evenkeel.v1.EvaluatePlanRequest
+	17, // 19: evenkeel.v1.PlannerService.PackDataset:input_type -> evenkeel.v1.PackDatasetRequest
+	7,  // 20: evenkeel.v1.PlannerService.GetPlan:input_type -> evenkeel.v1.GetPlanRequest
+	9,  // 21: evenkeel.v1.PlannerService.ListPlans:input_type -> evenkeel.v1.ListPlansRequest
+	18, // 22: evenkeel.v1.PlannerService.RecordProfile:input_type -> evenkeel.v1.RecordProfileRequest
+	19, // 23: evenkeel.v1.PlannerService.ListProfiles:input_type -> evenkeel.v1.ListProfilesRequest
+	20, // 24: evenkeel.v1.PlannerService.RollBackProfile:input_type -> evenkeel.v1.RollBackProfileRequest
+	21, // 25: evenkeel.v1.PlannerService.ListModels:input_type -> evenkeel.v1.ListModelsRequest
+	22, // 26: evenkeel.v1.PlannerService.ListGpuTypes:input_type -> evenkeel.v1.ListGpuTypesRequest
+	23, // 27: evenkeel.v1.PlannerService.ListTrainers:input_type -> evenkeel.v1.ListTrainersRequest
+	3,  // 28: evenkeel.v1.PlannerService.PlanJob:output_type -> evenkeel.v1.PlanJobResponse
+	24, // 29: evenkeel.v1.PlannerService.PlanCurve:output_type -> evenkeel.v1.PlanCurveResponse
+	6,  // 30: evenkeel.v1.PlannerService.EvaluatePlan:output_type -> evenkeel.v1.EvaluatePlanResponse
+	25, // 31: evenkeel.v1.PlannerService.PackDataset:output_type -> evenkeel.v1.PackDatasetResponse
+	8,  // 32: evenkeel.v1.PlannerService.GetPlan:output_type -> evenkeel.v1.GetPlanResponse
+	10, // 33: evenkeel.v1.PlannerService.ListPlans:output_type -> evenkeel.v1.ListPlansResponse
+	26, // 34: evenkeel.v1.PlannerService.RecordProfile:output_type -> evenkeel.v1.RecordProfileResponse
+	27, // 35: evenkeel.v1.PlannerService.ListProfiles:output_type -> evenkeel.v1.ListProfilesResponse
+	28, // 36: evenkeel.v1.PlannerService.RollBackProfile:output_type -> evenkeel.v1.RollBackProfileResponse
+	29, // 37: evenkeel.v1.PlannerService.ListModels:output_type -> evenkeel.v1.ListModelsResponse
+	30, // 38: evenkeel.v1.PlannerService.ListGpuTypes:output_type -> evenkeel.v1.ListGpuTypesResponse
+	31, // 39: evenkeel.v1.PlannerService.ListTrainers:output_type -> evenkeel.v1.ListTrainersResponse
+	28, // [28:40] is the sub-list for method output_type
+	16, // [16:28] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
 	16, // [16:16] is the sub-list for extension extendee
 	0,  // [0:16] is the sub-list for field type_name
@@ -1194,6 +1199,7 @@ func file_evenkeel_v1_planner_service_proto_init() {
 		return
 	}
 	file_evenkeel_v1_catalog_proto_init()
+	file_evenkeel_v1_curve_proto_init()
 	file_evenkeel_v1_job_proto_init()
 	file_evenkeel_v1_packing_proto_init()
 	file_evenkeel_v1_plan_proto_init()

@@ -19,6 +19,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	PlannerService_PlanJob_FullMethodName         = "/evenkeel.v1.PlannerService/PlanJob"
+	PlannerService_PlanCurve_FullMethodName       = "/evenkeel.v1.PlannerService/PlanCurve"
 	PlannerService_EvaluatePlan_FullMethodName    = "/evenkeel.v1.PlannerService/EvaluatePlan"
 	PlannerService_PackDataset_FullMethodName     = "/evenkeel.v1.PlannerService/PackDataset"
 	PlannerService_GetPlan_FullMethodName         = "/evenkeel.v1.PlannerService/GetPlan"
@@ -63,6 +64,11 @@ type PlannerServiceClient interface {
 	// millisecond; a new one takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full.
 	// DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
 	PlanJob(ctx context.Context, in *PlanJobRequest, opts ...grpc.CallOption) (*PlanJobResponse, error)
+	// Plans a job at several sizes: step time, cost, memory and plan id by number of nodes, what the next node is worth
+	// and what a change of size costs. Each size is planned as PlanJob plans it, under the same id, and kept like its
+	// plans, so sizes that are known cost next to nothing, and a call that was cut short continues where it ended. Same
+	// errors as PlanJob.
+	PlanCurve(ctx context.Context, in *PlanCurveRequest, opts ...grpc.CallOption) (*PlanCurveResponse, error)
 	// Predicts a plan that the caller wrote, next to the planner's own plan for the same job, which is made as PlanJob
 	// makes it. A plan that does not fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED,
 	// DEADLINE_EXCEEDED and CANCELLED: as for PlanJob.
@@ -108,6 +114,16 @@ func (c *plannerServiceClient) PlanJob(ctx context.Context, in *PlanJobRequest, 
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PlanJobResponse)
 	err := c.cc.Invoke(ctx, PlannerService_PlanJob_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *plannerServiceClient) PlanCurve(ctx context.Context, in *PlanCurveRequest, opts ...grpc.CallOption) (*PlanCurveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanCurveResponse)
+	err := c.cc.Invoke(ctx, PlannerService_PlanCurve_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -249,6 +265,11 @@ type PlannerServiceServer interface {
 	// millisecond; a new one takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full.
 	// DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
 	PlanJob(context.Context, *PlanJobRequest) (*PlanJobResponse, error)
+	// Plans a job at several sizes: step time, cost, memory and plan id by number of nodes, what the next node is worth
+	// and what a change of size costs. Each size is planned as PlanJob plans it, under the same id, and kept like its
+	// plans, so sizes that are known cost next to nothing, and a call that was cut short continues where it ended. Same
+	// errors as PlanJob.
+	PlanCurve(context.Context, *PlanCurveRequest) (*PlanCurveResponse, error)
 	// Predicts a plan that the caller wrote, next to the planner's own plan for the same job, which is made as PlanJob
 	// makes it. A plan that does not fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED,
 	// DEADLINE_EXCEEDED and CANCELLED: as for PlanJob.
@@ -292,6 +313,9 @@ type UnimplementedPlannerServiceServer struct{}
 
 func (UnimplementedPlannerServiceServer) PlanJob(context.Context, *PlanJobRequest) (*PlanJobResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanJob not implemented")
+}
+func (UnimplementedPlannerServiceServer) PlanCurve(context.Context, *PlanCurveRequest) (*PlanCurveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanCurve not implemented")
 }
 func (UnimplementedPlannerServiceServer) EvaluatePlan(context.Context, *EvaluatePlanRequest) (*EvaluatePlanResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method EvaluatePlan not implemented")
@@ -358,6 +382,24 @@ func _PlannerService_PlanJob_Handler(srv interface{}, ctx context.Context, dec f
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PlannerServiceServer).PlanJob(ctx, req.(*PlanJobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PlannerService_PlanCurve_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanCurveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PlannerServiceServer).PlanCurve(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PlannerService_PlanCurve_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PlannerServiceServer).PlanCurve(ctx, req.(*PlanCurveRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -541,6 +583,10 @@ var PlannerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PlanJob",
 			Handler:    _PlannerService_PlanJob_Handler,
+		},
+		{
+			MethodName: "PlanCurve",
+			Handler:    _PlannerService_PlanCurve_Handler,
 		},
 		{
 			MethodName: "EvaluatePlan",

@@ -121,7 +121,7 @@ struct Twin {
   static bool Grants(const PolicyRule& rule, const std::string& method) {
     const std::vector<std::pair<std::string, std::string>> roles = {
         {"planner.read", " GetPlan ListPlans ListModels ListGpuTypes ListTrainers ListProfiles "},
-        {"planner.plan", " PlanJob EvaluatePlan PackDataset "},
+        {"planner.plan", " PlanJob PlanCurve EvaluatePlan PackDataset "},
         {"planner.calibrate", " RecordProfile RollBackProfile "}};
     for (const std::string& own : rule.methods) {
       if (own == method) return true;

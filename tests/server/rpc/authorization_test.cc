@@ -407,7 +407,8 @@ TEST_F(AuthorizationTest, ATenantWithoutItsProfilesIsUnavailableAndNobodyElse) {
     EXPECT_NE(Call("uid:2", *method).error_code(), StatusCode::UNAVAILABLE);
   }
   // RecordProfile and RollBackProfile have an empty message here, which is refused first.
-  EXPECT_EQ(unavailable, (std::set<std::string>{"PlanJob", "EvaluatePlan", "ListProfiles"}));
+  EXPECT_EQ(unavailable,
+            (std::set<std::string>{"PlanJob", "PlanCurve", "EvaluatePlan", "ListProfiles"}));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from . import connection
 from .retry import RetryPolicy, check_timeout
-from .v1 import catalog_pb2, packing_pb2, planner_service_pb2, profile_pb2
+from .v1 import catalog_pb2, curve_pb2, packing_pb2, planner_service_pb2, profile_pb2
 
 M = TypeVar("M", bound=Message)
 
@@ -22,7 +22,7 @@ RESPONSES: tuple[type[Message], ...] = (
     planner_service_pb2.PlanJobResponse, planner_service_pb2.EvaluatePlanResponse, planner_service_pb2.GetPlanResponse,
     planner_service_pb2.ListPlansResponse, profile_pb2.RecordProfileResponse, profile_pb2.ListProfilesResponse,
     profile_pb2.RollBackProfileResponse, catalog_pb2.ListModelsResponse, catalog_pb2.ListGpuTypesResponse,
-    catalog_pb2.ListTrainersResponse)
+    catalog_pb2.ListTrainersResponse, curve_pb2.PlanCurveResponse)
 
 
 def method_of(response: type[Message]) -> str:

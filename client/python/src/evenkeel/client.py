@@ -11,9 +11,9 @@ from google.protobuf.message import Message
 
 from . import calls, connection, errors, packing, requests
 from .connection import Tls
-from .requests import JobLike, PlanLike, ProfileLike, load_job
+from .requests import JobLike, NodesLike, PlanLike, ProfileLike, load_job
 from .retry import Attempts, RetryPolicy
-from .v1 import batching_pb2, catalog_pb2, packing_pb2, planner_service_pb2, profile_pb2
+from .v1 import batching_pb2, catalog_pb2, curve_pb2, packing_pb2, planner_service_pb2, profile_pb2
 
 __all__ = ["Client", "load_job"]
 
@@ -61,6 +61,14 @@ class Client:
         that does not fit is not an error: see `response.plan.HasField("misfit")`."""
         request = requests.with_fields(requests.plan_job_request(job), fields)
         return self._call(planner_service_pb2.PlanJobResponse, request, timeout)
+
+    def curve(self, job: JobLike, nodes: NodesLike, *, timeout: float | None = None,
+              **fields: Any) -> curve_pb2.PlanCurveResponse:
+        """Plans a job by number of nodes, as range(1, 65). `fields` are other fields of PlanCurveRequest, such as
+        batch=CURVE_BATCH_PER_NODE, batch_nodes=8. `timeout` must suffice for all sizes that the server does not know;
+        those planned before it ran out are known to the next call."""
+        request = requests.with_fields(requests.plan_curve_request(job, nodes), fields)
+        return self._call(curve_pb2.PlanCurveResponse, request, timeout)
 
     def evaluate_plan(self, job: JobLike, plan: PlanLike, *, include_timeline: bool = False,
                       min_calibration_revision: int = 0,

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, Union
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from .v1 import job_pb2, plan_pb2, planner_service_pb2, profile_pb2
+from .v1 import curve_pb2, job_pb2, plan_pb2, planner_service_pb2, profile_pb2
 
 M = TypeVar("M", bound=Message)
 
@@ -17,6 +17,8 @@ M = TypeVar("M", bound=Message)
 JobLike = Union[job_pb2.Job, planner_service_pb2.PlanJobRequest, Mapping[str, Any]]
 PlanLike = Union[plan_pb2.Plan, planner_service_pb2.PlanJobResponse, planner_service_pb2.GetPlanResponse,
                  Mapping[str, Any]]
+# Numbers of nodes: of all pools, as range(1, 65) or [1, 2, 4], or ranges of the contract, one for each pool.
+NodesLike = Union[Iterable[int], Iterable[curve_pb2.NodeRange], curve_pb2.NodeRange]
 ProfileLike = Union[profile_pb2.RecordProfileRequest, Mapping[str, Any]]
 
 
@@ -44,6 +46,28 @@ def plan_job_request(job: JobLike) -> planner_service_pb2.PlanJobRequest:
     else:
         raise TypeError(f"job is a {type(job).__name__}: must be a Job, a PlanJobRequest or a mapping; "
                         "evenkeel.load_job reads a file")
+    return request
+
+
+def plan_curve_request(job: JobLike, nodes: NodesLike) -> curve_pb2.PlanCurveRequest:
+    """Returns the request. Numbers of GPUs in the job are left out, since `nodes` replaces them; other fields of a
+    PlanJobRequest beside its job and label are refused, because a curve shows plans without them."""
+    plan = plan_job_request(job)
+    request = curve_pb2.PlanCurveRequest(job=plan.job, label=plan.label, max_violations=plan.max_violations,
+                                         min_calibration_revision=plan.min_calibration_revision)
+    for name in ("job", "label", "max_violations", "min_calibration_revision"):
+        plan.ClearField(name)
+    others = [field.name for field, _ in plan.ListFields()]
+    if others:
+        raise ValueError(f"a curve takes no {', '.join(others)}: give the job alone")
+    for pool in request.job.cluster.pools:
+        pool.ClearField("gpu_count")
+        pool.ClearField("gpu_counts")
+    given = [nodes] if isinstance(nodes, curve_pb2.NodeRange) else list(nodes)
+    if all(isinstance(range_, curve_pb2.NodeRange) for range_ in given):
+        request.nodes.extend(given)
+    else:
+        request.nodes.add(counts=given)
     return request
 
 

@@ -1,0 +1,185 @@
+// `curve`: shows a job by number of nodes.
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "client/cli/commands/commands.h"
+#include "client/cli/flags.h"
+#include "client/cli/job_flags.h"
+#include "client/cli/proto_json.h"
+#include "client/cli/render_curve.h"
+#include "client/cli/render_plan.h"
+
+namespace evenkeel::cli {
+namespace {
+
+struct CurveFlags {
+  JobFlags job;
+  std::vector<std::string> nodes, types;
+  std::optional<int32_t> batch_nodes;
+  std::optional<double> resize_gbytes, resize_restart_seconds;
+  bool in_short = false, csv = false;
+};
+
+[[noreturn]] void RefuseCurve(const std::string& message) {
+  throw CommandError(ExitCode::kBadInput, message);
+}
+
+int32_t NodesOf(const std::string& text, const std::string& whole) {
+  int32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= 65536)
+    return value;
+  RefuseCurve(
+      fmt::format("--nodes: \"{}\" is no MIN..MAX, MIN..MAX:STEP or N,N,..., each from 1 to "
+                  "65536, such as 1..64, 8..64:8 or 1,2,4,8",
+                  whole));
+}
+
+void ParseNodes(const std::string& text, v1::NodeRange* range) {
+  const size_t dots = text.find("..");
+  if (dots == std::string::npos) {
+    std::istringstream numbers(text);
+    for (std::string number; std::getline(numbers, number, ',');)
+      range->add_counts(NodesOf(number, text));
+    if (range->counts_size() == 0 || text.back() == ',') NodesOf("", text);
+    return;
+  }
+  const size_t colon = text.find(':', dots);
+  const std::string max =
+      text.substr(dots + 2, colon == std::string::npos ? colon : colon - dots - 2);
+  range->set_min(NodesOf(text.substr(0, dots), text));
+  range->set_max(NodesOf(max, text));
+  if (colon != std::string::npos) range->set_step(NodesOf(text.substr(colon + 1), text));
+}
+
+// Adds a pool like the first, of another GPU type: "TYPE" or "TYPE@PRICE".
+void AddType(const std::string& text, v1::Cluster* cluster) {
+  v1::GpuPool pool = cluster->pools(0);
+  pool.clear_gpu();
+  pool.clear_price_per_gpu_hour();
+  pool.clear_intra_node_bytes_per_second();  // a link belongs to its type
+  const size_t at = text.find('@');
+  pool.set_gpu_type(text.substr(0, at));
+  if (at != std::string::npos) {
+    double price = 0;
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data() + at + 1, last, price);
+    if (error != std::errc() || end != last || !(price >= 0))
+      RefuseCurve(fmt::format("--type: \"{}\" is no TYPE[@PRICE], such as h200@3.80", text));
+    pool.set_price_per_gpu_hour(price);
+  }
+  *cluster->add_pools() = pool;
+}
+
+v1::PlanCurveRequest CurveRequest(const CurveFlags& flags) {
+  if (!flags.job.gpus.empty() || !flags.job.pools.empty())
+    RefuseCurve(
+        "--gpus and --pool are for `plan`: here --nodes says how many, and --type adds "
+        "other GPU types");
+  const v1::PlanJobRequest plan = RequestFromFlags(flags.job);
+  if (plan.compare_sizes() || plan.compare_precisions() || plan.has_max_alternatives() ||
+      plan.no_cache() || plan.has_max_age_seconds() || plan.validate_only()) {
+    RefuseCurve(
+        "compare_sizes, compare_precisions, max_alternatives, no_cache, max_age_seconds and "
+        "validate_only are for `plan`, by flag or in the job file: a curve shows plans without");
+  }
+  v1::PlanCurveRequest request;
+  *request.mutable_job() = plan.job();
+  request.set_label(plan.label());
+  request.set_max_violations(plan.max_violations());
+  request.set_min_calibration_revision(plan.min_calibration_revision());
+  v1::Cluster* cluster = request.mutable_job()->mutable_cluster();
+  if (!flags.types.empty() && cluster->pools_size() == 0)
+    RefuseCurve("--type adds to the first GPU type: give that with --gpu or in the job file");
+  for (const std::string& type : flags.types) AddType(type, cluster);
+  for (v1::GpuPool& pool : *cluster->mutable_pools()) {
+    pool.clear_gpu_count();  // of a file that is also for `plan`: --nodes overrides it
+    pool.clear_gpu_counts();
+  }
+  for (const std::string& nodes : flags.nodes) ParseNodes(nodes, request.add_nodes());
+  if (flags.batch_nodes) {
+    request.set_batch(v1::CURVE_BATCH_PER_NODE);
+    request.set_batch_nodes(*flags.batch_nodes);
+  }
+  if (flags.in_short) request.set_search(v1::CURVE_SEARCH_SHORT);
+  if (flags.resize_gbytes) request.set_checkpoint_bytes_per_second(*flags.resize_gbytes * 1e9);
+  if (flags.resize_restart_seconds) request.set_restart_seconds(*flags.resize_restart_seconds);
+  return request;
+}
+
+ExitCode RunCurve(const GlobalOptions& options, const CurveFlags& flags) {
+  if (flags.csv && options.json()) RefuseCurve("give one of --csv and --output json");
+  const v1::PlanCurveRequest request = CurveRequest(flags);
+  const auto backend = BackendOf(options);
+  const v1::PlanCurveResponse response = backend->PlanCurve(request);
+  if (options.json()) {
+    Print(ToJson(response));
+  } else if (flags.csv) {
+    Print(CurveCsv(response));
+  } else {
+    Print(RenderCurve(StyleOf(options), response,
+                      "Computed by " + backend->name() + UnconfirmedText(response)));
+  }
+  bool any = false;
+  for (const v1::Curve& curve : response.curves()) {
+    any = any || std::any_of(curve.points().begin(), curve.points().end(), [](const auto& point) {
+            return point.state() == v1::CURVE_POINT_STATE_FITS;
+          });
+  }
+  return any ? ExitCode::kOk : ExitCode::kDoesNotFit;
+}
+
+}  // namespace
+
+void AddCurveCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
+  constexpr const char* kSizes = "Sizes";
+  const auto flags = std::make_shared<CurveFlags>();
+  flags->job.sizes_apart = true;
+  CLI::App* curve = app->add_subcommand(
+      "curve", "Plan a job by number of nodes: speed, cost, what the next node is worth");
+  curve->footer(
+      "  evenkeelctl curve --model llama3-70b --gpu h100-sxm-80gb --nodes 4..64:4 --timeout 300\n"
+      "Each size is planned as `plan` plans it, under the same id. A server keeps the plans, so "
+      "after\na timeout the same command goes on where it ended. Returns 1 if no size fits.");
+  curve
+      ->add_option("--nodes", flags->nodes,
+                   "Sizes: MIN..MAX, MIN..MAX:STEP or N,N,...; once, or once for each GPU type")
+      ->type_name("NODES")
+      ->required()
+      ->group(kSizes)
+      ->take_all();
+  curve->add_option("--type", flags->types, "Another GPU type, with a curve of its own; repeatable")
+      ->type_name("TYPE[@PRICE]")
+      ->group(kSizes)
+      ->take_all();
+  Add(curve, "--batch-at", &flags->batch_nodes, "NODES",
+      "Scale the global batch with the nodes: --global-batch is that of so many [same batch at "
+      "all]",
+      kSizes)
+      ->check(Whole(1, 65536));
+  curve
+      ->add_flag("--short", flags->in_short,
+                 "Estimate sizes that the server does not know by a short search")
+      ->group(kSizes);
+  Add(curve, "--resize-gbytes", &flags->resize_gbytes, "GB/S",
+      "Rate at which a node writes and reads checkpoints when the size changes [1, assumed]",
+      kSizes)
+      ->check(Real(1e-3, 1e4));
+  Add(curve, "--resize-restart-seconds", &flags->resize_restart_seconds, "S",
+      "Time to stop and start all processes when the size changes [120, assumed]", kSizes)
+      ->check(Real(0, 1e7));
+  curve->add_flag("--csv", flags->csv, "Print comma-separated values")->group(kSizes);
+  AddJobFlags(curve, &flags->job);
+  curve->callback([=] { *exit_code = RunCurve(*options, *flags); });
+}
+
+}  // namespace evenkeel::cli
