@@ -1,5 +1,6 @@
-"""Client of the Evenkeel planning service.
+"""The planner of Evenkeel in this process, and the client of its service.
 
+    plan = evenkeel.plan(evenkeel.load_job("job.json"))
     with evenkeel.Client("127.0.0.1:50051") as client:
         plan = client.plan_job(evenkeel.load_job("job.json")).plan
     sampler = evenkeel.EvenkeelBatchSampler("127.0.0.1:50051", plan, tokens, units, rank=rank)
@@ -13,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import aio, cli, client, connection, errors, lengths, packing, retry, sampler, stats, v1, xtuner
+    from . import aio, cli, client, connection, errors, lengths, local, packing, retry, sampler, stats, v1, xtuner
     from ._version import __version__
     from .client import Client, load_job
     from .connection import Tls
@@ -21,28 +22,32 @@ if TYPE_CHECKING:
                          InvalidRequestError, NotFoundError, PermissionDeniedError, PreconditionError, ResourceInfo,
                          ServerError, UnauthenticatedError, UnavailableError)
     from .lengths import LengthFileError, SampleLengths, read_lengths
+    from .local import Planned, evaluate, gpu_types, models, pack, plan, trainers
     from .packing import Packing
     from .retry import RetryPolicy
     from .sampler import EvenkeelBatchSampler, MicroBatch
     from .sampler_state import ResumeError
+    from .stats import histogram
 
 # The module of each name. Modules are loaded on demand: statistics need no gRPC, and planning needs no NumPy.
 _HOME = {
-    "Client": "client", "load_job": "client", "Tls": "connection", "RetryPolicy": "retry", "Packing": "packing",
-    "EvenkeelBatchSampler": "sampler", "MicroBatch": "sampler", "ResumeError": "sampler_state",
+    **dict.fromkeys(("Planned", "evaluate", "gpu_types", "models", "pack", "plan", "trainers"), "local"),
+    "Client": "client", "load_job": "requests", "Tls": "connection", "RetryPolicy": "retry", "Packing": "packing",
+    "histogram": "stats", "EvenkeelBatchSampler": "sampler", "MicroBatch": "sampler", "ResumeError": "sampler_state",
     "SampleLengths": "lengths", "LengthFileError": "lengths", "read_lengths": "lengths", "__version__": "_version",
     **dict.fromkeys(("BusyError", "CallCancelledError", "DeadlineExceededError", "EvenkeelError", "FieldViolation",
                      "InvalidRequestError", "NotFoundError", "PermissionDeniedError", "PreconditionError",
                      "ResourceInfo", "ServerError", "UnauthenticatedError", "UnavailableError"), "errors"),
 }
-_MODULES = ("aio", "cli", "client", "connection", "errors", "lengths", "packing", "retry", "sampler", "stats", "v1",
-            "xtuner")
+_MODULES = ("aio", "cli", "client", "connection", "errors", "lengths", "local", "packing", "retry", "sampler", "stats",
+            "v1", "xtuner")
 
 __all__ = [  # the names of _HOME, spelled out for type checkers
     "BusyError", "CallCancelledError", "Client", "DeadlineExceededError", "EvenkeelBatchSampler", "EvenkeelError",
     "FieldViolation", "InvalidRequestError", "LengthFileError", "MicroBatch", "NotFoundError", "Packing",
-    "PermissionDeniedError", "PreconditionError", "ResourceInfo", "ResumeError", "RetryPolicy", "SampleLengths",
-    "ServerError", "Tls", "UnauthenticatedError", "UnavailableError", "__version__", "load_job", "read_lengths"]
+    "PermissionDeniedError", "Planned", "PreconditionError", "ResourceInfo", "ResumeError", "RetryPolicy",
+    "SampleLengths", "ServerError", "Tls", "UnauthenticatedError", "UnavailableError", "__version__", "evaluate",
+    "gpu_types", "histogram", "load_job", "models", "pack", "plan", "read_lengths", "trainers"]
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
