@@ -14,8 +14,8 @@ import generate
 MODULE = "_native.abi3.so"
 PRODUCTS = (MODULE, "libevkproto.so")  # the library is protobuf's, for the module alone
 # What the target reads, relative to the root. Of folders everything.
-SOURCES = ("CMakeLists.txt", "proto", "planner", "server/CMakeLists.txt", "server/base", "server/convert", "server/core",
-           "server/planning", "client/CMakeLists.txt", "client/local", "client/python/native")
+SOURCES = ("CMakeLists.txt", "proto", "planner", "server/CMakeLists.txt", "server/base", "server/convert",
+           "server/core", "server/planning", "client/CMakeLists.txt", "client/local", "client/python/native")
 HELP = """
 The planner of this package is compiled from C++. On Debian 12 that needs the packages of deploy/packages-python.txt:
 

@@ -1,5 +1,4 @@
-"""Build steps that pyproject.toml cannot express: the generated files, the planner, the content of a source distribution.
-"""
+"""Build steps that pyproject.toml cannot express: generated files, the planner, what a source distribution has."""
 import atexit
 import os
 import shutil

@@ -26,7 +26,7 @@ except ImportError as missing:
         f"this installation of evenkeel has no planner of its own ({missing}): it was built with EVENKEEL_PURE=1. Ask "
         "a server with evenkeel.Client, or install again without EVENKEEL_PURE") from missing
 
-# Returns whether the answer is no longer wanted, such as threading.Event().is_set. It is called about 30 times a second.
+# Returns whether the answer is no longer wanted, such as threading.Event().is_set. Called about 30 times a second.
 Cancelled = Callable[[], bool]
 
 

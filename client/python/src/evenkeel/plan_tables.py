@@ -38,7 +38,7 @@ def text(response: planner_service_pb2.PlanJobResponse) -> str:
 
 def html(response: planner_service_pb2.PlanJobResponse) -> str:
     """Returns the tables as a piece of HTML."""
-    summary = "".join(f'<tr><th class="text">{escape.escape(name)}</th><td class="text">{escape.escape(value)}</td></tr>'
+    summary = "".join(f"<tr><th class=text>{escape.escape(name)}</th><td class=text>{escape.escape(value)}</td></tr>"
                       for name, value in _summary(response))
     parts = [STYLE, f'<div class="evenkeel"><strong>{escape.escape(_title(response))}</strong>',
              f"<table>{summary}</table>"]
@@ -53,7 +53,8 @@ def html(response: planner_service_pb2.PlanJobResponse) -> str:
 
 
 def _row(tag: str, cells: tuple[str, ...], bar: str = "") -> str:
-    return "".join(f"<{tag}{' class=text' if 1 <= at <= 2 else ''}>{escape.escape(cell)}{bar if at == 6 else ''}</{tag}>"
+    marks = ["", " class=text", " class=text"]
+    return "".join(f"<{tag}{marks[at] if at < 3 else ''}>{escape.escape(cell)}{bar if at == 6 else ''}</{tag}>"
                    for at, cell in enumerate(cells))
 
 
