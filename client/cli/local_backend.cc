@@ -52,11 +52,13 @@ class LocalBackend : public Backend {
   explicit LocalBackend(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
 
   v1::PlanJobResponse PlanJob(const v1::PlanJobRequest& request) override {
-    return Planned([&](const auto& hooks) { return local::PlanJob(request, hooks); });
+    return Planned<v1::PlanJobResponse>(
+        [&](const auto& hooks) { return local::PlanJob(request, hooks); });
   }
 
   v1::EvaluatePlanResponse EvaluatePlan(const v1::EvaluatePlanRequest& request) override {
-    return Planned([&](const auto& hooks) { return local::EvaluatePlan(request, hooks); });
+    return Planned<v1::EvaluatePlanResponse>(
+        [&](const auto& hooks) { return local::EvaluatePlan(request, hooks); });
   }
 
   v1::GetPlanResponse GetPlan(const v1::GetPlanRequest&) override { NeedsServer("get"); }
@@ -117,8 +119,8 @@ class LocalBackend : public Backend {
     };
   }
 
-  template <typename Answer>
-  auto Planned(const Answer& answer) const {
+  template <typename Response, typename Answer>
+  Response Planned(const Answer& answer) const {
     Progress progress("planning");
     planner::PlanHooks hooks;
     hooks.stop = Stop();

@@ -12,10 +12,13 @@ import tempfile
 import generate
 
 MODULE = "_native.abi3.so"
-PRODUCTS = (MODULE, "libevkproto.so")  # the library is protobuf's, for the module alone
+LIBRARIES = "_libraries"  # protobuf's, for the module alone, and Abseil's
 # What the target reads, relative to the root. Of folders everything.
 SOURCES = ("CMakeLists.txt", "proto", "planner", "server/CMakeLists.txt", "server/base", "server/convert",
            "server/core", "server/planning", "client/CMakeLists.txt", "client/local", "client/python/native")
+# Licences of what the products contain, where Debian's packages have them.
+NOTICES = {name: f"/usr/share/doc/{name}/copyright"
+           for name in ("libprotobuf-dev", "libabsl-dev", "nlohmann-json3-dev")}
 HELP = """
 The planner of this package is compiled from C++. On Debian 12 that needs the packages of deploy/packages-python.txt:
 
@@ -73,8 +76,12 @@ def build(package):
         parallel = () if ninja or os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") else ("-j", str(os.cpu_count() or 1))
         run("cmake", "--build", folder, "--target", "evenkeel_python", *parallel)
         os.makedirs(package, exist_ok=True)
-        for name in PRODUCTS:
-            shutil.copy(os.path.join(folder, name), package)
+        shutil.copy(os.path.join(folder, "package", MODULE), package)
+        shutil.copytree(os.path.join(folder, "package", LIBRARIES), os.path.join(package, LIBRARIES),
+                        dirs_exist_ok=True)
+        for name, path in NOTICES.items():
+            if os.path.exists(path):
+                shutil.copy(path, os.path.join(package, f"LICENSE.{name}"))
     finally:
         if temporary:
             shutil.rmtree(folder, ignore_errors=True)

@@ -40,7 +40,7 @@ class BuildExt(build_ext):
         native_build.build(source if self.inplace else os.path.join(self.build_lib, "evenkeel"))
 
     def get_outputs(self):
-        return [os.path.join(self.build_lib, "evenkeel", name) for name in native_build.PRODUCTS]
+        return [os.path.join(self.build_lib, "evenkeel", native_build.MODULE)]
 
     def get_output_mapping(self):
         return {}

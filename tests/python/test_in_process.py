@@ -4,6 +4,7 @@ import importlib.util
 import itertools
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -232,9 +233,10 @@ class EndsTest(unittest.TestCase):
             self.assertEqual(answer, _native.plan_job(mine.SerializeToString(), FOREVER, None))
 
     def test_timeout(self):
+        job = evenkeel.load_job(EXAMPLE)
+        planned = evenkeel.plan(job)
         for call in (lambda: evenkeel.plan(long_job(), timeout=.05),
-                     lambda: evenkeel.evaluate(long_job(), {"parallelism": {"tensor": 8, "pipeline": 8, "data": 16}},
-                                               timeout=1e-6),
+                     lambda: evenkeel.evaluate(job, planned, timeout=1e-6),
                      lambda: evenkeel.pack(RULE, np.full(100000, 7), data_parallel=2, timeout=1e-6)):
             started = time.monotonic()
             error = caught(call)
@@ -273,14 +275,20 @@ class LibrariesTest(unittest.TestCase):
             said.add(done.stdout)
         self.assertEqual(len(said), 1)
 
-    def test_the_module_shows_one_symbol_and_needs_no_protobuf_of_the_system(self):
+    def test_the_module_shows_one_symbol_and_brings_its_libraries(self):
         symbols = subprocess.run(["nm", "-D", "--defined-only", _native.__file__], stdout=subprocess.PIPE, text=True,
                                  check=True).stdout
         self.assertEqual([line.split()[-1] for line in symbols.splitlines()], ["PyInit__native"])
         needed = subprocess.run(["readelf", "-d", _native.__file__], stdout=subprocess.PIPE, text=True,
                                 check=True).stdout
-        for library in ("libprotobuf", "libgrpc", "libabsl", "libpython"):
+        for library in ("libprotobuf", "libgrpc", "libpython"):
             self.assertNotIn(library, needed)
+        brought = os.listdir(os.path.join(os.path.dirname(_native.__file__), "_libraries"))
+        for library in re.findall(r"\[(libabsl[^]]*|libevk[^]]*)\]", needed):
+            self.assertIn(library, brought)
+        with open("/proc/self/maps", encoding="utf-8") as file:
+            maps = file.read()
+        self.assertNotRegex(maps, r" /(usr/)?lib.*/libabsl")
 
     def test_planning_loads_neither_grpc_nor_numpy(self):
         code = (f"import sys, evenkeel; evenkeel.plan(evenkeel.load_job({EXAMPLE!r})); "
