@@ -20,11 +20,11 @@ import evenkeel
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "deploy", "examples")
 PLAN = f"""
 import time
-begin = time.perf_counter()
+begin, begin_cpu = time.perf_counter(), time.process_time()
 import evenkeel
 job = evenkeel.load_job({os.path.join(EXAMPLES, 'internvl-6b-20b.json')!r})
 evenkeel.plan
-imported = time.perf_counter()
+imported, imported_cpu = time.perf_counter(), time.process_time()
 evenkeel.plan(job)
 first = time.perf_counter()
 rest = []
@@ -32,7 +32,7 @@ for _ in range(10):
     started, cpu = time.perf_counter(), time.process_time()
     evenkeel.plan(job)
     rest.append((time.perf_counter() - started, time.process_time() - cpu))
-print(imported - begin, first - imported, *(sorted(times)[5] for times in zip(*rest)))
+print(imported - begin, imported_cpu - begin_cpu, first - imported, *(sorted(times)[5] for times in zip(*rest)))
 """
 
 
@@ -47,18 +47,18 @@ def draw(count):
 def main():
     runs = [list(map(float, subprocess.run([sys.executable, "-c", PLAN], stdout=subprocess.PIPE, text=True,
                                            check=True).stdout.split())) for _ in range(5)]
-    for name, values in zip(("import", "first plan", "more plans", "more plans, CPU"), zip(*runs)):
+    for name, values in zip(("import", "import, CPU", "first plan", "more plans", "more plans, CPU"), zip(*runs)):
         print(f"{name}: {1e3 * statistics.median(values):.0f} ms, {1e3 * min(values):.0f} at best")
     tokens, units = draw(int(sys.argv[1]) if len(sys.argv) > 1 else 1_200_000)
     for caps in ((9, 4096), (18, 6016)):
         times = []
         for epoch in range(5):
-            started = time.perf_counter()
+            started, cpu = time.perf_counter(), time.process_time()
             packed = evenkeel.pack({"unit_cap": caps[0], "token_cap": caps[1]}, tokens, units, data_parallel=64,
                                    epoch=epoch)
-            times.append(time.perf_counter() - started)
-        print(f"{len(tokens):,} samples packed at {caps}: {statistics.median(times):.3f} s, {min(times):.3f} at best, "
-              f"{packed.pack_count:,} packs")
+            times.append((time.perf_counter() - started, time.process_time() - cpu))
+        took, cpu = (statistics.median(column) for column in zip(*times))
+        print(f"{len(tokens):,} samples packed at {caps}: {took:.3f} s, CPU {cpu:.3f} s; {packed.pack_count:,} packs")
 
 
 if __name__ == "__main__":
