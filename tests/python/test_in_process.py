@@ -286,9 +286,11 @@ class LibrariesTest(unittest.TestCase):
         brought = os.listdir(os.path.join(os.path.dirname(_native.__file__), "_libraries"))
         for library in re.findall(r"\[(libabsl[^]]*|libevk[^]]*)\]", needed):
             self.assertIn(library, brought)
-        with open("/proc/self/maps", encoding="utf-8") as file:
-            maps = file.read()
-        self.assertNotRegex(maps, r" /(usr/)?lib.*/libabsl")
+        code = "from evenkeel import _native; print(open('/proc/self/maps').read())"
+        maps = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
+        loaded = set(re.findall(r" (/.*/lib(?:absl|protobuf|evk).*)", maps))
+        self.assertEqual({os.path.basename(path) for path in loaded}, set(brought))
+        self.assertEqual({os.path.basename(os.path.dirname(path)) for path in loaded}, {"_libraries"})
 
     def test_planning_loads_neither_grpc_nor_numpy(self):
         code = (f"import sys, evenkeel; evenkeel.plan(evenkeel.load_job({EXAMPLE!r})); "
