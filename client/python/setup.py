@@ -1,12 +1,13 @@
-"""Build steps that pyproject.toml cannot express: the generated files, and the content of a source distribution."""
+"""Build steps that pyproject.toml cannot express: generated files, the planner, what a source distribution has."""
 import atexit
 import os
 import shutil
 import sys
 import tempfile
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
@@ -14,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 import generate  # noqa: E402
+import native_build  # noqa: E402
 
 
 class BuildPy(build_py):
@@ -30,6 +32,20 @@ class BuildPy(build_py):
         self.copy_file(os.path.join(HERE, "evenkeel_profile.py"), self.build_lib)
 
 
+class BuildExt(build_ext):
+    """Compiles the planner."""
+
+    def run(self):
+        source = os.path.join(HERE, "src", "evenkeel")
+        native_build.build(source if self.inplace else os.path.join(self.build_lib, "evenkeel"))
+
+    def get_outputs(self):
+        return [os.path.join(self.build_lib, "evenkeel", native_build.MODULE)]
+
+    def get_output_mapping(self):
+        return {}
+
+
 class Build(build):
     """Leaves no folder in the sources, because its content would go into the next wheel, and be linted."""
 
@@ -44,10 +60,14 @@ class Sdist(sdist):
 
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)
-        for name in generate.inputs():
+        for name in sorted({*generate.inputs(), *native_build.inputs()}):
             to = os.path.join(base_dir, "repository", name)
             os.makedirs(os.path.dirname(to), exist_ok=True)
             shutil.copy(generate.source(name), to)
 
 
-setup(version=generate.version(), cmdclass={"build": Build, "build_py": BuildPy, "sdist": Sdist})
+# One module for all versions of Python from 3.10 on.
+native = {"ext_modules": [Extension("evenkeel._native", [], py_limited_api=True)],
+          "options": {"bdist_wheel": {"py_limited_api": "cp310"}}} if native_build.wanted() else {}
+setup(version=generate.version(),
+      cmdclass={"build": Build, "build_ext": BuildExt, "build_py": BuildPy, "sdist": Sdist}, **native)

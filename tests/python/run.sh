@@ -11,8 +11,10 @@
 #   --keep FOLDER  keep the virtual environments in FOLDER, for the next run
 #
 # Two environments: `debian` has Debian 12's PyTorch, gRPC, protobuf and NumPy, `current` the newest releases of the
-# package index, pyarrow, Pillow and soundfile. The package is a wheel made from a source distribution. The server is build/bin's
-# (tests/run.sh --only build). What needs no PyTorch is tested by tests/run.sh too: tests/integration/test_python_*.py.
+# package index, pyarrow, Pillow and soundfile. The package is the wheel of client/python, whose planner is compiled
+# in build/python: 8 min on two cores the first time. The server is build/bin's (tests/run.sh --only build). What
+# needs neither PyTorch nor the planner in the process is tested by tests/run.sh too:
+# tests/integration/test_python_*.py.
 # shellcheck disable=SC2317  # check runs functions by name
 set -uo pipefail
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
@@ -80,11 +82,50 @@ tests() {
   passed=$((passed + ${ran:-0} - bad - ${skipped:-0}))
 }
 
+dist() {
+  rm -rf "$folder/dist" "$folder/pure" && mkdir "$folder/dist" "$folder/pure" &&
+    "$folder/current/bin/pip" wheel --no-deps --wheel-dir "$folder/dist" "$root/client/python" &&
+    ls -l "$folder/dist"/evenkeel-*-cp310-abi3-linux_*.whl &&
+    "$folder/current/bin/python" -m build --sdist --outdir "$folder/pure" "$root/client/python"
+}
+
+# The archive has every source that the planner was compiled from, and is configured with nothing of the repository.
 source_distribution() {
-  rm -rf "$folder/dist" && mkdir "$folder/dist" &&
-    "$folder/current/bin/python" -m build --sdist --outdir "$folder/dist" "$root/client/python" &&
-    # Builds from the archive only, with nothing of the repository beside it.
-    "$folder/current/bin/pip" wheel --no-deps --wheel-dir "$folder/dist" "$folder/dist"/evenkeel-*.tar.gz
+  local file
+  rm -rf "$folder/unpacked" && mkdir "$folder/unpacked" &&
+    tar -C "$folder/unpacked" --strip-components 1 -xzf "$folder/pure"/evenkeel-*.tar.gz || return
+  ninja -C "$root/build/python" -t deps | grep -o "$root/[^ ]*" | grep -v "^$root/build/" |
+    sort -u >"$folder/sources"
+  [ "$(wc -l <"$folder/sources")" -gt 300 ] || { echo "too few sources"; return 1; }
+  while read -r file; do
+    [ -f "$folder/unpacked/repository/${file#"$root"/}" ] || { echo "not in the archive: $file"; return 1; }
+  done <"$folder/sources"
+  cmake -S "$folder/unpacked/repository" -B "$folder/unpacked/build" -G Ninja -DEVENKEEL_ONLY_PYTHON=ON
+}
+
+# The client alone, from the archive, where nothing compiles.
+pure_wheel() {
+  EVENKEEL_PURE=1 "$folder/current/bin/pip" wheel --no-deps --wheel-dir "$folder/pure" \
+    "$folder/pure"/evenkeel-*.tar.gz &&
+    "$python" -m venv --system-site-packages "$folder/alone" &&
+    "$folder/alone/bin/pip" install --no-deps --force-reinstall "$folder/pure"/evenkeel-*-py3-none-any.whl &&
+    "$folder/alone/bin/python" -c 'import evenkeel
+evenkeel.Client("unix:/nothing").close()
+try:
+    evenkeel.plan({})
+except ImportError as error:
+    assert "EVENKEEL_PURE" in str(error), error
+else:
+    raise SystemExit("planned")'
+}
+
+# Says what to install where a compiler is missing.
+no_compiler() {
+  local said
+  said=$(cd "$root/client/python" && PATH=/nothing EVENKEEL_BUILD_DIR="$folder/none" "$python" -c 'import native_build
+native_build.build("/nothing/evenkeel")' 2>&1)
+  echo "$said"
+  [[ $said == *"cmake is not there"*"install-packages.sh python"*"EVENKEEL_PURE=1"* ]]
 }
 
 environment() { # NAME [OPTION ...]
@@ -129,12 +170,16 @@ if [ ! -x "$root/build/bin/evenkeel-server" ]; then
 fi
 if [ $install = 1 ]; then
   check "Debian packages" apt-get install -y --no-install-recommends python3 python3-venv python3-torch python3-numpy \
-    python3-grpcio python3-protobuf python3-setuptools python3-wheel protobuf-compiler ca-certificates || finish
+    python3-grpcio python3-protobuf python3-setuptools python3-wheel ca-certificates || finish
+  check "Debian packages that compile" "$root/deploy/install-packages.sh" python || finish
 fi
 check "environment current" environment current || finish
 check "environment debian" environment debian --system-site-packages || finish
 check "tools" "$folder/current/bin/pip" install --upgrade build mypy types-protobuf types-grpcio || finish
-check "source distribution and wheel" source_distribution || finish
+check "wheel and source distribution" dist || finish
+check "the source distribution is whole" source_distribution
+check "the client alone" pure_wheel
+check "a missing compiler is named" no_compiler
 check "wheel in current" wheel current "[parquet,images,audio]" || finish
 check "wheel in debian" debian_wheel || finish
 check "installs without a package index" no_build_isolation
@@ -145,7 +190,9 @@ check "mypy finds it in a module" mypy_finds "$wrong" "import evenkeel; evenkeel
 check "mypy finds a wrong name" mypy_finds 'no attribute "Clinet"' "import evenkeel; evenkeel.Clinet()"
 tests current test_package
 tests current test_media
+tests current test_in_process
 tests debian test_package
+tests debian test_in_process
 tests debian test_docs
 tests debian test_training
 if [ $torch2 = 1 ]; then

@@ -1,26 +1,16 @@
 #include "client/cli/pack/packing_job.h"
 
-#include <cstdint>
-#include <limits>
-#include <utility>
+#include <vector>
 
-#include "server/convert/pack_request.h"
+#include "client/local/answers.h"
 
 namespace evenkeel::cli {
 
-planner::PackingJob PackingJobOf(v1::PackDatasetStart start,
-                                 std::vector<server::Violation>* violations) {
-  v1::PackDatasetRequest request;
-  start.clear_sample_count();  // so that the samples are not copied into an upload
-  *request.mutable_start() = std::move(start);
-  server::PackUpload upload(std::numeric_limits<int32_t>::max(), [](int64_t) { return true; });
-  upload.Take(request, violations);
-  return upload.job();
-}
-
 planner::PackingJob PackingJobOf(const v1::PackDatasetStart& start) {
+  v1::PackDatasetStart alone = start;
+  alone.clear_sample_count();  // so that no room is made for an upload
   std::vector<server::Violation> none;
-  return PackingJobOf(start, &none);
+  return local::PackingJobOf(alone, &none);
 }
 
 planner::PackingJob OneGroupJob(planner::PackingJob job) {

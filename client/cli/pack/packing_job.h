@@ -2,18 +2,10 @@
 #ifndef EVENKEEL_CLIENT_CLI_PACK_PACKING_JOB_H_
 #define EVENKEEL_CLIENT_CLI_PACK_PACKING_JOB_H_
 
-#include <vector>
-
 #include "evenkeel/v1/packing.pb.h"
 #include "planner/packing/pack_dataset.h"
-#include "server/convert/violations.h"
 
 namespace evenkeel::cli {
-
-// Makes the planner's job, using the server's checks of the first message. Faults are added to
-// *violations, and then the job is not valid.
-planner::PackingJob PackingJobOf(v1::PackDatasetStart start,
-                                 std::vector<server::Violation>* violations);
 
 // Makes the job of a request that was carried out.
 planner::PackingJob PackingJobOf(const v1::PackDatasetStart& start);

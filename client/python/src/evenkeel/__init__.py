@@ -1,5 +1,6 @@
-"""Client of the Evenkeel planning service.
+"""The planner of Evenkeel in this process, and the client of its service.
 
+    plan = evenkeel.plan(evenkeel.load_job("job.json"))
     with evenkeel.Client("127.0.0.1:50051") as client:
         plan = client.plan_job(evenkeel.load_job("job.json")).plan
     sampler = evenkeel.EvenkeelBatchSampler("127.0.0.1:50051", plan, tokens, units, rank=rank)
@@ -14,8 +15,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import (aio, cli, client, connection, errors, lengths, media, packing, processor, retry, sampler, stats, v1,
-                   xtuner)
+    from . import (aio, cli, client, connection, errors, lengths, local, media, packing, processor, retry, sampler,
+                   stats, v1, xtuner)
     from ._version import __version__
     from .client import Client, load_job
     from .connection import Tls
@@ -23,17 +24,20 @@ if TYPE_CHECKING:
                          InvalidRequestError, NotFoundError, PermissionDeniedError, PreconditionError, ResourceInfo,
                          ServerError, UnauthenticatedError, UnavailableError)
     from .lengths import LengthFileError, SampleLengths, read_lengths
+    from .local import Planned, evaluate, gpu_types, models, pack, plan, trainers
     from .media import MediaSampleLengths, read_media_lengths
     from .packing import Packing
     from .processor import Audio, MediaError, MediaLengths, Processor, Video
     from .retry import RetryPolicy
     from .sampler import EvenkeelBatchSampler, MicroBatch
     from .sampler_state import ResumeError
+    from .stats import histogram
 
 # The module of each name. Modules are loaded on demand: statistics need no gRPC, and planning needs no NumPy.
 _HOME = {
-    "Client": "client", "load_job": "client", "Tls": "connection", "RetryPolicy": "retry", "Packing": "packing",
-    "EvenkeelBatchSampler": "sampler", "MicroBatch": "sampler", "ResumeError": "sampler_state",
+    **dict.fromkeys(("Planned", "evaluate", "gpu_types", "models", "pack", "plan", "trainers"), "local"),
+    "Client": "client", "load_job": "requests", "Tls": "connection", "RetryPolicy": "retry", "Packing": "packing",
+    "histogram": "stats", "EvenkeelBatchSampler": "sampler", "MicroBatch": "sampler", "ResumeError": "sampler_state",
     "SampleLengths": "lengths", "LengthFileError": "lengths", "read_lengths": "lengths", "__version__": "_version",
     "MediaSampleLengths": "media", "read_media_lengths": "media",
     **dict.fromkeys(("Audio", "MediaError", "MediaLengths", "Processor", "Video"), "processor"),
@@ -41,16 +45,16 @@ _HOME = {
                      "InvalidRequestError", "NotFoundError", "PermissionDeniedError", "PreconditionError",
                      "ResourceInfo", "ServerError", "UnauthenticatedError", "UnavailableError"), "errors"),
 }
-_MODULES = ("aio", "cli", "client", "connection", "errors", "lengths", "media", "packing", "processor", "retry",
-            "sampler", "stats", "v1", "xtuner")
+_MODULES = ("aio", "cli", "client", "connection", "errors", "lengths", "local", "media", "packing", "processor",
+            "retry", "sampler", "stats", "v1", "xtuner")
 
 __all__ = [  # the names of _HOME, spelled out for type checkers
     "Audio", "BusyError", "CallCancelledError", "Client", "DeadlineExceededError", "EvenkeelBatchSampler",
     "EvenkeelError", "FieldViolation", "InvalidRequestError", "LengthFileError", "MediaError", "MediaLengths",
-    "MediaSampleLengths", "MicroBatch", "NotFoundError", "Packing", "PermissionDeniedError", "PreconditionError",
-    "Processor", "ResourceInfo", "ResumeError", "RetryPolicy", "SampleLengths", "ServerError", "Tls",
-    "UnauthenticatedError", "UnavailableError", "Video", "__version__", "load_job", "read_lengths",
-    "read_media_lengths"]
+    "MediaSampleLengths", "MicroBatch", "NotFoundError", "Packing", "PermissionDeniedError", "Planned",
+    "PreconditionError", "Processor", "ResourceInfo", "ResumeError", "RetryPolicy", "SampleLengths", "ServerError",
+    "Tls", "UnauthenticatedError", "UnavailableError", "Video", "__version__", "evaluate", "gpu_types", "histogram",
+    "load_job", "models", "pack", "plan", "read_lengths", "read_media_lengths", "trainers"]
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name

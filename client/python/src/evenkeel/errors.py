@@ -154,3 +154,25 @@ def from_rpc_error(rpc_error: Any, method: str, request_id: str = "", target: st
         except Exception:  # noqa: BLE001  Details that can not be read (DecodeError differs by runtime) hide no error.
             continue
     return error
+
+
+def from_failure(method: str, kind: str, details: list[tuple[str, str]]) -> EvenkeelError:
+    """Makes the error of a computation in this process, as a server would answer it."""
+    code, reason, message = {
+        "invalid": (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST", ""),
+        "deadline": (grpc.StatusCode.DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
+                     "the deadline passed before the answer was ready"),
+        "cancelled": (grpc.StatusCode.CANCELLED, "CANCELLED", "the caller cancelled"),
+        "defect": (grpc.StatusCode.INTERNAL, "PLANNER_DEFECT",
+                   "the planner failed on this request, which is a defect of it; please report it"),
+    }[kind]
+    violations = [FieldViolation(field, description) for field, description in details]
+    if kind == "invalid":
+        message = f"{violations[0].field}: {violations[0].description}"
+        if len(violations) > 1:
+            message = f"{len(violations)} fields are wrong; the first: {message}"
+    error = _CLASSES.get(code, ServerError)(method, code, message)
+    error.reason, error.violations = reason, violations
+    if kind == "invalid":
+        error.metadata = {"violations": str(len(violations))}
+    return error

@@ -118,21 +118,32 @@ def start_message(settings: PackSettings, *, data_parallel: int | None = None, p
         keep_histogram=keep_histogram, groups=used, curriculum_steps=steps)
 
 
-def upload(start: packing_pb2.PackDatasetStart, samples: Samples) -> Iterator[packing_pb2.PackDatasetRequest]:
-    """Returns the messages of a call. Raises ValueError if the units are of other encoders than the rule's."""
+def check_encoders(start: packing_pb2.PackDatasetStart, samples: Samples) -> None:
+    """Raises ValueError if the units are of other encoders than the rule's."""
     scales = len(start.rule.unit_scales)
     if samples.units is not None and samples.units.ndim == 1 and scales:
         raise ValueError(f"units have one column, but the rule is for {scales} encoders: pass an array (N, {scales})")
     if samples.units is not None and samples.units.ndim == 2 and scales != samples.units.shape[1]:
         raise ValueError(f"units have {samples.units.shape[1]} columns, but the rule has {scales} unit_scales: a "
                          "plan's rule says what a unit of each encoder counts for")
+
+
+def announced(start: packing_pb2.PackDatasetStart, samples: Samples) -> packing_pb2.PackDatasetStart:
+    """Returns a copy with the number of samples."""
+    made = packing_pb2.PackDatasetStart()
+    made.CopyFrom(start)
+    made.sample_count = samples.tokens.size
+    return made
+
+
+def upload(start: packing_pb2.PackDatasetStart, samples: Samples) -> Iterator[packing_pb2.PackDatasetRequest]:
+    """Returns the messages of a call. Raises ValueError if the units are of other encoders than the rule's."""
+    check_encoders(start, samples)
     return _messages(start, samples)
 
 
 def _messages(start: packing_pb2.PackDatasetStart, samples: Samples) -> Iterator[packing_pb2.PackDatasetRequest]:
-    first = packing_pb2.PackDatasetRequest(start=start)
-    first.start.sample_count = samples.tokens.size
-    yield first
+    yield packing_pb2.PackDatasetRequest(start=announced(start, samples))
     with_loss = samples.loss_tokens is not None and len(start.groups) > 0  # only groups need them
     for at in range(0, samples.tokens.size, CHUNK_SAMPLES):
         end = at + CHUNK_SAMPLES
@@ -256,3 +267,38 @@ def _step_offsets(start: packing_pb2.PackDatasetStart, groups: npt.NDArray[np.in
         return np.arange(0, size + 1, max(1, start.data_parallel * max(1, start.packs_per_rank)), dtype=np.int64)
     slots = np.array([g.data_parallel * max(1, g.packs_per_rank) for g in start.groups], np.int64)
     return np.concatenate([[0], np.cumsum(slots[groups])]).astype(np.int64)
+
+
+def native_columns(start: packing_pb2.PackDatasetStart, samples: Samples) -> tuple[bytes, bytes, bytes, bytes]:
+    """Returns what the extension packs, as bytes of int32: tokens, units (of several encoders: scaled and added up),
+    units of each encoder if there are several, loss tokens. Raises ValueError if the units are of other encoders than
+    the rule's."""
+    check_encoders(start, samples)
+
+    def int32s(values: Int64s) -> bytes:
+        return values.astype(np.int32).tobytes()
+    count, scales = samples.tokens.size, np.array(start.rule.unit_scales, np.int64)
+    units = samples.units if samples.units is not None else np.zeros((count, max(1, scales.size)), np.int64)
+    of_encoders = b""
+    if scales.size > 1:
+        of_encoders, units = int32s(units), units @ scales
+    # Only groups need the tokens with a loss.
+    loss = b"" if samples.loss_tokens is None or not start.groups else int32s(samples.loss_tokens)
+    return int32s(samples.tokens), int32s(units), of_encoders, loss
+
+
+def native_result(start: packing_pb2.PackDatasetStart,
+                  answer: tuple[bytes, bytes, bytes, bytes, bytes, bytes]) -> Packing:
+    """Returns what the extension packed."""
+    summary, offsets, members, order, groups, normalizers = answer
+    empty = start.result == packing_pb2.PACK_DATASET_RESULT_SUMMARY
+
+    def array(values: bytes, dtype: Any, least: int = 0) -> Any:
+        made = np.frombuffer(values, dtype)
+        return made[:least] if empty else made
+    slots, step_group = array(order, np.int64), array(groups, np.int32)
+    return Packing(
+        pack_offsets=array(offsets, np.int64, 1), sample_index=array(members, np.uint32).astype(np.int64),
+        order=slots, step_offsets=_step_offsets(start, step_group, slots.size), step_group=step_group,
+        loss_normalizer=array(normalizers, np.float64), summary=packing_pb2.PackDatasetSummary.FromString(summary),
+        start=start)
