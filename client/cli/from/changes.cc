@@ -12,6 +12,7 @@
 namespace evenkeel::cli {
 namespace {
 
+constexpr int kMostAdjustments = 4;
 constexpr double kLeastGain = .001;  // of the time per sample; less is no reason to change
 
 // What a trainer calls a degree.
@@ -292,12 +293,17 @@ v1::EvaluatePlanResponse EvaluateRun(UserRun* run, const ModelLayers& layers, bo
                                      Backend* backend) {
   if (run->fixed_lengths || run->sequences == 0)
     return backend->EvaluatePlan(RequestOf(*run, layers, pinned));
-  // Packs hold several samples: as many as the first evaluation shows.
-  const v1::EvaluatePlanResponse first =
-      backend->EvaluatePlan(RequestOf(*run, layers, /*pinned=*/true));
-  const double packs = static_cast<double>(run->sequences) / static_cast<double>(run->micro_batch);
-  const int64_t samples = std::llround(packs * first.evaluated().batch_rule().samples_per_pack());
-  if (samples > 0) run->job.mutable_training()->set_global_batch_samples(samples);
+  // Packs hold several samples: as many as the evaluations show.
+  const int64_t packs = run->sequences / run->micro_batch;
+  for (int i = 0; i < kMostAdjustments; ++i) {
+    const v1::Plan now =
+        backend->EvaluatePlan(RequestOf(*run, layers, /*pinned=*/true)).evaluated();
+    const int64_t has = int64_t{now.predictions().micro_batches()} * run->degrees.data();
+    const int64_t samples =
+        std::llround(static_cast<double>(packs) * now.batch_rule().samples_per_pack());
+    if (has == packs || samples <= 0) break;
+    run->job.mutable_training()->set_global_batch_samples(samples);
+  }
   return backend->EvaluatePlan(RequestOf(*run, layers, pinned));
 }
 

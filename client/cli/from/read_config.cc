@@ -185,8 +185,10 @@ bool SortFiles(const ShellScript& script, const std::string& name, UserConfig* c
 
 UserConfig ReadScript(const std::string& text, const std::string& name, bool flagscale) {
   const ShellScript script = ReadShell(text, name);
-  UserConfig config{.format = flagscale ? ConfigFormat::kFlagScale : ConfigFormat::kMegatron};
   const std::vector<ShellWord> command = TrainingCommand(script);
+  for (const ShellWord& word : command)
+    flagscale = flagscale || (IsProgram(word.text) && absl::StrContains(word.text, "flagscale"));
+  UserConfig config{.format = flagscale ? ConfigFormat::kFlagScale : ConfigFormat::kMegatron};
   if (SortFiles(script, name, &config)) {
     for (const std::vector<ShellWord>& words : script.commands)
       for (Setting& option : OptionsOf(words, 0, words.size(), name)) {

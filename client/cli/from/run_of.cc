@@ -209,12 +209,12 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
 }
 
 // Samples of one length where neither flags nor a job file bring data.
-void SetData(const UserConfig& config, UserRun* run) {
+void SetData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const v1::Dataset& there = run->job.dataset();
-  const bool encoder = run->job.model().encoders_size() > 0;
   if (there.has_histogram() || there.parts_size() > 0 || !there.dataset_ref().empty()) return;
+  if (run->job.model().encoders_size() > 0) return;
   if (run->seq_length == 0) {
-    if (encoder) return;
+    if (!flags.job_file.empty()) return;  // the planner's own data, as for the job
     FailRun(
         fmt::format("{}'s configuration does not say how long a sequence is: give --token-cap "
                     "N, or data by --dataset",
@@ -257,7 +257,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   run.parts = config.parts;
   run.recomputed_parts.insert(config.recomputed.begin(), config.recomputed.end());
   SetBatch(config, flags, &run);
-  SetData(config, &run);
+  SetData(config, flags, &run);
   v1::Training* training = run.job.mutable_training();
   if (run.sequences > 0) training->set_global_batch_samples(run.sequences);
   // None of these trainers changes its degrees from step to step.
