@@ -17,8 +17,8 @@ namespace {
 
 std::vector<std::string> LastCommand(const std::string& text) {
   std::vector<std::string> words;
-  for (const ShellWord& word : ReadShell(text, "run.sh").commands.back())
-    words.push_back(word.text);
+  const ShellScript script = ReadShell(text, "run.sh");
+  for (const ShellWord& word : script.commands.back()) words.push_back(word.text);
   return words;
 }
 

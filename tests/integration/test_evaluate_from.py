@@ -150,8 +150,9 @@ class FromTest(unittest.TestCase):
 
     def test_a_change_that_is_made_gives_what_was_said(self):
         first = self.answer(self.write("run.sh", MEGATRON), "--gpu", "h100-sxm-80gb")
-        change = next(c for c in first["changes"] if c["argument"].startswith("--tensor"))
-        text = MEGATRON.replace("--tensor-model-parallel-size $TP", change["argument"])
+        change = next(c for c in first["changes"] if c["argument"].startswith("--recompute"))
+        text = MEGATRON.replace("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1",
+                                change["argument"])
         again = self.answer(self.write("again.sh", text), "--gpu", "h100-sxm-80gb")
         self.assertAlmostEqual(again["response"]["evaluated"]["predictions"]["step"]["total_seconds"],
                                change["evaluated"]["predictions"]["step"]["total_seconds"], places=2)
@@ -218,6 +219,11 @@ class FromTest(unittest.TestCase):
             flags += ["--unit-cap", batches.split(" at most ")[-1].split()[0]]
         if framework == "deepspeed":
             flags += ["--token-cap", batches.split(" tokens (mean")[0].split()[-1]]
+        if launch["match"] == "LAUNCH_MATCH_EXACT":  # it runs all of the plan, which says the degrees
+            plan = json.loads(harness.run([harness.CTL, "plan", "--local", "--job", job, "--output", "json"]).stdout)
+            launch["parallelism"] = plan["plan"]["parallelism"]
+        if framework == "deepspeed" and launch["parallelism"]["expert"] > 1:  # an argument of the program's layers
+            flags += ["--ep", str(launch["parallelism"]["expert"])]
         done = self.evaluate(path, *flags, "--output", "json")
         self.assertIn(done.returncode, (0, 1), done.stderr)
         answer = json.loads(done.stdout)

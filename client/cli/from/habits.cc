@@ -201,6 +201,11 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   training->clear_framework();
   std::string name = "megatron-core";
   if (config.format == ConfigFormat::kTorchtitan) name = "torchtitan";
+  // In the contract torchtitan shards weights and has no pipeline.
+  if (name == "torchtitan" && (run->degrees.pipeline() > 1 || zero != v1::ZERO_STAGE_3)) {
+    const std::string& there = run->job.training().trainer().name();
+    name = there.empty() || there == "torchtitan" ? "megatron-core" : there;
+  }
   const bool split = run->degrees.pipeline() > 1 || run->degrees.tensor() > 1;
   if (config.format == ConfigFormat::kDeepSpeed) name = split ? "megatron-deepspeed" : "deepspeed";
   // Weights that are sharded are FSDP's in the contract, which then has no pipeline.
