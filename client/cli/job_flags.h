@@ -58,6 +58,9 @@ void AddJobFlags(CLI::App* command, JobFlags* flags,
 // to it.
 v1::PlanJobRequest RequestFromFlags(const JobFlags& flags);
 
+// The same for flags that need not be a whole job, as others bring the rest.
+v1::PlanJobRequest PartialRequestFromFlags(const JobFlags& flags);
+
 }  // namespace evenkeel::cli
 
 #endif  // EVENKEEL_CLIENT_CLI_JOB_FLAGS_H_

@@ -361,6 +361,10 @@ void CheckComplete(const JobFlags& flags) {
 
 v1::PlanJobRequest RequestFromFlags(const JobFlags& flags) {
   CheckComplete(flags);
+  return PartialRequestFromFlags(flags);
+}
+
+v1::PlanJobRequest PartialRequestFromFlags(const JobFlags& flags) {
   v1::PlanJobRequest request;
   if (!flags.job_file.empty()) request = ReadJobFile(flags.job_file);
   v1::Job* job = request.mutable_job();

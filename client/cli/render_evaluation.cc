@@ -129,6 +129,10 @@ class Comparison {
 
 }  // namespace
 
+std::string RenderComparison(const Style& style, const v1::EvaluatePlanResponse& response) {
+  return Comparison(style, response.evaluated(), response.best()).Render();
+}
+
 std::string RenderEvaluation(const Style& style, const v1::EvaluatePlanResponse& response,
                              const std::string& computed_by) {
   const v1::Plan& yours = response.evaluated();
@@ -139,7 +143,7 @@ std::string RenderEvaluation(const Style& style, const v1::EvaluatePlanResponse&
                      "\n" + Paragraph(style, Verdict(style, response), 0) + "\n";
   text += NameValues(style,
                      {{"yours", "evaluated, " + computed_by}, {"ours", response.best().plan_id()}});
-  text += Comparison(style, yours, response.best()).Render();
+  text += RenderComparison(style, response);
   if (yours.has_misfit())
     text += Section(style, "Why yours does not fit") +
             Paragraph(style, Plain(style, yours.misfit().text()));

@@ -14,6 +14,9 @@ namespace evenkeel::cli {
 std::string RenderEvaluation(const Style& style, const v1::EvaluatePlanResponse& response,
                              const std::string& computed_by);
 
+// Returns the section that compares the two plans, figure by figure.
+std::string RenderComparison(const Style& style, const v1::EvaluatePlanResponse& response);
+
 // Returns what a command wrote, one paragraph each; empty if it wrote nothing.
 std::string RenderWritten(const Style& style, const std::vector<std::string>& written);
 

@@ -90,6 +90,8 @@ LIBRARIES = [
     ("lmdb.h", ()),
     ("hiredis/", ("server/redis/",)),
     ("httplib.h", ("server/admin/", "client/cli/admin_client.cc")),
+    ("yaml-cpp/", ("client/cli/from/",)),
+    ("toml++/", ("client/cli/from/",)),
     ("CLI/", ("server/options", "server/main.cc", "server/store/main.cc", "client/")),
     ("nlohmann/", ("client/", "server/auth/", "server/admin/", "server/convert/model_config.cc",
                    "server/convert/config_")),

@@ -1,10 +1,13 @@
-// `evaluate`: shows a plan that the caller wrote beside ours.
+// `evaluate`: shows a plan that the caller wrote, or a configuration of a trainer, beside our plan.
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "client/cli/commands/commands.h"
+#include "client/cli/from/read_config.h"
+#include "client/cli/from/render_from.h"
 #include "client/cli/job_flags.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/proto_json.h"
@@ -15,8 +18,17 @@
 namespace evenkeel::cli {
 namespace {
 
+constexpr size_t kMostChanges = 5;
+
 constexpr const char* kEvaluateFooter =
-    "The plan is a Plan in protobuf JSON, or an answer that has one (`plan --save`, `plan "
+    "  evenkeelctl evaluate --from run.sh --gpu h100-sxm-80gb --gpus 64\n"
+    "  evenkeelctl evaluate --from ds_config.json --model config.json --token-cap 4096 ...\n"
+    "reads arguments of Megatron-LM (a script, a file of arguments, YAML), a YAML of FlagScale, a\n"
+    "JSON of DeepSpeed or a TOML of torchtitan, and says what it will do and what to change "
+    "first.\n"
+    "\n"
+    "The plan of --plan is a Plan in protobuf JSON, or an answer that has one (`plan --save`, "
+    "`plan "
     "--output\n"
     "json`, `get --output json`), changed or not. These fields count, the others do not:\n"
     "  {\"parallelism\": {\"tensor\": 2, \"pipeline\": 4, \"data\": 4},\n"
@@ -28,9 +40,30 @@ constexpr const char* kEvaluateFooter =
 
 struct EvaluateFlags {
   JobFlags job;
-  std::string plan_file;
+  std::string plan_file, from, framework;
   TimelineFlags timeline;
 };
+
+// Reads a configuration and evaluates it, and changes of it.
+ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
+  FromAnswer answer{.path = flags.from};
+  answer.config = ReadUserConfig(flags.from, flags.framework);
+  answer.run = RunOf(answer.config, flags.job);
+  const auto backend = BackendOf(options);
+  const ModelLayers layers = LayersOf(backend->EvaluatePlan(LayersRequest(answer.run)).evaluated());
+  if (answer.run.job.training().unit_cap() == 0 &&
+      std::count(layers.begin(), layers.end(), v1::LAYER_KIND_ENCODER) > 0)
+    answer.run.assumed.push_back(
+        "encoder units in a pack: derived from the data; --unit-cap N says what the data loader "
+        "does");
+  answer.response = EvaluateRun(&answer.run, layers, /*pinned=*/false, backend.get());
+  answer.request = RequestOf(answer.run, layers, /*pinned=*/false);
+  answer.changes = FirstChanges(answer.run, answer.response.evaluated(), answer.config.format,
+                                layers, kMostChanges, backend.get());
+  answer.computed_by = "computed by " + backend->name() + UnconfirmedText(answer.response);
+  Print(options.json() ? FromAnswerJson(answer) : RenderFrom(StyleOf(options), answer));
+  return answer.response.evaluated().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;
+}
 
 ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
   if (flags.job.compare_sizes || flags.job.compare_precisions || flags.job.alternatives ||
@@ -39,9 +72,23 @@ ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
         ExitCode::kBadInput,
         "--compare-sizes, --compare-precisions, --alternatives and --label are for `plan`");
   }
+  if (flags.plan_file.empty() == flags.from.empty())
+    throw CommandError(
+        ExitCode::kBadInput,
+        "give one of --plan FILE, a plan, and --from PATH, a trainer's configuration");
+  if (!flags.from.empty()) {
+    if (flags.timeline.any())
+      throw CommandError(ExitCode::kBadInput, "not yet: --trace and --report with --from");
+    return RunFrom(options, flags);
+  }
   CheckTimelineFlags(flags.timeline);
   v1::EvaluatePlanRequest request;
-  *request.mutable_job() = RequestFromFlags(flags.job).job();
+  JobFlags job = flags.job;
+  if (job.framework.empty()) job.framework = flags.framework;
+  if (job.framework == "flagscale" || job.framework == "torchtitan")
+    throw CommandError(ExitCode::kBadInput,
+                       "--framework with --plan is megatron, fsdp or deepspeed");
+  *request.mutable_job() = RequestFromFlags(job).job();
   *request.mutable_plan() = TimelineRequest({}, ReadPlanFile(flags.plan_file)).plan();
   request.set_include_timeline(flags.timeline.any());
   const auto backend = BackendOf(options);
@@ -68,9 +115,22 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
   evaluate->footer(kEvaluateFooter);
   evaluate->add_option("--plan", flags->plan_file, "The plan to predict ('-': standard input)")
       ->type_name("FILE")
-      ->required()
       ->take_last();
-  AddJobFlags(evaluate, &flags->job);
+  evaluate
+      ->add_option("--from", flags->from,
+                   "A configuration of a trainer to predict ('-': standard input)")
+      ->type_name("PATH")
+      ->take_last();
+  // Without --from, --framework means what it does in `plan`: the kind of trainer.
+  evaluate
+      ->add_option(
+          "--framework", flags->framework,
+          "Whose configuration --from is [by its content]; with --plan, the kind of trainer")
+      ->type_name("megatron|flagscale|deepspeed|torchtitan|fsdp")
+      ->take_last()
+      ->check(CLI::IsMember({"megatron", "flagscale", "deepspeed", "torchtitan", "fsdp"})
+                  .description(""));
+  AddJobFlags(evaluate, &flags->job, "--training-framework");
   AddTimelineFlags(evaluate, &flags->timeline);
   evaluate->callback([=] { *exit_code = RunEvaluate(*options, *flags); });
 }

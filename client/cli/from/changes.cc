@@ -1,0 +1,328 @@
+#include "client/cli/from/changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/layout.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int kMostAdjustments = 4;
+constexpr double kLeastGain = .001;  // of the time per sample; less is no reason to change
+
+// What a trainer calls a degree.
+struct DegreeRecord {
+  const char* title;
+  int32_t (v1::Parallelism::*get)() const;
+  void (v1::Parallelism::*set)(int32_t);
+  const char *megatron, *torchtitan;
+};
+constexpr DegreeRecord kDegrees[] = {
+    {"tensor parallelism", &v1::Parallelism::tensor, &v1::Parallelism::set_tensor,
+     "--tensor-model-parallel-size", "parallelism.tensor_parallel_degree"},
+    {"pipeline stages", &v1::Parallelism::pipeline, &v1::Parallelism::set_pipeline,
+     "--pipeline-model-parallel-size", "parallelism.pipeline_parallel_degree"},
+    {"context parallelism", &v1::Parallelism::context, &v1::Parallelism::set_context,
+     "--context-parallel-size", "parallelism.context_parallel_degree"}};
+
+class Neighbours {
+ public:
+  Neighbours(const UserRun& run, ConfigFormat format, const ModelLayers& layers)
+      : run_(run), format_(format), layers_(layers) {}
+
+  std::vector<Change> All() {
+    Degrees();
+    Experts();
+    VirtualStages();
+    MicroBatches();
+    RecomputeSettings();
+    Sharding();
+    Habits();
+    return std::move(changes_);
+  }
+
+ private:
+  bool megatron() const {
+    return format_ == ConfigFormat::kMegatron || format_ == ConfigFormat::kFlagScale;
+  }
+
+  UserRun& Add(std::string text, std::string argument) {
+    Change change{.text = std::move(text), .argument = std::move(argument)};
+    change.run = run_;
+    changes_.push_back(std::move(change));
+    return changes_.back().run;
+  }
+
+  std::string Named(const char* megatron_name, const char* torchtitan_name,
+                    const std::string& value) const {
+    if (megatron()) return std::string(megatron_name) + (value.empty() ? "" : " " + value);
+    return format_ == ConfigFormat::kTorchtitan ? std::string(torchtitan_name) + " = " + value : "";
+  }
+
+  int64_t LanguageLayers() const {
+    return std::count_if(layers_.begin(), layers_.end(), [](v1::LayerKind kind) {
+      return kind == v1::LAYER_KIND_DENSE || kind == v1::LAYER_KIND_MOE;
+    });
+  }
+
+  // Halves and doubles each degree; data parallelism takes the rest.
+  void Degrees() {
+    if (format_ == ConfigFormat::kDeepSpeed) return;
+    for (const DegreeRecord& record : kDegrees) {
+      const int32_t now = (run_.degrees.*record.get)();
+      for (const int32_t next : {now / 2, now * 2}) {
+        if (next < 1 || next == now || (next > now && run_.degrees.data() % 2 != 0) ||
+            (next < now && now % 2 != 0))
+          continue;
+        UserRun& run = Add(fmt::format("{} {} instead of {}", record.title, next, now),
+                           Named(record.megatron, record.torchtitan, std::to_string(next)));
+        (run.degrees.*record.set)(next);
+        const int32_t data = run_.degrees.data();
+        run.degrees.set_data(next > now ? data / 2 : data * 2);
+        if (next != now && record.get == &v1::Parallelism::pipeline) Recut(next, 1, &run);
+        if (next > 1 && record.get == &v1::Parallelism::context && now == 1)
+          run.job.mutable_training()->mutable_execution()->set_context_exchange(
+              v1::CONTEXT_EXCHANGE_RING);
+        if (record.get == &v1::Parallelism::tensor && now == 1)
+          run.job.mutable_training()->mutable_execution()->set_sequence_parallel(true);
+        if (record.get == &v1::Parallelism::tensor && run.degrees.expert() > 1 && megatron())
+          run.job.mutable_training()->mutable_execution()->set_expert_tensor_parallel(
+              std::min(next, run_.job.training().execution().expert_tensor_parallel()));
+      }
+    }
+  }
+
+  // Cuts the model evenly again. Megatron-LM needs stages of equal numbers of layers.
+  void Recut(int32_t stages, int32_t chunks, UserRun* run) {
+    if (LanguageLayers() % (stages * chunks) != 0) return changes_.pop_back();
+    run->chunks = EvenChunks(LanguageLayers(), stages * chunks);
+    run->degrees.set_virtual_stages(chunks);
+    run->schedule =
+        chunks > 1 ? v1::PIPELINE_SCHEDULE_INTERLEAVED : v1::PIPELINE_SCHEDULE_UNSPECIFIED;
+    if (run->recompute.block.size() > 1) run->recompute = {};
+  }
+
+  void Experts() {
+    if (!std::count(layers_.begin(), layers_.end(), v1::LAYER_KIND_MOE)) return;
+    const int32_t now = run_.degrees.expert();
+    for (const int32_t next : {now / 2, now * 2}) {
+      if (next < 1 || (next < now && now % 2 != 0)) continue;
+      UserRun& run = Add(fmt::format("expert parallelism {} instead of {}", next, now),
+                         Named("--expert-model-parallel-size", "parallelism.expert_parallel_degree",
+                               std::to_string(next)));
+      run.degrees.set_expert(next);
+    }
+  }
+
+  void VirtualStages() {
+    const int32_t stages = run_.degrees.pipeline(), now = run_.degrees.virtual_stages();
+    if (stages < 2 || format_ == ConfigFormat::kDeepSpeed) return;
+    for (const int32_t next : {now * 2, now / 2}) {
+      if (next < 1 || next == now || (next < now && now % 2 != 0)) continue;
+      UserRun& run = Add(
+          fmt::format("{} virtual stages on each stage instead of {}", next, now),
+          Named("--num-virtual-stages-per-pipeline-rank", "parallelism.pipeline_parallel_schedule",
+                megatron() ? std::to_string(next)
+                : next > 1 ? "\"Interleaved1F1B\""
+                           : "\"1F1B\""));
+      Recut(stages, next, &run);
+    }
+  }
+
+  void MicroBatches() {
+    if (run_.seq_length == 0) return;
+    const int64_t now = run_.micro_batch;
+    for (const int64_t next : {now * 2, now / 2}) {
+      if (next < 1 || next == now || now % 2 * (next < now) != 0 ||
+          (run_.sequences > 0 && run_.sequences % (next * run_.degrees.data()) != 0))
+        continue;
+      UserRun& run =
+          Add(fmt::format("micro-batches of {} instead of {}", next, now),
+              format_ == ConfigFormat::kDeepSpeed
+                  ? fmt::format("\"train_micro_batch_size_per_gpu\": {}", next)
+                  : Named("--micro-batch-size", "training.local_batch_size", std::to_string(next)));
+      run.micro_batch = next;
+    }
+  }
+
+  void TryRecompute(const std::string& text, const std::string& argument, Recompute recompute) {
+    const Recompute& now = run_.recompute;
+    if (now.kind == recompute.kind && now.modules == recompute.modules &&
+        now.block == recompute.block && now.encoder == recompute.encoder)
+      return;
+    UserRun& run = Add(text, argument);
+    run.recompute = std::move(recompute);
+    run.recomputed_parts.clear();
+  }
+
+  void RecomputeSettings() {
+    using Kind = Recompute::Kind;
+    const char* const torchtitan = "activation_checkpoint.mode";
+    const bool deepspeed = format_ == ConfigFormat::kDeepSpeed;
+    const bool none_now = run_.recompute.kind == Kind::kNone && run_.recomputed_parts.empty();
+    if (!none_now || run_.recompute.encoder)
+      TryRecompute("no recompute",
+                   megatron() ? "without --recompute-*" : Named("", torchtitan, "\"none\""), {});
+    if (megatron()) {
+      const bool moe = std::count(layers_.begin(), layers_.end(), v1::LAYER_KIND_MOE) > 0;
+      const char* const mlp = moe ? "moe" : "mlp";
+      TryRecompute("recompute of norms alone",
+                   "--recompute-granularity selective --recompute-modules layernorm",
+                   {.kind = Kind::kModules, .modules = {"layernorm"}});
+      TryRecompute(
+          fmt::format("recompute of norms and {}", moe ? "experts" : "MLPs"),
+          fmt::format("--recompute-granularity selective --recompute-modules layernorm {}", mlp),
+          {.kind = Kind::kModules, .modules = {"layernorm", mlp}});
+      const int64_t chunk =
+          LanguageLayers() /
+          std::max<int64_t>(1, int64_t{run_.degrees.pipeline()} * run_.degrees.virtual_stages());
+      for (const int64_t part : {chunk / 4, chunk / 2, chunk * 3 / 4})
+        if (part > 0 && part < chunk)
+          TryRecompute(
+              fmt::format("recompute of the first {} of {} layers of each chunk", part, chunk),
+              fmt::format("--recompute-granularity full --recompute-method block "
+                          "--recompute-num-layers {}",
+                          part),
+              {.kind = Kind::kBlock, .block = {part}, .encoder = run_.recompute.encoder});
+    }
+    if (run_.recompute.kind != Kind::kEvery && run_.parts.empty())
+      TryRecompute("recompute of every layer",
+                   deepspeed ? "gradient checkpointing in the program"
+                             : Named("--recompute-granularity full --recompute-method uniform "
+                                     "--recompute-num-layers 1",
+                                     torchtitan, megatron() ? "" : "\"full\""),
+                   {.kind = Kind::kEvery, .encoder = run_.recompute.encoder});
+  }
+
+  void Sharding() {
+    const v1::ZeroStage now = run_.job.training().zero_stage();
+    const bool ranks = int64_t{run_.degrees.data()} * run_.degrees.context() > 1;
+    if (!ranks) return;
+    if (megatron() && now == v1::ZERO_STAGE_0) {
+      UserRun& run =
+          Add("optimizer states sharded over data-parallel ranks",
+              "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather");
+      run.job.mutable_training()->set_zero_stage(v1::ZERO_STAGE_1);
+      run.job.mutable_training()->mutable_execution()->set_overlap_gradient_reduce(true);
+      run.job.mutable_training()->mutable_execution()->set_overlap_weight_gather(true);
+    }
+    if (format_ != ConfigFormat::kDeepSpeed) return;
+    for (int stage = 0; stage <= 3; ++stage) {
+      const auto next = static_cast<v1::ZeroStage>(stage + 1);
+      if (next == now || (run_.degrees.pipeline() > 1 && stage > 1)) continue;
+      UserRun& run =
+          Add(fmt::format("ZeRO-{} instead of ZeRO-{}", stage, static_cast<int>(now) - 1),
+              fmt::format("\"zero_optimization\": {{\"stage\": {}}}", stage));
+      run.job.mutable_training()->set_zero_stage(next);
+    }
+  }
+
+  // Switches that are off.
+  void Habits() {
+    if (!megatron()) return;
+    const v1::Execution& now = run_.job.training().execution();
+    const auto edit = [](UserRun& run) { return run.job.mutable_training()->mutable_execution(); };
+    const bool sharded = run_.job.training().zero_stage() != v1::ZERO_STAGE_0;
+    if (!now.overlap_gradient_reduce() || (sharded && !now.overlap_weight_gather())) {
+      UserRun& run =
+          Add("communication of data-parallel ranks beside compute",
+              sharded ? "--overlap-grad-reduce --overlap-param-gather" : "--overlap-grad-reduce");
+      edit(run)->set_overlap_gradient_reduce(true);
+      if (sharded) edit(run)->set_overlap_weight_gather(true);
+    }
+    if (!now.sequence_parallel() && run_.degrees.tensor() > 1)
+      edit(Add("norms sharded over tensor-parallel ranks too", "--sequence-parallel"))
+          ->set_sequence_parallel(true);
+    if (!now.overlap_tensor() && now.sequence_parallel() && run_.degrees.tensor() > 1)
+      edit(Add("tensor-parallel communication beside products", "--tp-comm-overlap"))
+          ->set_overlap_tensor(true);
+    if (now.attention_kernel() == v1::ATTENTION_KERNEL_UNFUSED)
+      edit(Add("flash attention", "--attention-backend flash"))
+          ->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
+    if (!now.fused_loss()) {
+      UserRun& run =
+          Add("fused cross entropy", "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
+      edit(run)->set_fused_loss(true);
+      edit(run)->set_compiled_loss(false);
+    }
+    if (!now.grouped_experts() && now.has_grouped_experts())
+      edit(Add("one launch for all experts of a rank", "--moe-grouped-gemm"))
+          ->set_grouped_experts(true);
+    if (!now.fused_weight_gradients())
+      edit(Add("weight gradients added in the products",
+               "without --no-gradient-accumulation-fusion"))
+          ->set_fused_weight_gradients(true);
+    if (!now.fused_kernels())
+      edit(Add("TransformerEngine's fused kernels", "--transformer-impl transformer_engine"))
+          ->set_fused_kernels(true);
+  }
+
+  const UserRun& run_;
+  const ConfigFormat format_;
+  const ModelLayers& layers_;
+  std::vector<Change> changes_;
+};
+
+// Evaluates a change. Returns false for one that the planner refuses, as degrees that do not divide
+// the heads.
+bool Evaluate(const ModelLayers& layers, Backend* backend, Change* change) {
+  try {
+    change->evaluated = EvaluateRun(&change->run, layers, /*pinned=*/true, backend).evaluated();
+  } catch (const CommandError& error) {
+    if (error.code() != ExitCode::kBadInput) throw;
+    return false;
+  }
+  change->fits = !change->evaluated.has_misfit();
+  change->sample_seconds = SampleSeconds(change->evaluated);
+  return true;
+}
+
+}  // namespace
+
+double SampleSeconds(const v1::Plan& evaluated) {
+  const v1::Predictions& p = evaluated.predictions();
+  return p.samples_per_step() > 0 ? p.step().total_seconds() / p.samples_per_step() : 0;
+}
+
+v1::EvaluatePlanResponse EvaluateRun(UserRun* run, const ModelLayers& layers, bool pinned,
+                                     Backend* backend) {
+  if (run->fixed_lengths || run->sequences == 0)
+    return backend->EvaluatePlan(RequestOf(*run, layers, pinned));
+  // Packs hold several samples: as many as the evaluations show.
+  const int64_t packs = run->sequences / run->micro_batch;
+  for (int i = 0; i < kMostAdjustments; ++i) {
+    const v1::Plan now =
+        backend->EvaluatePlan(RequestOf(*run, layers, /*pinned=*/true)).evaluated();
+    const int64_t has = int64_t{now.predictions().micro_batches()} * run->degrees.data();
+    const int64_t samples =
+        std::llround(static_cast<double>(packs) * now.batch_rule().samples_per_pack());
+    if (has == packs || samples <= 0) break;
+    run->job.mutable_training()->set_global_batch_samples(samples);
+  }
+  return backend->EvaluatePlan(RequestOf(*run, layers, pinned));
+}
+
+Changes FirstChanges(const UserRun& run, const v1::Plan& evaluated, ConfigFormat format,
+                     const ModelLayers& layers, size_t most, Backend* backend) {
+  Changes changes;
+  const bool fits = !evaluated.has_misfit();
+  const double now = SampleSeconds(evaluated);
+  for (Change& change : Neighbours(run, format, layers).All()) {
+    if (!Evaluate(layers, backend, &change)) continue;
+    ++changes.tried;
+    if (!change.fits || (fits && change.sample_seconds > now * (1 - kLeastGain))) continue;
+    changes.best.push_back(std::move(change));
+  }
+  std::stable_sort(changes.best.begin(), changes.best.end(), [](const Change& a, const Change& b) {
+    return a.sample_seconds < b.sample_seconds;
+  });
+  if (changes.best.size() > most) changes.best.resize(most);
+  return changes;
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,301 @@
+// Precision, optimizer, sharding, recompute and execution of a configuration.
+#include <fmt/format.h>
+
+#include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_split.h>
+#include <algorithm>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/user_run.h"
+
+namespace evenkeel::cli {
+namespace {
+
+template <typename Value>
+struct Choice {
+  const char* name;
+  Value value;
+};
+
+constexpr Choice<v1::Optimizer> kOptimizers[] = {
+    {"adam", v1::OPTIMIZER_ADAM},      {"adamw", v1::OPTIMIZER_ADAM},
+    {"fusedadam", v1::OPTIMIZER_ADAM}, {"sgd", v1::OPTIMIZER_SGD},
+    {"lion", v1::OPTIMIZER_LION},      {"muon", v1::OPTIMIZER_MUON},
+    {"dist_muon", v1::OPTIMIZER_MUON}, {"adafactor", v1::OPTIMIZER_ADAFACTOR}};
+
+// Recipes of TransformerEngine (_add_transformer_engine_args).
+constexpr Choice<v1::Precision> kRecipes[] = {{"delayed", v1::PRECISION_FP8_DELAYED},
+                                              {"tensorwise", v1::PRECISION_FP8},
+                                              {"blockwise", v1::PRECISION_FP8_BLOCK},
+                                              {"mxfp8", v1::PRECISION_MXFP8}};
+
+// --data-parallel-sharding-strategy of Megatron-FSDP.
+constexpr Choice<v1::ZeroStage> kStrategies[] = {{"no_shard", v1::ZERO_STAGE_0},
+                                                 {"optim", v1::ZERO_STAGE_1},
+                                                 {"optim_grads", v1::ZERO_STAGE_2},
+                                                 {"optim_grads_params", v1::ZERO_STAGE_3}};
+
+template <typename Value, size_t N>
+Value Chosen(const UserConfig& config, Field field, const std::string& fallback,
+             const Choice<Value> (&choices)[N]) {
+  const std::string name = config.Text(field, fallback);
+  std::string known;
+  for (const auto& [text, value] : choices) {
+    if (absl::EqualsIgnoreCase(name, text)) return value;
+    known += (known.empty() ? "" : ", ") + std::string(text);
+  }
+  config.Refuse(field, "not yet: known are " + known);
+}
+
+void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  v1::Training* training = run->job.mutable_training();
+  if (!flags.precision.empty()) return;
+  const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
+  if (config.On(Field::kFp16)) {
+    training->set_precision(v1::PRECISION_FP16);
+  } else if (torchtitan || config.On(Field::kBf16)) {
+    training->set_precision(v1::PRECISION_BF16);
+  } else {
+    throw CommandError(ExitCode::kBadInput,
+                       "not yet: the configuration trains in fp32 (it has neither bf16 nor fp16); "
+                       "--precision bf16 evaluates it in 16 bits");
+  }
+  if (config.Has(Field::kFp4Format)) {
+    training->set_precision(v1::PRECISION_NVFP4);
+  } else if (config.Has(Field::kFp8Format)) {
+    training->set_precision(Chosen(config, Field::kFp8Recipe, "delayed", kRecipes));
+  }
+  if (config.Has(Field::kFp8Format) || config.Has(Field::kFp4Format))
+    training->mutable_execution()->set_holds_quantised_weights(config.On(Field::kFp8Weights));
+}
+
+void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  v1::Training* training = run->job.mutable_training();
+  if (!flags.optimizer.empty()) return;
+  v1::Optimizer optimizer = Chosen(config, Field::kOptimizer, "adam", kOptimizers);
+  if (optimizer == v1::OPTIMIZER_ADAM && config.On(Field::kPreciseOptimizer)) {
+    const std::string moments = config.Text(Field::kMomentType, "fp32");
+    if (moments == "bf16" || moments == "fp16") optimizer = v1::OPTIMIZER_ADAM_16BIT_MOMENTS;
+    if (moments == "fp8") optimizer = v1::OPTIMIZER_ADAM_8BIT_MOMENTS;
+  }
+  training->set_optimizer(optimizer);
+}
+
+v1::ZeroStage MegatronSharding(const UserConfig& config) {
+  if (config.On(Field::kTorchFsdp)) return v1::ZERO_STAGE_3;
+  if (config.On(Field::kMegatronFsdp))
+    return Chosen(config, Field::kFsdpStrategy, "no_shard", kStrategies);
+  const bool muon = config.Text(Field::kOptimizer, "adam") == "dist_muon";
+  return config.On(Field::kShardsOptimizer) || muon ? v1::ZERO_STAGE_1 : v1::ZERO_STAGE_0;
+}
+
+// fully_shard gathers again in the backward pass unless there is a pipeline
+// (fsdp_reshard_after_forward: "default").
+v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run) {
+  const std::string reshard = config.Text(Field::kReshard, "default");
+  const int64_t replicas = config.Int(Field::kDataReplicas, 1, 1, 65536);
+  if (replicas == run.degrees.data() && run.degrees.context() == 1) return v1::ZERO_STAGE_0;
+  if (reshard == "always" || (reshard == "default" && run.degrees.pipeline() == 1))
+    return v1::ZERO_STAGE_3;
+  return v1::ZERO_STAGE_1;
+}
+
+void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  v1::Training* training = run->job.mutable_training();
+  const int64_t copies = int64_t{run->degrees.data()} * run->degrees.context();
+  int64_t groups = 1;
+  if (!flags.zero) {
+    switch (config.format) {
+      case ConfigFormat::kDeepSpeed:
+        training->set_zero_stage(
+            static_cast<v1::ZeroStage>(config.Int(Field::kZeroStage, 0, 0, 3) + 1));
+        break;
+      case ConfigFormat::kTorchtitan:
+        training->set_zero_stage(TorchtitanSharding(config, *run));
+        groups = config.Int(Field::kDataReplicas, 1, 1, 65536);
+        break;
+      default:
+        training->set_zero_stage(MegatronSharding(config));
+        groups = config.Int(Field::kOptimizerInstances, 1, 1, 65536);
+    }
+  }
+  if (training->zero_stage() == v1::ZERO_STAGE_0) {
+    training->clear_zero_group();
+  } else if (groups > 1 && copies % groups == 0 && !flags.zero_group) {
+    training->set_zero_group(static_cast<int32_t>(copies / groups));
+  }
+  std::string type = config.Text(Field::kGradientType, "");
+  if (config.On(Field::kGradient16Bit)) type = "bf16";
+  // Without ZeRO, DeepSpeed accumulates in the type of the weights.
+  if (config.format == ConfigFormat::kDeepSpeed && type.empty()) type = "bf16";
+  const bool wide = type.empty() || type == "fp32" || type == "float32";
+  training->set_gradient_precision(wide ? v1::GRADIENT_PRECISION_FP32
+                                        : v1::GRADIENT_PRECISION_16BIT);
+}
+
+// The defaults are those of Megatron-LM's arguments.
+void SetMegatronExecution(const UserConfig& config, UserRun* run) {
+  v1::Execution* e = run->job.mutable_training()->mutable_execution();
+  const bool local = config.Text(Field::kTransformerImpl, "transformer_engine") == "local";
+  e->set_fused_kernels(!local);
+  e->set_sequence_parallel(config.On(Field::kSequenceParallel));
+  std::string backend = config.Text(Field::kAttentionBackend, local ? "local" : "auto");
+  if (config.On(Field::kFlashAttention)) backend = "flash";
+  e->set_attention_kernel(absl::StrContains(backend, "unfused") || backend == "local"
+                              ? v1::ATTENTION_KERNEL_UNFUSED
+                              : v1::ATTENTION_KERNEL_FLASH);
+  if (run->degrees.context() > 1)
+    e->set_context_exchange(config.Text(Field::kContextExchange, "p2p") == "a2a"
+                                ? v1::CONTEXT_EXCHANGE_ULYSSES
+                                : v1::CONTEXT_EXCHANGE_RING);
+  e->set_dropout(config.Real(Field::kAttentionDropout, 0.1) > 0 ||
+                 config.Real(Field::kHiddenDropout, 0.1) > 0);
+  const bool fused = config.On(Field::kLossFusion);
+  const bool te = config.Text(Field::kLossFusionImpl, "native") == "te";
+  e->set_fused_loss(fused && te);
+  e->set_compiled_loss(fused && !te);
+  e->set_overlap_gradient_reduce(config.On(Field::kOverlapGradients));
+  e->set_overlap_weight_gather(config.On(Field::kOverlapWeights));
+  e->set_overlap_tensor(config.On(Field::kOverlapTensor));
+  e->set_fused_weight_gradients(!config.On(Field::kNoGradientFusion));
+  const std::string graphs =
+      config.Has(Field::kCudaGraph) && !config.List(Field::kCudaGraph).empty()
+          ? config.Text(Field::kCudaGraph)
+          : "";
+  if (config.On(Field::kCudaGraph, false) || (!graphs.empty() && graphs != "none"))
+    e->set_host_launch_seconds(0);
+  if (config.Has(Field::kExperts)) {
+    e->set_grouped_experts(config.On(Field::kGroupedExperts));
+    e->set_overlap_experts(config.On(Field::kOverlapExperts));
+    if (config.Has(Field::kCapacityFactor))
+      e->set_expert_capacity_ratio(config.Real(Field::kCapacityFactor, 0));
+    if (config.On(Field::kForcedBalance)) e->set_expert_capacity_ratio(1);
+  }
+  if (run->degrees.expert() > 1)
+    e->set_expert_tensor_parallel(
+        static_cast<int32_t>(config.Int(Field::kExpertTensor, run->degrees.tensor(), 1, 1024)));
+}
+
+void SetOtherExecution(const UserConfig& config, UserRun* run) {
+  v1::Execution* e = run->job.mutable_training()->mutable_execution();
+  if (config.format == ConfigFormat::kTorchtitan) {
+    e->set_sequence_parallel(config.On(Field::kSequenceParallel, true));
+    e->set_overlap_tensor(config.On(Field::kOverlapTensor));
+    if (run->degrees.context() > 1) e->set_context_exchange(v1::CONTEXT_EXCHANGE_RING);
+    if (run->degrees.expert() > 1)
+      e->set_expert_tensor_parallel(
+          static_cast<int32_t>(config.Int(Field::kExpertTensor, 1, 1, 1024)));
+    return;
+  }
+  if (config.Has(Field::kOverlapGradients))
+    e->set_overlap_gradient_reduce(config.On(Field::kOverlapGradients));
+  if (config.Has(Field::kBucketValues) && config.Text(Field::kBucketValues) != "auto")
+    e->set_bucket_bytes(6 * config.Int(Field::kBucketValues, 500000000, 1, 100000000000));
+}
+
+void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (!flags.trainer.empty() || !flags.framework.empty()) return;
+  v1::Training* training = run->job.mutable_training();
+  const v1::ZeroStage zero = training->zero_stage();
+  training->clear_framework();
+  std::string name = "megatron-core";
+  if (config.format == ConfigFormat::kTorchtitan) name = "torchtitan";
+  // In the contract torchtitan shards weights and has no pipeline.
+  if (name == "torchtitan" && (run->degrees.pipeline() > 1 || zero != v1::ZERO_STAGE_3)) {
+    const std::string& there = run->job.training().trainer().name();
+    name = there.empty() || there == "torchtitan" ? "megatron-core" : there;
+  }
+  const bool split = run->degrees.pipeline() > 1 || run->degrees.tensor() > 1;
+  if (config.format == ConfigFormat::kDeepSpeed) name = split ? "megatron-deepspeed" : "deepspeed";
+  // Weights that are sharded are FSDP's in the contract, which then has no pipeline.
+  if (name == "megatron-core" && zero == v1::ZERO_STAGE_3 && !split) name = "fsdp";
+  training->mutable_trainer()->set_name(name);
+  training->mutable_trainer()->clear_version();
+  run->assumed.push_back("trainer: the habits of " + name);
+}
+
+Recompute TorchtitanRecompute(const UserConfig& config) {
+  Recompute recompute;
+  if (config.lists_recomputed) {
+    recompute.kind = Recompute::Kind::kListed;
+    recompute.language_layers.insert(config.language_recomputed.begin(),
+                                     config.language_recomputed.end());
+    recompute.encoder_layers.insert(config.encoder_recomputed.begin(),
+                                    config.encoder_recomputed.end());
+    return recompute;
+  }
+  const std::string mode = config.Text(Field::kRecompute, "selective");
+  if (mode == "full") return {.kind = Recompute::Kind::kEvery};
+  if (mode == "none") return {};
+  if (mode != "selective") config.Refuse(Field::kRecompute, "not yet: none, selective or full");
+  const std::string option = config.Text(Field::kRecomputeMethod, "2");
+  int64_t nth = 0;
+  if (option == "op")
+    return {.kind = Recompute::Kind::kModules, .modules = {"layernorm", "activation"}};
+  if (!absl::SimpleAtoi(option, &nth) || nth < 1)
+    config.Refuse(Field::kRecomputeMethod, "must be op or a number of layers");
+  return {.kind = Recompute::Kind::kListed, .every_nth = nth};
+}
+
+// "[1, 26, 3]" is 3 layers of a chunk for 26 micro-batches.
+std::vector<int64_t> PerStage(const UserConfig& config) {
+  std::vector<int64_t> layers;
+  for (const std::string& value : config.List(Field::kRecomputePerStage)) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(value, absl::ByAnyChar("[], "), absl::SkipEmpty());
+    int64_t count = 0;
+    if (parts.size() != 3 || !absl::SimpleAtoi(parts.back(), &count) || count < 0)
+      config.Refuse(Field::kRecomputePerStage,
+                    "not yet: one entry [1, micro-batches, layers] for each chunk");
+    layers.push_back(count);
+  }
+  return layers;
+}
+
+}  // namespace
+
+Recompute RecomputeOf(const UserConfig& config) {
+  if (config.format == ConfigFormat::kTorchtitan) return TorchtitanRecompute(config);
+  if (config.lists_recomputed && config.parts.empty()) return TorchtitanRecompute(config);
+  Recompute recompute;
+  recompute.encoder = config.On(Field::kRecomputeVision);
+  std::string granularity = config.Text(Field::kRecompute, "");
+  if (granularity.empty() && config.On(Field::kRecomputeActivations)) granularity = "selective";
+  if (granularity.empty() || granularity == "None") return recompute;
+  if (granularity == "selective") {
+    recompute.kind = Recompute::Kind::kModules;
+    recompute.modules = config.List(Field::kRecomputeModules);
+    if (recompute.modules.empty()) recompute.modules = {"core_attn"};
+    return recompute;
+  }
+  if (granularity != "full") config.Refuse(Field::kRecompute, "must be full or selective");
+  if (config.Has(Field::kRecomputePerStage)) {
+    recompute.kind = Recompute::Kind::kBlock;
+    recompute.block = PerStage(config);
+  } else if (config.Text(Field::kRecomputeMethod, "uniform") == "block") {
+    recompute.kind = Recompute::Kind::kBlock;
+    recompute.block = {config.Int(Field::kRecomputeLayers, 1, 0, 512)};
+  } else {
+    recompute.kind = Recompute::Kind::kEvery;
+  }
+  return recompute;
+}
+
+void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  SetPrecision(config, flags, run);
+  SetOptimizer(config, flags, run);
+  SetSharding(config, flags, run);
+  if (config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale) {
+    SetMegatronExecution(config, run);
+  } else {
+    SetOtherExecution(config, run);
+  }
+  SetTrainer(config, flags, run);
+  if (config.format == ConfigFormat::kTorchtitan &&
+      run->recompute.kind == Recompute::Kind::kModules)
+    run->assumed.push_back(
+        "recompute: per-op selective checkpointing is taken as that of norms and activations");
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,52 @@
+#include "client/cli/from/keys.h"
+
+#include <absl/strings/match.h>
+#include <utility>
+
+#include "client/cli/exit_codes.h"
+
+namespace evenkeel::cli {
+namespace {
+
+bool Matches(const std::string& pattern, const std::string& name) {
+  if (!absl::EndsWith(pattern, "*")) return pattern == name;
+  return absl::StartsWith(name, pattern.substr(0, pattern.size() - 1));
+}
+
+// A switch that is written as off, which YAML and JSON allow, asks for nothing.
+bool IsOff(const Setting& setting) {
+  if (setting.values.size() != 1) return false;
+  const std::string& text = setting.values.front();
+  return text == "false" || text == "False" || text == "none" || text == "0";
+}
+
+}  // namespace
+
+void Sort(const KeyTables& tables, const std::string& name, Setting setting, UserConfig* config) {
+  for (const KeyRecord& record : tables.read) {
+    if (name != record.key) continue;
+    config->used.push_back(setting);
+    config->meanings.push_back(record.meaning);
+    config->fields[record.field] = std::move(setting);
+    return;
+  }
+  for (const NotPredicted& known : tables.not_predicted) {
+    if (!Matches(known.key, name)) continue;
+    if (IsOff(setting)) {
+      ++config->irrelevant;
+      return;
+    }
+    if (known.refused)
+      throw CommandError(ExitCode::kBadInput, Describe(setting) + ": not yet: " + known.what);
+    config->not_predicted.emplace_back(std::move(setting), known.what);
+    return;
+  }
+  for (const char* pattern : tables.irrelevant) {
+    if (!Matches(pattern, name)) continue;
+    ++config->irrelevant;
+    return;
+  }
+  config->unknown.push_back(std::move(setting));
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,43 @@
+// Which key of a trainer says what. A new key is a new line in one of these tables.
+#ifndef EVENKEEL_CLIENT_CLI_FROM_KEYS_H_
+#define EVENKEEL_CLIENT_CLI_FROM_KEYS_H_
+
+#include <string>
+#include <vector>
+
+#include "client/cli/from/setting.h"
+
+namespace evenkeel::cli {
+
+// A key that is read.
+struct KeyRecord {
+  const char* key;
+  Field field;
+  const char* meaning;  // the field of the contract, or what it goes into
+};
+
+// A key that changes memory or time in a way that is not predicted.
+struct NotPredicted {
+  const char* key;
+  const char* what;  // what that means for the prediction
+  bool refused = false;
+};
+
+struct KeyTables {
+  std::vector<KeyRecord> read;
+  std::vector<NotPredicted> not_predicted;
+  // Keys that change neither memory nor time; "name*" stands for all that begin with it.
+  std::vector<const char*> irrelevant;
+};
+
+// Keys of Megatron-LM (with dashes) serve FlagScale too.
+const KeyTables& MegatronKeys();
+const KeyTables& DeepSpeedKeys();
+const KeyTables& TorchtitanKeys();
+
+// Files `setting` under what `name`, its key as the tables spell it, says.
+void Sort(const KeyTables& tables, const std::string& name, Setting setting, UserConfig* config);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_FROM_KEYS_H_

@@ -1,0 +1,236 @@
+// The model that arguments of Megatron-LM or names of torchtitan describe.
+#include <fmt/format.h>
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_split.h>
+#include <array>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/user_run.h"
+#include "planner/catalog/catalog.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int64_t kMaxWidth = 262144;
+
+// Vocabularies of tokenizers that have only one (megatron/training/tokenizer).
+struct TokenizerSize {
+  const char* name;
+  int64_t tokens;
+};
+constexpr TokenizerSize kTokenizers[] = {{"GPT2BPETokenizer", 50257},
+                                         {"Llama2Tokenizer", 32000},
+                                         {"BertWordPieceLowerCase", 30522},
+                                         {"BertWordPieceCase", 28996}};
+
+// torchtitan's flavors that are in the catalogue (torchtitan/models/*/__init__.py).
+struct Flavor {
+  const char *model, *flavor, *name;
+};
+constexpr Flavor kFlavors[] = {{"llama3", "8B", "llama3-8b"},
+                               {"llama3", "70B", "llama3-70b"},
+                               {"llama3", "405B", "llama3.1-405b"},
+                               {"qwen3", "30B-A3B", "qwen3-30b-a3b"},
+                               {"qwen3", "235B-A22B", "qwen3-235b-a22b"},
+                               {"deepseek_v3", "671B", "deepseek-v3-671b"},
+                               {"deepseek_v3", "236B", "deepseek-v2-236b"}};
+
+struct Shape {
+  int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0, vocabulary = 0;
+  bool gated = false, rms = false, tied = true, qk_norm = false, latent = false;
+  int64_t q_rank = 0, kv_rank = 0, nope = 0, rope = 0, value = 0;
+  int64_t experts = 0, top_k = 0, expert_ffn = 0, shared_ffn = 0, dense_layers = 0;
+};
+
+// Returns the dense layers in front, of "--moe-layer-freq 1" or "([0]*3+[1]*58)".
+int64_t DenseLayers(const UserConfig& config, int64_t layers) {
+  if (!config.Has(Field::kExpertLayers)) return 0;
+  std::string text;
+  for (const std::string& value : config.List(Field::kExpertLayers)) text += value;
+  if (text == "1") return 0;
+  std::string letters;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '*' && !letters.empty()) {
+      size_t end = i + 1;
+      while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
+      int64_t count = 0;
+      if (!absl::SimpleAtoi(text.substr(i + 1, end - i - 1), &count) || count > 512)
+        config.Refuse(Field::kExpertLayers, "must be 1 or a list such as [0]*3+[1]*58");
+      const char last = letters.back();
+      letters.pop_back();
+      letters.append(static_cast<size_t>(count), last);
+      i = end - 1;
+    } else if (c == '0' || c == '1') {
+      letters += c;
+    } else if (std::string("[]()+, \"'").find(c) == std::string::npos) {
+      config.Refuse(Field::kExpertLayers,
+                    "not yet: only dense layers in front of all with experts; --model may name "
+                    "the model");
+    }
+  }
+  if (static_cast<int64_t>(letters.size()) != layers)
+    config.Refuse(Field::kExpertLayers,
+                  fmt::format("lists {} layers of {}", letters.size(), layers));
+  const size_t first = std::min(letters.find('1'), letters.size());
+  if (letters.find('0', first) != std::string::npos)
+    config.Refuse(Field::kExpertLayers,
+                  "not yet: only dense layers in front of all with experts; --model may name the "
+                  "model");
+  return static_cast<int64_t>(first);
+}
+
+Shape ShapeOf(const UserConfig& config) {
+  Shape s;
+  s.layers = config.Int(Field::kLayers, 0, 1, 512);
+  s.hidden = config.Int(Field::kHidden, 0, 64, 65536);
+  s.heads = config.Int(Field::kHeads, 0, 1, 1024);
+  s.gated = config.On(Field::kGatedMlp);
+  // The default of validate_args().
+  const int64_t usual = s.gated ? s.hidden * 4 * 2 / 3 / 64 * 64 : 4 * s.hidden;
+  s.ffn = config.Int(Field::kFfn, usual, 64, kMaxWidth);
+  const bool grouped = config.Has(Field::kGroupedQueries)
+                           ? config.On(Field::kGroupedQueries)
+                           : config.format == ConfigFormat::kFlagScale;
+  s.kv_heads = grouped ? config.Int(Field::kKvHeads, s.heads, 1, 1024) : s.heads;
+  s.head_size = config.Int(Field::kHeadSize, s.heads > 0 ? s.hidden / s.heads : 0, 8, 512);
+  s.rms = config.Text(Field::kNorm, "LayerNorm") == "RMSNorm";
+  s.tied = !config.On(Field::kUntied);
+  s.qk_norm = config.On(Field::kQkNorm);
+  s.latent = config.On(Field::kLatentAttention);
+  // The defaults of MLATransformerConfig.
+  if (s.latent) {
+    s.q_rank = config.Int(Field::kQLoraRank, 0, 0, 65536);
+    s.kv_rank = config.Int(Field::kKvLoraRank, 32, 1, 65536);
+    s.nope = config.Int(Field::kQkNopeSize, 128, 8, 512);
+    s.rope = config.Int(Field::kQkRopeSize, 64, 8, 512);
+    s.value = config.Int(Field::kValueSize, 128, 8, 512);
+  }
+  s.experts = config.Int(Field::kExperts, 0, 2, 4096);
+  if (s.experts > 0) {
+    s.top_k = config.Int(Field::kExpertsPerToken, 2, 1, 4096);
+    s.expert_ffn = config.Int(Field::kExpertFfn, s.ffn, 64, kMaxWidth);
+    s.shared_ffn = config.Int(Field::kSharedFfn, 0, 1, kMaxWidth);
+    s.dense_layers = DenseLayers(config, s.layers);
+  }
+  return s;
+}
+
+bool SameShape(const Shape& s, const planner::LanguageModel& m) {
+  if (s.layers != m.layers || s.hidden != m.hidden || s.heads != m.heads ||
+      s.gated != m.gated_mlp || s.tied != m.tied_embeddings || s.qk_norm != m.qk_norm ||
+      s.latent != m.mla.has_value() || (s.experts > 0) != m.moe.has_value())
+    return false;
+  if (!s.latent && (s.kv_heads != m.kv_heads || s.head_size != m.head_dim)) return false;
+  if (s.latent &&
+      (s.q_rank != m.mla->q_lora_rank || s.kv_rank != m.mla->kv_lora_rank ||
+       s.nope != m.mla->qk_nope_dim || s.rope != m.mla->qk_rope_dim || s.value != m.mla->v_dim))
+    return false;
+  if (s.experts == 0) return s.ffn == m.ffn;
+  return s.experts == m.moe->experts && s.top_k == m.moe->top_k &&
+         s.expert_ffn == m.moe->expert_ffn && s.shared_ffn == m.moe->shared_ffn;
+}
+
+// Returns the rows of the embedding table, or 0 if the configuration does not say.
+int64_t VocabularyOf(const UserConfig& config) {
+  if (config.Has(Field::kPaddedVocabulary))
+    return config.Int(Field::kPaddedVocabulary, 0, 256, 2097152);
+  int64_t tokens = config.Int(Field::kVocabulary, 0, 1, 2097152);
+  const std::string tokenizer = config.Text(Field::kTokenizer);
+  for (const TokenizerSize& known : kTokenizers)
+    if (tokens == 0 && tokenizer == known.name) tokens = known.tokens;
+  // NullTokenizer adds the end of a document.
+  if (tokens > 0 && tokenizer == "NullTokenizer") ++tokens;
+  const int64_t multiple = config.Int(Field::kVocabularyMultiple, 128, 1, 1048576) *
+                           config.Int(Field::kTensor, 1, 1, 65536);
+  return (tokens + multiple - 1) / multiple * multiple;
+}
+
+void Describe(const Shape& s, v1::LanguageModel* m) {
+  m->set_layers(static_cast<int32_t>(s.layers));
+  m->set_hidden_size(static_cast<int32_t>(s.hidden));
+  m->set_attention_heads(static_cast<int32_t>(s.heads));
+  m->set_kv_heads(static_cast<int32_t>(s.kv_heads));
+  m->set_head_size(static_cast<int32_t>(s.head_size));
+  m->set_ffn_size(static_cast<int32_t>(s.ffn));
+  m->set_gated_mlp(s.gated);
+  m->set_norm(s.rms ? v1::NORM_RMS : v1::NORM_LAYER);
+  m->set_tied_embeddings(s.tied);
+  m->set_qk_norm(s.qk_norm);
+  m->set_vocabulary_size(static_cast<int32_t>(s.vocabulary));
+  if (s.latent) {
+    v1::LatentAttention* latent = m->mutable_latent_attention();
+    latent->set_q_lora_rank(static_cast<int32_t>(s.q_rank));
+    latent->set_kv_lora_rank(static_cast<int32_t>(s.kv_rank));
+    latent->set_qk_nope_size(static_cast<int32_t>(s.nope));
+    latent->set_qk_rope_size(static_cast<int32_t>(s.rope));
+    latent->set_value_size(static_cast<int32_t>(s.value));
+  }
+  if (s.experts == 0) return;
+  v1::MixtureOfExperts* moe = m->mutable_mixture_of_experts();
+  moe->set_experts(static_cast<int32_t>(s.experts));
+  moe->set_experts_per_token(static_cast<int32_t>(s.top_k));
+  moe->set_expert_ffn_size(static_cast<int32_t>(s.expert_ffn));
+  moe->set_shared_ffn_size(static_cast<int32_t>(s.shared_ffn));
+  moe->set_first_dense_layers(static_cast<int32_t>(s.dense_layers));
+}
+
+bool SetFlavor(const UserConfig& config, v1::Job* job) {
+  if (!config.Has(Field::kModelName)) return false;
+  const std::string model = config.Text(Field::kModelName),
+                    flavor = config.Text(Field::kModelFlavor);
+  for (const Flavor& known : kFlavors) {
+    if (model != known.model || !absl::EqualsIgnoreCase(flavor, known.flavor)) continue;
+    job->mutable_model()->set_name(known.name);
+    return true;
+  }
+  config.Refuse(
+      Field::kModelName,
+      fmt::format("the catalogue has no {} {}: name the model by --model", model, flavor));
+}
+
+}  // namespace
+
+bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>* assumed) {
+  if (SetFlavor(config, job)) return true;
+  if (!config.Has(Field::kLayers) || !config.Has(Field::kHidden) || !config.Has(Field::kHeads))
+    return false;
+  Shape shape = ShapeOf(config);
+  shape.vocabulary = VocabularyOf(config);
+  const planner::LanguageModelEntry* same = nullptr;
+  for (const planner::LanguageModelEntry& entry : planner::LanguageModels()) {
+    if (!SameShape(shape, entry.spec)) continue;
+    const bool near =
+        shape.vocabulary >= entry.spec.vocab && shape.vocabulary - entry.spec.vocab < 4096;
+    if (same == nullptr || near) same = &entry;
+  }
+  if (same != nullptr) {
+    v1::LanguageModel* model = job->mutable_model()->mutable_language_model();
+    model->set_catalog_name(same->spec.name);
+    job->mutable_model()->set_name(same->spec.name + " (as described)");
+    std::string text =
+        fmt::format("model: its dimensions are those of {} in the catalogue, ", same->spec.name);
+    if (shape.vocabulary > 0 && shape.vocabulary != same->spec.vocab) {
+      model->set_vocabulary_size(static_cast<int32_t>(shape.vocabulary));
+      text += fmt::format("with {} rows of embedding", shape.vocabulary);
+    } else {
+      text += fmt::format("with its vocabulary of {}", same->spec.vocab);
+    }
+    assumed->push_back(text);
+    return true;
+  }
+  if (shape.vocabulary == 0)
+    throw CommandError(ExitCode::kBadInput,
+                       "the vocabulary is not in the configuration (--vocab-size, "
+                       "--padded-vocab-size), and no model of the catalogue has these dimensions: "
+                       "name the model by --model");
+  Describe(shape, job->mutable_model()->mutable_language_model());
+  job->mutable_model()->set_name("the model of the arguments");
+  assumed->push_back(
+      fmt::format("model: as described, with {} rows of embedding (padded)", shape.vocabulary));
+  return true;
+}
+
+}  // namespace evenkeel::cli

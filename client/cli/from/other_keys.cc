@@ -1,0 +1,189 @@
+// Keys of DeepSpeed's configuration (deepspeed.ai/docs/config-json) and of torchtitan's job
+// configuration (torchtitan/config/job_config.py), with their sections.
+#include <iterator>
+
+#include "client/cli/from/keys.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr KeyRecord kDeepSpeedRead[] = {
+    {"train_batch_size", Field::kGlobalBatch, "training.global_batch_samples"},
+    {"train_micro_batch_size_per_gpu", Field::kMicroBatch, "batch_rule.token_cap"},
+    {"gradient_accumulation_steps", Field::kAccumulation, "training.global_batch_samples"},
+    {"zero_optimization.stage", Field::kZeroStage, "training.zero_stage"},
+    {"zero_optimization.overlap_comm", Field::kOverlapGradients,
+     "execution.overlap_gradient_reduce"},
+    {"zero_optimization.reduce_bucket_size", Field::kBucketValues, "execution.bucket_bytes"},
+    {"bf16.enabled", Field::kBf16, "training.precision"},
+    {"bfloat16.enabled", Field::kBf16, "training.precision"},
+    {"fp16.enabled", Field::kFp16, "training.precision"},
+    {"data_types.grad_accum_dtype", Field::kGradientType, "training.gradient_precision"},
+    {"optimizer.type", Field::kOptimizer, "training.optimizer"},
+    {"sequence_parallel_size", Field::kContext, "parallelism.context"},
+    {"data_parallel_size", Field::kData, "parallelism.data"},
+    {"tensor_parallel.autotp_size", Field::kTensor, "parallelism.tensor"},
+};
+
+constexpr NotPredicted kDeepSpeedNotPredicted[] = {
+    {"zero_optimization.offload_optimizer.device", "optimizer states in host memory", true},
+    {"zero_optimization.offload_param.device", "weights in host memory", true},
+    {"zero_optimization.cpu_offload", "optimizer states in host memory", true},
+    {"zero_optimization.cpu_offload_params", "weights in host memory", true},
+    {"zero_optimization.zero_hpz_partition_size",
+     "weights are taken to be gathered from all ranks"},
+    {"zero_optimization.zero_quantized_*", "communication is taken to have 16 bits"},
+    {"zero_optimization.mics_*", "states are taken to be sharded over all ranks"},
+    {"activation_checkpointing.cpu_checkpointing", "activations in host memory", true},
+    {"activation_checkpointing.partition_activations",
+     "activations are taken to be whole on each GPU"},
+    {"pipeline.*", "stages are cut in the program"},
+    {"communication_data_type", "gradients are taken to be reduced in their own type"},
+    {"compression_training.*", "nothing is taken to be compressed"},
+    {"data_efficiency.*", "all layers and tokens are taken to train"},
+    {"curriculum_learning.*", "the prediction is for the full length"},
+    {"elasticity.*", "the number of GPUs is taken to be fixed"},
+    {"torch_autocast.*", "taken as bf16"},
+};
+
+constexpr const char* kDeepSpeedIrrelevant[] = {"steps_per_print",
+                                                "wall_clock_breakdown",
+                                                "dump_state",
+                                                "gradient_clipping",
+                                                "prescale_gradients",
+                                                "gradient_predivide_factor",
+                                                "scheduler.*",
+                                                "optimizer.params.*",
+                                                "fp16.*",
+                                                "bf16.*",
+                                                "amp.*",
+                                                "tensorboard.*",
+                                                "wandb.*",
+                                                "csv_monitor.*",
+                                                "comet.*",
+                                                "flops_profiler.*",
+                                                "comms_logger.*",
+                                                "aio.*",
+                                                "zero_allow_untested_optimizer",
+                                                "zero_force_ds_cpu_optimizer",
+                                                "zero_optimization.contiguous_gradients",
+                                                "zero_optimization.allgather_partitions",
+                                                "zero_optimization.reduce_scatter",
+                                                "zero_optimization.round_robin_gradients",
+                                                "zero_optimization.allgather_bucket_size",
+                                                "zero_optimization.sub_group_size",
+                                                "zero_optimization.stage3_*",
+                                                "zero_optimization.offload_*.pin_memory",
+                                                "zero_optimization.offload_optimizer.*",
+                                                "zero_optimization.offload_param.*",
+                                                "zero_optimization.load_from_fp32_weights",
+                                                "zero_optimization.ignore_unused_parameters",
+                                                "zero_optimization.elastic_checkpoint",
+                                                "activation_checkpointing.*",
+                                                "checkpoint.*",
+                                                "seed",
+                                                "sparse_gradients",
+                                                "disable_allgather",
+                                                "autotuning.*",
+                                                "data_types.*",
+                                                "monitor_config.*"};
+
+constexpr KeyRecord kTorchtitanRead[] = {
+    {"model.name", Field::kModelName, "model.name"},
+    {"model.flavor", Field::kModelFlavor, "model.name"},
+    {"training.local_batch_size", Field::kLocalBatch, "batch_rule.token_cap"},
+    {"training.batch_size", Field::kLocalBatch, "batch_rule.token_cap"},
+    {"training.global_batch_size", Field::kGlobalBatch, "training.global_batch_samples"},
+    {"training.seq_len", Field::kSeqLength, "batch_rule.token_cap"},
+    {"training.steps", Field::kTrainSteps, "dataset.histogram.sample_count"},
+    {"training.mixed_precision_reduce", Field::kGradientType, "training.gradient_precision"},
+    {"parallelism.data_parallel_replicate_degree", Field::kDataReplicas, "training.zero_group"},
+    {"parallelism.data_parallel_shard_degree", Field::kData, "parallelism.data"},
+    {"parallelism.fsdp_reshard_after_forward", Field::kReshard, "training.zero_stage"},
+    {"parallelism.tensor_parallel_degree", Field::kTensor, "parallelism.tensor"},
+    {"parallelism.context_parallel_degree", Field::kContext, "parallelism.context"},
+    {"parallelism.pipeline_parallel_degree", Field::kPipeline, "parallelism.pipeline"},
+    {"parallelism.pipeline_parallel_schedule", Field::kSchedule, "schedule"},
+    {"parallelism.pipeline_parallel_microbatch_size", Field::kPipelineMicroBatch,
+     "batch_rule.token_cap"},
+    {"parallelism.pipeline_parallel_layers_per_stage", Field::kLayersPerVirtualStage,
+     "parallelism.virtual_stages"},
+    {"parallelism.expert_parallel_degree", Field::kExpert, "parallelism.expert"},
+    {"parallelism.expert_tensor_parallel_degree", Field::kExpertTensor,
+     "execution.expert_tensor_parallel"},
+    {"parallelism.enable_sequence_parallel", Field::kSequenceParallel,
+     "execution.sequence_parallel"},
+    {"parallelism.enable_async_tensor_parallel", Field::kOverlapTensor, "execution.overlap_tensor"},
+    {"experimental.enable_async_tensor_parallel", Field::kOverlapTensor,
+     "execution.overlap_tensor"},
+    {"activation_checkpoint.mode", Field::kRecompute, "stages.layers.recomputed"},
+    {"activation_checkpoint.selective_ac_option", Field::kRecomputeMethod,
+     "stages.layers.recomputed"},
+    {"optimizer.name", Field::kOptimizer, "training.optimizer"},
+};
+
+constexpr NotPredicted kTorchtitanNotPredicted[] = {
+    {"training.enable_cpu_offload", "states in host memory", true},
+    {"training.mixed_precision_param", "weights are taken to be gathered in bf16"},
+    {"parallelism.enable_compiled_autograd", "taken as off"},
+    {"parallelism.module_fqns_per_model_part", "stages are taken to be even"},
+    {"parallelism.pipeline_parallel_split_points", "stages are taken to be even"},
+    {"parallelism.pipeline_parallel_first_stage_less_layers", "stages are taken to be even"},
+    {"parallelism.pipeline_parallel_last_stage_less_layers", "stages are taken to be even"},
+    {"model.converters", "products are taken to have 16 bits: --precision fp8"},
+    {"optimizer.early_step_in_backward", "the optimizer is taken to run behind the backward pass"},
+    {"quantize.*", "products are taken to have 16 bits: --precision fp8"},
+    {"float8.*", "products are taken to have 16 bits: --precision fp8"},
+    {"activation_checkpoint.memory_budget", "recompute by a budget is not predicted", true},
+};
+
+constexpr const char* kTorchtitanIrrelevant[] = {
+    "job.*",
+    "profiling.*",
+    "metrics.*",
+    "comm.*",
+    "checkpoint.*",
+    "validation.*",
+    "lr_scheduler.*",
+    "optimizer.*",
+    "training.dataset*",
+    "training.max_norm",
+    "training.seed",
+    "training.deterministic",
+    "training.dtype",
+    "training.gc_*",
+    "training.debug*",
+    "training.disable_cuda_graphs",
+    "model.hf_assets_path",
+    "model.tokenizer_path",
+    "model.print_after_conversion",
+    "parallelism.context_parallel_rotate_method",
+    "parallelism.disable_loss_parallel",
+    "parallelism.pipeline_parallel_schedule_csv",
+    "compile.*",
+    "memory_estimation.*",
+    "fault_tolerance.*",
+    "experimental.*",
+    "debug.*",
+    "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
+    "activation_checkpoint.early_stop"};
+
+}  // namespace
+
+const KeyTables& DeepSpeedKeys() {
+  static const auto* const kTables = new KeyTables{
+      .read = {std::begin(kDeepSpeedRead), std::end(kDeepSpeedRead)},
+      .not_predicted = {std::begin(kDeepSpeedNotPredicted), std::end(kDeepSpeedNotPredicted)},
+      .irrelevant = {std::begin(kDeepSpeedIrrelevant), std::end(kDeepSpeedIrrelevant)}};
+  return *kTables;
+}
+
+const KeyTables& TorchtitanKeys() {
+  static const auto* const kTables = new KeyTables{
+      .read = {std::begin(kTorchtitanRead), std::end(kTorchtitanRead)},
+      .not_predicted = {std::begin(kTorchtitanNotPredicted), std::end(kTorchtitanNotPredicted)},
+      .irrelevant = {std::begin(kTorchtitanIrrelevant), std::end(kTorchtitanIrrelevant)}};
+  return *kTables;
+}
+
+}  // namespace evenkeel::cli

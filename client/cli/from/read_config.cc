@@ -1,0 +1,328 @@
+#include "client/cli/from/read_config.h"
+
+#include <fmt/format.h>
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
+#include <filesystem>
+#include <utility>
+
+#include "client/cli/byte_source.h"
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/documents.h"
+#include "client/cli/from/keys.h"
+#include "client/cli/from/python_settings.h"
+#include "client/cli/from/shell.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr size_t kMaxConfigText = size_t{1} << 20;
+
+[[noreturn]] void FailReading(const std::string& message) {
+  throw CommandError(ExitCode::kBadInput, message);
+}
+
+// "--Micro_Batch_Size" is "micro-batch-size" in the tables. Of a path the last name counts.
+std::string MegatronKey(const std::string& key) {
+  std::string name = key.substr(key.find_last_of('.') + 1);
+  while (!name.empty() && name.front() == '-') name.erase(0, 1);
+  return absl::StrReplaceAll(name, {{"_", "-"}});
+}
+
+bool IsOption(const std::string& word) {
+  return word.size() > 2 && absl::StartsWith(word, "--") && absl::ascii_isalpha(word[2]);
+}
+
+bool IsProgram(const std::string& word) { return absl::EndsWith(word, ".py"); }
+
+// Splits the words of a command into options with their values.
+std::vector<Setting> OptionsOf(const std::vector<ShellWord>& words, size_t from, size_t to,
+                               const std::string& name) {
+  std::vector<Setting> options;
+  for (size_t i = from; i < to; ++i) {
+    const ShellWord& word = words[i];
+    const std::string where = fmt::format("{}:{}", name, word.line);
+    if (!IsOption(word.text)) {
+      if (!options.empty() && word.text.rfind("${", 0) != 0)
+        options.back().values.push_back(word.text);
+      else if (!options.empty() && options.back().values.empty())
+        options.back().values.push_back(word.text);
+      continue;
+    }
+    const size_t equals = word.text.find('=');
+    options.push_back({word.text.substr(0, equals), {}, where});
+    if (equals != std::string::npos) options.back().values = {word.text.substr(equals + 1)};
+  }
+  return options;
+}
+
+bool Reads(const KeyTables& tables, const std::string& name) {
+  for (const KeyRecord& record : tables.read)
+    if (name == record.key) return true;
+  return false;
+}
+
+int KnownOptions(const std::vector<ShellWord>& words) {
+  int known = 0;
+  for (const ShellWord& word : words)
+    if (IsOption(word.text) &&
+        Reads(MegatronKeys(), MegatronKey(word.text.substr(0, word.text.find('=')))))
+      ++known;
+  return known;
+}
+
+// Returns the command that trains: the one with the most arguments that are known. Lines that begin
+// with options, as a file of arguments has, are one command.
+std::vector<ShellWord> TrainingCommand(const ShellScript& script) {
+  std::vector<ShellWord> arguments;
+  const std::vector<ShellWord>* best = &arguments;
+  for (const std::vector<ShellWord>& command : script.commands)
+    if (IsOption(command.front().text))
+      arguments.insert(arguments.end(), command.begin(), command.end());
+  int most = KnownOptions(arguments);
+  for (const std::vector<ShellWord>& command : script.commands) {
+    const int known = KnownOptions(command);
+    if (known > most) best = &command, most = known;
+  }
+  return *best;
+}
+
+// The launcher's options in front of the program matter only where they count GPUs.
+void SortCommand(const std::vector<ShellWord>& command, const std::string& name,
+                 UserConfig* config) {
+  size_t program = 0;
+  while (program < command.size() && !IsProgram(command[program].text) &&
+         command[program].text != "-m")
+    ++program;
+  if (program == command.size()) program = 0;
+  for (Setting& option : OptionsOf(command, 0, program, name)) {
+    const std::string key = MegatronKey(option.key);
+    if (key == "nnodes" || key == "nproc-per-node") {
+      Sort(MegatronKeys(), key, std::move(option), config);
+    } else {
+      ++config->irrelevant;
+    }
+  }
+  for (Setting& option : OptionsOf(command, program, command.size(), name)) {
+    const std::string key = MegatronKey(option.key);
+    Sort(MegatronKeys(), key, std::move(option), config);
+  }
+}
+
+// Lists of numbers that the files of `launch` have beside the configuration.
+std::vector<int64_t> Numbers(const Setting& setting) {
+  std::vector<int64_t> numbers;
+  for (const std::string& text : setting.values) {
+    int64_t value = 0;
+    if (!absl::SimpleAtoi(text, &value) || value < 0 || value > 1000000)
+      FailReading(Describe(setting) + ": must be a list of layers");
+    numbers.push_back(value);
+  }
+  return numbers;
+}
+
+void SortPython(const std::vector<Setting>& settings, UserConfig* config) {
+  for (const Setting& setting : settings) {
+    if (setting.key == "PARTS") config->parts = Numbers(setting);
+    if (setting.key == "RECOMPUTED") config->recomputed = Numbers(setting);
+    if (setting.key == "LANGUAGE_RECOMPUTED") config->language_recomputed = Numbers(setting);
+    if (setting.key == "ENCODER_RECOMPUTED") config->encoder_recomputed = Numbers(setting);
+    if (setting.key == "MODULES") {
+      for (const std::string& chunk : setting.values) {
+        int64_t layers = 0;
+        for (size_t at = 0; (at = chunk.find("layers.", at)) != std::string::npos; ++at) ++layers;
+        config->chunk_layers.push_back(layers);
+      }
+    }
+    const bool list = setting.key == "PARTS" || setting.key == "MODULES" ||
+                      absl::EndsWith(setting.key, "RECOMPUTED");
+    config->lists_recomputed =
+        config->lists_recomputed || absl::EndsWith(setting.key, "RECOMPUTED");
+    if (list) {
+      config->used.push_back(
+          {setting.key, {fmt::format("{} entries", setting.values.size())}, setting.where});
+      config->meanings.push_back("stages.layers");
+    } else if (setting.key.find('.') != std::string::npos &&
+               !absl::StartsWith(setting.key, "self.") &&
+               setting.key != "parallelism.module_fqns_per_model_part") {
+      Sort(TorchtitanKeys(), setting.key, setting, config);
+    }
+  }
+}
+
+void SortAll(std::vector<Setting> settings, const KeyTables& tables, bool megatron,
+             UserConfig* config) {
+  for (Setting& setting : settings) {
+    const std::string name = megatron ? MegatronKey(setting.key) : setting.key;
+    Sort(tables, name, std::move(setting), config);
+  }
+}
+
+// A script of `launch` for DeepSpeed or torchtitan holds the files that say what runs.
+bool SortFiles(const ShellScript& script, const std::string& name, UserConfig* config) {
+  bool found = false;
+  for (const ShellFile& file : script.files) {
+    const std::string where = name + " (" + file.name + ")";
+    if (absl::EndsWith(file.name, ".json")) {
+      config->format = ConfigFormat::kDeepSpeed;
+      SortAll(ReadJson(file.text, where), DeepSpeedKeys(), false, config);
+      found = true;
+    } else if (file.name == "evenkeel_torchtitan.py") {
+      config->format = ConfigFormat::kTorchtitan;
+      SortPython(ReadPythonSettings(file.text, name, file.line), config);
+      found = true;
+    } else if (absl::StartsWith(file.name, "evenkeel_p") ||
+               absl::StartsWith(file.name, "evenkeel_r")) {
+      SortPython(ReadPythonSettings(file.text, name, file.line), config);
+    }
+  }
+  return found;
+}
+
+UserConfig ReadScript(const std::string& text, const std::string& name, bool flagscale) {
+  const ShellScript script = ReadShell(text, name);
+  const std::vector<ShellWord> command = TrainingCommand(script);
+  for (const ShellWord& word : command)
+    flagscale = flagscale || (IsProgram(word.text) && absl::StrContains(word.text, "flagscale"));
+  UserConfig config{.format = flagscale ? ConfigFormat::kFlagScale : ConfigFormat::kMegatron};
+  if (SortFiles(script, name, &config)) {
+    for (const std::vector<ShellWord>& words : script.commands)
+      for (Setting& option : OptionsOf(words, 0, words.size(), name)) {
+        const std::string key = MegatronKey(option.key);
+        if (key == "nnodes" || key == "nproc-per-node")
+          Sort(MegatronKeys(), key, std::move(option), &config);
+      }
+  } else if (KnownOptions(command) < 2) {
+    FailReading(name +
+                ": no command with arguments of Megatron-LM is in it, such as "
+                "--tensor-model-parallel-size; --framework names what the file is");
+  } else {
+    SortCommand(command, name, &config);
+  }
+  if (script.branches)
+    config.notes.push_back(
+        "The script has branches: of each variable the last value counts, whatever the branch.");
+  if (!script.unset.empty())
+    config.notes.push_back(
+        "Variables that the script does not set: " + absl::StrJoin(script.unset, ", ") + ".");
+  return config;
+}
+
+// Reads the train section that "defaults: - train: NAME" of an experiment names.
+std::vector<Setting> TrainSection(const std::vector<Setting>& experiment, const std::string& path) {
+  for (const Setting& setting : experiment) {
+    if (setting.key != "defaults.train" && setting.key != "train") continue;
+    const std::string& name = setting.values.empty() ? setting.key : setting.values.front();
+    if (name.find("..") != std::string::npos || absl::StartsWith(name, "/"))
+      FailReading(Describe(setting) + ": must name a file of the folder train");
+    const std::filesystem::path file =
+        std::filesystem::path(path).parent_path() / "train" / (name + ".yaml");
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored))
+      FailReading(Describe(setting) + ": there is no file " + file.string());
+    return ReadYaml(ReadWholeFile(file.string(), kMaxConfigText), file.string());
+  }
+  return {};
+}
+
+bool IsOfExperiment(const std::string& key) {
+  return absl::StartsWith(key, "experiment") || absl::StartsWith(key, "hydra") ||
+         absl::StartsWith(key, "defaults") || key == "action" || key == "train" ||
+         key == "compress";
+}
+
+UserConfig ReadMegatronYaml(const std::string& text, const std::string& name,
+                            const std::string& path, const std::string& framework) {
+  UserConfig config{.format = ConfigFormat::kMegatron};
+  std::vector<Setting> settings = ReadYaml(text, name), train = TrainSection(settings, path);
+  bool sections = !train.empty();
+  for (const Setting& setting : settings)
+    sections = sections || absl::StartsWith(setting.key, "experiment.") ||
+               absl::StartsWith(setting.key, "system.") || absl::StartsWith(setting.key, "train.");
+  if (framework == "flagscale" || (framework.empty() && sections))
+    config.format = ConfigFormat::kFlagScale;
+  settings.insert(settings.end(), train.begin(), train.end());
+  for (Setting& setting : settings) {
+    const std::string key = MegatronKey(setting.key);
+    const bool counts = key == "nnodes" || key == "nproc-per-node";
+    const bool off =
+        setting.values.size() == 1 && absl::EqualsIgnoreCase(setting.values.front(), "false");
+    if ((IsOfExperiment(setting.key) && !counts) || off) {
+      ++config.irrelevant;
+    } else {
+      Sort(MegatronKeys(), key, std::move(setting), &config);
+    }
+  }
+  return config;
+}
+
+// Returns what the content is, in the words of --framework, with "yaml" for Megatron's or
+// FlagScale's and "script" for a script or arguments.
+std::string KindOf(const std::string& text, const std::string& path) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) FailReading(path + " is empty");
+  if (text[first] == '{') return "json";
+  if (absl::EndsWith(path, ".toml")) return "toml";
+  if (absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml")) return "yaml";
+  if (absl::EndsWith(path, ".py")) return "python";
+  if (absl::StartsWith(text.substr(first), "#!") || absl::EndsWith(path, ".sh")) return "script";
+  if (("\n" + text).find("\n--") != std::string::npos || text.find(" --") != std::string::npos)
+    return "script";
+  if (("\n" + text).find("\n[") != std::string::npos) return "toml";
+  return "yaml";
+}
+
+UserConfig ReadByKind(const std::string& kind, const std::string& text, const std::string& path,
+                      const std::string& name, const std::string& framework) {
+  if (kind == "script") return ReadScript(text, name, framework == "flagscale");
+  if (kind == "yaml") return ReadMegatronYaml(text, name, path, framework);
+  UserConfig config;
+  if (kind == "json") {
+    config.format = ConfigFormat::kDeepSpeed;
+    std::vector<Setting> settings = ReadJson(text, name);
+    for (const Setting& setting : settings)
+      if (setting.key == "architectures" || setting.key == "model_type")
+        FailReading(name +
+                    " is a model's config.json: give it as --model, and the trainer's "
+                    "configuration as --from");
+    SortAll(std::move(settings), DeepSpeedKeys(), false, &config);
+  } else if (kind == "toml") {
+    config.format = ConfigFormat::kTorchtitan;
+    SortAll(ReadToml(text, name), TorchtitanKeys(), false, &config);
+  } else {
+    config.format = ConfigFormat::kTorchtitan;
+    SortPython(ReadPythonSettings(text, name, 1), &config);
+  }
+  return config;
+}
+
+}  // namespace
+
+UserConfig ReadConfigText(const std::string& text, const std::string& path,
+                          const std::string& framework) {
+  const std::string name =
+      path == "-" ? "standard input" : std::filesystem::path(path).filename().string();
+  const std::string kind = KindOf(text, path);
+  UserConfig config = ReadByKind(kind, text, path, name, framework);
+  const std::string found = config.format == ConfigFormat::kMegatron    ? "megatron"
+                            : config.format == ConfigFormat::kFlagScale ? "flagscale"
+                            : config.format == ConfigFormat::kDeepSpeed ? "deepspeed"
+                                                                        : "torchtitan";
+  if (!framework.empty() && framework != found)
+    FailReading(fmt::format("{} looks like a configuration of {}, not of --framework {}", name,
+                            FormatName(config.format), framework));
+  if (config.used.empty())
+    FailReading(
+        fmt::format("{}: nothing in it is a setting of {}", name, FormatName(config.format)));
+  return config;
+}
+
+UserConfig ReadUserConfig(const std::string& path, const std::string& framework) {
+  return ReadConfigText(ReadWholeFile(path, kMaxConfigText), path, framework);
+}
+
+}  // namespace evenkeel::cli

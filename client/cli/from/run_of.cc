@@ -1,0 +1,280 @@
+// Degrees, batches and data of a configuration.
+#include <fmt/format.h>
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_split.h>
+#include <algorithm>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/layout.h"
+#include "client/cli/from/user_run.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int64_t kMaxDegree = 65536;
+constexpr int64_t kUsualSamples = 1000000;
+
+[[noreturn]] void FailRun(const std::string& message) {
+  throw CommandError(ExitCode::kBadInput, message);
+}
+
+void SetGpus(const UserConfig& config, v1::Job* job) {
+  if (job->cluster().pools_size() > 1 ||
+      (job->cluster().pools_size() == 1 && job->cluster().pools(0).gpu_counts_size() > 0))
+    FailRun("--from evaluates one offer: give one --gpus, and no --pool");
+  const bool there = job->cluster().pools_size() == 1;
+  if (!there || (job->cluster().pools(0).gpu_type().empty() && !job->cluster().pools(0).has_gpu()))
+    FailRun(
+        "the configuration does not say which GPUs it is for: name them by --gpu, such as --gpu "
+        "h100-sxm-80gb (see `gpus`)");
+  v1::GpuPool* pool = job->mutable_cluster()->mutable_pools(0);
+  const bool both = config.Has(Field::kGpusPerNode) && config.Has(Field::kNodes);
+  const int64_t nodes = config.Has(Field::kNodes) ? config.Int(Field::kNodes, 1, 1, 65536) : 1;
+  // "gpu" and "auto" leave the number to the node.
+  int64_t per_node = 0;
+  if (config.Has(Field::kGpusPerNode) &&
+      absl::SimpleAtoi(config.Text(Field::kGpusPerNode, "0"), &per_node) && per_node > 0) {
+    per_node = config.Int(Field::kGpusPerNode, 8, 1, 1024);
+    if (pool->gpus_per_node() == 0 && nodes > 1)
+      pool->set_gpus_per_node(static_cast<int32_t>(per_node));
+  }
+  if (pool->gpu_count() > 0) return;
+  if (per_node == 0 || (!both && config.format == ConfigFormat::kTorchtitan))
+    FailRun("the configuration does not say how many GPUs there are: give --gpus N");
+  pool->set_gpu_count(static_cast<int32_t>(std::min(nodes * per_node, kMaxDegree)));
+}
+
+int32_t Degree(const UserConfig& config, Field field) {
+  return static_cast<int32_t>(config.Int(field, 1, 1, kMaxDegree));
+}
+
+// Returns the data-parallel degree that is left of the GPUs.
+int64_t LeftForData(const UserRun& run, int64_t gpus) {
+  const v1::Parallelism& p = run.degrees;
+  const int64_t taken = int64_t{p.tensor()} * p.pipeline() * p.context();
+  if (gpus % taken != 0)
+    FailRun(
+        fmt::format("tensor {} x pipeline {} x context {} = {} does not divide {} GPUs: give the "
+                    "number of GPUs that the configuration is for by --gpus",
+                    p.tensor(), p.pipeline(), p.context(), taken, gpus));
+  return gpus / taken;
+}
+
+// Of torchtitan, -1 stands for all ranks that are left.
+void CheckTorchtitanData(const UserConfig& config, const UserRun& run) {
+  if (config.format != ConfigFormat::kTorchtitan) return;
+  const int64_t shard = config.Int(Field::kData, -1, -1, kMaxDegree);
+  const int64_t replicas = config.Int(Field::kDataReplicas, 1, 1, kMaxDegree);
+  if (shard > 0 && shard * replicas != run.degrees.data())
+    FailRun(fmt::format(
+        "{}: {} shards x {} replicas are not the {} data-parallel ranks that {} GPUs leave",
+        Describe(config.fields.at(Field::kData)), shard, replicas, run.degrees.data(),
+        run.job.cluster().pools(0).gpu_count()));
+}
+
+void SetDegrees(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  v1::Parallelism& p = run->degrees;
+  p.set_tensor(Degree(config, Field::kTensor));
+  p.set_pipeline(Degree(config, Field::kPipeline));
+  p.set_context(Degree(config, Field::kContext));
+  p.set_expert(Degree(config, Field::kExpert));
+  const int64_t gpus = run->job.cluster().pools(0).gpu_count();
+  if (config.format == ConfigFormat::kDeepSpeed) {
+    // The engine does not know how the program cuts the model.
+    if (!config.parts.empty()) p.set_pipeline(static_cast<int32_t>(config.parts.size()) - 1);
+    const int64_t micro = config.Int(Field::kMicroBatch, 0, 1, 1 << 20);
+    const int64_t steps = config.Int(Field::kAccumulation, 0, 1, 1 << 20);
+    const int64_t batch = config.Int(Field::kGlobalBatch, 0, 1, 10000000);
+    const int64_t others = int64_t{p.pipeline()} * p.context();
+    if (micro > 0 && steps > 0 && batch > 0 && !config.Has(Field::kTensor) &&
+        batch % (micro * steps) == 0 && gpus % (others * (batch / (micro * steps))) == 0)
+      p.set_tensor(static_cast<int32_t>(gpus / (others * (batch / (micro * steps)))));
+  }
+  const std::pair<const std::string*, void (v1::Parallelism::*)(int32_t)> given[] = {
+      {&flags.tensor, &v1::Parallelism::set_tensor},
+      {&flags.pipeline, &v1::Parallelism::set_pipeline},
+      {&flags.context, &v1::Parallelism::set_context},
+      {&flags.expert, &v1::Parallelism::set_expert}};
+  for (const auto& [text, set] : given) {
+    int32_t value = 0;
+    if (config.format == ConfigFormat::kDeepSpeed && absl::SimpleAtoi(*text, &value) && value > 0)
+      (p.*set)(value);
+  }
+  p.set_data(static_cast<int32_t>(LeftForData(*run, gpus)));
+  CheckTorchtitanData(config, *run);
+}
+
+// Layers of each chunk, as Megatron-Core cuts them.
+void SetChunks(const UserConfig& config, UserRun* run) {
+  const int64_t stages = run->degrees.pipeline();
+  run->layers = config.Int(Field::kLayers, 0, 1, 512);
+  run->degrees.set_virtual_stages(1);
+  if (config.Has(Field::kLayout) || !config.chunk_layers.empty()) {
+    run->chunks = config.chunk_layers;
+    if (run->chunks.empty()) {
+      const auto chunks = LayersOfLayout(config.Text(Field::kLayout));
+      if (!chunks)
+        config.Refuse(Field::kLayout, "must be a layout of E, t, m, L and |, such as Et*16|t*16L");
+      run->chunks = *chunks;
+    }
+    const int64_t count = static_cast<int64_t>(run->chunks.size());
+    if (count % stages != 0)
+      FailRun(
+          fmt::format("the layout has {} entries, which {} stages do not divide", count, stages));
+    run->degrees.set_virtual_stages(static_cast<int32_t>(count / stages));
+    return;
+  }
+  const int64_t padded = run->layers + (config.On(Field::kEmbeddingCounts) ? 1 : 0) +
+                         (config.On(Field::kLossCounts) ? 1 : 0);
+  if (config.Has(Field::kLayersPerVirtualStage) && stages > 1) {
+    const int64_t each = config.Int(Field::kLayersPerVirtualStage, 1, 1, 512);
+    if (run->layers == 0 || padded % (stages * each) != 0)
+      config.Refuse(
+          Field::kLayersPerVirtualStage,
+          fmt::format("{} layers do not divide into {} stages of such chunks", padded, stages));
+    run->degrees.set_virtual_stages(static_cast<int32_t>(padded / stages / each));
+  }
+  if (stages > 1 && config.Has(Field::kVirtualStages))
+    run->degrees.set_virtual_stages(
+        static_cast<int32_t>(config.Int(Field::kVirtualStages, 1, 1, 512)));
+  const int64_t count = stages * run->degrees.virtual_stages();
+  const bool first = config.Has(Field::kFirstStageLayers),
+             last = config.Has(Field::kLastStageLayers);
+  if (run->layers == 0 || stages == 1) return;
+  if (first || last) {
+    const int64_t front = config.Int(Field::kFirstStageLayers, 0, 1, 512),
+                  back = config.Int(Field::kLastStageLayers, 0, 1, 512);
+    const int64_t others = stages - (first ? 1 : 0) - (last ? 1 : 0);
+    const int64_t rest = run->layers - front - back, v = run->degrees.virtual_stages();
+    if (rest < 0 || (others == 0 ? rest != 0 : rest % (others * v) != 0) || front % v || back % v)
+      FailRun(
+          fmt::format("{} layers less {} in front and {} at the back do not divide into {} "
+                      "other stages",
+                      run->layers, front, back, others));
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t stage = i % stages;
+      run->chunks.push_back((first && stage == 0)           ? front / v
+                            : (last && stage == stages - 1) ? back / v
+                                                            : rest / others / v);
+    }
+  } else if (padded != run->layers) {
+    if (padded % count != 0)
+      FailRun(fmt::format("{} layers, embedding and loss counted, do not divide into {} chunks",
+                          padded, count));
+    run->chunks.assign(static_cast<size_t>(count), padded / count);
+    if (config.On(Field::kEmbeddingCounts)) --run->chunks.front();
+    if (config.On(Field::kLossCounts)) --run->chunks.back();
+  } else if (padded % count != 0 && config.format != ConfigFormat::kTorchtitan) {
+    FailRun(fmt::format("{} layers do not divide into {} chunks of the pipeline", padded, count));
+  }
+}
+
+void SetSchedule(const UserConfig& config, UserRun* run) {
+  if (run->degrees.virtual_stages() > 1) run->schedule = v1::PIPELINE_SCHEDULE_INTERLEAVED;
+  if (!config.Has(Field::kSchedule) || run->degrees.pipeline() == 1) return;
+  const std::string name = config.Text(Field::kSchedule);
+  if (absl::EqualsIgnoreCase(name, "GPipe")) {
+    run->schedule = v1::PIPELINE_SCHEDULE_GPIPE;
+  } else if (absl::EqualsIgnoreCase(name, "Interleaved1F1B")) {
+    // torchtitan's default is two stages on each rank.
+    if (run->degrees.virtual_stages() == 1) run->degrees.set_virtual_stages(2);
+    run->schedule = v1::PIPELINE_SCHEDULE_INTERLEAVED;
+  } else if (!absl::EqualsIgnoreCase(name, "1F1B")) {
+    config.Refuse(Field::kSchedule, "not yet: only 1F1B, Interleaved1F1B and GPipe");
+  }
+}
+
+void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  const int64_t data = run->degrees.data();
+  const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
+  const bool pipeline = run->degrees.pipeline() > 1;
+  const int64_t local = config.Int(Field::kLocalBatch, 1, 1, 1 << 20);
+  run->micro_batch = config.Int(Field::kMicroBatch, 1, 1, 1 << 20);
+  if (torchtitan)
+    run->micro_batch = pipeline ? config.Int(Field::kPipelineMicroBatch, 1, 1, 1 << 20) : local;
+  int64_t steps = config.Int(Field::kAccumulation, 1, 1, 1 << 20);
+  if (torchtitan && pipeline) steps = std::max<int64_t>(1, local / run->micro_batch);
+  run->sequences = config.Int(Field::kGlobalBatch, -1, -1, 10000000);
+  if (run->sequences <= 0) run->sequences = run->micro_batch * steps * data;
+  if (flags.global_batch) run->sequences = 0;
+  if (run->sequences % (run->micro_batch * data) != 0)
+    FailRun(fmt::format(
+        "a global batch of {} is no multiple of micro-batches of {} on {} data-parallel ranks",
+        run->sequences, run->micro_batch, data));
+  run->seq_length = config.Int(Field::kSeqLength, 0, 1, 16777216);
+  if (config.Has(Field::kDecoderSeqLength))
+    run->seq_length = config.Int(Field::kDecoderSeqLength, 0, 1, 16777216);
+  if (flags.token_cap) run->seq_length = *flags.token_cap / run->micro_batch;
+}
+
+// Samples of one length where neither flags nor a job file bring data.
+void SetData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  const v1::Dataset& there = run->job.dataset();
+  if (there.has_histogram() || there.parts_size() > 0 || !there.dataset_ref().empty()) return;
+  if (run->job.model().encoders_size() > 0) return;
+  if (run->seq_length == 0) {
+    if (!flags.job_file.empty()) return;  // the planner's own data, as for the job
+    FailRun(
+        fmt::format("{}'s configuration does not say how long a sequence is: give --token-cap "
+                    "N, or data by --dataset",
+                    FormatName(config.format)));
+  }
+  int64_t samples = config.Int(Field::kTrainSamples, 0, 0, 1000000000000);
+  const int64_t steps = config.Int(Field::kTrainSteps, 0, 0, 1000000000);
+  if (samples == 0 && steps > 0 && run->sequences > 0)
+    samples = std::min<int64_t>(steps * run->sequences, 1000000000000);
+  const bool known = samples > 0;
+  if (!known) samples = kUsualSamples;
+  v1::Histogram* histogram = run->job.mutable_dataset()->mutable_histogram();
+  histogram->add_llm_tokens(run->seq_length);
+  histogram->add_sample_count(samples);
+  run->fixed_lengths = true;
+  run->assumed.push_back(fmt::format("data: {} samples{}, each of exactly {} tokens", samples,
+                                     known ? "" : " (not in the configuration)", run->seq_length));
+}
+
+}  // namespace
+
+UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
+  UserRun run;
+  run.job = PartialRequestFromFlags(flags).job();
+  run.job.clear_launch_frameworks();
+  SetGpus(config, &run.job);
+  const v1::Model& model = run.job.model();
+  const bool named =
+      !model.name().empty() || model.has_language_model() || !model.config_json().empty();
+  if (!named && !SetModelOf(config, &run.job, &run.assumed))
+    FailRun(
+        fmt::format("{}'s configuration does not describe the model: name it, or its "
+                    "config.json, by --model",
+                    FormatName(config.format)));
+  SetDegrees(config, flags, &run);
+  SetChunks(config, &run);
+  SetSchedule(config, &run);
+  if (run.degrees.virtual_stages() > 1 && run.layers > 0 && run.chunks.empty())
+    run.chunks = EvenChunks(run.layers, run.degrees.pipeline() * run.degrees.virtual_stages());
+  run.parts = config.parts;
+  run.recomputed_parts.insert(config.recomputed.begin(), config.recomputed.end());
+  SetBatch(config, flags, &run);
+  SetData(config, flags, &run);
+  v1::Training* training = run.job.mutable_training();
+  if (run.sequences > 0) training->set_global_batch_samples(run.sequences);
+  // None of these trainers changes its degrees from step to step.
+  if (flags.groups.empty()) training->set_group_selection(v1::GROUP_SELECTION_ONE);
+  training->clear_group_lengths();
+  training->clear_curriculum_steps();
+  if (!flags.token_cap) training->clear_token_cap();
+  run.recompute = RecomputeOf(config);
+  if (config.format == ConfigFormat::kDeepSpeed && !config.lists_recomputed) {
+    const bool full = flags.recompute == "full";
+    if (full) run.recompute = {.kind = Recompute::Kind::kEvery, .encoder = true};
+    run.assumed.push_back(full ? "recompute: every layer (--recompute full)"
+                               : "recompute: none; --recompute full says that the program turns "
+                                 "gradient checkpointing on");
+  }
+  SetHabits(config, flags, &run);
+  return run;
+}
+
+}  // namespace evenkeel::cli

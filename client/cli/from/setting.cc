@@ -1,0 +1,105 @@
+#include "client/cli/from/setting.h"
+
+#include <fmt/format.h>
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_join.h>
+#include <cmath>
+
+#include "client/cli/exit_codes.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr size_t kLongestShown = 60;
+
+std::string Shown(const Setting& setting) {
+  std::string text = absl::StrJoin(setting.values, " ");
+  if (text.size() > kLongestShown) text = text.substr(0, kLongestShown - 3) + "...";
+  return text;
+}
+
+}  // namespace
+
+const char* FormatName(ConfigFormat format) {
+  switch (format) {
+    case ConfigFormat::kMegatron:
+      return "Megatron-LM";
+    case ConfigFormat::kFlagScale:
+      return "FlagScale";
+    case ConfigFormat::kDeepSpeed:
+      return "DeepSpeed";
+    case ConfigFormat::kTorchtitan:
+      return "torchtitan";
+  }
+  return "";
+}
+
+std::string Describe(const Setting& setting) {
+  const std::string values = Shown(setting);
+  return setting.where + ": " + setting.key + (values.empty() ? "" : " " + values);
+}
+
+void UserConfig::Refuse(Field field, const std::string& why) const {
+  throw CommandError(ExitCode::kBadInput, Describe(fields.at(field)) + ": " + why);
+}
+
+bool UserConfig::On(Field field, bool fallback) const {
+  const auto found = fields.find(field);
+  if (found == fields.end()) return fallback;
+  if (found->second.values.empty()) return true;
+  const std::string text = absl::AsciiStrToLower(found->second.values.front());
+  if (text == "true" || text == "1" || text == "yes" || text == "on") return true;
+  if (text == "false" || text == "0" || text == "no" || text == "off" || text == "none" ||
+      text.empty())
+    return false;
+  // On a command line a word behind a switch is no value of it.
+  if (found->second.key.rfind("--", 0) == 0) return true;
+  Refuse(field, "must be true or false");
+}
+
+int64_t UserConfig::Int(Field field, int64_t fallback, int64_t min, int64_t max) const {
+  const auto found = fields.find(field);
+  if (found == fields.end()) return fallback;
+  const std::vector<std::string>& values = found->second.values;
+  if (values.empty()) Refuse(field, "has no value");
+  std::string text = values.front();
+  text.erase(std::remove(text.begin(), text.end(), '_'), text.end());
+  int64_t value = 0;
+  double real = 0;
+  // "1e9" is a whole number too, as YAML and TOML may write it.
+  if (!absl::SimpleAtoi(text, &value)) {
+    if (text.find('$') != std::string::npos)
+      Refuse(field, "the script does not say what " + text + " is: write the number");
+    if (!absl::SimpleAtod(text, &real) || !(std::fabs(real) < 9e15) || real != std::floor(real))
+      Refuse(field, fmt::format("must be a whole number from {} to {}", min, max));
+    value = static_cast<int64_t>(real);
+  }
+  if (value < min || value > max) Refuse(field, fmt::format("must be from {} to {}", min, max));
+  return value;
+}
+
+double UserConfig::Real(Field field, double fallback) const {
+  const auto found = fields.find(field);
+  if (found == fields.end()) return fallback;
+  double value = 0;
+  if (found->second.values.empty() || !absl::SimpleAtod(found->second.values.front(), &value) ||
+      !std::isfinite(value))
+    Refuse(field, "must be a number");
+  return value;
+}
+
+std::string UserConfig::Text(Field field, const std::string& fallback) const {
+  const auto found = fields.find(field);
+  if (found == fields.end()) return fallback;
+  if (found->second.values.empty()) Refuse(field, "has no value");
+  return found->second.values.front();
+}
+
+std::vector<std::string> UserConfig::List(Field field) const {
+  const auto found = fields.find(field);
+  return found == fields.end() ? std::vector<std::string>() : found->second.values;
+}
+
+}  // namespace evenkeel::cli

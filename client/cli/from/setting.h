@@ -1,0 +1,167 @@
+// Settings of a training run as a trainer's configuration gives them, and what they say.
+#ifndef EVENKEEL_CLIENT_CLI_FROM_SETTING_H_
+#define EVENKEEL_CLIENT_CLI_FROM_SETTING_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace evenkeel::cli {
+
+// Whose configuration it is.
+enum class ConfigFormat { kMegatron, kFlagScale, kDeepSpeed, kTorchtitan };
+
+// Returns the name for people: "Megatron-LM".
+const char* FormatName(ConfigFormat format);
+
+// One key with its values, as written. A key without values is a switch that is on.
+struct Setting {
+  std::string key;  // "--micro-batch-size", "parallelism.tensor_parallel_degree"
+  std::vector<std::string> values;
+  std::string where;  // "run.sh:12", or the file alone
+};
+
+// What a setting says, whatever its trainer calls it.
+enum class Field {
+  // Degrees.
+  kNodes,
+  kGpusPerNode,
+  kTensor,
+  kPipeline,
+  kContext,
+  kExpert,
+  kExpertTensor,
+  kData,
+  kDataReplicas,  // groups of data-parallel ranks that each hold all states
+  kVirtualStages,
+  kLayersPerVirtualStage,
+  kLayout,
+  kFirstStageLayers,
+  kLastStageLayers,
+  kEmbeddingCounts,
+  kLossCounts,
+  kSchedule,
+  // Batches.
+  kMicroBatch,
+  kPipelineMicroBatch,
+  kLocalBatch,  // samples of a rank and step that a pipeline cuts
+  kGlobalBatch,
+  kAccumulation,
+  kSeqLength,
+  kDecoderSeqLength,
+  kTrainSamples,
+  kTrainSteps,
+  // Model.
+  kModelName,
+  kModelFlavor,
+  kLayers,
+  kHidden,
+  kFfn,
+  kHeads,
+  kGroupedQueries,
+  kKvHeads,
+  kHeadSize,
+  kGatedMlp,
+  kNorm,
+  kUntied,
+  kQkNorm,
+  kVocabulary,
+  kPaddedVocabulary,
+  kVocabularyMultiple,
+  kTokenizer,
+  kLatentAttention,
+  kQLoraRank,
+  kKvLoraRank,
+  kQkNopeSize,
+  kQkRopeSize,
+  kValueSize,
+  kExperts,
+  kExpertsPerToken,
+  kExpertFfn,
+  kSharedFfn,
+  kExpertLayers,
+  kPredictedTokens,
+  // Memory.
+  kRecompute,
+  kRecomputeMethod,
+  kRecomputeLayers,
+  kRecomputeModules,
+  kRecomputeActivations,
+  kRecomputeVision,
+  kRecomputePerStage,
+  kZeroStage,
+  kShardsOptimizer,
+  kOptimizerInstances,
+  kMegatronFsdp,
+  kFsdpStrategy,
+  kTorchFsdp,
+  kReshard,
+  // Numbers.
+  kBf16,
+  kFp16,
+  kFp8Format,
+  kFp8Recipe,
+  kFp8Weights,
+  kFp4Format,
+  kGradient16Bit,
+  kGradientType,
+  kOptimizer,
+  kPreciseOptimizer,
+  kMomentType,
+  // Execution.
+  kSequenceParallel,
+  kAttentionBackend,
+  kFlashAttention,
+  kTransformerImpl,
+  kContextExchange,
+  kAttentionDropout,
+  kHiddenDropout,
+  kLossFusion,
+  kLossFusionImpl,
+  kOverlapGradients,
+  kOverlapWeights,
+  kOverlapTensor,
+  kOverlapExperts,
+  kNoGradientFusion,
+  kGroupedExperts,
+  kCapacityFactor,
+  kForcedBalance,
+  kCudaGraph,
+  kBucketValues,
+  // Set only to be refused where they are on.
+  kOffload,
+};
+
+// What was found in a configuration.
+struct UserConfig {
+  ConfigFormat format = ConfigFormat::kMegatron;
+  std::vector<Setting> used;          // as written, in order, for people
+  std::vector<std::string> meanings;  // of `used`: the field of the contract that it sets
+  std::map<Field, Setting> fields;    // the last setting of each
+  std::vector<std::pair<Setting, std::string>> not_predicted;  // known, with what that means
+  std::vector<Setting> unknown;
+  int irrelevant = 0;              // known to change neither memory nor time
+  std::vector<std::string> notes;  // about the file as a whole
+  // Of files that `launch` wrote for DeepSpeed's pipeline: the bounds of stages in the list of all
+  // layers, and the layers that recompute. -1 in `recomputed` stands for none.
+  std::vector<int64_t> parts, recomputed, language_recomputed, encoder_recomputed;
+  std::vector<int64_t> chunk_layers;  // language layers of each chunk, of a list of modules
+  bool lists_recomputed = false;
+
+  bool Has(Field field) const { return fields.count(field) > 0; }
+  // These throw CommandError(kBadInput) that names place and key where the value is no such thing.
+  bool On(Field field, bool fallback = false) const;
+  int64_t Int(Field field, int64_t fallback, int64_t min, int64_t max) const;
+  double Real(Field field, double fallback) const;
+  std::string Text(Field field, const std::string& fallback = "") const;
+  std::vector<std::string> List(Field field) const;
+  [[noreturn]] void Refuse(Field field, const std::string& why) const;
+};
+
+// Returns "run.sh:12: --key value".
+std::string Describe(const Setting& setting);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_FROM_SETTING_H_

@@ -1,0 +1,385 @@
+#include "client/cli/from/shell.h"
+
+#include <fmt/format.h>
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
+#include <optional>
+#include <utility>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/shell_sum.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr size_t kMaxExpanded = size_t{4} << 20;  // characters of all words together
+constexpr int kMaxDepth = 16;                     // of "${A:-${B:-...}}"
+
+bool IsNameChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
+
+// Words that only stand before a command.
+bool IsPrefix(const std::string& word) {
+  static const std::set<std::string> kPrefixes = {"then",  "do",      "else",     "!",   "{",
+                                                  "exec",  "time",    "nohup",    "env", "export",
+                                                  "local", "declare", "readonly", "eval"};
+  return kPrefixes.count(word) > 0;
+}
+
+class Reader {
+ public:
+  Reader(const std::string& text, const std::string& name) : text_(text), name_(name) {}
+
+  ShellScript Run() {
+    while (at_ < text_.size()) Next();
+    EndCommand();
+    return std::move(script_);
+  }
+
+ private:
+  struct Heredoc {
+    std::string mark;
+    bool tabs = false;
+  };
+
+  [[noreturn]] void Fail(const std::string& what) const {
+    throw CommandError(ExitCode::kBadInput, fmt::format("{}:{}: {}", name_, line_, what));
+  }
+
+  char Peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+
+  char Take() {
+    const char c = text_[at_++];
+    if (c == '\n') ++line_;
+    return c;
+  }
+
+  void Append(std::string_view text) {
+    if (!in_word_) word_line_ = line_;
+    in_word_ = true;
+    word_ += text;
+    expanded_ += text.size() + 1;
+    if (expanded_ > kMaxExpanded) Fail("its variables grow without bound");
+  }
+
+  void Next() {
+    const char c = Peek();
+    if (c == '\\') {
+      Take();
+      if (at_ == text_.size()) return;
+      const char next = Take();
+      if (next == '\r' && Peek() == '\n') {
+        Take();
+      } else if (next != '\n') {
+        Append(std::string(1, next));
+      }
+    } else if (c == '\n') {
+      EndCommand();
+      Take();
+      ReadHeredocs();
+    } else if (absl::ascii_isspace(c)) {
+      EndWord();
+      Take();
+    } else if (c == '#' && !in_word_) {
+      while (at_ < text_.size() && Peek() != '\n') Take();
+    } else if (c == ';' || c == '|' || c == '&' || (c == ')' && !array_)) {
+      EndCommand();
+      Take();
+    } else if (c == '<' || c == '>') {
+      Redirect();
+    } else if (c == '(') {
+      Take();
+      if (in_word_ && absl::EndsWith(word_, "=") && IsAssignment(word_)) {
+        array_ = true;
+        array_name_ = std::exchange(word_, "");
+        in_word_ = false;
+        elements_.clear();
+      } else {
+        EndCommand();
+      }
+    } else if (c == ')') {
+      EndWord();
+      Take();
+      Assign(array_name_.substr(0, array_name_.size() - 1), std::move(elements_));
+      array_ = false;
+    } else {
+      Part(/*quoted=*/false);
+    }
+  }
+
+  // Takes a quote, a variable or a character.
+  void Part(bool quoted) {
+    const char c = Peek();
+    if (c == '\'' && !quoted) {
+      SingleQuotes();
+    } else if (c == '"') {
+      DoubleQuotes();
+    } else if (c == '$') {
+      Variable(quoted, 0);
+    } else if (c == '`') {
+      Take();
+      std::string command = "`";
+      while (at_ < text_.size() && Peek() != '`') command += Take();
+      if (at_ < text_.size()) Take();
+      Append(command + "`");
+    } else {
+      Append(std::string(1, Take()));
+    }
+  }
+
+  void SingleQuotes() {
+    Take();
+    std::string inside;
+    while (Peek() != '\'') {
+      if (at_ == text_.size()) Fail("a quote ' is not closed");
+      inside += Take();
+    }
+    Take();
+    Append(inside);
+  }
+
+  void DoubleQuotes() {
+    Take();
+    Append("");
+    while (Peek() != '"') {
+      if (at_ == text_.size()) Fail("a quote \" is not closed");
+      if (Peek() == '\\' && std::string("\"\\$`\n").find(Peek(1)) != std::string::npos) {
+        Take();
+        const char c = at_ < text_.size() ? Take() : '\\';
+        if (c != '\n') Append(std::string(1, c));
+      } else {
+        Part(/*quoted=*/true);
+      }
+    }
+    Take();
+  }
+
+  // Returns the text between here and the bracket that closes the one just taken.
+  std::string Bracketed(char open, char close) {
+    std::string inside;
+    for (int depth = 1;;) {
+      if (at_ == text_.size()) Fail(fmt::format("a bracket {} is not closed", open));
+      const char c = Take();
+      if (c == open) ++depth;
+      if (c == close && --depth == 0) return inside;
+      inside += c;
+    }
+  }
+
+  void Variable(bool quoted, int depth) {
+    Take();
+    if (Peek() == '(') {
+      Take();
+      const std::string inside = Bracketed('(', ')');
+      const bool sum = inside.size() > 1 && inside.front() == '(' && inside.back() == ')';
+      const std::optional<int64_t> value =
+          sum ? ShellSum(inside.substr(1, inside.size() - 2),
+                         [&](const std::string& name) { return Scalar(name); })
+              : std::nullopt;
+      Append(value ? std::to_string(*value) : "$(" + inside + ")");
+    } else if (Peek() == '{') {
+      Take();
+      Expand(Bracketed('{', '}'), quoted, depth);
+    } else {
+      std::string name;
+      while (IsNameChar(Peek()) && (name.empty() || !absl::ascii_isdigit(name[0]))) name += Take();
+      if (name.empty() && std::string("@*#?!$-").find(Peek()) != std::string::npos &&
+          Peek() != '\0')
+        name = std::string(1, Take());
+      Expand(name, quoted, depth);
+    }
+  }
+
+  std::string Scalar(const std::string& name) const {
+    const auto found = variables_.find(name);
+    return found == variables_.end() || found->second.empty() ? "" : found->second.front();
+  }
+
+  // Puts in what stands between the braces of "${...}".
+  void Expand(const std::string& inside, bool quoted, int depth) {
+    size_t end = 0;
+    while (end < inside.size() && IsNameChar(inside[end])) ++end;
+    const std::string name = inside.substr(0, end);
+    std::string rest = inside.substr(end);
+    const bool all = rest == "[@]" || rest == "[*]";
+    const auto found = variables_.find(name);
+    if (found != variables_.end() && (all || rest.empty() || rest[0] == ':' || rest[0] == '-')) {
+      PutIn(found->second, all, quoted);
+      return;
+    }
+    if (!rest.empty() && rest[0] == ':') rest.erase(0, 1);
+    if (!rest.empty() && (rest[0] == '-' || rest[0] == '=')) {
+      if (depth >= kMaxDepth) Fail("defaults of variables are nested too deep");
+      Default(rest.substr(1), quoted, depth);
+      return;
+    }
+    if (!name.empty() && name != "@" && name != "*") script_.unset.insert(name);
+    if (name.empty() && inside.empty()) return Append("$");
+    if (quoted || in_word_) return Append("${" + inside + "}");
+    Append("${" + inside + "}");
+  }
+
+  // Puts in the text of a default, which may have variables of its own.
+  void Default(const std::string& text, bool quoted, int depth) {
+    for (size_t i = 0; i < text.size();) {
+      if (text[i] == '"' || text[i] == '\'') {
+        ++i;
+      } else if (text[i] == '$' && i + 1 < text.size() && text[i + 1] == '{') {
+        size_t close = i + 2;
+        for (int open = 1; close < text.size(); ++close) {
+          open += text[close] == '{' ? 1 : text[close] == '}' ? -1 : 0;
+          if (open == 0) break;
+        }
+        Expand(text.substr(i + 2, close - i - 2), quoted, depth + 1);
+        i = close + 1;
+      } else if (text[i] == '$') {
+        size_t end = i + 1;
+        while (end < text.size() && IsNameChar(text[end])) ++end;
+        Expand(text.substr(i + 1, end - i - 1), quoted, depth + 1);
+        i = end;
+      } else {
+        Append(text.substr(i++, 1));
+      }
+    }
+    if (text.empty()) Append("");
+  }
+
+  void PutIn(const std::vector<std::string>& values, bool all, bool quoted) {
+    if (!all && quoted) return Append(values.empty() ? "" : values.front());
+    const size_t count = all ? values.size() : std::min<size_t>(1, values.size());
+    for (size_t i = 0; i < count; ++i) {
+      if (i > 0) EndWord();
+      if (quoted) {
+        Append(values[i]);
+        continue;
+      }
+      const std::vector<std::string> words =
+          absl::StrSplit(values[i], absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
+      for (size_t j = 0; j < words.size(); ++j) {
+        if (j > 0) EndWord();
+        Append(words[j]);
+      }
+    }
+  }
+
+  static bool IsAssignment(const std::string& word) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0 || absl::ascii_isdigit(word[0])) return false;
+    const size_t end = word[equals - 1] == '+' ? equals - 1 : equals;
+    for (size_t i = 0; i < end; ++i)
+      if (!IsNameChar(word[i])) return false;
+    return end > 0;
+  }
+
+  // `name` ends with '+' if the values are added.
+  void Assign(std::string name, std::vector<std::string> values) {
+    const bool adds = absl::EndsWith(name, "+");
+    if (adds) name.pop_back();
+    std::vector<std::string>& variable = variables_[name];
+    if (!adds) variable.clear();
+    if (adds && !array_ && !variable.empty() && values.size() == 1) {
+      variable.front() += values.front();
+    } else {
+      variable.insert(variable.end(), values.begin(), values.end());
+    }
+    for (const std::string& value : variable) expanded_ += value.size();
+    if (expanded_ > kMaxExpanded) Fail("its variables grow without bound");
+  }
+
+  void EndWord() {
+    if (!in_word_) return;
+    in_word_ = false;
+    std::string word = std::exchange(word_, "");
+    if (redirected_) {
+      redirected_ = false;
+      target_ = word;
+    } else if (array_) {
+      elements_.push_back(std::move(word));
+    } else if (command_.empty() && IsAssignment(word)) {
+      const size_t equals = word.find('=');
+      Assign(word.substr(0, equals), {word.substr(equals + 1)});
+    } else if (command_.empty() && IsPrefix(word)) {
+      return;
+    } else {
+      if (command_.empty() && (word == "if" || word == "case" || word == "elif"))
+        script_.branches = true;
+      command_.push_back({std::move(word), word_line_});
+    }
+  }
+
+  void EndCommand() {
+    EndWord();
+    if (array_) return;  // lines of an array are one command
+    if (!command_.empty()) script_.commands.push_back(std::move(command_));
+    command_.clear();
+    if (heredocs_.empty()) target_.clear();
+  }
+
+  void Redirect() {
+    // A number before the sign is a stream: "2>&1".
+    if (in_word_ && absl::ascii_isdigit(word_[0]) && word_.size() == 1)
+      word_.clear(), in_word_ = false;
+    EndWord();
+    const char sign = Take();
+    if (sign == '<' && Peek() == '<' && Peek(1) != '<') {
+      Take();
+      Heredoc heredoc;
+      if (Peek() == '-') heredoc.tabs = true, Take();
+      while (Peek() == ' ') Take();
+      while (at_ < text_.size() && !absl::ascii_isspace(Peek()) && Peek() != ';' && Peek() != '>') {
+        const char c = Take();
+        if (c != '\'' && c != '"' && c != '\\') heredoc.mark += c;
+      }
+      heredocs_.push_back(heredoc);
+      return;
+    }
+    while (Peek() == sign || Peek() == '&') Take();
+    redirected_ = true;
+  }
+
+  void ReadHeredocs() {
+    for (const Heredoc& heredoc : heredocs_) {
+      ShellFile file{.name = target_, .line = line_};
+      while (at_ < text_.size()) {
+        std::string row;
+        while (at_ < text_.size() && Peek() != '\n') row += Take();
+        if (at_ < text_.size()) Take();
+        if ((heredoc.tabs ? std::string(absl::StripLeadingAsciiWhitespace(row)) : row) ==
+            heredoc.mark)
+          break;
+        file.text += row + "\n";
+      }
+      script_.files.push_back(std::move(file));
+    }
+    if (!heredocs_.empty()) target_.clear();
+    heredocs_.clear();
+  }
+
+  const std::string& text_;
+  const std::string& name_;
+  size_t at_ = 0;
+  int line_ = 1;
+  std::string word_;
+  bool in_word_ = false;
+  int word_line_ = 1;
+  std::vector<ShellWord> command_;
+  bool array_ = false, redirected_ = false;
+  std::string array_name_, target_;
+  std::vector<std::string> elements_;
+  std::vector<Heredoc> heredocs_;
+  std::map<std::string, std::vector<std::string>> variables_;
+  size_t expanded_ = 0;
+  ShellScript script_;
+};
+
+}  // namespace
+
+ShellScript ReadShell(const std::string& text, const std::string& name) {
+  return Reader(text, name).Run();
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,39 @@
+// Reads a shell script as far as a command line of arguments needs it: words, quotes, comments,
+// continued lines, variables, arrays, sums, and here-documents. Runs nothing. Branches and loops
+// are not followed: every assignment in them counts, in order.
+#ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
+#define EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace evenkeel::cli {
+
+struct ShellWord {
+  std::string text;
+  int line = 0;
+};
+
+// A here-document that was written to a file.
+struct ShellFile {
+  std::string name, text;
+  int line = 0;  // of its first line
+};
+
+struct ShellScript {
+  std::vector<std::vector<ShellWord>> commands;  // with variables put in
+  std::vector<ShellFile> files;
+  std::set<std::string> unset;  // variables that the script uses and does not set
+  bool branches = false;        // there is an `if` or `case`
+};
+
+// `name` stands in messages. Throws CommandError(kBadInput) where a quote or bracket is not closed,
+// or if variables grow beyond what a script of a trainer needs.
+ShellScript ReadShell(const std::string& text, const std::string& name);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_FROM_SHELL_H_

@@ -1,0 +1,77 @@
+// The run that a configuration asks for, as a job and a plan of the contract.
+#ifndef EVENKEEL_CLIENT_CLI_FROM_USER_RUN_H_
+#define EVENKEEL_CLIENT_CLI_FROM_USER_RUN_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "client/cli/from/setting.h"
+#include "client/cli/job_flags.h"
+#include "evenkeel/v1/planner_service.pb.h"
+
+namespace evenkeel::cli {
+
+// What runs forward again in the backward pass.
+struct Recompute {
+  enum class Kind {
+    kNone,
+    kModules,  // parts of every language layer
+    kBlock,    // the first language layers of each chunk
+    kEvery,    // every layer of the language model
+    kListed    // layers by index
+  };
+  Kind kind = Kind::kNone;
+  std::vector<std::string> modules;                   // Megatron-Core's names
+  std::vector<int64_t> block;                         // one number, or one for each stage
+  bool encoder = false;                               // every encoder layer too
+  std::set<int64_t> language_layers, encoder_layers;  // kListed
+  int64_t every_nth = 0;                              // kListed without lists: torchtitan's option
+};
+
+struct UserRun {
+  v1::Job job;  // with model, data, GPUs and the trainer's habits
+  v1::Parallelism degrees;
+  v1::PipelineSchedule schedule = v1::PIPELINE_SCHEDULE_UNSPECIFIED;
+  std::vector<int64_t> chunks;  // language layers of each chunk in the model's order; empty: even
+  std::vector<int64_t> parts;   // bounds of stages in the list of all layers, in place of chunks
+  std::set<int64_t> recomputed_parts;  // layers of that list that recompute
+  Recompute recompute;
+  int64_t layers = 0;                // that the configuration says; 0 if it does not
+  int64_t micro_batch = 1;           // sequences
+  int64_t seq_length = 0;            // 0: the job's packs decide
+  int64_t sequences = 0;             // of a step, over all ranks; 0: the job's
+  bool fixed_lengths = false;        // every sample is a sequence
+  std::vector<std::string> assumed;  // for people
+};
+
+// Layers of a model, front to back.
+using ModelLayers = std::vector<v1::LayerKind>;
+
+// Returns the run of the configuration. What flags give comes first, then the configuration, then
+// the job file. Throws CommandError(kBadInput) that names the argument, or the flag that is
+// missing.
+UserRun RunOf(const UserConfig& config, const JobFlags& flags);
+
+// Sets the model of arguments that describe one. Returns false if they describe none.
+bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>* assumed);
+
+// Sets precision, optimizer, sharding and habits. `degrees` are final.
+void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);
+
+// Returns what recomputes.
+Recompute RecomputeOf(const UserConfig& config);
+
+// Returns a request that shows the model's layers, whatever the run is.
+v1::EvaluatePlanRequest LayersRequest(const UserRun& run);
+ModelLayers LayersOf(const v1::Plan& evaluated);
+
+// Returns the request that evaluates the run. If `pinned`, our own plan beside it is only the one
+// with the same degrees, which is quick. Throws CommandError(kBadInput) if the layers do not go
+// into the stages.
+v1::EvaluatePlanRequest RequestOf(const UserRun& run, const ModelLayers& layers, bool pinned);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_FROM_USER_RUN_H_

@@ -1,0 +1,133 @@
+// Tests what is read of trainers' configurations. What it is evaluated to is tested by
+// tests/integration/test_evaluate_from.py.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/documents.h"
+#include "client/cli/from/layout.h"
+#include "client/cli/from/read_config.h"
+#include "client/cli/from/shell.h"
+#include "client/cli/from/shell_sum.h"
+
+namespace evenkeel::cli {
+namespace {
+
+std::vector<std::string> LastCommand(const std::string& text) {
+  std::vector<std::string> words;
+  const ShellScript script = ReadShell(text, "run.sh");
+  for (const ShellWord& word : script.commands.back()) words.push_back(word.text);
+  return words;
+}
+
+std::string ErrorOf(const std::string& text, const std::string& path) {
+  try {
+    ReadConfigText(text, path, "");
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput);
+    return error.what();
+  }
+  return "";
+}
+
+using Words = std::vector<std::string>;
+
+TEST(ShellTest, PutsInVariablesArraysAndSums) {
+  EXPECT_EQ(LastCommand("N=2 # nodes\nARGS=(\n  --a $N  # two\n  \"--b c\"\n)\nARGS+=(--d)\n"
+                        "run ${ARGS[@]} \\\n  --e $((N*(3+1))) --f ${X:-7} '$N' \"$N\""),
+            (Words{"run", "--a", "2", "--b", "c", "--d", "--e", "8", "--f", "7", "$N", "2"}));
+  EXPECT_EQ(LastCommand("A=\"--x 1\"\nA+=\" --y 2\"\nexec run $A \"$A\" 2>&1 | tee log\n")[0],
+            "tee");
+  EXPECT_EQ(LastCommand("A=(x 'y z')\nrun \"${A[@]}\""), (Words{"run", "x", "y z"}));
+}
+
+TEST(ShellTest, KeepsHereDocumentsAndNamesWhatIsNotSet) {
+  const ShellScript script =
+      ReadShell("cat > a.json <<'END'\n{\"b\": $1}\nEND\nrun $NOT_SET\n", "s");
+  ASSERT_EQ(script.files.size(), 1u);
+  EXPECT_EQ(script.files[0].name, "a.json");
+  EXPECT_EQ(script.files[0].text, "{\"b\": $1}\n");
+  EXPECT_EQ(script.unset, std::set<std::string>{"NOT_SET"});
+}
+
+TEST(ShellTest, RefusesWhatDoesNotEndAndWhatGrowsWithoutBound) {
+  EXPECT_THROW(ReadShell("a 'b", "s"), CommandError);
+  EXPECT_THROW(ReadShell("a \"b", "s"), CommandError);
+  EXPECT_THROW(ReadShell("a ${b", "s"), CommandError);
+  std::string bomb = "A=0123456789\n";
+  for (int i = 0; i < 40; ++i) bomb += "A=$A$A\n";
+  EXPECT_THROW(ReadShell(bomb, "s"), CommandError);
+}
+
+TEST(ShellTest, SumsKeepWithinWholeNumbers) {
+  const auto none = [](const std::string&) { return std::string(); };
+  EXPECT_EQ(ShellSum("2*(3+4)%5", none), 4);
+  EXPECT_EQ(ShellSum("1/0", none), std::nullopt);
+  EXPECT_EQ(ShellSum("9007199254740992*9007199254740992", none), std::nullopt);
+  EXPECT_EQ(ShellSum("x+1", none), std::nullopt);
+}
+
+TEST(LayoutTest, CountsLayersOfEachEntry) {
+  EXPECT_EQ(LayersOfLayout("Ettt|(tt|)*3,m|L"), (std::vector<int64_t>{3, 2, 2, 2, 0, 0}));
+  EXPECT_EQ(LayersOfLayout("Et*16|t*16L"), (std::vector<int64_t>{16, 16}));
+  EXPECT_EQ(LayersOfLayout("Ex"), std::nullopt);
+  EXPECT_EQ(LayersOfLayout("(t"), std::nullopt);
+  EXPECT_EQ(LayersOfLayout("((((t*999999)*999999)*9)*9)"), std::nullopt);
+}
+
+TEST(DocumentsTest, FlattensYamlAndNamesFaultsByLine) {
+  const auto settings = ReadYaml("a:\n  b: 1\n  c: [x, y]\n  d: null\ne: [[1, 2], [3]]\n", "f");
+  ASSERT_EQ(settings.size(), 3u);
+  EXPECT_EQ(settings[0].key, "a.b");
+  EXPECT_EQ(settings[0].where, "f:2");
+  EXPECT_EQ(settings[1].values, (Words{"x", "y"}));
+  EXPECT_EQ(settings[2].values, (Words{"[1,2]", "[3]"}));
+  for (const char* bad : {"a: &x 1\nb: *x\n", "a: 1\na: 2\n", "- a\n", "a: [\n", "just words\n"})
+    EXPECT_THROW(ReadYaml(bad, "f"), CommandError) << bad;
+  EXPECT_THROW(ReadYaml("a: " + std::string(2000, '['), "f"), CommandError);
+}
+
+TEST(DocumentsTest, RefusesBadJsonAndToml) {
+  for (const std::string& bad : {std::string("{\"a\": 1, \"a\": 2}"), std::string("[1]"),
+                                 std::string("{"), std::string(100000, '[')})
+    EXPECT_THROW(ReadJson(bad, "f"), CommandError);
+  EXPECT_THROW(ReadToml("[a]\nb = \n", "f"), CommandError);
+  EXPECT_EQ(ReadToml("[a]\nb = 4096\n", "f")[0].key, "a.b");
+}
+
+TEST(ReadConfigTest, ListsWhatItDoesNotUnderstand) {
+  const UserConfig config = ReadConfigText(
+      "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 4 --hidden-size=512 --lr 1e-4 "
+      "--new-thing 3 --window-size 4095,0 --bf16",
+      "run.sh", "");
+  EXPECT_EQ(config.format, ConfigFormat::kMegatron);
+  EXPECT_EQ(config.Int(Field::kHidden, 0, 1, 100000), 512);
+  EXPECT_TRUE(config.On(Field::kBf16));
+  ASSERT_EQ(config.unknown.size(), 1u);
+  EXPECT_EQ(Describe(config.unknown[0]), "run.sh:1: --new-thing 3");
+  EXPECT_EQ(config.not_predicted.size(), 1u);
+  EXPECT_EQ(config.irrelevant, 1);
+}
+
+TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
+  EXPECT_NE(ErrorOf("--num-layers 4 --hidden-size 8\n--cpu-offloading\n", "args")
+                .find("args:2: --cpu-offloading: not yet"),
+            std::string::npos);
+  EXPECT_NE(
+      ErrorOf(
+          "{\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}}}",
+          "ds.json")
+          .find("offload_optimizer.device cpu: not yet"),
+      std::string::npos);
+  EXPECT_NE(ErrorOf("{\"model_type\": \"llama\"}", "config.json").find("--model"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf("echo --hello\n", "x.sh"), "");
+  EXPECT_NE(ErrorOf("  \n", "x.sh"), "");
+  const UserConfig config = ReadConfigText("--num-layers four --hidden-size 8", "args", "");
+  EXPECT_THROW(config.Int(Field::kLayers, 0, 1, 9), CommandError);
+}
+
+}  // namespace
+}  // namespace evenkeel::cli

@@ -1,0 +1,238 @@
+"""Tests `evenkeelctl evaluate --from`: trainers' configurations, and what `launch` writes, read back."""
+import json
+import os
+import tempfile
+import unittest
+
+import harness
+from harness import Server
+
+# The shape of examples/llama/train_llama3_8b_h100_fp8.sh of Megatron-LM: arrays, sums, a branch, quoted options.
+MEGATRON = """#!/bin/bash
+GPUS_PER_NODE=8
+NUM_NODES=1
+WORLD_SIZE=$(($GPUS_PER_NODE*$NUM_NODES))
+TP=${TP:-2}
+DISTRIBUTED_ARGS=(
+    --nproc_per_node $GPUS_PER_NODE
+    --nnodes $NUM_NODES
+)
+MODEL_ARGS=(
+    --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336
+    --num-attention-heads 32 --group-query-attention --num-query-groups 8 --kv-channels 128
+    --seq-length 8192 --swiglu --normalization RMSNorm --disable-bias-linear
+    --untie-embeddings-and-output-weights --attention-dropout 0.0 --hidden-dropout 0.0
+)
+TRAINING_ARGS=(--micro-batch-size 1 --global-batch-size 128 --bf16 --lr 0.00015 --train-samples 1953125)
+if [[ "$DTYPE" == "fp8" ]]; then
+    TRAINING_ARGS+=("--fp8-format hybrid" "--fp8-amax-history-len 1024")
+fi
+torchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py \\
+    ${MODEL_ARGS[@]} \\
+    ${TRAINING_ARGS[@]} --tensor-model-parallel-size $TP --sequence-parallel \\
+    --use-distributed-optimizer --recompute-granularity full --recompute-method uniform --recompute-num-layers 1 \\
+    --vocab-size 128256 --save /checkpoints --flag-of-tomorrow 3
+"""
+
+# The sections of FlagScale's examples/deepseek_v3/conf/train/16b_a3b.yaml, with 8 layers as there.
+FLAGSCALE = """system:
+  tensor_model_parallel_size: 1
+  pipeline_model_parallel_size: 4
+  expert_model_parallel_size: 2
+  use_distributed_optimizer: true
+  precision:
+    bf16: true
+  logging:
+    log_interval: 1
+model:
+  num_layers: 8
+  hidden_size: 2048
+  num_attention_heads: 16
+  num_query_groups: 16
+  seq_length: 4096
+  swiglu: true
+  normalization: RMSNorm
+  attention_dropout: 0.0
+  hidden_dropout: 0.0
+  untie_embeddings_and_output_weights: true
+  multi_latent_attention: true
+  kv_lora_rank: 512
+  qk_head_dim: 128
+  qk_pos_emb_head_dim: 64
+  v_head_dim: 128
+  ffn_hidden_size: 11264
+  moe_ffn_hidden_size: 1408
+  moe_grouped_gemm: true
+  moe_shared_expert_intermediate_size: 2816
+  num_experts: 64
+  moe_layer_freq: "[0]+[1]*7"
+  moe_router_topk: 6
+  micro_batch_size: 1
+  global_batch_size: 256
+data:
+  tokenizer:
+    vocab_size: 151851
+    make_vocab_size_divisible_by: 64
+"""
+
+# Sections and keys of torchtitan's train_configs (0.2).
+TORCHTITAN = """[model]
+name = "llama3"
+flavor = "8B"
+[training]
+local_batch_size = 1
+seq_len = 8192
+steps = 1000
+[parallelism]
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 2
+[activation_checkpoint]
+mode = "full"
+[metrics]
+log_freq = 10
+"""
+
+DEEPSPEED = {"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "bf16": {"enabled": True},
+             "zero_optimization": {"stage": 3, "overlap_comm": True}, "steps_per_print": 10}
+
+FRAMEWORKS = ("megatron", "flagscale", "deepspeed", "torchtitan")
+EXAMPLES = ("llama3-8b-text", "internvl-6b-20b", "internvl3.5-38b", "qwen3-vl-30b-a3b", "omnibal-t9-1")
+
+
+class FromTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="evenkeel-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = folder.name
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def evaluate(self, path, *arguments, where=("--local",)):
+        return harness.run([harness.CTL, "evaluate", *where, "--from", path, *arguments])
+
+    def answer(self, path, *arguments, code=0):
+        done = self.evaluate(path, *arguments, "--output", "json")
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout)
+
+    def degrees(self, answer):
+        p = answer["response"]["evaluated"]["parallelism"]
+        return [p[name] for name in ("tensor", "pipeline", "data", "context", "expert", "virtual_stages")]
+
+    def test_a_script_of_megatron(self):
+        path = self.write("run.sh", MEGATRON)
+        answer = self.answer(path, "--gpu", "h100-sxm-80gb")
+        self.assertEqual(self.degrees(answer), [2, 1, 4, 1, 1, 1])
+        job = answer["request"]["job"]
+        self.assertEqual(job["training"]["precision"], "PRECISION_FP8_DELAYED")
+        self.assertEqual(int(job["dataset"]["histogram"]["sample_count"][0]), 1953125)
+        self.assertEqual([s["key"] for s in answer["not_understood"]], ["--flag-of-tomorrow"])
+        self.assertEqual(answer["response"]["evaluated"]["predictions"]["micro_batches"], 32)
+        # Every gain is that of an evaluation with one thing changed.
+        now = answer["response"]["evaluated"]["predictions"]
+        per_sample = now["step"]["total_seconds"] / now["samples_per_step"]
+        self.assertTrue(answer["changes"])
+        for change in answer["changes"]:
+            then = change["evaluated"]["predictions"]
+            ratio = 1 - then["step"]["total_seconds"] / then["samples_per_step"] / per_sample
+            self.assertAlmostEqual(ratio, change["less_time_ratio"], places=9)
+            self.assertGreater(ratio, 0)
+        self.assertTrue(any("recompute" in change["text"] for change in answer["changes"]))
+        text = self.evaluate(path, "--gpu", "h100-sxm-80gb").stdout
+        for section in ("What was read", "Not understood", "Assumed", "What it will do", "Change first",
+                        "Your plan and ours"):
+            self.assertIn(section, text)
+
+    def test_a_change_that_is_made_gives_what_was_said(self):
+        first = self.answer(self.write("run.sh", MEGATRON), "--gpu", "h100-sxm-80gb")
+        change = next(c for c in first["changes"] if c["argument"].startswith("--recompute"))
+        text = MEGATRON.replace("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1",
+                                change["argument"])
+        again = self.answer(self.write("again.sh", text), "--gpu", "h100-sxm-80gb")
+        self.assertAlmostEqual(again["response"]["evaluated"]["predictions"]["step"]["total_seconds"],
+                               change["evaluated"]["predictions"]["step"]["total_seconds"], places=2)
+
+    def test_flagscale_torchtitan_and_deepspeed(self):
+        answer = self.answer(self.write("train.yaml", FLAGSCALE), "--gpu", "h100-sxm-80gb", "--gpus", "16")
+        self.assertEqual((answer["framework"], self.degrees(answer)), ("FlagScale", [1, 4, 4, 1, 2, 1]))
+        self.assertEqual(answer["request"]["job"]["model"]["language_model"]["vocabulary_size"], 151872)
+        answer = self.answer(self.write("job.toml", TORCHTITAN), "--gpu", "h100-sxm-80gb", "--gpus", "8")
+        self.assertEqual((answer["framework"], self.degrees(answer)), ("torchtitan", [2, 1, 4, 1, 1, 1]))
+        self.assertEqual(answer["not_understood"], [])
+        answer = self.answer(self.write("ds.json", json.dumps(DEEPSPEED)), "--gpu", "h100-sxm-80gb", "--gpus", "8",
+                             "--model", "llama3-8b", "--token-cap", "8192")
+        self.assertEqual(answer["request"]["job"]["training"]["zero_stage"], "ZERO_STAGE_3")
+        self.assertEqual(int(answer["request"]["job"]["training"]["global_batch_samples"]), 64)
+
+    def test_what_is_missing_is_named_by_its_flag(self):
+        cases = ((("run.sh", MEGATRON), [], "--gpu"),
+                 (("job.toml", TORCHTITAN), ["--gpu", "h100-sxm-80gb"], "--gpus"),
+                 (("ds.json", json.dumps(DEEPSPEED)), ["--gpu", "h100-sxm-80gb", "--gpus", "8"], "--model"),
+                 (("ds.json", json.dumps(DEEPSPEED)), ["--gpu", "h100-sxm-80gb", "--gpus", "8", "--model", "llama3-8b"],
+                  "--token-cap"),
+                 (("run.sh", MEGATRON.replace("TP=${TP:-2}", "TP=$(nproc)")), ["--gpu", "h100-sxm-80gb"],
+                  "--tensor-model-parallel-size"),
+                 (("run.sh", MEGATRON.replace("TP=${TP:-2}", "TP=3")), ["--gpu", "h100-sxm-80gb"], "does not divide"))
+        for (name, text), flags, message in cases:
+            with self.subTest(message):
+                done = self.evaluate(self.write(name, text), *flags)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertIn(message, done.stderr)
+
+    def test_what_does_not_fit_says_by_how_much_and_what_would(self):
+        text = MEGATRON.replace("--num-layers 32 --hidden-size 4096", "--num-layers 64 --hidden-size 8192")
+        text = text.replace("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", "")
+        answer = self.answer(self.write("big.sh", text), "--gpu", "h100-sxm-80gb", code=1)
+        self.assertGreater(int(answer["response"]["evaluated"]["misfit"]["short_bytes"]), 0)
+        for change in answer["changes"]:
+            self.assertIsNone(change["evaluated"]["misfit"])
+
+    def test_a_server_answers_as_this_process_does(self):
+        path = self.write("run.sh", MEGATRON)
+        with Server() as server:
+            remote = self.evaluate(path, "--gpu", "h100-sxm-80gb", "--output", "json",
+                                   where=("--server", server.address))
+        self.assertEqual(json.loads(remote.stdout), self.answer(path, "--gpu", "h100-sxm-80gb"))
+
+    def test_what_launch_writes_is_read_back(self):
+        for example in EXAMPLES:
+            job = os.path.join(harness.EXAMPLES, example + ".json")
+            for framework in FRAMEWORKS:
+                with self.subTest(f"{example} {framework}"):
+                    self.round_trip(example, job, framework)
+
+    def round_trip(self, example, job, framework):
+        base = [harness.CTL, "launch", "--local", "--framework", framework, "--job", job]
+        launch = json.loads(harness.run([*base, "--output", "json"]).stdout)
+        if launch["match"] == "LAUNCH_MATCH_NONE":
+            return
+        path = self.write(f"{example}.{framework}.sh", harness.run(base).stdout)
+        flags = ["--job", job]
+        batches = " ".join(note["text"] for note in launch["notes"] if note["topic"] == "batches")
+        # No configuration says how many units a pack holds, and DeepSpeed's not how many tokens.
+        if " units and " in batches:
+            flags += ["--unit-cap", batches.split(" at most ")[-1].split()[0]]
+        if framework == "deepspeed":
+            flags += ["--token-cap", batches.split(" tokens (mean")[0].split()[-1]]
+        if launch["match"] == "LAUNCH_MATCH_EXACT":  # it runs all of the plan, which says the degrees
+            plan = json.loads(harness.run([harness.CTL, "plan", "--local", "--job", job, "--output", "json"]).stdout)
+            launch["parallelism"] = plan["plan"]["parallelism"]
+        if framework == "deepspeed" and launch["parallelism"]["expert"] > 1:  # an argument of the program's layers
+            flags += ["--ep", str(launch["parallelism"]["expert"])]
+        done = self.evaluate(path, *flags, "--output", "json")
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        answer = json.loads(done.stdout)
+        evaluated = answer["response"]["evaluated"]
+        for name in ("tensor", "pipeline", "data", "context", "expert", "virtual_stages"):
+            self.assertEqual(evaluated["parallelism"][name], launch["parallelism"][name], name)
+        self.assertEqual(answer["not_understood"], [])
+        self.assertLess(abs(evaluated["predictions"]["step"]["total_seconds"] / launch["step_seconds"] - 1), .01)
+
+
+if __name__ == "__main__":
+    unittest.main()
