@@ -216,12 +216,29 @@ class OnlinePacker(Generic[S]):
     def steps(self) -> Iterator[Step[S]]:
         """Takes the steps that are ready."""
         while self._steps:
-            rows = self._steps.popleft()
-            index = self._counts.steps - len(self._steps) - 1
-            yield Step(index, [[None if pack is None else self._take(pack) for pack in row] for row in rows])
+            step = self.first_step()
+            self.drop_step()
+            yield step
 
-    def _take(self, positions: list[int]) -> Pack[S]:
-        held = [self._held.pop(position) for position in positions]
+    @property
+    def ready_steps(self) -> int:
+        return len(self._steps)
+
+    def first_step(self) -> Step[S]:
+        """Returns the next step and keeps it."""
+        if not self._steps:
+            raise IndexError("no step is ready: add samples, or flush at the end of the stream")
+        index = self._counts.steps - len(self._steps)
+        return Step(index, [[None if pack is None else self._pack_of(pack) for pack in row] for row in self._steps[0]])
+
+    def drop_step(self) -> None:
+        """Forgets the next step and its samples: it is done."""
+        for row in self._steps.popleft():
+            for position in (p for pack in row if pack is not None for p in pack):
+                del self._held[position]
+
+    def _pack_of(self, positions: list[int]) -> Pack[S]:
+        held = [self._held[position] for position in positions]
         sums = {name: sum(values[c] for _, values in held) for c, name in enumerate(self._settings.columns)}
         return Pack([sample for sample, _ in held], positions, sums)
 
@@ -326,6 +343,10 @@ class OnlinePacker(Generic[S]):
         if samples:
             state["samples"] = [self._held[p][0] for p in positions]
         return state
+
+    @property
+    def packs_per_rank(self) -> int:
+        return self._settings.packs_per_rank
 
     @property
     def added(self) -> int:

@@ -46,7 +46,6 @@ class _Weights:
         self.share = np.zeros(self.count + 1)  # of the fullest column, and a little of the others, to order samples
         for row, cap in zip(self.rows, self.caps):
             self.share = np.maximum(self.share, row / cap)
-        self.volume = max((row.sum() / cap for row, cap in zip(self.rows, self.caps)), default=0.0)
 
 
 class _Packs:
@@ -164,7 +163,7 @@ class _Packs:
         idle = 0
         for turn in range(_LEVEL_ROUNDS):
             which, again = turn % (columns + 1), turn // (columns + 1)
-            key = self.sums[which] if which < columns else self._excess()
+            key = self.sums[which] if which < columns else self._fullness()
             order = np.argsort(key, kind="stable")
             low, high = order[:half], order[::-1][:half]
             if again % 2:  # also pairs that are not quite opposite
@@ -174,7 +173,7 @@ class _Packs:
             if idle > columns:
                 break
 
-    def _excess(self) -> Floats:
+    def _fullness(self) -> Floats:
         """Returns how full packs are: the sum of all columns."""
         total = np.zeros(len(self.table))
         for values, cap in zip(self.sums, self.weights.caps):
@@ -225,7 +224,7 @@ class _Fitter:
                 return  # nothing fits any more
         bisect.insort(self._shelves[left[0] // self._grain], (left[-1], number))
 
-    def add(self, sample: int, may_open: bool = True) -> bool:
+    def add(self, sample: int) -> None:
         need = self._columns[sample]
         first, last = need[0], need[-1]
         for shelf in self._shelves[first // self._grain:]:
@@ -240,13 +239,10 @@ class _Fitter:
                     for c in range(self._many):
                         left[c] -= need[c]
                     self._put(number)
-                    return True
-        if not may_open:
-            return False
+                    return
         self.packs.append([sample])
         self._left.append([cap - value for cap, value in zip(self._caps, need)])
         self._put(len(self.packs) - 1)
-        return True
 
 
 def _drop_excess(packs: list[list[int]], over: Bools, columns: Ints, caps: Ints, share: Floats,
@@ -258,8 +254,8 @@ def _drop_excess(packs: list[list[int]], over: Bools, columns: Ints, caps: Ints,
         pack = packs[number]
         excess = columns[pack].sum(axis=0) - caps
         while (excess > 0).any():
-            enough = [i for i in pack if (columns[i] >= excess).all()] or None
-            chosen = (min(enough, key=lambda i: (must[i], share[i], i)) if enough is not None
+            enough = [i for i in pack if (columns[i] >= excess).all()]
+            chosen = (min(enough, key=lambda i: (must[i], share[i], i)) if enough
                       else min(pack, key=lambda i: (must[i], -share[i], i)))
             pack.remove(chosen)
             pool.append(chosen)
@@ -279,8 +275,8 @@ def pack_window(columns: Ints, caps: Ints, must: Bools, last: bool) -> WindowPac
     if not len(columns):
         return WindowPacks([], [])
     weights = _Weights(columns, caps)
-    whole = int(weights.volume)
-    count = max(1, whole if not last else -(-int(weights.volume * (1 << 20)) // (1 << 20)))
+    totals = columns.sum(axis=0)
+    count = max(1, int((-(-totals // caps) if last else totals // caps).max()))
     dealt = _Packs.dealt(weights, count)
     dealt.level(strict=False)
     packs = dealt.lists()
