@@ -14,7 +14,8 @@ from .batches import B, Batches, MicroBatch, check_loader
 from .pack_source import PackSource, Server, Share, broadcast, distributed
 from .packing import Packing, PackSettings, RuleLike, Samples, settings_of
 from .rank_epoch import RankEpoch, rank_epoch, world_size_of
-from .sampler_state import Identity, ResumeError, SamplerState, Segment
+from .resume import ResumeError
+from .sampler_state import Identity, SamplerState, Segment
 from .v1 import batching_pb2
 
 __all__ = ["EvenkeelBatchSampler", "MicroBatch"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .packing import PackSettings, Samples
+from .resume import ResumeError
 from .v1 import batching_pb2, packing_pb2
 
 FORMAT = 2
@@ -19,10 +20,6 @@ _RULE_FIELDS = ("unit_cap", "token_cap", "keep_units", "keep_tokens", "packer", 
                 "oversize_policy", "unit_scales")
 _GROUP_FIELDS = ("length_tokens", "sequence_parallel", "data_parallel", "packs_per_rank", "longest_sample_tokens",
                  "unit_cap")
-
-
-class ResumeError(ValueError):
-    """The state is of another stream of batches."""
 
 
 def _only(message: Any, fields: tuple[str, ...]) -> dict[str, Any]:
