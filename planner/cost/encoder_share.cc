@@ -82,13 +82,10 @@ double FullestShare(const std::vector<double>& images, int64_t ranks) {
 }
 
 // Returns the most that the fullest rank gets if the largest image has `image` of the units: the
-// last image that made it the fullest went to the emptiest rank; and Graham's bound on the largest
-// first (SIAM J. Appl. Math. 17, 1969).
+// last image that it got went to the rank that had least.
 double ShareAtMost(double image, double ranks) {
   image = std::min(1.0, image);
-  const double emptiest = 1 / ranks + (1 - 1 / ranks) * image;
-  const double graham = (4.0 / 3 - 1 / (3 * ranks)) * std::max(1 / ranks, image);
-  return std::min({1.0, emptiest, graham});
+  return 1 / ranks + (1 - 1 / ranks) * image;
 }
 
 }  // namespace
