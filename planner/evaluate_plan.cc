@@ -143,6 +143,10 @@ void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& 
     faults.push_back(
         {"parallelism.tensor", "does not divide the language model's heads and width"});
   }
+  if (!EncoderDataAllowed(p) || (p.encoder_data > 1 && job.model.towers.empty())) {
+    faults.push_back({"parallelism.encoder_data",
+                      "must be 1 or, for models with encoders, context or tensor x context"});
+  }
   const int64_t chunks = p.pipeline * p.virtual_stages;
   if (static_cast<int64_t>(spec.chunks.size()) != chunks) {
     faults.push_back({"chunks", "are " + std::to_string(spec.chunks.size()) +

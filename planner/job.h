@@ -98,6 +98,7 @@ struct Constraints {
   DegreeRange context_parallel{1, 1};
   DegreeRange expert_parallel{1, 1};
   DegreeRange virtual_stages{1, 1};
+  DegreeRange encoder_data;          // of the degrees that the trainer has (Trainer::encoder_split)
   std::optional<Schedule> schedule;  // nullopt if free
   RecomputePolicy recompute = RecomputePolicy::kAuto;
   // Transformer layers per stage, encoder layers first and then the language model's (the order of

@@ -99,7 +99,7 @@ class Planning {
     }
     plan().memory_fit = MemoryFitOf(job_, plan());
     const Parallelism& split = plan().misfit ? plan().misfit->parallelism : plan().parallelism;
-    for (FigureBasis& figure : CalibrationFigures(job_.calibration, split.tensor)) {
+    for (FigureBasis& figure : CalibrationFigures(job_.calibration, split)) {
       plan().figures.push_back(std::move(figure));
     }
     Enter(Phase::kCheck);
@@ -142,6 +142,7 @@ class Planning {
     if (in_short_) return;
     plan().ladder = MakeLadder(job_, batching_, chosen, hooks_.stop);
     FindLimitsCost(chosen);
+    FindEncoderGain(chosen);
     Compare([&](const Job& job) -> std::optional<Alternative> {
       const SearchResult found = Search(job, batching_, 0, hooks_.stop);
       if (found.best.empty()) return std::nullopt;
@@ -188,6 +189,30 @@ class Planning {
           static_cast<double>(chosen.simulated_ns) /
               static_cast<double>(std::min(chosen.simulated_ns, found.best.front().simulated_ns)) -
           1;
+  }
+
+  // Looks for the best plan that shares images otherwise, with the other degrees as they are.
+  void FindEncoderGain(const Candidate& chosen) {
+    const Parallelism& p = chosen.parallelism;
+    Job other = job_;
+    Constraints& c = other.constraints;
+    c.encoder_data = {};
+    c.tensor_parallel = {p.tensor, p.tensor}, c.pipeline_parallel = {p.pipeline, p.pipeline};
+    c.data_parallel = {p.data, p.data}, c.context_parallel = {p.context, p.context};
+    c.expert_parallel = {p.expert, p.expert};
+    int64_t best_ns = 0;
+    for (const int64_t ranks : EncoderDataChoices(other, p)) {
+      if (ranks == p.encoder_data) continue;
+      c.encoder_data = {ranks, ranks};
+      const SearchResult found = Search(other, batching_, 0, hooks_.stop, 0, kWorkInShort);
+      c.encoder_data = {};
+      if (found.best.empty()) continue;
+      const int64_t step_ns = found.best.front().simulated_ns;
+      if (best_ns == 0 || step_ns < best_ns) best_ns = step_ns;
+    }
+    if (best_ns > 0)
+      plan().encoder_data_gain =
+          static_cast<double>(best_ns) / static_cast<double>(chosen.simulated_ns) - 1;
   }
 
   // Appends alternatives with one group, from `best[first]` onward.

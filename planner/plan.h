@@ -20,7 +20,7 @@
 namespace evenkeel::planner {
 
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 19;
+inline constexpr int64_t kPlannerRevision = 20;
 
 // How the data loader makes micro-batches ("packs"), and the packs that it makes from a sample of
 // the dataset.
@@ -350,6 +350,9 @@ struct Plan {
   // Time per sample over that of the best plan that a short search finds without the trainer's
   // limits, less 1. nullopt if no limit may cost anything.
   std::optional<double> trainer_limits_cost;
+  // Time per sample of the best plan that a short search finds with other values of
+  // Parallelism::encoder_data alone, over this plan's, less 1. nullopt if there is none.
+  std::optional<double> encoder_data_gain;
   std::vector<Alternative> alternatives;
   std::vector<OtherSize> other_sizes;            // if the job asks for them
   std::vector<OtherPrecision> other_precisions;  // if the job asks for them

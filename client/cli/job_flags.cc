@@ -160,6 +160,9 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--cp", &flags->context, "N|MIN:MAX", "Context-parallel degree [free]",
       kConstraints);
   Add(command, "--ep", &flags->expert, "N|MIN:MAX", "Expert-parallel degree [free]", kConstraints);
+  Add(command, "--encoder-dp", &flags->encoder_data, "N|MIN:MAX",
+      "Ranks of a tensor and context group that share the images of a pack [all of the trainer's]",
+      kConstraints);
   Add(command, "--virtual-stages", &flags->virtual_stages, "N|MIN:MAX",
       "Virtual stages on each pipeline stage [free]", kConstraints);
   command->add_option("--schedule", flags->schedule, "Schedule of the pipeline [1F1B, either kind]")

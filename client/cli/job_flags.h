@@ -23,8 +23,9 @@ struct JobFlags {
   std::vector<std::string> datasets;
   std::optional<int64_t> global_batch, unit_cap, token_cap, seed;
   std::optional<int32_t> epochs, zero, alternatives;
-  std::string tensor, context, pipeline, data, expert, virtual_stages;  // "N" or "MIN:MAX"
-  std::string schedule, partition;                                      // names that --help lists
+  // "N" or "MIN:MAX"
+  std::string tensor, context, pipeline, data, expert, virtual_stages, encoder_data;
+  std::string schedule, partition;  // names that --help lists
   std::vector<int32_t> stage_layers;
   std::string framework;  // "megatron", "fsdp" or "deepspeed"
   std::string trainer;    // "NAME" or "NAME@VERSION"

@@ -313,6 +313,8 @@ void SetConstraints(const JobFlags& flags, v1::Job* job) {
     SetDegree("--cp", flags.context, constraints()->mutable_context_parallel());
   if (!flags.expert.empty())
     SetDegree("--ep", flags.expert, constraints()->mutable_expert_parallel());
+  if (!flags.encoder_data.empty())
+    SetDegree("--encoder-dp", flags.encoder_data, constraints()->mutable_encoder_data_parallel());
   if (!flags.virtual_stages.empty())
     SetDegree("--virtual-stages", flags.virtual_stages, constraints()->mutable_virtual_stages());
   static const std::map<std::string, v1::PipelineSchedule> kSchedules = {

@@ -1,4 +1,5 @@
 #include "client/cli/render_plan.h"
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -98,7 +99,27 @@ std::string OtherDegrees(const v1::Parallelism& parallelism) {
   std::string text;
   if (parallelism.context() > 1) text += fmt::format(", context {}", parallelism.context());
   if (parallelism.expert() > 1) text += fmt::format(", expert {}", parallelism.expert());
+  if (parallelism.encoder_data() > 1)
+    text += fmt::format(", encoder data {}", parallelism.encoder_data());
   return text;
+}
+
+// Says between which ranks images are shared, and what that gains. Empty where there is no choice
+// and nothing is shared.
+std::string EncoderText(const v1::Plan& plan) {
+  const v1::Parallelism& p = plan.parallelism();
+  if (p.encoder_data() <= 1 && !plan.has_encoder_data_gain_ratio()) return "";
+  std::string text = "split as the language model; every context rank runs it on the whole pack";
+  if (p.encoder_data() <= 1 && p.context() <= 1) text = "split as the language model";
+  if (p.encoder_data() > 1) {
+    const bool whole = p.encoder_data() == p.tensor() * p.context();
+    text = fmt::format("{} ranks share the images of a pack, each with {}", p.encoder_data(),
+                       whole ? "the whole encoder" : "its tensor-parallel part of the encoder");
+  }
+  if (!plan.has_encoder_data_gain_ratio()) return text;
+  const double gain = plan.encoder_data_gain_ratio();
+  return text + fmt::format("; otherwise a step takes {:.1f}% {}", 100 * std::abs(gain),
+                            gain < 0 ? "less" : "more");
 }
 
 std::string ClusterText(const v1::PlanSubject& subject) {
@@ -175,6 +196,8 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
                                                      : "; stages of a pipeline share a node";
     }
     pairs.emplace_back("split", split);
+    if (const std::string encoder = EncoderText(plan); !encoder.empty())
+      pairs.emplace_back("encoder", encoder);
     if (plan.placement().host_memory_bytes() > 0) {
       pairs.emplace_back("host",
                          fmt::format("a node's pod needs {} of memory, {} of it shared (/dev/shm)",

@@ -56,7 +56,8 @@ local function refuse(text)
 end
 
 local VARIABLES = { tensor = "TENSOR_PARALLEL", pipeline = "PIPELINE_PARALLEL", data = "DATA_PARALLEL",
-                    context = "CONTEXT_PARALLEL", expert = "EXPERT_PARALLEL", virtual_stages = "VIRTUAL_STAGES" }
+                    context = "CONTEXT_PARALLEL", expert = "EXPERT_PARALLEL", virtual_stages = "VIRTUAL_STAGES",
+                    encoder_data = "ENCODER_DATA_PARALLEL" }
 
 -- Adds the plan's settings to what the job gets in its environment. Without a plan they are there but empty: the
 -- submitter may itself be a job, with a plan that is not this one's.

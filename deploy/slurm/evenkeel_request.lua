@@ -7,7 +7,7 @@ local KEYS = {}
 for key in ([[model job dataset label gpu gpus gpus-per-node inter-node-gbps intra-node-gbytes reserve-gib global-batch
   unit-cap token-cap epochs zero precision framework trainer predicted-tokens freeze
   seed groups curriculum context-exchange tp pp dp cp ep
-  virtual-stages schedule partition recompute memory-confidence save]]):gmatch("%S+") do
+  encoder-dp virtual-stages schedule partition recompute memory-confidence save]]):gmatch("%S+") do
   KEYS[key] = true
 end
 KEYS.launch = true -- not an option of `plan`: the trainer whose settings the plan shall have

@@ -100,6 +100,7 @@ class Baselines {
     for (int64_t degree = 1; degree <= last_.parallelism.context; degree *= 2) {
       Candidate c = last_;
       c.parallelism.context = degree, c.parallelism.data = gpus / degree;
+      if (c.parallelism.encoder_data > 1) c.parallelism.encoder_data = degree;
       c.micro_batches = 1;
       const double cap = tokens_per_gpu * D(degree);
       const PackShape mean{0, cap, cap * MeanLength()};

@@ -54,8 +54,8 @@ class Checker {
   // Raises degrees below 1 to 1: such degrees are a fault to report, and must not be used as
   // divisors.
   static Parallelism Whole(Parallelism p) {
-    for (int64_t* degree :
-         {&p.tensor, &p.pipeline, &p.data, &p.context, &p.expert, &p.virtual_stages})
+    for (int64_t* degree : {&p.tensor, &p.pipeline, &p.data, &p.context, &p.expert,
+                            &p.virtual_stages, &p.encoder_data})
       *degree = std::max<int64_t>(1, *degree);
     return p;
   }
@@ -90,7 +90,7 @@ class Checker {
     const Parallelism& p = plan_.parallelism;
     const Constraints& c = job_.constraints;
     Require(p.tensor >= 1 && p.context >= 1 && p.pipeline >= 1 && p.data >= 1 && p.expert >= 1 &&
-                p.virtual_stages >= 1,
+                p.virtual_stages >= 1 && p.encoder_data >= 1,
             "a degree below 1");
     Require(p.tensor * p.context * p.pipeline * p.data == job_.cluster.gpu_count,
             "degrees do not multiply to the GPU count");
@@ -103,7 +103,8 @@ class Checker {
     };
     Require(within(p.tensor, c.tensor_parallel) && within(p.pipeline, c.pipeline_parallel) &&
                 within(p.data, c.data_parallel) && within(p.context, c.context_parallel) &&
-                within(p.expert, c.expert_parallel) && within(p.virtual_stages, c.virtual_stages),
+                within(p.expert, c.expert_parallel) && within(p.virtual_stages, c.virtual_stages) &&
+                within(p.encoder_data, c.encoder_data),
             "a degree breaks its constraint");
     if (faults_.empty()) {
       CheckSharing(p);
@@ -135,6 +136,21 @@ class Checker {
         (job_.training.zero_stage != ZeroStage::kWeights && trainer.pipeline) || p.pipeline == 1,
         "a pipeline of sharded weights, or of a trainer that has none");
     Require(trainer.tensor_parallel || p.tensor == 1, "tensor parallel of a trainer that has none");
+    CheckEncoderSplit(p);
+  }
+
+  // Checks between which ranks the images of a pack are shared.
+  void CheckEncoderSplit(const Parallelism& p) {
+    const int64_t ranks = p.encoder_data;
+    const EncoderSplit split = job_.training.trainer->encoder_split;
+    if (job_.model.towers.empty() || split == EncoderSplit::kNone) {
+      Require(ranks == 1, "images shared by a trainer that shares none, or of no encoder");
+    } else if (split == EncoderSplit::kContext) {
+      Require(ranks == p.context, "images not shared by a trainer whose context ranks share them");
+    } else {
+      Require(ranks == 1 || ranks == p.context || ranks == p.tensor * p.context,
+              "images shared by neither the context ranks nor all");
+    }
   }
 
   void CheckSchedule(const Parallelism& p) {

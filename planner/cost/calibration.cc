@@ -136,12 +136,13 @@ int64_t CorrectedStep(const Calibration& calibration, int64_t modelled_ns) {
   return Scaled(modelled_ns, calibration.step.value);
 }
 
-std::vector<FigureBasis> CalibrationFigures(const Calibration& calibration, int64_t tensor) {
+std::vector<FigureBasis> CalibrationFigures(const Calibration& calibration, const Parallelism& p) {
   std::vector<FigureBasis> figures;
   for (size_t i = 0; i < calibration.layers.size(); ++i) {
     const LayerKind kind = calibration.layers[i].kind;
     if (i > 0 && calibration.layers[i - 1].kind == kind) continue;
-    AddLayerFigures(calibration, kind, tensor, &figures);
+    AddLayerFigures(calibration, kind, IsTowerLayer(kind) ? EncoderDegrees(p).tensor : p.tensor,
+                    &figures);
   }
   if (calibration.step.count > 0) {
     figures.push_back(

@@ -11,6 +11,7 @@
 #include "planner/cost/measured_profile.h"
 #include "planner/cost/rating.h"
 #include "planner/job.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 
@@ -26,8 +27,8 @@ Calibration WithoutTimes(Calibration calibration);
 // Returns the step time to expect in practice where the model predicts `modelled_ns`, in ns.
 int64_t CorrectedStep(const Calibration& calibration, int64_t modelled_ns);
 
-// Returns, in words, which figures of a plan under this tensor degree are measured.
-std::vector<FigureBasis> CalibrationFigures(const Calibration& calibration, int64_t tensor);
+// Returns, in words, which figures of a plan with these degrees are measured.
+std::vector<FigureBasis> CalibrationFigures(const Calibration& calibration, const Parallelism& p);
 
 // How far predictions are from the measurements of a profile: mean |predicted / measured - 1|.
 struct PredictionError {

@@ -143,7 +143,7 @@ void AddPerLayerTable(LayerBuilder& b, const LanguageModel& m, const PerLayerSpe
 
 // Activations are left out between two convolutions, whose outputs are no wider than the layers'.
 LayerWork AudioFrontWork(const RankSetting& setting, const Encoder& e, size_t index) {
-  LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit), e.train, {});
+  LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit, setting.unit_share), e.train, {});
   b.Begin("convolutions");
   int64_t widest = 0;
   for (const FrontLayer& layer : LayersOf(e.front, e.hidden)) {
@@ -168,7 +168,7 @@ LayerWork AudioFrontWork(const RankSetting& setting, const Encoder& e, size_t in
 
 LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e, size_t index) {
   if (e.modality == Modality::kAudio) return AudioFrontWork(setting, e, index);
-  LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit), e.train, {});
+  LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit, setting.unit_share), e.train, {});
   const int64_t patch = kColours * e.patch_pixels * e.patch_pixels * e.temporal_patch;
   const int64_t rows = e.class_tokens + (e.learned_positions ? e.tokens_per_unit : 0);
   b.Begin("patches");
@@ -184,10 +184,18 @@ LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e, size_
 LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, size_t index,
                         int64_t hidden) {
   const Projector& p = tower.projector;
-  LayerBuilder b(setting, UnitRows(index, tower.encoder.llm_tokens_per_unit), p.train, p.lora);
+  LayerBuilder b(setting, UnitRows(index, tower.encoder.llm_tokens_per_unit, setting.unit_share),
+                 p.train, p.lora);
   AddProjector(b, p, hidden, p.norm, p.norm_width > 0 ? p.norm_width : p.input_width);
   for (int64_t i = 0; i < p.deep_stacked; ++i)
     AddProjector(b, p, hidden, /*norm=*/true, p.input_width);
+  if (setting.encoder_group.ranks > 1) {
+    // The pack's embeddings come together behind the projectors, and their gradients before them.
+    const double width = D((1 + p.deep_stacked) * hidden) / setting.unit_share;
+    b.Begin("embeddings of all ranks");
+    b.Exchange(Collective::kAllGather, setting.encoder_group, kValueBytes * width);
+    b.Transient(width);
+  }
   return b.Finish(D(p.input_width));
 }
 

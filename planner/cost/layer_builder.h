@@ -25,6 +25,10 @@ struct RankSetting {
   const PrecisionRecipe& recipe;
   PackShape mean;            // communication times are linearised at this pack
   bool equal_packs = false;  // every pack has the mean's rows, so kernel times are exact there
+  // For layers of encoders: the share of a pack's units that this rank encodes, and the ranks that
+  // share them.
+  double unit_share = 1;
+  RankGroup encoder_group = {};
 };
 
 // How many rows a layer works on. One rank holds `share` of them (context parallelism).

@@ -6,6 +6,7 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/calibration.h"
+#include "planner/cost/encoder_share.h"
 #include "planner/cost/end_layers.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/memory.h"
@@ -45,9 +46,11 @@ class ProfileBuilder {
   ProfileBuilder(const Job& job, const Parallelism& p, const PackShape& mean,
                  const PackShape& largest, const std::vector<RecomputeParts>& also)
       : job_(job),
+        degrees_(p),
         p_(p),
         mean_(mean),
         largest_(largest),
+        largest_here_(largest),
         also_(also),
         settings_(SelectiveSettings(job)),
         kernels_(job.cluster.gpu, job.constants, RecipeOf(job.training.precision).products),
@@ -177,10 +180,10 @@ class ProfileBuilder {
       layer.modes.front().workspace_bytes = WorkspaceBytes(Surroundings(work));
       return;
     }
-    const double workspace = Surroundings(work) + BackwardTransient(work, largest_);
+    const double workspace = Surroundings(work) + BackwardTransient(work, largest_here_);
     layer.modes = job_.constraints.recompute == RecomputePolicy::kOneSetting
-                      ? GivenModes(work, mean_, largest_, workspace, SetsOf(layer.kind))
-                      : RecomputeModes(work, mean_, largest_, workspace, also_);
+                      ? GivenModes(work, mean_, largest_here_, workspace, SetsOf(layer.kind))
+                      : RecomputeModes(work, mean_, largest_here_, workspace, also_);
     if (!IsTransformerLayer(layer.kind)) {
       layer.modes.resize(1);
       return;
@@ -202,12 +205,14 @@ class ProfileBuilder {
     PackCost bytes = OutputBytes(rows, width);
     if (IsTowerLayer(layer.kind)) bytes += passing_;
     layer.mean_output_bytes = Nearest(bytes.at(mean_));
-    layer.output_bytes = Nearest(bytes.at(largest_));
+    layer.output_bytes = Nearest(bytes.at(largest_here_));
   }
 
   // Adds a class of layers and returns its index.
   int AddClass(LayerCost layer) {
-    Calibrate(job_.calibration, p_.tensor, layer);
+    const bool of_encoder = IsTowerLayer(layer.kind);
+    Calibrate(job_.calibration, of_encoder ? EncoderDegrees(degrees_).tensor : degrees_.tensor,
+              layer);
     PackCost forward = layer.forward, backward = layer.backward;
     forward += layer.forward_communication;
     backward += layer.backward_communication;
@@ -246,13 +251,26 @@ class ProfileBuilder {
     return layer;
   }
 
+  // Sets degrees and share of the rank that encodes most of a pack's units. Memory counts them by
+  // the largest pack's share, which is another one.
+  void ShareImages(const Encoder& e, size_t index) {
+    p_ = EncoderDegrees(degrees_);
+    const EncoderShare share =
+        EncoderShareOf(job_.dataset, e, index, p_.encoder_data, mean_, largest_);
+    setting_.unit_share = share.mean;
+    setting_.encoder_group = network_.EncoderGroup(degrees_);
+    largest_here_ = largest_;
+    largest_here_.units[index] *= share.largest / share.mean;
+  }
+
   // An encoder reads nothing of those before it, whose outputs pass by its layers.
   void AddTower(size_t index) {
     const EncoderTower& tower = job_.model.towers[index];
     const Encoder& e = tower.encoder;
     trained_before_ = false;
     encoder_ = static_cast<int64_t>(index);
-    const Rows rows = UnitRows(index, e.tokens_per_unit);
+    ShareImages(e, index);
+    const Rows rows = UnitRows(index, e.tokens_per_unit, setting_.unit_share);
     LayerCost patch =
         CostOf(LayerKind::kPatchEmbedding, PatchEmbeddingWork(setting_, e, index), e.train);
     SetOutput(patch, rows, e.hidden);
@@ -262,7 +280,10 @@ class ProfileBuilder {
     LayerCost projector =
         CostOf(LayerKind::kProjector, ProjectorWork(setting_, tower, index, hidden),
                tower.projector.train);
-    const Rows projected = UnitRows(index, e.llm_tokens_per_unit);
+    // All ranks have all embeddings, as the language model splits them.
+    p_ = degrees_;
+    largest_here_ = largest_;
+    const Rows projected = UnitRows(index, e.llm_tokens_per_unit, 1);
     SetOutput(projector, projected, hidden);
     Add(std::move(projector), 1);
     passing_ += OutputBytes(projected, hidden);
@@ -324,14 +345,16 @@ class ProfileBuilder {
   }
 
   const Job& job_;
-  const Parallelism p_;
+  const Parallelism degrees_;
+  Parallelism p_;  // of the layers that are being added: EncoderDegrees for those of encoders
   const PackShape mean_;
   const PackShape largest_;
+  PackShape largest_here_;  // by the units of the fullest rank, as a multiple of those of the mean
   const std::vector<RecomputeParts>& also_;
   const std::vector<RecomputeSetting> settings_;
   const KernelTime kernels_;
   const Network network_;
-  const RankSetting setting_;
+  RankSetting setting_;
   bool trained_before_ = false;
   bool tower_trains_ = false;
   int64_t encoder_ = 0;  // that is being added

@@ -4,6 +4,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/cost/encoder_share.h"
 #include "planner/cost/interval.h"
 #include "planner/model/layer_runs.h"
 #include "planner/plan.h"
@@ -96,9 +97,15 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
   if (p.pipeline == 1) return fixed;
   const double shard = job.training.execution.sequence_parallel ? 1 / D(p.tensor) : 1;
   double widest = largest.tokens / D(p.context) * D(PassedWidth(job.model.language_model));
+  // Whole encoders hand on whole rows, of their share of the images.
+  const double rows =
+      job.training.execution.sequence_parallel ? D(p.tensor) / D(EncoderDegrees(p).tensor) : 1;
   for (size_t e = 0; e < job.model.towers.size(); ++e) {
     const Encoder& encoder = job.model.towers[e].encoder;
-    widest = std::max(widest, largest.units[e] * D(encoder.tokens_per_unit) * D(encoder.hidden));
+    const EncoderShare share =
+        EncoderShareOf(job.dataset, encoder, e, p.encoder_data, /*mean=*/{}, largest);
+    widest = std::max(widest, largest.units[e] * share.largest * rows * D(encoder.tokens_per_unit) *
+                                  D(encoder.hidden));
   }
   return std::min(fixed + Nearest(std::min(kPipelineTensors * 2 * shard * widest, 1e15)),
                   kPartBytesAtMost);

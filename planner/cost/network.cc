@@ -24,6 +24,10 @@ RankGroup Network::DataGroup(const Parallelism& p) const {
   return Group(p.context * p.data, p.tensor);
 }
 
+RankGroup Network::EncoderGroup(const Parallelism& p) const {
+  return Group(p.encoder_data, EncoderDegrees(p).tensor);
+}
+
 RankGroup Network::ExpertGroup(const Parallelism& p, int64_t expert_tensor) const {
   return Group(p.expert, expert_tensor);
 }

@@ -36,6 +36,8 @@ class Network {
   // Returns the group that reduces gradients and shards the optimizer: the data and context ranks
   // together.
   RankGroup DataGroup(const Parallelism& p) const;
+  // Returns the group that shares the images of a pack.
+  RankGroup EncoderGroup(const Parallelism& p) const;
   // Returns the group that shares a layer's experts, each of them split over `expert_tensor`
   // consecutive ranks.
   RankGroup ExpertGroup(const Parallelism& p, int64_t expert_tensor = 1) const;

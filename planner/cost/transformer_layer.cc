@@ -18,8 +18,8 @@ RankHeads LanguageHeads(const LanguageModel& m, const LanguageLayer& layer, int6
   return {heads, std::max<int64_t>(1, layer.kv_heads / tensor), layer.head_dim, layer.value_dim};
 }
 
-Rows UnitRows(size_t encoder, int64_t rows_per_unit) {
-  return {.per_unit = PerEncoder<double>::Of(encoder, D(rows_per_unit))};
+Rows UnitRows(size_t encoder, int64_t rows_per_unit, double share) {
+  return {.per_unit = PerEncoder<double>::Of(encoder, D(rows_per_unit)), .share = share};
 }
 
 Rows TokenRows(const Parallelism& p) {
@@ -48,11 +48,11 @@ void AddOutputNorm(LayerBuilder& b, Norm norm, int64_t hidden) {
 
 }  // namespace
 
-// Every context-parallel rank runs the whole encoder.
+// No context-parallel rank holds a part of an image.
 LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, size_t index,
                            bool windowed) {
   const int64_t image = e.native_resolution ? ImageTokens(setting, e, index) : e.tokens_per_unit;
-  LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit), e.train, e.lora);
+  LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit, setting.unit_share), e.train, e.lora);
   AddAttention(b, {.hidden = e.hidden,
                    .heads = e.heads,
                    .kv_heads = e.heads,

@@ -31,8 +31,8 @@ LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& mode
 // Adds the same layer behind the operations that the builder already holds.
 void AddDecoderLayer(LayerBuilder& b, const LanguageModel& model, const LanguageLayer& layer);
 
-// Returns the rows of an encoder's layers on one rank.
-Rows UnitRows(size_t encoder, int64_t rows_per_unit);
+// Returns the rows of an encoder's layers on one rank, which encodes `share` of a pack's units.
+Rows UnitRows(size_t encoder, int64_t rows_per_unit, double share);
 // Returns the rows of the language model on one rank.
 Rows TokenRows(const Parallelism& parallelism);
 

@@ -15,8 +15,11 @@ namespace evenkeel::planner {
 
 std::vector<Family> Families(const Job& job) {
   std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, Family> families;
+  // Where a trainer may share images between ranks or not, groups are planned without.
+  const bool any = job.training.trainer->encoder_split == EncoderSplit::kAny;
   for (const Parallelism& p : Parallelisms(job, std::numeric_limits<int32_t>::max()))
-    families[{p.tensor, p.pipeline, p.expert, p.virtual_stages}].push_back(p);
+    if (!any || p.encoder_data == 1)
+      families[{p.tensor, p.pipeline, p.expert, p.virtual_stages}].push_back(p);
   std::vector<Family> all;
   for (auto& [degrees, family] : families) {
     std::sort(family.begin(), family.end(),

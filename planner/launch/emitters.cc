@@ -74,15 +74,19 @@ std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer
   const Parallelism& p = trials.base().spec.parallelism;
   const Training& training = trials.job().training;
   const bool shards = training.zero_stage == ZeroStage::kWeights;
-  if (shards && p.pipeline == 1 && p.tensor == 1 && (experts || p.expert == 1) &&
+  const bool images =
+      p.encoder_data == 1 || trials.job().training.trainer->encoder_split == EncoderSplit::kContext;
+  if (shards && p.pipeline == 1 && p.tensor == 1 && (experts || p.expert == 1) && images &&
       RecomputesWholeLayers(trials.base().spec))
     return trials.base();
   Job job = trials.AsPlanned();
-  job.training.trainer = &TrainerOf(Framework::kFsdp);
+  if (job.training.trainer->framework != Framework::kFsdp)
+    job.training.trainer = &TrainerOf(Framework::kFsdp);
   job.training.zero_stage = ZeroStage::kWeights;
   Constraints& c = job.constraints;
   c.tensor_parallel = c.pipeline_parallel = c.virtual_stages = {1, 1};
   c.data_parallel = {1, 0};
+  c.encoder_data = trials.job().constraints.encoder_data;
   if (!experts) c.expert_parallel = {1, 1};
   c.stage_layers.clear();
   c.schedule = Schedule::kOneFOneB;

@@ -29,7 +29,7 @@ class Restriction {
 
   std::optional<Trial> Run() {
     trial_ = trials_.base();
-    if (!HoldSchedule() || !HoldTower() || !HoldRecompute()) return std::nullopt;
+    if (!HoldImages() || !HoldSchedule() || !HoldTower() || !HoldRecompute()) return std::nullopt;
     return trial_;
   }
 
@@ -44,6 +44,19 @@ class Restriction {
         {topic, text + " Predicted time per sample: " + LongerText(slower) + ".", slower});
     trial_ = std::move(*found);
     return true;
+  }
+
+  // None of these trainers shares the images of a pack.
+  bool HoldImages() {
+    if (trial_.spec.parallelism.encoder_data == 1) return true;
+    split_ = *job_.training.trainer;
+    split_.encoder_split = EncoderSplit::kNone;
+    job_.training.trainer = &split_;
+    job_.constraints.encoder_data = {1, 1};
+    return Take(trials_.Best(job_), "stages",
+                abilities_.name +
+                    " does not share the images of a pack between ranks: encoders are split as "
+                    "the language model, and every context rank runs them on the whole pack.");
   }
 
   bool HoldSchedule() {
@@ -126,7 +139,8 @@ class Restriction {
   const Abilities& abilities_;
   std::vector<LaunchNote>* notes_;
   Job job_;        // the job with the restrictions so far
-  Trainer whole_;  // the job's, if it cannot cut an encoder
+  Trainer split_;  // the job's, if it shares no images
+  Trainer whole_;  // the same, if it cannot cut an encoder
   Trial trial_;
 };
 

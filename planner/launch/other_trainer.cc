@@ -79,6 +79,7 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
 
 // Holds the constraints to what the trainer has. Returns false if they ask for more.
 bool Hold(const Trainer& trainer, const Training& training, Constraints* c) {
+  if (trainer.encoder_split == EncoderSplit::kNone && !Admits(c->encoder_data, 1)) return false;
   if (!c->stage_layers.empty() || c->partition_method != PartitionMethod::kExact) return false;
   const Schedule schedule = c->schedule.value_or(Schedule::kOneFOneB);
   const bool chunks = schedule == Schedule::kInterleaved || c->virtual_stages.min > 1;

@@ -72,6 +72,7 @@ Job Trials::AsPlanned() const {
   c.context_parallel = Exactly(p.context);
   c.expert_parallel = Exactly(p.expert);
   c.virtual_stages = Exactly(p.virtual_stages);
+  c.encoder_data = Exactly(p.encoder_data);
   c.schedule = spec.schedule;
   c.partition_method = PartitionMethod::kExact;
   if (c.recompute == RecomputePolicy::kAdaptive) c.recompute = RecomputePolicy::kAuto;

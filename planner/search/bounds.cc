@@ -64,7 +64,7 @@ ChainExchange ExchangeOf(const LayerProfile& profile) {
   ChainExchange sum;
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
-    const TrainedParameters own = {layer.trained_parameters, layer.trained_expert_parameters};
+    const TrainedParameters own = TrainedBy(layer);
     sum.trained += own;
     if (own.all > sum.largest.all) sum.largest = own;
     sum.forward_ns += layer.forward_ns, sum.backward_ns += layer.backward_ns;
@@ -74,7 +74,8 @@ ChainExchange ExchangeOf(const LayerProfile& profile) {
 }
 
 TrainedParameters EvenShare(const ChainExchange& chain, const Parallelism& p) {
-  return {chain.trained.all / p.pipeline, chain.trained.experts / p.pipeline};
+  return {chain.trained.all / p.pipeline, chain.trained.experts / p.pipeline,
+          chain.trained.encoders / p.pipeline};
 }
 
 // Returns what a stage's optimizer adds, and the exchange that its passes cannot hide.
@@ -171,7 +172,13 @@ int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism
     return AddedBy(job, p, chain.trained, chain.forward_ns, chain.backward_ns + repeated);
   }
   // Some stage updates an even share. Its exchange may be hidden, or end before other stages do.
-  return SyncOf(job, p, EvenShare(chain, p)).optimizer_ns;
+  TrainedParameters share = EvenShare(chain, p);
+  if (job.training.execution.gather_ns_per_rank > 0 && !(EncoderDegrees(p) == p)) {
+    // That stage waits for the turns of its own kinds alone. Leaves out those of encoders.
+    share.all -= share.encoders;
+    share.encoders = 0;
+  }
+  return SyncOf(job, p, share).optimizer_ns;
 }
 
 int64_t SyncEstimate(const Job& job, const LayerProfile& profile, const Parallelism& p) {

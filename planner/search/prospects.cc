@@ -76,7 +76,8 @@ int64_t MostLayers(const RecomputeSetting& setting, const LayerCost& layer, int6
 }  // namespace
 
 Profiles::Key Profiles::KeyOf(const Parallelism& p) {
-  return {p.tensor, p.context, p.data, p.expert, p.pipeline == 1 ? 0 : p.virtual_stages};
+  return {p.tensor, p.context,      p.data,
+          p.expert, p.encoder_data, p.pipeline == 1 ? 0 : p.virtual_stages};
 }
 
 const Profiles::Entry& Profiles::Of(const Parallelism& p) {

@@ -42,7 +42,7 @@ class Profiles {
  private:
   const Job& job_;
   const Batching& batching_;
-  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>;
+  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t>;
   static Key KeyOf(const Parallelism& p);
   std::map<Key, Entry> entries_;
   std::map<std::pair<Key, RecomputeSetting>, Entry> under_settings_;

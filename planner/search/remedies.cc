@@ -146,7 +146,7 @@ class Remedies {
   void TryFreeDegrees() {
     const Constraints& c = job_.constraints;
     if (!Bound(c.tensor_parallel) && !Bound(c.pipeline_parallel) && !Bound(c.data_parallel) &&
-        c.virtual_stages.min <= 1 && c.stage_layers.empty() &&
+        !Bound(c.encoder_data) && c.virtual_stages.min <= 1 && c.stage_layers.empty() &&
         c.partition_method == PartitionMethod::kExact) {
       return;
     }
@@ -276,6 +276,7 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
     case RemedyKind::kFreeDegrees:
       c.tensor_parallel = c.pipeline_parallel = c.data_parallel = {};
       c.virtual_stages.min = c.context_parallel.min = c.expert_parallel.min = 1;
+      c.encoder_data = {};
       c.stage_layers.clear();
       c.partition_method = PartitionMethod::kExact;
       break;

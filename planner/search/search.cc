@@ -20,7 +20,7 @@ constexpr size_t kPromising = 4;  // degrees that are named as such
 
 // Returns the degrees in which listed plans differ: virtual stages apart.
 auto DegreesOf(const Parallelism& p) {
-  return std::tuple(p.tensor, p.context, p.pipeline, p.data, p.expert);
+  return std::tuple(p.tensor, p.context, p.pipeline, p.data, p.expert, p.encoder_data);
 }
 
 class Searcher {

@@ -58,8 +58,13 @@ Exchange ExchangeOf(const Job& job, const Parallelism& p, const TrainedParameter
                     double share) {
   // With expert parallelism, an expert has fewer copies.
   const int64_t experts = p.expert > 1 ? trained.experts : 0;
+  // Whole encoders have more.
+  const Parallelism whole = EncoderDegrees(p);
+  const int64_t encoders = whole == p ? 0 : trained.encoders;
   Exchange exchange(job);
-  exchange.Add(share * D(trained.all - experts), exchange.network().DataGroup(p));
+  if (const int64_t others = trained.all - experts - encoders; others > 0 || encoders == 0)
+    exchange.Add(share * D(others), exchange.network().DataGroup(p));
+  if (encoders > 0) exchange.Add(share * D(encoders), exchange.network().DataGroup(whole));
   if (experts > 0) {
     const int64_t expert_tensor = std::max<int64_t>(1, job.training.execution.expert_tensor);
     exchange.Add(share * D(experts), exchange.network().ExpertDataGroup(p, expert_tensor));

@@ -3,8 +3,10 @@
 #ifndef EVENKEEL_PLANNER_SIMULATE_STAGE_SYNC_H_
 #define EVENKEEL_PLANNER_SIMULATE_STAGE_SYNC_H_
 
+#include <compare>
 #include <cstdint>
 
+#include "planner/cost/layer_cost.h"
 #include "planner/job.h"
 #include "planner/plan.h"
 
@@ -13,12 +15,23 @@ namespace evenkeel::planner {
 // Parameters that one rank of a stage trains.
 struct TrainedParameters {
   int64_t all = 0;
-  int64_t experts = 0;  // part of `all`
+  int64_t experts = 0;   // part of `all`
+  int64_t encoders = 0;  // part of `all`: of encoders and projectors
   TrainedParameters& operator+=(const TrainedParameters& other) {
-    all += other.all, experts += other.experts;
+    all += other.all, experts += other.experts, encoders += other.encoders;
     return *this;
   }
+  friend auto operator<=>(const TrainedParameters&, const TrainedParameters&) = default;
 };
+
+inline TrainedParameters operator*(int64_t count, const TrainedParameters& one) {
+  return {count * one.all, count * one.experts, count * one.encoders};
+}
+
+inline TrainedParameters TrainedBy(const LayerCost& layer) {
+  return {layer.trained_parameters, layer.trained_expert_parameters,
+          IsTowerLayer(layer.kind) ? layer.trained_parameters : 0};
+}
 
 // Times in ns. ZeRO-3 exchanges weights and gradients around each layer, so only its optimizer
 // remains here.

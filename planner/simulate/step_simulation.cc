@@ -40,7 +40,7 @@ StageWork WorkOf(const LayerProfile& profile, int64_t begin, int64_t end,
       work.backward += repeated * mode.repeated_communication;
     }
     work.parameters += count * layer.parameters;
-    work.trained += {count * layer.trained_parameters, count * layer.trained_expert_parameters};
+    work.trained += count * TrainedBy(layer);
   }
   return work;
 }
@@ -258,7 +258,7 @@ const std::vector<Pass>& StepCache::Order(const PipelineShape& shape, const Stop
 }
 
 const StageSync& StepCache::Sync(const TrainedParameters& trained) {
-  const auto [at, added] = syncs_.try_emplace(std::pair(trained.all, trained.experts));
+  const auto [at, added] = syncs_.try_emplace(trained);
   if (added) at->second = SyncOf(job_, p_, trained);
   return at->second;
 }

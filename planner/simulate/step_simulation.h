@@ -97,7 +97,7 @@ class StepCache {
   const Parallelism& p_;
   std::map<int64_t, std::vector<Pass>> orders_;  // by micro-batches
   // By parameters: all, and those of experts.
-  std::map<std::pair<int64_t, int64_t>, StageSync> syncs_;
+  std::map<TrainedParameters, StageSync> syncs_;
 };
 
 // Simulates a step of equal, mean packs; imbalance_ns is 0. All stages gather weights at once;

@@ -85,7 +85,10 @@ class Enumeration {
     for (const int64_t e : experts_) {
       if (!Admits(constraints_.expert_parallel, e) || (e > 1 && !ExpertsFit(p, e))) continue;
       p.expert = e;
-      if (!visit_(p, chunks)) return false;
+      for (const int64_t ranks : EncoderDataChoices(job_, p)) {
+        p.encoder_data = ranks;
+        if (!visit_(p, chunks)) return false;
+      }
     }
     return true;
   }
@@ -143,6 +146,20 @@ bool KeepsEncoderWhole(const Job& job) {
 
 bool Admits(const DegreeRange& range, int64_t degree) {
   return degree >= range.min && (range.max == 0 || degree <= range.max);
+}
+
+std::vector<int64_t> EncoderDataChoices(const Job& job, const Parallelism& p) {
+  std::vector<int64_t> choices;
+  const auto add = [&](int64_t ranks) {
+    if (Admits(job.constraints.encoder_data, ranks) && (choices.empty() || choices.back() != ranks))
+      choices.push_back(ranks);
+  };
+  const EncoderSplit split =
+      job.model.towers.empty() ? EncoderSplit::kNone : job.training.trainer->encoder_split;
+  if (split != EncoderSplit::kContext) add(1);
+  if (split != EncoderSplit::kNone) add(p.context);
+  if (split == EncoderSplit::kAny) add(p.tensor * p.context);
+  return choices;
 }
 
 bool ForEachDegrees(const Job& job, const VisitDegrees& visit) {

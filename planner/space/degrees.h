@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "planner/job.h"
 #include "planner/space/parallelism.h"
@@ -24,6 +25,10 @@ bool KeepsEncoderWhole(const Job& job);
 
 bool Admits(const DegreeRange& range, int64_t degree);
 
+// Returns the values of Parallelism::encoder_data that the job's trainer has under these degrees
+// and the constraints admit, ascending.
+std::vector<int64_t> EncoderDataChoices(const Job& job, const Parallelism& p);
+
 // Takes degrees with virtual_stages 1, and the inclusive range of virtual stages that they may
 // have, whose max is never 0. Returns false to end the enumeration.
 using VisitDegrees = std::function<bool(const Parallelism&, const DegreeRange& virtual_stages)>;
@@ -36,6 +41,7 @@ using VisitDegrees = std::function<bool(const Parallelism&, const DegreeRange& v
 //   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor).
 //   pipeline: at most the transformer layers, or, if KeepsEncoderWhole, one stage more than the
 //     language model has layers. 1 where weights are sharded (ZeRO-3, FSDP).
+//   encoder_data: EncoderDataChoices.
 //   virtual stages: each chunk has at least one layer. 1 if the job leaves it open and the
 //   trainer does not
 //     interleave, or if KeepsEncoderWhole.

@@ -15,8 +15,27 @@ struct Parallelism {
   int64_t context = 1;         // ranks that share the tokens of one pack
   int64_t expert = 1;          // ranks that share a layer's experts, within a pipeline stage
   int64_t virtual_stages = 1;  // chunks of the model on each pipeline stage
+  // Ranks of a tensor x context group that share the images of a pack. 1: encoders are split by the
+  // tensor degree, and every context rank runs them on the whole pack. `context`: context ranks
+  // share the images. tensor x context: each rank has whole encoders.
+  int64_t encoder_data = 1;
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
+
+// Returns the degrees of a stage as its encoder layers see them: where each rank has whole
+// encoders, the tensor ranks are data ranks.
+inline Parallelism EncoderDegrees(Parallelism p) {
+  if (p.encoder_data == 1 || p.encoder_data != p.tensor * p.context) return p;
+  p.data *= p.tensor;
+  p.tensor = 1;
+  return p;
+}
+
+// Returns whether the degree of the encoder suits the others.
+inline bool EncoderDataAllowed(const Parallelism& p) {
+  return p.encoder_data == 1 || p.encoder_data == p.context ||
+         p.encoder_data == p.tensor * p.context;
+}
 
 enum class Schedule { kOneFOneB, kInterleaved, kGPipe, kZeroBubble };
 

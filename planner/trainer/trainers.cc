@@ -88,9 +88,14 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
 constexpr Trainer Unlimited(const About& about) {
   Trainer trainer = Record(about, Framework::kMegatron);
   trainer.low_precision = true;
+  trainer.encoder_split = EncoderSplit::kAny;
   return trainer;
 }
 
+// Megatron-Core shares no images: its colocated encoders (ColocatedBridgeCommunicator of
+// megatron/core/models/mimo) have data ranks of their own, but refuse context parallelism and
+// batches whose images the ranks do not divide, which packs do not promise. Megatron-Bridge shares
+// them between context ranks for Nemotron Omni alone (vision_dp_over_cp).
 constexpr Trainer MegatronCore(const About& about) {
   Trainer trainer = ThreeDimensional(about, {});
   trainer.cuts_encoder = false;
@@ -122,6 +127,12 @@ constexpr Trainer Sharded(const About& about, const Execution& usual) {
   trainer.zero_stage = ZeroStage::kWeights;
   trainer.low_precision = true;
   trainer.usual = trainer.usual_sharding_weights = usual;
+  return trainer;
+}
+
+// Returns the same trainer, whose context ranks share the images of a pack.
+constexpr Trainer SharesImages(Trainer trainer) {
+  trainer.encoder_split = EncoderSplit::kContext;
   return trainer;
 }
 
@@ -223,7 +234,11 @@ constexpr std::array kTrainers = {
                      .title = "nanotron",
                      .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
                     kNanotron, {.block_recompute = false, .interleaves = false}),
-    Sharded({.name = "xtuner", .title = "XTuner", .source = "FSDP2 with fused kernels"}, {}),
+    SharesImages(Sharded({.name = "xtuner",
+                          .title = "XTuner",
+                          .source = "FSDP2 with fused kernels; sequence-parallel ranks share the "
+                                    "images (modeling_intern_s1.py, modeling_qwen3_vl.py)"},
+                         {})),
     Unlimited({.name = "unlimited",
                .title = "a trainer without limits",
                .source = "Megatron-Core's habits"}),

@@ -9,6 +9,13 @@
 
 namespace evenkeel::planner {
 
+// Between which ranks a trainer shares the images of a pack: Parallelism::encoder_data.
+enum class EncoderSplit {
+  kNone,     // 1
+  kContext,  // always the context degree
+  kAny       // 1, the context degree, or tensor x context
+};
+
 struct Trainer {
   std::string_view name;   // name in the contract, such as "torchtitan"
   std::string_view alias;  // another name that it goes by, or empty
@@ -27,6 +34,7 @@ struct Trainer {
   bool block_recompute = true;
   bool interleaves = true;   // runs several virtual stages per stage
   bool cuts_encoder = true;  // if false, the first stage runs a whole encoder, up to its projector
+  EncoderSplit encoder_split = EncoderSplit::kNone;
   bool always_shards_weights = false;
   bool low_precision = false;  // runs recipes below 16 bits (PrecisionRecipe)
   // Defaults where the job says nothing.

@@ -201,6 +201,7 @@ std::vector<v1::CatalogTrainer> AllTrainers() {
     out.set_pipeline(trainer.pipeline);
     out.set_interleaves(trainer.pipeline && trainer.interleaves);
     out.set_cuts_encoder(trainer.pipeline && trainer.cuts_encoder);
+    out.set_encoder_split(ToProto(kEncoderSplits, trainer.encoder_split));
   }
   std::sort(trainers.begin(), trainers.end(),
             [](const auto& a, const auto& b) { return a.name() < b.name(); });

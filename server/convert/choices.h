@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string>
 
+#include "evenkeel/v1/catalog.pb.h"
 #include "evenkeel/v1/job.pb.h"
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/job.h"
@@ -70,6 +71,11 @@ inline constexpr Choice<planner::Framework, v1::TrainingFramework> kFrameworks[]
     {planner::Framework::kMegatron, v1::TRAINING_FRAMEWORK_MEGATRON},
     {planner::Framework::kFsdp, v1::TRAINING_FRAMEWORK_FSDP},
     {planner::Framework::kDeepSpeed, v1::TRAINING_FRAMEWORK_DEEPSPEED}};
+
+inline constexpr Choice<planner::EncoderSplit, v1::EncoderSplit> kEncoderSplits[] = {
+    {planner::EncoderSplit::kNone, v1::ENCODER_SPLIT_NONE},
+    {planner::EncoderSplit::kContext, v1::ENCODER_SPLIT_CONTEXT},
+    {planner::EncoderSplit::kAny, v1::ENCODER_SPLIT_ANY}};
 
 inline constexpr Choice<planner::GroupSelection, v1::GroupSelection> kGroupSelections[] = {
     {planner::GroupSelection::kOne, v1::GROUP_SELECTION_ONE},

@@ -82,6 +82,26 @@ void CheckExperts(const FieldPath& path, ViolationSink& sink, const planner::Mod
                std::to_string(constraints.expert_parallel.min));
 }
 
+// Converts the degree of the encoder. Refuses what the trainer has not, whatever the other degrees.
+void ConvertEncoderData(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
+                        const Limit& limit, const planner::ModelSpec* model, planner::Job* job) {
+  const FieldPath field = path.Child("encoder_data_parallel");
+  const int64_t before = sink.count();
+  planner::DegreeRange& range = job->constraints.encoder_data;
+  ConvertRange(from.encoder_data_parallel(), field, sink, limit, &range);
+  if (sink.count() != before || range.min <= 1) return;
+  const planner::Trainer& trainer = *job->training.trainer;
+  const std::string asked = ", but min is " + std::to_string(range.min);
+  if (model != nullptr && model->towers.empty()) {
+    sink.Add(field, "must admit 1 or be unset: the model has no encoder" + asked);
+  } else if (trainer.encoder_split == planner::EncoderSplit::kNone) {
+    sink.Add(field, "must admit 1 or be unset: with " + std::string(trainer.title) +
+                        ", ranks do not share the images of a pack" + asked);
+  } else if (job->training.group_selection != planner::GroupSelection::kOne) {
+    sink.Add(field, "must admit 1 or be unset with packing groups" + asked);
+  }
+}
+
 // Converts the layers of each stage: each at least 1, summing to those of the model.
 void ConvertStageLayers(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
                         const planner::ModelSpec* model, planner::Constraints* constraints) {
@@ -186,6 +206,7 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
   to.context_parallel = kUnsetContext;
   to.expert_parallel = kUnsetExpert;
   to.virtual_stages = kUnsetVirtualStages;
+  to.encoder_data = kFree;
   if (from.has_context_parallel()) {
     ConvertRange(from.context_parallel(), path.Child("context_parallel"), sink, data,
                  &to.context_parallel);
@@ -199,6 +220,7 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
                  &to.virtual_stages);
   }
   CheckExperts(path, sink, model, to);
+  if (from.has_encoder_data_parallel()) ConvertEncoderData(from, path, sink, data, model, job);
   const planner::Trainer& trainer = *job->training.trainer;
   if (!trainer.tensor_parallel && !trainer.pipeline) {
     HoldToData(std::string(trainer.title), path, sink, &to);

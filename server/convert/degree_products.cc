@@ -26,6 +26,7 @@ std::string ConstraintsText(const planner::Constraints& constraints) {
   add("CP ", constraints.context_parallel);
   add("EP ", constraints.expert_parallel);
   add("virtual stages ", constraints.virtual_stages);
+  add("encoder data ", constraints.encoder_data);
   if (constraints.schedule == planner::Schedule::kInterleaved) text += ", an interleaved schedule";
   return text;
 }
@@ -53,6 +54,13 @@ void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, Violati
   if (job.constraints.expert_parallel.min > 1 && job.model.language_model.moe) {
     hints += "; EP divides the " + std::to_string(job.model.language_model.moe->experts) +
              " experts and the ranks of a stage over expert_tensor_parallel";
+  }
+  if (job.constraints.encoder_data.min > 1) {
+    hints += "; encoder data is CP";
+    if (job.training.trainer->encoder_split == planner::EncoderSplit::kAny) hints += " or TP x CP";
+  } else if (job.training.trainer->encoder_split == planner::EncoderSplit::kContext &&
+             job.constraints.encoder_data.max != 0 && !job.model.towers.empty()) {
+    hints += "; encoder data is CP with " + std::string(job.training.trainer->title);
   }
   const bool sharded = job.training.zero_stage == planner::ZeroStage::kWeights;
   sink.Add(path, "no degrees with TP x CP x PP x DP = " + std::to_string(job.cluster.gpu_count) +

@@ -54,7 +54,8 @@ std::string DegreesText(const planner::Parallelism& degrees) {
   return "TP " + std::to_string(degrees.tensor) + above_one(" x CP ", degrees.context) + " x PP " +
          std::to_string(degrees.pipeline) + " x DP " + std::to_string(degrees.data) +
          above_one(", EP ", degrees.expert) +
-         above_one(", virtual stages ", degrees.virtual_stages);
+         above_one(", virtual stages ", degrees.virtual_stages) +
+         above_one(", encoder data ", degrees.encoder_data);
 }
 
 }  // namespace

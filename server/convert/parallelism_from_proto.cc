@@ -25,6 +25,10 @@ planner::Parallelism ConvertDegrees(const v1::Parallelism& from, const FieldPath
   to.context = degree("context", from.context());
   to.expert = degree("expert", from.expert());
   to.virtual_stages = degree("virtual_stages", from.virtual_stages());
+  const bool shares = !job.model.towers.empty() &&
+                      job.training.trainer->encoder_split == planner::EncoderSplit::kContext;
+  to.encoder_data = CheckIntOr(sink, path.Child("encoder_data"), from.encoder_data(), kDegrees,
+                               shares ? to.context : 1);
   if (sink.count() != before) return to;
   // The products cannot overflow: each factor is at most 2^16.
   const int64_t inner = to.tensor * to.context * to.pipeline;
@@ -56,6 +60,15 @@ void CheckSharing(const planner::Parallelism& p, const FieldPath& path, const pl
     sink.Add(path.Child("context"), "must divide the " + heads +
                                         " of a tensor-parallel rank, but is " +
                                         std::to_string(p.context));
+  }
+  if (p.encoder_data > 1 && job.model.towers.empty()) {
+    sink.Add(path.Child("encoder_data"), "must be 1 or unset: the model has no encoder, but is " +
+                                             std::to_string(p.encoder_data));
+  } else if (!planner::EncoderDataAllowed(p)) {
+    sink.Add(path.Child("encoder_data"), "must be 1, context (" + std::to_string(p.context) +
+                                             ") or tensor x context (" +
+                                             std::to_string(p.tensor * p.context) + "), but is " +
+                                             std::to_string(p.encoder_data));
   }
   if (p.expert == 1) return;
   const FieldPath field = path.Child("expert");

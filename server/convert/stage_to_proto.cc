@@ -17,6 +17,7 @@ void Fill(const planner::Parallelism& parallelism, v1::Parallelism* out) {
   out->set_context(Count(parallelism.context));
   out->set_expert(Count(parallelism.expert));
   out->set_virtual_stages(Count(parallelism.virtual_stages));
+  out->set_encoder_data(Count(parallelism.encoder_data));
 }
 
 void Fill(const planner::LayerGroup& group, v1::LayerGroup* out) {

@@ -84,6 +84,7 @@ void FillConstraints(const planner::Constraints& constraints, v1::Constraints* o
   FillRange(constraints.context_parallel, [&] { return out->mutable_context_parallel(); });
   FillRange(constraints.expert_parallel, [&] { return out->mutable_expert_parallel(); });
   FillRange(constraints.virtual_stages, [&] { return out->mutable_virtual_stages(); });
+  FillRange(constraints.encoder_data, [&] { return out->mutable_encoder_data_parallel(); });
   if (constraints.schedule) out->set_schedule(ToProto(kSchedules, *constraints.schedule));
   out->set_recompute(ToProto(kRecomputePolicies, constraints.recompute));
   out->set_partition_method(ToProto(kPartitionMethods, constraints.partition_method));
@@ -255,6 +256,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
     return;
   }
   FillRun(plan, out);
+  if (plan.encoder_data_gain) out->set_encoder_data_gain_ratio(*plan.encoder_data_gain);
   if (plan.trainer_limits_cost) out->set_trainer_limits_cost_ratio(*plan.trainer_limits_cost);
   FillGroups(plan, out);
   for (const planner::LadderRung& rung : plan.ladder) Fill(rung, out->add_ladder());

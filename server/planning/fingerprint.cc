@@ -47,6 +47,7 @@ class JobWriter {
   static constexpr int kLayerTag = 80;
   static constexpr int kMoreOfModelTag = 81;
   static constexpr int kEncoderNormsTag = 82;
+  static constexpr int kEncoderDataTag = 83;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -281,10 +282,13 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::Constraints& constraints) {
     const auto& [tensor_parallel, pipeline_parallel, data_parallel, context_parallel,
-                 expert_parallel, virtual_stages, schedule, recompute, stage_layers,
+                 expert_parallel, virtual_stages, encoder_data, schedule, recompute, stage_layers,
                  partition_method, memory_confidence] = constraints;
     Fields(tensor_parallel, pipeline_parallel, data_parallel, context_parallel, expert_parallel,
            virtual_stages, schedule, recompute, stage_layers, partition_method, memory_confidence);
+    if (encoder_data.min == 1 && encoder_data.max == 0) return;
+    out_.Count(kEncoderDataTag, 1);
+    Fields(encoder_data);
   }
 
   void Put(int /*tag*/, const planner::Objective& objective) {
@@ -321,8 +325,12 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::Parallelism& parallelism) {
-    const auto& [tensor, pipeline, data, context, expert, virtual_stages] = parallelism;
+    const auto& [tensor, pipeline, data, context, expert, virtual_stages, encoder_data] =
+        parallelism;
     Fields(tensor, pipeline, data, context, expert, virtual_stages);
+    if (encoder_data == 1) return;
+    out_.Count(kEncoderDataTag, 1);
+    Fields(encoder_data);
   }
 
   void Put(int /*tag*/, const planner::RecomputedLayers& layers) {

@@ -196,8 +196,8 @@ TEST(JobFlagsTest, PredictedTokens) {
 
 TEST(JobFlagsTest, TheWholeSpace) {
   const v1::Constraints given =
-      Parse(Three({"--cp", "2", "--ep", "1:4", "--virtual-stages", "2:", "--schedule",
-                   "interleaved", "--partition", "bmp", "--recompute", "adaptive"}))
+      Parse(Three({"--cp", "2", "--ep", "1:4", "--virtual-stages", "2:", "--encoder-dp", "2:8",
+                   "--schedule", "interleaved", "--partition", "bmp", "--recompute", "adaptive"}))
           .job()
           .constraints();
   EXPECT_EQ(given.context_parallel().min(), 2);
@@ -205,6 +205,8 @@ TEST(JobFlagsTest, TheWholeSpace) {
   EXPECT_EQ(given.expert_parallel().max(), 4);
   EXPECT_EQ(given.virtual_stages().min(), 2);
   EXPECT_EQ(given.virtual_stages().max(), 0);
+  EXPECT_EQ(given.encoder_data_parallel().min(), 2);
+  EXPECT_EQ(given.encoder_data_parallel().max(), 8);
   EXPECT_EQ(given.schedule(), v1::PIPELINE_SCHEDULE_INTERLEAVED);
   EXPECT_EQ(given.partition_method(), v1::PARTITION_METHOD_BMP);
   EXPECT_EQ(given.recompute(), v1::RECOMPUTE_POLICY_ADAPTIVE);

@@ -61,6 +61,24 @@ const PlanOrigin& FirstQuestion() {
   return origin;
 }
 
+TEST(RenderPlanText, SaysBetweenWhichRanksImagesAreShared) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  Style style;
+  style.width = 400;
+  const auto header = [&] { return RenderHeader(style, plan, {}); };
+  EXPECT_EQ(header().find("encoder data"), std::string::npos);
+  v1::Parallelism* p = plan.mutable_parallelism();
+  p->set_tensor(4), p->set_context(2), p->set_encoder_data(8);
+  plan.set_encoder_data_gain_ratio(0.0312);
+  EXPECT_NE(header().find(", context 2, encoder data 8"), std::string::npos) << header();
+  EXPECT_NE(header().find("8 ranks share the images of a pack"), std::string::npos) << header();
+  EXPECT_NE(header().find("3.1% more"), std::string::npos) << header();
+  p->set_encoder_data(2);
+  EXPECT_NE(header().find("tensor-parallel part"), std::string::npos) << header();
+  p->set_encoder_data(1), plan.set_encoder_data_gain_ratio(-0.05);
+  EXPECT_NE(header().find("5.0% less"), std::string::npos) << header();
+}
+
 TEST(RenderPlanTest, Plan) {
   const std::string text = RenderPlan({}, ReadPlan("plan.textproto"), FirstQuestion());
   ExpectGolden("plan.txt", text);

@@ -392,6 +392,21 @@ void DrawAdmittedPrecision(Draws& draws, v1::PlanJobRequest* request) {
   TakeIfAdmitted(std::move(changed), request);
 }
 
+// Draws a trainer whose ranks share the images of a pack, and how many of them may.
+void DrawEncoderData(Draws& draws, v1::PlanJobRequest* request) {
+  v1::PlanJobRequest changed = *request;
+  v1::Training* training = changed.mutable_job()->mutable_training();
+  training->clear_framework();
+  training->mutable_trainer()->set_name(draws.OneIn(4) ? "xtuner" : "unlimited");
+  TakeIfAdmitted(changed, request);
+  if (draws.OneIn(2)) return;
+  changed = *request;
+  const int64_t gpus = changed.job().cluster().pools(0).gpu_count();
+  *changed.mutable_job()->mutable_constraints()->mutable_encoder_data_parallel() =
+      Range(draws, gpus, gpus);
+  TakeIfAdmitted(std::move(changed), request);
+}
+
 }  // namespace
 
 v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
@@ -427,6 +442,7 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   // This comes last, so that jobs of earlier versions keep everything else.
   DrawAdmittedTrainer(draws, &request);
   if (draws.OneIn(3)) DrawAdmittedPrecision(draws, &request);
+  if (!facts.tokens_per_unit.empty() && draws.OneIn(3)) DrawEncoderData(draws, &request);
   return request;
 }
 

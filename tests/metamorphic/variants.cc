@@ -26,7 +26,9 @@ const Degree kDegrees[] = {
     {"dp", &v1::Constraints::data_parallel, &v1::Constraints::mutable_data_parallel},
     {"cp", &v1::Constraints::context_parallel, &v1::Constraints::mutable_context_parallel},
     {"ep", &v1::Constraints::expert_parallel, &v1::Constraints::mutable_expert_parallel},
-    {"vs", &v1::Constraints::virtual_stages, &v1::Constraints::mutable_virtual_stages}};
+    {"vs", &v1::Constraints::virtual_stages, &v1::Constraints::mutable_virtual_stages},
+    {"ed", &v1::Constraints::encoder_data_parallel,
+     &v1::Constraints::mutable_encoder_data_parallel}};
 
 bool Admits(const v1::DegreeRange& range, int64_t degree) {
   return degree >= range.min() && (range.max() == 0 || degree <= range.max());
@@ -100,6 +102,10 @@ class Free {
       const std::string name = degree.name;
       if (name == "vs") {
         if (pipelines && plain && gpus > 1 && !one_chunk) Degrees(degree, {1, 2, 3, 4, 5, 6, 8});
+      } else if (name == "ed") {
+        const bool one = job_.training().group_selection() <= v1::GROUP_SELECTION_ONE;
+        if (encoder && one && trainer.encoder_split == planner::EncoderSplit::kAny)
+          Degrees(degree, Divisors(gpus));
       } else if (name == "tp") {
         if (framework != v1::TRAINING_FRAMEWORK_DEEPSPEED)
           Degrees(degree, Divisors(plan.subject().gpus_per_node()));
@@ -244,6 +250,7 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
       constraints->clear_context_parallel();
       constraints->clear_expert_parallel();
       constraints->clear_virtual_stages();
+      constraints->clear_encoder_data_parallel();
       constraints->clear_stage_layers();
       constraints->clear_partition_method();
       break;

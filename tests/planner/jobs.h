@@ -36,7 +36,7 @@ inline Job TextJob(std::string_view language_model, std::string_view gpu, int64_
   return job;
 }
 
-// Makes a job whose trainer can cut the encoder.
+// Makes a job whose trainer can cut the encoder. Ranks share no images.
 inline Job VisionJob(std::string_view encoder, std::string_view language_model,
                      std::string_view gpu, int64_t gpu_count) {
   Job job = TextJob(language_model, gpu, gpu_count);
@@ -46,6 +46,7 @@ inline Job VisionJob(std::string_view encoder, std::string_view language_model,
   job.model.towers.push_back({e, DefaultProjector(e, job.model.language_model.hidden)});
   job.dataset = DefaultVisionLanguageDataset(e.llm_tokens_per_unit);
   job.training.trainer = FindTrainer("unlimited");
+  job.constraints.encoder_data = {1, 1};
   return job;
 }
 
@@ -63,7 +64,7 @@ inline void FixDegrees(Job& job, int64_t tensor, int64_t pipeline, int64_t data)
 // Frees every degree of the contract: TP x PP x DP x CP x EP x virtual stages.
 inline Job WholeSpace(Job job) {
   job.constraints.context_parallel = job.constraints.expert_parallel =
-      job.constraints.virtual_stages = {1, 0};
+      job.constraints.virtual_stages = job.constraints.encoder_data = {1, 0};
   return job;
 }
 

@@ -54,6 +54,31 @@ TEST(MakePlanTest, ATrainerThatCannotCutAnEncoderSaysWhatThatCosts) {
   EXPECT_GT(slower, 1.5);
 }
 
+TEST(MakePlanTest, RanksShareImagesWhereThatIsQuicker) {
+  Job job = QuickstartJob();
+  FixDegrees(job, 8, 1, 4);
+  const Plan split = PlanOf(job);
+  EXPECT_EQ(split.parallelism.encoder_data, 1);
+  ASSERT_TRUE(split.encoder_data_gain);
+  job.constraints.encoder_data = {};
+  job.training.unit_cap = split.batch_rule.unit_cap;
+  job.training.token_cap = split.batch_rule.token_cap;
+  const Plan shared = PlanOf(job);
+  EXPECT_EQ(shared.parallelism.encoder_data, 8);
+  const double gain = static_cast<double>(split.prediction.step.total_ns) /
+                          static_cast<double>(shared.prediction.step.total_ns) -
+                      1;
+  EXPECT_GT(gain, 0.02);
+  ASSERT_TRUE(shared.encoder_data_gain);
+  EXPECT_NEAR(*shared.encoder_data_gain, gain, 1e-3);
+  EXPECT_NEAR((1 + *split.encoder_data_gain) * (1 + gain), 1, 1e-3);
+  // Trainers that cannot have neither.
+  job.training.trainer = FindTrainer("megatron-deepspeed");
+  const Plan without = PlanOf(job);
+  EXPECT_EQ(without.parallelism.encoder_data, 1);
+  EXPECT_FALSE(without.encoder_data_gain);
+}
+
 TEST(MakePlanTest, PacksAreShorterWhereThatSavesRecompute) {
   Job job = QuickstartJob();
   job.training.trainer = &TrainerOf(Framework::kFsdp);

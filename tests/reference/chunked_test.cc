@@ -72,7 +72,7 @@ int64_t StepOf(const Instance& made, const std::vector<int64_t>& boundaries,
       int64_t forward = 0, backward = RepeatedTime(made.profile, recomputed[q]), weights = 0;
       for (int64_t i = boundaries[q]; i < boundaries[q + 1]; ++i) {
         forward += made.profile.at(i).forward_ns, backward += made.profile.at(i).backward_ns;
-        trained.all += made.profile.at(i).trained_parameters;
+        trained += TrainedBy(made.profile.at(i));
         weights += static_cast<int64_t>(made.profile.at(i).weight_gradient.constant);
       }
       spec.forward_ns.push_back(forward);

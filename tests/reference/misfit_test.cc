@@ -227,6 +227,9 @@ Job RandomJob(Random& random) {
   } else {
     job.constraints.virtual_stages = {1, 2};
   }
+  // Some jobs have ranks that share images.
+  if (below(3) == 0) job.constraints.tensor_parallel = {1, 2};
+  if (below(3) == 0) job.constraints.context_parallel = {1, 2};
   return job;
 }
 

@@ -267,14 +267,19 @@ std::optional<std::pair<double, double>> BestOfAll(const Job& job, const Batchin
 }
 
 struct Met {
-  int64_t fit = 0, recomputed = 0, uniform = 0, pipelines = 0;
+  int64_t fit = 0, recomputed = 0, uniform = 0, pipelines = 0, shared = 0;
 };
 
-Met NoPlanIsBetter(uint64_t seed, int trials, bool encoder) {
+Met NoPlanIsBetter(uint64_t seed, int trials, bool encoder, const Trainer* trainer = nullptr) {
   Dice dice(seed);
   Met met;
   for (int trial = 0; trial < trials; ++trial) {
-    const Job job = SmallJob(dice, encoder);
+    Job job = SmallJob(dice, encoder);
+    if (trainer != nullptr) {
+      job.training.trainer = trainer;
+      job.constraints.encoder_data = {1 + dice.Below(2), 0};
+      if (Parallelisms(job, 1e9).empty()) continue;
+    }
     const Batching batching = MakeBatching(job);
     const SearchResult found = Search(job, batching, 0, nullptr);
     const auto best = BestOfAll(job, batching);
@@ -283,6 +288,7 @@ Met NoPlanIsBetter(uint64_t seed, int trials, bool encoder) {
     ++met.fit;
     const Candidate& plan = found.best.front();
     if (plan.parallelism.pipeline > 1) ++met.pipelines;
+    if (plan.parallelism.encoder_data > 1) ++met.shared;
     EXPECT_TRUE(plan.setting) << trial;
     if (*plan.setting != RecomputeSetting{}) ++met.recomputed;
     if (plan.setting->uniform()) ++met.uniform;
@@ -309,6 +315,15 @@ TEST(OneSettingReferenceTest, NoPlanWithAWholeEncoderIsBetter) {
   EXPECT_GT(met.fit, 150);
   EXPECT_GT(met.recomputed, 50);
   EXPECT_GT(met.pipelines, 50);
+}
+
+TEST(OneSettingReferenceTest, NoPlanThatSharesImagesIsBetter) {
+  Trainer trainer = *FindTrainer("megatron-core");
+  trainer.encoder_split = EncoderSplit::kAny;
+  const Met met = NoPlanIsBetter(86, 150, /*encoder=*/true, &trainer);
+  EXPECT_GT(met.fit, 80);
+  EXPECT_GT(met.pipelines, 20);
+  EXPECT_GT(met.shared, 20);
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ class SlurmTest(unittest.TestCase):
                    for name in ("TENSOR", "PIPELINE", "DATA", "CONTEXT", "EXPERT")}
         self.assertEqual(degrees["TENSOR"] * degrees["PIPELINE"] * degrees["DATA"] * degrees["CONTEXT"], 8)
         self.assertGreaterEqual(int(found["EVENKEEL_VIRTUAL_STAGES"]), 1)
+        self.assertEqual(int(found["EVENKEEL_ENCODER_DATA_PARALLEL"]), 1)
 
     def test_the_job_can_fetch_its_plan(self):
         done = self.slurm.submit(MODEL, GPUS, script=f'{harness.CTL} get "$EVENKEEL_PLAN_ID"')

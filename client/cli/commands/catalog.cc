@@ -146,6 +146,18 @@ const char* PipelineName(const v1::CatalogTrainer& trainer) {
   return trainer.cuts_encoder() ? "interleaved" : "whole encoder";
 }
 
+// Returns between which ranks the trainer shares the images of a pack.
+const char* ImagesName(v1::EncoderSplit split) {
+  switch (split) {
+    case v1::ENCODER_SPLIT_CONTEXT:
+      return "context";
+    case v1::ENCODER_SPLIT_ANY:
+      return "any";
+    default:
+      return "-";
+  }
+}
+
 void RunTrainers(const GlobalOptions& options, const std::string& filter) {
   v1::ListTrainersRequest request;
   request.set_filter(filter);
@@ -161,6 +173,7 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
                {"fused", Align::kLeft},
                {"recompute", Align::kLeft},
                {"pipeline", Align::kLeft},
+               {"images", Align::kLeft},
                {"runs"},
                {"source", Align::kLeft, /*shrink=*/true, 20}});
   for (const v1::CatalogTrainer& trainer : response.trainers()) {
@@ -169,14 +182,15 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
                std::to_string(trainer.zero_stage() - v1::ZERO_STAGE_0),
                fmt::format("{:.2f}", execution.kernel_rate_ratio()),
                execution.fused_kernels() ? "yes" : "no", RecomputeName(trainer.recompute()),
-               PipelineName(trainer),
+               PipelineName(trainer), ImagesName(trainer.encoder_split()),
                trainer.fitted_run_count() > 0 ? Integer(trainer.fitted_run_count()) : "-",
                trainer.source()});
   }
   Print(table.Render(StyleOf(options), /*indent=*/0) +
         Paragraph(StyleOf(options),
                   fmt::format("{} trainers; kernels: rate over Megatron-Core's; whole encoder: "
-                              "interleaved, but an encoder is on the first stage; runs: that its "
+                              "interleaved, but an encoder is on the first stage; images: "
+                              "ranks that share those of a pack (--encoder-dp); runs: that its "
                               "figures were fitted on. Plan for one with --trainer; any other name "
                               "has the habits of generic.",
                               response.trainers_size()),

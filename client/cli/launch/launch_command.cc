@@ -26,6 +26,7 @@ std::string DegreesText(const v1::Parallelism& p) {
       fmt::format("tensor {} x pipeline {} x data {}", p.tensor(), p.pipeline(), p.data());
   if (p.context() > 1) text += fmt::format(" x context {}", p.context());
   if (p.expert() > 1) text += fmt::format(", expert {}", p.expert());
+  if (p.encoder_data() > 1) text += fmt::format(", encoder data {}", p.encoder_data());
   if (p.virtual_stages() > 1) text += fmt::format(", {} virtual stages", p.virtual_stages());
   return text;
 }

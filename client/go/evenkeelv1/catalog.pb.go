@@ -77,6 +77,63 @@ func (ModelKind) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_catalog_proto_rawDescGZIP(), []int{0}
 }
 
+// How a trainer shares the images of a pack between the ranks that work on it.
+type EncoderSplit int32
+
+const (
+	// Not set.
+	EncoderSplit_ENCODER_SPLIT_UNSPECIFIED EncoderSplit = 0
+	// Not at all: `encoder_data` is 1.
+	EncoderSplit_ENCODER_SPLIT_NONE EncoderSplit = 1
+	// Always between the context ranks: `encoder_data` is the context degree.
+	EncoderSplit_ENCODER_SPLIT_CONTEXT EncoderSplit = 2
+	// As asked: 1, the context degree, or tensor x context.
+	EncoderSplit_ENCODER_SPLIT_ANY EncoderSplit = 3
+)
+
+// Enum value maps for EncoderSplit.
+var (
+	EncoderSplit_name = map[int32]string{
+		0: "ENCODER_SPLIT_UNSPECIFIED",
+		1: "ENCODER_SPLIT_NONE",
+		2: "ENCODER_SPLIT_CONTEXT",
+		3: "ENCODER_SPLIT_ANY",
+	}
+	EncoderSplit_value = map[string]int32{
+		"ENCODER_SPLIT_UNSPECIFIED": 0,
+		"ENCODER_SPLIT_NONE":        1,
+		"ENCODER_SPLIT_CONTEXT":     2,
+		"ENCODER_SPLIT_ANY":         3,
+	}
+)
+
+func (x EncoderSplit) Enum() *EncoderSplit {
+	p := new(EncoderSplit)
+	*p = x
+	return p
+}
+
+func (x EncoderSplit) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EncoderSplit) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_catalog_proto_enumTypes[1].Descriptor()
+}
+
+func (EncoderSplit) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_catalog_proto_enumTypes[1]
+}
+
+func (x EncoderSplit) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EncoderSplit.Descriptor instead.
+func (EncoderSplit) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_catalog_proto_rawDescGZIP(), []int{1}
+}
+
 // Which models to list.
 type ListModelsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -799,7 +856,9 @@ type CatalogTrainer struct {
 	// Whether a cut between pipeline stages may lie inside an encoder. If false, the first stage has the whole encoder
 	// and its projector, without virtual stages, in jobs that ask for neither stages, a partition method, virtual stages
 	// nor a schedule other than PIPELINE_SCHEDULE_1F1B.
-	CutsEncoder   bool `protobuf:"varint,11,opt,name=cuts_encoder,json=cutsEncoder,proto3" json:"cuts_encoder,omitempty"`
+	CutsEncoder bool `protobuf:"varint,11,opt,name=cuts_encoder,json=cutsEncoder,proto3" json:"cuts_encoder,omitempty"`
+	// Which degrees `Parallelism.encoder_data` may have with this trainer.
+	EncoderSplit  EncoderSplit `protobuf:"varint,12,opt,name=encoder_split,json=encoderSplit,proto3,enum=evenkeel.v1.EncoderSplit" json:"encoder_split,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -911,6 +970,13 @@ func (x *CatalogTrainer) GetCutsEncoder() bool {
 	return false
 }
 
+func (x *CatalogTrainer) GetEncoderSplit() EncoderSplit {
+	if x != nil {
+		return x.EncoderSplit
+	}
+	return EncoderSplit_ENCODER_SPLIT_UNSPECIFIED
+}
+
 var File_evenkeel_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_catalog_proto_rawDesc = "" +
@@ -976,7 +1042,7 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\x14ListTrainersResponse\x127\n" +
 	"\btrainers\x18\x01 \x03(\v2\x1b.evenkeel.v1.CatalogTrainerR\btrainers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12'\n" +
-	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xc8\x03\n" +
+	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\x88\x04\n" +
 	"\x0eCatalogTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaliases\x18\x02 \x03(\tR\aaliases\x12<\n" +
@@ -990,12 +1056,18 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\bpipeline\x18\t \x01(\bR\bpipeline\x12 \n" +
 	"\vinterleaves\x18\n" +
 	" \x01(\bR\vinterleaves\x12!\n" +
-	"\fcuts_encoder\x18\v \x01(\bR\vcutsEncoder*x\n" +
+	"\fcuts_encoder\x18\v \x01(\bR\vcutsEncoder\x12>\n" +
+	"\rencoder_split\x18\f \x01(\x0e2\x19.evenkeel.v1.EncoderSplitR\fencoderSplit*x\n" +
 	"\tModelKind\x12\x1a\n" +
 	"\x16MODEL_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aMODEL_KIND_VISION_LANGUAGE\x10\x01\x12\x17\n" +
 	"\x13MODEL_KIND_LANGUAGE\x10\x02\x12\x16\n" +
-	"\x12MODEL_KIND_ENCODER\x10\x03b\x06proto3"
+	"\x12MODEL_KIND_ENCODER\x10\x03*w\n" +
+	"\fEncoderSplit\x12\x1d\n" +
+	"\x19ENCODER_SPLIT_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12ENCODER_SPLIT_NONE\x10\x01\x12\x19\n" +
+	"\x15ENCODER_SPLIT_CONTEXT\x10\x02\x12\x15\n" +
+	"\x11ENCODER_SPLIT_ANY\x10\x03b\x06proto3"
 
 var (
 	file_evenkeel_v1_catalog_proto_rawDescOnce sync.Once
@@ -1009,38 +1081,40 @@ func file_evenkeel_v1_catalog_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_catalog_proto_rawDescData
 }
 
-var file_evenkeel_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_evenkeel_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_evenkeel_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_evenkeel_v1_catalog_proto_goTypes = []any{
 	(ModelKind)(0),               // 0: evenkeel.v1.ModelKind
-	(*ListModelsRequest)(nil),    // 1: evenkeel.v1.ListModelsRequest
-	(*ListModelsResponse)(nil),   // 2: evenkeel.v1.ListModelsResponse
-	(*CatalogModel)(nil),         // 3: evenkeel.v1.CatalogModel
-	(*ListGpuTypesRequest)(nil),  // 4: evenkeel.v1.ListGpuTypesRequest
-	(*ListGpuTypesResponse)(nil), // 5: evenkeel.v1.ListGpuTypesResponse
-	(*CatalogGpu)(nil),           // 6: evenkeel.v1.CatalogGpu
-	(*ListTrainersRequest)(nil),  // 7: evenkeel.v1.ListTrainersRequest
-	(*ListTrainersResponse)(nil), // 8: evenkeel.v1.ListTrainersResponse
-	(*CatalogTrainer)(nil),       // 9: evenkeel.v1.CatalogTrainer
-	(TrainingFramework)(0),       // 10: evenkeel.v1.TrainingFramework
-	(ZeroStage)(0),               // 11: evenkeel.v1.ZeroStage
-	(*Execution)(nil),            // 12: evenkeel.v1.Execution
-	(RecomputePolicy)(0),         // 13: evenkeel.v1.RecomputePolicy
+	(EncoderSplit)(0),            // 1: evenkeel.v1.EncoderSplit
+	(*ListModelsRequest)(nil),    // 2: evenkeel.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),   // 3: evenkeel.v1.ListModelsResponse
+	(*CatalogModel)(nil),         // 4: evenkeel.v1.CatalogModel
+	(*ListGpuTypesRequest)(nil),  // 5: evenkeel.v1.ListGpuTypesRequest
+	(*ListGpuTypesResponse)(nil), // 6: evenkeel.v1.ListGpuTypesResponse
+	(*CatalogGpu)(nil),           // 7: evenkeel.v1.CatalogGpu
+	(*ListTrainersRequest)(nil),  // 8: evenkeel.v1.ListTrainersRequest
+	(*ListTrainersResponse)(nil), // 9: evenkeel.v1.ListTrainersResponse
+	(*CatalogTrainer)(nil),       // 10: evenkeel.v1.CatalogTrainer
+	(TrainingFramework)(0),       // 11: evenkeel.v1.TrainingFramework
+	(ZeroStage)(0),               // 12: evenkeel.v1.ZeroStage
+	(*Execution)(nil),            // 13: evenkeel.v1.Execution
+	(RecomputePolicy)(0),         // 14: evenkeel.v1.RecomputePolicy
 }
 var file_evenkeel_v1_catalog_proto_depIdxs = []int32{
-	3,  // 0: evenkeel.v1.ListModelsResponse.models:type_name -> evenkeel.v1.CatalogModel
+	4,  // 0: evenkeel.v1.ListModelsResponse.models:type_name -> evenkeel.v1.CatalogModel
 	0,  // 1: evenkeel.v1.CatalogModel.kind:type_name -> evenkeel.v1.ModelKind
-	6,  // 2: evenkeel.v1.ListGpuTypesResponse.gpus:type_name -> evenkeel.v1.CatalogGpu
-	9,  // 3: evenkeel.v1.ListTrainersResponse.trainers:type_name -> evenkeel.v1.CatalogTrainer
-	10, // 4: evenkeel.v1.CatalogTrainer.framework:type_name -> evenkeel.v1.TrainingFramework
-	11, // 5: evenkeel.v1.CatalogTrainer.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	12, // 6: evenkeel.v1.CatalogTrainer.execution:type_name -> evenkeel.v1.Execution
-	13, // 7: evenkeel.v1.CatalogTrainer.recompute:type_name -> evenkeel.v1.RecomputePolicy
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	7,  // 2: evenkeel.v1.ListGpuTypesResponse.gpus:type_name -> evenkeel.v1.CatalogGpu
+	10, // 3: evenkeel.v1.ListTrainersResponse.trainers:type_name -> evenkeel.v1.CatalogTrainer
+	11, // 4: evenkeel.v1.CatalogTrainer.framework:type_name -> evenkeel.v1.TrainingFramework
+	12, // 5: evenkeel.v1.CatalogTrainer.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	13, // 6: evenkeel.v1.CatalogTrainer.execution:type_name -> evenkeel.v1.Execution
+	14, // 7: evenkeel.v1.CatalogTrainer.recompute:type_name -> evenkeel.v1.RecomputePolicy
+	1,  // 8: evenkeel.v1.CatalogTrainer.encoder_split:type_name -> evenkeel.v1.EncoderSplit
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_catalog_proto_init() }
@@ -1055,7 +1129,7 @@ func file_evenkeel_v1_catalog_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_catalog_proto_rawDesc), len(file_evenkeel_v1_catalog_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,

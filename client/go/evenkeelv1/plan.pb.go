@@ -531,8 +531,12 @@ type Plan struct {
 	// What the trainer's limits cost (`CatalogTrainer.recompute`, `interleaves`, `cuts_encoder`): time per sample over
 	// that of the best plan that a short search finds without them, less 1. Unset: no limit can cost anything.
 	TrainerLimitsCostRatio *float64 `protobuf:"fixed64,21,opt,name=trainer_limits_cost_ratio,json=trainerLimitsCostRatio,proto3,oneof" json:"trainer_limits_cost_ratio,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// What `Parallelism.encoder_data` gains: time per sample of the best plan that a short search finds with the other
+	// degrees as they are and another degree of this one, over the plan's, less 1. Unset: the trainer has no other degree
+	// for these, or none fits.
+	EncoderDataGainRatio *float64 `protobuf:"fixed64,23,opt,name=encoder_data_gain_ratio,json=encoderDataGainRatio,proto3,oneof" json:"encoder_data_gain_ratio,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
@@ -708,6 +712,13 @@ func (x *Plan) GetMemoryFit() MemoryFit {
 func (x *Plan) GetTrainerLimitsCostRatio() float64 {
 	if x != nil && x.TrainerLimitsCostRatio != nil {
 		return *x.TrainerLimitsCostRatio
+	}
+	return 0
+}
+
+func (x *Plan) GetEncoderDataGainRatio() float64 {
+	if x != nil && x.EncoderDataGainRatio != nil {
+		return *x.EncoderDataGainRatio
 	}
 	return 0
 }
@@ -1101,6 +1112,12 @@ type Parallelism struct {
 	Expert int32 `protobuf:"varint,5,opt,name=expert,proto3" json:"expert,omitempty"`
 	// Virtual stages (chunks of the model) on each pipeline stage.
 	VirtualStages int32 `protobuf:"varint,6,opt,name=virtual_stages,json=virtualStages,proto3" json:"virtual_stages,omitempty"`
+	// Encoder's data-parallel degree: ranks of a tensor and context group that share the images of one pack, whole images
+	// each, and gather what the projectors give. 1: encoders are split as other layers are, and every context rank runs
+	// them on the whole pack. The context degree: context ranks share the images, and tensor ranks share matrices.
+	// Tensor x context: each rank holds whole encoders. It is not a factor of the GPU count. Unset: 1, or what the
+	// trainer always does.
+	EncoderData   int32 `protobuf:"varint,7,opt,name=encoder_data,json=encoderData,proto3" json:"encoder_data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1173,6 +1190,13 @@ func (x *Parallelism) GetExpert() int32 {
 func (x *Parallelism) GetVirtualStages() int32 {
 	if x != nil {
 		return x.VirtualStages
+	}
+	return 0
+}
+
+func (x *Parallelism) GetEncoderData() int32 {
+	if x != nil {
+		return x.EncoderData
 	}
 	return 0
 }
@@ -3064,7 +3088,7 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\x96\t\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\xee\t\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
 	"\asubject\x18\x02 \x01(\v2\x18.evenkeel.v1.PlanSubjectR\asubject\x12+\n" +
@@ -3093,8 +3117,10 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\fgroup_choice\x18\x12 \x01(\v2\x18.evenkeel.v1.GroupChoiceR\vgroupChoice\x125\n" +
 	"\n" +
 	"memory_fit\x18\x14 \x01(\x0e2\x16.evenkeel.v1.MemoryFitR\tmemoryFit\x12>\n" +
-	"\x19trainer_limits_cost_ratio\x18\x15 \x01(\x01H\x00R\x16trainerLimitsCostRatio\x88\x01\x01B\x1c\n" +
-	"\x1a_trainer_limits_cost_ratio\"\xf1\t\n" +
+	"\x19trainer_limits_cost_ratio\x18\x15 \x01(\x01H\x00R\x16trainerLimitsCostRatio\x88\x01\x01\x12:\n" +
+	"\x17encoder_data_gain_ratio\x18\x17 \x01(\x01H\x01R\x14encoderDataGainRatio\x88\x01\x01B\x1c\n" +
+	"\x1a_trainer_limits_cost_ratioB\x1a\n" +
+	"\x18_encoder_data_gain_ratio\"\xf1\t\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -3132,14 +3158,15 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +
 	"\tstep_time\x18\x03 \x01(\v2\x15.evenkeel.v1.StepTimeR\bstepTime\x12#\n" +
 	"\rmicro_batches\x18\x04 \x01(\x05R\fmicroBatches\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xae\x01\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xd1\x01\n" +
 	"\vParallelism\x12\x16\n" +
 	"\x06tensor\x18\x01 \x01(\x05R\x06tensor\x12\x1a\n" +
 	"\bpipeline\x18\x02 \x01(\x05R\bpipeline\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\x05R\x04data\x12\x18\n" +
 	"\acontext\x18\x04 \x01(\x05R\acontext\x12\x16\n" +
 	"\x06expert\x18\x05 \x01(\x05R\x06expert\x12%\n" +
-	"\x0evirtual_stages\x18\x06 \x01(\x05R\rvirtualStages\"e\n" +
+	"\x0evirtual_stages\x18\x06 \x01(\x05R\rvirtualStages\x12!\n" +
+	"\fencoder_data\x18\a \x01(\x05R\vencoderData\"e\n" +
 	"\x10RecomputedLayers\x120\n" +
 	"\x05parts\x18\x01 \x03(\x0e2\x1a.evenkeel.v1.RecomputePartR\x05parts\x12\x1f\n" +
 	"\vlayer_count\x18\x02 \x01(\x05R\n" +

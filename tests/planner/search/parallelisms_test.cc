@@ -14,7 +14,21 @@ namespace {
 constexpr double kManyPacks = 1e9;
 
 auto Key(const Parallelism& p) {
-  return std::tuple(p.tensor, p.context, p.pipeline, p.data, p.expert, p.virtual_stages);
+  return std::tuple(p.tensor, p.context, p.pipeline, p.data, p.expert, p.virtual_stages,
+                    p.encoder_data);
+}
+
+// Returns how many ranks may share the images of a pack.
+std::set<int64_t> ImageRanks(const Job& job, int64_t t, int64_t c) {
+  if (job.model.towers.empty()) return {1};
+  switch (job.training.trainer->encoder_split) {
+    case EncoderSplit::kContext:
+      return {c};
+    case EncoderSplit::kAny:
+      return {1, c, t * c};
+    default:
+      return {1};
+  }
 }
 
 // Lists every combination of numbers up to the GPU count, by the rules of the contract only.
@@ -31,7 +45,8 @@ std::set<decltype(Key({}))> All(const Job& job, int64_t layers) {
           for (int64_t e = 1; e <= experts; ++e) {
             if (experts % e != 0 || t * c * d % e != 0) continue;
             for (int64_t v = 1; p * v <= layers; ++v) {
-              if (v == 1 || p > 1) all.insert({t, c, p, d, e, v});
+              if (v > 1 && p == 1) continue;
+              for (const int64_t i : ImageRanks(job, t, c)) all.insert({t, c, p, d, e, v, i});
             }
           }
         }
@@ -52,6 +67,23 @@ TEST(ParallelismsTest, AreAllThatTheRulesAllow) {
     ExpectAll(WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", gpus)), 32);
     ExpectAll(WholeSpace(TextJob("mixtral-8x7b", "h100-sxm-80gb", gpus)), 32);
   }
+}
+
+TEST(ParallelismsTest, RanksShareImagesAsTheTrainerCan) {
+  Job job = WholeSpace(VisionJob("internvit-6b-448px-v1.5", "llama3-8b", "a100-sxm-80gb", 16));
+  const int64_t layers = 32 + job.model.towers[0].encoder.layers;
+  ExpectAll(job, layers);
+  Trainer trainer = *job.training.trainer;
+  for (const EncoderSplit split : {EncoderSplit::kNone, EncoderSplit::kContext}) {
+    trainer.encoder_split = split;
+    job.training.trainer = &trainer;
+    ExpectAll(job, layers);
+  }
+  job.training.trainer = FindTrainer("unlimited");
+  job.constraints.encoder_data = {4, 8};
+  for (const Parallelism& p : Parallelisms(job, kManyPacks))
+    EXPECT_TRUE(p.encoder_data == 4 || p.encoder_data == 8);
+  EXPECT_FALSE(Parallelisms(job, kManyPacks).empty());
 }
 
 TEST(ParallelismsTest, OneOfContextExpertAndChunksWhereTheJobSaysSo) {

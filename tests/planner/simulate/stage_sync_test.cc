@@ -62,6 +62,23 @@ TEST(StageSyncTest, ExpertsHaveFewerCopies) {
   EXPECT_GT(SyncOf(job, p, experts).optimizer_ns, SyncOf(job, p, kBillion).optimizer_ns);
 }
 
+TEST(StageSyncTest, WholeEncodersAreReducedOverTensorRanksToo) {
+  const Job job = JobOn(ZeroStage::kOptimizer);
+  Parallelism p{.tensor = 4, .pipeline = 1, .data = 4, .context = 2};
+  const TrainedParameters encoders{.all = 1'000'000'000, .encoders = 1'000'000'000};
+  const StageSync split = SyncOf(job, p, kBillion);
+  p.encoder_data = 2;  // context ranks share images, tensor ranks do not
+  EXPECT_EQ(SyncOf(job, p, encoders).reduce_ns, split.reduce_ns);
+  p.encoder_data = 8;
+  const Parallelism data{.tensor = 1, .pipeline = 1, .data = 16, .context = 2};
+  EXPECT_EQ(SyncOf(job, p, encoders).reduce_ns, SyncOf(job, data, kBillion).reduce_ns);
+  EXPECT_EQ(SyncOf(job, p, encoders).optimizer_ns, SyncOf(job, data, kBillion).optimizer_ns);
+  EXPECT_EQ(SyncOf(job, p, kBillion).reduce_ns, split.reduce_ns);
+  const TrainedParameters both{.all = 2'000'000'000, .encoders = 1'000'000'000};
+  EXPECT_NEAR(static_cast<double>(SyncOf(job, p, both).reduce_ns),
+              static_cast<double>(split.reduce_ns + SyncOf(job, data, kBillion).reduce_ns), 2);
+}
+
 TEST(StageSyncTest, RanksThatBroadcastInTurnAddTheirTime) {
   Job job = JobOn(ZeroStage::kOptimizer);
   const Parallelism p{.tensor = 2, .pipeline = 1, .data = 16};

@@ -112,6 +112,8 @@ TEST(Normalization, BoundsThatExcludeNothing) {
   ExpectSame(plain, bounds("recompute: RECOMPUTE_POLICY_ONE_SETTING tensor_parallel { }"));
   ExpectSame(plain, bounds("tensor_parallel { min: 1 } context_parallel { min: 1 }"));
   ExpectSame(plain, bounds("expert_parallel { } virtual_stages { min: 1 }"));
+  ExpectSame(plain, bounds("encoder_data_parallel { min: 1 }"));
+  ExpectDifferent(plain, bounds("encoder_data_parallel { max: 1 }"));
   ExpectSame(plain, bounds("partition_method: PARTITION_METHOD_EXACT"));
   ExpectDifferent(plain, bounds("context_parallel { max: 1 }"));
   ExpectDifferent(plain, bounds("recompute: RECOMPUTE_POLICY_AUTO"));

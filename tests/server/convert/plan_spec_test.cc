@@ -130,6 +130,12 @@ TEST(PlanSpec, DegreesThatCanNotBe) {
       Fields(
           "parallelism { tensor: 8 data: 4 virtual_stages: 2 } schedule: PIPELINE_SCHEDULE_GPIPE"),
       (Strings{"plan.parallelism.virtual_stages", "plan.schedule", "plan.stages"}));
+  EXPECT_EQ(Fields("parallelism { tensor: 8 data: 4 encoder_data: 4 }"),
+            Strings{"plan.parallelism.encoder_data"});
+  EXPECT_EQ(Fields("parallelism { tensor: 8 data: 4 encoder_data: -1 }"),
+            Strings{"plan.parallelism.encoder_data"});
+  EXPECT_EQ(Fields("parallelism { tensor: 8 data: 4 encoder_data: 8 }"), Strings{});
+  EXPECT_EQ(Fields("parallelism { tensor: 4 context: 2 data: 4 encoder_data: 2 }"), Strings{});
   EXPECT_EQ(Fields("parallelism { tensor: 8 data: 4 } schedule: PIPELINE_SCHEDULE_INTERLEAVED"),
             Strings{"plan.schedule"});
 }

@@ -97,6 +97,7 @@ std::string DescribedText() {
       tensor_parallel { min: 1 max: 4 } pipeline_parallel { min: 2 max: 8 }
       data_parallel { min: 1 max: 16 } context_parallel { min: 1 max: 1 }
       expert_parallel { min: 1 max: 1 } virtual_stages { min: 1 max: 1 }
+      encoder_data_parallel { min: 1 max: 1 }
       recompute: RECOMPUTE_POLICY_FULL stage_layers: [24, 10, 11, 11]
       schedule: PIPELINE_SCHEDULE_GPIPE memory_confidence_ratio: 0.9
     }

@@ -46,6 +46,8 @@ planner::Plan FittingPlan() {
                   {"gpu.matrix_rate", planner::Basis::kFitted, "0.8"}};
   plan.parallelism = {.tensor = 2, .pipeline = 2, .data = 2, .context = 4, .expert = 8};
   plan.parallelism.virtual_stages = 3;
+  plan.parallelism.encoder_data = 4;
+  plan.encoder_data_gain = 0.125;
   plan.schedule = planner::Schedule::kInterleaved;
   for (int64_t s = 0; s < 2; ++s) plan.stages.push_back(StageOf(s));
   plan.prediction.step = {.encoder_compute_ns = 1,
@@ -163,6 +165,8 @@ TEST(PlanToProto, RestOfAFittingPlan) {
   EXPECT_EQ(plan.parallelism().context(), 4);
   EXPECT_EQ(plan.parallelism().expert(), 8);
   EXPECT_EQ(plan.parallelism().virtual_stages(), 3);
+  EXPECT_EQ(plan.parallelism().encoder_data(), 4);
+  EXPECT_EQ(plan.encoder_data_gain_ratio(), 0.125);
   EXPECT_EQ(plan.schedule(), v1::PIPELINE_SCHEDULE_INTERLEAVED);
   EXPECT_EQ(plan.ladder(0).name(), "baseline");
   EXPECT_FALSE(plan.ladder(0).fits());

@@ -230,6 +230,8 @@ std::vector<NamedChange> ChangesOfTraining() {
       {"dp.min", [](auto& j) { ++j.constraints.data_parallel.min; }},
       {"dp.max", [](auto& j) { ++j.constraints.data_parallel.max; }},
       {"recompute", [](auto& j) { j.constraints.recompute = planner::RecomputePolicy::kAuto; }},
+      {"encoder_data.min", [](auto& j) { j.constraints.encoder_data.min = 2; }},
+      {"encoder_data.max", [](auto& j) { j.constraints.encoder_data.max = 7; }},
       {"memory_confidence", [](auto& j) { j.constraints.memory_confidence = 0.8; }},
       {"stage_layers", [](auto& j) { ++j.constraints.stage_layers[0]; }},
       {"stages", [](auto& j) { j.constraints.stage_layers.pop_back(); }},
