@@ -20,6 +20,7 @@
 #include "planner/hardware/gpu_costs.h"
 #include "planner/launch/make_launch.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/plan_dispatchers.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/ladder.h"
 #include "planner/search/misfit.h"
@@ -50,6 +51,14 @@ std::vector<FigureBasis> Figures(const Job& job) {
   figures.push_back(
       {"network.between_nodes", Basis::kAssumed,
        "0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring"});
+  if (const Dispatcher dispatcher = job.training.execution.dispatcher;
+      dispatcher == Dispatcher::kLeastTime) {
+    figures.push_back({"network.expert_dispatcher", Basis::kFitted,
+                       "the quickest of the trainer's, by published rates of their kernels"});
+  } else if (!RecordOf(dispatcher).nccl) {
+    figures.push_back(
+        {"network.expert_dispatcher", Basis::kFitted, std::string(RecordOf(dispatcher).source)});
+  }
   const bool overlaps = job.training.execution.overlap_gradient_reduce;
   figures.push_back({"network.data_sync_overlap", Basis::kAssumed,
                      overlaps ? "gradients are reduced during the last backward pass, which slows "
@@ -139,6 +148,7 @@ class Planning {
     FindLimitsCost(chosen);
     FillPlacement(p);
     plan().goodput = GoodputOf(job_, plan().prediction);
+    plan().expert_dispatchers = DispatcherTimes(job_, batching_, plan(), hooks_.stop);
     Compare([&](const Job& job) -> std::optional<Alternative> {
       const SearchResult found = Search(job, batching_, 0, hooks_.stop);
       if (found.best.empty()) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "planner/space/degrees.h"
+#include "planner/space/dispatcher_reach.h"
 #include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::server {
@@ -53,6 +54,8 @@ void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, Violati
   if (job.constraints.expert_parallel.min > 1 && job.model.language_model.moe) {
     hints += "; EP divides the " + std::to_string(job.model.language_model.moe->experts) +
              " experts and the ranks of a stage over expert_tensor_parallel";
+    if (!planner::DispatcherReaches(job, job.cluster.gpu_count))
+      hints += "; its dispatcher needs all ranks of experts in a node on this network_fabric";
   }
   const bool sharded = job.training.zero_stage == planner::ZeroStage::kWeights;
   sink.Add(path, "no degrees with TP x CP x PP x DP = " + std::to_string(job.cluster.gpu_count) +
