@@ -7,6 +7,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/baselines/batching_methods.h"
+#include "planner/baselines/dispatcher_times.h"
 #include "planner/check/group_checker.h"
 #include "planner/check/plan_checker.h"
 #include "planner/cost/calibration.h"
@@ -20,7 +21,6 @@
 #include "planner/hardware/gpu_costs.h"
 #include "planner/launch/make_launch.h"
 #include "planner/packing/batch_rule.h"
-#include "planner/plan_dispatchers.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/ladder.h"
 #include "planner/search/misfit.h"

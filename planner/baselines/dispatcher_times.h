@@ -1,6 +1,6 @@
 // A plan under each dispatcher of experts that it could have.
-#ifndef EVENKEEL_PLANNER_PLAN_DISPATCHERS_H_
-#define EVENKEEL_PLANNER_PLAN_DISPATCHERS_H_
+#ifndef EVENKEEL_PLANNER_BASELINES_DISPATCHER_TIMES_H_
+#define EVENKEEL_PLANNER_BASELINES_DISPATCHER_TIMES_H_
 
 #include <vector>
 
@@ -18,4 +18,4 @@ std::vector<DispatcherTime> DispatcherTimes(const Job& job, const Batching& batc
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_PLAN_DISPATCHERS_H_
+#endif  // EVENKEEL_PLANNER_BASELINES_DISPATCHER_TIMES_H_

@@ -1,4 +1,4 @@
-#include "planner/plan_dispatchers.h"
+#include "planner/baselines/dispatcher_times.h"
 
 #include <algorithm>
 
