@@ -56,13 +56,14 @@ double DispatchTime(Dispatcher dispatcher, const Network& network, const RoutedR
   return LibraryTime(RecordOf(dispatcher), network, routed);
 }
 
-// An all-to-all orders rows by rank before it, and by expert behind it. Kernels take rows as they
-// are, and order those that came by expert; so does an all-gather, which reads what it needs.
+// An all-to-all orders rows by rank before it, and by expert behind it. A library's kernels take
+// rows as they are; those that came are copied out of its buffers, and ordered by expert. An
+// all-gather reads what it needs.
 double PermutedValues(Dispatcher dispatcher, const RoutedRows& routed) {
   const double k = D(routed.top_k);
   if (dispatcher == Dispatcher::kAllToAll || routed.group.ranks <= 1) return 4 * k;
   if (dispatcher == Dispatcher::kAllGather) return 2 * k;
-  return k + PartsReached(routed.group.ranks, routed.top_k);
+  return 2 * (k + PartsReached(routed.group.ranks, routed.top_k));
 }
 
 bool RunsDispatcher(Dispatcher dispatcher, const Cluster& cluster, const RankGroup& group) {
@@ -85,9 +86,9 @@ std::string_view UnfitFor(Dispatcher dispatcher, const GpuSpec& gpu) {
 DispatcherSet DispatchersOf(const Job& job) {
   const Execution& execution = job.training.execution;
   if (execution.dispatcher != Dispatcher::kLeastTime) return DispatcherBit(execution.dispatcher);
-  DispatcherSet among = job.training.trainer->dispatchers;
-  // Megatron-Core overlaps exchanges only with these.
-  if (execution.overlap_experts) among &= ~DispatcherBit(Dispatcher::kAllGather);
+  // The rows that an all-gather brings take memory that layers do not count, so it is never taken
+  // unasked.
+  DispatcherSet among = job.training.trainer->dispatchers & ~DispatcherBit(Dispatcher::kAllGather);
   if (execution.overlap_shared_expert) among &= DispatcherBit(Dispatcher::kAllToAll);
   return among;
 }

@@ -52,13 +52,13 @@ TEST(PrecisionTest, TransformerLayersGetFasterAndTheHeadDoesNot) {
 
 // The first and the last layers are classes of their own, which cost what they do in 16 bits.
 TEST(PrecisionTest, EndLayersMayStayIn16Bits) {
-  Job job = LlamaOn("h100-sxm-80gb", Precision::kFp8Current);
+  Job job = LlamaOn("b200-sxm-180gb", Precision::kFp8Current);
   job.training.execution.holds_quantised_weights = true;
   const LayerCost fp8 = LayerOf(job, LayerKind::kDense);
   job.training.execution.start_layers_16bit = 1;
   job.training.execution.end_layers_16bit = 2;
   const LayerProfile profile = BuildLayerProfile(job, kOne, kPack, kPack);
-  const LayerCost plain = LayerOf(LlamaOn("h100-sxm-80gb", Precision::k16Bit), LayerKind::kDense);
+  const LayerCost plain = LayerOf(LlamaOn("b200-sxm-180gb", Precision::k16Bit), LayerKind::kDense);
   const int64_t layers = job.model.language_model.layers;
   for (int64_t i = 0; i < layers; ++i) {
     const bool in_16bit = i < 1 || i >= layers - 2;
