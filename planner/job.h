@@ -25,6 +25,10 @@
 
 namespace evenkeel::planner {
 
+// What joins nodes. kRdma is InfiniBand or RoCE; kEfa is AWS's Elastic Fabric Adapter, on which
+// GPUs cannot start messages themselves.
+enum class Fabric { kRdma, kEfa };
+
 struct Cluster {
   GpuSpec gpu;
   int64_t gpu_count = 0;
@@ -32,6 +36,7 @@ struct Cluster {
   int64_t gpus_per_full_node = 8;          // GPUs that a node has
   double intra_node_bytes_per_second = 0;  // per GPU and direction
   double inter_node_bytes_per_second = 0;  // per GPU and direction
+  Fabric fabric = Fabric::kRdma;           // between nodes
   int64_t reserved_bytes = 0;              // bytes of each GPU to keep free on request
   double price_per_gpu_hour = 0;           // if 0, no cost is computed
 };

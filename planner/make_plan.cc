@@ -7,6 +7,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/baselines/batching_methods.h"
+#include "planner/baselines/dispatcher_times.h"
 #include "planner/check/group_checker.h"
 #include "planner/check/plan_checker.h"
 #include "planner/cost/calibration.h"
@@ -50,6 +51,14 @@ std::vector<FigureBasis> Figures(const Job& job) {
   figures.push_back(
       {"network.between_nodes", Basis::kAssumed,
        "0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring"});
+  if (const Dispatcher dispatcher = job.training.execution.dispatcher;
+      dispatcher == Dispatcher::kLeastTime) {
+    figures.push_back({"network.expert_dispatcher", Basis::kFitted,
+                       "the quickest of the trainer's, by published rates of their kernels"});
+  } else if (!RecordOf(dispatcher).nccl) {
+    figures.push_back(
+        {"network.expert_dispatcher", Basis::kFitted, std::string(RecordOf(dispatcher).source)});
+  }
   const bool overlaps = job.training.execution.overlap_gradient_reduce;
   figures.push_back({"network.data_sync_overlap", Basis::kAssumed,
                      overlaps ? "gradients are reduced during the last backward pass, which slows "
@@ -143,6 +152,7 @@ class Planning {
     plan().ladder = MakeLadder(job_, batching_, chosen, hooks_.stop);
     FindLimitsCost(chosen);
     FindEncoderGain(chosen);
+    plan().expert_dispatchers = DispatcherTimes(job_, batching_, plan(), hooks_.stop);
     Compare([&](const Job& job) -> std::optional<Alternative> {
       const SearchResult found = Search(job, batching_, 0, hooks_.stop);
       if (found.best.empty()) return std::nullopt;

@@ -203,6 +203,13 @@ struct OtherPrecision {
   std::optional<Alternative> plan;  // nullopt if it does not fit
 };
 
+// The same plan with one dispatcher of experts.
+struct DispatcherTime {
+  Dispatcher dispatcher = Dispatcher::kAllToAll;
+  bool planned = false;  // whether it is the plan's own
+  int64_t step_ns = 0;   // as in Prediction
+};
+
 // The plan with failures and checkpoints (docs/COST_MODEL.md, section 8). All figures are expected
 // values.
 struct Goodput {
@@ -354,7 +361,10 @@ struct Plan {
   // Parallelism::encoder_data alone, over this plan's, less 1. nullopt if there is none.
   std::optional<double> encoder_data_gain;
   std::vector<Alternative> alternatives;
-  std::vector<OtherSize> other_sizes;            // if the job asks for them
+  std::vector<OtherSize> other_sizes;  // if the job asks for them
+  // With each dispatcher that the trainer and the cluster have, quickest first. Empty if experts
+  // are not spread over ranks.
+  std::vector<DispatcherTime> expert_dispatchers;
   std::vector<OtherPrecision> other_precisions;  // if the job asks for them
   std::optional<Goodput> goodput;                // if the job says how often nodes fail
   Placement placement;

@@ -56,6 +56,9 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--inter-node-gbps", &flags->inter_node_gbps, "GBIT/S",
       "Gigabits per second between nodes, per GPU and direction [200]", kCluster)
       ->check(Real(0.08, 80000));
+  Add(command, "--network-fabric", &flags->network_fabric, "rdma|efa",
+      "What joins nodes: InfiniBand or RoCE, or AWS's EFA [rdma]", kCluster)
+      ->check(CLI::IsMember({"rdma", "efa"}).description(""));
   Add(command, "--intra-node-gbytes", &flags->intra_node_gbytes, "GB/S",
       "Gigabytes per second inside a node, per GPU and direction [the GPU type's]", kCluster)
       ->check(Real(0.1, 10000));
@@ -98,6 +101,19 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       "each tensor), fp8-delayed, fp8-block, mxfp8, nvfp4. V100s have no bf16 [bf16]",
       kTraining)
       ->check(CLI::IsMember(precisions).description(""));
+  Add(command, "--start-layers-16bit", &flags->start_layers_16bit, "N",
+      "First layers that stay in 16 bits, with such a precision [0]", kTraining)
+      ->check(Whole(0, 10000));
+  Add(command, "--end-layers-16bit", &flags->end_layers_16bit, "N",
+      "Last layers that stay in 16 bits, with such a precision [0]", kTraining)
+      ->check(Whole(0, 10000));
+  std::vector<std::string> dispatchers;
+  for (const auto& [name, dispatcher] : kDispatcherNames) dispatchers.emplace_back(name);
+  Add(command, "--expert-dispatcher", &flags->expert_dispatcher, "all-to-all|deepep|...",
+      "What exchanges rows between experts' ranks: all-to-all, all-gather, deepep, hybridep, or "
+      "least-time (the quickest of them) [all-to-all]",
+      kTraining)
+      ->check(CLI::IsMember(dispatchers).description(""));
   Add(command, "--predicted-tokens", &flags->predicted_tokens, "N",
       "Layers of multi-token prediction that train, of those of the config [0]", kTraining)
       ->check(Whole(1, 8));

@@ -32,9 +32,12 @@ struct JobFlags {
   std::string groups;     // "one", "published" or "exact"
   std::vector<int64_t> group_lengths;
   std::optional<int64_t> curriculum;
-  std::string context_exchange;  // "ulysses" or "ring"
-  std::string recompute;         // a name of kPolicies in job_request.cc
-  std::string precision;         // a name of kPrecisionNames, or empty
+  std::string context_exchange;   // "ulysses" or "ring"
+  std::string recompute;          // a name of kPolicies in job_request.cc
+  std::string precision;          // a name of kPrecisionNames, or empty
+  std::string expert_dispatcher;  // a name of kDispatcherNames, or empty
+  std::string network_fabric;     // "rdma" or "efa"
+  std::optional<int32_t> start_layers_16bit, end_layers_16bit;
   std::optional<int32_t> zero_group;
   std::string optimizer;  // a name of kOptimizerNames, or empty
   std::optional<int32_t> predicted_tokens;

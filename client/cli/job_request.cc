@@ -118,6 +118,11 @@ bool ReadNumber(const std::string& text, Number* value) {
 }
 
 // Adds a pool, such as "h100-sxm-80gb:16,32@4.50", with the nodes that the flags describe.
+void SetFabric(const JobFlags& flags, v1::GpuPool* pool) {
+  if (flags.network_fabric == "rdma") pool->set_network_fabric(v1::NETWORK_FABRIC_RDMA);
+  if (flags.network_fabric == "efa") pool->set_network_fabric(v1::NETWORK_FABRIC_EFA);
+}
+
 void AddPool(const std::string& text, const JobFlags& flags, v1::Cluster* cluster) {
   const auto fail = [&] {
     Fail(fmt::format("--pool: \"{}\" is no TYPE:N[,N...][@PRICE], such as h100-sxm-80gb:16,32@4.50",
@@ -145,6 +150,7 @@ void AddPool(const std::string& text, const JobFlags& flags, v1::Cluster* cluste
     pool->set_price_per_gpu_hour(price);
   }
   if (flags.gpus_per_node) pool->set_gpus_per_node(*flags.gpus_per_node);
+  SetFabric(flags, pool);
   if (flags.inter_node_gbps)
     pool->set_inter_node_bytes_per_second(*flags.inter_node_gbps * 1e9 / 8);
   if (flags.reserve_gib) pool->set_reserved_bytes(std::llround(*flags.reserve_gib * (1 << 30)));
@@ -166,6 +172,7 @@ void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {
     pool()->mutable_gpu_counts()->Assign(flags.gpus.begin(), flags.gpus.end());
   }
   if (flags.gpus_per_node) pool()->set_gpus_per_node(*flags.gpus_per_node);
+  if (!flags.network_fabric.empty()) SetFabric(flags, pool());
   if (flags.inter_node_gbps) {
     pool()->set_inter_node_bytes_per_second(*flags.inter_node_gbps * 1e9 / 8);
   }
@@ -263,6 +270,12 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   for (const auto& [name, precision] : kPrecisionNames) {
     if (flags.precision == name) job->mutable_training()->set_precision(precision);
   }
+  const auto execution = [job] { return job->mutable_training()->mutable_execution(); };
+  for (const auto& [name, dispatcher] : kDispatcherNames) {
+    if (flags.expert_dispatcher == name) execution()->set_expert_dispatcher(dispatcher);
+  }
+  if (flags.start_layers_16bit) execution()->set_start_layers_16bit(*flags.start_layers_16bit);
+  if (flags.end_layers_16bit) execution()->set_end_layers_16bit(*flags.end_layers_16bit);
   const std::pair<const char*, v1::TrainingFramework> frameworks[] = {
       {"megatron", v1::TRAINING_FRAMEWORK_MEGATRON},
       {"fsdp", v1::TRAINING_FRAMEWORK_FSDP},

@@ -148,6 +148,20 @@ std::string RenderOtherSizes(const Style& style, const v1::Plan& plan) {
          table.Render(style);
 }
 
+std::string RenderDispatchers(const Style& style, const v1::Plan& plan) {
+  if (plan.expert_dispatchers_size() < 2) return "";
+  double ours = 0;
+  for (const v1::DispatcherTime& time : plan.expert_dispatchers())
+    if (time.planned()) ours = time.step_seconds();
+  Table table({{"", Align::kLeft}, {"step"}, {"longer by"}});
+  for (const v1::DispatcherTime& time : plan.expert_dispatchers()) {
+    const double more = ours > 0 ? time.step_seconds() / ours - 1 : 0;
+    table.Add({DispatcherName(time.dispatcher()), Duration(time.step_seconds()),
+               time.planned() ? "the plan" : (more < 0 ? "-" : "") + Percent(std::abs(more))});
+  }
+  return Section(style, "Dispatchers of experts", "the same plan with each") + table.Render(style);
+}
+
 std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan) {
   if (plan.other_precisions_size() == 0) return "";
   Table table({{"", Align::kLeft},

@@ -122,6 +122,15 @@ std::string EncoderText(const v1::Plan& plan) {
                             gain < 0 ? "less" : "more");
 }
 
+std::string PrecisionText(const v1::PlanSubject& subject) {
+  const int start = subject.execution().start_layers_16bit();
+  const int end = subject.execution().end_layers_16bit();
+  std::string text = PrecisionName(subject.precision());
+  if (start > 0 || end > 0)
+    text += fmt::format("; the first {} and the last {} layers in 16 bits", start, end);
+  return text;
+}
+
 std::string ClusterText(const v1::PlanSubject& subject) {
   const int per_node = std::max(1, subject.gpus_per_node());
   const int nodes = (subject.gpu_count() + per_node - 1) / per_node;
@@ -132,7 +141,8 @@ std::string ClusterText(const v1::PlanSubject& subject) {
   }
   return fmt::format("{} node{} of {} GPUs; {}, {} between nodes, per GPU", Integer(nodes),
                      nodes == 1 ? "" : "s", per_node, inside,
-                     ByteRate(subject.inter_node_bytes_per_second()));
+                     ByteRate(subject.inter_node_bytes_per_second())) +
+         (subject.network_fabric() == v1::NETWORK_FABRIC_EFA ? " (EFA)" : "");
 }
 
 }  // namespace
@@ -184,7 +194,7 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
   if (!subject.trainer().name().empty() && subject.trainer().name() != "megatron-core")
     pairs.emplace_back("trainer", TrainerText(plan));
   if (subject.precision() != v1::PRECISION_UNSPECIFIED)
-    pairs.emplace_back("precision", PrecisionName(subject.precision()));
+    pairs.emplace_back("precision", PrecisionText(subject));
   if (const std::string name = OptimizerName(subject.optimizer()); !name.empty())
     pairs.emplace_back("optimizer", name);
   pairs.emplace_back("data", DataText(plan));
@@ -290,7 +300,7 @@ std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigi
         RenderStepTime(style, plan) + RenderGoodput(style, plan) +
         (plan.has_group_choice() ? RenderBatchingMethods(style, plan) : RenderLadder(style, plan)) +
         RenderAlternatives(style, plan) + RenderOtherSizes(style, plan) +
-        RenderOtherPrecisions(style, plan);
+        RenderOtherPrecisions(style, plan) + RenderDispatchers(style, plan);
   }
   return text + RenderProof(style, plan) + RenderBasis(style, plan) +
          RenderNextQuestions(style, plan, command);

@@ -51,6 +51,9 @@ std::string RenderLadder(const Style& style, const v1::Plan& plan);
 std::string RenderAlternatives(const Style& style, const v1::Plan& plan);
 std::string RenderOtherSizes(const Style& style, const v1::Plan& plan);
 std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan);
+
+// Returns the plan's step under each dispatcher of experts, if there are several.
+std::string RenderDispatchers(const Style& style, const v1::Plan& plan);
 std::string RenderProof(const Style& style, const v1::Plan& plan);
 std::string RenderBasis(const Style& style, const v1::Plan& plan);
 std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,

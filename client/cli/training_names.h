@@ -26,6 +26,21 @@ inline std::string PrecisionName(v1::Precision precision) {
   return "bf16";
 }
 
+inline constexpr std::pair<const char*, v1::ExpertDispatcher> kDispatcherNames[] = {
+    {"all-to-all", v1::EXPERT_DISPATCHER_ALL_TO_ALL},
+    {"all-gather", v1::EXPERT_DISPATCHER_ALL_GATHER},
+    {"deepep", v1::EXPERT_DISPATCHER_DEEPEP},
+    {"hybridep", v1::EXPERT_DISPATCHER_HYBRIDEP},
+    {"least-time", v1::EXPERT_DISPATCHER_LEAST_TIME}};
+
+// Returns the name of a dispatcher of experts; "all-to-all" for one that is not set.
+inline std::string DispatcherName(v1::ExpertDispatcher dispatcher) {
+  for (const auto& [name, value] : kDispatcherNames) {
+    if (value == dispatcher) return name;
+  }
+  return "all-to-all";
+}
+
 inline constexpr std::pair<const char*, v1::Optimizer> kOptimizerNames[] = {
     {"adam", v1::OPTIMIZER_ADAM},
     {"adam-16bit-moments", v1::OPTIMIZER_ADAM_16BIT_MOMENTS},

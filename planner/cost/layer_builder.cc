@@ -4,6 +4,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/cost/expert_dispatch.h"
 
 namespace evenkeel::planner {
 
@@ -52,7 +53,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
   double trained = train_ == TrainMode::kFull ? parameters : 0;
   work_.parameters += parameters;
   if (l.expert) work_.expert_parameters += parameters;
-  if (l.target != 0) {
+  if (format != NumberFormat::k16Bit) {
     work_.matrix_parameters += D(l.copies) * weight;
     if (l.expert) work_.matrix_expert_parameters += D(l.copies) * weight;
   }
@@ -168,14 +169,29 @@ double LayerBuilder::Exchange(Collective op, const RankGroup& group, double byte
   return exposed;
 }
 
-void LayerBuilder::ExpertExchange(Collective op, const RankGroup& group, double bytes_per_row) {
-  const double ns = Exchange(op, group, bytes_per_row);
+void LayerBuilder::ExpertExchange(double values, int64_t top_k) {
+  const Execution& execution = setting_.execution;
+  const RoutedRows routed{.rows = MeanRows() / tensor(),
+                          .row_bytes = kValueBytes * values,
+                          .top_k = top_k,
+                          .group = setting_.network.ExpertGroup(
+                              setting_.parallelism, std::max<int64_t>(1, execution.expert_tensor))};
+  const double ns = DispatchTime(execution.dispatcher, setting_.network, routed);
+  if (ns <= 0) return;
+  operation().communication += PerRow(ns / MeanRows());
+  operation().launches += 1;
+  expert_exchanges_.push_back({work_.operations.size() - 1, ns});
+}
+
+void LayerBuilder::ExpertGather(int64_t ranks, double bytes_per_row) {
+  const double ns = Exchange(Collective::kAllGather, {ranks, ranks}, bytes_per_row);
   if (ns > 0) expert_exchanges_.push_back({work_.operations.size() - 1, ns});
 }
 
-void LayerBuilder::HideExpertExchanges() {
+void LayerBuilder::HideExpertExchanges(size_t from, size_t to) {
   double compute = 0, exchanged = 0;
-  for (const LayerOperation& op : work_.operations) {
+  for (size_t i = from; i < to; ++i) {
+    const LayerOperation& op = work_.operations[i];
     for (const PackCost* cost : {&op.matrices, &op.attention, &op.streams})
       compute += cost->at(setting_.mean);
   }
@@ -200,7 +216,12 @@ void LayerBuilder::AddNorm(Norm norm, double width, double share) {
 
 LayerWork LayerBuilder::Finish(double width) {
   if (setting_.execution.overlap_tensor) HideTensorPasses();
-  if (setting_.execution.overlap_experts) HideExpertExchanges();
+  const size_t end = work_.operations.size();
+  if (setting_.execution.overlap_experts) {
+    HideExpertExchanges(0, end);
+  } else if (setting_.execution.overlap_shared_expert && shared_from_ > 0) {
+    HideExpertExchanges(shared_from_, end - 1);  // the last is the residual's
+  }
   work_.input_bytes = PerRow(kValueBytes * width * shard_);
   return std::move(work_);
 }

@@ -88,9 +88,15 @@ class LayerBuilder {
   double Exchange(Collective op, const RankGroup& group, double bytes_per_row,
                   double hidden_ns = 0);
 
-  // Adds an exchange of rows between the ranks of experts. With Execution::overlap_experts it runs
-  // beside the compute that another micro-batch has in a layer of this kind.
-  void ExpertExchange(Collective op, const RankGroup& group, double bytes_per_row);
+  // Adds an exchange of rows between the ranks of experts, by the execution's dispatcher, for
+  // `values` of each of the rank's routed rows. With Execution::overlap_experts it runs beside the
+  // compute that another micro-batch has in a layer of this kind, with overlap_shared_expert beside
+  // the products from SharedExpert() on.
+  void ExpertExchange(double values, int64_t top_k);
+  // Does the same for a gathering or scattering among the ranks of one expert.
+  void ExpertGather(int64_t ranks, double bytes_per_row);
+  // Says that the operations that follow are the shared expert's.
+  void SharedExpert() { shared_from_ = work_.operations.size(); }
 
   // Adds a norm over `width` values of `share` of the rows.
   void AddNorm(Norm norm, double width, double share);
@@ -124,7 +130,8 @@ class LayerBuilder {
   double MeanRows() const;
   bool KeepsQuantised(uint32_t target) const;
   void HideTensorPasses();
-  void HideExpertExchanges();
+  // Hides exchanges of experts beside the operations from `from` to `to`.
+  void HideExpertExchanges(size_t from, size_t to);
 
   RankSetting setting_;
   Rows rows_;
@@ -137,6 +144,7 @@ class LayerBuilder {
     double ns = 0;
   };
   std::vector<Exchanged> tensor_passes_, expert_exchanges_;
+  size_t shared_from_ = 0;  // the first operation of the shared expert; 0 without one
 };
 
 }  // namespace evenkeel::planner

@@ -8,6 +8,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/encoder_share.h"
 #include "planner/cost/end_layers.h"
+#include "planner/cost/expert_dispatch.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
@@ -41,6 +42,13 @@ double Together(double device, double host) {
   return longer * std::sqrt(std::sqrt(1 + ratio * ratio * ratio * ratio));
 }
 
+// Returns the job's execution with its dispatcher chosen.
+Execution ExecutionOf(const Job& job, const Parallelism& p, const PackShape& mean) {
+  Execution execution = job.training.execution;
+  if (job.model.language_model.moe) execution.dispatcher = PlannedDispatcher(job, p, mean);
+  return execution;
+}
+
 class ProfileBuilder {
  public:
   ProfileBuilder(const Job& job, const Parallelism& p, const PackShape& mean,
@@ -55,15 +63,9 @@ class ProfileBuilder {
         settings_(SelectiveSettings(job)),
         kernels_(job.cluster.gpu, job.constants, RecipeOf(job.training.precision).products),
         network_(job.cluster, job.constants),
-        setting_{.kernels = kernels_,
-                 .network = network_,
-                 .cluster = job_.cluster,
-                 .execution = job_.training.execution,
-                 .parallelism = p_,
-                 .dataset = job.dataset,
-                 .recipe = RecipeOf(job.training.precision),
-                 .mean = mean_,
-                 .equal_packs = EqualRows(mean, largest)} {}
+        execution_(ExecutionOf(job, p, mean)),
+        setting_(SettingWith(RecipeOf(job.training.precision))),
+        setting_16bit_(SettingWith(RecipeOf(Precision::k16Bit))) {}
 
   LayerProfile Build() {
     const LanguageModel& m = job_.model.language_model;
@@ -78,6 +80,18 @@ class ProfileBuilder {
   }
 
  private:
+  RankSetting SettingWith(const PrecisionRecipe& recipe) const {
+    return {.kernels = kernels_,
+            .network = network_,
+            .cluster = job_.cluster,
+            .execution = execution_,
+            .parallelism = p_,
+            .dataset = job_.dataset,
+            .recipe = recipe,
+            .mean = mean_,
+            .equal_packs = EqualRows(mean_, largest_)};
+  }
+
   // Sets forward and backward times by what trains. Backward repeats each product for the input's
   // gradient if a layer before it (or an adapter beside it) trains, and for the weight's gradient
   // if the weight trains.
@@ -313,21 +327,35 @@ class ProfileBuilder {
     Add(std::move(layer), 1);
   }
 
-  void AddDecoderLayers(const LanguageModel& m) {
-    const std::vector<LanguageLayer> layers = ClassesOf(m);
-    std::vector<int> classes;
-    std::vector<double> weight_gradients;
-    for (const LanguageLayer& layer : layers) {
-      const LayerWork work = DecoderLayerWork(setting_, m, layer);
-      LayerCost cost = CostOf(KindOf(layer), work, m.train);
-      SetOutput(cost, TokenRows(p_), PassedWidth(m));
-      weight_gradients.push_back(WeightGradientBytes(job_.training, work));
-      classes.push_back(AddClass(std::move(cost)));
+  // Returns the index of the class of a layer, which it adds at its first use.
+  int ClassOf(const LanguageModel& m, const LanguageLayer& layer, bool in_16bit) {
+    for (const DecoderClass& known : decoder_classes_) {
+      if (known.in_16bit != in_16bit || known.layer != layer) continue;
+      last_weight_gradients_ = known.weight_gradients;
+      return known.of_class;
     }
+    const LayerWork work = DecoderLayerWork(in_16bit ? setting_16bit_ : setting_, m, layer);
+    LayerCost cost = CostOf(KindOf(layer), work, m.train);
+    SetOutput(cost, TokenRows(p_), PassedWidth(m));
+    last_weight_gradients_ = WeightGradientBytes(job_.training, work);
+    decoder_classes_.push_back(
+        {layer, in_16bit, AddClass(std::move(cost)), last_weight_gradients_});
+    return decoder_classes_.back().of_class;
+  }
+
+  // The first and the last layers may stay in 16 bits: each is a class of its own there.
+  void AddDecoderLayers(const LanguageModel& m) {
+    const bool mixed = setting_.recipe.products != NumberFormat::k16Bit;
+    const int64_t start = mixed ? execution_.start_layers_16bit : 0;
+    const int64_t end = m.layers - (mixed ? execution_.end_layers_16bit : 0);
+    int64_t at = 0;
     for (const LayerRun& run : RunsOf(m)) {
-      const auto at = std::find(layers.begin(), layers.end(), run.layer) - layers.begin();
-      Extend(classes[static_cast<size_t>(at)], run.count);
-      last_weight_gradients_ = weight_gradients[static_cast<size_t>(at)];
+      for (const int64_t last = at + run.count; at < last;) {
+        const bool in_16bit = at < start || at >= end;
+        const int64_t next = std::min(last, at < start ? start : at < end ? end : last);
+        Extend(ClassOf(m, run.layer, in_16bit), next - at);
+        at = next;
+      }
     }
   }
 
@@ -354,11 +382,20 @@ class ProfileBuilder {
   const std::vector<RecomputeSetting> settings_;
   const KernelTime kernels_;
   const Network network_;
-  RankSetting setting_;
+  const Execution execution_;
+  RankSetting setting_;              // by the recipe
+  const RankSetting setting_16bit_;  // of layers that stay in 16 bits
   bool trained_before_ = false;
   bool tower_trains_ = false;
   int64_t encoder_ = 0;  // that is being added
   PackCost passing_;     // bytes that the encoders so far give to the language model
+  struct DecoderClass {
+    LanguageLayer layer;
+    bool in_16bit = false;
+    int of_class = 0;
+    double weight_gradients = 0;
+  };
+  std::vector<DecoderClass> decoder_classes_;
   double last_weight_gradients_ = 0;
   LayerProfile profile_;
 };

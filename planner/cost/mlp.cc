@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/cost/expert_dispatch.h"
 #include "planner/cost/transformer_layer.h"
 
 namespace evenkeel::planner {
@@ -152,15 +153,16 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
 
   AddRouter(b, m.hidden, moe);
 
-  const Network& network = b.setting().network;
+  const RoutedRows routed{.top_k = moe.top_k,
+                          .group = b.setting().network.ExpertGroup(p, expert_tensor)};
+  const double permuted = PermutedValues(b.setting().execution.dispatcher, routed);
   const auto exchange = [&] {
-    b.ExpertExchange(Collective::kAllToAll, network.ExpertGroup(p, expert_tensor), 2 * k * w * own);
-    if (p.expert > 1)
-      b.ExpertExchange(Collective::kAllGather, {expert_tensor, expert_tensor}, 2 * w * share);
+    b.Stream(permuted * w * own);
+    b.ExpertExchange(w, moe.top_k);
+    if (p.expert > 1) b.ExpertGather(expert_tensor, 2 * w * share);
   };
   project("latent down", m.hidden, width);
   b.Begin("dispatch", kMlp);
-  b.Stream(4 * k * w * own);
   exchange();
   b.Transient(2 * w * share * held + 2 * h * b.shard());
 
@@ -177,12 +179,12 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
                   .input_dropped_by = kMlp});
 
   b.Begin("combine", kMlp);
-  b.Stream(4 * k * w * own);
   exchange();
   b.Transient(3 * w * share * held + 2 * h * b.shard());
   project("latent up", width, m.hidden);
 
   if (moe.shared_ffn > 0) {
+    b.SharedExpert();
     AddProducts(b, {.hidden = m.hidden,
                     .ffn = CeilDivide(moe.shared_ffn, p.tensor),
                     .whole_ffn = D(moe.shared_ffn),

@@ -55,8 +55,12 @@ double Network::GroupCollective(Collective op, const RankGroup& group, double by
   return op == Collective::kAllToAll ? Exchange(group, bytes) : Ring(op, group, bytes);
 }
 
-double Network::BetweenNodes(int64_t ranks) const {
-  return cluster_.inter_node_bytes_per_second * constants_.inter_node_efficiency *
+double Network::BetweenNodesTime(const RankGroup& group, double bytes, double efficiency) const {
+  return bytes * D(group.ranks_per_node) / BetweenNodes(group.ranks_per_node, efficiency);
+}
+
+double Network::BetweenNodes(int64_t ranks, double efficiency) const {
+  return cluster_.inter_node_bytes_per_second * efficiency *
          (1 + constants_.inter_node_sharing * D(ranks - 1)) * 1e-9;
 }
 
@@ -65,8 +69,8 @@ double Network::BetweenNodes(int64_t ranks) const {
 double Network::Ring(Collective op, const RankGroup& group, double bytes) const {
   const double passes = op == Collective::kAllReduce ? 2 : 1;
   const int64_t nodes = CeilDivide(group.ranks, group.ranks_per_node);
-  double transfer =
-      bytes * D(group.ranks - 1) / D(group.ranks) / BetweenNodes(group.ranks_per_node) * passes;
+  double transfer = bytes * D(group.ranks - 1) / D(group.ranks) /
+                    BetweenNodes(group.ranks_per_node, constants_.inter_node_efficiency) * passes;
   if (group.ranks_per_node > 1)
     transfer = std::max(transfer, NodeCollective(op, group.ranks_per_node, bytes));
   return transfer + passes * (constants_.node_hop_ns * D(nodes - 1) +
@@ -77,7 +81,7 @@ double Network::Ring(Collective op, const RankGroup& group, double bytes) const 
 double Network::Exchange(const RankGroup& group, double bytes) const {
   const double inside = D(group.ranks_per_node) / D(group.ranks);
   const double outside =
-      bytes * (1 - inside) * D(group.ranks_per_node) / BetweenNodes(group.ranks_per_node);
+      BetweenNodesTime(group, bytes * (1 - inside), constants_.inter_node_efficiency);
   return constants_.send_latency_ns +
          std::max(outside,
                   NodeCollective(Collective::kAllToAll, group.ranks_per_node, bytes * inside));
@@ -97,7 +101,8 @@ int64_t Network::StageSend(const Parallelism& p, int64_t s, int64_t bytes) const
   // In an all-to-all of two ranks, each rank keeps half of its buffer and sends the other half.
   if (!StageLinkCrossesNodes(p, s))
     return Nearest(NodeCollective(Collective::kAllToAll, 2, 2 * D(bytes)));
-  return Nearest(constants_.send_latency_ns + D(bytes) / BetweenNodes(1));
+  return Nearest(constants_.send_latency_ns +
+                 D(bytes) / BetweenNodes(1, constants_.inter_node_efficiency));
 }
 
 }  // namespace evenkeel::planner

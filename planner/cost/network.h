@@ -54,6 +54,11 @@ class Network {
   // CollectiveTable.
   double GroupCollective(Collective op, const RankGroup& group, double bytes) const;
 
+  // Returns the ns in which every rank of a group sends `bytes` to other nodes, without latency, at
+  // `efficiency` of the given bandwidth.
+  double BetweenNodesTime(const RankGroup& group, double bytes, double efficiency) const;
+  const Cluster& cluster() const { return cluster_; }
+
   // Returns whether stages s and s + 1 are on different nodes. For the last stage, the next one is
   // the first, to which its chunks send.
   bool StageLinkCrossesNodes(const Parallelism& p, int64_t s) const;
@@ -67,7 +72,7 @@ class Network {
   double Ring(Collective op, const RankGroup& group, double bytes) const;
   double Exchange(const RankGroup& group, double bytes) const;
   // Returns the bytes per ns that `ranks` ranks of one node reach together between nodes.
-  double BetweenNodes(int64_t ranks) const;
+  double BetweenNodes(int64_t ranks, double efficiency) const;
 
   Cluster cluster_;
   CostConstants constants_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "planner/base/decimal_text.h"
+#include "planner/cost/expert_dispatch.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/other_trainer.h"
 #include "planner/launch/trials.h"
@@ -47,6 +48,44 @@ void NoteOptimizer(const Training& training, Launch* launch) {
                                             std::string(RecordOf(training.optimizer).title) +
                                             ", which these settings do not set: set it in your "
                                             "training code."});
+}
+
+// Returns where a trainer is told which dispatcher to take, if the settings do not say it.
+std::string WhereDispatcherIsSet(LaunchFramework framework, std::string_view name) {
+  const std::string quoted = "\"" + std::string(name) + "\"";
+  if (framework == LaunchFramework::kTorchtitan)
+    return "give moe_comm_backend=" + quoted +
+           " to the model_registry() of the base configuration.";
+  if (framework == LaunchFramework::kXTuner)
+    return "set dispatcher=" + quoted + " in the MoEConfig of model_cfg.";
+  return "set it in your training code.";
+}
+
+// Only Megatron-LM's arguments name the dispatcher of experts.
+void NoteDispatcher(const Job& job, const Batching& batching, const Plan& plan, Launch* launch) {
+  if (launch->match == LaunchMatch::kNone || TakesMegatronArguments(launch->framework) ||
+      !job.model.language_model.moe)
+    return;
+  const Parallelism& p =
+      launch->match == LaunchMatch::kExact ? plan.parallelism : launch->parallelism;
+  const DispatcherRecord& record = RecordOf(PlannedDispatcher(job, p, batching.mean));
+  if (p.expert <= 1 || record.dispatcher == Dispatcher::kAllToAll) return;
+  launch->notes.push_back({"experts", "The plan's ranks of experts exchange rows by " +
+                                          std::string(record.title) + ": " +
+                                          WhereDispatcherIsSet(launch->framework, record.name)});
+}
+
+// Only Megatron-LM's arguments say which layers stay in 16 bits.
+void NoteLayersIn16Bit(const Training& training, Launch* launch) {
+  const Execution& e = training.execution;
+  if (launch->match == LaunchMatch::kNone || TakesMegatronArguments(launch->framework) ||
+      training.precision == Precision::k16Bit ||
+      (e.start_layers_16bit == 0 && e.end_layers_16bit == 0))
+    return;
+  launch->notes.push_back({"precision", "The plan's first " + std::to_string(e.start_layers_16bit) +
+                                            " and last " + std::to_string(e.end_layers_16bit) +
+                                            " layers stay in 16 bits, which these settings do not "
+                                            "say: set it in your training code."});
 }
 
 // Only Megatron-LM's arguments and torchtitan's settings say how many ranks share the states.
@@ -132,6 +171,8 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
     }
     NoteOptimizer(job.training, &launch);
     NoteZeroGroup(job.training, &launch);
+    NoteDispatcher(other ? *other : job, batching, plan, &launch);
+    NoteLayersIn16Bit(other ? other->training : job.training, &launch);
     NoteGroups(plan, &launch);
     launches.push_back(std::move(launch));
   }

@@ -8,6 +8,7 @@
 
 #include <absl/strings/str_join.h>
 
+#include "planner/cost/expert_dispatch.h"
 #include "planner/cost/memory.h"
 #include "planner/launch/emitters.h"
 #include "planner/model/layer_runs.h"
@@ -89,7 +90,17 @@ void AddModel(const ModelSpec& model, Arguments& out) {
   if (CountLayers(m, LayerKind::kDense) > 0) out.Add("--moe-layer-freq", ExpertLayers(m));
 }
 
-void AddDegrees(const Job& job, const PlanSpec& spec, Arguments& out) {
+void AddDispatcher(const Execution& execution, Dispatcher dispatcher, Arguments& out) {
+  const bool nccl = RecordOf(dispatcher).nccl;
+  out.Add("--moe-token-dispatcher-type", !nccl                                  ? "flex"
+                                         : dispatcher == Dispatcher::kAllGather ? "allgather"
+                                                                                : "alltoall");
+  if (!nccl) out.Add("--moe-flex-dispatcher-backend", std::string(RecordOf(dispatcher).name));
+  if (execution.overlap_shared_expert) out.Add("--moe-shared-expert-overlap");
+}
+
+void AddDegrees(const Trials& trials, const PlanSpec& spec, Arguments& out) {
+  const Job& job = trials.job();
   const Parallelism& p = spec.parallelism;
   const Execution& e = job.training.execution;
   out.Add("--tensor-model-parallel-size", p.tensor);
@@ -99,7 +110,10 @@ void AddDegrees(const Job& job, const PlanSpec& spec, Arguments& out) {
   if (job.model.language_model.moe) {
     out.Add("--expert-model-parallel-size", p.expert);
     out.Add("--expert-tensor-parallel-size", p.expert > 1 ? e.expert_tensor : p.tensor);
-    out.Add("--moe-token-dispatcher-type", "alltoall");
+    // Without other ranks, a library's kernels would have nothing to send.
+    AddDispatcher(
+        e, p.expert > 1 ? PlannedDispatcher(job, p, trials.batching().mean) : Dispatcher::kAllToAll,
+        out);
     if (e.grouped_experts) out.Add("--moe-grouped-gemm");
     if (e.overlap_experts && p.expert > 1) out.Add("--overlap-moe-expert-parallel-comm");
   }
@@ -162,6 +176,13 @@ void AddPrecision(const Training& training, Arguments& out) {
     out.Add("--fp4-format", "e2m1");
     out.Add("--fp4-recipe", "nvfp4");
   }
+  const Execution& e = training.execution;
+  if (training.precision == Precision::k16Bit ||
+      (e.start_layers_16bit == 0 && e.end_layers_16bit == 0))
+    return;
+  out.Add("--first-last-layers-bf16");
+  out.Add("--num-layers-at-start-in-bf16", e.start_layers_16bit);
+  out.Add("--num-layers-at-end-in-bf16", e.end_layers_16bit);
 }
 
 void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
@@ -240,7 +261,7 @@ std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec&
   std::vector<std::string> words;
   Arguments arguments(&words);
   AddModel(job.model, arguments);
-  AddDegrees(job, spec, arguments);
+  AddDegrees(trials, spec, arguments);
   AddBatch(trials, spec, arguments);
   AddExecution(job, spec.parallelism, arguments);
   AddRecompute(job, setting, spec, arguments);

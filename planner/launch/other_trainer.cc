@@ -31,18 +31,19 @@ std::vector<std::string_view> TrainersFor(LaunchFramework framework) {
 
 auto FieldsOf(Execution& execution) {
   auto& [sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
-         overlap_weight_gather, overlap_tensor, overlap_experts, expert_tensor, fused_kernels,
-         compiled_loss, expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients,
-         host_launch_ns, weight_hook_ns, kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs,
-         casts_master_weights, keeps_quantised_inputs, holds_quantised_weights,
-         update_bytes_per_parameter, gather_ns_per_rank] = execution;
-  return std::tie(sequence_parallel, attention, context, dropout, fused_loss,
-                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
-                  expert_tensor, fused_kernels, compiled_loss, expert_capacity, grouped_experts,
-                  bucket_bytes, fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
-                  loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights,
-                  keeps_quantised_inputs, holds_quantised_weights, update_bytes_per_parameter,
-                  gather_ns_per_rank);
+         overlap_weight_gather, overlap_tensor, overlap_experts, dispatcher, overlap_shared_expert,
+         expert_tensor, fused_kernels, compiled_loss, expert_capacity, grouped_experts,
+         bucket_bytes, fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
+         loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights, keeps_quantised_inputs,
+         holds_quantised_weights, start_layers_16bit, end_layers_16bit, update_bytes_per_parameter,
+         gather_ns_per_rank] = execution;
+  return std::tie(
+      sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
+      overlap_weight_gather, overlap_tensor, overlap_experts, dispatcher, overlap_shared_expert,
+      expert_tensor, fused_kernels, compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
+      fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate, loss_bytes_per_logit,
+      keeps_gathered_inputs, casts_master_weights, keeps_quantised_inputs, holds_quantised_weights,
+      start_layers_16bit, end_layers_16bit, update_bytes_per_parameter, gather_ns_per_rank);
 }
 
 // Returns the other trainer's habits, with those that the job sets differently from its own
@@ -75,6 +76,11 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
     to->distributed_gradients_fp32 = trainer.fp32_gradients;
   to->execution = Carried(UsualExecution(own, job.training.zero_stage), job.training.execution,
                           UsualExecution(trainer, to->zero_stage));
+  Execution& execution = to->execution;
+  if (execution.dispatcher != Dispatcher::kLeastTime &&
+      (trainer.dispatchers & DispatcherBit(execution.dispatcher)) == 0)
+    execution.dispatcher = UsualExecution(trainer, to->zero_stage).dispatcher;
+  if (!trainer.keeps_layers_16bit) execution.start_layers_16bit = execution.end_layers_16bit = 0;
 }
 
 // Holds the constraints to what the trainer has. Returns false if they ask for more.

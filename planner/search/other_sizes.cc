@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "planner/cost/calibration.h"
+#include "planner/cost/expert_dispatch.h"
 #include "planner/hardware/gpus.h"
 
 namespace evenkeel::planner {
@@ -63,7 +64,8 @@ Cluster Resized(const Cluster& cluster, int64_t gpu_count) {
 
 bool Multiplies(const GpuSpec& gpu, const Job& job) {
   return (gpu.bfloat16 || !job.cluster.gpu.bfloat16) &&
-         HasProducts(gpu, RecipeOf(job.training.precision).products);
+         HasProducts(gpu, RecipeOf(job.training.precision).products) &&
+         UnfitFor(job.training.execution.dispatcher, gpu).empty();
 }
 
 Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/model/towers.h"
+#include "planner/space/dispatcher_reach.h"
 #include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::planner {
@@ -95,7 +96,7 @@ class Enumeration {
 
   bool ExpertsFit(const Parallelism& p, int64_t e) const {
     const int64_t expert_tensor = job_.training.execution.expert_tensor;
-    return p.tensor % expert_tensor == 0 &&
+    return DispatcherReaches(job_, e) && p.tensor % expert_tensor == 0 &&
            p.tensor * p.context * p.data % (expert_tensor * e) == 0;
   }
 

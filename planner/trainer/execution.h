@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "planner/trainer/dispatcher.h"
+
 namespace evenkeel::planner {
 
 // What is sharded over the data-parallel (and context-parallel) ranks. Each stage includes those
@@ -31,6 +33,9 @@ struct Execution {
   bool overlap_tensor = false;  // overlap tensor-parallel communication with matrix products
   // Exchanges of rows between experts' ranks run beside the compute of another micro-batch.
   bool overlap_experts = false;
+  Dispatcher dispatcher = Dispatcher::kAllToAll;  // exchanges rows between experts' ranks
+  // Those exchanges run beside the products of the shared expert, which all rows pass.
+  bool overlap_shared_expert = false;
   int64_t expert_tensor = 1;  // tensor parallelism inside an expert, if expert parallelism > 1
   // If false: eager modules (Hugging Face), which keep all intermediate values.
   bool fused_kernels = true;
@@ -65,6 +70,9 @@ struct Execution {
   // With such a recipe: weights are held, and gathered, in the products' format alone, where the
   // recipe allows it. If false, the quantised copies stand beside 16-bit weights.
   bool holds_quantised_weights = false;
+  // With such a recipe: transformer layers of the language model that stay in 16 bits, at its start
+  // and at its end.
+  int64_t start_layers_16bit = 0, end_layers_16bit = 0;
   // Bytes per trained parameter, of the rank's share of the optimizer, that are held only during
   // the optimizer's step.
   double update_bytes_per_parameter = 0;

@@ -87,8 +87,9 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
 // Returns a record with Megatron-Core's habits and none of its limits.
 constexpr Trainer Unlimited(const About& about) {
   Trainer trainer = Record(about, Framework::kMegatron);
-  trainer.low_precision = true;
+  trainer.low_precision = trainer.keeps_layers_16bit = true;
   trainer.encoder_split = EncoderSplit::kAny;
+  trainer.dispatchers = kMegatronDispatchers;
   return trainer;
 }
 
@@ -99,7 +100,8 @@ constexpr Trainer Unlimited(const About& about) {
 constexpr Trainer MegatronCore(const About& about) {
   Trainer trainer = ThreeDimensional(about, {});
   trainer.cuts_encoder = false;
-  trainer.low_precision = true;
+  trainer.low_precision = trainer.keeps_layers_16bit = true;
+  trainer.dispatchers = kMegatronDispatchers;
   return trainer;
 }
 
@@ -136,6 +138,26 @@ constexpr Trainer SharesImages(Trainer trainer) {
   return trainer;
 }
 
+// Returns a record of a trainer with these dispatchers of experts.
+constexpr Trainer With(DispatcherSet dispatchers, Trainer trainer) {
+  trainer.dispatchers = dispatchers;
+  return trainer;
+}
+
+// XTuner v1: MoEConfig.dispatcher is "all2all" or "deepep". torchtitan: its
+// expert_parallel_comm_backend is "standard", "deepep" or "hybridep".
+constexpr DispatcherSet kXTunerDispatchers =
+    DispatcherBit(Dispatcher::kAllToAll) | DispatcherBit(Dispatcher::kDeepEp);
+constexpr DispatcherSet kTitanDispatchers =
+    kXTunerDispatchers | DispatcherBit(Dispatcher::kHybridEp);
+
+// Returns a record of Megatron-Core's layers under Megatron-FSDP.
+constexpr Trainer MegatronFsdp(const About& about) {
+  Trainer trainer = With(kMegatronDispatchers, Sharded(about, {}));
+  trainer.keeps_layers_16bit = true;
+  return trainer;
+}
+
 constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
   Trainer trainer = Record(about, Framework::kDeepSpeed);
   trainer.tensor_parallel = trainer.pipeline = trainer.selective_recompute = false;
@@ -162,7 +184,8 @@ constexpr Execution kGeneric = {
 // Returns the record for trainers that have none, which may run any recipe.
 constexpr Trainer Generic(const About& about) {
   Trainer trainer = WithWholeLayers(about, kGeneric, {});
-  trainer.low_precision = true;
+  trainer.low_precision = trainer.keeps_layers_16bit = true;
+  trainer.dispatchers = kMegatronDispatchers;
   return trainer;
 }
 
@@ -187,20 +210,21 @@ constexpr std::array kTrainers = {
                                "fused loss; host time from vTrain's published runs of one node",
                      .fitted_runs = 714},
                     kMegatronDeepSpeed, {.interleaves = false}),
-    Sharded({.name = "fsdp",
-             .title = "FSDP with fused kernels",
-             .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"},
-            {}),
+    MegatronFsdp(
+        {.name = "fsdp",
+         .title = "FSDP with fused kernels",
+         .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"}),
     Sharded({.name = "pytorch-fsdp",
              .title = "PyTorch FSDP",
              .source = "FSDP2 around modules that are not compiled, as torchtitan"},
             EagerShards(0.87)),
-    Sharded({.name = "torchtitan",
-             .title = "torchtitan",
-             .source = "FSDP2 around modules that are not compiled; kernel rate from its published "
-                       "runs on A100 and H100",
-             .fitted_runs = 5},
-            EagerShards(0.87)),
+    With(kTitanDispatchers,
+         Sharded({.name = "torchtitan",
+                  .title = "torchtitan",
+                  .source = "FSDP2 around modules that are not compiled; kernel rate from its "
+                            "published runs on A100 and H100",
+                  .fitted_runs = 5},
+                 EagerShards(0.87))),
     Sharded({.name = "llm-foundry",
              .alias = "fsdp-llm-foundry",
              .title = "LLM Foundry",
@@ -234,11 +258,13 @@ constexpr std::array kTrainers = {
                      .title = "nanotron",
                      .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
                     kNanotron, {.block_recompute = false, .interleaves = false}),
-    SharesImages(Sharded({.name = "xtuner",
-                          .title = "XTuner",
-                          .source = "FSDP2 with fused kernels; sequence-parallel ranks share the "
-                                    "images (modeling_intern_s1.py, modeling_qwen3_vl.py)"},
-                         {})),
+    SharesImages(
+        With(kXTunerDispatchers,
+             Sharded({.name = "xtuner",
+                      .title = "XTuner",
+                      .source = "FSDP2 with fused kernels; sequence-parallel ranks share the "
+                                "images (modeling_intern_s1.py, modeling_qwen3_vl.py)"},
+                     {}))),
     Unlimited({.name = "unlimited",
                .title = "a trainer without limits",
                .source = "Megatron-Core's habits"}),

@@ -36,7 +36,9 @@ struct Trainer {
   bool cuts_encoder = true;  // if false, the first stage runs a whole encoder, up to its projector
   EncoderSplit encoder_split = EncoderSplit::kNone;
   bool always_shards_weights = false;
-  bool low_precision = false;  // runs recipes below 16 bits (PrecisionRecipe)
+  bool low_precision = false;       // runs recipes below 16 bits (PrecisionRecipe)
+  bool keeps_layers_16bit = false;  // with such a recipe, can keep the first and last layers in 16
+  DispatcherSet dispatchers = DispatcherBit(Dispatcher::kAllToAll);
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
   bool fp32_gradients = true;             // accumulates gradients in fp32; if false, in 16 bits

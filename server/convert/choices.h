@@ -98,6 +98,17 @@ inline constexpr Choice<planner::ContextKind, v1::ContextExchange> kContextExcha
     {planner::ContextKind::kUlysses, v1::CONTEXT_EXCHANGE_ULYSSES},
     {planner::ContextKind::kRing, v1::CONTEXT_EXCHANGE_RING}};
 
+inline constexpr Choice<planner::Dispatcher, v1::ExpertDispatcher> kExpertDispatchers[] = {
+    {planner::Dispatcher::kAllToAll, v1::EXPERT_DISPATCHER_ALL_TO_ALL},
+    {planner::Dispatcher::kAllGather, v1::EXPERT_DISPATCHER_ALL_GATHER},
+    {planner::Dispatcher::kDeepEp, v1::EXPERT_DISPATCHER_DEEPEP},
+    {planner::Dispatcher::kHybridEp, v1::EXPERT_DISPATCHER_HYBRIDEP},
+    {planner::Dispatcher::kLeastTime, v1::EXPERT_DISPATCHER_LEAST_TIME}};
+
+inline constexpr Choice<planner::Fabric, v1::NetworkFabric> kFabrics[] = {
+    {planner::Fabric::kRdma, v1::NETWORK_FABRIC_RDMA},
+    {planner::Fabric::kEfa, v1::NETWORK_FABRIC_EFA}};
+
 inline constexpr Choice<planner::ObjectiveKind, v1::ObjectiveKind> kObjectives[] = {
     {planner::ObjectiveKind::kStepTime, v1::OBJECTIVE_KIND_STEP_TIME},
     {planner::ObjectiveKind::kGpuDays, v1::OBJECTIVE_KIND_GPU_DAYS},

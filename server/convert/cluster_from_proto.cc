@@ -9,6 +9,7 @@
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
 #include "server/convert/checks.h"
+#include "server/convert/choices.h"
 #include "server/convert/gpu_from_proto.h"
 
 namespace evenkeel::server {
@@ -96,6 +97,12 @@ void ConvertRates(const v1::GpuPool& from, const FieldPath& path, ViolationSink&
                   from.inter_node_bytes_per_second(), kInterNodeRates, kDefaultInterNodeRate);
 }
 
+void ConvertFabric(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
+                   planner::Cluster* cluster) {
+  cluster->fabric = FromProto(kFabrics, from.network_fabric(), cluster->fabric,
+                              path.Child("network_fabric"), sink);
+}
+
 void ConvertReserve(const v1::GpuPool& from, const FieldPath& path, bool gpu_valid,
                     ViolationSink& sink, planner::Cluster* cluster) {
   constexpr int64_t kLargestMemory = int64_t{1} << 42;
@@ -143,6 +150,7 @@ void ConvertPool(const v1::GpuPool& from, const FieldPath& path, ViolationSink& 
   planner::Cluster base;
   const bool gpu_valid = GpuFromProto(from, path, sink, &base.gpu, peak);
   ConvertRates(from, path, sink, &base);
+  ConvertFabric(from, path, sink, &base);
   ConvertReserve(from, path, gpu_valid, sink, &base);
   ConvertCounts(from, path, base, sink, offers);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "planner/space/degrees.h"
+#include "planner/space/dispatcher_reach.h"
 #include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::server {
@@ -54,6 +55,8 @@ void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, Violati
   if (job.constraints.expert_parallel.min > 1 && job.model.language_model.moe) {
     hints += "; EP divides the " + std::to_string(job.model.language_model.moe->experts) +
              " experts and the ranks of a stage over expert_tensor_parallel";
+    if (!planner::DispatcherReaches(job, job.cluster.gpu_count))
+      hints += "; its dispatcher needs all ranks of experts in a node on this network_fabric";
   }
   if (job.constraints.encoder_data.min > 1) {
     hints += "; encoder data is CP";

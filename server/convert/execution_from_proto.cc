@@ -24,6 +24,16 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   flag(from.has_overlap_weight_gather(), from.overlap_weight_gather(), &to.overlap_weight_gather);
   flag(from.has_overlap_tensor(), from.overlap_tensor(), &to.overlap_tensor);
   flag(from.has_overlap_experts(), from.overlap_experts(), &to.overlap_experts);
+  to.dispatcher = FromProto(kExpertDispatchers, from.expert_dispatcher(), to.dispatcher,
+                            path.Child("expert_dispatcher"), sink);
+  flag(from.has_overlap_shared_expert(), from.overlap_shared_expert(), &to.overlap_shared_expert);
+  const auto layers = [&](bool has, int32_t value, const char* name, int64_t* slot) {
+    if (has) *slot = CheckInt(sink, path.Child(name), value, {0, 10'000});
+  };
+  layers(from.has_start_layers_16bit(), from.start_layers_16bit(), "start_layers_16bit",
+         &to.start_layers_16bit);
+  layers(from.has_end_layers_16bit(), from.end_layers_16bit(), "end_layers_16bit",
+         &to.end_layers_16bit);
   flag(from.has_keeps_quantised_inputs(), from.keeps_quantised_inputs(),
        &to.keeps_quantised_inputs);
   flag(from.has_holds_quantised_weights(), from.holds_quantised_weights(),
@@ -75,6 +85,10 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_overlap_weight_gather(execution.overlap_weight_gather);
   out->set_overlap_tensor(execution.overlap_tensor);
   out->set_overlap_experts(execution.overlap_experts);
+  out->set_expert_dispatcher(ToProto(kExpertDispatchers, execution.dispatcher));
+  out->set_overlap_shared_expert(execution.overlap_shared_expert);
+  out->set_start_layers_16bit(static_cast<int32_t>(execution.start_layers_16bit));
+  out->set_end_layers_16bit(static_cast<int32_t>(execution.end_layers_16bit));
   out->set_keeps_quantised_inputs(execution.keeps_quantised_inputs);
   out->set_holds_quantised_weights(execution.holds_quantised_weights);
   out->set_expert_tensor_parallel(static_cast<int32_t>(execution.expert_tensor));

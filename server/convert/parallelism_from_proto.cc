@@ -6,6 +6,7 @@
 
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/space/dispatcher_reach.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 
@@ -78,6 +79,15 @@ void CheckSharing(const planner::Parallelism& p, const FieldPath& path, const pl
     return;
   }
   const int64_t inside = job.training.execution.expert_tensor;
+  if (!planner::DispatcherReaches(job, p.expert)) {
+    sink.Add(field, std::string(planner::RecordOf(job.training.execution.dispatcher).title) +
+                        " has no transport between nodes on this network_fabric: must be at most "
+                        "the " +
+                        std::to_string(job.cluster.gpus_per_node) +
+                        " GPUs of a node over expert_tensor_parallel (" + std::to_string(inside) +
+                        "), but is " + std::to_string(p.expert));
+    return;
+  }
   const int64_t ranks = p.tensor * p.context * p.data;
   if (llm.moe->experts % p.expert != 0 || p.tensor % inside != 0 ||
       ranks % (inside * p.expert) != 0) {

@@ -127,6 +127,7 @@ void FillSubject(const planner::Job& job, v1::PlanSubject* out) {
   out->set_price_per_gpu_hour(cluster.price_per_gpu_hour);
   out->set_intra_node_bytes_per_second(cluster.intra_node_bytes_per_second);
   out->set_inter_node_bytes_per_second(cluster.inter_node_bytes_per_second);
+  out->set_network_fabric(ToProto(kFabrics, cluster.fabric));
   int64_t samples = 0;
   for (const planner::LengthBin& bin : job.dataset.bins) samples += bin.count;
   out->set_sample_count(samples);
@@ -267,6 +268,12 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
     FillOtherSize(size, out->add_other_sizes());
   for (const planner::OtherPrecision& other : plan.other_precisions)
     FillOtherPrecision(other, out->add_other_precisions());
+  for (const planner::DispatcherTime& time : plan.expert_dispatchers) {
+    v1::DispatcherTime* to = out->add_expert_dispatchers();
+    to->set_dispatcher(ToProto(kExpertDispatchers, time.dispatcher));
+    to->set_planned(time.planned);
+    to->set_step_seconds(Seconds(time.step_ns));
+  }
   FillPlacement(plan.placement, plan.parallelism.tensor, out->mutable_placement());
 }
 

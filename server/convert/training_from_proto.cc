@@ -6,6 +6,7 @@
 #include <string>
 
 #include "evenkeel/v1/job.pb.h"
+#include "planner/cost/expert_dispatch.h"
 #include "planner/job.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
@@ -183,6 +184,71 @@ void CheckNotYet(const v1::Training& from, const FieldPath& path, ViolationSink&
   }
 }
 
+// Returns the contract's names of the dispatchers that the trainer and the GPU type have.
+std::string DispatchersOf(const planner::Trainer& trainer, const planner::GpuSpec& gpu) {
+  std::string names;
+  for (const auto& [dispatcher, name] : kExpertDispatchers) {
+    if (dispatcher != planner::Dispatcher::kLeastTime &&
+        (trainer.dispatchers & planner::DispatcherBit(dispatcher)) != 0 &&
+        planner::UnfitFor(dispatcher, gpu).empty())
+      names += v1::ExpertDispatcher_Name(name) + ", ";
+  }
+  return names + "EXPERT_DISPATCHER_LEAST_TIME";
+}
+
+// Checks how experts' rows are exchanged, and beside what.
+void CheckDispatcher(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
+                     const planner::ModelSpec* model, const planner::Job& job) {
+  using planner::Dispatcher;
+  const planner::Execution& e = job.training.execution;
+  const planner::Trainer& trainer = *job.training.trainer;
+  const planner::GpuSpec& gpu = job.cluster.gpu;
+  const FieldPath field = path.Child("expert_dispatcher");
+  const bool least = e.dispatcher == Dispatcher::kLeastTime;
+  if (!least && (trainer.dispatchers & planner::DispatcherBit(e.dispatcher)) == 0) {
+    sink.Add(field, std::string(trainer.title) + " has no " +
+                        std::string(planner::RecordOf(e.dispatcher).title) +
+                        "; accepted: " + DispatchersOf(trainer, gpu));
+  } else if (const std::string_view why = planner::UnfitFor(e.dispatcher, gpu); !why.empty()) {
+    sink.Add(field, gpu.name + " cannot run " + std::string(planner::RecordOf(e.dispatcher).title) +
+                        ": " + std::string(why) + "; accepted: " + DispatchersOf(trainer, gpu));
+  } else if (e.dispatcher == Dispatcher::kAllGather && e.overlap_experts) {
+    sink.Add(field, "must not be EXPERT_DISPATCHER_ALL_GATHER with overlap_experts");
+  }
+  if (!from.overlap_shared_expert()) return;
+  const FieldPath shared = path.Child("overlap_shared_expert");
+  if (e.overlap_experts) {
+    sink.Add(shared, "must be unset with overlap_experts, which hides the same exchanges");
+  } else if (e.dispatcher != Dispatcher::kAllToAll && !least) {
+    sink.Add(shared, "needs EXPERT_DISPATCHER_ALL_TO_ALL");
+  } else if (model != nullptr &&
+             !(model->language_model.moe && model->language_model.moe->shared_ffn > 0)) {
+    sink.Add(shared, "must be unset: the model has no shared expert");
+  }
+}
+
+// Checks which layers stay in 16 bits.
+void CheckLayersIn16Bit(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
+                        const planner::ModelSpec* model, const planner::Training& training) {
+  const planner::Execution& e = training.execution;
+  const int64_t layers = e.start_layers_16bit + e.end_layers_16bit;
+  if (layers == 0) return;
+  const FieldPath field =
+      path.Child(from.start_layers_16bit() != 0 ? "start_layers_16bit" : "end_layers_16bit");
+  if (training.precision == planner::Precision::k16Bit) {
+    sink.Add(field, "must be unset: all layers are in 16 bits, since precision is");
+  } else if (training.precision == planner::Precision::kFp8Delayed) {
+    sink.Add(field, "must be unset with PRECISION_FP8_DELAYED, whose scales all layers share");
+  } else if (!training.trainer->keeps_layers_16bit) {
+    sink.Add(field, "must be unset: " + std::string(training.trainer->title) +
+                        " has one precision for all layers");
+  } else if (model != nullptr && layers > model->language_model.layers) {
+    sink.Add(field, "start_layers_16bit and end_layers_16bit must be at most the model's " +
+                        std::to_string(model->language_model.layers) +
+                        " layers together, but are " + std::to_string(layers));
+  }
+}
+
 void AddFigures(const v1::Training& from, const planner::Training& training, planner::Job* job) {
   job->figures.push_back({.figure = "training.global_batch_samples",
                           .basis = from.global_batch_samples() == 0 ? planner::Basis::kAssumed
@@ -237,6 +303,8 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
                                      kOrderWindows, groups ? kWholeEpoch : kDefaultOrderWindow);
   training.execution = planner::UsualExecution(*training.trainer, training.zero_stage);
   ExecutionFromProto(from.execution(), path.Child("execution"), sink, &training.execution);
+  CheckDispatcher(from.execution(), path.Child("execution"), sink, model, *job);
+  CheckLayersIn16Bit(from.execution(), path.Child("execution"), sink, model, training);
   AddFigures(from, training, job);
 }
 

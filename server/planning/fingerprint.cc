@@ -47,7 +47,10 @@ class JobWriter {
   static constexpr int kLayerTag = 80;
   static constexpr int kMoreOfModelTag = 81;
   static constexpr int kEncoderNormsTag = 82;
-  static constexpr int kEncoderDataTag = 83;
+  static constexpr int kDispatcherTag = 83;
+  static constexpr int kLayers16BitTag = 84;
+  static constexpr int kFabricTag = 85;
+  static constexpr int kEncoderDataTag = 86;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -231,19 +234,23 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::Cluster& cluster) {
     const auto& [gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
-                 inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour] = cluster;
+                 inter_node_bytes_per_second, fabric, reserved_bytes, price_per_gpu_hour] = cluster;
     Fields(gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
            inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour);
+    if (fabric == planner::Fabric::kRdma) return;
+    out_.Count(kFabricTag, 1);
+    Fields(fabric);
   }
 
   void Put(int /*tag*/, const planner::Execution& execution) {
     const auto& [sequence_parallel, attention, context, dropout, fused_loss,
                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
-                 expert_tensor, fused_kernels, compiled_loss, expert_capacity, grouped_experts,
-                 bucket_bytes, fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
-                 loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights,
-                 keeps_quantised_inputs, holds_quantised_weights, update_bytes_per_parameter,
-                 gather_ns_per_rank] = execution;
+                 dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, compiled_loss,
+                 expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients,
+                 host_launch_ns, weight_hook_ns, kernel_rate, loss_bytes_per_logit,
+                 keeps_gathered_inputs, casts_master_weights, keeps_quantised_inputs,
+                 holds_quantised_weights, start_layers_16bit, end_layers_16bit,
+                 update_bytes_per_parameter, gather_ns_per_rank] = execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
            expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
@@ -251,7 +258,12 @@ class JobWriter {
            casts_master_weights, update_bytes_per_parameter, gather_ns_per_rank);
     // With products in 16 bits, what happens to quantised tensors changes nothing: see Training.
     (void)keeps_quantised_inputs, (void)holds_quantised_weights;
+    (void)start_layers_16bit, (void)end_layers_16bit;
     if (overlap_experts) out_.Count(kExpertOverlapTag, 1);
+    if (dispatcher != planner::Dispatcher::kAllToAll || overlap_shared_expert) {
+      out_.Count(kDispatcherTag, 1);
+      Fields(dispatcher, overlap_shared_expert);
+    }
   }
 
   void Put(int /*tag*/, const planner::Training& training) {
@@ -273,6 +285,9 @@ class JobWriter {
     if (precision == planner::Precision::k16Bit) return;
     out_.Count(kPrecisionTag, 1);
     Fields(precision, execution.keeps_quantised_inputs, execution.holds_quantised_weights);
+    if (execution.start_layers_16bit == 0 && execution.end_layers_16bit == 0) return;
+    out_.Count(kLayers16BitTag, 1);
+    Fields(execution.start_layers_16bit, execution.end_layers_16bit);
   }
 
   void Put(int /*tag*/, const planner::DegreeRange& range) {

@@ -78,10 +78,37 @@ TEST(JobFlagsTest, SeveralCountsAndPoolsAreOffers) {
 }
 
 TEST(JobFlagsTest, ObjectiveAndFailures) {
-  v1::PlanJobRequest request =
-      Parse(Three({"--deadline", "2", "--mtbf", "1000", "--checkpoint-gbytes", "2", "--restart",
-                   "300", "--checkpoint-interval", "600", "--compare-sizes", "--compare-precisions",
-                   "--precision", "mxfp8", "--optimizer", "muon", "--zero-group", "8"}));
+  v1::PlanJobRequest request = Parse(Three({"--deadline",
+                                            "2",
+                                            "--mtbf",
+                                            "1000",
+                                            "--checkpoint-gbytes",
+                                            "2",
+                                            "--restart",
+                                            "300",
+                                            "--checkpoint-interval",
+                                            "600",
+                                            "--compare-sizes",
+                                            "--compare-precisions",
+                                            "--precision",
+                                            "mxfp8",
+                                            "--optimizer",
+                                            "muon",
+                                            "--zero-group",
+                                            "8",
+                                            "--start-layers-16bit",
+                                            "1",
+                                            "--end-layers-16bit",
+                                            "2",
+                                            "--expert-dispatcher",
+                                            "deepep",
+                                            "--network-fabric",
+                                            "efa"}));
+  const v1::Execution& execution = request.job().training().execution();
+  EXPECT_EQ(execution.start_layers_16bit(), 1);
+  EXPECT_EQ(execution.end_layers_16bit(), 2);
+  EXPECT_EQ(execution.expert_dispatcher(), v1::EXPERT_DISPATCHER_DEEPEP);
+  EXPECT_EQ(request.job().cluster().pools(0).network_fabric(), v1::NETWORK_FABRIC_EFA);
   EXPECT_TRUE(request.compare_sizes());
   EXPECT_TRUE(request.compare_precisions());
   EXPECT_EQ(request.job().training().precision(), v1::PRECISION_MXFP8);
@@ -221,6 +248,8 @@ TEST(JobFlagsTest, FoolishValuesAreRefused) {
   }
   EXPECT_THROW(Parse(Three({"--tp=65537"})), CommandError);
   EXPECT_THROW(Parse(Three({"--precision", "int8"})), CLI::ParseError);
+  EXPECT_THROW(Parse(Three({"--expert-dispatcher", "nccl"})), CLI::ParseError);
+  EXPECT_THROW(Parse(Three({"--network-fabric", "tcp"})), CLI::ParseError);
   EXPECT_THROW(Parse(Three({"--gpus", "many"})), CLI::ParseError);
   EXPECT_THROW(Parse(Three({"--recompute", "some"})), CLI::ParseError);
 }

@@ -389,6 +389,21 @@ void DrawAdmittedPrecision(Draws& draws, v1::PlanJobRequest* request) {
   if (draws.OneIn(8)) changed.set_compare_precisions(true);
   if (draws.OneIn(3)) training->set_zero_group(draws.Among({1, 2, 4, 7, 8}));
   if (draws.OneIn(2)) training->set_optimizer(static_cast<v1::Optimizer>(draws.Between(1, 8)));
+  if (draws.OneIn(4)) training->mutable_execution()->set_start_layers_16bit(1);
+  if (draws.OneIn(4)) training->mutable_execution()->set_end_layers_16bit(1);
+  TakeIfAdmitted(std::move(changed), request);
+}
+
+// Draws a dispatcher of experts, and what joins the nodes.
+void DrawAdmittedDispatcher(Draws& draws, v1::PlanJobRequest* request) {
+  v1::PlanJobRequest changed = *request;
+  v1::Execution* execution = changed.mutable_job()->mutable_training()->mutable_execution();
+  execution->set_expert_dispatcher(static_cast<v1::ExpertDispatcher>(draws.Between(1, 5)));
+  if (draws.OneIn(3)) execution->set_overlap_shared_expert(true);
+  if (draws.OneIn(3)) {
+    for (v1::GpuPool& pool : *changed.mutable_job()->mutable_cluster()->mutable_pools())
+      pool.set_network_fabric(v1::NETWORK_FABRIC_EFA);
+  }
   TakeIfAdmitted(std::move(changed), request);
 }
 
@@ -443,6 +458,7 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   DrawAdmittedTrainer(draws, &request);
   if (draws.OneIn(3)) DrawAdmittedPrecision(draws, &request);
   if (!facts.tokens_per_unit.empty() && draws.OneIn(3)) DrawEncoderData(draws, &request);
+  if (draws.OneIn(3)) DrawAdmittedDispatcher(draws, &request);
   return request;
 }
 

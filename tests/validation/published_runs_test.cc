@@ -23,7 +23,7 @@ struct Bound {
 const std::map<std::string, Bound>& Bounds() {
   static const std::map<std::string, Bound> kBounds = {
       {"aws-dispatchers", {0.144, 0}},
-      {"aws-dispatchers, dispatchers", {0.202, 0}},
+      {"aws-dispatchers, dispatchers", {0.160, 0}},
       {"dgxc-benchmarking", {0.047, 0}},
       {"dgxc-benchmarking, low precision", {0.079, 0}},
       {"dgxc-benchmarking, racks", {0, 0}},
@@ -32,16 +32,16 @@ const std::map<std::string, Bound>& Bounds() {
       {"llm-foundry", {0.081, 0}},
       {"llm-foundry, low precision", {0.11, 0}},
       {"megatron-bridge-cards", {0.379, 0}},
-      {"megatron-bridge-cards, dispatchers", {0.963, 0}},
+      {"megatron-bridge-cards, dispatchers", {0.997, 0}},
       {"megatron-bridge-cards, racks", {0.468, 0}},
-      {"megatron-bridge-cards, recurrent layers", {0.027, 0}},
+      {"megatron-bridge-cards, recurrent layers", {0.032, 0}},
       {"megatron-bridge-cards, windows", {0.263, 0}},
       {"megatron-bridge-skills, 16-bit moments", {0.386, 0.037}},
       {"megatron-bridge-skills, recurrent layers", {0.094, 0.248}},
-      {"megatron-bridge-summary, dispatchers", {0.115, 0}},
+      {"megatron-bridge-summary, dispatchers", {0.099, 0}},
       {"megatron-bridge-summary, low precision", {0.156, 0}},
       {"megatron-bridge-summary, racks", {0.061, 0}},
-      {"megatron-bridge-summary, recurrent layers", {0.178, 0}},
+      {"megatron-bridge-summary, recurrent layers", {0.179, 0}},
       {"megatron-bridge-summary, windows", {0.159, 0}},
       {"megatron-golden-hybrid, recurrent layers", {0, 0.086}},
       {"megatron-lm-llama-fp8, low precision", {0, 0}},
@@ -56,7 +56,7 @@ const std::map<std::string, Bound>& Bounds() {
       {"vtrain-multi", {0.082, 0}},
       {"vtrain-single", {0.097, 0}},
       {"xtuner-moe", {0.139, 0}},
-      {"xtuner-moe, dispatchers", {0.221, 0}},
+      {"xtuner-moe, dispatchers", {0.070, 0}},
   };
   return kBounds;
 }

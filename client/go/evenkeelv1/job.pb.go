@@ -250,6 +250,59 @@ func (Norm) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{3}
 }
 
+// A kind of network between nodes.
+type NetworkFabric int32
+
+const (
+	// The default, NETWORK_FABRIC_RDMA.
+	NetworkFabric_NETWORK_FABRIC_UNSPECIFIED NetworkFabric = 0
+	// InfiniBand or RoCE: GPUs start messages themselves.
+	NetworkFabric_NETWORK_FABRIC_RDMA NetworkFabric = 1
+	// AWS's Elastic Fabric Adapter: the host passes on each message that a GPU's kernel sends.
+	NetworkFabric_NETWORK_FABRIC_EFA NetworkFabric = 2
+)
+
+// Enum value maps for NetworkFabric.
+var (
+	NetworkFabric_name = map[int32]string{
+		0: "NETWORK_FABRIC_UNSPECIFIED",
+		1: "NETWORK_FABRIC_RDMA",
+		2: "NETWORK_FABRIC_EFA",
+	}
+	NetworkFabric_value = map[string]int32{
+		"NETWORK_FABRIC_UNSPECIFIED": 0,
+		"NETWORK_FABRIC_RDMA":        1,
+		"NETWORK_FABRIC_EFA":         2,
+	}
+)
+
+func (x NetworkFabric) Enum() *NetworkFabric {
+	p := new(NetworkFabric)
+	*p = x
+	return p
+}
+
+func (x NetworkFabric) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NetworkFabric) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_job_proto_enumTypes[4].Descriptor()
+}
+
+func (NetworkFabric) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_job_proto_enumTypes[4]
+}
+
+func (x NetworkFabric) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NetworkFabric.Descriptor instead.
+func (NetworkFabric) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{4}
+}
+
 // How packing groups are chosen.
 type GroupSelection int32
 
@@ -293,11 +346,11 @@ func (x GroupSelection) String() string {
 }
 
 func (GroupSelection) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[4].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[5].Descriptor()
 }
 
 func (GroupSelection) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[4]
+	return &file_evenkeel_v1_job_proto_enumTypes[5]
 }
 
 func (x GroupSelection) Number() protoreflect.EnumNumber {
@@ -306,7 +359,7 @@ func (x GroupSelection) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GroupSelection.Descriptor instead.
 func (GroupSelection) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{4}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 // A trainer to write launch settings for.
@@ -362,11 +415,11 @@ func (x LaunchFramework) String() string {
 }
 
 func (LaunchFramework) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[5].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[6].Descriptor()
 }
 
 func (LaunchFramework) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[5]
+	return &file_evenkeel_v1_job_proto_enumTypes[6]
 }
 
 func (x LaunchFramework) Number() protoreflect.EnumNumber {
@@ -375,7 +428,7 @@ func (x LaunchFramework) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LaunchFramework.Descriptor instead.
 func (LaunchFramework) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 // Number format of weights and activations.
@@ -439,11 +492,11 @@ func (x Precision) String() string {
 }
 
 func (Precision) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[6].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[7].Descriptor()
 }
 
 func (Precision) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[6]
+	return &file_evenkeel_v1_job_proto_enumTypes[7]
 }
 
 func (x Precision) Number() protoreflect.EnumNumber {
@@ -452,7 +505,7 @@ func (x Precision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Precision.Descriptor instead.
 func (Precision) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 // Number format of accumulated gradients.
@@ -492,11 +545,11 @@ func (x GradientPrecision) String() string {
 }
 
 func (GradientPrecision) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[7].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[8].Descriptor()
 }
 
 func (GradientPrecision) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[7]
+	return &file_evenkeel_v1_job_proto_enumTypes[8]
 }
 
 func (x GradientPrecision) Number() protoreflect.EnumNumber {
@@ -505,7 +558,7 @@ func (x GradientPrecision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GradientPrecision.Descriptor instead.
 func (GradientPrecision) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 // An optimizer.
@@ -570,11 +623,11 @@ func (x Optimizer) String() string {
 }
 
 func (Optimizer) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[8].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[9].Descriptor()
 }
 
 func (Optimizer) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[8]
+	return &file_evenkeel_v1_job_proto_enumTypes[9]
 }
 
 func (x Optimizer) Number() protoreflect.EnumNumber {
@@ -583,7 +636,7 @@ func (x Optimizer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Optimizer.Descriptor instead.
 func (Optimizer) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 // What is sharded over the data- and context-parallel ranks.
@@ -631,11 +684,11 @@ func (x ZeroStage) String() string {
 }
 
 func (ZeroStage) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[9].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[10].Descriptor()
 }
 
 func (ZeroStage) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[9]
+	return &file_evenkeel_v1_job_proto_enumTypes[10]
 }
 
 func (x ZeroStage) Number() protoreflect.EnumNumber {
@@ -644,7 +697,7 @@ func (x ZeroStage) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ZeroStage.Descriptor instead.
 func (ZeroStage) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 // Order in which a pipeline stage works on packs.
@@ -693,11 +746,11 @@ func (x PipelineSchedule) String() string {
 }
 
 func (PipelineSchedule) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[10].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[11].Descriptor()
 }
 
 func (PipelineSchedule) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[10]
+	return &file_evenkeel_v1_job_proto_enumTypes[11]
 }
 
 func (x PipelineSchedule) Number() protoreflect.EnumNumber {
@@ -706,7 +759,7 @@ func (x PipelineSchedule) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PipelineSchedule.Descriptor instead.
 func (PipelineSchedule) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 // How the model is cut into stages. Methods other than EXACT are implemented as published, for comparison.
@@ -759,11 +812,11 @@ func (x PartitionMethod) String() string {
 }
 
 func (PartitionMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[11].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[12].Descriptor()
 }
 
 func (PartitionMethod) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[11]
+	return &file_evenkeel_v1_job_proto_enumTypes[12]
 }
 
 func (x PartitionMethod) Number() protoreflect.EnumNumber {
@@ -772,7 +825,7 @@ func (x PartitionMethod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PartitionMethod.Descriptor instead.
 func (PartitionMethod) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
 // Whether layers may be recomputed.
@@ -832,11 +885,11 @@ func (x RecomputePolicy) String() string {
 }
 
 func (RecomputePolicy) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[12].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[13].Descriptor()
 }
 
 func (RecomputePolicy) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[12]
+	return &file_evenkeel_v1_job_proto_enumTypes[13]
 }
 
 func (x RecomputePolicy) Number() protoreflect.EnumNumber {
@@ -845,7 +898,7 @@ func (x RecomputePolicy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RecomputePolicy.Descriptor instead.
 func (RecomputePolicy) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{12}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{13}
 }
 
 // An aim.
@@ -894,11 +947,11 @@ func (x ObjectiveKind) String() string {
 }
 
 func (ObjectiveKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[13].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[14].Descriptor()
 }
 
 func (ObjectiveKind) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[13]
+	return &file_evenkeel_v1_job_proto_enumTypes[14]
 }
 
 func (x ObjectiveKind) Number() protoreflect.EnumNumber {
@@ -907,7 +960,7 @@ func (x ObjectiveKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectiveKind.Descriptor instead.
 func (ObjectiveKind) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{13}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{14}
 }
 
 // A training job: what is trained, on which data, on which GPUs, and under which rules.
@@ -2154,7 +2207,9 @@ type GpuPool struct {
 	// Numbers of GPUs that are available, each an offer. At most 64, all different; the rules of `gpu_count` apply to
 	// each, and `gpu_count` must then be unset. For OBJECTIVE_KIND_FEWEST_GPUS these are the counts to choose from.
 	// Unset: `gpu_count` is the only one.
-	GpuCounts     []int32 `protobuf:"varint,9,rep,packed,name=gpu_counts,json=gpuCounts,proto3" json:"gpu_counts,omitempty"`
+	GpuCounts []int32 `protobuf:"varint,9,rep,packed,name=gpu_counts,json=gpuCounts,proto3" json:"gpu_counts,omitempty"`
+	// What joins the nodes. It matters to `Execution.expert_dispatcher` alone. Unset: NETWORK_FABRIC_RDMA.
+	NetworkFabric NetworkFabric `protobuf:"varint,11,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2250,6 +2305,13 @@ func (x *GpuPool) GetGpuCounts() []int32 {
 		return x.GpuCounts
 	}
 	return nil
+}
+
+func (x *GpuPool) GetNetworkFabric() NetworkFabric {
+	if x != nil {
+		return x.NetworkFabric
+	}
+	return NetworkFabric_NETWORK_FABRIC_UNSPECIFIED
 }
 
 // A GPU type described by the caller.
@@ -2636,12 +2698,8 @@ type Constraints struct {
 	// Share of runs whose memory must fit. Plans then leave room for the upper end of `Predictions.memory_interval`,
 	// taken at this coverage. Range: 0.5 to 0.99. Unset: plans fit as predicted.
 	MemoryConfidenceRatio *float64 `protobuf:"fixed64,11,opt,name=memory_confidence_ratio,json=memoryConfidenceRatio,proto3,oneof" json:"memory_confidence_ratio,omitempty"`
-	// Range of the encoder's data-parallel degree (`Parallelism.encoder_data`). {1, 1}: encoders run as the other layers
-	// of their stages. Refused where `CatalogTrainer.encoder_split` has no such degree, for models without an encoder,
-	// and above 1 with packing groups asked for. Unset: every degree that the trainer has.
-	EncoderDataParallel *DegreeRange `protobuf:"bytes,12,opt,name=encoder_data_parallel,json=encoderDataParallel,proto3" json:"encoder_data_parallel,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *Constraints) Reset() {
@@ -2749,13 +2807,6 @@ func (x *Constraints) GetMemoryConfidenceRatio() float64 {
 		return *x.MemoryConfidenceRatio
 	}
 	return 0
-}
-
-func (x *Constraints) GetEncoderDataParallel() *DegreeRange {
-	if x != nil {
-		return x.EncoderDataParallel
-	}
-	return nil
 }
 
 // An inclusive range of a degree of parallelism.
@@ -3082,7 +3133,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\fsample_count\x18\x03 \x03(\x03R\vsampleCount\x12#\n" +
 	"\rencoder_count\x18\x04 \x01(\x05R\fencoderCount\"5\n" +
 	"\aCluster\x12*\n" +
-	"\x05pools\x18\x01 \x03(\v2\x14.evenkeel.v1.GpuPoolR\x05pools\"\xf8\x02\n" +
+	"\x05pools\x18\x01 \x03(\v2\x14.evenkeel.v1.GpuPoolR\x05pools\"\xbb\x03\n" +
 	"\aGpuPool\x12\x19\n" +
 	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\"\n" +
 	"\x03gpu\x18\x02 \x01(\v2\x10.evenkeel.v1.GpuR\x03gpu\x12\x1b\n" +
@@ -3093,7 +3144,8 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x0ereserved_bytes\x18\a \x01(\x03R\rreservedBytes\x12+\n" +
 	"\x12price_per_gpu_hour\x18\b \x01(\x01R\x0fpricePerGpuHour\x12\x1d\n" +
 	"\n" +
-	"gpu_counts\x18\t \x03(\x05R\tgpuCounts\"\xbe\x02\n" +
+	"gpu_counts\x18\t \x03(\x05R\tgpuCounts\x12A\n" +
+	"\x0enetwork_fabric\x18\v \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\"\xbe\x02\n" +
 	"\x03Gpu\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12>\n" +
 	"\x1cdense_16bit_flops_per_second\x18\x02 \x01(\x01R\x18dense16bitFlopsPerSecond\x12!\n" +
@@ -3129,7 +3181,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"zero_group\x18\x17 \x01(\x05R\tzeroGroupB\x15\n" +
 	"\x13_dummy_vision_unitsB\x13\n" +
-	"\x11_curriculum_steps\"\xa9\x06\n" +
+	"\x11_curriculum_steps\"\xdb\x05\n" +
 	"\vConstraints\x12A\n" +
 	"\x0ftensor_parallel\x18\x01 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x0etensorParallel\x12E\n" +
 	"\x11pipeline_parallel\x18\x02 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x10pipelineParallel\x12=\n" +
@@ -3142,8 +3194,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\bschedule\x18\t \x01(\x0e2\x1d.evenkeel.v1.PipelineScheduleR\bschedule\x12G\n" +
 	"\x10partition_method\x18\n" +
 	" \x01(\x0e2\x1c.evenkeel.v1.PartitionMethodR\x0fpartitionMethod\x12;\n" +
-	"\x17memory_confidence_ratio\x18\v \x01(\x01H\x00R\x15memoryConfidenceRatio\x88\x01\x01\x12L\n" +
-	"\x15encoder_data_parallel\x18\f \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x13encoderDataParallelB\x1a\n" +
+	"\x17memory_confidence_ratio\x18\v \x01(\x01H\x00R\x15memoryConfidenceRatio\x88\x01\x01B\x1a\n" +
 	"\x18_memory_confidence_ratio\"1\n" +
 	"\vDegreeRange\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x05R\x03min\x12\x10\n" +
@@ -3177,7 +3228,11 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x10NORM_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"NORM_LAYER\x10\x01\x12\f\n" +
-	"\bNORM_RMS\x10\x02*\x84\x01\n" +
+	"\bNORM_RMS\x10\x02*`\n" +
+	"\rNetworkFabric\x12\x1e\n" +
+	"\x1aNETWORK_FABRIC_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13NETWORK_FABRIC_RDMA\x10\x01\x12\x16\n" +
+	"\x12NETWORK_FABRIC_EFA\x10\x02*\x84\x01\n" +
 	"\x0eGroupSelection\x12\x1f\n" +
 	"\x1bGROUP_SELECTION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GROUP_SELECTION_ONE\x10\x01\x12\x1d\n" +
@@ -3260,100 +3315,101 @@ func file_evenkeel_v1_job_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_job_proto_rawDescData
 }
 
-var file_evenkeel_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
+var file_evenkeel_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
 var file_evenkeel_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_evenkeel_v1_job_proto_goTypes = []any{
 	(TrainMode)(0),           // 0: evenkeel.v1.TrainMode
 	(LoraTarget)(0),          // 1: evenkeel.v1.LoraTarget
 	(Modality)(0),            // 2: evenkeel.v1.Modality
 	(Norm)(0),                // 3: evenkeel.v1.Norm
-	(GroupSelection)(0),      // 4: evenkeel.v1.GroupSelection
-	(LaunchFramework)(0),     // 5: evenkeel.v1.LaunchFramework
-	(Precision)(0),           // 6: evenkeel.v1.Precision
-	(GradientPrecision)(0),   // 7: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),           // 8: evenkeel.v1.Optimizer
-	(ZeroStage)(0),           // 9: evenkeel.v1.ZeroStage
-	(PipelineSchedule)(0),    // 10: evenkeel.v1.PipelineSchedule
-	(PartitionMethod)(0),     // 11: evenkeel.v1.PartitionMethod
-	(RecomputePolicy)(0),     // 12: evenkeel.v1.RecomputePolicy
-	(ObjectiveKind)(0),       // 13: evenkeel.v1.ObjectiveKind
-	(*Job)(nil),              // 14: evenkeel.v1.Job
-	(*Model)(nil),            // 15: evenkeel.v1.Model
-	(*Lora)(nil),             // 16: evenkeel.v1.Lora
-	(*Encoder)(nil),          // 17: evenkeel.v1.Encoder
-	(*NativeResolution)(nil), // 18: evenkeel.v1.NativeResolution
-	(*Projector)(nil),        // 19: evenkeel.v1.Projector
-	(*LanguageModel)(nil),    // 20: evenkeel.v1.LanguageModel
-	(*LatentAttention)(nil),  // 21: evenkeel.v1.LatentAttention
-	(*MixtureOfExperts)(nil), // 22: evenkeel.v1.MixtureOfExperts
-	(*Dataset)(nil),          // 23: evenkeel.v1.Dataset
-	(*DatasetPart)(nil),      // 24: evenkeel.v1.DatasetPart
-	(*Histogram)(nil),        // 25: evenkeel.v1.Histogram
-	(*Cluster)(nil),          // 26: evenkeel.v1.Cluster
-	(*GpuPool)(nil),          // 27: evenkeel.v1.GpuPool
-	(*Gpu)(nil),              // 28: evenkeel.v1.Gpu
-	(*Training)(nil),         // 29: evenkeel.v1.Training
-	(*Constraints)(nil),      // 30: evenkeel.v1.Constraints
-	(*DegreeRange)(nil),      // 31: evenkeel.v1.DegreeRange
-	(*Objective)(nil),        // 32: evenkeel.v1.Objective
-	(*Reliability)(nil),      // 33: evenkeel.v1.Reliability
-	(TrainingFramework)(0),   // 34: evenkeel.v1.TrainingFramework
-	(Packer)(0),              // 35: evenkeel.v1.Packer
-	(*Execution)(nil),        // 36: evenkeel.v1.Execution
-	(*Trainer)(nil),          // 37: evenkeel.v1.Trainer
+	(NetworkFabric)(0),       // 4: evenkeel.v1.NetworkFabric
+	(GroupSelection)(0),      // 5: evenkeel.v1.GroupSelection
+	(LaunchFramework)(0),     // 6: evenkeel.v1.LaunchFramework
+	(Precision)(0),           // 7: evenkeel.v1.Precision
+	(GradientPrecision)(0),   // 8: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),           // 9: evenkeel.v1.Optimizer
+	(ZeroStage)(0),           // 10: evenkeel.v1.ZeroStage
+	(PipelineSchedule)(0),    // 11: evenkeel.v1.PipelineSchedule
+	(PartitionMethod)(0),     // 12: evenkeel.v1.PartitionMethod
+	(RecomputePolicy)(0),     // 13: evenkeel.v1.RecomputePolicy
+	(ObjectiveKind)(0),       // 14: evenkeel.v1.ObjectiveKind
+	(*Job)(nil),              // 15: evenkeel.v1.Job
+	(*Model)(nil),            // 16: evenkeel.v1.Model
+	(*Lora)(nil),             // 17: evenkeel.v1.Lora
+	(*Encoder)(nil),          // 18: evenkeel.v1.Encoder
+	(*NativeResolution)(nil), // 19: evenkeel.v1.NativeResolution
+	(*Projector)(nil),        // 20: evenkeel.v1.Projector
+	(*LanguageModel)(nil),    // 21: evenkeel.v1.LanguageModel
+	(*LatentAttention)(nil),  // 22: evenkeel.v1.LatentAttention
+	(*MixtureOfExperts)(nil), // 23: evenkeel.v1.MixtureOfExperts
+	(*Dataset)(nil),          // 24: evenkeel.v1.Dataset
+	(*DatasetPart)(nil),      // 25: evenkeel.v1.DatasetPart
+	(*Histogram)(nil),        // 26: evenkeel.v1.Histogram
+	(*Cluster)(nil),          // 27: evenkeel.v1.Cluster
+	(*GpuPool)(nil),          // 28: evenkeel.v1.GpuPool
+	(*Gpu)(nil),              // 29: evenkeel.v1.Gpu
+	(*Training)(nil),         // 30: evenkeel.v1.Training
+	(*Constraints)(nil),      // 31: evenkeel.v1.Constraints
+	(*DegreeRange)(nil),      // 32: evenkeel.v1.DegreeRange
+	(*Objective)(nil),        // 33: evenkeel.v1.Objective
+	(*Reliability)(nil),      // 34: evenkeel.v1.Reliability
+	(TrainingFramework)(0),   // 35: evenkeel.v1.TrainingFramework
+	(Packer)(0),              // 36: evenkeel.v1.Packer
+	(*Execution)(nil),        // 37: evenkeel.v1.Execution
+	(*Trainer)(nil),          // 38: evenkeel.v1.Trainer
 }
 var file_evenkeel_v1_job_proto_depIdxs = []int32{
-	15, // 0: evenkeel.v1.Job.model:type_name -> evenkeel.v1.Model
-	23, // 1: evenkeel.v1.Job.dataset:type_name -> evenkeel.v1.Dataset
-	26, // 2: evenkeel.v1.Job.cluster:type_name -> evenkeel.v1.Cluster
-	29, // 3: evenkeel.v1.Job.training:type_name -> evenkeel.v1.Training
-	30, // 4: evenkeel.v1.Job.constraints:type_name -> evenkeel.v1.Constraints
-	32, // 5: evenkeel.v1.Job.objective:type_name -> evenkeel.v1.Objective
-	5,  // 6: evenkeel.v1.Job.launch_frameworks:type_name -> evenkeel.v1.LaunchFramework
-	33, // 7: evenkeel.v1.Job.reliability:type_name -> evenkeel.v1.Reliability
-	17, // 8: evenkeel.v1.Model.encoders:type_name -> evenkeel.v1.Encoder
-	20, // 9: evenkeel.v1.Model.language_model:type_name -> evenkeel.v1.LanguageModel
+	16, // 0: evenkeel.v1.Job.model:type_name -> evenkeel.v1.Model
+	24, // 1: evenkeel.v1.Job.dataset:type_name -> evenkeel.v1.Dataset
+	27, // 2: evenkeel.v1.Job.cluster:type_name -> evenkeel.v1.Cluster
+	30, // 3: evenkeel.v1.Job.training:type_name -> evenkeel.v1.Training
+	31, // 4: evenkeel.v1.Job.constraints:type_name -> evenkeel.v1.Constraints
+	33, // 5: evenkeel.v1.Job.objective:type_name -> evenkeel.v1.Objective
+	6,  // 6: evenkeel.v1.Job.launch_frameworks:type_name -> evenkeel.v1.LaunchFramework
+	34, // 7: evenkeel.v1.Job.reliability:type_name -> evenkeel.v1.Reliability
+	18, // 8: evenkeel.v1.Model.encoders:type_name -> evenkeel.v1.Encoder
+	21, // 9: evenkeel.v1.Model.language_model:type_name -> evenkeel.v1.LanguageModel
 	0,  // 10: evenkeel.v1.Model.encoder_train_mode:type_name -> evenkeel.v1.TrainMode
 	0,  // 11: evenkeel.v1.Model.language_model_train_mode:type_name -> evenkeel.v1.TrainMode
-	16, // 12: evenkeel.v1.Model.lora:type_name -> evenkeel.v1.Lora
+	17, // 12: evenkeel.v1.Model.lora:type_name -> evenkeel.v1.Lora
 	1,  // 13: evenkeel.v1.Lora.targets:type_name -> evenkeel.v1.LoraTarget
 	2,  // 14: evenkeel.v1.Encoder.modality:type_name -> evenkeel.v1.Modality
 	3,  // 15: evenkeel.v1.Encoder.norm:type_name -> evenkeel.v1.Norm
 	0,  // 16: evenkeel.v1.Encoder.train_mode:type_name -> evenkeel.v1.TrainMode
-	16, // 17: evenkeel.v1.Encoder.lora:type_name -> evenkeel.v1.Lora
-	18, // 18: evenkeel.v1.Encoder.native_resolution:type_name -> evenkeel.v1.NativeResolution
-	19, // 19: evenkeel.v1.Encoder.projector:type_name -> evenkeel.v1.Projector
+	17, // 17: evenkeel.v1.Encoder.lora:type_name -> evenkeel.v1.Lora
+	19, // 18: evenkeel.v1.Encoder.native_resolution:type_name -> evenkeel.v1.NativeResolution
+	20, // 19: evenkeel.v1.Encoder.projector:type_name -> evenkeel.v1.Projector
 	0,  // 20: evenkeel.v1.Projector.train_mode:type_name -> evenkeel.v1.TrainMode
 	3,  // 21: evenkeel.v1.LanguageModel.norm:type_name -> evenkeel.v1.Norm
-	22, // 22: evenkeel.v1.LanguageModel.mixture_of_experts:type_name -> evenkeel.v1.MixtureOfExperts
+	23, // 22: evenkeel.v1.LanguageModel.mixture_of_experts:type_name -> evenkeel.v1.MixtureOfExperts
 	0,  // 23: evenkeel.v1.LanguageModel.train_mode:type_name -> evenkeel.v1.TrainMode
-	16, // 24: evenkeel.v1.LanguageModel.lora:type_name -> evenkeel.v1.Lora
-	21, // 25: evenkeel.v1.LanguageModel.latent_attention:type_name -> evenkeel.v1.LatentAttention
-	25, // 26: evenkeel.v1.Dataset.histogram:type_name -> evenkeel.v1.Histogram
-	24, // 27: evenkeel.v1.Dataset.parts:type_name -> evenkeel.v1.DatasetPart
-	25, // 28: evenkeel.v1.DatasetPart.histogram:type_name -> evenkeel.v1.Histogram
-	27, // 29: evenkeel.v1.Cluster.pools:type_name -> evenkeel.v1.GpuPool
-	28, // 30: evenkeel.v1.GpuPool.gpu:type_name -> evenkeel.v1.Gpu
-	34, // 31: evenkeel.v1.Training.framework:type_name -> evenkeel.v1.TrainingFramework
-	6,  // 32: evenkeel.v1.Training.precision:type_name -> evenkeel.v1.Precision
-	8,  // 33: evenkeel.v1.Training.optimizer:type_name -> evenkeel.v1.Optimizer
-	9,  // 34: evenkeel.v1.Training.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	7,  // 35: evenkeel.v1.Training.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	35, // 36: evenkeel.v1.Training.packer:type_name -> evenkeel.v1.Packer
-	36, // 37: evenkeel.v1.Training.execution:type_name -> evenkeel.v1.Execution
-	4,  // 38: evenkeel.v1.Training.group_selection:type_name -> evenkeel.v1.GroupSelection
-	37, // 39: evenkeel.v1.Training.trainer:type_name -> evenkeel.v1.Trainer
-	31, // 40: evenkeel.v1.Constraints.tensor_parallel:type_name -> evenkeel.v1.DegreeRange
-	31, // 41: evenkeel.v1.Constraints.pipeline_parallel:type_name -> evenkeel.v1.DegreeRange
-	31, // 42: evenkeel.v1.Constraints.data_parallel:type_name -> evenkeel.v1.DegreeRange
-	31, // 43: evenkeel.v1.Constraints.context_parallel:type_name -> evenkeel.v1.DegreeRange
-	31, // 44: evenkeel.v1.Constraints.expert_parallel:type_name -> evenkeel.v1.DegreeRange
-	31, // 45: evenkeel.v1.Constraints.virtual_stages:type_name -> evenkeel.v1.DegreeRange
-	12, // 46: evenkeel.v1.Constraints.recompute:type_name -> evenkeel.v1.RecomputePolicy
-	10, // 47: evenkeel.v1.Constraints.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	11, // 48: evenkeel.v1.Constraints.partition_method:type_name -> evenkeel.v1.PartitionMethod
-	31, // 49: evenkeel.v1.Constraints.encoder_data_parallel:type_name -> evenkeel.v1.DegreeRange
-	13, // 50: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
+	17, // 24: evenkeel.v1.LanguageModel.lora:type_name -> evenkeel.v1.Lora
+	22, // 25: evenkeel.v1.LanguageModel.latent_attention:type_name -> evenkeel.v1.LatentAttention
+	26, // 26: evenkeel.v1.Dataset.histogram:type_name -> evenkeel.v1.Histogram
+	25, // 27: evenkeel.v1.Dataset.parts:type_name -> evenkeel.v1.DatasetPart
+	26, // 28: evenkeel.v1.DatasetPart.histogram:type_name -> evenkeel.v1.Histogram
+	28, // 29: evenkeel.v1.Cluster.pools:type_name -> evenkeel.v1.GpuPool
+	29, // 30: evenkeel.v1.GpuPool.gpu:type_name -> evenkeel.v1.Gpu
+	4,  // 31: evenkeel.v1.GpuPool.network_fabric:type_name -> evenkeel.v1.NetworkFabric
+	35, // 32: evenkeel.v1.Training.framework:type_name -> evenkeel.v1.TrainingFramework
+	7,  // 33: evenkeel.v1.Training.precision:type_name -> evenkeel.v1.Precision
+	9,  // 34: evenkeel.v1.Training.optimizer:type_name -> evenkeel.v1.Optimizer
+	10, // 35: evenkeel.v1.Training.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	8,  // 36: evenkeel.v1.Training.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	36, // 37: evenkeel.v1.Training.packer:type_name -> evenkeel.v1.Packer
+	37, // 38: evenkeel.v1.Training.execution:type_name -> evenkeel.v1.Execution
+	5,  // 39: evenkeel.v1.Training.group_selection:type_name -> evenkeel.v1.GroupSelection
+	38, // 40: evenkeel.v1.Training.trainer:type_name -> evenkeel.v1.Trainer
+	32, // 41: evenkeel.v1.Constraints.tensor_parallel:type_name -> evenkeel.v1.DegreeRange
+	32, // 42: evenkeel.v1.Constraints.pipeline_parallel:type_name -> evenkeel.v1.DegreeRange
+	32, // 43: evenkeel.v1.Constraints.data_parallel:type_name -> evenkeel.v1.DegreeRange
+	32, // 44: evenkeel.v1.Constraints.context_parallel:type_name -> evenkeel.v1.DegreeRange
+	32, // 45: evenkeel.v1.Constraints.expert_parallel:type_name -> evenkeel.v1.DegreeRange
+	32, // 46: evenkeel.v1.Constraints.virtual_stages:type_name -> evenkeel.v1.DegreeRange
+	13, // 47: evenkeel.v1.Constraints.recompute:type_name -> evenkeel.v1.RecomputePolicy
+	11, // 48: evenkeel.v1.Constraints.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	12, // 49: evenkeel.v1.Constraints.partition_method:type_name -> evenkeel.v1.PartitionMethod
+	14, // 50: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
 	51, // [51:51] is the sub-list for method output_type
 	51, // [51:51] is the sub-list for method input_type
 	51, // [51:51] is the sub-list for extension type_name
@@ -3379,7 +3435,7 @@ func file_evenkeel_v1_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_job_proto_rawDesc), len(file_evenkeel_v1_job_proto_rawDesc)),
-			NumEnums:      14,
+			NumEnums:      15,
 			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,

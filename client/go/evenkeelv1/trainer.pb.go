@@ -78,6 +78,72 @@ func (AttentionKernel) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{0}
 }
 
+// What exchanges rows between the ranks of experts.
+type ExpertDispatcher int32
+
+const (
+	// The default: see Execution.expert_dispatcher.
+	ExpertDispatcher_EXPERT_DISPATCHER_UNSPECIFIED ExpertDispatcher = 0
+	// NCCL's all-to-all: a row goes once to each of its experts.
+	ExpertDispatcher_EXPERT_DISPATCHER_ALL_TO_ALL ExpertDispatcher = 1
+	// NCCL's all-gather, and a reduce-scatter on the way back: every row goes to every rank.
+	ExpertDispatcher_EXPERT_DISPATCHER_ALL_GATHER ExpertDispatcher = 2
+	// DeepEP's kernels: a row goes once to each node, and there to each rank, that has some of its experts.
+	ExpertDispatcher_EXPERT_DISPATCHER_DEEPEP ExpertDispatcher = 3
+	// HybridEP's kernels: the same, over a whole NVLink domain with fewer processors. None between nodes on EFA.
+	ExpertDispatcher_EXPERT_DISPATCHER_HYBRIDEP ExpertDispatcher = 4
+	// That of the trainer's with the least predicted time, for each split of the search. `Plan.expert_dispatchers` says
+	// which.
+	ExpertDispatcher_EXPERT_DISPATCHER_LEAST_TIME ExpertDispatcher = 5
+)
+
+// Enum value maps for ExpertDispatcher.
+var (
+	ExpertDispatcher_name = map[int32]string{
+		0: "EXPERT_DISPATCHER_UNSPECIFIED",
+		1: "EXPERT_DISPATCHER_ALL_TO_ALL",
+		2: "EXPERT_DISPATCHER_ALL_GATHER",
+		3: "EXPERT_DISPATCHER_DEEPEP",
+		4: "EXPERT_DISPATCHER_HYBRIDEP",
+		5: "EXPERT_DISPATCHER_LEAST_TIME",
+	}
+	ExpertDispatcher_value = map[string]int32{
+		"EXPERT_DISPATCHER_UNSPECIFIED": 0,
+		"EXPERT_DISPATCHER_ALL_TO_ALL":  1,
+		"EXPERT_DISPATCHER_ALL_GATHER":  2,
+		"EXPERT_DISPATCHER_DEEPEP":      3,
+		"EXPERT_DISPATCHER_HYBRIDEP":    4,
+		"EXPERT_DISPATCHER_LEAST_TIME":  5,
+	}
+)
+
+func (x ExpertDispatcher) Enum() *ExpertDispatcher {
+	p := new(ExpertDispatcher)
+	*p = x
+	return p
+}
+
+func (x ExpertDispatcher) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ExpertDispatcher) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_trainer_proto_enumTypes[1].Descriptor()
+}
+
+func (ExpertDispatcher) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_trainer_proto_enumTypes[1]
+}
+
+func (x ExpertDispatcher) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ExpertDispatcher.Descriptor instead.
+func (ExpertDispatcher) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{1}
+}
+
 // What the ranks that share the tokens of a pack exchange.
 type ContextExchange int32
 
@@ -116,11 +182,11 @@ func (x ContextExchange) String() string {
 }
 
 func (ContextExchange) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_trainer_proto_enumTypes[1].Descriptor()
+	return file_evenkeel_v1_trainer_proto_enumTypes[2].Descriptor()
 }
 
 func (ContextExchange) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_trainer_proto_enumTypes[1]
+	return &file_evenkeel_v1_trainer_proto_enumTypes[2]
 }
 
 func (x ContextExchange) Number() protoreflect.EnumNumber {
@@ -129,7 +195,7 @@ func (x ContextExchange) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ContextExchange.Descriptor instead.
 func (ContextExchange) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{1}
+	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{2}
 }
 
 // A kind of trainer. Each value is an abbreviation of the trainer that it names.
@@ -176,11 +242,11 @@ func (x TrainingFramework) String() string {
 }
 
 func (TrainingFramework) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_trainer_proto_enumTypes[2].Descriptor()
+	return file_evenkeel_v1_trainer_proto_enumTypes[3].Descriptor()
 }
 
 func (TrainingFramework) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_trainer_proto_enumTypes[2]
+	return &file_evenkeel_v1_trainer_proto_enumTypes[3]
 }
 
 func (x TrainingFramework) Number() protoreflect.EnumNumber {
@@ -189,7 +255,7 @@ func (x TrainingFramework) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TrainingFramework.Descriptor instead.
 func (TrainingFramework) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{2}
+	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{3}
 }
 
 // How the trainer runs the model: everything other than the shapes of layers that determines their memory and time.
@@ -263,8 +329,21 @@ type Execution struct {
 	// quantised copies are held beside 16-bit weights. No effect with PRECISION_FP8_BLOCK and PRECISION_NVFP4. Unset: the
 	// trainer's; true for Megatron-Bridge and NeMo.
 	HoldsQuantisedWeights *bool `protobuf:"varint,27,opt,name=holds_quantised_weights,json=holdsQuantisedWeights,proto3,oneof" json:"holds_quantised_weights,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// What exchanges the rows of tokens between the ranks of experts (--moe-token-dispatcher-type,
+	// --moe-flex-dispatcher-backend). The trainer and, for DeepEP and HybridEP, the GPU type must have it. Unset: the
+	// trainer's default, EXPERT_DISPATCHER_ALL_TO_ALL.
+	ExpertDispatcher ExpertDispatcher `protobuf:"varint,28,opt,name=expert_dispatcher,json=expertDispatcher,proto3,enum=evenkeel.v1.ExpertDispatcher" json:"expert_dispatcher,omitempty"`
+	// Whether those exchanges run beside the products of the shared expert (--moe-shared-expert-overlap). Only with
+	// EXPERT_DISPATCHER_ALL_TO_ALL, without `overlap_experts`, and for models with a shared expert. Unset: false.
+	OverlapSharedExpert *bool `protobuf:"varint,29,opt,name=overlap_shared_expert,json=overlapSharedExpert,proto3,oneof" json:"overlap_shared_expert,omitempty"`
+	// With a `precision` below 16 bits: transformer layers of the language model that stay in 16 bits, from its start
+	// (--first-last-layers-bf16, --num-layers-at-start-in-bf16). Range: 0 to the model's layers, less
+	// `end_layers_16bit`. Unset: 0.
+	StartLayers_16Bit *int32 `protobuf:"varint,30,opt,name=start_layers_16bit,json=startLayers16bit,proto3,oneof" json:"start_layers_16bit,omitempty"`
+	// The same from its end (--num-layers-at-end-in-bf16). Unset: 0.
+	EndLayers_16Bit *int32 `protobuf:"varint,31,opt,name=end_layers_16bit,json=endLayers16bit,proto3,oneof" json:"end_layers_16bit,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -479,6 +558,34 @@ func (x *Execution) GetHoldsQuantisedWeights() bool {
 	return false
 }
 
+func (x *Execution) GetExpertDispatcher() ExpertDispatcher {
+	if x != nil {
+		return x.ExpertDispatcher
+	}
+	return ExpertDispatcher_EXPERT_DISPATCHER_UNSPECIFIED
+}
+
+func (x *Execution) GetOverlapSharedExpert() bool {
+	if x != nil && x.OverlapSharedExpert != nil {
+		return *x.OverlapSharedExpert
+	}
+	return false
+}
+
+func (x *Execution) GetStartLayers_16Bit() int32 {
+	if x != nil && x.StartLayers_16Bit != nil {
+		return *x.StartLayers_16Bit
+	}
+	return 0
+}
+
+func (x *Execution) GetEndLayers_16Bit() int32 {
+	if x != nil && x.EndLayers_16Bit != nil {
+		return *x.EndLayers_16Bit
+	}
+	return 0
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -542,7 +649,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xdc\x0e\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\x89\x11\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -572,7 +679,11 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x16update_parameter_bytes\x18\x18 \x01(\x01H\x13R\x14updateParameterBytes\x88\x01\x01\x12,\n" +
 	"\x0foverlap_experts\x18\x19 \x01(\bH\x14R\x0eoverlapExperts\x88\x01\x01\x129\n" +
 	"\x16keeps_quantised_inputs\x18\x1a \x01(\bH\x15R\x14keepsQuantisedInputs\x88\x01\x01\x12;\n" +
-	"\x17holds_quantised_weights\x18\x1b \x01(\bH\x16R\x15holdsQuantisedWeights\x88\x01\x01B\x14\n" +
+	"\x17holds_quantised_weights\x18\x1b \x01(\bH\x16R\x15holdsQuantisedWeights\x88\x01\x01\x12J\n" +
+	"\x11expert_dispatcher\x18\x1c \x01(\x0e2\x1d.evenkeel.v1.ExpertDispatcherR\x10expertDispatcher\x127\n" +
+	"\x15overlap_shared_expert\x18\x1d \x01(\bH\x17R\x13overlapSharedExpert\x88\x01\x01\x121\n" +
+	"\x12start_layers_16bit\x18\x1e \x01(\x05H\x18R\x10startLayers16bit\x88\x01\x01\x12-\n" +
+	"\x10end_layers_16bit\x18\x1f \x01(\x05H\x19R\x0eendLayers16bit\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -596,7 +707,10 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x17_update_parameter_bytesB\x12\n" +
 	"\x10_overlap_expertsB\x19\n" +
 	"\x17_keeps_quantised_inputsB\x1a\n" +
-	"\x18_holds_quantised_weights\"7\n" +
+	"\x18_holds_quantised_weightsB\x18\n" +
+	"\x16_overlap_shared_expertB\x15\n" +
+	"\x13_start_layers_16bitB\x13\n" +
+	"\x11_end_layers_16bit\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion*\x8b\x01\n" +
@@ -604,7 +718,14 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x1cATTENTION_KERNEL_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ATTENTION_KERNEL_FLASH\x10\x01\x12\x1c\n" +
 	"\x18ATTENTION_KERNEL_UNFUSED\x10\x02\x12\x1c\n" +
-	"\x18ATTENTION_KERNEL_FLASH_2\x10\x03*l\n" +
+	"\x18ATTENTION_KERNEL_FLASH_2\x10\x03*\xd9\x01\n" +
+	"\x10ExpertDispatcher\x12!\n" +
+	"\x1dEXPERT_DISPATCHER_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cEXPERT_DISPATCHER_ALL_TO_ALL\x10\x01\x12 \n" +
+	"\x1cEXPERT_DISPATCHER_ALL_GATHER\x10\x02\x12\x1c\n" +
+	"\x18EXPERT_DISPATCHER_DEEPEP\x10\x03\x12\x1e\n" +
+	"\x1aEXPERT_DISPATCHER_HYBRIDEP\x10\x04\x12 \n" +
+	"\x1cEXPERT_DISPATCHER_LEAST_TIME\x10\x05*l\n" +
 	"\x0fContextExchange\x12 \n" +
 	"\x1cCONTEXT_EXCHANGE_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CONTEXT_EXCHANGE_ULYSSES\x10\x01\x12\x19\n" +
@@ -627,23 +748,25 @@ func file_evenkeel_v1_trainer_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_trainer_proto_rawDescData
 }
 
-var file_evenkeel_v1_trainer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_evenkeel_v1_trainer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_evenkeel_v1_trainer_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_evenkeel_v1_trainer_proto_goTypes = []any{
 	(AttentionKernel)(0),   // 0: evenkeel.v1.AttentionKernel
-	(ContextExchange)(0),   // 1: evenkeel.v1.ContextExchange
-	(TrainingFramework)(0), // 2: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),      // 3: evenkeel.v1.Execution
-	(*Trainer)(nil),        // 4: evenkeel.v1.Trainer
+	(ExpertDispatcher)(0),  // 1: evenkeel.v1.ExpertDispatcher
+	(ContextExchange)(0),   // 2: evenkeel.v1.ContextExchange
+	(TrainingFramework)(0), // 3: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),      // 4: evenkeel.v1.Execution
+	(*Trainer)(nil),        // 5: evenkeel.v1.Trainer
 }
 var file_evenkeel_v1_trainer_proto_depIdxs = []int32{
 	0, // 0: evenkeel.v1.Execution.attention_kernel:type_name -> evenkeel.v1.AttentionKernel
-	1, // 1: evenkeel.v1.Execution.context_exchange:type_name -> evenkeel.v1.ContextExchange
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	2, // 1: evenkeel.v1.Execution.context_exchange:type_name -> evenkeel.v1.ContextExchange
+	1, // 2: evenkeel.v1.Execution.expert_dispatcher:type_name -> evenkeel.v1.ExpertDispatcher
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_trainer_proto_init() }
@@ -657,7 +780,7 @@ func file_evenkeel_v1_trainer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_trainer_proto_rawDesc), len(file_evenkeel_v1_trainer_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,

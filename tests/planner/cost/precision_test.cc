@@ -50,6 +50,29 @@ TEST(PrecisionTest, TransformerLayersGetFasterAndTheHeadDoesNot) {
             Forward(fp8, LayerKind::kDense));
 }
 
+// The first and the last layers are classes of their own, which cost what they do in 16 bits.
+TEST(PrecisionTest, EndLayersMayStayIn16Bits) {
+  Job job = LlamaOn("b200-sxm-180gb", Precision::kFp8Current);
+  job.training.execution.holds_quantised_weights = true;
+  const LayerCost fp8 = LayerOf(job, LayerKind::kDense);
+  job.training.execution.start_layers_16bit = 1;
+  job.training.execution.end_layers_16bit = 2;
+  const LayerProfile profile = BuildLayerProfile(job, kOne, kPack, kPack);
+  const LayerCost plain = LayerOf(LlamaOn("b200-sxm-180gb", Precision::k16Bit), LayerKind::kDense);
+  const int64_t layers = job.model.language_model.layers;
+  for (int64_t i = 0; i < layers; ++i) {
+    const bool in_16bit = i < 1 || i >= layers - 2;
+    const LayerCost& layer = profile.at(i + 1);  // behind the token embedding
+    ASSERT_EQ(layer.kind, LayerKind::kDense);
+    EXPECT_EQ(layer.weight_bytes, in_16bit ? plain.weight_bytes : fp8.weight_bytes) << i;
+    EXPECT_EQ(layer.forward_ns > fp8.forward_ns, in_16bit) << i;
+  }
+  EXPECT_GT(plain.weight_bytes, fp8.weight_bytes);
+  // In 16 bits they change nothing.
+  job.training.precision = Precision::k16Bit;
+  EXPECT_EQ(BuildLayerProfile(job, kOne, kPack, kPack).classes.size(), 3u);
+}
+
 TEST(PrecisionTest, WeightsAreHeldTwiceOrInTheFormatAlone) {
   struct Case {
     const char* gpu;

@@ -83,6 +83,44 @@ TEST(TrainingChoicesTest, MegatronsOptimizers) {
   EXPECT_FALSE(HasArguments(launch(Optimizer::kMuon), {"--use-distributed-optimizer"}));
 }
 
+TEST(TrainingChoicesTest, DispatchersOfExperts) {
+  Job job = TextJob("qwen3-30b-a3b", "h100-sxm-80gb", 32);
+  job.cluster.inter_node_bytes_per_second = 50e9;
+  job.constraints.expert_parallel = {32, 32};
+  const auto launch = [&](Dispatcher dispatcher, LaunchFramework framework) {
+    job.training.execution.dispatcher = dispatcher;
+    return LaunchOf(job, framework);
+  };
+  const LaunchFramework megatron = LaunchFramework::kMegatron;
+  EXPECT_TRUE(HasArguments(launch(Dispatcher::kAllToAll, megatron),
+                           {"--moe-token-dispatcher-type", "alltoall"}));
+  EXPECT_TRUE(HasArguments(launch(Dispatcher::kAllGather, megatron),
+                           {"--moe-token-dispatcher-type", "allgather"}));
+  EXPECT_TRUE(HasArguments(
+      launch(Dispatcher::kHybridEp, megatron),
+      {"--moe-token-dispatcher-type", "flex", "--moe-flex-dispatcher-backend", "hybridep"}));
+  const Launch least = launch(Dispatcher::kLeastTime, megatron);
+  EXPECT_TRUE(HasArguments(least, {"--moe-flex-dispatcher-backend", "deepep"}));
+  EXPECT_FALSE(HasNote(least, "experts"));
+  job.training.trainer = FindTrainer("torchtitan");
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  EXPECT_TRUE(HasNote(launch(Dispatcher::kDeepEp, LaunchFramework::kTorchtitan), "experts"));
+  EXPECT_FALSE(HasNote(launch(Dispatcher::kAllToAll, LaunchFramework::kTorchtitan), "experts"));
+}
+
+TEST(TrainingChoicesTest, LayersIn16Bits) {
+  Job job = Llama();
+  job.training.precision = Precision::kFp8Current;
+  EXPECT_FALSE(
+      HasArguments(LaunchOf(job, LaunchFramework::kMegatron), {"--first-last-layers-bf16"}));
+  job.training.execution.start_layers_16bit = 1;
+  job.training.execution.end_layers_16bit = 2;
+  EXPECT_TRUE(HasArguments(LaunchOf(job, LaunchFramework::kMegatron),
+                           {"--first-last-layers-bf16", "--num-layers-at-start-in-bf16", "1",
+                            "--num-layers-at-end-in-bf16", "2"}));
+}
+
 TEST(TrainingChoicesTest, GroupsThatShareTheStates) {
   Job job = Llama();
   FixDegrees(job, 1, 1, 16);

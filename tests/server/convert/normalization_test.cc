@@ -247,6 +247,8 @@ TEST(Normalization, EveryDescribedFieldArrives) {
   EXPECT_FALSE(job.training.execution.overlap_weight_gather);
   EXPECT_TRUE(job.training.execution.overlap_tensor);
   EXPECT_TRUE(job.training.execution.overlap_experts);
+  EXPECT_EQ(job.training.execution.dispatcher, planner::Dispatcher::kLeastTime);
+  EXPECT_EQ(job.cluster.fabric, planner::Fabric::kEfa);
   EXPECT_FALSE(job.training.execution.keeps_quantised_inputs);
   EXPECT_TRUE(job.training.execution.holds_quantised_weights);
   EXPECT_EQ(job.training.execution.expert_tensor, 2);

@@ -71,7 +71,8 @@ std::string DescribedText() {
           pcie_bytes_per_second: 63e9
         }
         gpu_count: 32 gpus_per_node: 8 intra_node_bytes_per_second: 400e9
-        inter_node_bytes_per_second: 50e9 reserved_bytes: 1073741824 price_per_gpu_hour: 2.5
+        inter_node_bytes_per_second: 50e9 network_fabric: NETWORK_FABRIC_EFA
+        reserved_bytes: 1073741824 price_per_gpu_hour: 2.5
       }
     }
     training {
@@ -89,7 +90,8 @@ std::string DescribedText() {
         fused_weight_gradients: false host_launch_seconds: 0.0001
         expert_capacity_ratio: 1.5 grouped_experts: false bucket_bytes: 1000000
         kernel_rate_ratio: 0.75 rank_gather_seconds: 0.001 weight_hook_seconds: 0.0002 loss_logit_bytes: 12
-        overlap_experts: true keeps_quantised_inputs: false holds_quantised_weights: true
+        overlap_experts: true expert_dispatcher: EXPERT_DISPATCHER_LEAST_TIME
+        keeps_quantised_inputs: false holds_quantised_weights: true
         casts_master_weights: true update_parameter_bytes: 4 keeps_gathered_inputs: false
       }
     }

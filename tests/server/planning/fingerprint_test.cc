@@ -219,6 +219,23 @@ std::vector<NamedChange> ChangesOfTraining() {
       {"zero_group", [](auto& j) { j.training.zero_group = 8; }},
       {"optimizer", [](auto& j) { j.training.optimizer = planner::Optimizer::kMuon; }},
       {"overlap_experts", [](auto& j) { j.training.execution.overlap_experts ^= true; }},
+      {"dispatcher",
+       [](auto& j) { j.training.execution.dispatcher = planner::Dispatcher::kDeepEp; }},
+      {"least dispatcher",
+       [](auto& j) { j.training.execution.dispatcher = planner::Dispatcher::kLeastTime; }},
+      {"overlap_shared_expert",
+       [](auto& j) { j.training.execution.overlap_shared_expert ^= true; }},
+      {"fabric", [](auto& j) { j.cluster.fabric = planner::Fabric::kEfa; }},
+      {"precision and layers in 16 bits at the start",
+       [](auto& j) {
+         j.training.precision = planner::Precision::kFp8Current;
+         j.training.execution.start_layers_16bit = 1;
+       }},
+      {"precision and layers in 16 bits at the end",
+       [](auto& j) {
+         j.training.precision = planner::Precision::kFp8Current;
+         j.training.execution.end_layers_16bit = 1;
+       }},
       {"seed", [](auto& j) { ++j.training.seed; }},
       {"isf_iterations", [](auto& j) { ++j.training.isf_iterations; }},
       {"packer", [](auto& j) { j.training.packer = planner::Packer::kIsf; }},

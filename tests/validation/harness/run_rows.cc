@@ -49,6 +49,7 @@ Json WithNotes(Json row) {
   if (Has(notes, "CUDA graphs")) say("cuda_graphs", true);
   if (Has(notes, "activation offloading")) say("activation_offload", true);
   if (Has(notes, "16-bit gradients and moments")) say("moments_16bit", true);
+  if (Has(notes, "EFA network")) row["network"] = "EFA";
   if (Has(notes, "Muon optimizer")) say("muon", true);
   return row;
 }
@@ -253,6 +254,10 @@ void SetExecution(const Json& row, Training& training) {
   e.overlap_weight_gather = Flag(overlap, "param_gather", e.overlap_weight_gather);
   e.overlap_tensor = Flag(overlap, "tp", e.overlap_tensor);
   e.overlap_experts = Flag(overlap, "ep", e.overlap_experts);
+  const std::string dispatcher = Text(row, "dispatcher");
+  if (Has(dispatcher, "DeepEP") || dispatcher == "flex") e.dispatcher = Dispatcher::kDeepEp;
+  if (Has(dispatcher, "HybridEP")) e.dispatcher = Dispatcher::kHybridEp;
+  if (dispatcher == "allgather") e.dispatcher = Dispatcher::kAllGather;
   e.fused_kernels = Flag(row, "compiled", e.fused_kernels) || e.fused_kernels;
   e.expert_tensor = Int(row, "etp", 1);
   e.dropout = Flag(row, "dropout");
@@ -333,6 +338,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   job.cluster = ClusterOf(*gpu, gpus, network > 0 ? network : NetworkOf(Json::object(), *gpu));
   job.cluster.gpus_per_node =
       std::min(gpus, std::max(Int(row, "scaleup_domain_gpus", 8), Int(row, "gpus_per_node", 8)));
+  if (Text(row, "network") == "EFA") job.cluster.fabric = Fabric::kEfa;
   Parallelism& p = run.spec.parallelism;
   p.tensor = Int(row, "tp", 1), p.pipeline = Int(row, "pp", 1), p.context = Int(row, "cp", 1);
   p.expert = Int(row, "ep", 1), p.virtual_stages = Int(row, "vpp", 1);

@@ -1,0 +1,55 @@
+// Time of exchanging rows between the ranks of experts, by dispatcher, and the choice of one:
+// docs/COST_MODEL.md, section 3.1.
+#ifndef EVENKEEL_PLANNER_COST_EXPERT_DISPATCH_H_
+#define EVENKEEL_PLANNER_COST_EXPERT_DISPATCH_H_
+
+#include <cstdint>
+
+#include "planner/cost/kernel_time.h"
+#include "planner/cost/network.h"
+#include "planner/cost/pack_cost.h"
+#include "planner/job.h"
+#include "planner/trainer/dispatcher.h"
+
+namespace evenkeel::planner {
+
+// The rows that one rank routes in a pass of a layer.
+struct RoutedRows {
+  double rows = 0;
+  double row_bytes = 0;  // of one row as it is sent
+  int64_t top_k = 1;
+  RankGroup group;  // the ranks that share the layer's experts
+};
+
+// Returns how many of n equal parts hold some of the k experts of a row, if each part is as likely
+// for each expert. REQUIRES: n >= 1.
+double PartsReached(int64_t n, int64_t k);
+
+// Returns the ns of one exchange: to the experts, or back.
+double DispatchTime(Dispatcher dispatcher, const Network& network, const RoutedRows& routed);
+
+// Returns the 16-bit values per row and per value of its width that a rank reads and writes to
+// order rows around one exchange.
+double PermutedValues(Dispatcher dispatcher, const RoutedRows& routed);
+
+// Returns whether a cluster runs a dispatcher over this group.
+bool RunsDispatcher(Dispatcher dispatcher, const Cluster& cluster, const RankGroup& group);
+
+// Returns why a GPU type cannot run a dispatcher, or "" if it can.
+std::string_view UnfitFor(Dispatcher dispatcher, const GpuSpec& gpu);
+
+// Returns those that the job may use: the one that it names, or the trainer's.
+DispatcherSet DispatchersOf(const Job& job);
+
+// Returns the one of `among` with the least time of an exchange and of ordering its rows, the first
+// of equals. Returns kAllToAll if the cluster runs none of them over this group.
+Dispatcher QuickestDispatcher(DispatcherSet among, const Network& network,
+                              const KernelTime& kernels, const RoutedRows& routed);
+
+// Returns the dispatcher of a plan with these degrees and this mean pack. REQUIRES: the model has
+// experts.
+Dispatcher PlannedDispatcher(const Job& job, const Parallelism& parallelism, const PackShape& mean);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_COST_EXPERT_DISPATCH_H_
