@@ -39,8 +39,8 @@ _HOME = {
                      "InvalidRequestError", "NotFoundError", "PermissionDeniedError", "PreconditionError",
                      "ResourceInfo", "ServerError", "UnauthenticatedError", "UnavailableError"), "errors"),
 }
-_MODULES = ("aio", "cli", "client", "connection", "energon", "errors", "lengths", "online", "packing", "retry", "sampler",
-            "stats", "streams", "v1", "xtuner")
+_MODULES = ("aio", "cli", "client", "connection", "energon", "errors", "lengths", "online", "packing", "retry",
+            "sampler", "stats", "streams", "v1", "xtuner")
 
 __all__ = [  # the names of _HOME, spelled out for type checkers
     "BusyError", "CallCancelledError", "Client", "DeadlineExceededError", "EvenkeelBatchSampler", "EvenkeelError",
