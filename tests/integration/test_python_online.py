@@ -167,9 +167,10 @@ def fewest(samples, caps):
 
 class ResumingTest(unittest.TestCase):
     def test_at_every_point(self):
-        samples = dataset(90)
-        options = {"window": 20, "ranks": 2, "packs_per_rank": 2, "seed": 9}
+        samples = [(7, 500) if i % 11 == 5 else (3, 500 + i) for i in range(110)]  # the long ones wait
+        options = {"window": 20, "ranks": 2, "packs_per_rank": 2, "seed": 9, "max_wait": 2}
         whole, steps = run(samples, **options)
+        self.assertEqual(whole.report().longest_wait, 1)
         wanted = plain(steps)
         for with_samples in (True, False):
             packer, taken = evenkeel.OnlinePacker(CAPS, **options), []
