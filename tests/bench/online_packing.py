@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Online packing against offline packing of the same samples: packs, DistRatio, samples per second.
 
-    tests/bench/online_packing.py [--lengths FILE ...] [--samples N] [--caps UxT ...] [--window N] [--ranks N] [--in-order]
+    tests/bench/online_packing.py [--lengths FILE ...] [--samples N] [--caps UxT ...] [--window N] [--ranks N]
+                                  [--in-order]
 
 Each file is a stream in random order (--in-order: as it is), and all of them together one more. Without files, samples
 are drawn from the shipped histogram (deploy/examples/vl-mix.histogram.json). Offline packs are those of
 `evenkeelctl pack --local`. Shared: all ranks read one stream; sharded: each rank packs every n-th sample for itself.
-Exit status 1 if online packs are more than 1% above offline ones, or a shared stream's DistRatio is above .01 (units) or
-.02 (tokens). It needs NumPy, and the package on the path: the script finds the source tree.
+Exit status 1 if online packs are more than 1% above offline ones, or a shared stream's DistRatio is above .01 (units)
+or .02 (tokens). It needs NumPy, and the package on the path: the script finds the source tree.
 """
 import argparse
 import json

@@ -167,9 +167,10 @@ def fewest(samples, caps):
 
 class ResumingTest(unittest.TestCase):
     def test_at_every_point(self):
-        samples = dataset(90)
-        options = {"window": 20, "ranks": 2, "packs_per_rank": 2, "seed": 9}
+        samples = [(7, 500) if i % 11 == 5 else (3, 500 + i) for i in range(110)]  # the long ones wait
+        options = {"window": 20, "ranks": 2, "packs_per_rank": 2, "seed": 9, "max_wait": 2}
         whole, steps = run(samples, **options)
+        self.assertEqual(whole.report().longest_wait, 1)
         wanted = plain(steps)
         for with_samples in (True, False):
             packer, taken = evenkeel.OnlinePacker(CAPS, **options), []
@@ -224,8 +225,10 @@ class ResumingTest(unittest.TestCase):
 class RefusingTest(unittest.TestCase):
     def test_lengths(self):
         packer = evenkeel.OnlinePacker(CAPS)
-        for lengths, text in (((1,), "1 lengths"), (5, "1 lengths"), ((1, 2, 3), "3 lengths"), ((-1, 5), "units of sample 0"),
-                              ((1, 2.5), "tokens of sample 0 is 2.5"), ((True, 5), "units of sample 0"), ((0, 0), "of 0 alone"),
+        for lengths, text in (((1,), "1 lengths"), (5, "1 lengths"), ((1, 2, 3), "3 lengths"),
+                              ((-1, 5), "units of sample 0"),
+                              ((1, 2.5), "tokens of sample 0 is 2.5"), ((True, 5), "units of sample 0"),
+                              ((0, 0), "of 0 alone"),
                               ({"units": 1}, "columns"), ({"units": 1, "tokens": 2, "x": 1}, "columns"),
                               ("12", "1 lengths"), (None, "1 lengths"), ((1, float("nan")), "nan"), ((1, "5"), "'5'"),
                               ((1, 1 << 70), "must be 0 to")):
@@ -255,7 +258,8 @@ class RefusingTest(unittest.TestCase):
                          [i for i in range(len(samples)) if i != 300])
 
     def test_arguments(self):
-        for options, text in (({"window": 0}, "window is 0"), ({"ranks": 0}, "ranks is 0"), ({"ranks": 1.5}, "ranks is 1.5"),
+        for options, text in (({"window": 0}, "window is 0"), ({"ranks": 0}, "ranks is 0"),
+                              ({"ranks": 1.5}, "ranks is 1.5"),
                               ({"packs_per_rank": -1}, "packs_per_rank"), ({"max_wait": 0}, "max_wait"),
                               ({"order_window": 0}, "order_window"), ({"oversize": "drop"}, "oversize is 'drop'"),
                               ({"seed": "x"}, "seed")):

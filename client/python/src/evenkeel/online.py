@@ -163,7 +163,8 @@ class OnlinePacker(Generic[S]):
         policy = self._settings.oversize
         if policy == "refuse":
             name = self._settings.columns[over]
-            raise OversizeError(f"sample {position} has {values[over]} {name}, a pack holds {self._settings.caps[over]}: "
+            raise OversizeError(f"sample {position} has {values[over]} {name}, a pack holds "
+                                f"{self._settings.caps[over]}: "
                                 'shorten it, or choose oversize="alone" or a function that takes such samples')
         self._counts.oversize += 1
         if callable(policy):
@@ -326,7 +327,8 @@ class OnlinePacker(Generic[S]):
             fill={name: total / (cap * max(1, counts.packs))
                   for name, total, cap in zip(settings.columns, counts.sums, settings.caps)},
             steps=counts.steps,
-            dist_ratio={name: short / max(1, counts.whole_steps) for name, short in zip(settings.columns, counts.short)},
+            dist_ratio={name: short / max(1, counts.whole_steps)
+                        for name, short in zip(settings.columns, counts.short)},
             windows=counts.windows, longest_wait=counts.longest_wait, oversize=counts.oversize)
 
     def state_dict(self, samples: bool = True) -> dict[str, Any]:

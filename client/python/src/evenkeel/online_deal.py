@@ -30,7 +30,8 @@ def _alike(shares: Floats, packs: Ints, slots: int) -> Ints:
         return best
     if slots == 1:  # ranks that pack for themselves sort alike, so that their n-th packs are alike
         order = np.lexsort([shares[packs, c] for c in reversed(range(shares.shape[1]))])
-        return packs[order].reshape(-1, 1).astype(np.int64)
+        alone: Ints = packs[order].reshape(-1, 1)
+        return alone
     for first in range(shares.shape[1]):
         others = [c for c in range(shares.shape[1]) if c != first]
         keys = [shares[packs, c] for c in reversed(others)] + [shares[packs, first]]

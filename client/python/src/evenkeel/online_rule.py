@@ -71,10 +71,12 @@ def settings_of(caps: CapsLike, *, window: int, ranks: int | None, packs_per_ran
         raise ValueError(f'oversize is {oversize!r}: must be "refuse", "alone" or a function that takes the sample')
     return OnlineSettings(
         columns=tuple(columns), caps=tuple(integer(f"caps[{n!r}]", c, 1, MAX_CAP) for n, c in columns.items()),
-        window=integer("window", window, 1, MAX_WINDOW), ranks=integer("ranks", 1 if ranks is None else ranks, 1, 1 << 20),
+        window=integer("window", window, 1, MAX_WINDOW),
+        ranks=integer("ranks", 1 if ranks is None else ranks, 1, 1 << 20),
         packs_per_rank=integer("packs_per_rank", 1 if packs_per_rank is None else packs_per_rank, 1, 1 << 20),
         seed=integer("seed", 0 if seed is None else seed, -(1 << 63), (1 << 63) - 1),
-        order_window=integer("order_window", DEFAULT_ORDER_WINDOW if order_window is None else order_window, 1, 10 ** 9),
+        order_window=integer("order_window", DEFAULT_ORDER_WINDOW if order_window is None else order_window,
+                             1, 10 ** 9),
         max_wait=integer("max_wait", max_wait, 1, 10 ** 6), oversize="refuse" if oversize is None else oversize,
         unit_scales=scales)
 
@@ -91,8 +93,8 @@ def _of_rule(rule: Any) -> dict[str, Any]:
         raise ValueError(f"the rule's packer is {batching_pb2.Packer.Name(read.packer)}: online there is only "
                          "PACKER_BALANCED")
     if not read.token_cap:
-        raise ValueError("the rule has no token_cap, and a stream has no lengths to derive it from: set it, or take the "
-                         "rule of a plan")
+        raise ValueError("the rule has no token_cap, and a stream has no lengths to derive it from: set it, or take "
+                         "the rule of a plan")
     if read.oversize_policy == batching_pb2.OVERSIZE_POLICY_REJECT:
         oversize = None  # who takes the sample is not in the rule
     else:
