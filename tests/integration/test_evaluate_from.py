@@ -222,8 +222,8 @@ class FromTest(unittest.TestCase):
         if launch["match"] == "LAUNCH_MATCH_EXACT":  # it runs all of the plan, which says the degrees
             plan = json.loads(harness.run([harness.CTL, "plan", "--local", "--job", job, "--output", "json"]).stdout)
             launch["parallelism"] = plan["plan"]["parallelism"]
-        if framework == "deepspeed" and launch["parallelism"]["expert"] > 1:  # an argument of the program's layers
-            flags += ["--ep", str(launch["parallelism"]["expert"])]
+        if framework == "deepspeed":  # whose layers run is not in the JSON, nor how experts are spread
+            flags += ["--trainer", "megatron-deepspeed", "--ep", str(launch["parallelism"]["expert"])]
         done = self.evaluate(path, *flags, "--output", "json")
         self.assertIn(done.returncode, (0, 1), done.stderr)
         answer = json.loads(done.stdout)

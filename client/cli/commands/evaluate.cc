@@ -1,7 +1,6 @@
 // `evaluate`: shows a plan that the caller wrote, or a configuration of a trainer, beside our plan.
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -51,11 +50,7 @@ ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
   answer.run = RunOf(answer.config, flags.job);
   const auto backend = BackendOf(options);
   const ModelLayers layers = LayersOf(backend->EvaluatePlan(LayersRequest(answer.run)).evaluated());
-  if (answer.run.job.training().unit_cap() == 0 &&
-      std::count(layers.begin(), layers.end(), v1::LAYER_KIND_ENCODER) > 0)
-    answer.run.assumed.push_back(
-        "encoder units in a pack: derived from the data; --unit-cap N says what the data loader "
-        "does");
+  AdaptToEncoders(layers, &answer.run);
   answer.response = EvaluateRun(&answer.run, layers, /*pinned=*/false, backend.get());
   answer.request = RequestOf(answer.run, layers, /*pinned=*/false);
   answer.changes = FirstChanges(answer.run, answer.response.evaluated(), answer.config.format,

@@ -236,6 +236,21 @@ void SetData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
 
 }  // namespace
 
+void AdaptToEncoders(const ModelLayers& layers, UserRun* run) {
+  if (std::count(layers.begin(), layers.end(), v1::LAYER_KIND_ENCODER) == 0) return;
+  if (run->fixed_lengths) {
+    run->fixed_lengths = false;
+    run->job.clear_dataset();
+    std::string& line = *std::find_if(run->assumed.begin(), run->assumed.end(),
+                                      [](const auto& text) { return text.rfind("data:", 0) == 0; });
+    line = "data: the planner's built-in mix of images and text; --dataset brings yours";
+  }
+  if (run->job.training().unit_cap() == 0)
+    run->assumed.push_back(
+        "encoder units in a pack: derived from the data; --unit-cap N says what the data loader "
+        "does");
+}
+
 UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   UserRun run;
   run.job = PartialRequestFromFlags(flags).job();

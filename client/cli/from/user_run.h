@@ -67,6 +67,9 @@ Recompute RecomputeOf(const UserConfig& config);
 v1::EvaluatePlanRequest LayersRequest(const UserRun& run);
 ModelLayers LayersOf(const v1::Plan& evaluated);
 
+// Gives a model with encoders data with units, where no data were given.
+void AdaptToEncoders(const ModelLayers& layers, UserRun* run);
+
 // Returns the request that evaluates the run. If `pinned`, our own plan beside it is only the one
 // with the same degrees, which is quick. Throws CommandError(kBadInput) if the layers do not go
 // into the stages.
