@@ -221,11 +221,15 @@ std::vector<NamedChange> ChangesOfTraining() {
       {"overlap_experts", [](auto& j) { j.training.execution.overlap_experts ^= true; }},
       {"dispatcher",
        [](auto& j) { j.training.execution.dispatcher = planner::Dispatcher::kDeepEp; }},
-      {"least dispatcher",
-       [](auto& j) { j.training.execution.dispatcher = planner::Dispatcher::kLeastTime; }},
+      {"another dispatcher",
+       [](auto& j) { j.training.execution.dispatcher = planner::Dispatcher::kHybridEp; }},
       {"overlap_shared_expert",
        [](auto& j) { j.training.execution.overlap_shared_expert ^= true; }},
-      {"fabric", [](auto& j) { j.cluster.fabric = planner::Fabric::kEfa; }},
+      {"fabric",
+       [](auto& j) {
+         j.cluster.fabric = j.cluster.fabric == planner::Fabric::kEfa ? planner::Fabric::kRdma
+                                                                      : planner::Fabric::kEfa;
+       }},
       {"precision and layers in 16 bits at the start",
        [](auto& j) {
          j.training.precision = planner::Precision::kFp8Current;
