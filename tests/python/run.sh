@@ -12,7 +12,8 @@
 #
 # Two environments: `debian` has Debian 12's PyTorch, gRPC, protobuf and NumPy, `current` the newest releases of the
 # package index, pyarrow, Pillow and soundfile. The package is a wheel made from a source distribution. The server is
-# build/bin's (tests/run.sh --only build). What needs no PyTorch is tested by tests/run.sh too: tests/integration/test_python_*.py.
+# build/bin's (tests/run.sh --only build). What needs no PyTorch is tested by tests/run.sh too:
+# tests/integration/test_python_*.py.
 # shellcheck disable=SC2317  # check runs functions by name
 set -uo pipefail
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
