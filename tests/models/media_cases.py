@@ -153,7 +153,8 @@ def resized(videos, frames, video, owner):
     size = getattr(getattr(transformers, owner), "videos_kwargs", {}).get("size")  # goes before the files
     with unittest.mock.patch.object(base, "resize", lambda _, image, size, **__: size):
         size = videos.resize(torch.empty(1, frames, 3, video["height"], video["width"], device="meta"),
-                             size=transformers.image_utils.SizeDict(**size) if size else videos.size, resample=None, factor=videos.patch_size * videos.merge_size,
+                             size=transformers.image_utils.SizeDict(**size) if size else videos.size, resample=None,
+                             factor=videos.patch_size * videos.merge_size,
                              temporal_factor=videos.temporal_patch_size,
                              cap_pixels_per_frame=getattr(videos, "cap_pixels_per_frame", None))
     return size.height, size.width

@@ -17,6 +17,7 @@ import soundfile
 from PIL import Image
 
 import evenkeel
+from evenkeel.media_headers import image_size
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 QWEN = {"image_processor_type": "Qwen2VLImageProcessorFast"}
@@ -109,6 +110,11 @@ class RulesTest(MediaTest):
             with self.assertRaises(evenkeel.MediaError):
                 self.processor(QWEN).lengths(**media)
 
+    def test_a_grid_as_near_wins_if_the_image_fills_half_of_it(self):
+        intern = self.processor({"image_processor_type": "GotOcr2ImageProcessor", "crop_to_patches": True,
+                                 "size": {"height": 448, "width": 448}})
+        self.assertEqual(intern.lengths([(666, 2064)]), (13, 0, 3330))
+
     def test_kimi_vl_and_several_images_of_one_vision(self):
         kimi = self.processor({"image_processor_type": "KimiVLImageProcessor", "pad_input": True})
         self.assertEqual(kimi.lengths([(1280, 720)]).tokens, 43 * 25)
@@ -120,6 +126,8 @@ class RulesTest(MediaTest):
 class ReadersTest(MediaTest):
     def test_a_folder_turns_images_as_exif_says(self):
         self.write("data/b/turned.jpg", image_bytes(280, 56, "JPEG", orientation=6))
+        with open(self.path("data", "b", "turned.jpg"), "rb") as file:
+            self.assertEqual(image_size(file), (56, 280))
         self.write("data/a.png", image_bytes(280, 56))
         self.write("data/c.webp", image_bytes(56, 280, "WEBP"))
         self.write("data/clip.mov", mp4(640, 360, 100, 600, 2400))
