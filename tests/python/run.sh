@@ -108,7 +108,8 @@ pure_wheel() {
   EVENKEEL_PURE=1 "$folder/current/bin/pip" wheel --no-deps --wheel-dir "$folder/pure" \
     "$folder/pure"/evenkeel-*.tar.gz &&
     "$python" -m venv --system-site-packages "$folder/alone" &&
-    "$folder/alone/bin/pip" install --no-deps --force-reinstall "$folder/pure"/evenkeel-*-py3-none-any.whl &&
+    "$folder/alone/bin/pip" install --force-reinstall --no-deps "$folder/pure"/evenkeel-*-py3-none-any.whl &&
+    "$folder/alone/bin/pip" install "$folder/pure"/evenkeel-*-py3-none-any.whl &&
     "$folder/alone/bin/python" -c 'import evenkeel
 evenkeel.Client("unix:/nothing").close()
 try:
