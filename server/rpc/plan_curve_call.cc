@@ -150,8 +150,8 @@ void PlanCurveCall::Answer() {
   }
   std::vector<CurvePlan> plans;
   for (size_t i = 0; i < made.size(); ++i) {
-    plans.push_back(
-        {ids_[i], made[i].plan == nullptr ? "" : made[i].plan->plan_bytes, made[i].estimated});
+    plans.push_back({.plan_id = ids_[i], .plan_bytes = {}, .estimated = made[i].estimated});
+    if (made[i].plan != nullptr) plans.back().plan_bytes = made[i].plan->plan_bytes;
   }
   if (!CurveToProto(curve_, plans, calibration_, &response))
     return End(PlannerDefect(scope_->request_id()));
