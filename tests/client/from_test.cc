@@ -2,6 +2,7 @@
 // tests/integration/test_evaluate_from.py.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/shell.h"
 #include "client/cli/from/shell_sum.h"
+#include "client/cli/from/user_run.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -127,6 +129,52 @@ TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
   EXPECT_NE(ErrorOf("  \n", "x.sh"), "");
   const UserConfig config = ReadConfigText("--num-layers four --hidden-size 8", "args", "");
   EXPECT_THROW(config.Int(Field::kLayers, 0, 1, 9), CommandError);
+}
+
+UserRun RunOfArguments(const std::string& more) {
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {16};
+  const std::string text =
+      "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 128 --vocab-size 1000 "
+      "--micro-batch-size 1 --global-batch-size 16 --bf16 ";
+  return RunOf(ReadConfigText(text + more, "args", ""), flags);
+}
+
+TEST(RunOfTest, LeavesPredictedTokensOutAloud) {
+  const auto mentions = [](const UserRun& run) {
+    return std::count_if(run.assumed.begin(), run.assumed.end(), [](const std::string& line) {
+      return line.find("multi-token prediction") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(mentions(RunOfArguments("")), 0);
+  EXPECT_EQ(mentions(RunOfArguments("--mtp-num-layers 1")), 1);
+}
+
+TEST(RunOfTest, ReadsTheDispatcherOfExperts) {
+  const std::string experts = "--num-experts 16 --expert-model-parallel-size 8 ";
+  const auto dispatcher = [&](const std::string& more) {
+    return RunOfArguments(experts + more).job.training().execution().expert_dispatcher();
+  };
+  EXPECT_EQ(dispatcher(""), v1::EXPERT_DISPATCHER_ALL_GATHER);
+  EXPECT_EQ(dispatcher("--moe-token-dispatcher-type alltoall"), v1::EXPERT_DISPATCHER_ALL_TO_ALL);
+  EXPECT_EQ(dispatcher("--moe-token-dispatcher-type flex --moe-enable-deepep"),
+            v1::EXPERT_DISPATCHER_DEEPEP);
+  EXPECT_EQ(dispatcher("--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep"),
+            v1::EXPERT_DISPATCHER_HYBRIDEP);
+  EXPECT_THROW(dispatcher("--moe-token-dispatcher-type new"), CommandError);
+  EXPECT_EQ(RunOfArguments("").job.training().execution().expert_dispatcher(),
+            v1::EXPERT_DISPATCHER_UNSPECIFIED);
+}
+
+TEST(RunOfTest, ReadsLayersThatStayIn16Bits) {
+  const v1::Execution kept = RunOfArguments(
+                                 "--fp8-format hybrid --fp8-recipe tensorwise "
+                                 "--first-last-layers-bf16 --num-layers-at-end-in-bf16 2")
+                                 .job.training()
+                                 .execution();
+  EXPECT_EQ(kept.start_layers_16bit(), 1);
+  EXPECT_EQ(kept.end_layers_16bit(), 2);
 }
 
 }  // namespace

@@ -36,6 +36,10 @@ constexpr Choice<v1::ZeroStage> kStrategies[] = {{"no_shard", v1::ZERO_STAGE_0},
                                                  {"optim_grads", v1::ZERO_STAGE_2},
                                                  {"optim_grads_params", v1::ZERO_STAGE_3}};
 
+// --moe-flex-dispatcher-backend, whose default is deepep.
+constexpr Choice<v1::ExpertDispatcher> kFlexBackends[] = {
+    {"deepep", v1::EXPERT_DISPATCHER_DEEPEP}, {"hybridep", v1::EXPERT_DISPATCHER_HYBRIDEP}};
+
 template <typename Value, size_t N>
 Value Chosen(const UserConfig& config, Field field, const std::string& fallback,
              const Choice<Value> (&choices)[N]) {
@@ -66,8 +70,14 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
   } else if (config.Has(Field::kFp8Format)) {
     training->set_precision(Chosen(config, Field::kFp8Recipe, "delayed", kRecipes));
   }
-  if (config.Has(Field::kFp8Format) || config.Has(Field::kFp4Format))
-    training->mutable_execution()->set_holds_quantised_weights(config.On(Field::kFp8Weights));
+  if (!config.Has(Field::kFp8Format) && !config.Has(Field::kFp4Format)) return;
+  v1::Execution* execution = training->mutable_execution();
+  execution->set_holds_quantised_weights(config.On(Field::kFp8Weights));
+  if (!config.On(Field::kKeepsLayers16Bit)) return;
+  execution->set_start_layers_16bit(
+      static_cast<int32_t>(config.Int(Field::kStartLayers16Bit, 1, 0, 512)));
+  execution->set_end_layers_16bit(
+      static_cast<int32_t>(config.Int(Field::kEndLayers16Bit, 1, 0, 512)));
 }
 
 void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
@@ -134,6 +144,23 @@ void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) 
                                         : v1::GRADIENT_PRECISION_16BIT);
 }
 
+// What exchanges rows between ranks of experts; without such ranks nothing does.
+void SetDispatcher(const UserConfig& config, v1::Execution* execution) {
+  const std::string type = config.Text(Field::kDispatcher, "allgather");
+  if (type == "alltoall") {
+    execution->set_expert_dispatcher(v1::EXPERT_DISPATCHER_ALL_TO_ALL);
+  } else if (type == "allgather") {
+    execution->set_expert_dispatcher(v1::EXPERT_DISPATCHER_ALL_GATHER);
+  } else if (type == "flex") {
+    // --moe-enable-deepep, of older releases, asks for the default.
+    execution->set_expert_dispatcher(
+        Chosen(config, Field::kFlexDispatcher, "deepep", kFlexBackends));
+  } else {
+    config.Refuse(Field::kDispatcher, "not yet: known are allgather, alltoall, flex");
+  }
+  execution->set_overlap_shared_expert(config.On(Field::kOverlapSharedExpert));
+}
+
 // The defaults are those of Megatron-LM's arguments.
 void SetMegatronExecution(const UserConfig& config, UserRun* run) {
   v1::Execution* e = run->job.mutable_training()->mutable_execution();
@@ -172,9 +199,10 @@ void SetMegatronExecution(const UserConfig& config, UserRun* run) {
       e->set_expert_capacity_ratio(config.Real(Field::kCapacityFactor, 0));
     if (config.On(Field::kForcedBalance)) e->set_expert_capacity_ratio(1);
   }
-  if (run->degrees.expert() > 1)
-    e->set_expert_tensor_parallel(
-        static_cast<int32_t>(config.Int(Field::kExpertTensor, run->degrees.tensor(), 1, 1024)));
+  if (run->degrees.expert() <= 1) return;
+  SetDispatcher(config, e);
+  e->set_expert_tensor_parallel(
+      static_cast<int32_t>(config.Int(Field::kExpertTensor, run->degrees.tensor(), 1, 1024)));
 }
 
 void SetOtherExecution(const UserConfig& config, UserRun* run) {

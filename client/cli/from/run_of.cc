@@ -234,6 +234,21 @@ void SetData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
                                      known ? "" : " (not in the configuration)", run->seq_length));
 }
 
+// Layers of multi-token prediction can be planned where a config.json says what they are.
+void SetPredictedTokens(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  const int64_t layers = config.Int(Field::kPredictedTokens, 0, 0, 8);
+  if (layers == 0 || flags.predicted_tokens) return;
+  v1::Model* model = run->job.mutable_model();
+  if (model->config_json().empty()) {
+    run->assumed.push_back(fmt::format(
+        "multi-token prediction: its {} layer{} left out, since only a config.json describes "
+        "them: give it by --model",
+        layers, layers == 1 ? " is" : "s are"));
+    return;
+  }
+  model->set_predicted_tokens(static_cast<int32_t>(layers));
+}
+
 }  // namespace
 
 void AdaptToEncoders(const ModelLayers& layers, UserRun* run) {
@@ -264,6 +279,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
         fmt::format("{}'s configuration does not describe the model: name it, or its "
                     "config.json, by --model",
                     FormatName(config.format)));
+  SetPredictedTokens(config, flags, &run);
   SetDegrees(config, flags, &run);
   SetChunks(config, &run);
   SetSchedule(config, &run);
