@@ -53,7 +53,8 @@ void LayerBuilder::AddLinear(const Linear& l) {
   double trained = train_ == TrainMode::kFull ? parameters : 0;
   work_.parameters += parameters;
   if (l.expert) work_.expert_parameters += parameters;
-  if (format != NumberFormat::k16Bit) {
+  work_.quantised = work_.quantised || format != NumberFormat::k16Bit;
+  if (l.target != 0) {
     work_.matrix_parameters += D(l.copies) * weight;
     if (l.expert) work_.matrix_expert_parameters += D(l.copies) * weight;
   }

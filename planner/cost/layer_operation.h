@@ -44,10 +44,10 @@ struct LayerWork {
   double trained_parameters = 0;
   double expert_parameters = 0;  // of `parameters`: routed experts, copied on fewer ranks
   double trained_expert_parameters = 0;
-  // The weights among `parameters` of linear layers in transformer layers, whose products run in
-  // the recipe's format.
+  // The weights among `parameters` of linear layers in transformer layers.
   double matrix_parameters = 0;
   double matrix_expert_parameters = 0;
+  bool quantised = false;       // the products of those run below 16 bits
   double largest_weight = 0;    // parameters of the largest matrix that trains
   int64_t trained_tensors = 0;  // weights and biases that train in full
   double weight_shapes = 0;     // parameters of one matrix of each shape that trains

@@ -176,7 +176,7 @@ class ProfileBuilder {
     double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work);
     if (job_.training.zero_stage == ZeroStage::kWeights)
       bytes += kValueBytes * (2 * work.parameters + work.trained_parameters) +
-               2 * QuantisedWeightBytes(job_) * work.matrix_parameters;
+               (work.quantised ? 2 * QuantisedWeightBytes(job_) * work.matrix_parameters : 0);
     return bytes;
   }
 

@@ -289,6 +289,7 @@ TEST(PlanCheckerTest, HoldsAPlanToWhatItsTrainerCanDo) {
     });
   };
   Job job = WholeSpace(CheckedJob());
+  job.constraints.encoder_data = {1, 1};
   const Batching batching = MakeBatching(job);
   const Plan cut = MakePlan(job, {}).plan;
   ASSERT_FALSE(has(CheckPlan(job, batching, cut), "cannot cut"));
@@ -296,6 +297,12 @@ TEST(PlanCheckerTest, HoldsAPlanToWhatItsTrainerCanDo) {
   whole.training.trainer = FindTrainer("megatron-core");
   EXPECT_TRUE(has(CheckPlan(whole, batching, cut), "a part of an encoder that the trainer cannot"));
   EXPECT_TRUE(CheckPlan(whole, batching, MakePlan(whole, {}).plan).empty());
+  Job shared = job;
+  shared.constraints.encoder_data = {2, 2};
+  const Plan sharing = MakePlan(shared, {}).plan;
+  EXPECT_FALSE(has(CheckPlan(shared, batching, sharing), "images"));
+  whole.constraints.encoder_data = {1, 0};
+  EXPECT_TRUE(has(CheckPlan(whole, batching, sharing), "images shared by a trainer that"));
 
   Job text = WholeSpace(TextJob("llama3-70b", "h100-sxm-80gb", 64));
   FixDegrees(text, 4, 4, 4);
