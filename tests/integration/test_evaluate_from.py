@@ -200,9 +200,10 @@ class FromTest(unittest.TestCase):
         self.assertEqual(json.loads(remote.stdout), self.answer(path, "--gpu", "h100-sxm-80gb"))
 
     def test_what_launch_writes_is_read_back(self):
-        for example in EXAMPLES:
+        """Every second pair; all with EVENKEEL_EVERY_PAIR=1, which takes twice as long."""
+        for i, example in enumerate(EXAMPLES):
             job = os.path.join(harness.EXAMPLES, example + ".json")
-            for framework in FRAMEWORKS:
+            for framework in FRAMEWORKS if os.environ.get("EVENKEEL_EVERY_PAIR") else FRAMEWORKS[i % 2::2]:
                 with self.subTest(f"{example} {framework}"):
                     self.round_trip(example, job, framework)
 

@@ -45,7 +45,7 @@ class ClientTest(unittest.TestCase):
 
     def test_a_curve_has_the_plans_of_its_sizes(self):
         small = {"model": {"name": "llama3-8b"}, "cluster": {"pools": [{"gpu_type": "h100-sxm-80gb", "gpu_count": 64}]}}
-        points = self.client.curve(small, range(1, 3), label="run 8").curves[0].points
+        points = self.client.plan_curve(small, range(1, 3), label="run 8").curves[0].points
         self.assertEqual([p.nodes for p in points], [1, 2])
         small["cluster"]["pools"][0]["gpu_count"] = 16
         plan = self.client.plan_job(small).plan
@@ -54,12 +54,12 @@ class ClientTest(unittest.TestCase):
 
         async def curve():
             async with evenkeel.aio.Client(self.server.address) as client:
-                return await client.curve(small, curve_pb2.NodeRange(min=1, max=2))
+                return await client.plan_curve(small, curve_pb2.NodeRange(min=1, max=2))
         self.assertEqual(asyncio.run(curve()).curves[0].points, points)
         with self.assertRaisesRegex(evenkeel.InvalidRequestError, r"nodes\[0\].max"):
-            self.client.curve(small, curve_pb2.NodeRange(min=2, max=1))
+            self.client.plan_curve(small, curve_pb2.NodeRange(min=2, max=1))
         with self.assertRaisesRegex(ValueError, "takes no compare_sizes"):
-            self.client.curve({"job": small, "compare_sizes": True}, [1])
+            self.client.plan_curve({"job": small, "compare_sizes": True}, [1])
 
     def test_lists_go_page_by_page(self):
         for gpus in (8, 16, 24, 32, 40):

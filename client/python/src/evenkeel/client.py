@@ -62,8 +62,8 @@ class Client:
         request = requests.with_fields(requests.plan_job_request(job), fields)
         return self._call(planner_service_pb2.PlanJobResponse, request, timeout)
 
-    def curve(self, job: JobLike, nodes: NodesLike, *, timeout: float | None = None,
-              **fields: Any) -> curve_pb2.PlanCurveResponse:
+    def plan_curve(self, job: JobLike, nodes: NodesLike, *, timeout: float | None = None,
+                   **fields: Any) -> curve_pb2.PlanCurveResponse:
         """Plans a job by number of nodes, as range(1, 65). `fields` are other fields of PlanCurveRequest, such as
         batch=CURVE_BATCH_PER_NODE, batch_nodes=8. `timeout` must suffice for all sizes that the server does not know;
         those planned before it ran out are known to the next call."""
