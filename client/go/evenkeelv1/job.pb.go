@@ -2698,8 +2698,12 @@ type Constraints struct {
 	// Share of runs whose memory must fit. Plans then leave room for the upper end of `Predictions.memory_interval`,
 	// taken at this coverage. Range: 0.5 to 0.99. Unset: plans fit as predicted.
 	MemoryConfidenceRatio *float64 `protobuf:"fixed64,11,opt,name=memory_confidence_ratio,json=memoryConfidenceRatio,proto3,oneof" json:"memory_confidence_ratio,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// Range of the encoder's data-parallel degree (`Parallelism.encoder_data`). {1, 1}: encoders run as the other layers
+	// of their stages. Refused where `CatalogTrainer.encoder_split` has no such degree, for models without an encoder,
+	// and above 1 with packing groups asked for. Unset: every degree that the trainer has.
+	EncoderDataParallel *DegreeRange `protobuf:"bytes,12,opt,name=encoder_data_parallel,json=encoderDataParallel,proto3" json:"encoder_data_parallel,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Constraints) Reset() {
@@ -2807,6 +2811,13 @@ func (x *Constraints) GetMemoryConfidenceRatio() float64 {
 		return *x.MemoryConfidenceRatio
 	}
 	return 0
+}
+
+func (x *Constraints) GetEncoderDataParallel() *DegreeRange {
+	if x != nil {
+		return x.EncoderDataParallel
+	}
+	return nil
 }
 
 // An inclusive range of a degree of parallelism.
@@ -3181,7 +3192,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"zero_group\x18\x17 \x01(\x05R\tzeroGroupB\x15\n" +
 	"\x13_dummy_vision_unitsB\x13\n" +
-	"\x11_curriculum_steps\"\xdb\x05\n" +
+	"\x11_curriculum_steps\"\xa9\x06\n" +
 	"\vConstraints\x12A\n" +
 	"\x0ftensor_parallel\x18\x01 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x0etensorParallel\x12E\n" +
 	"\x11pipeline_parallel\x18\x02 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x10pipelineParallel\x12=\n" +
@@ -3194,7 +3205,8 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\bschedule\x18\t \x01(\x0e2\x1d.evenkeel.v1.PipelineScheduleR\bschedule\x12G\n" +
 	"\x10partition_method\x18\n" +
 	" \x01(\x0e2\x1c.evenkeel.v1.PartitionMethodR\x0fpartitionMethod\x12;\n" +
-	"\x17memory_confidence_ratio\x18\v \x01(\x01H\x00R\x15memoryConfidenceRatio\x88\x01\x01B\x1a\n" +
+	"\x17memory_confidence_ratio\x18\v \x01(\x01H\x00R\x15memoryConfidenceRatio\x88\x01\x01\x12L\n" +
+	"\x15encoder_data_parallel\x18\f \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x13encoderDataParallelB\x1a\n" +
 	"\x18_memory_confidence_ratio\"1\n" +
 	"\vDegreeRange\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x05R\x03min\x12\x10\n" +
@@ -3409,12 +3421,13 @@ var file_evenkeel_v1_job_proto_depIdxs = []int32{
 	13, // 47: evenkeel.v1.Constraints.recompute:type_name -> evenkeel.v1.RecomputePolicy
 	11, // 48: evenkeel.v1.Constraints.schedule:type_name -> evenkeel.v1.PipelineSchedule
 	12, // 49: evenkeel.v1.Constraints.partition_method:type_name -> evenkeel.v1.PartitionMethod
-	14, // 50: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	32, // 50: evenkeel.v1.Constraints.encoder_data_parallel:type_name -> evenkeel.v1.DegreeRange
+	14, // 51: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_job_proto_init() }

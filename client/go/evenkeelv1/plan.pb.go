@@ -531,6 +531,10 @@ type Plan struct {
 	// What the trainer's limits cost (`CatalogTrainer.recompute`, `interleaves`, `cuts_encoder`): time per sample over
 	// that of the best plan that a short search finds without them, less 1. Unset: no limit can cost anything.
 	TrainerLimitsCostRatio *float64 `protobuf:"fixed64,21,opt,name=trainer_limits_cost_ratio,json=trainerLimitsCostRatio,proto3,oneof" json:"trainer_limits_cost_ratio,omitempty"`
+	// What `Parallelism.encoder_data` gains: time per sample of the best plan that a short search finds with the other
+	// degrees as they are and another degree of this one, over the plan's, less 1. Unset: the trainer has no other degree
+	// for these, or none fits.
+	EncoderDataGainRatio *float64 `protobuf:"fixed64,24,opt,name=encoder_data_gain_ratio,json=encoderDataGainRatio,proto3,oneof" json:"encoder_data_gain_ratio,omitempty"`
 	// The plan with each dispatcher of experts that the trainer and the GPUs have, quickest first. Empty if experts are
 	// not spread over ranks, and with packing groups.
 	ExpertDispatchers []*DispatcherTime `protobuf:"bytes,23,rep,name=expert_dispatchers,json=expertDispatchers,proto3" json:"expert_dispatchers,omitempty"`
@@ -715,75 +719,18 @@ func (x *Plan) GetTrainerLimitsCostRatio() float64 {
 	return 0
 }
 
+func (x *Plan) GetEncoderDataGainRatio() float64 {
+	if x != nil && x.EncoderDataGainRatio != nil {
+		return *x.EncoderDataGainRatio
+	}
+	return 0
+}
+
 func (x *Plan) GetExpertDispatchers() []*DispatcherTime {
 	if x != nil {
 		return x.ExpertDispatchers
 	}
 	return nil
-}
-
-// The same plan with one dispatcher of experts.
-type DispatcherTime struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The dispatcher.
-	Dispatcher ExpertDispatcher `protobuf:"varint,1,opt,name=dispatcher,proto3,enum=evenkeel.v1.ExpertDispatcher" json:"dispatcher,omitempty"`
-	// Whether this is the plan's own.
-	Planned bool `protobuf:"varint,2,opt,name=planned,proto3" json:"planned,omitempty"`
-	// Predicted time of a step, the total of `Predictions.step`. Unit: s.
-	StepSeconds   float64 `protobuf:"fixed64,3,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DispatcherTime) Reset() {
-	*x = DispatcherTime{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DispatcherTime) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DispatcherTime) ProtoMessage() {}
-
-func (x *DispatcherTime) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DispatcherTime.ProtoReflect.Descriptor instead.
-func (*DispatcherTime) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *DispatcherTime) GetDispatcher() ExpertDispatcher {
-	if x != nil {
-		return x.Dispatcher
-	}
-	return ExpertDispatcher_EXPERT_DISPATCHER_UNSPECIFIED
-}
-
-func (x *DispatcherTime) GetPlanned() bool {
-	if x != nil {
-		return x.Planned
-	}
-	return false
-}
-
-func (x *DispatcherTime) GetStepSeconds() float64 {
-	if x != nil {
-		return x.StepSeconds
-	}
-	return 0
 }
 
 // What was planned, with every default filled in.
@@ -854,7 +801,7 @@ type PlanSubject struct {
 
 func (x *PlanSubject) Reset() {
 	*x = PlanSubject{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[2]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -866,7 +813,7 @@ func (x *PlanSubject) String() string {
 func (*PlanSubject) ProtoMessage() {}
 
 func (x *PlanSubject) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[2]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -879,7 +826,7 @@ func (x *PlanSubject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanSubject.ProtoReflect.Descriptor instead.
 func (*PlanSubject) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{2}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *PlanSubject) GetModel() string {
@@ -1105,7 +1052,7 @@ type GroupRun struct {
 
 func (x *GroupRun) Reset() {
 	*x = GroupRun{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1064,7 @@ func (x *GroupRun) String() string {
 func (*GroupRun) ProtoMessage() {}
 
 func (x *GroupRun) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1077,7 @@ func (x *GroupRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupRun.ProtoReflect.Descriptor instead.
 func (*GroupRun) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GroupRun) GetParallelism() *Parallelism {
@@ -1184,13 +1131,19 @@ type Parallelism struct {
 	Expert int32 `protobuf:"varint,5,opt,name=expert,proto3" json:"expert,omitempty"`
 	// Virtual stages (chunks of the model) on each pipeline stage.
 	VirtualStages int32 `protobuf:"varint,6,opt,name=virtual_stages,json=virtualStages,proto3" json:"virtual_stages,omitempty"`
+	// Encoder's data-parallel degree: ranks of a tensor and context group that share the images of one pack, whole images
+	// each, and gather what the projectors give. 1: encoders are split as other layers are, and every context rank runs
+	// them on the whole pack. The context degree: context ranks share the images, and tensor ranks share matrices.
+	// Tensor x context: each rank holds whole encoders. It is not a factor of the GPU count. Unset: 1, or what the
+	// trainer always does.
+	EncoderData   int32 `protobuf:"varint,7,opt,name=encoder_data,json=encoderData,proto3" json:"encoder_data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Parallelism) Reset() {
 	*x = Parallelism{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1155,7 @@ func (x *Parallelism) String() string {
 func (*Parallelism) ProtoMessage() {}
 
 func (x *Parallelism) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1168,7 @@ func (x *Parallelism) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parallelism.ProtoReflect.Descriptor instead.
 func (*Parallelism) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{4}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Parallelism) GetTensor() int32 {
@@ -1260,6 +1213,13 @@ func (x *Parallelism) GetVirtualStages() int32 {
 	return 0
 }
 
+func (x *Parallelism) GetEncoderData() int32 {
+	if x != nil {
+		return x.EncoderData
+	}
+	return 0
+}
+
 // A number of layers that recompute the same parts.
 type RecomputedLayers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1273,7 +1233,7 @@ type RecomputedLayers struct {
 
 func (x *RecomputedLayers) Reset() {
 	*x = RecomputedLayers{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1245,7 @@ func (x *RecomputedLayers) String() string {
 func (*RecomputedLayers) ProtoMessage() {}
 
 func (x *RecomputedLayers) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1258,7 @@ func (x *RecomputedLayers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecomputedLayers.ProtoReflect.Descriptor instead.
 func (*RecomputedLayers) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RecomputedLayers) GetParts() []RecomputePart {
@@ -1343,7 +1303,7 @@ type LayerGroup struct {
 
 func (x *LayerGroup) Reset() {
 	*x = LayerGroup{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1315,7 @@ func (x *LayerGroup) String() string {
 func (*LayerGroup) ProtoMessage() {}
 
 func (x *LayerGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1328,7 @@ func (x *LayerGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LayerGroup.ProtoReflect.Descriptor instead.
 func (*LayerGroup) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{6}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LayerGroup) GetKind() LayerKind {
@@ -1457,7 +1417,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1429,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1442,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{7}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Stage) GetIndex() int32 {
@@ -1608,7 +1568,7 @@ type MemoryParts struct {
 
 func (x *MemoryParts) Reset() {
 	*x = MemoryParts{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1620,7 +1580,7 @@ func (x *MemoryParts) String() string {
 func (*MemoryParts) ProtoMessage() {}
 
 func (x *MemoryParts) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1633,7 +1593,7 @@ func (x *MemoryParts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryParts.ProtoReflect.Descriptor instead.
 func (*MemoryParts) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{8}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *MemoryParts) GetWeightsBytes() int64 {
@@ -1747,7 +1707,7 @@ type KindBytes struct {
 
 func (x *KindBytes) Reset() {
 	*x = KindBytes{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1759,7 +1719,7 @@ func (x *KindBytes) String() string {
 func (*KindBytes) ProtoMessage() {}
 
 func (x *KindBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1772,7 +1732,7 @@ func (x *KindBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KindBytes.ProtoReflect.Descriptor instead.
 func (*KindBytes) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{9}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *KindBytes) GetKind() LayerKind {
@@ -1835,7 +1795,7 @@ type Predictions struct {
 
 func (x *Predictions) Reset() {
 	*x = Predictions{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +1807,7 @@ func (x *Predictions) String() string {
 func (*Predictions) ProtoMessage() {}
 
 func (x *Predictions) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +1820,7 @@ func (x *Predictions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Predictions.ProtoReflect.Descriptor instead.
 func (*Predictions) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{10}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Predictions) GetStep() *StepTime {
@@ -2000,7 +1960,7 @@ type Goodput struct {
 
 func (x *Goodput) Reset() {
 	*x = Goodput{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +1972,7 @@ func (x *Goodput) String() string {
 func (*Goodput) ProtoMessage() {}
 
 func (x *Goodput) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +1985,7 @@ func (x *Goodput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodput.ProtoReflect.Descriptor instead.
 func (*Goodput) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{11}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Goodput) GetUsefulShare() float64 {
@@ -2115,7 +2075,7 @@ type StepTime struct {
 
 func (x *StepTime) Reset() {
 	*x = StepTime{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2087,7 @@ func (x *StepTime) String() string {
 func (*StepTime) ProtoMessage() {}
 
 func (x *StepTime) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2100,7 @@ func (x *StepTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTime.ProtoReflect.Descriptor instead.
 func (*StepTime) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{12}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StepTime) GetEncoderComputeSeconds() float64 {
@@ -2240,7 +2200,7 @@ type LadderRung struct {
 
 func (x *LadderRung) Reset() {
 	*x = LadderRung{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[13]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2252,7 +2212,7 @@ func (x *LadderRung) String() string {
 func (*LadderRung) ProtoMessage() {}
 
 func (x *LadderRung) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[13]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2265,7 +2225,7 @@ func (x *LadderRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
 func (*LadderRung) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{13}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LadderRung) GetName() string {
@@ -2368,7 +2328,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[14]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2340,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[14]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2353,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{14}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Proof) GetStepSeconds() float64 {
@@ -2519,7 +2479,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[15]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2531,7 +2491,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[15]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2544,7 +2504,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{15}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Alternative) GetParallelism() *Parallelism {
@@ -2615,7 +2575,7 @@ type OtherSize struct {
 
 func (x *OtherSize) Reset() {
 	*x = OtherSize{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[16]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2627,7 +2587,7 @@ func (x *OtherSize) String() string {
 func (*OtherSize) ProtoMessage() {}
 
 func (x *OtherSize) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[16]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2640,7 +2600,7 @@ func (x *OtherSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherSize.ProtoReflect.Descriptor instead.
 func (*OtherSize) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{16}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *OtherSize) GetChange() SizeChange {
@@ -2693,7 +2653,7 @@ type OtherPrecision struct {
 
 func (x *OtherPrecision) Reset() {
 	*x = OtherPrecision{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[17]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2665,7 @@ func (x *OtherPrecision) String() string {
 func (*OtherPrecision) ProtoMessage() {}
 
 func (x *OtherPrecision) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[17]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +2678,7 @@ func (x *OtherPrecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherPrecision.ProtoReflect.Descriptor instead.
 func (*OtherPrecision) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{17}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *OtherPrecision) GetPrecision() Precision {
@@ -2776,7 +2736,7 @@ type Remedy struct {
 
 func (x *Remedy) Reset() {
 	*x = Remedy{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[18]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2788,7 +2748,7 @@ func (x *Remedy) String() string {
 func (*Remedy) ProtoMessage() {}
 
 func (x *Remedy) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[18]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2801,7 +2761,7 @@ func (x *Remedy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remedy.ProtoReflect.Descriptor instead.
 func (*Remedy) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{18}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Remedy) GetKind() RemedyKind {
@@ -2882,7 +2842,7 @@ type Misfit struct {
 
 func (x *Misfit) Reset() {
 	*x = Misfit{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2894,7 +2854,7 @@ func (x *Misfit) String() string {
 func (*Misfit) ProtoMessage() {}
 
 func (x *Misfit) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2907,7 +2867,7 @@ func (x *Misfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Misfit.ProtoReflect.Descriptor instead.
 func (*Misfit) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{19}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Misfit) GetParallelism() *Parallelism {
@@ -3017,7 +2977,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[20]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3029,7 +2989,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[20]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3042,7 +3002,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{20}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Launch) GetFramework() LaunchFramework {
@@ -3147,7 +3107,8 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\xe2\t\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\xba\n" +
+	"\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
 	"\asubject\x18\x02 \x01(\v2\x18.evenkeel.v1.PlanSubjectR\asubject\x12+\n" +
@@ -3176,15 +3137,11 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\fgroup_choice\x18\x12 \x01(\v2\x18.evenkeel.v1.GroupChoiceR\vgroupChoice\x125\n" +
 	"\n" +
 	"memory_fit\x18\x14 \x01(\x0e2\x16.evenkeel.v1.MemoryFitR\tmemoryFit\x12>\n" +
-	"\x19trainer_limits_cost_ratio\x18\x15 \x01(\x01H\x00R\x16trainerLimitsCostRatio\x88\x01\x01\x12J\n" +
+	"\x19trainer_limits_cost_ratio\x18\x15 \x01(\x01H\x00R\x16trainerLimitsCostRatio\x88\x01\x01\x12:\n" +
+	"\x17encoder_data_gain_ratio\x18\x18 \x01(\x01H\x01R\x14encoderDataGainRatio\x88\x01\x01\x12J\n" +
 	"\x12expert_dispatchers\x18\x17 \x03(\v2\x1b.evenkeel.v1.DispatcherTimeR\x11expertDispatchersB\x1c\n" +
-	"\x1a_trainer_limits_cost_ratio\"\x8c\x01\n" +
-	"\x0eDispatcherTime\x12=\n" +
-	"\n" +
-	"dispatcher\x18\x01 \x01(\x0e2\x1d.evenkeel.v1.ExpertDispatcherR\n" +
-	"dispatcher\x12\x18\n" +
-	"\aplanned\x18\x02 \x01(\bR\aplanned\x12!\n" +
-	"\fstep_seconds\x18\x03 \x01(\x01R\vstepSeconds\"\xb4\n" +
+	"\x1a_trainer_limits_cost_ratioB\x1a\n" +
+	"\x18_encoder_data_gain_ratio\"\xb4\n" +
 	"\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
@@ -3224,14 +3181,15 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +
 	"\tstep_time\x18\x03 \x01(\v2\x15.evenkeel.v1.StepTimeR\bstepTime\x12#\n" +
 	"\rmicro_batches\x18\x04 \x01(\x05R\fmicroBatches\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xae\x01\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xd1\x01\n" +
 	"\vParallelism\x12\x16\n" +
 	"\x06tensor\x18\x01 \x01(\x05R\x06tensor\x12\x1a\n" +
 	"\bpipeline\x18\x02 \x01(\x05R\bpipeline\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\x05R\x04data\x12\x18\n" +
 	"\acontext\x18\x04 \x01(\x05R\acontext\x12\x16\n" +
 	"\x06expert\x18\x05 \x01(\x05R\x06expert\x12%\n" +
-	"\x0evirtual_stages\x18\x06 \x01(\x05R\rvirtualStages\"e\n" +
+	"\x0evirtual_stages\x18\x06 \x01(\x05R\rvirtualStages\x12!\n" +
+	"\fencoder_data\x18\a \x01(\x05R\vencoderData\"e\n" +
 	"\x10RecomputedLayers\x120\n" +
 	"\x05parts\x18\x01 \x03(\x0e2\x1a.evenkeel.v1.RecomputePartR\x05parts\x12\x1f\n" +
 	"\vlayer_count\x18\x02 \x01(\x05R\n" +
@@ -3472,7 +3430,7 @@ func file_evenkeel_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(LayerKind)(0),           // 0: evenkeel.v1.LayerKind
 	(RecomputePart)(0),       // 1: evenkeel.v1.RecomputePart
@@ -3482,123 +3440,121 @@ var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(SizeChange)(0),          // 5: evenkeel.v1.SizeChange
 	(RemedyKind)(0),          // 6: evenkeel.v1.RemedyKind
 	(*Plan)(nil),             // 7: evenkeel.v1.Plan
-	(*DispatcherTime)(nil),   // 8: evenkeel.v1.DispatcherTime
-	(*PlanSubject)(nil),      // 9: evenkeel.v1.PlanSubject
-	(*GroupRun)(nil),         // 10: evenkeel.v1.GroupRun
-	(*Parallelism)(nil),      // 11: evenkeel.v1.Parallelism
-	(*RecomputedLayers)(nil), // 12: evenkeel.v1.RecomputedLayers
-	(*LayerGroup)(nil),       // 13: evenkeel.v1.LayerGroup
-	(*Stage)(nil),            // 14: evenkeel.v1.Stage
-	(*MemoryParts)(nil),      // 15: evenkeel.v1.MemoryParts
-	(*KindBytes)(nil),        // 16: evenkeel.v1.KindBytes
-	(*Predictions)(nil),      // 17: evenkeel.v1.Predictions
-	(*Goodput)(nil),          // 18: evenkeel.v1.Goodput
-	(*StepTime)(nil),         // 19: evenkeel.v1.StepTime
-	(*LadderRung)(nil),       // 20: evenkeel.v1.LadderRung
-	(*Proof)(nil),            // 21: evenkeel.v1.Proof
-	(*Alternative)(nil),      // 22: evenkeel.v1.Alternative
-	(*OtherSize)(nil),        // 23: evenkeel.v1.OtherSize
-	(*OtherPrecision)(nil),   // 24: evenkeel.v1.OtherPrecision
-	(*Remedy)(nil),           // 25: evenkeel.v1.Remedy
-	(*Misfit)(nil),           // 26: evenkeel.v1.Misfit
-	(*Launch)(nil),           // 27: evenkeel.v1.Launch
-	(*BatchRule)(nil),        // 28: evenkeel.v1.BatchRule
-	(*PackingGroup)(nil),     // 29: evenkeel.v1.PackingGroup
-	(*Placement)(nil),        // 30: evenkeel.v1.Placement
-	(*Provenance)(nil),       // 31: evenkeel.v1.Provenance
-	(PipelineSchedule)(0),    // 32: evenkeel.v1.PipelineSchedule
-	(*GroupChoice)(nil),      // 33: evenkeel.v1.GroupChoice
-	(ExpertDispatcher)(0),    // 34: evenkeel.v1.ExpertDispatcher
-	(ZeroStage)(0),           // 35: evenkeel.v1.ZeroStage
-	(GradientPrecision)(0),   // 36: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),           // 37: evenkeel.v1.Optimizer
-	(*Constraints)(nil),      // 38: evenkeel.v1.Constraints
-	(TrainingFramework)(0),   // 39: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),        // 40: evenkeel.v1.Execution
-	(*Objective)(nil),        // 41: evenkeel.v1.Objective
-	(*Reliability)(nil),      // 42: evenkeel.v1.Reliability
-	(*Trainer)(nil),          // 43: evenkeel.v1.Trainer
-	(Precision)(0),           // 44: evenkeel.v1.Precision
-	(NetworkFabric)(0),       // 45: evenkeel.v1.NetworkFabric
-	(*Interval)(nil),         // 46: evenkeel.v1.Interval
-	(LaunchFramework)(0),     // 47: evenkeel.v1.LaunchFramework
-	(LaunchMatch)(0),         // 48: evenkeel.v1.LaunchMatch
-	(*LaunchVariable)(nil),   // 49: evenkeel.v1.LaunchVariable
-	(*LaunchFile)(nil),       // 50: evenkeel.v1.LaunchFile
-	(*LaunchNote)(nil),       // 51: evenkeel.v1.LaunchNote
+	(*PlanSubject)(nil),      // 8: evenkeel.v1.PlanSubject
+	(*GroupRun)(nil),         // 9: evenkeel.v1.GroupRun
+	(*Parallelism)(nil),      // 10: evenkeel.v1.Parallelism
+	(*RecomputedLayers)(nil), // 11: evenkeel.v1.RecomputedLayers
+	(*LayerGroup)(nil),       // 12: evenkeel.v1.LayerGroup
+	(*Stage)(nil),            // 13: evenkeel.v1.Stage
+	(*MemoryParts)(nil),      // 14: evenkeel.v1.MemoryParts
+	(*KindBytes)(nil),        // 15: evenkeel.v1.KindBytes
+	(*Predictions)(nil),      // 16: evenkeel.v1.Predictions
+	(*Goodput)(nil),          // 17: evenkeel.v1.Goodput
+	(*StepTime)(nil),         // 18: evenkeel.v1.StepTime
+	(*LadderRung)(nil),       // 19: evenkeel.v1.LadderRung
+	(*Proof)(nil),            // 20: evenkeel.v1.Proof
+	(*Alternative)(nil),      // 21: evenkeel.v1.Alternative
+	(*OtherSize)(nil),        // 22: evenkeel.v1.OtherSize
+	(*OtherPrecision)(nil),   // 23: evenkeel.v1.OtherPrecision
+	(*Remedy)(nil),           // 24: evenkeel.v1.Remedy
+	(*Misfit)(nil),           // 25: evenkeel.v1.Misfit
+	(*Launch)(nil),           // 26: evenkeel.v1.Launch
+	(*BatchRule)(nil),        // 27: evenkeel.v1.BatchRule
+	(*PackingGroup)(nil),     // 28: evenkeel.v1.PackingGroup
+	(*Placement)(nil),        // 29: evenkeel.v1.Placement
+	(*Provenance)(nil),       // 30: evenkeel.v1.Provenance
+	(PipelineSchedule)(0),    // 31: evenkeel.v1.PipelineSchedule
+	(*GroupChoice)(nil),      // 32: evenkeel.v1.GroupChoice
+	(*DispatcherTime)(nil),   // 33: evenkeel.v1.DispatcherTime
+	(ZeroStage)(0),           // 34: evenkeel.v1.ZeroStage
+	(GradientPrecision)(0),   // 35: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),           // 36: evenkeel.v1.Optimizer
+	(*Constraints)(nil),      // 37: evenkeel.v1.Constraints
+	(TrainingFramework)(0),   // 38: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),        // 39: evenkeel.v1.Execution
+	(*Objective)(nil),        // 40: evenkeel.v1.Objective
+	(*Reliability)(nil),      // 41: evenkeel.v1.Reliability
+	(*Trainer)(nil),          // 42: evenkeel.v1.Trainer
+	(Precision)(0),           // 43: evenkeel.v1.Precision
+	(NetworkFabric)(0),       // 44: evenkeel.v1.NetworkFabric
+	(*Interval)(nil),         // 45: evenkeel.v1.Interval
+	(LaunchFramework)(0),     // 46: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),         // 47: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil),   // 48: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),       // 49: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),       // 50: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
-	9,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
-	26, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
-	28, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
-	29, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
-	11, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
-	14, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
-	17, // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
-	20, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
-	21, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
-	22, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
-	30, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
-	27, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
-	31, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
-	23, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
-	24, // 14: evenkeel.v1.Plan.other_precisions:type_name -> evenkeel.v1.OtherPrecision
-	32, // 15: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	10, // 16: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
-	33, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
+	8,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
+	25, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
+	27, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
+	28, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
+	10, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
+	13, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
+	16, // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
+	19, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
+	20, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
+	21, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
+	29, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
+	26, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
+	30, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
+	22, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
+	23, // 14: evenkeel.v1.Plan.other_precisions:type_name -> evenkeel.v1.OtherPrecision
+	31, // 15: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	9,  // 16: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
+	32, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
 	2,  // 18: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
-	8,  // 19: evenkeel.v1.Plan.expert_dispatchers:type_name -> evenkeel.v1.DispatcherTime
-	34, // 20: evenkeel.v1.DispatcherTime.dispatcher:type_name -> evenkeel.v1.ExpertDispatcher
-	35, // 21: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	36, // 22: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	37, // 23: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
-	38, // 24: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
-	39, // 25: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
-	40, // 26: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
-	41, // 27: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
-	42, // 28: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
-	43, // 29: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
-	44, // 30: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
-	45, // 31: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
-	11, // 32: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
-	14, // 33: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
-	19, // 34: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
-	1,  // 35: evenkeel.v1.RecomputedLayers.parts:type_name -> evenkeel.v1.RecomputePart
-	0,  // 36: evenkeel.v1.LayerGroup.kind:type_name -> evenkeel.v1.LayerKind
-	12, // 37: evenkeel.v1.LayerGroup.recomputed:type_name -> evenkeel.v1.RecomputedLayers
-	13, // 38: evenkeel.v1.Stage.layers:type_name -> evenkeel.v1.LayerGroup
-	15, // 39: evenkeel.v1.Stage.memory:type_name -> evenkeel.v1.MemoryParts
-	16, // 40: evenkeel.v1.MemoryParts.activations_by_kind:type_name -> evenkeel.v1.KindBytes
-	0,  // 41: evenkeel.v1.KindBytes.kind:type_name -> evenkeel.v1.LayerKind
-	19, // 42: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
-	18, // 43: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	46, // 44: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
-	46, // 45: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
-	3,  // 46: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
-	4,  // 47: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
-	11, // 48: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
-	5,  // 49: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
-	22, // 50: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	44, // 51: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
-	22, // 52: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
-	6,  // 53: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
-	11, // 54: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
-	13, // 55: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
-	15, // 56: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
-	25, // 57: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
-	47, // 58: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	48, // 59: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	49, // 60: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	50, // 61: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	51, // 62: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	11, // 63: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	32, // 64: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	14, // 65: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	33, // 19: evenkeel.v1.Plan.expert_dispatchers:type_name -> evenkeel.v1.DispatcherTime
+	34, // 20: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	35, // 21: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	36, // 22: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
+	37, // 23: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
+	38, // 24: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
+	39, // 25: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
+	40, // 26: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
+	41, // 27: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
+	42, // 28: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
+	43, // 29: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
+	44, // 30: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
+	10, // 31: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
+	13, // 32: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
+	18, // 33: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
+	1,  // 34: evenkeel.v1.RecomputedLayers.parts:type_name -> evenkeel.v1.RecomputePart
+	0,  // 35: evenkeel.v1.LayerGroup.kind:type_name -> evenkeel.v1.LayerKind
+	11, // 36: evenkeel.v1.LayerGroup.recomputed:type_name -> evenkeel.v1.RecomputedLayers
+	12, // 37: evenkeel.v1.Stage.layers:type_name -> evenkeel.v1.LayerGroup
+	14, // 38: evenkeel.v1.Stage.memory:type_name -> evenkeel.v1.MemoryParts
+	15, // 39: evenkeel.v1.MemoryParts.activations_by_kind:type_name -> evenkeel.v1.KindBytes
+	0,  // 40: evenkeel.v1.KindBytes.kind:type_name -> evenkeel.v1.LayerKind
+	18, // 41: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
+	17, // 42: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
+	45, // 43: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
+	45, // 44: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
+	3,  // 45: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
+	4,  // 46: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
+	10, // 47: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
+	5,  // 48: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
+	21, // 49: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
+	43, // 50: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
+	21, // 51: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
+	6,  // 52: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
+	10, // 53: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
+	12, // 54: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
+	14, // 55: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
+	24, // 56: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
+	46, // 57: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	47, // 58: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	48, // 59: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	49, // 60: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	50, // 61: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	10, // 62: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	31, // 63: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	13, // 64: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -3619,7 +3575,7 @@ func file_evenkeel_v1_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_plan_proto_rawDesc), len(file_evenkeel_v1_plan_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   21,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -645,6 +645,70 @@ func (x *Trainer) GetVersion() string {
 	return ""
 }
 
+// The same plan with one dispatcher of experts.
+type DispatcherTime struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The dispatcher.
+	Dispatcher ExpertDispatcher `protobuf:"varint,1,opt,name=dispatcher,proto3,enum=evenkeel.v1.ExpertDispatcher" json:"dispatcher,omitempty"`
+	// Whether this is the plan's own.
+	Planned bool `protobuf:"varint,2,opt,name=planned,proto3" json:"planned,omitempty"`
+	// Predicted time of a step, the total of `Predictions.step`. Unit: s.
+	StepSeconds   float64 `protobuf:"fixed64,3,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DispatcherTime) Reset() {
+	*x = DispatcherTime{}
+	mi := &file_evenkeel_v1_trainer_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DispatcherTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DispatcherTime) ProtoMessage() {}
+
+func (x *DispatcherTime) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_trainer_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DispatcherTime.ProtoReflect.Descriptor instead.
+func (*DispatcherTime) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *DispatcherTime) GetDispatcher() ExpertDispatcher {
+	if x != nil {
+		return x.Dispatcher
+	}
+	return ExpertDispatcher_EXPERT_DISPATCHER_UNSPECIFIED
+}
+
+func (x *DispatcherTime) GetPlanned() bool {
+	if x != nil {
+		return x.Planned
+	}
+	return false
+}
+
+func (x *DispatcherTime) GetStepSeconds() float64 {
+	if x != nil {
+		return x.StepSeconds
+	}
+	return 0
+}
+
 var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
@@ -713,7 +777,13 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x11_end_layers_16bit\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion*\x8b\x01\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +
+	"\x0eDispatcherTime\x12=\n" +
+	"\n" +
+	"dispatcher\x18\x01 \x01(\x0e2\x1d.evenkeel.v1.ExpertDispatcherR\n" +
+	"dispatcher\x12\x18\n" +
+	"\aplanned\x18\x02 \x01(\bR\aplanned\x12!\n" +
+	"\fstep_seconds\x18\x03 \x01(\x01R\vstepSeconds*\x8b\x01\n" +
 	"\x0fAttentionKernel\x12 \n" +
 	"\x1cATTENTION_KERNEL_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ATTENTION_KERNEL_FLASH\x10\x01\x12\x1c\n" +
@@ -749,7 +819,7 @@ func file_evenkeel_v1_trainer_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_trainer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_evenkeel_v1_trainer_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_evenkeel_v1_trainer_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_evenkeel_v1_trainer_proto_goTypes = []any{
 	(AttentionKernel)(0),   // 0: evenkeel.v1.AttentionKernel
 	(ExpertDispatcher)(0),  // 1: evenkeel.v1.ExpertDispatcher
@@ -757,16 +827,18 @@ var file_evenkeel_v1_trainer_proto_goTypes = []any{
 	(TrainingFramework)(0), // 3: evenkeel.v1.TrainingFramework
 	(*Execution)(nil),      // 4: evenkeel.v1.Execution
 	(*Trainer)(nil),        // 5: evenkeel.v1.Trainer
+	(*DispatcherTime)(nil), // 6: evenkeel.v1.DispatcherTime
 }
 var file_evenkeel_v1_trainer_proto_depIdxs = []int32{
 	0, // 0: evenkeel.v1.Execution.attention_kernel:type_name -> evenkeel.v1.AttentionKernel
 	2, // 1: evenkeel.v1.Execution.context_exchange:type_name -> evenkeel.v1.ContextExchange
 	1, // 2: evenkeel.v1.Execution.expert_dispatcher:type_name -> evenkeel.v1.ExpertDispatcher
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	1, // 3: evenkeel.v1.DispatcherTime.dispatcher:type_name -> evenkeel.v1.ExpertDispatcher
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_trainer_proto_init() }
@@ -781,7 +853,7 @@ func file_evenkeel_v1_trainer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_trainer_proto_rawDesc), len(file_evenkeel_v1_trainer_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
