@@ -214,6 +214,9 @@ void CheckDispatcher(const v1::Execution& from, const FieldPath& path, Violation
                         ": " + std::string(why) + "; accepted: " + DispatchersOf(trainer, gpu));
   } else if (e.dispatcher == Dispatcher::kAllGather && e.overlap_experts) {
     sink.Add(field, "must not be EXPERT_DISPATCHER_ALL_GATHER with overlap_experts");
+  } else if (e.dispatcher != Dispatcher::kAllToAll && model != nullptr &&
+             !model->language_model.moe) {
+    sink.Add(field, "must be unset: the model has no experts");
   }
   if (!from.overlap_shared_expert()) return;
   const FieldPath shared = path.Child("overlap_shared_expert");
