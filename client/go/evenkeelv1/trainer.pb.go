@@ -330,8 +330,8 @@ type Execution struct {
 	// trainer's; true for Megatron-Bridge and NeMo.
 	HoldsQuantisedWeights *bool `protobuf:"varint,27,opt,name=holds_quantised_weights,json=holdsQuantisedWeights,proto3,oneof" json:"holds_quantised_weights,omitempty"`
 	// What exchanges the rows of tokens between the ranks of experts (--moe-token-dispatcher-type,
-	// --moe-flex-dispatcher-backend). The trainer and, for DeepEP and HybridEP, the GPU type must have it; a model without
-	// experts takes no other than the default. Unset: the trainer's default, EXPERT_DISPATCHER_ALL_TO_ALL.
+	// --moe-flex-dispatcher-backend). The trainer and, for DeepEP and HybridEP, the GPU type must have it; a model
+	// without experts takes no other than the default. Unset: the trainer's default, EXPERT_DISPATCHER_ALL_TO_ALL.
 	ExpertDispatcher ExpertDispatcher `protobuf:"varint,28,opt,name=expert_dispatcher,json=expertDispatcher,proto3,enum=evenkeel.v1.ExpertDispatcher" json:"expert_dispatcher,omitempty"`
 	// Whether those exchanges run beside the products of the shared expert (--moe-shared-expert-overlap). Only with
 	// EXPERT_DISPATCHER_ALL_TO_ALL, without `overlap_experts`, and for models with a shared expert. Unset: false.
