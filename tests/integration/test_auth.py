@@ -22,10 +22,10 @@ def rule(principals, tenant="", **grants):
 
 
 def profile(seconds):
-    from evenkeel.v1 import plan_pb2
+    from evenkeel.v1 import stage_pb2
     return profile_pb2.RecordProfileRequest(
         model="internvl-chat-v1.5", gpu_type="a100-sxm-80gb", tensor_parallel=2,
-        layer_times=[profile_pb2.LayerTime(layer_kind=plan_pb2.LAYER_KIND_ENCODER, units=9, forward_seconds=seconds)])
+        layer_times=[profile_pb2.LayerTime(layer_kind=stage_pb2.LAYER_KIND_ENCODER, units=9, forward_seconds=seconds)])
 
 
 class PolicyCase(unittest.TestCase):

@@ -238,8 +238,8 @@ class HostileStreamsTest(unittest.TestCase):
     def test_empty_sub_messages_from_64_callers(self):
         # It sends one mebibyte of two-byte empty messages, in a repeated field of the job's model.
         before = highest = self.server.resident_bytes()
-        from evenkeel.v1 import job_pb2
-        number = job_pb2.Cluster.DESCRIPTOR.fields_by_name["pools"].number
+        from evenkeel.v1 import cluster_pb2, job_pb2
+        number = cluster_pb2.Cluster.DESCRIPTOR.fields_by_name["pools"].number
         pools = bytes([number << 3 | 2, 0]) * (MIB // 2 - 100)
         cluster = job_pb2.Job.DESCRIPTOR.fields_by_name["cluster"].number
 

@@ -7,7 +7,7 @@ import unittest
 
 import grpc
 import harness
-from evenkeel.v1 import catalog_pb2, packing_pb2, plan_pb2, profile_pb2
+from evenkeel.v1 import catalog_pb2, packing_pb2, profile_pb2, stage_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from harness import Server, planner_service_pb2
 
@@ -58,7 +58,7 @@ def profile(plan_id, seconds=0.0062):
     return profile_pb2.RecordProfileRequest(
         model="internvl-chat-v1.5", gpu_type="a100-sxm-80gb", tensor_parallel=2, author=MARK,
         note=MARK * (500 // len(MARK)),  # a record takes more room than the lines about it
-        layer_times=[profile_pb2.LayerTime(layer_kind=plan_pb2.LAYER_KIND_ENCODER, units=9, forward_seconds=seconds)],
+        layer_times=[profile_pb2.LayerTime(layer_kind=stage_pb2.LAYER_KIND_ENCODER, units=9, forward_seconds=seconds)],
         step_outcomes=[profile_pb2.StepOutcome(plan_id=plan_id, step_seconds=1)])
 
 

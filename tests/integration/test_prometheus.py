@@ -13,7 +13,7 @@ import urllib.request
 import grpc
 import harness
 import observability
-from evenkeel.v1 import plan_pb2, profile_pb2
+from evenkeel.v1 import profile_pb2, stage_pb2
 from harness import Server, planner_service_pb2
 
 LOAD_SECONDS = 6
@@ -105,7 +105,7 @@ class Load:
             if number % 5 == 1:
                 self.call(client, "RecordProfile", profile_pb2.RecordProfileRequest(
                     model="internvl-chat-v1.5", gpu_type="a100-sxm-80gb", tensor_parallel=2, note=f"n {number}",
-                    layer_times=[profile_pb2.LayerTime(layer_kind=plan_pb2.LAYER_KIND_ENCODER, units=9,
+                    layer_times=[profile_pb2.LayerTime(layer_kind=stage_pb2.LAYER_KIND_ENCODER, units=9,
                                                        forward_seconds=0.0062)]))
         client.close()
 

@@ -12,7 +12,7 @@ import unittest
 
 import grpc
 import harness
-from evenkeel.v1 import plan_pb2, profile_pb2
+from evenkeel.v1 import profile_pb2, stage_pb2
 from harness import Server, error_details
 from redis_server import DURABLE, Redis
 
@@ -24,7 +24,7 @@ def profile(number, seconds=0.0062):
     """Returns a distinct profile for each number."""
     return profile_pb2.RecordProfileRequest(
         model="internvl-chat-v1.5", gpu_type="a100-sxm-80gb", tensor_parallel=2, note=f"number {number}",
-        layer_times=[profile_pb2.LayerTime(layer_kind=plan_pb2.LAYER_KIND_ENCODER, units=9,
+        layer_times=[profile_pb2.LayerTime(layer_kind=stage_pb2.LAYER_KIND_ENCODER, units=9,
                                            forward_seconds=seconds)])
 
 

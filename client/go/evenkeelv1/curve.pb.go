@@ -1083,7 +1083,7 @@ var File_evenkeel_v1_curve_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_curve_proto_rawDesc = "" +
 	"\n" +
-	"\x17evenkeel/v1/curve.proto\x12\vevenkeel.v1\x1a\x15evenkeel/v1/job.proto\x1a\x16evenkeel/v1/plan.proto\x1a\x1cevenkeel/v1/provenance.proto\"\xde\x03\n" +
+	"\x17evenkeel/v1/curve.proto\x12\vevenkeel.v1\x1a\x15evenkeel/v1/job.proto\x1a\x16evenkeel/v1/plan.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\"\xde\x03\n" +
 	"\x10PlanCurveRequest\x12\"\n" +
 	"\x03job\x18\x01 \x01(\v2\x10.evenkeel.v1.JobR\x03job\x12,\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x16.evenkeel.v1.NodeRangeR\x05nodes\x12-\n" +
@@ -1243,6 +1243,7 @@ func file_evenkeel_v1_curve_proto_init() {
 	file_evenkeel_v1_job_proto_init()
 	file_evenkeel_v1_plan_proto_init()
 	file_evenkeel_v1_provenance_proto_init()
+	file_evenkeel_v1_stage_proto_init()
 	file_evenkeel_v1_curve_proto_msgTypes[0].OneofWrappers = []any{}
 	file_evenkeel_v1_curve_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}

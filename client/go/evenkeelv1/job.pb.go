@@ -20,289 +20,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How a component trains.
-type TrainMode int32
-
-const (
-	// The default of the field, which is TRAIN_MODE_FULL unless the field says otherwise.
-	TrainMode_TRAIN_MODE_UNSPECIFIED TrainMode = 0
-	// All weights train.
-	TrainMode_TRAIN_MODE_FULL TrainMode = 1
-	// No weight trains: there are no weight gradients and no optimizer state, and no backward pass at all if nothing
-	// before the component trains.
-	TrainMode_TRAIN_MODE_FROZEN TrainMode = 2
-	// Low-rank adapters train beside frozen weights: see Lora.
-	TrainMode_TRAIN_MODE_LORA TrainMode = 3
-)
-
-// Enum value maps for TrainMode.
-var (
-	TrainMode_name = map[int32]string{
-		0: "TRAIN_MODE_UNSPECIFIED",
-		1: "TRAIN_MODE_FULL",
-		2: "TRAIN_MODE_FROZEN",
-		3: "TRAIN_MODE_LORA",
-	}
-	TrainMode_value = map[string]int32{
-		"TRAIN_MODE_UNSPECIFIED": 0,
-		"TRAIN_MODE_FULL":        1,
-		"TRAIN_MODE_FROZEN":      2,
-		"TRAIN_MODE_LORA":        3,
-	}
-)
-
-func (x TrainMode) Enum() *TrainMode {
-	p := new(TrainMode)
-	*p = x
-	return p
-}
-
-func (x TrainMode) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (TrainMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[0].Descriptor()
-}
-
-func (TrainMode) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[0]
-}
-
-func (x TrainMode) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use TrainMode.Descriptor instead.
-func (TrainMode) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{0}
-}
-
-// Linear layers beside which adapters can be placed.
-type LoraTarget int32
-
-const (
-	// Not set. Refused.
-	LoraTarget_LORA_TARGET_UNSPECIFIED LoraTarget = 0
-	// Projections of queries, keys and values, or those of latent attention.
-	LoraTarget_LORA_TARGET_QKV LoraTarget = 1
-	// Output projection of attention.
-	LoraTarget_LORA_TARGET_ATTENTION_OUT LoraTarget = 2
-	// Gate and up projections of MLPs and shared experts, and the projector's first layer.
-	LoraTarget_LORA_TARGET_MLP_UP LoraTarget = 3
-	// Down projections of MLPs and shared experts, and the projector's second layer.
-	LoraTarget_LORA_TARGET_MLP_DOWN LoraTarget = 4
-)
-
-// Enum value maps for LoraTarget.
-var (
-	LoraTarget_name = map[int32]string{
-		0: "LORA_TARGET_UNSPECIFIED",
-		1: "LORA_TARGET_QKV",
-		2: "LORA_TARGET_ATTENTION_OUT",
-		3: "LORA_TARGET_MLP_UP",
-		4: "LORA_TARGET_MLP_DOWN",
-	}
-	LoraTarget_value = map[string]int32{
-		"LORA_TARGET_UNSPECIFIED":   0,
-		"LORA_TARGET_QKV":           1,
-		"LORA_TARGET_ATTENTION_OUT": 2,
-		"LORA_TARGET_MLP_UP":        3,
-		"LORA_TARGET_MLP_DOWN":      4,
-	}
-)
-
-func (x LoraTarget) Enum() *LoraTarget {
-	p := new(LoraTarget)
-	*p = x
-	return p
-}
-
-func (x LoraTarget) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (LoraTarget) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[1].Descriptor()
-}
-
-func (LoraTarget) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[1]
-}
-
-func (x LoraTarget) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use LoraTarget.Descriptor instead.
-func (LoraTarget) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{1}
-}
-
-// What an encoder works on.
-type Modality int32
-
-const (
-	// The default, MODALITY_IMAGE.
-	Modality_MODALITY_UNSPECIFIED Modality = 0
-	// Units are tiles of an image.
-	Modality_MODALITY_IMAGE Modality = 1
-	// Units are frames of a video.
-	Modality_MODALITY_VIDEO Modality = 2
-	// Units are stretches of audio of equal length, such as a second, or the 30 s to which Whisper pads clips. Two
-	// convolutions over 128 mel bins take the place of patches.
-	Modality_MODALITY_AUDIO Modality = 3
-)
-
-// Enum value maps for Modality.
-var (
-	Modality_name = map[int32]string{
-		0: "MODALITY_UNSPECIFIED",
-		1: "MODALITY_IMAGE",
-		2: "MODALITY_VIDEO",
-		3: "MODALITY_AUDIO",
-	}
-	Modality_value = map[string]int32{
-		"MODALITY_UNSPECIFIED": 0,
-		"MODALITY_IMAGE":       1,
-		"MODALITY_VIDEO":       2,
-		"MODALITY_AUDIO":       3,
-	}
-)
-
-func (x Modality) Enum() *Modality {
-	p := new(Modality)
-	*p = x
-	return p
-}
-
-func (x Modality) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Modality) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[2].Descriptor()
-}
-
-func (Modality) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[2]
-}
-
-func (x Modality) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Modality.Descriptor instead.
-func (Modality) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{2}
-}
-
-// Normalisation before attention and MLP.
-type Norm int32
-
-const (
-	// The norm of the catalogue entry, or NORM_RMS without an entry.
-	Norm_NORM_UNSPECIFIED Norm = 0
-	// LayerNorm, with bias.
-	Norm_NORM_LAYER Norm = 1
-	// RMSNorm.
-	Norm_NORM_RMS Norm = 2
-)
-
-// Enum value maps for Norm.
-var (
-	Norm_name = map[int32]string{
-		0: "NORM_UNSPECIFIED",
-		1: "NORM_LAYER",
-		2: "NORM_RMS",
-	}
-	Norm_value = map[string]int32{
-		"NORM_UNSPECIFIED": 0,
-		"NORM_LAYER":       1,
-		"NORM_RMS":         2,
-	}
-)
-
-func (x Norm) Enum() *Norm {
-	p := new(Norm)
-	*p = x
-	return p
-}
-
-func (x Norm) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Norm) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[3].Descriptor()
-}
-
-func (Norm) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[3]
-}
-
-func (x Norm) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Norm.Descriptor instead.
-func (Norm) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{3}
-}
-
-// A kind of network between nodes.
-type NetworkFabric int32
-
-const (
-	// The default, NETWORK_FABRIC_RDMA.
-	NetworkFabric_NETWORK_FABRIC_UNSPECIFIED NetworkFabric = 0
-	// InfiniBand or RoCE: GPUs start messages themselves.
-	NetworkFabric_NETWORK_FABRIC_RDMA NetworkFabric = 1
-	// AWS's Elastic Fabric Adapter: the host passes on each message that a GPU's kernel sends.
-	NetworkFabric_NETWORK_FABRIC_EFA NetworkFabric = 2
-)
-
-// Enum value maps for NetworkFabric.
-var (
-	NetworkFabric_name = map[int32]string{
-		0: "NETWORK_FABRIC_UNSPECIFIED",
-		1: "NETWORK_FABRIC_RDMA",
-		2: "NETWORK_FABRIC_EFA",
-	}
-	NetworkFabric_value = map[string]int32{
-		"NETWORK_FABRIC_UNSPECIFIED": 0,
-		"NETWORK_FABRIC_RDMA":        1,
-		"NETWORK_FABRIC_EFA":         2,
-	}
-)
-
-func (x NetworkFabric) Enum() *NetworkFabric {
-	p := new(NetworkFabric)
-	*p = x
-	return p
-}
-
-func (x NetworkFabric) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (NetworkFabric) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[4].Descriptor()
-}
-
-func (NetworkFabric) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[4]
-}
-
-func (x NetworkFabric) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use NetworkFabric.Descriptor instead.
-func (NetworkFabric) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{4}
-}
-
 // How packing groups are chosen.
 type GroupSelection int32
 
@@ -346,11 +63,11 @@ func (x GroupSelection) String() string {
 }
 
 func (GroupSelection) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[5].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[0].Descriptor()
 }
 
 func (GroupSelection) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[5]
+	return &file_evenkeel_v1_job_proto_enumTypes[0]
 }
 
 func (x GroupSelection) Number() protoreflect.EnumNumber {
@@ -359,7 +76,7 @@ func (x GroupSelection) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GroupSelection.Descriptor instead.
 func (GroupSelection) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{0}
 }
 
 // A trainer to write launch settings for.
@@ -415,11 +132,11 @@ func (x LaunchFramework) String() string {
 }
 
 func (LaunchFramework) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[6].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[1].Descriptor()
 }
 
 func (LaunchFramework) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[6]
+	return &file_evenkeel_v1_job_proto_enumTypes[1]
 }
 
 func (x LaunchFramework) Number() protoreflect.EnumNumber {
@@ -428,7 +145,7 @@ func (x LaunchFramework) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LaunchFramework.Descriptor instead.
 func (LaunchFramework) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{1}
 }
 
 // Number format of weights and activations.
@@ -492,11 +209,11 @@ func (x Precision) String() string {
 }
 
 func (Precision) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[7].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[2].Descriptor()
 }
 
 func (Precision) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[7]
+	return &file_evenkeel_v1_job_proto_enumTypes[2]
 }
 
 func (x Precision) Number() protoreflect.EnumNumber {
@@ -505,7 +222,7 @@ func (x Precision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Precision.Descriptor instead.
 func (Precision) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{2}
 }
 
 // Number format of accumulated gradients.
@@ -545,11 +262,11 @@ func (x GradientPrecision) String() string {
 }
 
 func (GradientPrecision) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[8].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[3].Descriptor()
 }
 
 func (GradientPrecision) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[8]
+	return &file_evenkeel_v1_job_proto_enumTypes[3]
 }
 
 func (x GradientPrecision) Number() protoreflect.EnumNumber {
@@ -558,7 +275,7 @@ func (x GradientPrecision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GradientPrecision.Descriptor instead.
 func (GradientPrecision) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{3}
 }
 
 // An optimizer.
@@ -623,11 +340,11 @@ func (x Optimizer) String() string {
 }
 
 func (Optimizer) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[9].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[4].Descriptor()
 }
 
 func (Optimizer) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[9]
+	return &file_evenkeel_v1_job_proto_enumTypes[4]
 }
 
 func (x Optimizer) Number() protoreflect.EnumNumber {
@@ -636,7 +353,7 @@ func (x Optimizer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Optimizer.Descriptor instead.
 func (Optimizer) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 // What is sharded over the data- and context-parallel ranks.
@@ -684,11 +401,11 @@ func (x ZeroStage) String() string {
 }
 
 func (ZeroStage) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[10].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[5].Descriptor()
 }
 
 func (ZeroStage) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[10]
+	return &file_evenkeel_v1_job_proto_enumTypes[5]
 }
 
 func (x ZeroStage) Number() protoreflect.EnumNumber {
@@ -697,7 +414,7 @@ func (x ZeroStage) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ZeroStage.Descriptor instead.
 func (ZeroStage) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 // Order in which a pipeline stage works on packs.
@@ -746,11 +463,11 @@ func (x PipelineSchedule) String() string {
 }
 
 func (PipelineSchedule) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[11].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[6].Descriptor()
 }
 
 func (PipelineSchedule) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[11]
+	return &file_evenkeel_v1_job_proto_enumTypes[6]
 }
 
 func (x PipelineSchedule) Number() protoreflect.EnumNumber {
@@ -759,7 +476,7 @@ func (x PipelineSchedule) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PipelineSchedule.Descriptor instead.
 func (PipelineSchedule) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 // How the model is cut into stages. Methods other than EXACT are implemented as published, for comparison.
@@ -812,11 +529,11 @@ func (x PartitionMethod) String() string {
 }
 
 func (PartitionMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[12].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[7].Descriptor()
 }
 
 func (PartitionMethod) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[12]
+	return &file_evenkeel_v1_job_proto_enumTypes[7]
 }
 
 func (x PartitionMethod) Number() protoreflect.EnumNumber {
@@ -825,7 +542,7 @@ func (x PartitionMethod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PartitionMethod.Descriptor instead.
 func (PartitionMethod) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{12}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 // Whether layers may be recomputed.
@@ -885,11 +602,11 @@ func (x RecomputePolicy) String() string {
 }
 
 func (RecomputePolicy) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[13].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[8].Descriptor()
 }
 
 func (RecomputePolicy) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[13]
+	return &file_evenkeel_v1_job_proto_enumTypes[8]
 }
 
 func (x RecomputePolicy) Number() protoreflect.EnumNumber {
@@ -898,7 +615,7 @@ func (x RecomputePolicy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RecomputePolicy.Descriptor instead.
 func (RecomputePolicy) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{13}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 // An aim.
@@ -947,11 +664,11 @@ func (x ObjectiveKind) String() string {
 }
 
 func (ObjectiveKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[14].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[9].Descriptor()
 }
 
 func (ObjectiveKind) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[14]
+	return &file_evenkeel_v1_job_proto_enumTypes[9]
 }
 
 func (x ObjectiveKind) Number() protoreflect.EnumNumber {
@@ -960,7 +677,7 @@ func (x ObjectiveKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectiveKind.Descriptor instead.
 func (ObjectiveKind) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{14}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 // A training job: what is trained, on which data, on which GPUs, and under which rules.
@@ -1075,851 +792,6 @@ func (x *Job) GetReliability() *Reliability {
 	return nil
 }
 
-// A model by name, or component by component.
-type Model struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Catalogue name or alias (ListModels), in upper or lower case: a vision-language model ("internvl-chat-v1.5") or a
-	// language model ("llama3-8b"). Also "ENCODER+LANGUAGE_MODEL", such as "internvit-6b-448px-v1.5+llama3-8b". At most
-	// 128 bytes without control characters. Required unless `language_model` or `config_json` is set. If one is, the name
-	// is only a label, and must not be a catalogue name.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The encoders with their projectors, at most 4, in the order in which the pipeline runs them. Each reads its own
-	// units of a sample (`Histogram.units`), and the language model reads the tokens of all. Requires `language_model`.
-	// Unset: a text-only model.
-	Encoders []*Encoder `protobuf:"bytes,2,rep,name=encoders,proto3" json:"encoders,omitempty"`
-	// The language model in full. Set either this or a catalogue `name`.
-	LanguageModel *LanguageModel `protobuf:"bytes,3,opt,name=language_model,json=languageModel,proto3" json:"language_model,omitempty"`
-	// How the encoder trains. Applies to every encoder without a train mode; must be unset if there is no encoder. Unset:
-	// TRAIN_MODE_FULL. At least one component must train.
-	EncoderTrainMode TrainMode `protobuf:"varint,4,opt,name=encoder_train_mode,json=encoderTrainMode,proto3,enum=evenkeel.v1.TrainMode" json:"encoder_train_mode,omitempty"`
-	// How the language model trains, unless `language_model` has a train mode. Unset: TRAIN_MODE_FULL.
-	LanguageModelTrainMode TrainMode `protobuf:"varint,5,opt,name=language_model_train_mode,json=languageModelTrainMode,proto3,enum=evenkeel.v1.TrainMode" json:"language_model_train_mode,omitempty"`
-	// Adapters of every component that trains as TRAIN_MODE_LORA and sets no adapters itself. Must be unset if there is
-	// no such component. Unset: every field of Lora at its default.
-	Lora *Lora `protobuf:"bytes,6,opt,name=lora,proto3" json:"lora,omitempty"`
-	// The text of a model's config.json, as Hugging Face publishes it: a JSON object of at most 65,536 bytes whose
-	// `model_type` is known (a violation lists the nearest). Keys that it leaves out are as in `transformers`. A key that
-	// is not known and may change the model's shape is a violation. Layers for multi-token prediction are left out, as
-	// `transformers` leaves them out, unless `predicted_tokens` is set. Of a model of several parts (Qwen-Omni) only the
-	// thinker is read. A unit of the dataset is an image or tile for encoders that resize images, 30 seconds for those
-	// that pad audio (Voxtral), and one token of the language model for those that work at native resolution (Qwen-VL) or
-	// on chunks of audio (Qwen-Omni); attention then takes all units of a sample as one image or recording. A vision
-	// encoder comes before that of audio. Set one of this, `language_model` and a catalogue `name`; with this, the name
-	// is only a label. Unset: the model is named or described.
-	ConfigJson string `protobuf:"bytes,7,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
-	// Layers of multi-token prediction (MTP) that train, each behind the last layer: a projection of what that gave and
-	// of the next token's embedding, a layer like the last one, and another pass through the head. 0 to 8, and at most as
-	// many as `config_json` says that there are, which must be set. Unset: 0, none trains.
-	PredictedTokens int32 `protobuf:"varint,8,opt,name=predicted_tokens,json=predictedTokens,proto3" json:"predicted_tokens,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *Model) Reset() {
-	*x = Model{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Model) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Model) ProtoMessage() {}
-
-func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Model.ProtoReflect.Descriptor instead.
-func (*Model) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *Model) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Model) GetEncoders() []*Encoder {
-	if x != nil {
-		return x.Encoders
-	}
-	return nil
-}
-
-func (x *Model) GetLanguageModel() *LanguageModel {
-	if x != nil {
-		return x.LanguageModel
-	}
-	return nil
-}
-
-func (x *Model) GetEncoderTrainMode() TrainMode {
-	if x != nil {
-		return x.EncoderTrainMode
-	}
-	return TrainMode_TRAIN_MODE_UNSPECIFIED
-}
-
-func (x *Model) GetLanguageModelTrainMode() TrainMode {
-	if x != nil {
-		return x.LanguageModelTrainMode
-	}
-	return TrainMode_TRAIN_MODE_UNSPECIFIED
-}
-
-func (x *Model) GetLora() *Lora {
-	if x != nil {
-		return x.Lora
-	}
-	return nil
-}
-
-func (x *Model) GetConfigJson() string {
-	if x != nil {
-		return x.ConfigJson
-	}
-	return ""
-}
-
-func (x *Model) GetPredictedTokens() int32 {
-	if x != nil {
-		return x.PredictedTokens
-	}
-	return 0
-}
-
-// Low-rank adapters (arXiv 2106.09685): two matrices, of shapes in x rank and rank x out, beside a linear layer of
-// shape in x out.
-type Lora struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rank of the adapters. Range: 1 to 4096. Unset: 16.
-	Rank int32 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
-	// Linear layers that get an adapter. Unset: all of those below.
-	Targets       []LoraTarget `protobuf:"varint,2,rep,packed,name=targets,proto3,enum=evenkeel.v1.LoraTarget" json:"targets,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Lora) Reset() {
-	*x = Lora{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Lora) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Lora) ProtoMessage() {}
-
-func (x *Lora) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Lora.ProtoReflect.Descriptor instead.
-func (*Lora) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Lora) GetRank() int32 {
-	if x != nil {
-		return x.Rank
-	}
-	return 0
-}
-
-func (x *Lora) GetTargets() []LoraTarget {
-	if x != nil {
-		return x.Targets
-	}
-	return nil
-}
-
-// A transformer encoder. Fields that are set override the catalogue entry. Without an entry, the fields marked
-// "Required without catalog_name" must be set.
-type Encoder struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Catalogue name of an encoder (ListModels). Unset: the fields below describe the encoder in full.
-	CatalogName string `protobuf:"bytes,1,opt,name=catalog_name,json=catalogName,proto3" json:"catalog_name,omitempty"`
-	// What a unit is. Unset: MODALITY_IMAGE.
-	Modality Modality `protobuf:"varint,2,opt,name=modality,proto3,enum=evenkeel.v1.Modality" json:"modality,omitempty"`
-	// Transformer layers. Range: 1 to 128. Required without catalog_name.
-	Layers *int32 `protobuf:"varint,3,opt,name=layers,proto3,oneof" json:"layers,omitempty"`
-	// Width. Range: 64 to 65536. Required without catalog_name.
-	HiddenSize *int32 `protobuf:"varint,4,opt,name=hidden_size,json=hiddenSize,proto3,oneof" json:"hidden_size,omitempty"`
-	// Attention heads. Range: 1 to 1024. Required without catalog_name.
-	AttentionHeads *int32 `protobuf:"varint,5,opt,name=attention_heads,json=attentionHeads,proto3,oneof" json:"attention_heads,omitempty"`
-	// Width of a head. Range: 8 to 512. Unset: the catalogue's, unless hidden_size or attention_heads differ from the
-	// catalogue's; otherwise hidden_size / attention_heads, which must then be whole and in that range.
-	HeadSize *int32 `protobuf:"varint,6,opt,name=head_size,json=headSize,proto3,oneof" json:"head_size,omitempty"`
-	// Inner width of the MLP. Range: 64 to 262144. Required without catalog_name.
-	FfnSize *int32 `protobuf:"varint,7,opt,name=ffn_size,json=ffnSize,proto3,oneof" json:"ffn_size,omitempty"`
-	// Whether the MLP is gated (three matrices instead of two). Unset: the catalogue's, or false.
-	GatedMlp *bool `protobuf:"varint,8,opt,name=gated_mlp,json=gatedMlp,proto3,oneof" json:"gated_mlp,omitempty"`
-	// Normalisation. Unset: that of the catalogue, or NORM_RMS.
-	Norm Norm `protobuf:"varint,9,opt,name=norm,proto3,enum=evenkeel.v1.Norm" json:"norm,omitempty"`
-	// Tokens inside the encoder per unit, including the class token. Range: 1 to 65536. Required without catalog_name.
-	TokensPerUnit *int32 `protobuf:"varint,10,opt,name=tokens_per_unit,json=tokensPerUnit,proto3,oneof" json:"tokens_per_unit,omitempty"`
-	// Tokens of the language model that one unit turns into. Range: 1 to tokens_per_unit. Required without catalog_name.
-	LlmTokensPerUnit *int32 `protobuf:"varint,11,opt,name=llm_tokens_per_unit,json=llmTokensPerUnit,proto3,oneof" json:"llm_tokens_per_unit,omitempty"`
-	// How the encoder trains. Unset: the model's `encoder_train_mode`.
-	TrainMode TrainMode `protobuf:"varint,12,opt,name=train_mode,json=trainMode,proto3,enum=evenkeel.v1.TrainMode" json:"train_mode,omitempty"`
-	// Adapters. Must be unset unless the encoder trains as TRAIN_MODE_LORA. Unset: the model's `lora`.
-	Lora *Lora `protobuf:"bytes,13,opt,name=lora,proto3" json:"lora,omitempty"`
-	// For encoders that take images at their native resolution (Qwen2-VL). `tokens_per_unit` and `llm_tokens_per_unit`
-	// must then be unset. Unset: as the catalogue entry, or a fixed number of tokens per unit.
-	NativeResolution *NativeResolution `protobuf:"bytes,14,opt,name=native_resolution,json=nativeResolution,proto3" json:"native_resolution,omitempty"`
-	// The projector into the language model. Unset: a norm and two linear layers with GELU, after tokens_per_unit tokens
-	// are merged into llm_tokens_per_unit.
-	Projector *Projector `protobuf:"bytes,15,opt,name=projector,proto3" json:"projector,omitempty"`
-	// Whether queries and keys are normalised over their full width. Unset: the catalogue's, or false.
-	QkNorm *bool `protobuf:"varint,16,opt,name=qk_norm,json=qkNorm,proto3,oneof" json:"qk_norm,omitempty"`
-	// Whether the outputs of attention and MLP are scaled by a learned vector before they are added. Unset: the
-	// catalogue's, or false.
-	LayerScale    *bool `protobuf:"varint,17,opt,name=layer_scale,json=layerScale,proto3,oneof" json:"layer_scale,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Encoder) Reset() {
-	*x = Encoder{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Encoder) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Encoder) ProtoMessage() {}
-
-func (x *Encoder) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Encoder.ProtoReflect.Descriptor instead.
-func (*Encoder) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Encoder) GetCatalogName() string {
-	if x != nil {
-		return x.CatalogName
-	}
-	return ""
-}
-
-func (x *Encoder) GetModality() Modality {
-	if x != nil {
-		return x.Modality
-	}
-	return Modality_MODALITY_UNSPECIFIED
-}
-
-func (x *Encoder) GetLayers() int32 {
-	if x != nil && x.Layers != nil {
-		return *x.Layers
-	}
-	return 0
-}
-
-func (x *Encoder) GetHiddenSize() int32 {
-	if x != nil && x.HiddenSize != nil {
-		return *x.HiddenSize
-	}
-	return 0
-}
-
-func (x *Encoder) GetAttentionHeads() int32 {
-	if x != nil && x.AttentionHeads != nil {
-		return *x.AttentionHeads
-	}
-	return 0
-}
-
-func (x *Encoder) GetHeadSize() int32 {
-	if x != nil && x.HeadSize != nil {
-		return *x.HeadSize
-	}
-	return 0
-}
-
-func (x *Encoder) GetFfnSize() int32 {
-	if x != nil && x.FfnSize != nil {
-		return *x.FfnSize
-	}
-	return 0
-}
-
-func (x *Encoder) GetGatedMlp() bool {
-	if x != nil && x.GatedMlp != nil {
-		return *x.GatedMlp
-	}
-	return false
-}
-
-func (x *Encoder) GetNorm() Norm {
-	if x != nil {
-		return x.Norm
-	}
-	return Norm_NORM_UNSPECIFIED
-}
-
-func (x *Encoder) GetTokensPerUnit() int32 {
-	if x != nil && x.TokensPerUnit != nil {
-		return *x.TokensPerUnit
-	}
-	return 0
-}
-
-func (x *Encoder) GetLlmTokensPerUnit() int32 {
-	if x != nil && x.LlmTokensPerUnit != nil {
-		return *x.LlmTokensPerUnit
-	}
-	return 0
-}
-
-func (x *Encoder) GetTrainMode() TrainMode {
-	if x != nil {
-		return x.TrainMode
-	}
-	return TrainMode_TRAIN_MODE_UNSPECIFIED
-}
-
-func (x *Encoder) GetLora() *Lora {
-	if x != nil {
-		return x.Lora
-	}
-	return nil
-}
-
-func (x *Encoder) GetNativeResolution() *NativeResolution {
-	if x != nil {
-		return x.NativeResolution
-	}
-	return nil
-}
-
-func (x *Encoder) GetProjector() *Projector {
-	if x != nil {
-		return x.Projector
-	}
-	return nil
-}
-
-func (x *Encoder) GetQkNorm() bool {
-	if x != nil && x.QkNorm != nil {
-		return *x.QkNorm
-	}
-	return false
-}
-
-func (x *Encoder) GetLayerScale() bool {
-	if x != nil && x.LayerScale != nil {
-		return *x.LayerScale
-	}
-	return false
-}
-
-// Input at native resolution. A unit is then what becomes one token of the language model, and attention takes all
-// units of a sample as one image.
-type NativeResolution struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Neighbouring patches that turn into one token of the language model. Range: 1 to 64. Unset: 4.
-	PatchesPerLlmToken int32 `protobuf:"varint,1,opt,name=patches_per_llm_token,json=patchesPerLlmToken,proto3" json:"patches_per_llm_token,omitempty"`
-	// Side of the attention window in patches. Unset: attention over the whole image.
-	WindowPatches int32 `protobuf:"varint,2,opt,name=window_patches,json=windowPatches,proto3" json:"window_patches,omitempty"`
-	// Layers that attend over the whole image even if `window_patches` is set, by index from 0.
-	FullAttentionLayers []int32 `protobuf:"varint,3,rep,packed,name=full_attention_layers,json=fullAttentionLayers,proto3" json:"full_attention_layers,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
-}
-
-func (x *NativeResolution) Reset() {
-	*x = NativeResolution{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NativeResolution) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NativeResolution) ProtoMessage() {}
-
-func (x *NativeResolution) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NativeResolution.ProtoReflect.Descriptor instead.
-func (*NativeResolution) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *NativeResolution) GetPatchesPerLlmToken() int32 {
-	if x != nil {
-		return x.PatchesPerLlmToken
-	}
-	return 0
-}
-
-func (x *NativeResolution) GetWindowPatches() int32 {
-	if x != nil {
-		return x.WindowPatches
-	}
-	return 0
-}
-
-func (x *NativeResolution) GetFullAttentionLayers() []int32 {
-	if x != nil {
-		return x.FullAttentionLayers
-	}
-	return nil
-}
-
-// Two linear layers with GELU between them, from the encoder to the language model.
-type Projector struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Inner width. Range: 1 to 262144. Unset: the language model's width.
-	HiddenSize *int32 `protobuf:"varint,1,opt,name=hidden_size,json=hiddenSize,proto3,oneof" json:"hidden_size,omitempty"`
-	// How the projector trains; with TRAIN_MODE_LORA it uses the model's `lora`. Unset: TRAIN_MODE_FULL.
-	TrainMode     TrainMode `protobuf:"varint,2,opt,name=train_mode,json=trainMode,proto3,enum=evenkeel.v1.TrainMode" json:"train_mode,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Projector) Reset() {
-	*x = Projector{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Projector) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Projector) ProtoMessage() {}
-
-func (x *Projector) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Projector.ProtoReflect.Descriptor instead.
-func (*Projector) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *Projector) GetHiddenSize() int32 {
-	if x != nil && x.HiddenSize != nil {
-		return *x.HiddenSize
-	}
-	return 0
-}
-
-func (x *Projector) GetTrainMode() TrainMode {
-	if x != nil {
-		return x.TrainMode
-	}
-	return TrainMode_TRAIN_MODE_UNSPECIFIED
-}
-
-// A decoder-only transformer. Fields that are set override the catalogue entry. Without an entry, the fields marked
-// "Required without catalog_name" must be set.
-type LanguageModel struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Catalogue name of a language model (ListModels). Unset: the fields below describe the model in full.
-	CatalogName string `protobuf:"bytes,1,opt,name=catalog_name,json=catalogName,proto3" json:"catalog_name,omitempty"`
-	// Transformer layers. Range: 1 to 512. Required without catalog_name.
-	Layers *int32 `protobuf:"varint,2,opt,name=layers,proto3,oneof" json:"layers,omitempty"`
-	// Width. Range: 64 to 65536. Required without catalog_name.
-	HiddenSize *int32 `protobuf:"varint,3,opt,name=hidden_size,json=hiddenSize,proto3,oneof" json:"hidden_size,omitempty"`
-	// Attention heads. Range: 1 to 1024. Required without catalog_name.
-	AttentionHeads *int32 `protobuf:"varint,4,opt,name=attention_heads,json=attentionHeads,proto3,oneof" json:"attention_heads,omitempty"`
-	// Key and value heads; must divide attention_heads. Range: 1 to 1024. Unset: the catalogue's, or attention_heads.
-	KvHeads *int32 `protobuf:"varint,5,opt,name=kv_heads,json=kvHeads,proto3,oneof" json:"kv_heads,omitempty"`
-	// Width of a head. Range: 8 to 512. Unset: the catalogue's, unless hidden_size or attention_heads differ from the
-	// catalogue's; otherwise hidden_size / attention_heads, which must then be whole and in that range.
-	HeadSize *int32 `protobuf:"varint,6,opt,name=head_size,json=headSize,proto3,oneof" json:"head_size,omitempty"`
-	// Inner width of the MLP. Range: 64 to 262144. Required without catalog_name.
-	FfnSize *int32 `protobuf:"varint,7,opt,name=ffn_size,json=ffnSize,proto3,oneof" json:"ffn_size,omitempty"`
-	// Whether the MLP is gated (three matrices instead of two). Unset: the catalogue's, or true.
-	GatedMlp *bool `protobuf:"varint,8,opt,name=gated_mlp,json=gatedMlp,proto3,oneof" json:"gated_mlp,omitempty"`
-	// Normalisation. Unset: that of the catalogue, or NORM_RMS.
-	Norm Norm `protobuf:"varint,9,opt,name=norm,proto3,enum=evenkeel.v1.Norm" json:"norm,omitempty"`
-	// Rows of the embedding table. Range: 256 to 2097152. Required without catalog_name.
-	VocabularySize *int32 `protobuf:"varint,10,opt,name=vocabulary_size,json=vocabularySize,proto3,oneof" json:"vocabulary_size,omitempty"`
-	// Whether the output head shares the embedding's weights. Unset: the catalogue's, or false.
-	TiedEmbeddings *bool `protobuf:"varint,11,opt,name=tied_embeddings,json=tiedEmbeddings,proto3,oneof" json:"tied_embeddings,omitempty"`
-	// Mixture of experts. Unset: the catalogue's, or a dense model.
-	MixtureOfExperts *MixtureOfExperts `protobuf:"bytes,12,opt,name=mixture_of_experts,json=mixtureOfExperts,proto3" json:"mixture_of_experts,omitempty"`
-	// How the language model trains. Unset: the model's `language_model_train_mode`.
-	TrainMode TrainMode `protobuf:"varint,13,opt,name=train_mode,json=trainMode,proto3,enum=evenkeel.v1.TrainMode" json:"train_mode,omitempty"`
-	// Adapters. Must be unset unless the language model trains as TRAIN_MODE_LORA. Unset: the model's `lora`.
-	Lora *Lora `protobuf:"bytes,14,opt,name=lora,proto3" json:"lora,omitempty"`
-	// Whether queries and keys are normalised head by head. Unset: the catalogue's, or false.
-	QkNorm *bool `protobuf:"varint,15,opt,name=qk_norm,json=qkNorm,proto3,oneof" json:"qk_norm,omitempty"`
-	// Multi-head latent attention (DeepSeek-V2). It replaces `kv_heads` and `head_size`, which are then ignored. Unset:
-	// the catalogue's, or none.
-	LatentAttention *LatentAttention `protobuf:"bytes,16,opt,name=latent_attention,json=latentAttention,proto3" json:"latent_attention,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *LanguageModel) Reset() {
-	*x = LanguageModel{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LanguageModel) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LanguageModel) ProtoMessage() {}
-
-func (x *LanguageModel) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LanguageModel.ProtoReflect.Descriptor instead.
-func (*LanguageModel) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *LanguageModel) GetCatalogName() string {
-	if x != nil {
-		return x.CatalogName
-	}
-	return ""
-}
-
-func (x *LanguageModel) GetLayers() int32 {
-	if x != nil && x.Layers != nil {
-		return *x.Layers
-	}
-	return 0
-}
-
-func (x *LanguageModel) GetHiddenSize() int32 {
-	if x != nil && x.HiddenSize != nil {
-		return *x.HiddenSize
-	}
-	return 0
-}
-
-func (x *LanguageModel) GetAttentionHeads() int32 {
-	if x != nil && x.AttentionHeads != nil {
-		return *x.AttentionHeads
-	}
-	return 0
-}
-
-func (x *LanguageModel) GetKvHeads() int32 {
-	if x != nil && x.KvHeads != nil {
-		return *x.KvHeads
-	}
-	return 0
-}
-
-func (x *LanguageModel) GetHeadSize() int32 {
-	if x != nil && x.HeadSize != nil {
-		return *x.HeadSize
-	}
-	return 0
-}
-
-func (x *LanguageModel) GetFfnSize() int32 {
-	if x != nil && x.FfnSize != nil {
-		return *x.FfnSize
-	}
-	return 0
-}
-
-func (x *LanguageModel) GetGatedMlp() bool {
-	if x != nil && x.GatedMlp != nil {
-		return *x.GatedMlp
-	}
-	return false
-}
-
-func (x *LanguageModel) GetNorm() Norm {
-	if x != nil {
-		return x.Norm
-	}
-	return Norm_NORM_UNSPECIFIED
-}
-
-func (x *LanguageModel) GetVocabularySize() int32 {
-	if x != nil && x.VocabularySize != nil {
-		return *x.VocabularySize
-	}
-	return 0
-}
-
-func (x *LanguageModel) GetTiedEmbeddings() bool {
-	if x != nil && x.TiedEmbeddings != nil {
-		return *x.TiedEmbeddings
-	}
-	return false
-}
-
-func (x *LanguageModel) GetMixtureOfExperts() *MixtureOfExperts {
-	if x != nil {
-		return x.MixtureOfExperts
-	}
-	return nil
-}
-
-func (x *LanguageModel) GetTrainMode() TrainMode {
-	if x != nil {
-		return x.TrainMode
-	}
-	return TrainMode_TRAIN_MODE_UNSPECIFIED
-}
-
-func (x *LanguageModel) GetLora() *Lora {
-	if x != nil {
-		return x.Lora
-	}
-	return nil
-}
-
-func (x *LanguageModel) GetQkNorm() bool {
-	if x != nil && x.QkNorm != nil {
-		return *x.QkNorm
-	}
-	return false
-}
-
-func (x *LanguageModel) GetLatentAttention() *LatentAttention {
-	if x != nil {
-		return x.LatentAttention
-	}
-	return nil
-}
-
-// Attention whose keys and values, and optionally queries, pass through a narrow latent vector (arXiv 2405.04434).
-type LatentAttention struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Width of the latent vector of queries. Range: 1 to 65536. Unset: queries are projected at full rank.
-	QLoraRank int32 `protobuf:"varint,1,opt,name=q_lora_rank,json=qLoraRank,proto3" json:"q_lora_rank,omitempty"`
-	// Required. Width of the latent vector of keys and values. Range: 1 to 65536.
-	KvLoraRank int32 `protobuf:"varint,2,opt,name=kv_lora_rank,json=kvLoraRank,proto3" json:"kv_lora_rank,omitempty"`
-	// Required. Width of the part of a head's query and key that has no position. Range: 8 to 512.
-	QkNopeSize int32 `protobuf:"varint,3,opt,name=qk_nope_size,json=qkNopeSize,proto3" json:"qk_nope_size,omitempty"`
-	// Required. Width of the part of a head's query and key that has a rotary position. Range: 8 to 512.
-	QkRopeSize int32 `protobuf:"varint,4,opt,name=qk_rope_size,json=qkRopeSize,proto3" json:"qk_rope_size,omitempty"`
-	// Required. Width of a head's value. Range: 8 to 512.
-	ValueSize     int32 `protobuf:"varint,5,opt,name=value_size,json=valueSize,proto3" json:"value_size,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LatentAttention) Reset() {
-	*x = LatentAttention{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LatentAttention) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LatentAttention) ProtoMessage() {}
-
-func (x *LatentAttention) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LatentAttention.ProtoReflect.Descriptor instead.
-func (*LatentAttention) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *LatentAttention) GetQLoraRank() int32 {
-	if x != nil {
-		return x.QLoraRank
-	}
-	return 0
-}
-
-func (x *LatentAttention) GetKvLoraRank() int32 {
-	if x != nil {
-		return x.KvLoraRank
-	}
-	return 0
-}
-
-func (x *LatentAttention) GetQkNopeSize() int32 {
-	if x != nil {
-		return x.QkNopeSize
-	}
-	return 0
-}
-
-func (x *LatentAttention) GetQkRopeSize() int32 {
-	if x != nil {
-		return x.QkRopeSize
-	}
-	return 0
-}
-
-func (x *LatentAttention) GetValueSize() int32 {
-	if x != nil {
-		return x.ValueSize
-	}
-	return 0
-}
-
-// Experts instead of one MLP, in every layer except the first `first_dense_layers`.
-type MixtureOfExperts struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. Experts per layer. Range: 2 to 4096.
-	Experts int32 `protobuf:"varint,1,opt,name=experts,proto3" json:"experts,omitempty"`
-	// Required. Experts that each token visits. Range: 1 to `experts`.
-	ExpertsPerToken int32 `protobuf:"varint,2,opt,name=experts_per_token,json=expertsPerToken,proto3" json:"experts_per_token,omitempty"`
-	// Required. Inner width of one expert. Range: 64 to 262144.
-	ExpertFfnSize int32 `protobuf:"varint,3,opt,name=expert_ffn_size,json=expertFfnSize,proto3" json:"expert_ffn_size,omitempty"`
-	// Inner width of the shared expert that every token visits. Range: 1 to 262144. Unset: there is none.
-	SharedFfnSize int32 `protobuf:"varint,4,opt,name=shared_ffn_size,json=sharedFfnSize,proto3" json:"shared_ffn_size,omitempty"`
-	// Leading layers with one ordinary MLP. Range: 0 to layers. Unset: 0.
-	FirstDenseLayers int32 `protobuf:"varint,5,opt,name=first_dense_layers,json=firstDenseLayers,proto3" json:"first_dense_layers,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *MixtureOfExperts) Reset() {
-	*x = MixtureOfExperts{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MixtureOfExperts) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MixtureOfExperts) ProtoMessage() {}
-
-func (x *MixtureOfExperts) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MixtureOfExperts.ProtoReflect.Descriptor instead.
-func (*MixtureOfExperts) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *MixtureOfExperts) GetExperts() int32 {
-	if x != nil {
-		return x.Experts
-	}
-	return 0
-}
-
-func (x *MixtureOfExperts) GetExpertsPerToken() int32 {
-	if x != nil {
-		return x.ExpertsPerToken
-	}
-	return 0
-}
-
-func (x *MixtureOfExperts) GetExpertFfnSize() int32 {
-	if x != nil {
-		return x.ExpertFfnSize
-	}
-	return 0
-}
-
-func (x *MixtureOfExperts) GetSharedFfnSize() int32 {
-	if x != nil {
-		return x.SharedFfnSize
-	}
-	return 0
-}
-
-func (x *MixtureOfExperts) GetFirstDenseLayers() int32 {
-	if x != nil {
-		return x.FirstDenseLayers
-	}
-	return 0
-}
-
 // The data: exactly one of `histogram`, `parts` and `dataset_ref`.
 type Dataset struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1939,7 +811,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +823,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +836,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Dataset) GetHistogram() *Histogram {
@@ -2003,7 +875,7 @@ type DatasetPart struct {
 
 func (x *DatasetPart) Reset() {
 	*x = DatasetPart{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2015,7 +887,7 @@ func (x *DatasetPart) String() string {
 func (*DatasetPart) ProtoMessage() {}
 
 func (x *DatasetPart) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2028,7 +900,7 @@ func (x *DatasetPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetPart.ProtoReflect.Descriptor instead.
 func (*DatasetPart) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *DatasetPart) GetName() string {
@@ -2074,7 +946,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +958,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +971,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Histogram) GetUnits() []int64 {
@@ -2128,294 +1000,6 @@ func (x *Histogram) GetEncoderCount() int32 {
 		return x.EncoderCount
 	}
 	return 0
-}
-
-// The GPUs that the job may use.
-type Cluster struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. Pools of equal GPUs, at most 16. Each pool is an offer; if it has `gpu_counts`, each of these is an
-	// offer; at most 64 offers in all. The job is planned for every offer, and `PlanJobResponse.offers` compares them. A
-	// job never mixes pools. EvaluatePlan takes exactly one offer.
-	Pools         []*GpuPool `protobuf:"bytes,1,rep,name=pools,proto3" json:"pools,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Cluster) Reset() {
-	*x = Cluster{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Cluster) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Cluster) ProtoMessage() {}
-
-func (x *Cluster) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
-func (*Cluster) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *Cluster) GetPools() []*GpuPool {
-	if x != nil {
-		return x.Pools
-	}
-	return nil
-}
-
-// Equal GPUs in equal nodes.
-type GpuPool struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Catalogue name or alias of the GPU type (ListGpuTypes), in upper or lower case. Required unless `gpu` is set.
-	GpuType string `protobuf:"bytes,1,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// The GPU type in full. Set either this or `gpu_type`.
-	Gpu *Gpu `protobuf:"bytes,2,opt,name=gpu,proto3" json:"gpu,omitempty"`
-	// GPUs of the job; the plan uses all of them. Range: 1 to 65536; either part of one node or whole nodes. Required
-	// unless `gpu_counts` is set.
-	GpuCount int32 `protobuf:"varint,3,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
-	// GPUs of a full node. Range: 1 to 1024. It must divide gpu_count, unless it is greater: the job then uses part of
-	// one node. Unset: 8.
-	GpusPerNode int32 `protobuf:"varint,4,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
-	// Bandwidth between two GPUs of a node, per GPU and direction. Range: 10^8 to 10^13. Unset: that of the GPU type's
-	// scale-up link; that of PCIe if the type has no such link, or only one that joins pairs of cards (NVLink bridges:
-	// `scaleup_pairs_only`).
-	IntraNodeBytesPerSecond float64 `protobuf:"fixed64,5,opt,name=intra_node_bytes_per_second,json=intraNodeBytesPerSecond,proto3" json:"intra_node_bytes_per_second,omitempty"`
-	// Bandwidth between nodes, per GPU and direction; 4 x 200 Gb/s per 8-GPU node is 12.5e9. Range: 10^7 to 10^13. Unset:
-	// 25e9 (200 Gb/s per GPU), which the plan's provenance lists as assumed.
-	InterNodeBytesPerSecond float64 `protobuf:"fixed64,6,opt,name=inter_node_bytes_per_second,json=interNodeBytesPerSecond,proto3" json:"inter_node_bytes_per_second,omitempty"`
-	// Memory of each GPU to keep free, in addition to what the planner sets aside itself (context, NCCL, allocator).
-	// Range: 0 to 90% of the GPU's memory. Unset: 0.
-	ReservedBytes int64 `protobuf:"varint,7,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"`
-	// Price of one GPU for one hour, in any currency, for the predicted cost. Range: 0 to 10^6. Unset: no cost is
-	// predicted.
-	PricePerGpuHour float64 `protobuf:"fixed64,8,opt,name=price_per_gpu_hour,json=pricePerGpuHour,proto3" json:"price_per_gpu_hour,omitempty"`
-	// Numbers of GPUs that are available, each an offer. At most 64, all different; the rules of `gpu_count` apply to
-	// each, and `gpu_count` must then be unset. For OBJECTIVE_KIND_FEWEST_GPUS these are the counts to choose from.
-	// Unset: `gpu_count` is the only one.
-	GpuCounts []int32 `protobuf:"varint,9,rep,packed,name=gpu_counts,json=gpuCounts,proto3" json:"gpu_counts,omitempty"`
-	// What joins the nodes. It matters to `Execution.expert_dispatcher` alone. Unset: NETWORK_FABRIC_RDMA.
-	NetworkFabric NetworkFabric `protobuf:"varint,11,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GpuPool) Reset() {
-	*x = GpuPool{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GpuPool) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GpuPool) ProtoMessage() {}
-
-func (x *GpuPool) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GpuPool.ProtoReflect.Descriptor instead.
-func (*GpuPool) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *GpuPool) GetGpuType() string {
-	if x != nil {
-		return x.GpuType
-	}
-	return ""
-}
-
-func (x *GpuPool) GetGpu() *Gpu {
-	if x != nil {
-		return x.Gpu
-	}
-	return nil
-}
-
-func (x *GpuPool) GetGpuCount() int32 {
-	if x != nil {
-		return x.GpuCount
-	}
-	return 0
-}
-
-func (x *GpuPool) GetGpusPerNode() int32 {
-	if x != nil {
-		return x.GpusPerNode
-	}
-	return 0
-}
-
-func (x *GpuPool) GetIntraNodeBytesPerSecond() float64 {
-	if x != nil {
-		return x.IntraNodeBytesPerSecond
-	}
-	return 0
-}
-
-func (x *GpuPool) GetInterNodeBytesPerSecond() float64 {
-	if x != nil {
-		return x.InterNodeBytesPerSecond
-	}
-	return 0
-}
-
-func (x *GpuPool) GetReservedBytes() int64 {
-	if x != nil {
-		return x.ReservedBytes
-	}
-	return 0
-}
-
-func (x *GpuPool) GetPricePerGpuHour() float64 {
-	if x != nil {
-		return x.PricePerGpuHour
-	}
-	return 0
-}
-
-func (x *GpuPool) GetGpuCounts() []int32 {
-	if x != nil {
-		return x.GpuCounts
-	}
-	return nil
-}
-
-func (x *GpuPool) GetNetworkFabric() NetworkFabric {
-	if x != nil {
-		return x.NetworkFabric
-	}
-	return NetworkFabric_NETWORK_FABRIC_UNSPECIFIED
-}
-
-// A GPU type described by the caller.
-type Gpu struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. Name of the GPU type in the plan. At most 128 bytes without control characters; must not be a catalogue
-	// name.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Required. Dense 16-bit matrix peak without sparsity, in FLOP/s. Range: 10^12 to 10^17.
-	Dense_16BitFlopsPerSecond float64 `protobuf:"fixed64,2,opt,name=dense_16bit_flops_per_second,json=dense16bitFlopsPerSecond,proto3" json:"dense_16bit_flops_per_second,omitempty"`
-	// Required. Size of the GPU's memory. Range: 2^30 to 2^42.
-	MemoryBytes int64 `protobuf:"varint,3,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	// Required. Bandwidth of that memory. Range: 10^10 to 10^15.
-	MemoryBytesPerSecond float64 `protobuf:"fixed64,4,opt,name=memory_bytes_per_second,json=memoryBytesPerSecond,proto3" json:"memory_bytes_per_second,omitempty"`
-	// Bandwidth of the scale-up link (NVLink or similar), per direction. Range: 10^8 to 10^13. Unset: there is none, and
-	// PCIe is used.
-	ScaleupBytesPerSecond float64 `protobuf:"fixed64,5,opt,name=scaleup_bytes_per_second,json=scaleupBytesPerSecond,proto3" json:"scaleup_bytes_per_second,omitempty"`
-	// Bandwidth of PCIe, per direction. Range: 10^8 to 10^13. Unset: 31.5e9 (Gen4 x16).
-	PcieBytesPerSecond float64 `protobuf:"fixed64,6,opt,name=pcie_bytes_per_second,json=pcieBytesPerSecond,proto3" json:"pcie_bytes_per_second,omitempty"`
-	// Catalogue name or alias of a GPU type (ListGpuTypes), in upper or lower case, whose kernels, collectives and number
-	// formats this one has, at its own rates. Unset: that of the measured type with the nearest matrix rate and memory
-	// bandwidth, which the plan's provenance names; bfloat16 is then assumed. The name has no influence.
-	CostsLike     string `protobuf:"bytes,7,opt,name=costs_like,json=costsLike,proto3" json:"costs_like,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Gpu) Reset() {
-	*x = Gpu{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Gpu) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Gpu) ProtoMessage() {}
-
-func (x *Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Gpu.ProtoReflect.Descriptor instead.
-func (*Gpu) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{14}
-}
-
-func (x *Gpu) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Gpu) GetDense_16BitFlopsPerSecond() float64 {
-	if x != nil {
-		return x.Dense_16BitFlopsPerSecond
-	}
-	return 0
-}
-
-func (x *Gpu) GetMemoryBytes() int64 {
-	if x != nil {
-		return x.MemoryBytes
-	}
-	return 0
-}
-
-func (x *Gpu) GetMemoryBytesPerSecond() float64 {
-	if x != nil {
-		return x.MemoryBytesPerSecond
-	}
-	return 0
-}
-
-func (x *Gpu) GetScaleupBytesPerSecond() float64 {
-	if x != nil {
-		return x.ScaleupBytesPerSecond
-	}
-	return 0
-}
-
-func (x *Gpu) GetPcieBytesPerSecond() float64 {
-	if x != nil {
-		return x.PcieBytesPerSecond
-	}
-	return 0
-}
-
-func (x *Gpu) GetCostsLike() string {
-	if x != nil {
-		return x.CostsLike
-	}
-	return ""
 }
 
 // How training runs.
@@ -2487,7 +1071,7 @@ type Training struct {
 
 func (x *Training) Reset() {
 	*x = Training{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[15]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2499,7 +1083,7 @@ func (x *Training) String() string {
 func (*Training) ProtoMessage() {}
 
 func (x *Training) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[15]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2512,7 +1096,7 @@ func (x *Training) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Training.ProtoReflect.Descriptor instead.
 func (*Training) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{15}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Training) GetGlobalBatchSamples() int64 {
@@ -2708,7 +1292,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[16]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2720,7 +1304,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[16]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2733,7 +1317,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{16}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Constraints) GetTensorParallel() *DegreeRange {
@@ -2833,7 +1417,7 @@ type DegreeRange struct {
 
 func (x *DegreeRange) Reset() {
 	*x = DegreeRange{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[17]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2845,7 +1429,7 @@ func (x *DegreeRange) String() string {
 func (*DegreeRange) ProtoMessage() {}
 
 func (x *DegreeRange) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[17]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2858,7 +1442,7 @@ func (x *DegreeRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreeRange.ProtoReflect.Descriptor instead.
 func (*DegreeRange) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{17}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DegreeRange) GetMin() int32 {
@@ -2889,7 +1473,7 @@ type Objective struct {
 
 func (x *Objective) Reset() {
 	*x = Objective{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[18]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2901,7 +1485,7 @@ func (x *Objective) String() string {
 func (*Objective) ProtoMessage() {}
 
 func (x *Objective) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[18]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2914,7 +1498,7 @@ func (x *Objective) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Objective.ProtoReflect.Descriptor instead.
 func (*Objective) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{18}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Objective) GetKind() ObjectiveKind {
@@ -2950,7 +1534,7 @@ type Reliability struct {
 
 func (x *Reliability) Reset() {
 	*x = Reliability{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +1546,7 @@ func (x *Reliability) String() string {
 func (*Reliability) ProtoMessage() {}
 
 func (x *Reliability) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +1559,7 @@ func (x *Reliability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reliability.ProtoReflect.Descriptor instead.
 func (*Reliability) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{19}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Reliability) GetNodeMeanTimeBetweenFailuresSeconds() float64 {
@@ -3010,7 +1594,7 @@ var File_evenkeel_v1_job_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x15evenkeel/v1/job.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/trainer.proto\"\xbb\x03\n" +
+	"\x15evenkeel/v1/job.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x17evenkeel/v1/model.proto\x1a\x19evenkeel/v1/trainer.proto\"\xbb\x03\n" +
 	"\x03Job\x12(\n" +
 	"\x05model\x18\x01 \x01(\v2\x12.evenkeel.v1.ModelR\x05model\x12.\n" +
 	"\adataset\x18\x02 \x01(\v2\x14.evenkeel.v1.DatasetR\adataset\x12.\n" +
@@ -3019,114 +1603,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\vconstraints\x18\x05 \x01(\v2\x18.evenkeel.v1.ConstraintsR\vconstraints\x124\n" +
 	"\tobjective\x18\x06 \x01(\v2\x16.evenkeel.v1.ObjectiveR\tobjective\x12I\n" +
 	"\x11launch_frameworks\x18\a \x03(\x0e2\x1c.evenkeel.v1.LaunchFrameworkR\x10launchFrameworks\x12:\n" +
-	"\vreliability\x18\b \x01(\v2\x18.evenkeel.v1.ReliabilityR\vreliability\"\x9c\x03\n" +
-	"\x05Model\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
-	"\bencoders\x18\x02 \x03(\v2\x14.evenkeel.v1.EncoderR\bencoders\x12A\n" +
-	"\x0elanguage_model\x18\x03 \x01(\v2\x1a.evenkeel.v1.LanguageModelR\rlanguageModel\x12D\n" +
-	"\x12encoder_train_mode\x18\x04 \x01(\x0e2\x16.evenkeel.v1.TrainModeR\x10encoderTrainMode\x12Q\n" +
-	"\x19language_model_train_mode\x18\x05 \x01(\x0e2\x16.evenkeel.v1.TrainModeR\x16languageModelTrainMode\x12%\n" +
-	"\x04lora\x18\x06 \x01(\v2\x11.evenkeel.v1.LoraR\x04lora\x12\x1f\n" +
-	"\vconfig_json\x18\a \x01(\tR\n" +
-	"configJson\x12)\n" +
-	"\x10predicted_tokens\x18\b \x01(\x05R\x0fpredictedTokens\"M\n" +
-	"\x04Lora\x12\x12\n" +
-	"\x04rank\x18\x01 \x01(\x05R\x04rank\x121\n" +
-	"\atargets\x18\x02 \x03(\x0e2\x17.evenkeel.v1.LoraTargetR\atargets\"\x80\a\n" +
-	"\aEncoder\x12!\n" +
-	"\fcatalog_name\x18\x01 \x01(\tR\vcatalogName\x121\n" +
-	"\bmodality\x18\x02 \x01(\x0e2\x15.evenkeel.v1.ModalityR\bmodality\x12\x1b\n" +
-	"\x06layers\x18\x03 \x01(\x05H\x00R\x06layers\x88\x01\x01\x12$\n" +
-	"\vhidden_size\x18\x04 \x01(\x05H\x01R\n" +
-	"hiddenSize\x88\x01\x01\x12,\n" +
-	"\x0fattention_heads\x18\x05 \x01(\x05H\x02R\x0eattentionHeads\x88\x01\x01\x12 \n" +
-	"\thead_size\x18\x06 \x01(\x05H\x03R\bheadSize\x88\x01\x01\x12\x1e\n" +
-	"\bffn_size\x18\a \x01(\x05H\x04R\affnSize\x88\x01\x01\x12 \n" +
-	"\tgated_mlp\x18\b \x01(\bH\x05R\bgatedMlp\x88\x01\x01\x12%\n" +
-	"\x04norm\x18\t \x01(\x0e2\x11.evenkeel.v1.NormR\x04norm\x12+\n" +
-	"\x0ftokens_per_unit\x18\n" +
-	" \x01(\x05H\x06R\rtokensPerUnit\x88\x01\x01\x122\n" +
-	"\x13llm_tokens_per_unit\x18\v \x01(\x05H\aR\x10llmTokensPerUnit\x88\x01\x01\x125\n" +
-	"\n" +
-	"train_mode\x18\f \x01(\x0e2\x16.evenkeel.v1.TrainModeR\ttrainMode\x12%\n" +
-	"\x04lora\x18\r \x01(\v2\x11.evenkeel.v1.LoraR\x04lora\x12J\n" +
-	"\x11native_resolution\x18\x0e \x01(\v2\x1d.evenkeel.v1.NativeResolutionR\x10nativeResolution\x124\n" +
-	"\tprojector\x18\x0f \x01(\v2\x16.evenkeel.v1.ProjectorR\tprojector\x12\x1c\n" +
-	"\aqk_norm\x18\x10 \x01(\bH\bR\x06qkNorm\x88\x01\x01\x12$\n" +
-	"\vlayer_scale\x18\x11 \x01(\bH\tR\n" +
-	"layerScale\x88\x01\x01B\t\n" +
-	"\a_layersB\x0e\n" +
-	"\f_hidden_sizeB\x12\n" +
-	"\x10_attention_headsB\f\n" +
-	"\n" +
-	"_head_sizeB\v\n" +
-	"\t_ffn_sizeB\f\n" +
-	"\n" +
-	"_gated_mlpB\x12\n" +
-	"\x10_tokens_per_unitB\x16\n" +
-	"\x14_llm_tokens_per_unitB\n" +
-	"\n" +
-	"\b_qk_normB\x0e\n" +
-	"\f_layer_scale\"\xa0\x01\n" +
-	"\x10NativeResolution\x121\n" +
-	"\x15patches_per_llm_token\x18\x01 \x01(\x05R\x12patchesPerLlmToken\x12%\n" +
-	"\x0ewindow_patches\x18\x02 \x01(\x05R\rwindowPatches\x122\n" +
-	"\x15full_attention_layers\x18\x03 \x03(\x05R\x13fullAttentionLayers\"x\n" +
-	"\tProjector\x12$\n" +
-	"\vhidden_size\x18\x01 \x01(\x05H\x00R\n" +
-	"hiddenSize\x88\x01\x01\x125\n" +
-	"\n" +
-	"train_mode\x18\x02 \x01(\x0e2\x16.evenkeel.v1.TrainModeR\ttrainModeB\x0e\n" +
-	"\f_hidden_size\"\xd5\x06\n" +
-	"\rLanguageModel\x12!\n" +
-	"\fcatalog_name\x18\x01 \x01(\tR\vcatalogName\x12\x1b\n" +
-	"\x06layers\x18\x02 \x01(\x05H\x00R\x06layers\x88\x01\x01\x12$\n" +
-	"\vhidden_size\x18\x03 \x01(\x05H\x01R\n" +
-	"hiddenSize\x88\x01\x01\x12,\n" +
-	"\x0fattention_heads\x18\x04 \x01(\x05H\x02R\x0eattentionHeads\x88\x01\x01\x12\x1e\n" +
-	"\bkv_heads\x18\x05 \x01(\x05H\x03R\akvHeads\x88\x01\x01\x12 \n" +
-	"\thead_size\x18\x06 \x01(\x05H\x04R\bheadSize\x88\x01\x01\x12\x1e\n" +
-	"\bffn_size\x18\a \x01(\x05H\x05R\affnSize\x88\x01\x01\x12 \n" +
-	"\tgated_mlp\x18\b \x01(\bH\x06R\bgatedMlp\x88\x01\x01\x12%\n" +
-	"\x04norm\x18\t \x01(\x0e2\x11.evenkeel.v1.NormR\x04norm\x12,\n" +
-	"\x0fvocabulary_size\x18\n" +
-	" \x01(\x05H\aR\x0evocabularySize\x88\x01\x01\x12,\n" +
-	"\x0ftied_embeddings\x18\v \x01(\bH\bR\x0etiedEmbeddings\x88\x01\x01\x12K\n" +
-	"\x12mixture_of_experts\x18\f \x01(\v2\x1d.evenkeel.v1.MixtureOfExpertsR\x10mixtureOfExperts\x125\n" +
-	"\n" +
-	"train_mode\x18\r \x01(\x0e2\x16.evenkeel.v1.TrainModeR\ttrainMode\x12%\n" +
-	"\x04lora\x18\x0e \x01(\v2\x11.evenkeel.v1.LoraR\x04lora\x12\x1c\n" +
-	"\aqk_norm\x18\x0f \x01(\bH\tR\x06qkNorm\x88\x01\x01\x12G\n" +
-	"\x10latent_attention\x18\x10 \x01(\v2\x1c.evenkeel.v1.LatentAttentionR\x0flatentAttentionB\t\n" +
-	"\a_layersB\x0e\n" +
-	"\f_hidden_sizeB\x12\n" +
-	"\x10_attention_headsB\v\n" +
-	"\t_kv_headsB\f\n" +
-	"\n" +
-	"_head_sizeB\v\n" +
-	"\t_ffn_sizeB\f\n" +
-	"\n" +
-	"_gated_mlpB\x12\n" +
-	"\x10_vocabulary_sizeB\x12\n" +
-	"\x10_tied_embeddingsB\n" +
-	"\n" +
-	"\b_qk_norm\"\xb6\x01\n" +
-	"\x0fLatentAttention\x12\x1e\n" +
-	"\vq_lora_rank\x18\x01 \x01(\x05R\tqLoraRank\x12 \n" +
-	"\fkv_lora_rank\x18\x02 \x01(\x05R\n" +
-	"kvLoraRank\x12 \n" +
-	"\fqk_nope_size\x18\x03 \x01(\x05R\n" +
-	"qkNopeSize\x12 \n" +
-	"\fqk_rope_size\x18\x04 \x01(\x05R\n" +
-	"qkRopeSize\x12\x1d\n" +
-	"\n" +
-	"value_size\x18\x05 \x01(\x05R\tvalueSize\"\xd6\x01\n" +
-	"\x10MixtureOfExperts\x12\x18\n" +
-	"\aexperts\x18\x01 \x01(\x05R\aexperts\x12*\n" +
-	"\x11experts_per_token\x18\x02 \x01(\x05R\x0fexpertsPerToken\x12&\n" +
-	"\x0fexpert_ffn_size\x18\x03 \x01(\x05R\rexpertFfnSize\x12&\n" +
-	"\x0fshared_ffn_size\x18\x04 \x01(\x05R\rsharedFfnSize\x12,\n" +
-	"\x12first_dense_layers\x18\x05 \x01(\x05R\x10firstDenseLayers\"\x90\x01\n" +
+	"\vreliability\x18\b \x01(\v2\x18.evenkeel.v1.ReliabilityR\vreliability\"\x90\x01\n" +
 	"\aDataset\x124\n" +
 	"\thistogram\x18\x01 \x01(\v2\x16.evenkeel.v1.HistogramR\thistogram\x12.\n" +
 	"\x05parts\x18\x02 \x03(\v2\x18.evenkeel.v1.DatasetPartR\x05parts\x12\x1f\n" +
@@ -3142,30 +1619,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"llm_tokens\x18\x02 \x03(\x03R\tllmTokens\x12!\n" +
 	"\fsample_count\x18\x03 \x03(\x03R\vsampleCount\x12#\n" +
-	"\rencoder_count\x18\x04 \x01(\x05R\fencoderCount\"5\n" +
-	"\aCluster\x12*\n" +
-	"\x05pools\x18\x01 \x03(\v2\x14.evenkeel.v1.GpuPoolR\x05pools\"\xbb\x03\n" +
-	"\aGpuPool\x12\x19\n" +
-	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\"\n" +
-	"\x03gpu\x18\x02 \x01(\v2\x10.evenkeel.v1.GpuR\x03gpu\x12\x1b\n" +
-	"\tgpu_count\x18\x03 \x01(\x05R\bgpuCount\x12\"\n" +
-	"\rgpus_per_node\x18\x04 \x01(\x05R\vgpusPerNode\x12<\n" +
-	"\x1bintra_node_bytes_per_second\x18\x05 \x01(\x01R\x17intraNodeBytesPerSecond\x12<\n" +
-	"\x1binter_node_bytes_per_second\x18\x06 \x01(\x01R\x17interNodeBytesPerSecond\x12%\n" +
-	"\x0ereserved_bytes\x18\a \x01(\x03R\rreservedBytes\x12+\n" +
-	"\x12price_per_gpu_hour\x18\b \x01(\x01R\x0fpricePerGpuHour\x12\x1d\n" +
-	"\n" +
-	"gpu_counts\x18\t \x03(\x05R\tgpuCounts\x12A\n" +
-	"\x0enetwork_fabric\x18\v \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\"\xbe\x02\n" +
-	"\x03Gpu\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12>\n" +
-	"\x1cdense_16bit_flops_per_second\x18\x02 \x01(\x01R\x18dense16bitFlopsPerSecond\x12!\n" +
-	"\fmemory_bytes\x18\x03 \x01(\x03R\vmemoryBytes\x125\n" +
-	"\x17memory_bytes_per_second\x18\x04 \x01(\x01R\x14memoryBytesPerSecond\x127\n" +
-	"\x18scaleup_bytes_per_second\x18\x05 \x01(\x01R\x15scaleupBytesPerSecond\x121\n" +
-	"\x15pcie_bytes_per_second\x18\x06 \x01(\x01R\x12pcieBytesPerSecond\x12\x1d\n" +
-	"\n" +
-	"costs_like\x18\a \x01(\tR\tcostsLike\"\xf6\a\n" +
+	"\rencoder_count\x18\x04 \x01(\x05R\fencoderCount\"\xf6\a\n" +
 	"\bTraining\x120\n" +
 	"\x14global_batch_samples\x18\x01 \x01(\x03R\x12globalBatchSamples\x12\x19\n" +
 	"\bunit_cap\x18\x02 \x01(\x03R\aunitCap\x12\x1b\n" +
@@ -3218,33 +1672,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"'node_mean_time_between_failures_seconds\x18\x01 \x01(\x01R\"nodeMeanTimeBetweenFailuresSeconds\x12=\n" +
 	"\x1bcheckpoint_bytes_per_second\x18\x02 \x01(\x01R\x18checkpointBytesPerSecond\x12'\n" +
 	"\x0frestart_seconds\x18\x03 \x01(\x01R\x0erestartSeconds\x12>\n" +
-	"\x1bcheckpoint_interval_seconds\x18\x04 \x01(\x01R\x19checkpointIntervalSeconds*h\n" +
-	"\tTrainMode\x12\x1a\n" +
-	"\x16TRAIN_MODE_UNSPECIFIED\x10\x00\x12\x13\n" +
-	"\x0fTRAIN_MODE_FULL\x10\x01\x12\x15\n" +
-	"\x11TRAIN_MODE_FROZEN\x10\x02\x12\x13\n" +
-	"\x0fTRAIN_MODE_LORA\x10\x03*\x8f\x01\n" +
-	"\n" +
-	"LoraTarget\x12\x1b\n" +
-	"\x17LORA_TARGET_UNSPECIFIED\x10\x00\x12\x13\n" +
-	"\x0fLORA_TARGET_QKV\x10\x01\x12\x1d\n" +
-	"\x19LORA_TARGET_ATTENTION_OUT\x10\x02\x12\x16\n" +
-	"\x12LORA_TARGET_MLP_UP\x10\x03\x12\x18\n" +
-	"\x14LORA_TARGET_MLP_DOWN\x10\x04*`\n" +
-	"\bModality\x12\x18\n" +
-	"\x14MODALITY_UNSPECIFIED\x10\x00\x12\x12\n" +
-	"\x0eMODALITY_IMAGE\x10\x01\x12\x12\n" +
-	"\x0eMODALITY_VIDEO\x10\x02\x12\x12\n" +
-	"\x0eMODALITY_AUDIO\x10\x03*:\n" +
-	"\x04Norm\x12\x14\n" +
-	"\x10NORM_UNSPECIFIED\x10\x00\x12\x0e\n" +
-	"\n" +
-	"NORM_LAYER\x10\x01\x12\f\n" +
-	"\bNORM_RMS\x10\x02*`\n" +
-	"\rNetworkFabric\x12\x1e\n" +
-	"\x1aNETWORK_FABRIC_UNSPECIFIED\x10\x00\x12\x17\n" +
-	"\x13NETWORK_FABRIC_RDMA\x10\x01\x12\x16\n" +
-	"\x12NETWORK_FABRIC_EFA\x10\x02*\x84\x01\n" +
+	"\x1bcheckpoint_interval_seconds\x18\x04 \x01(\x01R\x19checkpointIntervalSeconds*\x84\x01\n" +
 	"\x0eGroupSelection\x12\x1f\n" +
 	"\x1bGROUP_SELECTION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GROUP_SELECTION_ONE\x10\x01\x12\x1d\n" +
@@ -3327,107 +1755,72 @@ func file_evenkeel_v1_job_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_job_proto_rawDescData
 }
 
-var file_evenkeel_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_evenkeel_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_evenkeel_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_evenkeel_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_evenkeel_v1_job_proto_goTypes = []any{
-	(TrainMode)(0),           // 0: evenkeel.v1.TrainMode
-	(LoraTarget)(0),          // 1: evenkeel.v1.LoraTarget
-	(Modality)(0),            // 2: evenkeel.v1.Modality
-	(Norm)(0),                // 3: evenkeel.v1.Norm
-	(NetworkFabric)(0),       // 4: evenkeel.v1.NetworkFabric
-	(GroupSelection)(0),      // 5: evenkeel.v1.GroupSelection
-	(LaunchFramework)(0),     // 6: evenkeel.v1.LaunchFramework
-	(Precision)(0),           // 7: evenkeel.v1.Precision
-	(GradientPrecision)(0),   // 8: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),           // 9: evenkeel.v1.Optimizer
-	(ZeroStage)(0),           // 10: evenkeel.v1.ZeroStage
-	(PipelineSchedule)(0),    // 11: evenkeel.v1.PipelineSchedule
-	(PartitionMethod)(0),     // 12: evenkeel.v1.PartitionMethod
-	(RecomputePolicy)(0),     // 13: evenkeel.v1.RecomputePolicy
-	(ObjectiveKind)(0),       // 14: evenkeel.v1.ObjectiveKind
-	(*Job)(nil),              // 15: evenkeel.v1.Job
-	(*Model)(nil),            // 16: evenkeel.v1.Model
-	(*Lora)(nil),             // 17: evenkeel.v1.Lora
-	(*Encoder)(nil),          // 18: evenkeel.v1.Encoder
-	(*NativeResolution)(nil), // 19: evenkeel.v1.NativeResolution
-	(*Projector)(nil),        // 20: evenkeel.v1.Projector
-	(*LanguageModel)(nil),    // 21: evenkeel.v1.LanguageModel
-	(*LatentAttention)(nil),  // 22: evenkeel.v1.LatentAttention
-	(*MixtureOfExperts)(nil), // 23: evenkeel.v1.MixtureOfExperts
-	(*Dataset)(nil),          // 24: evenkeel.v1.Dataset
-	(*DatasetPart)(nil),      // 25: evenkeel.v1.DatasetPart
-	(*Histogram)(nil),        // 26: evenkeel.v1.Histogram
-	(*Cluster)(nil),          // 27: evenkeel.v1.Cluster
-	(*GpuPool)(nil),          // 28: evenkeel.v1.GpuPool
-	(*Gpu)(nil),              // 29: evenkeel.v1.Gpu
-	(*Training)(nil),         // 30: evenkeel.v1.Training
-	(*Constraints)(nil),      // 31: evenkeel.v1.Constraints
-	(*DegreeRange)(nil),      // 32: evenkeel.v1.DegreeRange
-	(*Objective)(nil),        // 33: evenkeel.v1.Objective
-	(*Reliability)(nil),      // 34: evenkeel.v1.Reliability
-	(TrainingFramework)(0),   // 35: evenkeel.v1.TrainingFramework
-	(Packer)(0),              // 36: evenkeel.v1.Packer
-	(*Execution)(nil),        // 37: evenkeel.v1.Execution
-	(*Trainer)(nil),          // 38: evenkeel.v1.Trainer
+	(GroupSelection)(0),    // 0: evenkeel.v1.GroupSelection
+	(LaunchFramework)(0),   // 1: evenkeel.v1.LaunchFramework
+	(Precision)(0),         // 2: evenkeel.v1.Precision
+	(GradientPrecision)(0), // 3: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),         // 4: evenkeel.v1.Optimizer
+	(ZeroStage)(0),         // 5: evenkeel.v1.ZeroStage
+	(PipelineSchedule)(0),  // 6: evenkeel.v1.PipelineSchedule
+	(PartitionMethod)(0),   // 7: evenkeel.v1.PartitionMethod
+	(RecomputePolicy)(0),   // 8: evenkeel.v1.RecomputePolicy
+	(ObjectiveKind)(0),     // 9: evenkeel.v1.ObjectiveKind
+	(*Job)(nil),            // 10: evenkeel.v1.Job
+	(*Dataset)(nil),        // 11: evenkeel.v1.Dataset
+	(*DatasetPart)(nil),    // 12: evenkeel.v1.DatasetPart
+	(*Histogram)(nil),      // 13: evenkeel.v1.Histogram
+	(*Training)(nil),       // 14: evenkeel.v1.Training
+	(*Constraints)(nil),    // 15: evenkeel.v1.Constraints
+	(*DegreeRange)(nil),    // 16: evenkeel.v1.DegreeRange
+	(*Objective)(nil),      // 17: evenkeel.v1.Objective
+	(*Reliability)(nil),    // 18: evenkeel.v1.Reliability
+	(*Model)(nil),          // 19: evenkeel.v1.Model
+	(*Cluster)(nil),        // 20: evenkeel.v1.Cluster
+	(TrainingFramework)(0), // 21: evenkeel.v1.TrainingFramework
+	(Packer)(0),            // 22: evenkeel.v1.Packer
+	(*Execution)(nil),      // 23: evenkeel.v1.Execution
+	(*Trainer)(nil),        // 24: evenkeel.v1.Trainer
 }
 var file_evenkeel_v1_job_proto_depIdxs = []int32{
-	16, // 0: evenkeel.v1.Job.model:type_name -> evenkeel.v1.Model
-	24, // 1: evenkeel.v1.Job.dataset:type_name -> evenkeel.v1.Dataset
-	27, // 2: evenkeel.v1.Job.cluster:type_name -> evenkeel.v1.Cluster
-	30, // 3: evenkeel.v1.Job.training:type_name -> evenkeel.v1.Training
-	31, // 4: evenkeel.v1.Job.constraints:type_name -> evenkeel.v1.Constraints
-	33, // 5: evenkeel.v1.Job.objective:type_name -> evenkeel.v1.Objective
-	6,  // 6: evenkeel.v1.Job.launch_frameworks:type_name -> evenkeel.v1.LaunchFramework
-	34, // 7: evenkeel.v1.Job.reliability:type_name -> evenkeel.v1.Reliability
-	18, // 8: evenkeel.v1.Model.encoders:type_name -> evenkeel.v1.Encoder
-	21, // 9: evenkeel.v1.Model.language_model:type_name -> evenkeel.v1.LanguageModel
-	0,  // 10: evenkeel.v1.Model.encoder_train_mode:type_name -> evenkeel.v1.TrainMode
-	0,  // 11: evenkeel.v1.Model.language_model_train_mode:type_name -> evenkeel.v1.TrainMode
-	17, // 12: evenkeel.v1.Model.lora:type_name -> evenkeel.v1.Lora
-	1,  // 13: evenkeel.v1.Lora.targets:type_name -> evenkeel.v1.LoraTarget
-	2,  // 14: evenkeel.v1.Encoder.modality:type_name -> evenkeel.v1.Modality
-	3,  // 15: evenkeel.v1.Encoder.norm:type_name -> evenkeel.v1.Norm
-	0,  // 16: evenkeel.v1.Encoder.train_mode:type_name -> evenkeel.v1.TrainMode
-	17, // 17: evenkeel.v1.Encoder.lora:type_name -> evenkeel.v1.Lora
-	19, // 18: evenkeel.v1.Encoder.native_resolution:type_name -> evenkeel.v1.NativeResolution
-	20, // 19: evenkeel.v1.Encoder.projector:type_name -> evenkeel.v1.Projector
-	0,  // 20: evenkeel.v1.Projector.train_mode:type_name -> evenkeel.v1.TrainMode
-	3,  // 21: evenkeel.v1.LanguageModel.norm:type_name -> evenkeel.v1.Norm
-	23, // 22: evenkeel.v1.LanguageModel.mixture_of_experts:type_name -> evenkeel.v1.MixtureOfExperts
-	0,  // 23: evenkeel.v1.LanguageModel.train_mode:type_name -> evenkeel.v1.TrainMode
-	17, // 24: evenkeel.v1.LanguageModel.lora:type_name -> evenkeel.v1.Lora
-	22, // 25: evenkeel.v1.LanguageModel.latent_attention:type_name -> evenkeel.v1.LatentAttention
-	26, // 26: evenkeel.v1.Dataset.histogram:type_name -> evenkeel.v1.Histogram
-	25, // 27: evenkeel.v1.Dataset.parts:type_name -> evenkeel.v1.DatasetPart
-	26, // 28: evenkeel.v1.DatasetPart.histogram:type_name -> evenkeel.v1.Histogram
-	28, // 29: evenkeel.v1.Cluster.pools:type_name -> evenkeel.v1.GpuPool
-	29, // 30: evenkeel.v1.GpuPool.gpu:type_name -> evenkeel.v1.Gpu
-	4,  // 31: evenkeel.v1.GpuPool.network_fabric:type_name -> evenkeel.v1.NetworkFabric
-	35, // 32: evenkeel.v1.Training.framework:type_name -> evenkeel.v1.TrainingFramework
-	7,  // 33: evenkeel.v1.Training.precision:type_name -> evenkeel.v1.Precision
-	9,  // 34: evenkeel.v1.Training.optimizer:type_name -> evenkeel.v1.Optimizer
-	10, // 35: evenkeel.v1.Training.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	8,  // 36: evenkeel.v1.Training.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	36, // 37: evenkeel.v1.Training.packer:type_name -> evenkeel.v1.Packer
-	37, // 38: evenkeel.v1.Training.execution:type_name -> evenkeel.v1.Execution
-	5,  // 39: evenkeel.v1.Training.group_selection:type_name -> evenkeel.v1.GroupSelection
-	38, // 40: evenkeel.v1.Training.trainer:type_name -> evenkeel.v1.Trainer
-	32, // 41: evenkeel.v1.Constraints.tensor_parallel:type_name -> evenkeel.v1.DegreeRange
-	32, // 42: evenkeel.v1.Constraints.pipeline_parallel:type_name -> evenkeel.v1.DegreeRange
-	32, // 43: evenkeel.v1.Constraints.data_parallel:type_name -> evenkeel.v1.DegreeRange
-	32, // 44: evenkeel.v1.Constraints.context_parallel:type_name -> evenkeel.v1.DegreeRange
-	32, // 45: evenkeel.v1.Constraints.expert_parallel:type_name -> evenkeel.v1.DegreeRange
-	32, // 46: evenkeel.v1.Constraints.virtual_stages:type_name -> evenkeel.v1.DegreeRange
-	13, // 47: evenkeel.v1.Constraints.recompute:type_name -> evenkeel.v1.RecomputePolicy
-	11, // 48: evenkeel.v1.Constraints.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	12, // 49: evenkeel.v1.Constraints.partition_method:type_name -> evenkeel.v1.PartitionMethod
-	32, // 50: evenkeel.v1.Constraints.encoder_data_parallel:type_name -> evenkeel.v1.DegreeRange
-	14, // 51: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	19, // 0: evenkeel.v1.Job.model:type_name -> evenkeel.v1.Model
+	11, // 1: evenkeel.v1.Job.dataset:type_name -> evenkeel.v1.Dataset
+	20, // 2: evenkeel.v1.Job.cluster:type_name -> evenkeel.v1.Cluster
+	14, // 3: evenkeel.v1.Job.training:type_name -> evenkeel.v1.Training
+	15, // 4: evenkeel.v1.Job.constraints:type_name -> evenkeel.v1.Constraints
+	17, // 5: evenkeel.v1.Job.objective:type_name -> evenkeel.v1.Objective
+	1,  // 6: evenkeel.v1.Job.launch_frameworks:type_name -> evenkeel.v1.LaunchFramework
+	18, // 7: evenkeel.v1.Job.reliability:type_name -> evenkeel.v1.Reliability
+	13, // 8: evenkeel.v1.Dataset.histogram:type_name -> evenkeel.v1.Histogram
+	12, // 9: evenkeel.v1.Dataset.parts:type_name -> evenkeel.v1.DatasetPart
+	13, // 10: evenkeel.v1.DatasetPart.histogram:type_name -> evenkeel.v1.Histogram
+	21, // 11: evenkeel.v1.Training.framework:type_name -> evenkeel.v1.TrainingFramework
+	2,  // 12: evenkeel.v1.Training.precision:type_name -> evenkeel.v1.Precision
+	4,  // 13: evenkeel.v1.Training.optimizer:type_name -> evenkeel.v1.Optimizer
+	5,  // 14: evenkeel.v1.Training.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	3,  // 15: evenkeel.v1.Training.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	22, // 16: evenkeel.v1.Training.packer:type_name -> evenkeel.v1.Packer
+	23, // 17: evenkeel.v1.Training.execution:type_name -> evenkeel.v1.Execution
+	0,  // 18: evenkeel.v1.Training.group_selection:type_name -> evenkeel.v1.GroupSelection
+	24, // 19: evenkeel.v1.Training.trainer:type_name -> evenkeel.v1.Trainer
+	16, // 20: evenkeel.v1.Constraints.tensor_parallel:type_name -> evenkeel.v1.DegreeRange
+	16, // 21: evenkeel.v1.Constraints.pipeline_parallel:type_name -> evenkeel.v1.DegreeRange
+	16, // 22: evenkeel.v1.Constraints.data_parallel:type_name -> evenkeel.v1.DegreeRange
+	16, // 23: evenkeel.v1.Constraints.context_parallel:type_name -> evenkeel.v1.DegreeRange
+	16, // 24: evenkeel.v1.Constraints.expert_parallel:type_name -> evenkeel.v1.DegreeRange
+	16, // 25: evenkeel.v1.Constraints.virtual_stages:type_name -> evenkeel.v1.DegreeRange
+	8,  // 26: evenkeel.v1.Constraints.recompute:type_name -> evenkeel.v1.RecomputePolicy
+	6,  // 27: evenkeel.v1.Constraints.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	7,  // 28: evenkeel.v1.Constraints.partition_method:type_name -> evenkeel.v1.PartitionMethod
+	16, // 29: evenkeel.v1.Constraints.encoder_data_parallel:type_name -> evenkeel.v1.DegreeRange
+	9,  // 30: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_job_proto_init() }
@@ -3436,20 +1829,19 @@ func file_evenkeel_v1_job_proto_init() {
 		return
 	}
 	file_evenkeel_v1_batching_proto_init()
+	file_evenkeel_v1_cluster_proto_init()
+	file_evenkeel_v1_model_proto_init()
 	file_evenkeel_v1_trainer_proto_init()
-	file_evenkeel_v1_job_proto_msgTypes[3].OneofWrappers = []any{}
+	file_evenkeel_v1_job_proto_msgTypes[2].OneofWrappers = []any{}
+	file_evenkeel_v1_job_proto_msgTypes[4].OneofWrappers = []any{}
 	file_evenkeel_v1_job_proto_msgTypes[5].OneofWrappers = []any{}
-	file_evenkeel_v1_job_proto_msgTypes[6].OneofWrappers = []any{}
-	file_evenkeel_v1_job_proto_msgTypes[10].OneofWrappers = []any{}
-	file_evenkeel_v1_job_proto_msgTypes[15].OneofWrappers = []any{}
-	file_evenkeel_v1_job_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_job_proto_rawDesc), len(file_evenkeel_v1_job_proto_rawDesc)),
-			NumEnums:      15,
-			NumMessages:   20,
+			NumEnums:      10,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

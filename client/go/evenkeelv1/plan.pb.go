@@ -20,149 +20,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Kind of a layer.
-type LayerKind int32
-
-const (
-	// In an EvaluatePlanRequest: the next transformer layers of the model, whatever their kind. Never in an answer.
-	LayerKind_LAYER_KIND_UNSPECIFIED LayerKind = 0
-	// Patch embedding of the encoder.
-	LayerKind_LAYER_KIND_PATCH_EMBEDDING LayerKind = 1
-	// Transformer layer of the encoder.
-	LayerKind_LAYER_KIND_ENCODER LayerKind = 2
-	// Projector into the language model.
-	LayerKind_LAYER_KIND_PROJECTOR LayerKind = 3
-	// Token embedding of the language model.
-	LayerKind_LAYER_KIND_TOKEN_EMBEDDING LayerKind = 4
-	// Transformer layer of the language model with one MLP.
-	LayerKind_LAYER_KIND_DENSE LayerKind = 5
-	// Transformer layer of the language model with experts.
-	LayerKind_LAYER_KIND_MOE LayerKind = 6
-	// Final norm, output head and loss.
-	LayerKind_LAYER_KIND_HEAD LayerKind = 7
-)
-
-// Enum value maps for LayerKind.
-var (
-	LayerKind_name = map[int32]string{
-		0: "LAYER_KIND_UNSPECIFIED",
-		1: "LAYER_KIND_PATCH_EMBEDDING",
-		2: "LAYER_KIND_ENCODER",
-		3: "LAYER_KIND_PROJECTOR",
-		4: "LAYER_KIND_TOKEN_EMBEDDING",
-		5: "LAYER_KIND_DENSE",
-		6: "LAYER_KIND_MOE",
-		7: "LAYER_KIND_HEAD",
-	}
-	LayerKind_value = map[string]int32{
-		"LAYER_KIND_UNSPECIFIED":     0,
-		"LAYER_KIND_PATCH_EMBEDDING": 1,
-		"LAYER_KIND_ENCODER":         2,
-		"LAYER_KIND_PROJECTOR":       3,
-		"LAYER_KIND_TOKEN_EMBEDDING": 4,
-		"LAYER_KIND_DENSE":           5,
-		"LAYER_KIND_MOE":             6,
-		"LAYER_KIND_HEAD":            7,
-	}
-)
-
-func (x LayerKind) Enum() *LayerKind {
-	p := new(LayerKind)
-	*p = x
-	return p
-}
-
-func (x LayerKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (LayerKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[0].Descriptor()
-}
-
-func (LayerKind) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[0]
-}
-
-func (x LayerKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use LayerKind.Descriptor instead.
-func (LayerKind) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{0}
-}
-
-// A part of a transformer layer that can run forward a second time in the backward pass. The names in parentheses are
-// those of Megatron-Core's --recompute-modules, if it has the part.
-type RecomputePart int32
-
-const (
-	// Not set. Refused in a request.
-	RecomputePart_RECOMPUTE_PART_UNSPECIFIED RecomputePart = 0
-	// Norms ("layernorm").
-	RecomputePart_RECOMPUTE_PART_NORMS RecomputePart = 1
-	// Attention scores, softmax and their product with the values ("core_attn").
-	RecomputePart_RECOMPUTE_PART_CORE_ATTENTION RecomputePart = 2
-	// The activation function between the matrix products of an MLP ("moe_act").
-	RecomputePart_RECOMPUTE_PART_ACTIVATION RecomputePart = 3
-	// The whole MLP with its norm ("mlp", "moe").
-	RecomputePart_RECOMPUTE_PART_MLP RecomputePart = 4
-	// The whole layer (--recompute-granularity full).
-	RecomputePart_RECOMPUTE_PART_WHOLE_LAYER RecomputePart = 5
-	// The projection from the latent vectors of latent attention to queries, keys and values ("mla_up_proj").
-	RecomputePart_RECOMPUTE_PART_LATENT_PROJECTION RecomputePart = 6
-)
-
-// Enum value maps for RecomputePart.
-var (
-	RecomputePart_name = map[int32]string{
-		0: "RECOMPUTE_PART_UNSPECIFIED",
-		1: "RECOMPUTE_PART_NORMS",
-		2: "RECOMPUTE_PART_CORE_ATTENTION",
-		3: "RECOMPUTE_PART_ACTIVATION",
-		4: "RECOMPUTE_PART_MLP",
-		5: "RECOMPUTE_PART_WHOLE_LAYER",
-		6: "RECOMPUTE_PART_LATENT_PROJECTION",
-	}
-	RecomputePart_value = map[string]int32{
-		"RECOMPUTE_PART_UNSPECIFIED":       0,
-		"RECOMPUTE_PART_NORMS":             1,
-		"RECOMPUTE_PART_CORE_ATTENTION":    2,
-		"RECOMPUTE_PART_ACTIVATION":        3,
-		"RECOMPUTE_PART_MLP":               4,
-		"RECOMPUTE_PART_WHOLE_LAYER":       5,
-		"RECOMPUTE_PART_LATENT_PROJECTION": 6,
-	}
-)
-
-func (x RecomputePart) Enum() *RecomputePart {
-	p := new(RecomputePart)
-	*p = x
-	return p
-}
-
-func (x RecomputePart) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (RecomputePart) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[1].Descriptor()
-}
-
-func (RecomputePart) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[1]
-}
-
-func (x RecomputePart) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use RecomputePart.Descriptor instead.
-func (RecomputePart) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{1}
-}
-
 // Whether a plan fits in memory, given the error of predictions.
 type MemoryFit int32
 
@@ -204,11 +61,11 @@ func (x MemoryFit) String() string {
 }
 
 func (MemoryFit) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[2].Descriptor()
+	return file_evenkeel_v1_plan_proto_enumTypes[0].Descriptor()
 }
 
 func (MemoryFit) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[2]
+	return &file_evenkeel_v1_plan_proto_enumTypes[0]
 }
 
 func (x MemoryFit) Number() protoreflect.EnumNumber {
@@ -217,7 +74,7 @@ func (x MemoryFit) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MemoryFit.Descriptor instead.
 func (MemoryFit) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{2}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{0}
 }
 
 // Why the search ended.
@@ -257,11 +114,11 @@ func (x SearchEnd) String() string {
 }
 
 func (SearchEnd) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[3].Descriptor()
+	return file_evenkeel_v1_plan_proto_enumTypes[1].Descriptor()
 }
 
 func (SearchEnd) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[3]
+	return &file_evenkeel_v1_plan_proto_enumTypes[1]
 }
 
 func (x SearchEnd) Number() protoreflect.EnumNumber {
@@ -270,7 +127,7 @@ func (x SearchEnd) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SearchEnd.Descriptor instead.
 func (SearchEnd) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{1}
 }
 
 // What is proven about a plan.
@@ -310,11 +167,11 @@ func (x ProofStatus) String() string {
 }
 
 func (ProofStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[4].Descriptor()
+	return file_evenkeel_v1_plan_proto_enumTypes[2].Descriptor()
 }
 
 func (ProofStatus) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[4]
+	return &file_evenkeel_v1_plan_proto_enumTypes[2]
 }
 
 func (x ProofStatus) Number() protoreflect.EnumNumber {
@@ -323,7 +180,7 @@ func (x ProofStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProofStatus.Descriptor instead.
 func (ProofStatus) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{4}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{2}
 }
 
 // How another set of GPUs differs from the plan's.
@@ -371,11 +228,11 @@ func (x SizeChange) String() string {
 }
 
 func (SizeChange) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[5].Descriptor()
+	return file_evenkeel_v1_plan_proto_enumTypes[3].Descriptor()
 }
 
 func (SizeChange) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[5]
+	return &file_evenkeel_v1_plan_proto_enumTypes[3]
 }
 
 func (x SizeChange) Number() protoreflect.EnumNumber {
@@ -384,96 +241,7 @@ func (x SizeChange) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SizeChange.Descriptor instead.
 func (SizeChange) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
-}
-
-// A kind of change that would make a job fit.
-type RemedyKind int32
-
-const (
-	// Not set.
-	RemedyKind_REMEDY_KIND_UNSPECIFIED RemedyKind = 0
-	// More GPUs of the same type.
-	RemedyKind_REMEDY_KIND_MORE_GPUS RemedyKind = 1
-	// Smaller packs.
-	RemedyKind_REMEDY_KIND_SMALLER_CAPS RemedyKind = 2
-	// Allow layers to be recomputed.
-	RemedyKind_REMEDY_KIND_ALLOW_RECOMPUTE RemedyKind = 3
-	// Shard the optimizer state (ZERO_STAGE_1).
-	RemedyKind_REMEDY_KIND_SHARD_OPTIMIZER RemedyKind = 4
-	// Lift the constraints on degrees and on the partition.
-	RemedyKind_REMEDY_KIND_FREE_DEGREES RemedyKind = 5
-	// GPUs with more memory.
-	RemedyKind_REMEDY_KIND_LARGER_GPU RemedyKind = 6
-	// Let ranks share the tokens of a pack.
-	RemedyKind_REMEDY_KIND_CONTEXT_PARALLEL RemedyKind = 7
-	// Let ranks share the experts of a layer.
-	RemedyKind_REMEDY_KIND_EXPERT_PARALLEL RemedyKind = 8
-	// Shard weights and gradients too, without a pipeline (ZERO_STAGE_3).
-	RemedyKind_REMEDY_KIND_SHARD_WEIGHTS RemedyKind = 9
-	// Put other numbers of layers on the stages than the request or its partition method does.
-	RemedyKind_REMEDY_KIND_STAGE_LAYERS RemedyKind = 10
-	// Let the planner choose the schedule.
-	RemedyKind_REMEDY_KIND_FREE_SCHEDULE RemedyKind = 11
-)
-
-// Enum value maps for RemedyKind.
-var (
-	RemedyKind_name = map[int32]string{
-		0:  "REMEDY_KIND_UNSPECIFIED",
-		1:  "REMEDY_KIND_MORE_GPUS",
-		2:  "REMEDY_KIND_SMALLER_CAPS",
-		3:  "REMEDY_KIND_ALLOW_RECOMPUTE",
-		4:  "REMEDY_KIND_SHARD_OPTIMIZER",
-		5:  "REMEDY_KIND_FREE_DEGREES",
-		6:  "REMEDY_KIND_LARGER_GPU",
-		7:  "REMEDY_KIND_CONTEXT_PARALLEL",
-		8:  "REMEDY_KIND_EXPERT_PARALLEL",
-		9:  "REMEDY_KIND_SHARD_WEIGHTS",
-		10: "REMEDY_KIND_STAGE_LAYERS",
-		11: "REMEDY_KIND_FREE_SCHEDULE",
-	}
-	RemedyKind_value = map[string]int32{
-		"REMEDY_KIND_UNSPECIFIED":      0,
-		"REMEDY_KIND_MORE_GPUS":        1,
-		"REMEDY_KIND_SMALLER_CAPS":     2,
-		"REMEDY_KIND_ALLOW_RECOMPUTE":  3,
-		"REMEDY_KIND_SHARD_OPTIMIZER":  4,
-		"REMEDY_KIND_FREE_DEGREES":     5,
-		"REMEDY_KIND_LARGER_GPU":       6,
-		"REMEDY_KIND_CONTEXT_PARALLEL": 7,
-		"REMEDY_KIND_EXPERT_PARALLEL":  8,
-		"REMEDY_KIND_SHARD_WEIGHTS":    9,
-		"REMEDY_KIND_STAGE_LAYERS":     10,
-		"REMEDY_KIND_FREE_SCHEDULE":    11,
-	}
-)
-
-func (x RemedyKind) Enum() *RemedyKind {
-	p := new(RemedyKind)
-	*p = x
-	return p
-}
-
-func (x RemedyKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (RemedyKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[6].Descriptor()
-}
-
-func (RemedyKind) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[6]
-}
-
-func (x RemedyKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use RemedyKind.Descriptor instead.
-func (RemedyKind) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{6}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
 }
 
 // A complete plan for a job, or the reason why nothing fits.
@@ -1115,640 +883,6 @@ func (x *GroupRun) GetReason() string {
 	return ""
 }
 
-// Degrees of parallelism: tensor x context x pipeline x data is the number of GPUs. In a request, an unset degree is 1.
-// Range of each degree: 1 to 65536.
-type Parallelism struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tensor-parallel degree: ranks of one node that share the matrices of every layer.
-	Tensor int32 `protobuf:"varint,1,opt,name=tensor,proto3" json:"tensor,omitempty"`
-	// Pipeline-parallel degree: the number of stages.
-	Pipeline int32 `protobuf:"varint,2,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
-	// Data-parallel degree: ranks that each work on different packs.
-	Data int32 `protobuf:"varint,3,opt,name=data,proto3" json:"data,omitempty"`
-	// Context-parallel degree: ranks that share the tokens of one pack.
-	Context int32 `protobuf:"varint,4,opt,name=context,proto3" json:"context,omitempty"`
-	// Expert-parallel degree: ranks of one stage that share the experts of a layer. It is not a factor of the GPU count.
-	Expert int32 `protobuf:"varint,5,opt,name=expert,proto3" json:"expert,omitempty"`
-	// Virtual stages (chunks of the model) on each pipeline stage.
-	VirtualStages int32 `protobuf:"varint,6,opt,name=virtual_stages,json=virtualStages,proto3" json:"virtual_stages,omitempty"`
-	// Encoder's data-parallel degree: ranks of a tensor and context group that share the images of one pack, whole images
-	// each, and gather what the projectors give. 1: encoders are split as other layers are, and every context rank runs
-	// them on the whole pack. The context degree: context ranks share the images, and tensor ranks share matrices.
-	// Tensor x context: each rank holds whole encoders. It is not a factor of the GPU count. Unset: 1, or what the
-	// trainer always does.
-	EncoderData   int32 `protobuf:"varint,7,opt,name=encoder_data,json=encoderData,proto3" json:"encoder_data,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Parallelism) Reset() {
-	*x = Parallelism{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Parallelism) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Parallelism) ProtoMessage() {}
-
-func (x *Parallelism) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Parallelism.ProtoReflect.Descriptor instead.
-func (*Parallelism) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Parallelism) GetTensor() int32 {
-	if x != nil {
-		return x.Tensor
-	}
-	return 0
-}
-
-func (x *Parallelism) GetPipeline() int32 {
-	if x != nil {
-		return x.Pipeline
-	}
-	return 0
-}
-
-func (x *Parallelism) GetData() int32 {
-	if x != nil {
-		return x.Data
-	}
-	return 0
-}
-
-func (x *Parallelism) GetContext() int32 {
-	if x != nil {
-		return x.Context
-	}
-	return 0
-}
-
-func (x *Parallelism) GetExpert() int32 {
-	if x != nil {
-		return x.Expert
-	}
-	return 0
-}
-
-func (x *Parallelism) GetVirtualStages() int32 {
-	if x != nil {
-		return x.VirtualStages
-	}
-	return 0
-}
-
-func (x *Parallelism) GetEncoderData() int32 {
-	if x != nil {
-		return x.EncoderData
-	}
-	return 0
-}
-
-// A number of layers that recompute the same parts.
-type RecomputedLayers struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The parts that are recomputed, each listed once. Required in a request.
-	Parts []RecomputePart `protobuf:"varint,1,rep,packed,name=parts,proto3,enum=evenkeel.v1.RecomputePart" json:"parts,omitempty"`
-	// Number of layers.
-	LayerCount    int32 `protobuf:"varint,2,opt,name=layer_count,json=layerCount,proto3" json:"layer_count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RecomputedLayers) Reset() {
-	*x = RecomputedLayers{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RecomputedLayers) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RecomputedLayers) ProtoMessage() {}
-
-func (x *RecomputedLayers) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RecomputedLayers.ProtoReflect.Descriptor instead.
-func (*RecomputedLayers) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *RecomputedLayers) GetParts() []RecomputePart {
-	if x != nil {
-		return x.Parts
-	}
-	return nil
-}
-
-func (x *RecomputedLayers) GetLayerCount() int32 {
-	if x != nil {
-		return x.LayerCount
-	}
-	return 0
-}
-
-// Consecutive layers of one kind in one virtual stage.
-type LayerGroup struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Kind of all layers in the group.
-	Kind LayerKind `protobuf:"varint,1,opt,name=kind,proto3,enum=evenkeel.v1.LayerKind" json:"kind,omitempty"`
-	// Index of the first layer of the group, from 0, among the transformer layers of the encoder or of the language
-	// model. 0 for layers of other kinds.
-	FirstLayer int32 `protobuf:"varint,2,opt,name=first_layer,json=firstLayer,proto3" json:"first_layer,omitempty"`
-	// Number of layers in the group. Range in a request: 1 to 65536 for transformer layers.
-	LayerCount int32 `protobuf:"varint,3,opt,name=layer_count,json=layerCount,proto3" json:"layer_count,omitempty"`
-	// Number of layers that recompute something: the sum over `recomputed`. In a request in which `recomputed` is unset:
-	// this many layers recompute all of themselves.
-	RecomputedCount int32 `protobuf:"varint,4,opt,name=recomputed_count,json=recomputedCount,proto3" json:"recomputed_count,omitempty"`
-	// What the layers recompute. The first layers of the group belong to the first entry, the next ones to the second,
-	// and so on; the remaining layers recompute nothing.
-	Recomputed []*RecomputedLayers `protobuf:"bytes,5,rep,name=recomputed,proto3" json:"recomputed,omitempty"`
-	// Virtual stage that the group belongs to, from 0. Chunk c of stage s is piece number c x pipeline + s of the model,
-	// from 0.
-	Chunk int32 `protobuf:"varint,6,opt,name=chunk,proto3" json:"chunk,omitempty"`
-	// Index of the encoder that the layers belong to, among the model's, from 0. 0 for layers of the language model.
-	// Ignored in a request, where layers follow the model.
-	EncoderIndex  int32 `protobuf:"varint,7,opt,name=encoder_index,json=encoderIndex,proto3" json:"encoder_index,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LayerGroup) Reset() {
-	*x = LayerGroup{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LayerGroup) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LayerGroup) ProtoMessage() {}
-
-func (x *LayerGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LayerGroup.ProtoReflect.Descriptor instead.
-func (*LayerGroup) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *LayerGroup) GetKind() LayerKind {
-	if x != nil {
-		return x.Kind
-	}
-	return LayerKind_LAYER_KIND_UNSPECIFIED
-}
-
-func (x *LayerGroup) GetFirstLayer() int32 {
-	if x != nil {
-		return x.FirstLayer
-	}
-	return 0
-}
-
-func (x *LayerGroup) GetLayerCount() int32 {
-	if x != nil {
-		return x.LayerCount
-	}
-	return 0
-}
-
-func (x *LayerGroup) GetRecomputedCount() int32 {
-	if x != nil {
-		return x.RecomputedCount
-	}
-	return 0
-}
-
-func (x *LayerGroup) GetRecomputed() []*RecomputedLayers {
-	if x != nil {
-		return x.Recomputed
-	}
-	return nil
-}
-
-func (x *LayerGroup) GetChunk() int32 {
-	if x != nil {
-		return x.Chunk
-	}
-	return 0
-}
-
-func (x *LayerGroup) GetEncoderIndex() int32 {
-	if x != nil {
-		return x.EncoderIndex
-	}
-	return 0
-}
-
-// One pipeline stage. All times are those of one mean pack, over all virtual stages of the stage.
-type Stage struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index of the stage, from 0.
-	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Layers of the stage, first to last.
-	Layers []*LayerGroup `protobuf:"bytes,2,rep,name=layers,proto3" json:"layers,omitempty"`
-	// Time of the forward pass, including tensor-parallel communication.
-	ForwardSeconds float64 `protobuf:"fixed64,3,opt,name=forward_seconds,json=forwardSeconds,proto3" json:"forward_seconds,omitempty"`
-	// Time of the backward pass, without recompute.
-	BackwardSeconds float64 `protobuf:"fixed64,4,opt,name=backward_seconds,json=backwardSeconds,proto3" json:"backward_seconds,omitempty"`
-	// Time of the forward passes that are repeated in the backward pass.
-	RecomputeSeconds float64 `protobuf:"fixed64,5,opt,name=recompute_seconds,json=recomputeSeconds,proto3" json:"recompute_seconds,omitempty"`
-	// Time to send activations to the next stage, one way; gradients take the same time on the way back. 0 on the last
-	// stage of a pipeline without virtual stages.
-	SendSeconds float64 `protobuf:"fixed64,6,opt,name=send_seconds,json=sendSeconds,proto3" json:"send_seconds,omitempty"`
-	// Size of the activations that are sent.
-	SendBytes int64 `protobuf:"varint,7,opt,name=send_bytes,json=sendBytes,proto3" json:"send_bytes,omitempty"`
-	// Largest number of packs whose activations are held at the same time; a pack counts once for each virtual stage that
-	// holds it. With 1F1B it is min(packs per rank, stages from here to the end).
-	InFlight int32 `protobuf:"varint,8,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
-	// Parameters on one GPU of the stage.
-	ParameterCount int64 `protobuf:"varint,9,opt,name=parameter_count,json=parameterCount,proto3" json:"parameter_count,omitempty"`
-	// Peak memory of one GPU of the stage.
-	Memory *MemoryParts `protobuf:"bytes,10,opt,name=memory,proto3" json:"memory,omitempty"`
-	// Memory of one GPU that the plan may use: what the driver exposes, less what the request keeps free and the room
-	// that `Constraints.memory_confidence_ratio` requires.
-	CapacityBytes int64 `protobuf:"varint,11,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
-	// Memory of one GPU that is left: `capacity_bytes` less `memory.total_bytes`. Negative in an evaluated plan that does
-	// not fit.
-	FreeBytes     int64 `protobuf:"varint,12,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Stage) Reset() {
-	*x = Stage{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Stage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Stage) ProtoMessage() {}
-
-func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Stage.ProtoReflect.Descriptor instead.
-func (*Stage) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *Stage) GetIndex() int32 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *Stage) GetLayers() []*LayerGroup {
-	if x != nil {
-		return x.Layers
-	}
-	return nil
-}
-
-func (x *Stage) GetForwardSeconds() float64 {
-	if x != nil {
-		return x.ForwardSeconds
-	}
-	return 0
-}
-
-func (x *Stage) GetBackwardSeconds() float64 {
-	if x != nil {
-		return x.BackwardSeconds
-	}
-	return 0
-}
-
-func (x *Stage) GetRecomputeSeconds() float64 {
-	if x != nil {
-		return x.RecomputeSeconds
-	}
-	return 0
-}
-
-func (x *Stage) GetSendSeconds() float64 {
-	if x != nil {
-		return x.SendSeconds
-	}
-	return 0
-}
-
-func (x *Stage) GetSendBytes() int64 {
-	if x != nil {
-		return x.SendBytes
-	}
-	return 0
-}
-
-func (x *Stage) GetInFlight() int32 {
-	if x != nil {
-		return x.InFlight
-	}
-	return 0
-}
-
-func (x *Stage) GetParameterCount() int64 {
-	if x != nil {
-		return x.ParameterCount
-	}
-	return 0
-}
-
-func (x *Stage) GetMemory() *MemoryParts {
-	if x != nil {
-		return x.Memory
-	}
-	return nil
-}
-
-func (x *Stage) GetCapacityBytes() int64 {
-	if x != nil {
-		return x.CapacityBytes
-	}
-	return 0
-}
-
-func (x *Stage) GetFreeBytes() int64 {
-	if x != nil {
-		return x.FreeBytes
-	}
-	return 0
-}
-
-// Peak memory of one GPU, by part. The first eight fields and `buffers_bytes` sum to `total_bytes`.
-type MemoryParts struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Weights.
-	WeightsBytes int64 `protobuf:"varint,1,opt,name=weights_bytes,json=weightsBytes,proto3" json:"weights_bytes,omitempty"`
-	// Gradients.
-	GradientsBytes int64 `protobuf:"varint,2,opt,name=gradients_bytes,json=gradientsBytes,proto3" json:"gradients_bytes,omitempty"`
-	// Optimizer state: fp32 master weights and two fp32 moments.
-	OptimizerBytes int64 `protobuf:"varint,3,opt,name=optimizer_bytes,json=optimizerBytes,proto3" json:"optimizer_bytes,omitempty"`
-	// Activations of all packs in flight.
-	ActivationsBytes int64 `protobuf:"varint,4,opt,name=activations_bytes,json=activationsBytes,proto3" json:"activations_bytes,omitempty"`
-	// Largest transient: the working memory of one layer's backward pass, or the logits and their gradient.
-	WorkspaceBytes int64 `protobuf:"varint,5,opt,name=workspace_bytes,json=workspaceBytes,proto3" json:"workspace_bytes,omitempty"`
-	// NCCL buffers, outside the caching allocator.
-	CommunicationBytes int64 `protobuf:"varint,6,opt,name=communication_bytes,json=communicationBytes,proto3" json:"communication_bytes,omitempty"`
-	// CUDA context and libraries, outside the caching allocator.
-	FrameworkBytes int64 `protobuf:"varint,7,opt,name=framework_bytes,json=frameworkBytes,proto3" json:"framework_bytes,omitempty"`
-	// Memory that the caching allocator reserves beyond what is allocated.
-	AllocatorReserveBytes int64 `protobuf:"varint,8,opt,name=allocator_reserve_bytes,json=allocatorReserveBytes,proto3" json:"allocator_reserve_bytes,omitempty"`
-	// Memory as nvidia-smi shows it: the sum of `reserved_bytes`, `communication_bytes` and `framework_bytes`.
-	TotalBytes int64 `protobuf:"varint,9,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
-	// Send and receive buffers of the pipeline, and workspaces of libraries.
-	BuffersBytes int64 `protobuf:"varint,10,opt,name=buffers_bytes,json=buffersBytes,proto3" json:"buffers_bytes,omitempty"`
-	// Memory as torch.cuda.max_memory_allocated counts it: the sum of weights, gradients, optimizer, activations,
-	// workspace and buffers.
-	AllocatedBytes int64 `protobuf:"varint,11,opt,name=allocated_bytes,json=allocatedBytes,proto3" json:"allocated_bytes,omitempty"`
-	// Memory as torch.cuda.max_memory_reserved counts it: the sum of `allocated_bytes` and `allocator_reserve_bytes`.
-	ReservedBytes int64 `protobuf:"varint,12,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"`
-	// Part of `workspace_bytes` that the logits, their softmax and their gradient take. 0 if the transient of another
-	// layer is larger.
-	LogitsBytes int64 `protobuf:"varint,13,opt,name=logits_bytes,json=logitsBytes,proto3" json:"logits_bytes,omitempty"`
-	// `activations_bytes` by kind of layer. Kinds without activations are left out.
-	ActivationsByKind []*KindBytes `protobuf:"bytes,14,rep,name=activations_by_kind,json=activationsByKind,proto3" json:"activations_by_kind,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
-}
-
-func (x *MemoryParts) Reset() {
-	*x = MemoryParts{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MemoryParts) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MemoryParts) ProtoMessage() {}
-
-func (x *MemoryParts) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MemoryParts.ProtoReflect.Descriptor instead.
-func (*MemoryParts) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *MemoryParts) GetWeightsBytes() int64 {
-	if x != nil {
-		return x.WeightsBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetGradientsBytes() int64 {
-	if x != nil {
-		return x.GradientsBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetOptimizerBytes() int64 {
-	if x != nil {
-		return x.OptimizerBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetActivationsBytes() int64 {
-	if x != nil {
-		return x.ActivationsBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetWorkspaceBytes() int64 {
-	if x != nil {
-		return x.WorkspaceBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetCommunicationBytes() int64 {
-	if x != nil {
-		return x.CommunicationBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetFrameworkBytes() int64 {
-	if x != nil {
-		return x.FrameworkBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetAllocatorReserveBytes() int64 {
-	if x != nil {
-		return x.AllocatorReserveBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetTotalBytes() int64 {
-	if x != nil {
-		return x.TotalBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetBuffersBytes() int64 {
-	if x != nil {
-		return x.BuffersBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetAllocatedBytes() int64 {
-	if x != nil {
-		return x.AllocatedBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetReservedBytes() int64 {
-	if x != nil {
-		return x.ReservedBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetLogitsBytes() int64 {
-	if x != nil {
-		return x.LogitsBytes
-	}
-	return 0
-}
-
-func (x *MemoryParts) GetActivationsByKind() []*KindBytes {
-	if x != nil {
-		return x.ActivationsByKind
-	}
-	return nil
-}
-
-// Bytes that one kind of layer takes.
-type KindBytes struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Kind of layer.
-	Kind LayerKind `protobuf:"varint,1,opt,name=kind,proto3,enum=evenkeel.v1.LayerKind" json:"kind,omitempty"`
-	// Bytes of all layers of this kind.
-	SizeBytes     int64 `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KindBytes) Reset() {
-	*x = KindBytes{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KindBytes) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KindBytes) ProtoMessage() {}
-
-func (x *KindBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KindBytes.ProtoReflect.Descriptor instead.
-func (*KindBytes) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *KindBytes) GetKind() LayerKind {
-	if x != nil {
-		return x.Kind
-	}
-	return LayerKind_LAYER_KIND_UNSPECIFIED
-}
-
-func (x *KindBytes) GetSizeBytes() int64 {
-	if x != nil {
-		return x.SizeBytes
-	}
-	return 0
-}
-
 // Predicted times, throughput and cost. With packing groups, `step` is the mean over the steps of an epoch, the ratios
 // and rates are means over its time, and `micro_batches` is that of the last group.
 type Predictions struct {
@@ -1795,7 +929,7 @@ type Predictions struct {
 
 func (x *Predictions) Reset() {
 	*x = Predictions{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +941,7 @@ func (x *Predictions) String() string {
 func (*Predictions) ProtoMessage() {}
 
 func (x *Predictions) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +954,7 @@ func (x *Predictions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Predictions.ProtoReflect.Descriptor instead.
 func (*Predictions) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{9}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Predictions) GetStep() *StepTime {
@@ -1960,7 +1094,7 @@ type Goodput struct {
 
 func (x *Goodput) Reset() {
 	*x = Goodput{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +1106,7 @@ func (x *Goodput) String() string {
 func (*Goodput) ProtoMessage() {}
 
 func (x *Goodput) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +1119,7 @@ func (x *Goodput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodput.ProtoReflect.Descriptor instead.
 func (*Goodput) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{10}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Goodput) GetUsefulShare() float64 {
@@ -2075,7 +1209,7 @@ type StepTime struct {
 
 func (x *StepTime) Reset() {
 	*x = StepTime{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +1221,7 @@ func (x *StepTime) String() string {
 func (*StepTime) ProtoMessage() {}
 
 func (x *StepTime) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +1234,7 @@ func (x *StepTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTime.ProtoReflect.Descriptor instead.
 func (*StepTime) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{11}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StepTime) GetEncoderComputeSeconds() float64 {
@@ -2200,7 +1334,7 @@ type LadderRung struct {
 
 func (x *LadderRung) Reset() {
 	*x = LadderRung{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +1346,7 @@ func (x *LadderRung) String() string {
 func (*LadderRung) ProtoMessage() {}
 
 func (x *LadderRung) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +1359,7 @@ func (x *LadderRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
 func (*LadderRung) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{12}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LadderRung) GetName() string {
@@ -2328,7 +1462,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[13]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +1474,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[13]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2353,7 +1487,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{13}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Proof) GetStepSeconds() float64 {
@@ -2479,7 +1613,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[14]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2491,7 +1625,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[14]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2504,7 +1638,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{14}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Alternative) GetParallelism() *Parallelism {
@@ -2575,7 +1709,7 @@ type OtherSize struct {
 
 func (x *OtherSize) Reset() {
 	*x = OtherSize{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[15]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2587,7 +1721,7 @@ func (x *OtherSize) String() string {
 func (*OtherSize) ProtoMessage() {}
 
 func (x *OtherSize) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[15]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2600,7 +1734,7 @@ func (x *OtherSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherSize.ProtoReflect.Descriptor instead.
 func (*OtherSize) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{15}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *OtherSize) GetChange() SizeChange {
@@ -2653,7 +1787,7 @@ type OtherPrecision struct {
 
 func (x *OtherPrecision) Reset() {
 	*x = OtherPrecision{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[16]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +1799,7 @@ func (x *OtherPrecision) String() string {
 func (*OtherPrecision) ProtoMessage() {}
 
 func (x *OtherPrecision) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[16]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +1812,7 @@ func (x *OtherPrecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherPrecision.ProtoReflect.Descriptor instead.
 func (*OtherPrecision) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{16}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OtherPrecision) GetPrecision() Precision {
@@ -2700,237 +1834,6 @@ func (x *OtherPrecision) GetPlan() *Alternative {
 		return x.Plan
 	}
 	return nil
-}
-
-// A change under which the job fits: the changed job was planned, and has a plan. The kind says what to change in the
-// request:
-//   - MORE_GPUS: `gpu_count` of the pool.
-//   - SMALLER_CAPS: `training.token_cap`, and `training.unit_cap` unless it is 0 here.
-//   - ALLOW_RECOMPUTE: `constraints.recompute`, to RECOMPUTE_POLICY_AUTO.
-//   - SHARD_OPTIMIZER, SHARD_WEIGHTS: `training.zero_stage`, to ZERO_STAGE_1 or ZERO_STAGE_3.
-//   - LARGER_GPU: `gpu_type` of the pool.
-//   - CONTEXT_PARALLEL, EXPERT_PARALLEL: the range of that degree, to {min: 1}.
-//   - STAGE_LAYERS: `constraints.stage_layers`, with `constraints.partition_method` unset.
-//   - FREE_SCHEDULE: `constraints.schedule`, to unset.
-//   - FREE_DEGREES: the ranges of tensor, pipeline and data parallel, `stage_layers` and `partition_method`, to unset;
-//     `min` of all other ranges, to 1.
-type Remedy struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Kind of the change.
-	Kind RemedyKind `protobuf:"varint,1,opt,name=kind,proto3,enum=evenkeel.v1.RemedyKind" json:"kind,omitempty"`
-	// The change in words, for a person.
-	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// Number of GPUs to use. Set for REMEDY_KIND_MORE_GPUS only.
-	GpuCount int32 `protobuf:"varint,3,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
-	// Unit cap to use. Set for REMEDY_KIND_SMALLER_CAPS only; 0: leave the cap unchanged.
-	UnitCap int64 `protobuf:"varint,4,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
-	// Token cap to use. Set for REMEDY_KIND_SMALLER_CAPS only.
-	TokenCap int64 `protobuf:"varint,5,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
-	// GPU type to use. Set for REMEDY_KIND_LARGER_GPU only.
-	GpuType string `protobuf:"bytes,6,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// Number of transformer layers on each stage. Set for REMEDY_KIND_STAGE_LAYERS only.
-	StageLayers   []int32 `protobuf:"varint,7,rep,packed,name=stage_layers,json=stageLayers,proto3" json:"stage_layers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Remedy) Reset() {
-	*x = Remedy{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Remedy) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Remedy) ProtoMessage() {}
-
-func (x *Remedy) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Remedy.ProtoReflect.Descriptor instead.
-func (*Remedy) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *Remedy) GetKind() RemedyKind {
-	if x != nil {
-		return x.Kind
-	}
-	return RemedyKind_REMEDY_KIND_UNSPECIFIED
-}
-
-func (x *Remedy) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-func (x *Remedy) GetGpuCount() int32 {
-	if x != nil {
-		return x.GpuCount
-	}
-	return 0
-}
-
-func (x *Remedy) GetUnitCap() int64 {
-	if x != nil {
-		return x.UnitCap
-	}
-	return 0
-}
-
-func (x *Remedy) GetTokenCap() int64 {
-	if x != nil {
-		return x.TokenCap
-	}
-	return 0
-}
-
-func (x *Remedy) GetGpuType() string {
-	if x != nil {
-		return x.GpuType
-	}
-	return ""
-}
-
-func (x *Remedy) GetStageLayers() []int32 {
-	if x != nil {
-		return x.StageLayers
-	}
-	return nil
-}
-
-// Why nothing fits: the parallelism that comes nearest to fitting, and its fullest stage.
-type Misfit struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The parallelism with the smallest shortage.
-	Parallelism *Parallelism `protobuf:"bytes,1,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
-	// Index of the stage that lacks the most memory, from 0.
-	StageIndex int32 `protobuf:"varint,2,opt,name=stage_index,json=stageIndex,proto3" json:"stage_index,omitempty"`
-	// Layers of that stage.
-	Layers []*LayerGroup `protobuf:"bytes,3,rep,name=layers,proto3" json:"layers,omitempty"`
-	// Memory that one GPU of the stage would need.
-	Memory *MemoryParts `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
-	// Memory of one GPU that a plan may use.
-	CapacityBytes int64 `protobuf:"varint,5,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
-	// Memory that one GPU of the stage lacks: `memory.total_bytes` less `capacity_bytes`.
-	ShortBytes int64 `protobuf:"varint,6,opt,name=short_bytes,json=shortBytes,proto3" json:"short_bytes,omitempty"`
-	// Changes under which the job fits, nearest first. Empty: none of those tried helps. Always empty in an evaluated
-	// plan, for which none is tried.
-	Remedies []*Remedy `protobuf:"bytes,7,rep,name=remedies,proto3" json:"remedies,omitempty"`
-	// The whole misfit in words, for a person.
-	Text string `protobuf:"bytes,8,opt,name=text,proto3" json:"text,omitempty"`
-	// Whether it is proven that nothing fits. False: for parallelisms that run several chunks of the model on a stage,
-	// not all cuts were tried, so one that fits may exist.
-	Proven        bool `protobuf:"varint,9,opt,name=proven,proto3" json:"proven,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Misfit) Reset() {
-	*x = Misfit{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Misfit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Misfit) ProtoMessage() {}
-
-func (x *Misfit) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Misfit.ProtoReflect.Descriptor instead.
-func (*Misfit) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *Misfit) GetParallelism() *Parallelism {
-	if x != nil {
-		return x.Parallelism
-	}
-	return nil
-}
-
-func (x *Misfit) GetStageIndex() int32 {
-	if x != nil {
-		return x.StageIndex
-	}
-	return 0
-}
-
-func (x *Misfit) GetLayers() []*LayerGroup {
-	if x != nil {
-		return x.Layers
-	}
-	return nil
-}
-
-func (x *Misfit) GetMemory() *MemoryParts {
-	if x != nil {
-		return x.Memory
-	}
-	return nil
-}
-
-func (x *Misfit) GetCapacityBytes() int64 {
-	if x != nil {
-		return x.CapacityBytes
-	}
-	return 0
-}
-
-func (x *Misfit) GetShortBytes() int64 {
-	if x != nil {
-		return x.ShortBytes
-	}
-	return 0
-}
-
-func (x *Misfit) GetRemedies() []*Remedy {
-	if x != nil {
-		return x.Remedies
-	}
-	return nil
-}
-
-func (x *Misfit) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-func (x *Misfit) GetProven() bool {
-	if x != nil {
-		return x.Proven
-	}
-	return false
 }
 
 // Settings for one trainer, ready to use, and how the plan changes under them. docs/LAUNCH.md has the rules of the
@@ -2977,7 +1880,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2989,7 +1892,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3002,7 +1905,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{19}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Launch) GetFramework() LaunchFramework {
@@ -3107,7 +2010,7 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\xba\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x18evenkeel/v1/misfit.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x19evenkeel/v1/trainer.proto\"\xba\n" +
 	"\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
@@ -3181,69 +2084,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +
 	"\tstep_time\x18\x03 \x01(\v2\x15.evenkeel.v1.StepTimeR\bstepTime\x12#\n" +
 	"\rmicro_batches\x18\x04 \x01(\x05R\fmicroBatches\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xd1\x01\n" +
-	"\vParallelism\x12\x16\n" +
-	"\x06tensor\x18\x01 \x01(\x05R\x06tensor\x12\x1a\n" +
-	"\bpipeline\x18\x02 \x01(\x05R\bpipeline\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\x05R\x04data\x12\x18\n" +
-	"\acontext\x18\x04 \x01(\x05R\acontext\x12\x16\n" +
-	"\x06expert\x18\x05 \x01(\x05R\x06expert\x12%\n" +
-	"\x0evirtual_stages\x18\x06 \x01(\x05R\rvirtualStages\x12!\n" +
-	"\fencoder_data\x18\a \x01(\x05R\vencoderData\"e\n" +
-	"\x10RecomputedLayers\x120\n" +
-	"\x05parts\x18\x01 \x03(\x0e2\x1a.evenkeel.v1.RecomputePartR\x05parts\x12\x1f\n" +
-	"\vlayer_count\x18\x02 \x01(\x05R\n" +
-	"layerCount\"\x9f\x02\n" +
-	"\n" +
-	"LayerGroup\x12*\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x16.evenkeel.v1.LayerKindR\x04kind\x12\x1f\n" +
-	"\vfirst_layer\x18\x02 \x01(\x05R\n" +
-	"firstLayer\x12\x1f\n" +
-	"\vlayer_count\x18\x03 \x01(\x05R\n" +
-	"layerCount\x12)\n" +
-	"\x10recomputed_count\x18\x04 \x01(\x05R\x0frecomputedCount\x12=\n" +
-	"\n" +
-	"recomputed\x18\x05 \x03(\v2\x1d.evenkeel.v1.RecomputedLayersR\n" +
-	"recomputed\x12\x14\n" +
-	"\x05chunk\x18\x06 \x01(\x05R\x05chunk\x12#\n" +
-	"\rencoder_index\x18\a \x01(\x05R\fencoderIndex\"\xcf\x03\n" +
-	"\x05Stage\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x05R\x05index\x12/\n" +
-	"\x06layers\x18\x02 \x03(\v2\x17.evenkeel.v1.LayerGroupR\x06layers\x12'\n" +
-	"\x0fforward_seconds\x18\x03 \x01(\x01R\x0eforwardSeconds\x12)\n" +
-	"\x10backward_seconds\x18\x04 \x01(\x01R\x0fbackwardSeconds\x12+\n" +
-	"\x11recompute_seconds\x18\x05 \x01(\x01R\x10recomputeSeconds\x12!\n" +
-	"\fsend_seconds\x18\x06 \x01(\x01R\vsendSeconds\x12\x1d\n" +
-	"\n" +
-	"send_bytes\x18\a \x01(\x03R\tsendBytes\x12\x1b\n" +
-	"\tin_flight\x18\b \x01(\x05R\binFlight\x12'\n" +
-	"\x0fparameter_count\x18\t \x01(\x03R\x0eparameterCount\x120\n" +
-	"\x06memory\x18\n" +
-	" \x01(\v2\x18.evenkeel.v1.MemoryPartsR\x06memory\x12%\n" +
-	"\x0ecapacity_bytes\x18\v \x01(\x03R\rcapacityBytes\x12\x1d\n" +
-	"\n" +
-	"free_bytes\x18\f \x01(\x03R\tfreeBytes\"\xed\x04\n" +
-	"\vMemoryParts\x12#\n" +
-	"\rweights_bytes\x18\x01 \x01(\x03R\fweightsBytes\x12'\n" +
-	"\x0fgradients_bytes\x18\x02 \x01(\x03R\x0egradientsBytes\x12'\n" +
-	"\x0foptimizer_bytes\x18\x03 \x01(\x03R\x0eoptimizerBytes\x12+\n" +
-	"\x11activations_bytes\x18\x04 \x01(\x03R\x10activationsBytes\x12'\n" +
-	"\x0fworkspace_bytes\x18\x05 \x01(\x03R\x0eworkspaceBytes\x12/\n" +
-	"\x13communication_bytes\x18\x06 \x01(\x03R\x12communicationBytes\x12'\n" +
-	"\x0fframework_bytes\x18\a \x01(\x03R\x0eframeworkBytes\x126\n" +
-	"\x17allocator_reserve_bytes\x18\b \x01(\x03R\x15allocatorReserveBytes\x12\x1f\n" +
-	"\vtotal_bytes\x18\t \x01(\x03R\n" +
-	"totalBytes\x12#\n" +
-	"\rbuffers_bytes\x18\n" +
-	" \x01(\x03R\fbuffersBytes\x12'\n" +
-	"\x0fallocated_bytes\x18\v \x01(\x03R\x0eallocatedBytes\x12%\n" +
-	"\x0ereserved_bytes\x18\f \x01(\x03R\rreservedBytes\x12!\n" +
-	"\flogits_bytes\x18\r \x01(\x03R\vlogitsBytes\x12F\n" +
-	"\x13activations_by_kind\x18\x0e \x03(\v2\x16.evenkeel.v1.KindBytesR\x11activationsByKind\"V\n" +
-	"\tKindBytes\x12*\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x16.evenkeel.v1.LayerKindR\x04kind\x12\x1d\n" +
-	"\n" +
-	"size_bytes\x18\x02 \x01(\x03R\tsizeBytes\"\xa8\x05\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xa8\x05\n" +
 	"\vPredictions\x12)\n" +
 	"\x04step\x18\x01 \x01(\v2\x15.evenkeel.v1.StepTimeR\x04step\x12#\n" +
 	"\rmicro_batches\x18\x02 \x01(\x05R\fmicroBatches\x12&\n" +
@@ -3327,27 +2168,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x0eOtherPrecision\x124\n" +
 	"\tprecision\x18\x01 \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\x12\x12\n" +
 	"\x04fits\x18\x02 \x01(\bR\x04fits\x12,\n" +
-	"\x04plan\x18\x03 \x01(\v2\x18.evenkeel.v1.AlternativeR\x04plan\"\xdc\x01\n" +
-	"\x06Remedy\x12+\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x17.evenkeel.v1.RemedyKindR\x04kind\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1b\n" +
-	"\tgpu_count\x18\x03 \x01(\x05R\bgpuCount\x12\x19\n" +
-	"\bunit_cap\x18\x04 \x01(\x03R\aunitCap\x12\x1b\n" +
-	"\ttoken_cap\x18\x05 \x01(\x03R\btokenCap\x12\x19\n" +
-	"\bgpu_type\x18\x06 \x01(\tR\agpuType\x12!\n" +
-	"\fstage_layers\x18\a \x03(\x05R\vstageLayers\"\xed\x02\n" +
-	"\x06Misfit\x12:\n" +
-	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12\x1f\n" +
-	"\vstage_index\x18\x02 \x01(\x05R\n" +
-	"stageIndex\x12/\n" +
-	"\x06layers\x18\x03 \x03(\v2\x17.evenkeel.v1.LayerGroupR\x06layers\x120\n" +
-	"\x06memory\x18\x04 \x01(\v2\x18.evenkeel.v1.MemoryPartsR\x06memory\x12%\n" +
-	"\x0ecapacity_bytes\x18\x05 \x01(\x03R\rcapacityBytes\x12\x1f\n" +
-	"\vshort_bytes\x18\x06 \x01(\x03R\n" +
-	"shortBytes\x12/\n" +
-	"\bremedies\x18\a \x03(\v2\x13.evenkeel.v1.RemedyR\bremedies\x12\x12\n" +
-	"\x04text\x18\b \x01(\tR\x04text\x12\x16\n" +
-	"\x06proven\x18\t \x01(\bR\x06proven\"\x8f\x05\n" +
+	"\x04plan\x18\x03 \x01(\v2\x18.evenkeel.v1.AlternativeR\x04plan\"\x8f\x05\n" +
 	"\x06Launch\x12:\n" +
 	"\tframework\x18\x03 \x01(\x0e2\x1c.evenkeel.v1.LaunchFrameworkR\tframework\x12.\n" +
 	"\x05match\x18\x04 \x01(\x0e2\x18.evenkeel.v1.LaunchMatchR\x05match\x12\x18\n" +
@@ -3363,24 +2184,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\fstep_seconds\x18\f \x01(\x01R\vstepSeconds\x12&\n" +
 	"\x0fslower_by_ratio\x18\r \x01(\x01R\rslowerByRatio\x12%\n" +
 	"\x0etried_settings\x18\x0e \x01(\x05R\rtriedSettings\x12)\n" +
-	"\x10fitting_settings\x18\x0f \x01(\x05R\x0ffittingSettingsJ\x04\b\x01\x10\x02*\xd8\x01\n" +
-	"\tLayerKind\x12\x1a\n" +
-	"\x16LAYER_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
-	"\x1aLAYER_KIND_PATCH_EMBEDDING\x10\x01\x12\x16\n" +
-	"\x12LAYER_KIND_ENCODER\x10\x02\x12\x18\n" +
-	"\x14LAYER_KIND_PROJECTOR\x10\x03\x12\x1e\n" +
-	"\x1aLAYER_KIND_TOKEN_EMBEDDING\x10\x04\x12\x14\n" +
-	"\x10LAYER_KIND_DENSE\x10\x05\x12\x12\n" +
-	"\x0eLAYER_KIND_MOE\x10\x06\x12\x13\n" +
-	"\x0fLAYER_KIND_HEAD\x10\a*\xe9\x01\n" +
-	"\rRecomputePart\x12\x1e\n" +
-	"\x1aRECOMPUTE_PART_UNSPECIFIED\x10\x00\x12\x18\n" +
-	"\x14RECOMPUTE_PART_NORMS\x10\x01\x12!\n" +
-	"\x1dRECOMPUTE_PART_CORE_ATTENTION\x10\x02\x12\x1d\n" +
-	"\x19RECOMPUTE_PART_ACTIVATION\x10\x03\x12\x16\n" +
-	"\x12RECOMPUTE_PART_MLP\x10\x04\x12\x1e\n" +
-	"\x1aRECOMPUTE_PART_WHOLE_LAYER\x10\x05\x12$\n" +
-	" RECOMPUTE_PART_LATENT_PROJECTION\x10\x06*w\n" +
+	"\x10fitting_settings\x18\x0f \x01(\x05R\x0ffittingSettingsJ\x04\b\x01\x10\x02*w\n" +
 	"\tMemoryFit\x12\x1a\n" +
 	"\x16MEMORY_FIT_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fMEMORY_FIT_FITS\x10\x01\x12\x1c\n" +
@@ -3400,22 +2204,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x15SIZE_CHANGE_NODE_LESS\x10\x01\x12\x19\n" +
 	"\x15SIZE_CHANGE_NODE_MORE\x10\x02\x12\x1b\n" +
 	"\x17SIZE_CHANGE_SMALLER_GPU\x10\x03\x12\x1a\n" +
-	"\x16SIZE_CHANGE_LARGER_GPU\x10\x04*\xfd\x02\n" +
-	"\n" +
-	"RemedyKind\x12\x1b\n" +
-	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
-	"\x15REMEDY_KIND_MORE_GPUS\x10\x01\x12\x1c\n" +
-	"\x18REMEDY_KIND_SMALLER_CAPS\x10\x02\x12\x1f\n" +
-	"\x1bREMEDY_KIND_ALLOW_RECOMPUTE\x10\x03\x12\x1f\n" +
-	"\x1bREMEDY_KIND_SHARD_OPTIMIZER\x10\x04\x12\x1c\n" +
-	"\x18REMEDY_KIND_FREE_DEGREES\x10\x05\x12\x1a\n" +
-	"\x16REMEDY_KIND_LARGER_GPU\x10\x06\x12 \n" +
-	"\x1cREMEDY_KIND_CONTEXT_PARALLEL\x10\a\x12\x1f\n" +
-	"\x1bREMEDY_KIND_EXPERT_PARALLEL\x10\b\x12\x1d\n" +
-	"\x19REMEDY_KIND_SHARD_WEIGHTS\x10\t\x12\x1c\n" +
-	"\x18REMEDY_KIND_STAGE_LAYERS\x10\n" +
-	"\x12\x1d\n" +
-	"\x19REMEDY_KIND_FREE_SCHEDULE\x10\vb\x06proto3"
+	"\x16SIZE_CHANGE_LARGER_GPU\x10\x04b\x06proto3"
 
 var (
 	file_evenkeel_v1_plan_proto_rawDescOnce sync.Once
@@ -3429,132 +2218,112 @@ func file_evenkeel_v1_plan_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_plan_proto_rawDescData
 }
 
-var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_evenkeel_v1_plan_proto_goTypes = []any{
-	(LayerKind)(0),           // 0: evenkeel.v1.LayerKind
-	(RecomputePart)(0),       // 1: evenkeel.v1.RecomputePart
-	(MemoryFit)(0),           // 2: evenkeel.v1.MemoryFit
-	(SearchEnd)(0),           // 3: evenkeel.v1.SearchEnd
-	(ProofStatus)(0),         // 4: evenkeel.v1.ProofStatus
-	(SizeChange)(0),          // 5: evenkeel.v1.SizeChange
-	(RemedyKind)(0),          // 6: evenkeel.v1.RemedyKind
-	(*Plan)(nil),             // 7: evenkeel.v1.Plan
-	(*PlanSubject)(nil),      // 8: evenkeel.v1.PlanSubject
-	(*GroupRun)(nil),         // 9: evenkeel.v1.GroupRun
-	(*Parallelism)(nil),      // 10: evenkeel.v1.Parallelism
-	(*RecomputedLayers)(nil), // 11: evenkeel.v1.RecomputedLayers
-	(*LayerGroup)(nil),       // 12: evenkeel.v1.LayerGroup
-	(*Stage)(nil),            // 13: evenkeel.v1.Stage
-	(*MemoryParts)(nil),      // 14: evenkeel.v1.MemoryParts
-	(*KindBytes)(nil),        // 15: evenkeel.v1.KindBytes
-	(*Predictions)(nil),      // 16: evenkeel.v1.Predictions
-	(*Goodput)(nil),          // 17: evenkeel.v1.Goodput
-	(*StepTime)(nil),         // 18: evenkeel.v1.StepTime
-	(*LadderRung)(nil),       // 19: evenkeel.v1.LadderRung
-	(*Proof)(nil),            // 20: evenkeel.v1.Proof
-	(*Alternative)(nil),      // 21: evenkeel.v1.Alternative
-	(*OtherSize)(nil),        // 22: evenkeel.v1.OtherSize
-	(*OtherPrecision)(nil),   // 23: evenkeel.v1.OtherPrecision
-	(*Remedy)(nil),           // 24: evenkeel.v1.Remedy
-	(*Misfit)(nil),           // 25: evenkeel.v1.Misfit
-	(*Launch)(nil),           // 26: evenkeel.v1.Launch
-	(*BatchRule)(nil),        // 27: evenkeel.v1.BatchRule
-	(*PackingGroup)(nil),     // 28: evenkeel.v1.PackingGroup
-	(*Placement)(nil),        // 29: evenkeel.v1.Placement
-	(*Provenance)(nil),       // 30: evenkeel.v1.Provenance
-	(PipelineSchedule)(0),    // 31: evenkeel.v1.PipelineSchedule
-	(*GroupChoice)(nil),      // 32: evenkeel.v1.GroupChoice
-	(*DispatcherTime)(nil),   // 33: evenkeel.v1.DispatcherTime
-	(ZeroStage)(0),           // 34: evenkeel.v1.ZeroStage
-	(GradientPrecision)(0),   // 35: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),           // 36: evenkeel.v1.Optimizer
-	(*Constraints)(nil),      // 37: evenkeel.v1.Constraints
-	(TrainingFramework)(0),   // 38: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),        // 39: evenkeel.v1.Execution
-	(*Objective)(nil),        // 40: evenkeel.v1.Objective
-	(*Reliability)(nil),      // 41: evenkeel.v1.Reliability
-	(*Trainer)(nil),          // 42: evenkeel.v1.Trainer
-	(Precision)(0),           // 43: evenkeel.v1.Precision
-	(NetworkFabric)(0),       // 44: evenkeel.v1.NetworkFabric
-	(*Interval)(nil),         // 45: evenkeel.v1.Interval
-	(LaunchFramework)(0),     // 46: evenkeel.v1.LaunchFramework
-	(LaunchMatch)(0),         // 47: evenkeel.v1.LaunchMatch
-	(*LaunchVariable)(nil),   // 48: evenkeel.v1.LaunchVariable
-	(*LaunchFile)(nil),       // 49: evenkeel.v1.LaunchFile
-	(*LaunchNote)(nil),       // 50: evenkeel.v1.LaunchNote
+	(MemoryFit)(0),         // 0: evenkeel.v1.MemoryFit
+	(SearchEnd)(0),         // 1: evenkeel.v1.SearchEnd
+	(ProofStatus)(0),       // 2: evenkeel.v1.ProofStatus
+	(SizeChange)(0),        // 3: evenkeel.v1.SizeChange
+	(*Plan)(nil),           // 4: evenkeel.v1.Plan
+	(*PlanSubject)(nil),    // 5: evenkeel.v1.PlanSubject
+	(*GroupRun)(nil),       // 6: evenkeel.v1.GroupRun
+	(*Predictions)(nil),    // 7: evenkeel.v1.Predictions
+	(*Goodput)(nil),        // 8: evenkeel.v1.Goodput
+	(*StepTime)(nil),       // 9: evenkeel.v1.StepTime
+	(*LadderRung)(nil),     // 10: evenkeel.v1.LadderRung
+	(*Proof)(nil),          // 11: evenkeel.v1.Proof
+	(*Alternative)(nil),    // 12: evenkeel.v1.Alternative
+	(*OtherSize)(nil),      // 13: evenkeel.v1.OtherSize
+	(*OtherPrecision)(nil), // 14: evenkeel.v1.OtherPrecision
+	(*Launch)(nil),         // 15: evenkeel.v1.Launch
+	(*Misfit)(nil),         // 16: evenkeel.v1.Misfit
+	(*BatchRule)(nil),      // 17: evenkeel.v1.BatchRule
+	(*PackingGroup)(nil),   // 18: evenkeel.v1.PackingGroup
+	(*Parallelism)(nil),    // 19: evenkeel.v1.Parallelism
+	(*Stage)(nil),          // 20: evenkeel.v1.Stage
+	(*Placement)(nil),      // 21: evenkeel.v1.Placement
+	(*Provenance)(nil),     // 22: evenkeel.v1.Provenance
+	(PipelineSchedule)(0),  // 23: evenkeel.v1.PipelineSchedule
+	(*GroupChoice)(nil),    // 24: evenkeel.v1.GroupChoice
+	(*DispatcherTime)(nil), // 25: evenkeel.v1.DispatcherTime
+	(ZeroStage)(0),         // 26: evenkeel.v1.ZeroStage
+	(GradientPrecision)(0), // 27: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),         // 28: evenkeel.v1.Optimizer
+	(*Constraints)(nil),    // 29: evenkeel.v1.Constraints
+	(TrainingFramework)(0), // 30: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),      // 31: evenkeel.v1.Execution
+	(*Objective)(nil),      // 32: evenkeel.v1.Objective
+	(*Reliability)(nil),    // 33: evenkeel.v1.Reliability
+	(*Trainer)(nil),        // 34: evenkeel.v1.Trainer
+	(Precision)(0),         // 35: evenkeel.v1.Precision
+	(NetworkFabric)(0),     // 36: evenkeel.v1.NetworkFabric
+	(*Interval)(nil),       // 37: evenkeel.v1.Interval
+	(LaunchFramework)(0),   // 38: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),       // 39: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil), // 40: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),     // 41: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),     // 42: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
-	8,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
-	25, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
-	27, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
-	28, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
-	10, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
-	13, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
-	16, // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
-	19, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
-	20, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
-	21, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
-	29, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
-	26, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
-	30, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
-	22, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
-	23, // 14: evenkeel.v1.Plan.other_precisions:type_name -> evenkeel.v1.OtherPrecision
-	31, // 15: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	9,  // 16: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
-	32, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
-	2,  // 18: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
-	33, // 19: evenkeel.v1.Plan.expert_dispatchers:type_name -> evenkeel.v1.DispatcherTime
-	34, // 20: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	35, // 21: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	36, // 22: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
-	37, // 23: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
-	38, // 24: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
-	39, // 25: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
-	40, // 26: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
-	41, // 27: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
-	42, // 28: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
-	43, // 29: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
-	44, // 30: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
-	10, // 31: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
-	13, // 32: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
-	18, // 33: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
-	1,  // 34: evenkeel.v1.RecomputedLayers.parts:type_name -> evenkeel.v1.RecomputePart
-	0,  // 35: evenkeel.v1.LayerGroup.kind:type_name -> evenkeel.v1.LayerKind
-	11, // 36: evenkeel.v1.LayerGroup.recomputed:type_name -> evenkeel.v1.RecomputedLayers
-	12, // 37: evenkeel.v1.Stage.layers:type_name -> evenkeel.v1.LayerGroup
-	14, // 38: evenkeel.v1.Stage.memory:type_name -> evenkeel.v1.MemoryParts
-	15, // 39: evenkeel.v1.MemoryParts.activations_by_kind:type_name -> evenkeel.v1.KindBytes
-	0,  // 40: evenkeel.v1.KindBytes.kind:type_name -> evenkeel.v1.LayerKind
-	18, // 41: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
-	17, // 42: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	45, // 43: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
-	45, // 44: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
-	3,  // 45: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
-	4,  // 46: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
-	10, // 47: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
-	5,  // 48: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
-	21, // 49: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	43, // 50: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
-	21, // 51: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
-	6,  // 52: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
-	10, // 53: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
-	12, // 54: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
-	14, // 55: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
-	24, // 56: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
-	46, // 57: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	47, // 58: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	48, // 59: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	49, // 60: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	50, // 61: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	10, // 62: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	31, // 63: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	13, // 64: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	65, // [65:65] is the sub-list for method output_type
-	65, // [65:65] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	5,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
+	16, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
+	17, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
+	18, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
+	19, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
+	20, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
+	7,  // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
+	10, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
+	11, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
+	12, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
+	21, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
+	15, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
+	22, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
+	13, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
+	14, // 14: evenkeel.v1.Plan.other_precisions:type_name -> evenkeel.v1.OtherPrecision
+	23, // 15: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	6,  // 16: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
+	24, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
+	0,  // 18: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
+	25, // 19: evenkeel.v1.Plan.expert_dispatchers:type_name -> evenkeel.v1.DispatcherTime
+	26, // 20: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	27, // 21: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	28, // 22: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
+	29, // 23: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
+	30, // 24: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
+	31, // 25: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
+	32, // 26: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
+	33, // 27: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
+	34, // 28: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
+	35, // 29: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
+	36, // 30: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
+	19, // 31: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
+	20, // 32: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
+	9,  // 33: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
+	9,  // 34: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
+	8,  // 35: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
+	37, // 36: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
+	37, // 37: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
+	1,  // 38: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
+	2,  // 39: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
+	19, // 40: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
+	3,  // 41: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
+	12, // 42: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
+	35, // 43: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
+	12, // 44: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
+	38, // 45: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	39, // 46: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	40, // 47: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	41, // 48: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	42, // 49: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	19, // 50: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	23, // 51: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	20, // 52: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -3563,10 +2332,13 @@ func file_evenkeel_v1_plan_proto_init() {
 		return
 	}
 	file_evenkeel_v1_batching_proto_init()
+	file_evenkeel_v1_cluster_proto_init()
 	file_evenkeel_v1_grouping_proto_init()
 	file_evenkeel_v1_job_proto_init()
 	file_evenkeel_v1_launch_proto_init()
+	file_evenkeel_v1_misfit_proto_init()
 	file_evenkeel_v1_provenance_proto_init()
+	file_evenkeel_v1_stage_proto_init()
 	file_evenkeel_v1_trainer_proto_init()
 	file_evenkeel_v1_plan_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
@@ -3574,8 +2346,8 @@ func file_evenkeel_v1_plan_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_plan_proto_rawDesc), len(file_evenkeel_v1_plan_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   20,
+			NumEnums:      4,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

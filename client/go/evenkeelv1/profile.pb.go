@@ -1786,7 +1786,7 @@ var File_evenkeel_v1_profile_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/profile.proto\x12\vevenkeel.v1\x1a\x16evenkeel/v1/plan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcd\x03\n" +
+	"\x19evenkeel/v1/profile.proto\x12\vevenkeel.v1\x1a\x17evenkeel/v1/stage.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcd\x03\n" +
 	"\x14RecordProfileRequest\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x19\n" +
 	"\bgpu_type\x18\x02 \x01(\tR\agpuType\x12'\n" +
@@ -2027,7 +2027,7 @@ func file_evenkeel_v1_profile_proto_init() {
 	if File_evenkeel_v1_profile_proto != nil {
 		return
 	}
-	file_evenkeel_v1_plan_proto_init()
+	file_evenkeel_v1_stage_proto_init()
 	file_evenkeel_v1_profile_proto_msgTypes[13].OneofWrappers = []any{}
 	file_evenkeel_v1_profile_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}

@@ -4,12 +4,12 @@ from __future__ import annotations
 import html as escape
 from collections.abc import Iterator
 
-from .v1 import job_pb2, plan_pb2, planner_service_pb2
+from .v1 import job_pb2, planner_service_pb2, stage_pb2
 
 GIB = 1 << 30
-KINDS = {plan_pb2.LAYER_KIND_PATCH_EMBEDDING: "patches", plan_pb2.LAYER_KIND_ENCODER: "encoder",
-         plan_pb2.LAYER_KIND_PROJECTOR: "projector", plan_pb2.LAYER_KIND_TOKEN_EMBEDDING: "embedding",
-         plan_pb2.LAYER_KIND_HEAD: "head"}
+KINDS = {stage_pb2.LAYER_KIND_PATCH_EMBEDDING: "patches", stage_pb2.LAYER_KIND_ENCODER: "encoder",
+         stage_pb2.LAYER_KIND_PROJECTOR: "projector", stage_pb2.LAYER_KIND_TOKEN_EMBEDDING: "embedding",
+         stage_pb2.LAYER_KIND_HEAD: "head"}
 SCHEDULES = {job_pb2.PIPELINE_SCHEDULE_INTERLEAVED: "interleaved 1F1B", job_pb2.PIPELINE_SCHEDULE_GPIPE: "GPipe",
              job_pb2.PIPELINE_SCHEDULE_ZERO_BUBBLE: "zero-bubble"}
 STAGE_COLUMNS = ("stage", "layers", "recomputed", "forward ms", "backward ms", "packs held", "used GiB", "free GiB")
@@ -95,7 +95,7 @@ def _summary(response: planner_service_pb2.PlanJobResponse) -> Iterator[tuple[st
                            "samples in all")
 
 
-def _cells(stage: plan_pb2.Stage) -> tuple[str, ...]:
+def _cells(stage: stage_pb2.Stage) -> tuple[str, ...]:
     recomputed = sum(group.recomputed_count for group in stage.layers)
     return (str(stage.index), " + ".join(_layers(group) for group in stage.layers),
             f"{recomputed:,} layers" if recomputed else "none", f"{1e3 * stage.forward_seconds:,.0f}",
@@ -103,11 +103,11 @@ def _cells(stage: plan_pb2.Stage) -> tuple[str, ...]:
             f"{stage.memory.total_bytes / GIB:.1f}", f"{stage.free_bytes / GIB:.1f}")
 
 
-def _layers(group: plan_pb2.LayerGroup) -> str:
+def _layers(group: stage_pb2.LayerGroup) -> str:
     name = KINDS.get(group.kind, "language")
     if group.encoder_index:
         name += f" {group.encoder_index + 1}"
-    if group.layer_count == 1 and group.kind not in (plan_pb2.LAYER_KIND_ENCODER,) and name != "language":
+    if group.layer_count == 1 and group.kind not in (stage_pb2.LAYER_KIND_ENCODER,) and name != "language":
         return name
     last = group.first_layer + group.layer_count - 1
     return f"{name} {group.first_layer}-{last}" if last > group.first_layer else f"{name} {last}"
