@@ -2,11 +2,13 @@
 # Builds and tests everything, on a fresh Debian 12 too. Logs are in build/test-logs/. The last line counts the tests:
 # "N passed, N failed"; the exit status is 0 only if none failed.
 #
-#   tests/run.sh [--all] [--sanitize] [--only SUITE]... [--no-install] [--help]
+#   tests/run.sh [--all] [--sanitize] [--only SUITE]... [--start-within MINUTES] [--no-install] [--help]
 #
-#   --all          what CI runs: the build with clang and that with sanitizers too
+#   --all          the build with clang and that with sanitizers too
 #   --sanitize     only the builds with sanitizers and their tests
 #   --only SUITE   only this suite (and the build that it needs); may be given several times
+#   --start-within MINUTES
+#                  start no suite after that many minutes; the summary names those that were left out
 #   --no-install   install nothing: the packages of deploy/packages-{build,test}.txt are there
 #   --help         this text
 #
@@ -36,6 +38,7 @@ logs=build/test-logs
 jobs=${EVENKEEL_TEST_JOBS:-2}
 python=/usr/bin/python3 # Debian's own: python3-grpcio belongs to it
 install=1
+start_within=0 # seconds; 0: no limit
 known="lint build unit integration footprint clang compilers asan tsan clang-tidy bench"
 suites=()
 passed=0
@@ -51,6 +54,11 @@ while [ $# -gt 0 ]; do
     --only)
       [[ " $known " == *" ${2:-none} "* ]] || { echo "run.sh: --only takes one of: $known" >&2; exit 2; }
       suites+=("$2")
+      shift
+      ;;
+    --start-within)
+      [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ ]] || { echo "run.sh: --start-within takes minutes, 1 to 9999" >&2; exit 2; }
+      start_within=$(($2 * 60))
       shift
       ;;
     --no-install) install=0 ;;
@@ -76,6 +84,11 @@ finish() {
 suite() {
   local name=$1 started=$SECONDS status=0 good=0 bad=0 last
   shift
+  if [ "$start_within" != 0 ] && [ "$started" -gt "$start_within" ]; then
+    rows+=("$(printf '%-12s left out: %d s had passed' "$name" "$started")")
+    echo "== $name: left out, $started s have passed"
+    return 1
+  fi
   echo "== $name"
   "$@" >"$logs/$name.log" 2>&1 </dev/null || status=$?
   last=$(tail -n 1 "$logs/$name.log")
