@@ -60,7 +60,7 @@ class DocsTest(unittest.TestCase):
         own["patches"] = block("initContainers/0")["patches"]
         (item,) = self.rendered(kustomization_yaml=own, job_yaml=job)
         sidecar = item["spec"]["template"]["spec"]["initContainers"][0]
-        self.assertEqual(sidecar["image"], "registry.example.com/evenkeel:0.1.0")
+        self.assertRegex(sidecar["image"], r"^registry\.example\.com/evenkeel:\d+\.\d+\.\d+$")
         self.assertEqual(sidecar["resources"]["requests"], sidecar["resources"]["limits"])
 
 

@@ -56,10 +56,27 @@ thread_safety() { clang++ -std=c++20 -I. -fsyntax-only -Wthread-safety -Werror "
 
 lint_buf() { (cd "$1" && "$tools/buf" lint); }
 
+# The contract as the last release had it. A release adds proto/releases/vX.Y.Z.binpb:
+#   (cd proto && buf build --exclude-source-info -o releases/vX.Y.Z.binpb)
+released=$(find "$root/proto/releases" -name '*.binpb' | sort -V | tail -n 1)
+breaking() { (cd "$1" && "$tools/buf" breaking --against "$released"); }
+broken_contract() {
+  local copy status=0
+  copy=$(mktemp -d)
+  cp -r proto/. "$copy"
+  sed -i '/ gpu_type = /d' "$copy/evenkeel/v1/cluster.proto"
+  breaking "$copy" || status=$?
+  rm -rf "$copy"
+  return $status
+}
+
 check "linters find their fixtures" "$python" tests/lint/test_linters.py
 check "clang-format finds its fixture" must_fail "clang-formatted" clang_format tests/lint/fixtures/clang_format/bad.cc
 check "shellcheck finds its fixture" must_fail "SC2086" shellcheck tests/lint/fixtures/shellcheck/bad.sh
 check "buf finds its fixture" must_fail "COLOUR_" lint_buf tests/lint/fixtures/buf
+check "buf finds a removed field" must_fail '"gpu_type"' broken_contract
+check "one version finds its fixture" must_fail "Dockerfile:1: says 2.0.0" \
+  "$python" tests/lint/one_version.py tests/lint/fixtures/one_version
 check "thread safety finds its fixture" must_fail "requires holding mutex 'mutex_'" thread_safety bad.cc
 check "thread safety lets correct locking pass" thread_safety good.cc
 check "layers" "$python" tests/lint/check_layers.py
@@ -70,6 +87,8 @@ check "proto comments" "$python" tests/lint/proto_comments.py
 check "clang-format" clang_format "${sources[@]}"
 check "shellcheck" shellcheck "${scripts[@]}"
 check "buf lint" lint_buf proto
+check "buf breaking" breaking proto
+check "one version" "$python" tests/lint/one_version.py
 
 echo "lint: $passed passed, $failed failed"
 [ "$failed" = 0 ]
