@@ -176,7 +176,8 @@ constexpr Setting kSettings[] = {
      "Memory for computed plans; the least recently used are evicted first.",
      &Whole<&Options::cache_bytes, 0, 1024 * kGiB>},
     {"memo-bytes", "16777216",
-     "Memory for requests seen before, which are then answered without being parsed.",
+     "Memory for requests seen before, which are then answered without being parsed; a quarter of "
+     "it on top for curves.",
      &Whole<&Options::memo_bytes, 0, 1024 * kGiB>},
     {"max-request-bytes", "1048576", "Largest request message; larger ones are refused.",
      &Whole<&Options::max_request_bytes, 1024, kGiB>},

@@ -127,7 +127,7 @@ struct Server::Parts {
         in_flight(0),
         cache(static_cast<size_t>(options.cache_bytes), static_cast<uint32_t>(RandomBits())),
         tiers(std::move(stores.tiers)),
-        memo(static_cast<size_t>(options.memo_bytes), RandomBits()),
+        memos(static_cast<size_t>(options.memo_bytes), RandomBits()),
         core({WorkerCount(options), static_cast<size_t>(options.queue_length),
               options.max_plan_seconds},
              cache, metrics, clock, tiers.get()),
@@ -145,7 +145,7 @@ struct Server::Parts {
                       std::move(compute),
                       cache,
                       tiers.get(),
-                      memo,
+                      memos,
                       {packing, quota, sweeper, datasets, std::move(pack), options.pack_max_samples,
                        options.pack_idle_timeout_seconds},
                       {calibrations, cache, tiers.get(), profile_writer, profile_reader}},
@@ -180,7 +180,7 @@ struct Server::Parts {
   std::atomic<int64_t> in_flight;
   PlanCache cache;
   std::unique_ptr<PlanTiers> tiers;  // nullptr if there are none
-  RequestMemo memo;
+  RequestMemos memos;
   PlanningCore core;
   DatasetStore dataset_store;
   DatasetTiers datasets;

@@ -105,7 +105,7 @@ v1::PlanCurveResponse PlanCurve(const v1::PlanCurveRequest& request,
     plans[i].plan_bytes = computed[i].plan_bytes;
   }
   v1::PlanCurveResponse response;
-  if (!server::CurveToProto(curve, plans, {}, &response))
+  if (!server::CurveToProto(curve, plans, &response))
     throw Failure(Failure::Kind::kDefect, {"a plan cannot be parsed"});
   return response;
 }

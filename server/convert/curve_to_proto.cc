@@ -289,17 +289,20 @@ void AddResizeFigures(const ResizeTerms& resize, v1::PlanCurveResponse* out) {
 }  // namespace
 
 bool CurveToProto(const CurveJobs& curve, const std::vector<CurvePlan>& plans,
-                  const CalibrationFacts& calibration, v1::PlanCurveResponse* out) {
+                  v1::PlanCurveResponse* out) {
   CurveAnswer answer(curve, out);
   for (size_t i = 0; i < curve.sizes.size(); ++i) {
     if (!answer.Add(curve.sizes[i], plans[i])) return false;
   }
   AddResizeFigures(curve.resize, out);
   out->set_label(curve.label);
+  return true;
+}
+
+void CalibrationToProto(const CalibrationFacts& calibration, v1::PlanCurveResponse* out) {
   out->set_calibration_revision(calibration.revision);
   if (calibration.unconfirmed_seconds)
     out->set_calibration_unconfirmed_seconds(*calibration.unconfirmed_seconds);
-  return true;
 }
 
 }  // namespace evenkeel::server

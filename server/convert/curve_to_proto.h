@@ -22,10 +22,12 @@ struct CurvePlan {
   bool estimated = false;       // the bytes are of a short search
 };
 
-// Fills `*out`, which must be empty. `plans` are in the order of `curve.sizes`. Returns false if
-// the bytes of one are no plan.
+// Fills `*out`, which must be empty, except for its facts about the calibration. `plans` are in the
+// order of `curve.sizes`. Returns false if the bytes of one are no plan.
 bool CurveToProto(const CurveJobs& curve, const std::vector<CurvePlan>& plans,
-                  const CalibrationFacts& calibration, v1::PlanCurveResponse* out);
+                  v1::PlanCurveResponse* out);
+
+void CalibrationToProto(const CalibrationFacts& calibration, v1::PlanCurveResponse* out);
 
 }  // namespace evenkeel::server
 

@@ -1,5 +1,7 @@
 #include "server/rpc/plan_curve_call.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "evenkeel/v1/curve.pb.h"
@@ -13,19 +15,44 @@
 
 namespace evenkeel::server {
 
+namespace {
+
+// Returns the whole answer. Serialised fields that follow a message become part of it.
+std::string WithCalibration(const std::string& answer, const CalibrationFacts& calibration) {
+  v1::PlanCurveResponse facts;
+  CalibrationToProto(calibration, &facts);
+  return answer + facts.SerializeAsString();
+}
+
+}  // namespace
+
+bool AnswerKnownCurve(const PlanCurveParts& parts, const std::string& tenant,
+                      const grpc::Slice& request, const UsedCalibration& calibration,
+                      grpc::ByteBuffer* response) {
+  const auto known = parts.memo.Find(ViewOf(request), {tenant, calibration.generation});
+  if (!known) return false;
+  for (const std::string& id : *known->plan_ids) {
+    if (parts.cache.Find(ScopedId(tenant, id), PlanCache::Count::kHitOnly) == nullptr) return false;
+  }
+  *response = ToByteBuffer(WithCalibration(*known->answer, calibration.facts));
+  return true;
+}
+
 PlanCurveCall::PlanCurveCall(const PlanCurveParts& parts, std::unique_ptr<RpcScope> scope,
-                             grpc::ByteBuffer* response)
-    : parts_(parts), scope_(std::move(scope)), response_(response) {}
+                             grpc::Slice request, grpc::ByteBuffer* response)
+    : parts_(parts), scope_(std::move(scope)), request_(std::move(request)), response_(response) {}
 
 std::shared_ptr<PlanCurveCall> PlanCurveCall::Make(const PlanCurveParts& parts,
                                                    std::unique_ptr<RpcScope> scope,
+                                                   grpc::Slice request,
                                                    grpc::ByteBuffer* response) {
-  const std::shared_ptr<PlanCurveCall> call(new PlanCurveCall(parts, std::move(scope), response));
+  const std::shared_ptr<PlanCurveCall> call(
+      new PlanCurveCall(parts, std::move(scope), std::move(request), response));
   call->self_ = call;
   return call;
 }
 
-void PlanCurveCall::Start(CurveJobs curve, const CalibrationFacts& calibration) {
+void PlanCurveCall::Start(CurveJobs curve, const UsedCalibration& calibration) {
   curve_ = std::move(curve);
   calibration_ = calibration;
   tenant_ = scope_->caller().tenant;
@@ -153,10 +180,23 @@ void PlanCurveCall::Answer() {
     plans.push_back({.plan_id = ids_[i], .plan_bytes = {}, .estimated = made[i].estimated});
     if (made[i].plan != nullptr) plans.back().plan_bytes = made[i].plan->plan_bytes;
   }
-  if (!CurveToProto(curve_, plans, calibration_, &response))
-    return End(PlannerDefect(scope_->request_id()));
-  *response_ = ToByteBuffer(response.SerializeAsString());
+  if (!CurveToProto(curve_, plans, &response)) return End(PlannerDefect(scope_->request_id()));
+  const std::string answer = response.SerializeAsString();
+  const bool estimated = std::ranges::any_of(made, [](const Made& size) { return size.estimated; });
+  if (!estimated) Remember(answer);
+  *response_ = ToByteBuffer(WithCalibration(answer, calibration_.facts));
   End(grpc::Status::OK);
+}
+
+// An estimate is not remembered, because its size may be planned in full meanwhile.
+void PlanCurveCall::Remember(const std::string& answer) {
+  std::vector<std::string> planned;
+  std::ranges::copy_if(ids_, std::back_inserter(planned),
+                       [](const std::string& id) { return !id.empty(); });
+  parts_.memo.Remember(ViewOf(request_),
+                       {std::make_shared<const std::string>(answer),
+                        std::make_shared<const std::vector<std::string>>(std::move(planned))},
+                       {tenant_, calibration_.generation});
 }
 
 void PlanCurveCall::End(const grpc::Status& status) {

@@ -11,12 +11,15 @@
 
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
+#include "grpcpp/support/slice.h"
 #include "server/base/mutex.h"
 #include "server/convert/curve_from_proto.h"
 #include "server/convert/profile_to_proto.h"
 #include "server/core/plan_cache.h"
 #include "server/core/planning_core.h"
 #include "server/planning/compute_plan.h"
+#include "server/rpc/plan_job_call.h"
+#include "server/rpc/request_memo.h"
 #include "server/rpc/rpc_scope.h"
 
 namespace evenkeel::server {
@@ -26,7 +29,13 @@ struct PlanCurveParts {
   PlanningCore& core;
   const ComputeFunction& compute;
   PlanCache& cache;
+  RequestMemo<KnownCurve>& memo;
 };
+
+// Answers identical bytes that asked for a curve before, if all of its plans are still in memory.
+bool AnswerKnownCurve(const PlanCurveParts& parts, const std::string& tenant,
+                      const grpc::Slice& request, const UsedCalibration& calibration,
+                      grpc::ByteBuffer* response);
 
 // Owns itself until OnDone. Pending outcomes hold it too. Each size is a flight of the core of its
 // own, so equal sizes of other calls share it, its plan is kept, and clients are served in turn. As
@@ -34,15 +43,15 @@ struct PlanCurveParts {
 class PlanCurveCall : public grpc::ServerUnaryReactor,
                       public std::enable_shared_from_this<PlanCurveCall> {
  public:
-  // `response` is filled in before Finish.
+  // `request` is remembered with the answer; `response` is filled in before Finish.
   static std::shared_ptr<PlanCurveCall> Make(const PlanCurveParts& parts,
-                                             std::unique_ptr<RpcScope> scope,
+                                             std::unique_ptr<RpcScope> scope, grpc::Slice request,
                                              grpc::ByteBuffer* response);
 
   const Caller& caller() const { return scope_->caller(); }
 
   // Start or end the call. Call exactly one of these, once.
-  void Start(CurveJobs curve, const CalibrationFacts& calibration);
+  void Start(CurveJobs curve, const UsedCalibration& calibration);
   void End(const grpc::Status& status);
 
   void OnCancel() override;  // also called when the deadline passes
@@ -55,7 +64,7 @@ class PlanCurveCall : public grpc::ServerUnaryReactor,
   };
   enum class Step { kSize, kWait, kAnswer, kCancelled };
 
-  PlanCurveCall(const PlanCurveParts& parts, std::unique_ptr<RpcScope> scope,
+  PlanCurveCall(const PlanCurveParts& parts, std::unique_ptr<RpcScope> scope, grpc::Slice request,
                 grpc::ByteBuffer* response);
 
   void Go();
@@ -64,13 +73,15 @@ class PlanCurveCall : public grpc::ServerUnaryReactor,
   PlanningCore::Ticket Submit(size_t place);
   void Take(size_t place, bool estimated, const PlanOutcome& outcome);
   void Answer();
+  void Remember(const std::string& answer);
   std::vector<PlanningCore::Ticket> Tickets() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const PlanCurveParts parts_;
   std::unique_ptr<RpcScope> scope_;  // lives until OnDone
+  const grpc::Slice request_;
   grpc::ByteBuffer* const response_;
   CurveJobs curve_;               // set by Start
-  CalibrationFacts calibration_;  // set by Start
+  UsedCalibration calibration_;   // set by Start
   std::vector<std::string> ids_;  // set by Start: plan ids of the sizes, empty for impossible ones
   // Set by Start, because the scope may end while a thread is still in Go.
   std::string tenant_;

@@ -24,7 +24,7 @@ namespace evenkeel::server {
 struct PlanJobParts {
   PlanningCore& core;
   const ComputeFunction& compute;
-  RequestMemo& memo;
+  RequestMemo<KnownPlan>& memo;
   std::optional<double> max_age_seconds;  // 0 to compute it again
   std::string label;
 };

@@ -172,7 +172,7 @@ grpc::Status PlannerServiceImpl::TryBegin(const v1::PlanCurveRequest& message,
         return CurveFromProto(message, &curve, datasets, CalibrationsOf(calibration));
       });
   status = CheckRevision(message.min_calibration_revision(), calibration, status, lacking);
-  if (status.ok()) call.Start(std::move(curve), Used(calibration).facts);
+  if (status.ok()) call.Start(std::move(curve), Used(calibration));
   return status;
 }
 
@@ -239,7 +239,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
   status = Parse(bytes, &message);
   if (!status.ok()) return Finish(context, scope.get(), status);
   const auto call = PlanJobCall::Make(
-      {parts_.core, parts_.compute, parts_.memo, MaxAge(message), message.label()},
+      {parts_.core, parts_.compute, parts_.memos.plans, MaxAge(message), message.label()},
       std::move(scope), std::move(bytes), response);
   Begin(call, std::move(message), *calibration);
   return call.get();
@@ -251,7 +251,7 @@ bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& requ
                                         const CalibrationState& calibration,
                                         grpc::ByteBuffer* response) {
   const std::string& tenant = scope->caller().tenant;
-  const auto known = parts_.memo.Find(ViewOf(request), {tenant, calibration.generation});
+  const auto known = parts_.memos.plans.Find(ViewOf(request), {tenant, calibration.generation});
   if (!known) return false;
   const StoredPlanPtr plan =
       parts_.cache.Find(ScopedId(tenant, known->plan_id), PlanCache::Count::kHitOnly);
@@ -379,13 +379,17 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanCurve(grpc::CallbackServerCont
   grpc::Status status;
   auto scope = RpcScope::Admit(parts_.world, Method::kPlanCurve, context, &status);
   if (scope == nullptr) return Refuse(context, status);
-  v1::PlanCurveRequest message;
+  grpc::Slice bytes = ToSlice(*request);
   const CalibrationStatePtr calibration = CalibrationFor(scope->caller(), &status);
   if (calibration == nullptr) return Finish(context, scope.get(), status);
-  status = Parse(ToSlice(*request), &message);
+  const PlanCurveParts parts{parts_.core, parts_.compute, parts_.cache, parts_.memos.curves};
+  if (AnswerKnownCurve(parts, scope->caller().tenant, bytes, Used(*calibration), response)) {
+    return Finish(context, scope.get(), grpc::Status::OK);
+  }
+  v1::PlanCurveRequest message;
+  status = Parse(bytes, &message);
   if (!status.ok()) return Finish(context, scope.get(), status);
-  const auto call =
-      PlanCurveCall::Make({parts_.core, parts_.compute, parts_.cache}, std::move(scope), response);
+  const auto call = PlanCurveCall::Make(parts, std::move(scope), std::move(bytes), response);
   Begin(call, std::move(message), *calibration);
   return call.get();
 }

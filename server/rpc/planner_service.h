@@ -45,7 +45,7 @@ struct ServiceParts {
   ComputeFunction compute;  // makes the plans
   PlanCache& cache;
   LowerTiers* tiers;  // nullptr if there are none
-  RequestMemo& memo;
+  RequestMemos& memos;
   PackDatasetParts packing;
   ProfileParts profiles;
 };

@@ -186,7 +186,7 @@ v1::Curve CurveOf(const std::string& sizes, const std::vector<std::string>& plan
   for (const std::string& plan : plans)
     made.push_back({"plan-" + std::to_string(made.size()), plan});
   v1::PlanCurveResponse response;
-  EXPECT_TRUE(CurveToProto(curve, made, {}, &response));
+  EXPECT_TRUE(CurveToProto(curve, made, &response));
   EXPECT_EQ(response.curves_size(), 1);
   return response.curves(0);
 }
@@ -274,7 +274,7 @@ TEST(CurveToProto, FiguresAreThoseOfThePlan) {
     made[i].plan_bytes = computed[i].plan_bytes;
   }
   v1::PlanCurveResponse response;
-  ASSERT_TRUE(CurveToProto(curve, made, {}, &response));
+  ASSERT_TRUE(CurveToProto(curve, made, &response));
   for (size_t i = 0; i < 2; ++i) {
     const v1::CurvePoint& point = response.curves(0).points(static_cast<int>(i));
     v1::Plan plan;

@@ -138,7 +138,7 @@ class AuthorizationTest : public testing::Test {
   std::atomic<int64_t> in_flight_ = 0;
   RpcWorld world_{metrics_, clock_, in_flight_};
   PlanCache cache_{size_t{1} << 20, 1};
-  RequestMemo memo_{size_t{1} << 20, 1};
+  RequestMemos memos_{size_t{1} << 20, 1};
   PlanningCore core_{{1, 8}, cache_, metrics_, clock_};
   DatasetStore dataset_store_{size_t{1} << 20};
   DatasetTiers datasets_{dataset_store_, nullptr, &IsKeptDataset};
@@ -170,7 +170,7 @@ class AuthorizationTest : public testing::Test {
                      &ComputePlan,
                      cache_,
                      nullptr,
-                     memo_,
+                     memos_,
                      packing,
                      {calibrations_, cache_, nullptr, writer_, reader_}},
         principal);

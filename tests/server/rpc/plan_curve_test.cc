@@ -94,6 +94,44 @@ TEST_F(PlanCurveTest, AShortSearchUsesKnownPlansAndKeepsNone) {
   EXPECT_EQ(page.plans_size(), 1);
 }
 
+// Estimates of a curve may be replaced by plans, so that the same bytes get another answer.
+TEST_F(PlanCurveTest, AnEstimateIsNotRemembered) {
+  v1::PlanCurveRequest request = Sizes(2, 3);
+  request.set_search(v1::CURVE_SEARCH_SHORT);
+  v1::PlanCurveResponse response;
+  ASSERT_TRUE(PlanCurve(request, &response).ok());
+  EXPECT_TRUE(response.curves(0).points(0).estimated());
+  v1::PlanJobResponse alone;
+  ASSERT_TRUE(PlanJob(Request(16), &alone).ok());
+  ASSERT_TRUE(PlanCurve(request, &response).ok());
+  EXPECT_FALSE(response.curves(0).points(0).estimated());
+}
+
+TEST_F(PlanCurveTest, ARememberedCurveIsAnsweredByLabelAndCalibration) {
+  v1::PlanCurveRequest request = Sizes(1, 3);
+  v1::PlanCurveResponse first, again, labelled, measured;
+  ASSERT_TRUE(PlanCurve(request, &first).ok());
+  ASSERT_TRUE(PlanCurve(request, &again).ok());
+  EXPECT_EQ(first.SerializeAsString(), again.SerializeAsString());
+  request.set_label("run 8");
+  ASSERT_TRUE(PlanCurve(request, &labelled).ok());
+  EXPECT_EQ(labelled.label(), "run 8");
+  v1::RecordProfileRequest profile;
+  profile.set_model("internvl-chat-v1.5");
+  profile.set_gpu_type("a100-sxm-80gb");
+  v1::LayerTime* time = profile.add_layer_times();
+  time->set_layer_kind(v1::LAYER_KIND_ENCODER);
+  time->set_units(9);
+  time->set_forward_seconds(0.01);
+  v1::RecordProfileResponse recorded;
+  grpc::ClientContext context;
+  const grpc::Status status = stub_->RecordProfile(&context, profile, &recorded);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_TRUE(PlanCurve(request, &measured).ok());
+  EXPECT_EQ(measured.calibration_revision(), recorded.revision());
+  EXPECT_EQ(labelled.calibration_revision(), 0);
+}
+
 TEST_F(PlanCurveTest, CancellingStopsTheSizeBeingPlannedAndBeginsNoOther) {
   hold_ = true;
   grpc::ClientContext context;

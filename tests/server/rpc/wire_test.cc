@@ -68,7 +68,7 @@ TEST(WireTest, JoinsSlices) {
 }
 
 TEST(RequestMemoTest, TellsRequestsTenantsAndCalibrationsApart) {
-  RequestMemo memo(10000, 5);
+  RequestMemo<KnownPlan> memo(10000, 5);
   memo.Remember("abc", {"plan-1", "label"}, {"", 1});
   ASSERT_TRUE(memo.Find("abc", {"", 1}).has_value());
   EXPECT_EQ(memo.Find("abc", {"", 1})->plan_id, "plan-1");
@@ -82,7 +82,7 @@ TEST(RequestMemoTest, TellsRequestsTenantsAndCalibrationsApart) {
 }
 
 TEST(RequestMemoTest, ANewerCalibrationTakesThePlace) {
-  RequestMemo memo(10000, 5);
+  RequestMemo<KnownPlan> memo(10000, 5);
   memo.Remember("abc", {"plan-1", ""}, {"", 1});
   memo.Remember("abc", {"plan-2", ""}, {"", 2});
   EXPECT_EQ(memo.Find("abc", {"", 2})->plan_id, "plan-2");
@@ -91,7 +91,7 @@ TEST(RequestMemoTest, ANewerCalibrationTakesThePlace) {
 }
 
 TEST(RequestMemoTest, DoesNotRememberWhatIsLargerThanItself) {
-  RequestMemo memo(1000, 5);
+  RequestMemo<KnownPlan> memo(1000, 5);
   memo.Remember(std::string(2000, 'x'), {"plan-1", ""}, {"", 1});
   EXPECT_FALSE(memo.Find(std::string(2000, 'x'), {"", 1}).has_value());
 }
