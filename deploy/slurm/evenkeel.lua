@@ -7,13 +7,14 @@ local M = {}
 local FOLDER = debug.getinfo(1, "S").source:match("^@(.*)/") or "/etc/slurm"
 local request = dofile(FOLDER .. "/evenkeel_request.lua")
 local json = dofile(FOLDER .. "/evenkeel_json.lua")
+local sizes = dofile(FOLDER .. "/evenkeel_sizes.lua")
 local PLAN_ID = "^plan%-" .. string.rep("%x", 32) .. "$"
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
--- Returns the command line that asks for the plan. What it says of faults is kept apart from the plan: programs warn
--- there, too.
-local function command(job, settings)
+-- Returns the command line that asks for the plan, or for those of a range of nodes. What it says of faults is kept
+-- apart from the plan: programs warn there, too.
+local function command(job, settings, range)
   local words = {}
   if settings.environment_file then
     words[#words + 1] = "set -a; . " .. quoted(settings.environment_file) .. "; set +a;"
@@ -22,7 +23,8 @@ local function command(job, settings)
     words[#words + 1] = "printf '{\"launch_frameworks\":[\"LAUNCH_FRAMEWORK_" .. job.launch:upper() .. "\"]}' |"
   end
   words[#words + 1] = "timeout -k 1 " .. math.ceil(settings.timeout_seconds + 1)
-  words[#words + 1] = quoted(settings.command) .. " plan --output json --color never"
+  words[#words + 1] = quoted(settings.command) .. (range and " curve --nodes " .. range.least .. ".." .. range.most
+                                                   or " plan") .. " --output json --color never"
   words[#words + 1] = "--server " .. quoted(settings.server) .. " --timeout " .. settings.timeout_seconds
   if job.launch then words[#words + 1] = "--job -" end
   local keys = {}
@@ -59,14 +61,15 @@ local VARIABLES = { tensor = "TENSOR_PARALLEL", pipeline = "PIPELINE_PARALLEL", 
                     context = "CONTEXT_PARALLEL", expert = "EXPERT_PARALLEL", virtual_stages = "VIRTUAL_STAGES",
                     encoder_data = "ENCODER_DATA_PARALLEL" }
 
--- Adds the plan's settings to what the job gets in its environment. Without a plan they are there but empty: the
--- submitter may itself be a job, with a plan that is not this one's.
-local function export(options, got)
+-- Adds `more` and the plan's settings to what the job gets in its environment. Without a plan they are there but empty:
+-- the submitter may itself be a job, with a plan that is not this one's.
+local function export(options, got, more)
   local found = { "EVENKEEL_PLAN_ID=" .. (got and got.plan_id or ""),
                   "EVENKEEL_GPUS=" .. (got and math.floor(got.subject.gpu_count) or "") }
   for key, name in pairs(VARIABLES) do
     found[#found + 1] = "EVENKEEL_" .. name .. "=" .. (got and math.floor(got.parallelism[key]) or "")
   end
+  for name, value in pairs(more or {}) do found[#found + 1] = name .. "=" .. value end
   table.sort(found)
   local given = options["export"]
   if not given or given == "ALL" then
@@ -92,21 +95,47 @@ local function answer(output)
   return type(got) == "table" and type(got.plan_id) == "string" and got.plan_id:match(PLAN_ID) and got or nil
 end
 
+local FAILURES = { [124] = "no answer in time" }
+
+-- Returns why there is no answer.
+local function reason(settings, status, faults)
+  local why = status == 127 and "no program " .. settings.command or FAILURES[status]
+  return why or faults:gsub("^evenkeelctl: ", ""):match("[^\n]+") or "exit status " .. status
+end
+
+-- A job for a range of nodes: a plan for each number of them that Slurm may give it.
+local function plan_sizes(options, job, settings, range)
+  if job.save then return refuse("save= does not go with a range of nodes, which has a plan for each size") end
+  local status, output, faults = run(command(job, settings, range))
+  if status == 2 then return refuse(faults ~= "" and faults or "exit status 2") end
+  local ok, found = pcall(json.decode, output)
+  local points = (status == 0 or status == 1) and ok and sizes.points(found, PLAN_ID)
+  if not points then
+    local why = (status == 0 or status == 1) and "no plans in the answer" or reason(settings, status, faults)
+    return without(options, settings, why)
+  end
+  local misfit = sizes.misfit(points, range)
+  if misfit then return refuse(misfit) end
+  say("info", sizes.text(points))
+  if options["type"] ~= "salloc" then export(options, nil, sizes.variables(points)) end
+  return slurm.SUCCESS
+end
+
 local function plan(options, job, settings)
   local least, most = (options["nodes"] or ""):match("^(%d+)%-?(%d*)$") -- "2", "1-2"; "1-0": not given
   if most == "" then most = least end
   local all, each, kind = request.resources(options["gpus"], options["gpus-per-node"], options["gres"], least, most,
                                             options["ntasks"])
-  local fault = request.complete(job, settings, all, each, kind)
+  local range = not all and each and not job.gpus and not job.job and sizes.range(least, most)
+  local fault = request.complete(job, settings, all, each, kind, range)
   if fault then return refuse(fault) end
+  if range then return plan_sizes(options, job, settings, range) end
   local status, output, faults = run(command(job, settings))
   if status == 2 then return refuse(faults ~= "" and faults or "exit status 2") end
   local got = (status == 0 or status == 1) and answer(output)
   if status == 1 and got and got.misfit then return refuse("this job does not fit. " .. got.misfit.text) end
   if status ~= 0 or not got then
-    local why = ({ [124] = "no answer in time", [127] = "no program " .. settings.command })[status]
-    why = why or status == 0 and "no plan in the answer" or faults:gsub("^evenkeelctl: ", ""):match("[^\n]+")
-    return without(options, settings, why or "exit status " .. status)
+    return without(options, settings, status == 0 and "no plan in the answer" or reason(settings, status, faults))
   end
   if options["type"] == "salloc" then
     say("info", got.plan_id .. ": salloc passes on no variables; export EVENKEEL_PLAN_ID=" .. got.plan_id)
@@ -148,6 +177,15 @@ function M.job_submit(job)
   local settings, wrong = request.settings(FOLDER .. "/evenkeel.conf")
   if not settings then return refused(wrong) end
   local id = job.environment["EVENKEEL_PLAN_ID"]
+  local range = sizes.range(job.min_nodes, job.max_nodes)
+  if range and (not id or id == "") then
+    local found, missing = sizes.found(job.environment, range, PLAN_ID)
+    if found and missing then return refused(missing) end
+    if found then
+      job.admin_comment = "evenkeel: " .. found
+      return slurm.SUCCESS
+    end
+  end
   if not id or id == "" then
     if settings.unavailable == "refuse" then
       return refused("this job asks for a plan but has none: submit it where cli_filter.lua is in force")

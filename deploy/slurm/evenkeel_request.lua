@@ -12,6 +12,7 @@ for key in ([[model job dataset label gpu gpus gpus-per-node inter-node-gbps net
 end
 KEYS.launch = true -- not an option of `plan`: the trainer whose settings the plan shall have
 local TRAINERS = { megatron = true, flagscale = true, deepspeed = true, torchtitan = true, fsdp = true, xtuner = true }
+local SHARDS = { torchtitan = "torchtitan", fsdp = "pytorch-fsdp", xtuner = "xtuner" } -- and the trainer of each
 local DEFAULTS = { server = "127.0.0.1:50051", command = "evenkeelctl", timeout_seconds = "5", unavailable = "submit" }
 
 -- Returns settings, or nil and what is wrong with them.
@@ -55,10 +56,10 @@ local function trainer_fault(found)
     return "launch=" .. found.launch .. ": must be megatron, flagscale, deepspeed, torchtitan, fsdp or xtuner"
   end
   if found.job then return "launch= does not go with job=FILE: write launch_frameworks into the file" end
-  -- As in `evenkeelctl launch`, these shard and have no pipeline.
+  -- As in `evenkeelctl launch`. Those of SHARDS have no pipeline.
   local pipeline = found.pp or found["virtual-stages"] or found.schedule or found.zero or found.partition
-  if (found.launch == "fsdp" or found.launch == "xtuner") and not pipeline then
-    found.framework = found.framework or "fsdp"
+  if not found.framework and not found.trainer then
+    found.trainer = found.launch == "deepspeed" and "megatron-deepspeed" or not pipeline and SHARDS[found.launch] or nil
   end
 end
 
@@ -123,8 +124,9 @@ function M.resources(total, per_node, gres, least, most, tasks)
   return all and math.floor(all), each and math.floor(each), kind or node_kind
 end
 
--- Puts what Slurm is asked for into the request; returns what is wrong if the two differ.
-function M.complete(request, settings, all, each, kind)
+-- Puts what Slurm is asked for into the request; returns what is wrong if the two differ. A `range` of nodes leaves the
+-- number of GPUs open.
+function M.complete(request, settings, all, each, kind, range)
   if request.job then return end
   if kind and not request.gpu then
     request.gpu = settings.gpu_type[kind:lower()]
@@ -135,7 +137,7 @@ function M.complete(request, settings, all, each, kind)
   end
   request.gpus = request.gpus or (all and tostring(all))
   request["gpus-per-node"] = request["gpus-per-node"] or (each and tostring(each))
-  if not request.gpus then return "how many GPUs? Use --gpus, or --nodes with --gpus-per-node or --gres, or give gpus=N" end
+  if not request.gpus and not range then return "how many GPUs? Use --gpus, or --nodes with --gpus-per-node or --gres, or give gpus=N" end
   if not request.gpu then return "which GPUs? Use --gpus=TYPE:N, or give gpu=NAME (evenkeelctl gpus)" end
 end
 

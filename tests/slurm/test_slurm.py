@@ -62,6 +62,30 @@ class SlurmTest(unittest.TestCase):
         self.assertGreaterEqual(int(found["EVENKEEL_VIRTUAL_STAGES"]), 1)
         self.assertEqual(int(found["EVENKEEL_ENCODER_DATA_PARALLEL"]), 1)
 
+    # As in docs/SLURM.md, to which it is held.
+    OWN_PLAN = 'eval "EVENKEEL_PLAN_ID=\\$EVENKEEL_PLAN_ID_$SLURM_JOB_NUM_NODES"'
+
+    def test_a_range_of_nodes_has_a_plan_for_each(self):
+        with open(DOCS, encoding="utf-8") as file:
+            self.assertIn(self.OWN_PLAN, file.read())
+        done = self.slurm.submit(MODEL, GPUS, "--nodes=1-2", script=f'env; {self.OWN_PLAN}; echo "own=$EVENKEEL_PLAN_ID"')
+        found = variables(self.slurm.output(done))
+        for nodes in (1, 2):
+            plan = self.server.ctl("plan", "--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", str(8 * nodes),
+                                   "--global-batch", "128", "--output", "json").stdout
+            self.assertEqual(found[f"EVENKEEL_PLAN_ID_{nodes}"], PLAN.search(plan).group())
+        self.assertEqual(found["own"], found["EVENKEEL_PLAN_ID_1"])
+        self.assertEqual(found["EVENKEEL_PLAN_ID"], "")
+        self.assertIn("seconds per step on 1, 2 nodes: ", done.stderr)
+        self.assertIn(f"AdminComment=evenkeel: 1 nodes {found['EVENKEEL_PLAN_ID_1']} to 2 nodes",
+                      self.slurm.job(done.stdout))
+
+    def test_a_range_that_does_not_fit_on_few_nodes_is_refused(self):
+        self.refused(self.slurm.submit("--comment=evenkeel:model=llama3-70b,tp=8,pp=3", GPUS, "--nodes=2-3", "--hold"),
+                     "does not fit on 2 of 2 to 3 nodes", "Nearest change: --nodes=3.")
+        self.refused(self.slurm.submit("--comment=evenkeel:model=llama3-70b,save=x.json", GPUS, "--nodes=2-3"),
+                     "save= does not go with a range of nodes")
+
     def test_the_job_can_fetch_its_plan(self):
         done = self.slurm.submit(MODEL, GPUS, script=f'{harness.CTL} get "$EVENKEEL_PLAN_ID"')
         self.assertIn("llama3-8b", self.slurm.output(done))
@@ -113,7 +137,7 @@ class SlurmTest(unittest.TestCase):
         """Checks the list, because evenkeelctl would refuse a misspelt key, but not here."""
         with open(os.path.join(harness.ROOT, "deploy", "slurm", "evenkeel_request.lua"), encoding="utf-8") as file:
             keys = re.search(r"in \(\[\[(.*?)\]\]\)", file.read(), re.S)[1].split()
-        options = re.findall(r"--([a-z-]+)", harness.run([harness.CTL, "plan", "--help"]).stdout)
+        options = re.findall(r"--([a-z0-9-]+)", harness.run([harness.CTL, "plan", "--help"]).stdout)
         self.assertGreater(len(keys), 25)
         self.assertEqual(sorted(set(keys) - set(options)), [])
         with open(DOCS, encoding="utf-8") as file:
@@ -186,7 +210,7 @@ class SlurmTest(unittest.TestCase):
                                ("modell=a", "EVENKEEL_REQUEST: unknown key 'modell'")):
             self.refused(self.slurm.submit(GPUS, environment={"EVENKEEL_REQUEST": request}), words)
         self.refused(self.slurm.submit(MODEL), "how many GPUs?")
-        self.refused(self.slurm.submit(MODEL, GPUS, "--nodes=1-2"), "how many GPUs?")
+        self.refused(self.slurm.submit(MODEL, "--nodes=1-2"), "how many GPUs?")
         self.refused(self.slurm.submit(MODEL, GPUS, "--ntasks=2"), "how many GPUs?")
         self.refused(self.slurm.submit(MODEL, "--gpus=8"), "which GPUs?")
         self.refused(self.slurm.submit(MODEL, "--gpus=b9000:8"), "no gpu_type.b9000")
@@ -292,8 +316,11 @@ class SlurmTest(unittest.TestCase):
         self.assertEqual(self.slurm.submit(MODEL, GPUS, environment=plan).returncode, 0)
         self.refused(self.slurm.submit(MODEL, GPUS, environment={**plan, "EVENKEEL_PLAN_ID": "plan-1"}), "no plan id")
         self.refused(self.slurm.submit(MODEL, "--gpus-per-node=h100:4", environment=plan), "the plan is for 8 GPUs")
+        sizes = {"SLURM_CONF": bypass, "EVENKEEL_PLAN_ID_1": "plan-" + "1" * 32}
+        self.refused(self.slurm.submit(MODEL, GPUS, "--nodes=1-2", environment=sizes), "EVENKEEL_PLAN_ID_2 is ''")
         self.configure(unavailable="refuse")
         self.refused(self.slurm.submit(MODEL, GPUS, environment={"SLURM_CONF": bypass}), "has none")
+        self.refused(self.slurm.submit(MODEL, GPUS, "--nodes=1-2", environment={"SLURM_CONF": bypass}), "has none")
 
     def test_what_sbatch_takes_longer(self):
         def seconds(*options):
