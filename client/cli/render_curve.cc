@@ -110,14 +110,17 @@ class CurveTable {
 
 std::string Legend(const Style& style, const v1::PlanCurveResponse& response) {
   std::string text = Section(style, "How to read it");
+  const double coverage = response.interval_coverage_ratio();  // 0 if no size fits
+  const std::string overlaps =
+      coverage > 0 ? fmt::format("~ the range of {:.0f}% of runs overlaps that of the size above. ",
+                                 100 * coverage)
+                   : "";
   text += Paragraph(
       style,
-      fmt::format("= gains nothing: a smaller size is as fast. ~ the range of {:.0f}% of runs "
-                  "overlaps that of the size above. r weights are split in another way than at the "
-                  "size above. e estimated by a short search. effic.: samples per second and GPU "
-                  "over those of the smallest size that fits. change: time without training to "
-                  "come from the size above.",
-                  100 * response.interval_coverage_ratio()));
+      "= gains nothing: a smaller size is as fast. " + overlaps +
+          "r weights are split in another way than at the size above. e estimated by a short "
+          "search. effic.: samples per second and GPU over those of the smallest size that "
+          "fits. change: time without training to come from the size above.");
   std::string figures;
   for (const v1::FigureBasis& figure : response.resize_figures()) {
     const char* basis = figure.basis() == v1::BASIS_GIVEN ? "given" : "assumed";
