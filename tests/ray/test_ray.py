@@ -1,8 +1,12 @@
 """evenkeel.ray with a real Ray of two CPUs on this machine. Run by tests/ray/run.sh."""
 import collections
+import dataclasses
 import os
+import re
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -10,6 +14,7 @@ import unittest
 
 import numpy as np
 import pyarrow
+import pyarrow.parquet
 import ray
 import ray.data
 from google.protobuf import json_format
@@ -22,6 +27,7 @@ from evenkeel.v1 import batching_pb2, job_pb2
 
 RULE = {"unit_cap": 13, "token_cap": 4416}
 LEAST_KILLS = 3
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def setUpModule():
@@ -136,6 +142,8 @@ class HistogramTest(Case):
         for block, partition in ((70_001, 30_000), (200_000, 7_777), (999, 1 << 22)):
             found = evenkeel.ray.histogram(dataset(columns, block), partition_samples=partition)
             self.assertEqual(stats.dump(found), stats.dump(whole))
+        many = evenkeel.ray.histogram(dataset(columns), partition_samples=700)  # 286: three levels of merging
+        self.assertEqual(stats.dump(many), stats.dump(whole))
         order = np.random.default_rng(1).permutation(200_000)
         shuffled = {name: values[order] for name, values in columns.items()}
         self.assertEqual(stats.dump(evenkeel.ray.histogram(dataset(shuffled), partition_samples=30_000)),
@@ -340,6 +348,29 @@ class RefusalTest(Case):
                 evenkeel.lower_bound(rule, counted)
         self.assertEqual(evenkeel.lower_bound(batching_pb2.BatchRule(unit_cap=3, token_cap=10), counted),
                          (2, "volume"))
+
+    def test_a_bound_of_100_billion_samples(self):
+        columns = drawn(100_000)
+        counted = stats.LengthCounts.of(from_columns(columns["token_num"], columns["vit_num"]))
+        few = evenkeel.lower_bound(RULE, counted)
+        many = evenkeel.lower_bound(RULE, dataclasses.replace(counted, count=1_000_000 * counted.count))
+        self.assertEqual(many.method, few.method)
+        self.assertLessEqual(abs(many.packs / 1e6 - few.packs), 1)
+
+
+class DocsTest(Case):
+    def test_every_block_of_the_page_runs(self):
+        chance = np.random.default_rng(8)
+        os.mkdir(os.path.join(self.folder, "lengths"))
+        for part in range(3):
+            table = pyarrow.table({"length": chance.integers(100, 4000, 20_000)})
+            pyarrow.parquet.write_table(table, os.path.join(self.folder, "lengths", f"{part}.parquet"))
+        with open(os.path.join(ROOT, "docs", "RAY.md"), encoding="utf-8") as file:
+            program = "\n".join(re.findall(r"^```python\n(.*?)^```$", file.read(), re.S | re.M))
+        done = subprocess.run([sys.executable, "-c", program], cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=400, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"packs, at most 0\.\d+% more(.|\n)*samples in the first pack of rank 0")
 
 
 if __name__ == "__main__":

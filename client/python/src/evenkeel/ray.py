@@ -32,6 +32,7 @@ __all__ = ["PackEpoch", "PackFolder", "counts", "histogram", "order", "pack"]
 
 PARTITION_SAMPLES = 1 << 22
 SHARD_PACKS = 1 << 19  # packs that are dealt together
+MOST_SHARDS = 2048  # beyond, shards are larger, since each reads a part of every partition's packs
 DEFAULT_ORDER_WINDOW = 16  # as PackDataset's
 _RETRIES = 8  # of a task whose worker or node was lost
 _MERGED_AT_ONCE = 16
@@ -177,7 +178,7 @@ def order(folder: Path, *, data_parallel: int | None = None, packs_per_rank: int
     for done, _ in _run((key.remote(packs.folder, at, packs.first_pack[at], seed, epoch), None)
                         for at in range(partitions)):
         ray.get(done)
-    shards = max(1, packs.pack_count // max(SHARD_PACKS, 64 * ranks * slots))
+    shards = max(1, min(MOST_SHARDS, packs.pack_count // max(SHARD_PACKS, 64 * ranks * slots)))
     deal = _task(ray_tasks.deal_shard)
     found = {at: ray.get(done) for done, at in _run(
         (deal.remote(packs.folder, epoch, at, shards, partitions, caps, ranks, slots, window, seed), at)
@@ -310,17 +311,21 @@ def _done(waiting: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 class _Tree:
-    """Counts of partitions, merged by tasks."""
+    """Counts of partitions, merged by tasks, as many at once at every level."""
 
     def __init__(self) -> None:
-        self._parts: list[Any] = []
+        self._levels: list[list[Any]] = []
         self._merge = _task(ray_tasks.merge)
 
-    def add(self, part: Any) -> None:
-        self._parts.append(part)
-        if len(self._parts) == _MERGED_AT_ONCE:
-            self._parts = [self._merge.remote(*self._parts)]
+    def add(self, part: Any, level: int = 0) -> None:
+        if level == len(self._levels):
+            self._levels.append([])
+        self._levels[level].append(part)
+        if len(self._levels[level]) == _MERGED_AT_ONCE:
+            merged = self._merge.remote(*self._levels[level])
+            self._levels[level] = []
+            self.add(merged, level + 1)
 
     def result(self) -> LengthCounts:
-        merged: LengthCounts = ray.get(self._merge.remote(*self._parts))
+        merged: LengthCounts = ray.get(self._merge.remote(*(part for level in self._levels for part in level)))
         return merged
