@@ -1,6 +1,9 @@
 #include "client/local/answers.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "server/convert/catalog_to_proto.h"
 #include "server/convert/curve_from_proto.h"
@@ -168,6 +171,30 @@ Packed PackDataset(const v1::PackDatasetStart& start, const planner::Lengths& le
   server::SummaryToProto(job, packed.result, static_cast<int64_t>(lengths.tokens.size()),
                          &packed.summary);
   return packed;
+}
+
+planner::PackBound BoundOfPacks(const v1::PackDatasetStart& start, planner::SampleTypes types,
+                                const planner::Stop& stop) {
+  std::vector<server::Violation> violations;
+  const planner::PackRule rule = PackingJobOf(start, &violations).pack;
+  const bool units = std::any_of(types.begin(), types.end(),
+                                 [](const planner::SampleType& type) { return type.units > 0; });
+  if (violations.empty() && rule.caps.tokens == 0)
+    violations.push_back({"rule.token_cap", "must be set: a bound is not derived without caps"});
+  if (violations.empty() && units && rule.caps.units == 0)
+    violations.push_back({"rule.unit_cap", "must be set, since samples have units"});
+  Refuse(std::move(violations));
+  if (rule.oversize == planner::OversizePolicy::kReject) {
+    std::erase_if(types, [&](const planner::SampleType& type) {
+      return !rule.caps.Hold(type.units, type.tokens);
+    });
+  }
+  planner::PackBound bound;
+  if (types.empty()) return bound;
+  const bool whole = planner::RunsThrough(
+      stop, [&] { bound = planner::LowerBound(types, rule.caps, /*reached=*/0, stop); });
+  if (!whole) throw Failure(Failure::Kind::kStopped);
+  return bound;
 }
 
 }  // namespace evenkeel::local

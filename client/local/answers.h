@@ -15,7 +15,9 @@
 #include "evenkeel/v1/curve.pb.h"
 #include "evenkeel/v1/packing.pb.h"
 #include "evenkeel/v1/planner_service.pb.h"
+#include "planner/packing/pack_bound.h"
 #include "planner/packing/pack_dataset.h"
+#include "planner/packing/sample_types.h"
 #include "planner/plan_hooks.h"
 #include "server/base/violation.h"
 
@@ -73,6 +75,11 @@ struct Packed {
 // its other fields. `loss_tokens` is empty if all tokens have a loss.
 Packed PackDataset(const v1::PackDatasetStart& start, const planner::Lengths& lengths,
                    std::span<const int32_t> loss_tokens, const planner::Stop& stop);
+
+// Returns a proven lower bound on the packs of samples that are known by their counts alone.
+// `start` gives the rule, with both caps if there are units. `types` are distinct and ascending.
+planner::PackBound BoundOfPacks(const v1::PackDatasetStart& start, planner::SampleTypes types,
+                                const planner::Stop& stop);
 
 }  // namespace evenkeel::local
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import unittest
+from xml.etree import ElementTree
 
 import grpc
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 import evenkeel
 import server
 from evenkeel import _native
-from evenkeel.v1 import batching_pb2, planner_service_pb2
+from evenkeel.v1 import batching_pb2, curve_pb2, planner_service_pb2, timeline_pb2
 
 EXAMPLES = os.path.join(server.ROOT, "deploy", "examples")
 EXAMPLE = os.path.join(EXAMPLES, "internvl-6b-20b.json")
@@ -318,6 +319,55 @@ class TablesTest(unittest.TestCase):
         planned = evenkeel.plan(evenkeel.load_job(EXAMPLE))
         planned.response.plan.subject.model = "<script>"
         self.assertNotIn("<script>", planned._repr_html_())  # pylint: disable=protected-access
+
+
+class PicturesTest(unittest.TestCase):
+    def shapes(self, picture, name):
+        """Returns the titles of shapes. An SVG that is no XML raises."""
+        root = ElementTree.fromstring(picture.svg)
+        self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+        return [shape.findtext("{*}title") for shape in root.iter("{http://www.w3.org/2000/svg}" + name)]
+
+    def test_the_parts_of_a_step(self):
+        planned = evenkeel.plan(evenkeel.load_job(EXAMPLE))
+        picture = evenkeel.pictures.step_parts(planned.plan)
+        shown = [title for title in self.shapes(picture, "rect") if title]
+        step = planned.plan.predictions.step
+        share = step.encoder_compute_seconds / step.total_seconds
+        self.assertEqual(shown[0], f"encoder compute: {step.encoder_compute_seconds:.3g} s, {share:.1%}")
+        self.assertIn(picture.svg, planned._repr_html_())  # pylint: disable=protected-access
+        misfit = evenkeel.plan(evenkeel.load_job(os.path.join(EXAMPLES, "misfit.json")))
+        self.assertNotIn("<svg", misfit._repr_html_())  # pylint: disable=protected-access
+
+    def test_a_timeline(self):
+        job = evenkeel.load_job(EXAMPLE)
+        plan = evenkeel.plan(job)
+        answer = evenkeel.evaluate(job, plan, include_timeline=True)
+        titles = [title for title in self.shapes(evenkeel.pictures.timeline(answer), "rect") if title]
+        forwards = sum(list(stage.operations.kinds).count(timeline_pb2.OPERATION_KIND_FORWARD)
+                       for stage in answer.timeline.stages)
+        self.assertEqual(sum(title.startswith("forward, pack") for title in titles), forwards)
+        before, evenkeel.pictures.MOST_PASSES = evenkeel.pictures.MOST_PASSES, 40
+        self.addCleanup(setattr, evenkeel.pictures, "MOST_PASSES", before)
+        short = evenkeel.pictures.timeline(answer)
+        self.assertLess(len(self.shapes(short, "rect")), 60)
+        self.assertIn(f" s of {answer.timeline.step_seconds:.3g} s", short.svg)
+        with self.assertRaisesRegex(ValueError, "include_timeline"):
+            evenkeel.pictures.timeline(evenkeel.evaluate(job, plan))
+
+    def test_a_curve(self):
+        response = curve_pb2.PlanCurveResponse()
+        line = response.curves.add(gpu_type="h100 <new>", gpus_per_node=8)
+        line.points.add(gpu_count=8, state=curve_pb2.CURVE_POINT_STATE_MISFIT, reason="2 GiB short")
+        with self.assertRaisesRegex(ValueError, "fits"):
+            evenkeel.pictures.curve(response)
+        for gpus, rate in ((16, 100.0), (32, 190.0)):
+            line.points.add(gpu_count=gpus, state=curve_pb2.CURVE_POINT_STATE_FITS, samples_per_second=rate,
+                            scaling_efficiency_ratio=0.95, plan_id=f"plan-{gpus}")
+        picture = evenkeel.pictures.curve(response)
+        self.assertEqual([title.split(":")[0] for title in self.shapes(picture, "circle")], ["16 GPUs", "32 GPUs"])
+        self.assertIn("8 GPUs: 2 GiB short", self.shapes(picture, "rect"))
+        self.assertEqual(picture._repr_html_(), picture.svg)  # pylint: disable=protected-access
 
 
 if __name__ == "__main__":

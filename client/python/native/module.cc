@@ -212,14 +212,15 @@ PyObject* ListTrainers(PyObject*, PyObject* arguments) {
       arguments, [](const auto& request, const auto&) { return local::ListTrainers(request); });
 }
 
-// The bytes of an array of int32.
+// The bytes of an array of int32, or of T.
 struct Column {
   const char* data = nullptr;
   Py_ssize_t size = 0;
 
-  std::vector<int32_t> Values() const {
-    std::vector<int32_t> values(static_cast<size_t>(size) / sizeof(int32_t));
-    if (!values.empty()) std::memcpy(values.data(), data, values.size() * sizeof(int32_t));
+  template <typename T = int32_t>
+  std::vector<T> Values() const {
+    std::vector<T> values(static_cast<size_t>(size) / sizeof(T));
+    if (!values.empty()) std::memcpy(values.data(), data, values.size() * sizeof(T));
     return values;
   }
 };
@@ -260,6 +261,34 @@ PyObject* PackDataset(PyObject*, PyObject* arguments) {
   }
 }
 
+// (start: bytes, units, tokens: bytes of int32, counts: of int64, timeout: float, cancelled:
+// Callable[[], bool] | None) -> (packs at least, how that is proven)
+PyObject* PackBound(PyObject*, PyObject* arguments) {
+  Column start, units, tokens, counts;
+  double timeout_seconds = 0;
+  PyObject* cancelled = nullptr;
+  if (PyArg_ParseTuple(arguments, "y#y#y#y#dO", &start.data, &start.size, &units.data, &units.size,
+                       &tokens.data, &tokens.size, &counts.data, &counts.size, &timeout_seconds,
+                       &cancelled) == 0)
+    return nullptr;
+  try {
+    const auto parsed = Parsed<v1::PackDatasetStart>(start.data, start.size);
+    const planner::PackBound bound =
+        Compute(timeout_seconds, cancelled, [&](const std::function<bool()>& stop) {
+          const std::vector<int32_t> unit_values = units.Values(), token_values = tokens.Values();
+          const std::vector<int64_t> count_values = counts.Values<int64_t>();
+          planner::SampleTypes types(token_values.size());
+          for (size_t i = 0; i < types.size(); ++i)
+            types[i] = {unit_values.at(i), token_values[i], count_values.at(i)};
+          return local::BoundOfPacks(parsed, std::move(types), stop);
+        });
+    const Reference packs(PyLong_FromLongLong(bound.packs)), method(Text(bound.method));
+    return PyTuple_Pack(2, packs.get(), method.get());
+  } catch (const Raised&) {
+    return nullptr;
+  }
+}
+
 PyMethodDef methods[] = {
     {"plan_job", PlanJob, METH_VARARGS, nullptr},
     {"evaluate_plan", EvaluatePlan, METH_VARARGS, nullptr},
@@ -267,6 +296,7 @@ PyMethodDef methods[] = {
     {"list_gpu_types", ListGpuTypes, METH_VARARGS, nullptr},
     {"list_trainers", ListTrainers, METH_VARARGS, nullptr},
     {"pack_dataset", PackDataset, METH_VARARGS, nullptr},
+    {"pack_bound", PackBound, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

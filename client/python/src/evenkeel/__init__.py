@@ -8,7 +8,8 @@
 `evenkeel.aio.Client` is the asyncio client, `evenkeel.v1` has the messages, `evenkeel.lengths` reads sample lengths,
 `evenkeel.media` makes them of images, videos and recordings, `evenkeel.stats` makes histograms of them,
 `evenkeel.xtuner` writes presets for XTuner v1. `evenkeel.OnlinePacker` packs streams without a server,
-`evenkeel.streams` those of other packages. Manual: docs/PYTHON.md.
+`evenkeel.streams` those of other packages, `evenkeel.ray` counts and packs datasets beyond one machine.
+Manual: docs/PYTHON.md.
 """
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import (aio, cli, client, connection, energon, errors, lengths, local, media, online, packing, processor,
-                   retry, sampler, stats, streams, v1, xtuner)
+    from . import (aio, cli, client, connection, energon, errors, lengths, local, media, online, pack_folder, packing,
+                   pictures, processor, ray, retry, sampler, stats, streams, v1, xtuner)
     from ._version import __version__
     from .client import Client, load_job
     from .connection import Tls
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
                          InvalidRequestError, NotFoundError, PermissionDeniedError, PreconditionError, ResourceInfo,
                          ServerError, UnauthenticatedError, UnavailableError)
     from .lengths import LengthFileError, SampleLengths, read_lengths
-    from .local import Planned, evaluate, gpu_types, models, pack, plan, trainers
+    from .local import LowerBound, Planned, evaluate, gpu_types, lower_bound, models, pack, plan, trainers
     from .media import MediaSampleLengths, read_media_lengths
     from .online import OnlinePacker, OnlineReport, OversizeError, Pack, Step
+    from .pack_folder import PackEpoch, PackFolder
     from .packing import Packing
     from .processor import Audio, MediaError, MediaLengths, Processor, Video
     from .resume import ResumeError
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
 
 # The module of each name. Modules are loaded on demand: statistics need no gRPC, and planning needs no NumPy.
 _HOME = {
-    **dict.fromkeys(("Planned", "evaluate", "gpu_types", "models", "pack", "plan", "trainers"), "local"),
+    **dict.fromkeys(("LowerBound", "Planned", "evaluate", "gpu_types", "lower_bound", "models", "pack", "plan",
+                     "trainers"), "local"),
+    "PackEpoch": "pack_folder", "PackFolder": "pack_folder",
     "Client": "client", "load_job": "requests", "Tls": "connection", "RetryPolicy": "retry", "Packing": "packing",
     "histogram": "stats", "EvenkeelBatchSampler": "sampler", "MicroBatch": "sampler", "ResumeError": "resume",
     "SampleLengths": "lengths", "LengthFileError": "lengths", "read_lengths": "lengths", "__version__": "_version",
@@ -48,17 +52,17 @@ _HOME = {
                      "InvalidRequestError", "NotFoundError", "PermissionDeniedError", "PreconditionError",
                      "ResourceInfo", "ServerError", "UnauthenticatedError", "UnavailableError"), "errors"),
 }
-_MODULES = ("aio", "cli", "client", "connection", "energon", "errors", "lengths", "local", "media", "online", "packing",
-            "processor", "retry", "sampler", "stats", "streams", "v1", "xtuner")
+_MODULES = ("aio", "cli", "client", "connection", "energon", "errors", "lengths", "local", "media", "online",
+            "pack_folder", "packing", "pictures", "processor", "ray", "retry", "sampler", "stats", "streams", "v1", "xtuner")
 
 __all__ = [  # the names of _HOME, spelled out for type checkers
     "Audio", "BusyError", "CallCancelledError", "Client", "DeadlineExceededError", "EvenkeelBatchSampler",
-    "EvenkeelError", "FieldViolation", "InvalidRequestError", "LengthFileError", "MediaError", "MediaLengths",
-    "MediaSampleLengths", "MicroBatch", "NotFoundError", "OnlinePacker", "OnlineReport", "OversizeError", "Pack",
-    "Packing", "PermissionDeniedError", "Planned", "PreconditionError", "Processor", "ResourceInfo", "ResumeError",
-    "RetryPolicy", "SampleLengths", "ServerError", "Step", "Tls", "UnauthenticatedError", "UnavailableError", "Video",
-    "__version__", "evaluate", "gpu_types", "histogram", "load_job", "models", "pack", "plan", "read_lengths",
-    "read_media_lengths", "trainers"]
+    "EvenkeelError", "FieldViolation", "InvalidRequestError", "LengthFileError", "LowerBound", "MediaError",
+    "MediaLengths", "MediaSampleLengths", "MicroBatch", "NotFoundError", "OnlinePacker", "OnlineReport",
+    "OversizeError", "Pack", "PackEpoch", "PackFolder", "Packing", "PermissionDeniedError", "Planned",
+    "PreconditionError", "Processor", "ResourceInfo", "ResumeError", "RetryPolicy", "SampleLengths", "ServerError",
+    "Step", "Tls", "UnauthenticatedError", "UnavailableError", "Video", "__version__", "evaluate", "gpu_types",
+    "histogram", "load_job", "lower_bound", "models", "pack", "plan", "read_lengths", "read_media_lengths", "trainers"]
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name

@@ -5,9 +5,10 @@ The computation runs without Python's lock, so threads plan side by side. Ctrl-C
 """
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from . import requests
 from .requests import JobLike, PlanLike
@@ -16,7 +17,7 @@ from .v1 import catalog_pb2, plan_pb2, planner_service_pb2
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from . import packing
+    from . import packing, stats
     from .v1 import batching_pb2
 
 try:
@@ -103,6 +104,30 @@ def pack(rule: packing.RuleLike | Planned, tokens: npt.ArrayLike, units: npt.Arr
     except _native.Failure as failure:
         _raise("PackDataset", failure)
     return packing.native_result(start, answer)
+
+
+class LowerBound(NamedTuple):
+    packs: int  # no packing has fewer
+    method: str  # how that is proven, such as "volume"
+
+
+def lower_bound(rule: packing.RuleLike | Planned, counts: stats.LengthCounts, *, timeout: float | None = None,
+                cancelled: Cancelled | None = None) -> LowerBound:
+    """Proves how few packs of counted samples there can be, whatever their number. The rule has caps."""
+    import numpy as np
+
+    from . import packing, stats
+    start = packing.start_message(packing.settings_of(_message(rule)), data_parallel=1)
+    packing.check_encoders(start, packing.Samples(counts.tokens, counts.units if counts.units.any() else None, None))
+    scales = np.array(start.rule.unit_scales, np.int64)
+    units = counts.units if counts.units.ndim == 1 else counts.units @ scales
+    packed = stats.LengthCounts.merged([dataclasses.replace(counts, units=units)])
+    columns = (packed.units.astype(np.int32).tobytes(), packed.tokens.astype(np.int32).tobytes(),
+               packed.count.astype(np.int64).tobytes())
+    try:
+        return LowerBound(*_native.pack_bound(start.SerializeToString(), *columns, _seconds(timeout), cancelled))
+    except _native.Failure as failure:
+        _raise("PackDataset", failure)
 
 
 def models() -> catalog_pb2.ListModelsResponse:

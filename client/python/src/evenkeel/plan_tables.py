@@ -4,6 +4,7 @@ from __future__ import annotations
 import html as escape
 from collections.abc import Iterator
 
+from . import pictures
 from .v1 import job_pb2, planner_service_pb2, stage_pb2
 
 GIB = 1 << 30
@@ -42,6 +43,8 @@ def html(response: planner_service_pb2.PlanJobResponse) -> str:
                       for name, value in _summary(response))
     parts = [STYLE, f'<div class="evenkeel"><strong>{escape.escape(_title(response))}</strong>',
              f"<table>{summary}</table>"]
+    if response.plan.predictions.step.total_seconds > 0:
+        parts.append(pictures.step_parts(response.plan).svg)
     if response.plan.stages:
         parts.append(f"<table><tr>{_row('th', STAGE_COLUMNS)}</tr>")
         for stage in response.plan.stages:

@@ -64,8 +64,9 @@ def plan_curve_request(job: JobLike, nodes: NodesLike) -> curve_pb2.PlanCurveReq
         pool.ClearField("gpu_count")
         pool.ClearField("gpu_counts")
     given = [nodes] if isinstance(nodes, curve_pb2.NodeRange) else list(nodes)
-    if all(isinstance(range_, curve_pb2.NodeRange) for range_ in given):
-        request.nodes.extend(given)
+    ranges = [range_ for range_ in given if isinstance(range_, curve_pb2.NodeRange)]
+    if len(ranges) == len(given):
+        request.nodes.extend(ranges)
     else:
         request.nodes.add(counts=given)
     return request

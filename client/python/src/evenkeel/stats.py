@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,22 @@ class LengthCounts:
             return LengthCounts(rows[:, :-1], rows[:, -1], count.astype(np.int64))
         keys, count = np.unique(samples.units << 32 | samples.tokens, return_counts=True)
         return LengthCounts(keys >> 32, keys & 0xffffffff, count.astype(np.int64))
+
+    @staticmethod
+    def merged(parts: Sequence[LengthCounts]) -> LengthCounts:
+        """Adds up counts of parts of a dataset: equal to the counts of the whole."""
+        widths = {part.units.ndim for part in parts}
+        if len(widths) != 1:
+            raise ValueError("parts of a dataset have units of different encoders" if parts else "no parts")
+        columns = [np.concatenate([part.units for part in parts]), np.concatenate([part.tokens for part in parts])]
+        count = np.concatenate([part.count for part in parts])
+        rows = np.column_stack(columns)
+        order = np.lexsort(rows.T[::-1])
+        rows = rows[order]
+        first = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)])[:len(rows)])
+        kept = rows[first]
+        return LengthCounts(kept[:, 0] if widths == {1} else kept[:, :-1], kept[:, -1],
+                            np.add.reduceat(count[order], first) if first.size else count)
 
     @property
     def samples(self) -> int:
