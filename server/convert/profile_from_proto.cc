@@ -82,7 +82,6 @@ class ProfileReader {
  private:
   void ReadSubject(const v1::RecordProfileRequest& request) {
     const FieldPath model("model");
-    ReadGpu(request);
     if (request.has_described_model()) {
       CheckAlone(request, "described_model", !request.model().empty(), "model");
       known_model_ = MeasuredModelFromProto(request.described_model(), FieldPath("described_model"),
@@ -92,6 +91,7 @@ class ProfileReader {
     } else if (CheckText(sink_, model, request.model())) {
       known_model_ = MeasuredModelByName(request.model(), model, sink_, &profile_);
     }
+    ReadGpu(request);
     const FieldPath tensor("tensor_parallel");
     profile_.tensor = CheckIntOr(sink_, tensor, request.tensor_parallel(), kCounts, 1);
     if (known_model_ && !profile_.encoder_only && profile_.tensor >= 1 &&

@@ -323,7 +323,8 @@ class CommandTest(unittest.TestCase):
             planned = client.plan_job(JOB)
             predictions = planned.plan.predictions
             outcome = {"plan_id": planned.plan_id, "step_seconds": 1.2 * predictions.step.total_seconds, "ranks": [
-                {"rank": s, "stage_index": s, "forward_seconds": 1.2 * stage.forward_seconds * predictions.micro_batches,
+                {"rank": s, "stage_index": s,
+                 "forward_seconds": 1.2 * stage.forward_seconds * predictions.micro_batches,
                  "peak_allocated_bytes": stage.memory.allocated_bytes} for s, stage in enumerate(planned.plan.stages)]}
             path, job = os.path.join(folder, "outcome.json"), os.path.join(folder, "job.json")
             with open(path, "w", encoding="utf-8") as file:

@@ -258,7 +258,7 @@ TEST(CalibratedPlanTest, DescribedStepsCountForMoreOfTheSameLayers) {
   Job deeper = job;
   deeper.model.language_model.layers += 4;
   EXPECT_EQ(count(deeper), 1);
-  EXPECT_EQ(book.For(deeper.model, deeper.cluster.gpu).step.value, 1.2);
+  EXPECT_NEAR(book.For(deeper.model, deeper.cluster.gpu).step.value, 1.2, 1e-9);
   Job wider = job;
   wider.model.language_model.ffn += 64;
   EXPECT_EQ(count(wider), 0);

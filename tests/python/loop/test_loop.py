@@ -50,7 +50,8 @@ def job(gpu, layers, samples):
                                "intra_node_bytes_per_second": 1e9}]},
         "training": {"global_batch_samples": samples, "token_cap": 4 * LENGTH, "trainer": {"name": "generic"},
                      "zero_stage": "ZERO_STAGE_0"},
-        "constraints": {"tensor_parallel": {"min": 1, "max": 1}, "pipeline_parallel": {"min": 1, "max": 1}, "recompute": "RECOMPUTE_POLICY_FORBIDDEN"}}
+        "constraints": {"tensor_parallel": {"min": 1, "max": 1}, "pipeline_parallel": {"min": 1, "max": 1},
+                        "recompute": "RECOMPUTE_POLICY_FORBIDDEN"}}
 
 
 class LoopTest(unittest.TestCase):

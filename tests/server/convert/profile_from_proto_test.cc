@@ -314,7 +314,9 @@ constexpr char kDescribed[] = R"pb(
 v1::Plan DescribedPlan() {
   v1::Plan plan = PlanThatRan();
   plan.mutable_subject()->clear_encoder();
-  plan.mutable_subject()->set_language_model("mine");
+  ProfileUpload upload;
+  ProfileFromProto(Parse(kDescribed), {}, &upload);
+  plan.mutable_subject()->set_language_model(upload.facts.profile.model.language_model.name);
   plan.mutable_subject()->set_gpu_type("cpu");
   return plan;
 }

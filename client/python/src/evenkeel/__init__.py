@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import (aio, cli, client, connection, energon, errors, lengths, local, media, online, packing, processor,
-                   reporting, retry, sampler, stats, streams, v1, xtuner)
+                   rank_gather, reporting, retry, sampler, stats, streams, v1, xtuner)
     from ._version import __version__
     from .client import Client, load_job
     from .connection import Tls
@@ -52,7 +52,7 @@ _HOME = {
                      "ResourceInfo", "ServerError", "UnauthenticatedError", "UnavailableError"), "errors"),
 }
 _MODULES = ("aio", "cli", "client", "connection", "energon", "errors", "lengths", "local", "media", "online", "packing",
-            "processor", "reporting", "retry", "sampler", "stats", "streams", "v1", "xtuner")
+            "processor", "rank_gather", "reporting", "retry", "sampler", "stats", "streams", "v1", "xtuner")
 
 __all__ = [  # the names of _HOME, spelled out for type checkers
     "Audio", "BusyError", "CallCancelledError", "Client", "DeadlineExceededError", "EvenkeelBatchSampler",

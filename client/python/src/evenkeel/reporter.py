@@ -63,8 +63,8 @@ class StepReporter:
         `warmup_steps` do not count. A window ends after `window_steps` or `window_seconds`. `record`: whether the
         outcome of the run is recorded when it ends, so that later plans use it. `gather`: how windows come to rank 0;
         None is torch.distributed's store, if that is initialised when the first window ends. `exit_seconds`: most time
-        that close takes. `forward_every`: which steps `watch` measures. `client`: makes the client, for TLS. `on_report`
-        is called in the background, after each window."""
+        that close takes. `forward_every`: which steps `watch` measures. `client`: makes the client, for TLS.
+        `on_report` is called in the background, after each window."""
         from .connection import check_target
         self._plan_id = plan_id or getattr(plan, "plan_id", "")
         if not self._plan_id:
@@ -212,7 +212,8 @@ class StepReporter:
         if times:
             self._total.add(times)
             self.report.steps = self._total.steps
-            self._last_window = RankWindow.of(self._rank, self._stage, times, self._forward.take(), *_peaks(self._device))
+            self._last_window = RankWindow.of(self._rank, self._stage, times, self._forward.take(),
+                                              *_peaks(self._device))
         if self._last_window is None:
             return
         if self._gather is None and self._world > 1:
