@@ -1,7 +1,9 @@
-"""Trains a tiny GPT, data-parallel over gloo, one thread per process, and reports its steps.
+"""Trains tiny GPTs, data-parallel over gloo, one thread per process, and reports their steps. Several trainings take
+turns, step by step, so that whatever else runs on the machine slows all of them alike.
 
     train_gpt.py SETTINGS RANK WORLD      SETTINGS: a JSON file, written by test_loop.py
 """
+import contextlib
 import json
 import sys
 import time
@@ -44,47 +46,61 @@ class Gpt(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 
 
+class Job:
+    """One training, with a reporter of its own."""
+
+    def __init__(self, settings, run, rank, world):
+        torch.manual_seed(0)
+        self.model = Gpt(**run["shape"])
+        self.trained = DistributedDataParallel(self.model) if world > 1 else self.model
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
+        self.tokens = torch.randint(run["shape"]["vocabulary_size"], (run["micro_batch"], settings["length"] + 1))
+        self.micro_batches, self.warmup = run["micro_batches"], settings["warmup_steps"]
+        self.slow = settings["slow_seconds"] if rank == settings.get("slow_rank") else 0
+        self.times = []
+        self.reporter = evenkeel.StepReporter(
+            settings["server"], plan_id=run["plan_id"], job=run["job"], window_steps=settings["window_steps"],
+            warmup_steps=self.warmup, forward_every=2, record=run["record"], exit_seconds=60)
+        self.reporter.watch(self.model)
+        if self.slow:  # a rank whose forward pass takes longer
+            self.model.blocks.register_forward_hook(lambda *_: time.sleep(self.slow))
+
+    def step(self):
+        begun = time.perf_counter()
+        with self.reporter.step():
+            for micro_batch in range(self.micro_batches):
+                last = micro_batch == self.micro_batches - 1 or not hasattr(self.trained, "no_sync")
+                with contextlib.nullcontext() if last else self.trained.no_sync():
+                    self.trained(self.tokens).backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+        self.times.append(time.perf_counter() - begun)
+
+    def result(self):
+        report = self.reporter.report
+        return {"times": self.times[self.warmup:], "steps": report.steps, "windows": report.windows,
+                "revision": report.revision, "ratio": report.step_ratio, "advice": report.advice,
+                "fault": report.fault, "new_plan_id": report.new_plan_id,
+                "new_step_seconds": report.new_step_seconds}
+
+
 def main():
     path, rank, world = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     with open(path, encoding="utf-8") as file:
         settings = json.load(file)
     torch.set_num_threads(1)
-    torch.manual_seed(0)
     distributed.init_process_group("gloo", init_method=settings["store"], rank=rank, world_size=world)
-    shape = settings["shape"]
-    model = Gpt(**shape)
-    trained = DistributedDataParallel(model) if world > 1 else model
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    tokens = torch.randint(shape["vocabulary_size"], (settings["micro_batch"], settings["length"] + 1))
-    reporter = evenkeel.StepReporter(
-        settings["server"], plan_id=settings["plan_id"], job=settings["job"], window_steps=settings["window_steps"],
-        warmup_steps=settings["warmup_steps"], forward_every=2, record=settings["record"])
-    reporter.watch(model)
-    times, last = [], None
+    jobs = [Job(settings, run, rank, world) for run in settings["runs"]]
     for _ in range(settings["steps"] + settings["warmup_steps"]):
-        for micro_batch in range(settings["micro_batches"]):
-            if world > 1 and micro_batch < settings["micro_batches"] - 1:
-                with trained.no_sync():
-                    trained(tokens).backward()
-            else:
-                trained(tokens).backward()
-            if rank == settings.get("slow_rank"):
-                time.sleep(settings["slow_seconds"])
-        optimizer.step()
-        optimizer.zero_grad()
-        reporter.step_end()
-        now = time.perf_counter()
-        times.append(now - last if last is not None else 0.0)
-        last = now
+        for job in jobs:
+            job.step()
     distributed.barrier()
-    reporter.close()
+    for job in jobs:
+        job.reporter.close()
     if rank == 0:
-        report = reporter.report
         with open(settings["output"], "w", encoding="utf-8") as file:
-            json.dump({"times": times[settings["warmup_steps"]:], "steps": report.steps, "windows": report.windows,
-                       "revision": report.revision, "ratio": report.step_ratio, "advice": report.advice,
-                       "fault": report.fault, "new_plan_id": report.new_plan_id,
-                       "new_step_seconds": report.new_step_seconds}, file)
+            json.dump([job.result() for job in jobs], file)
+    distributed.barrier()
     distributed.destroy_process_group()
 
 
