@@ -100,6 +100,31 @@ std::string Refused(const Style& style, const v1::RecordProfileResponse& respons
   return Section(style, "Refused") + NameValues(style, lines);
 }
 
+std::string Verdict(v1::DriftVerdict verdict) {
+  switch (verdict) {
+    case v1::DRIFT_VERDICT_WITHIN:
+      return "within";
+    case v1::DRIFT_VERDICT_ABOVE:
+      return "above";
+    case v1::DRIFT_VERDICT_BELOW:
+      return "below";
+    default:
+      return "-";
+  }
+}
+
+std::string DriftStages(const Style& style, const v1::StepDrift& drift) {
+  Table table({{"stage"}, {"forward"}, {"allocated"}, {"planned"}, {"memory", Align::kLeft}});
+  for (const v1::StageDrift& stage : drift.stages()) {
+    const bool measured = stage.allocated_bytes() > 0;
+    table.Add({Integer(stage.stage_index()),
+               stage.forward_ratio() > 0 ? fmt::format("{:.3f}x", stage.forward_ratio()) : "-",
+               measured ? Bytes(stage.allocated_bytes()) : "-", Bytes(stage.planned_bytes()),
+               Verdict(stage.memory())});
+  }
+  return table.empty() ? "" : table.Render(style);
+}
+
 std::string What(const v1::ProfileRevision& revision) {
   switch (revision.action()) {
     case v1::PROFILE_ACTION_ROLL_BACK_TO:
@@ -135,6 +160,25 @@ std::string RenderRecorded(const Style& style, const v1::RecordProfileRequest& r
              response.timed_layer_count(), response.probe_count(), response.outcome_count(),
              response.calibration_version()) +
          Errors(style, response) + Ratios(style, response) + Refused(style, response);
+}
+
+std::string RenderDrift(const Style& style, const v1::RecordProfileResponse& response) {
+  std::string text;
+  for (const v1::StepDrift& drift : response.drifts()) {
+    text += Section(style, fmt::format("step_outcomes[{}]", drift.outcome_index()),
+                    Plain(style, drift.plan_id()));
+    text += Paragraph(
+        style,
+        fmt::format("Step: {:.3f}x of the predicted {}, {} the interval of {:.2f}x to {:.2f}x.",
+                    drift.step_ratio(), Duration(drift.predicted_seconds()),
+                    drift.step() == v1::DRIFT_VERDICT_WITHIN        ? "inside"
+                    : drift.step() == v1::DRIFT_VERDICT_UNSPECIFIED ? "not compared with"
+                                                                    : Verdict(drift.step()),
+                    drift.step_interval().low_ratio(), drift.step_interval().high_ratio()));
+    text += DriftStages(style, drift);
+    text += Paragraph(style, drift.advice().empty() ? "As planned." : Plain(style, drift.advice()));
+  }
+  return text + Refused(style, response);
 }
 
 std::string RenderHistory(const Style& style, const v1::ListProfilesResponse& response) {

@@ -92,6 +92,21 @@ std::vector<LayerCalibration> LayersOf(const std::vector<Rating>& ratings) {
   return layers;
 }
 
+// Whether the models have the same layers, though perhaps not as many.
+bool SameModel(const ModelSpec& a, const ModelSpec& b) {
+  return std::all_of(std::begin(kParts), std::end(kParts),
+                     [&](Part part) { return SamePart(part, a, b); });
+}
+
+// A described GPU is the same if its figures are.
+bool SameGpu(const GpuSpec& a, const GpuSpec& b) {
+  const auto figures = [](const GpuSpec& g) {
+    return std::tuple(g.name, g.dense_16bit_flops, g.memory_bytes, g.hbm_bytes_per_second,
+                      g.scaleup_bytes_per_second, g.pcie_bytes_per_second, g.bfloat16);
+  };
+  return figures(a) == figures(b);
+}
+
 double StepRatio(const StepMeasurement& m) {
   return static_cast<double>(m.measured_ns) / static_cast<double>(m.predicted_ns);
 }
@@ -154,7 +169,8 @@ CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
       }
     }
     for (const StepMeasurement& step : profile.steps) {
-      steps_[{profile.gpu.name, NameOf(profile.model)}].push_back({rated->revision, step});
+      steps_[{profile.gpu.name, NameOf(profile.model)}].push_back(
+          {rated->revision, step, profile.described ? rated : nullptr});
     }
   }
   for (auto& [key, component] : components_) component.layers = LayersOf(component.ratings);
@@ -179,8 +195,11 @@ void CalibrationBook::AddComponents(const ModelSpec& model, bool encoder_only, c
   SetLayerVersion(calibration);
 }
 
-// Counts only steps that this model predicted from these layer times: others would be corrected
-// twice.
+bool CalibrationBook::Counts(const RecordedStep& recorded, const std::string& layer_version) const {
+  return recorded.step.model_version == model_version_ &&
+         recorded.step.layer_version == layer_version;
+}
+
 void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
                                Calibration* calibration) const {
   const auto found = steps_.find({gpu.name, NameOf(model)});
@@ -188,16 +207,18 @@ void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
   const int64_t parameters = CountParameters(model);
   std::vector<double> ratios;
   std::vector<int64_t> rests;
-  for (const auto& [revision, step] : found->second) {
-    if (step.parameters != parameters || step.model_version != model_version_ ||
-        step.layer_version != calibration->layer_version) {
-      continue;
-    }
+  for (const RecordedStep& recorded : found->second) {
+    const StepMeasurement& step = recorded.step;
+    const bool same = recorded.described == nullptr
+                          ? step.parameters == parameters
+                          : SameModel(recorded.described->profile.model, model) &&
+                                SameGpu(recorded.described->profile.gpu, gpu);
+    if (!same || !Counts(recorded, calibration->layer_version)) continue;
     ratios.push_back(StepRatio(step));
     if (!step.rest_bytes.empty()) {
       rests.push_back(*std::max_element(step.rest_bytes.begin(), step.rest_bytes.end()));
     }
-    calibration->revisions.push_back(revision);
+    calibration->revisions.push_back(recorded.revision);
   }
   calibration->step = MedianRatio(std::move(ratios));
   calibration->rest_count = static_cast<int64_t>(rests.size());
@@ -237,10 +258,11 @@ std::vector<double> CalibrationBook::StepRatiosLike(const Profile& profile) cons
   if (found == steps_.end()) return {};
   const std::string layer_version = For(profile).layer_version;
   std::vector<double> ratios;
-  for (const auto& [revision, step] : found->second) {
-    if (step.model_version == model_version_ && step.layer_version == layer_version) {
-      ratios.push_back(StepRatio(step));
-    }
+  for (const RecordedStep& recorded : found->second) {
+    const bool same = recorded.described == nullptr ||
+                      (SameModel(recorded.described->profile.model, profile.model) &&
+                       SameGpu(recorded.described->profile.gpu, profile.gpu));
+    if (same && Counts(recorded, layer_version)) ratios.push_back(StepRatio(recorded.step));
   }
   return ratios;
 }

@@ -54,6 +54,15 @@ class CalibrationBook {
     ModelSpec model;  // the component itself, or a model that contains it
   };
 
+  struct RecordedStep {
+    int64_t revision = 0;
+    StepMeasurement step;
+    RatedProfilePtr described;  // its profile if that is described, else nullptr
+  };
+
+  // Counts only steps that this model predicted from these layer times: others would be corrected
+  // twice.
+  bool Counts(const RecordedStep& recorded, const std::string& layer_version) const;
   void AddComponents(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
                      Calibration* calibration) const;
   void AddSteps(const ModelSpec& model, const GpuSpec& gpu, Calibration* calibration) const;
@@ -61,7 +70,7 @@ class CalibrationBook {
 
   std::string model_version_;
   std::map<Key, Component> components_;
-  std::map<Key, std::vector<std::pair<int64_t, StepMeasurement>>> steps_;  // (revision, step)
+  std::map<Key, std::vector<RecordedStep>> steps_;
 };
 
 }  // namespace evenkeel::planner

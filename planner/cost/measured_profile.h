@@ -63,6 +63,9 @@ struct StepMeasurement {
 struct Profile {
   ModelSpec model;
   bool encoder_only = false;  // the language model of `model` is only a stand-in
+  // The caller described the model or the GPU type, so names say little: steps count for models of
+  // the same layers, however many, on a GPU of the same figures.
+  bool described = false;
   GpuSpec gpu;
   int64_t tensor = 1;
   std::vector<LayerTimeMeasurement> layer_times;

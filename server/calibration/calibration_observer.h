@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "server/base/drift.h"
+
 namespace evenkeel::server {
 
 // The lists of a profile.
@@ -39,6 +41,9 @@ class CalibrationObserver {
   // Reports the mean error of the predictions for what was measured, before this profile and with
   // it.
   virtual void OnPredictionError(MeasuredList /*list*/, double /*before*/, double /*after*/) {}
+  // Called for each step outcome that was compared with its plan, also in a dry run, but not again
+  // for one that is already recorded.
+  virtual void OnDrift(const Drift& /*drift*/) {}
   virtual void OnStoreError() {}
   virtual void OnFollow(FollowEnding /*ending*/) {}
   // Called if another replica was faster, so that the change is judged again.

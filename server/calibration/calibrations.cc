@@ -196,7 +196,11 @@ RecordOutcome Calibrations::Record(const ProfileUpload& upload) {
     write_mutex_.AssertHeld();
     return TryRecord(upload, conflict);
   });
-  if (!outcome.store_error.empty()) observer_.OnProfile(ProfileEnding::kStoreError);
+  if (!outcome.store_error.empty()) {
+    observer_.OnProfile(ProfileEnding::kStoreError);
+  } else if (!outcome.already_recorded) {
+    for (const ComparedStep& compared : upload.compared) observer_.OnDrift(compared.drift);
+  }
   return outcome;
 }
 

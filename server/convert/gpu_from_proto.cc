@@ -50,7 +50,7 @@ void DescribedGpu(const v1::Gpu& from, const FieldPath& path, ViolationSink& sin
   }
   gpu->name = from.name();
   gpu->dense_16bit_flops = CheckRequiredReal(sink, path.Child("dense_16bit_flops_per_second"),
-                                             from.dense_16bit_flops_per_second(), {1e12, 1e17});
+                                             from.dense_16bit_flops_per_second(), {1e10, 1e17});
   gpu->memory_bytes = CheckRequiredInt(sink, path.Child("memory_bytes"), from.memory_bytes(),
                                        {int64_t{1} << 30, int64_t{1} << 42});
   gpu->hbm_bytes_per_second = CheckRequiredReal(sink, path.Child("memory_bytes_per_second"),
@@ -83,6 +83,14 @@ bool GpuFromProto(const v1::GpuPool& from, const FieldPath& path, ViolationSink&
     sink.Add(path.Child("gpu_type"),
              "required unless gpu is set: a name of ListGpuTypes, such as a100-sxm-80gb");
   }
+  return sink.count() == before;
+}
+
+bool DescribedGpuFromProto(const v1::Gpu& from, const FieldPath& path, ViolationSink& sink,
+                           planner::GpuSpec* gpu) {
+  const int64_t before = sink.count();
+  planner::FigureBasis peak;
+  DescribedGpu(from, path, sink, gpu, &peak);
   return sink.count() == before;
 }
 

@@ -7,8 +7,9 @@
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {
+class Gpu;
 class GpuPool;
-}
+}  // namespace evenkeel::v1
 
 namespace evenkeel::server {
 
@@ -16,6 +17,10 @@ namespace evenkeel::server {
 // `path` is that of the pool.
 bool GpuFromProto(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
                   planner::GpuSpec* gpu, planner::FigureBasis* peak);
+
+// The same for a GPU type that is given in full at `path`.
+bool DescribedGpuFromProto(const v1::Gpu& from, const FieldPath& path, ViolationSink& sink,
+                           planner::GpuSpec* gpu);
 
 }  // namespace evenkeel::server
 

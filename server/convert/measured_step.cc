@@ -7,6 +7,7 @@
 #include "planner/base/integers.h"
 #include "planner/model/towers.h"
 #include "server/convert/checks.h"
+#include "server/convert/step_drift.h"
 
 namespace evenkeel::server {
 
@@ -26,7 +27,7 @@ std::string PlanDiffers(const v1::Plan& plan, const planner::Profile& profile,
     return "the plan has " + std::to_string(plan.stages_size()) +
            " stages, but stage_allocated_bytes " + std::to_string(stages) + " entries";
   }
-  return "";
+  return RanksDiffer(plan, outcome);
 }
 
 void TakePlan(const v1::Plan& plan, const v1::StepOutcome& outcome,

@@ -8,6 +8,8 @@
 #include "planner/hardware/gpus.h"
 #include "server/convert/choices.h"
 #include "server/convert/deterministic_bytes.h"
+#include "server/convert/gpu_from_proto.h"
+#include "server/convert/model_from_proto.h"
 #include "server/convert/model_name.h"
 #include "server/convert/numbers.h"
 #include "server/convert/version.h"
@@ -97,6 +99,22 @@ bool ReadAll(const From& from, std::vector<To>* to, Read read) {
 // used.
 const planner::LanguageModel& StandIn() { return planner::LanguageModels().front().spec; }
 
+// Finds the model and the GPU type, as the request of the profile gave them.
+bool ReadSubject(const v1::Profile& message, ViolationSink& sink, ProfileFacts* facts) {
+  const FieldPath model("model"), gpu("gpu_type");
+  planner::Profile& profile = facts->profile;
+  if (message.has_described_gpu()) {
+    if (!MeasuredGpuFromProto(message.described_gpu(), gpu, sink, facts)) return false;
+  } else if (const planner::GpuEntry* entry = planner::FindGpu(message.gpu_type())) {
+    profile.gpu = entry->spec;
+  } else {
+    return false;
+  }
+  return message.has_described_model()
+             ? MeasuredModelFromProto(message.described_model(), model, sink, facts)
+             : MeasuredModelByName(message.model(), model, sink, &profile);
+}
+
 }  // namespace
 
 std::string ModelVersion() {
@@ -122,6 +140,24 @@ bool MeasuredModelByName(std::string_view name, const FieldPath& field, Violatio
   return true;
 }
 
+bool MeasuredModelFromProto(const v1::Model& from, const FieldPath& field, ViolationSink& sink,
+                            ProfileFacts* facts) {
+  planner::Job job;
+  if (!ModelFromProto(from, field, sink, &job)) return false;
+  facts->described_model = DeterministicBytes(from);
+  facts->profile.model = std::move(job.model);
+  facts->profile.described = true;
+  return true;
+}
+
+bool MeasuredGpuFromProto(const v1::Gpu& from, const FieldPath& field, ViolationSink& sink,
+                          ProfileFacts* facts) {
+  if (!DescribedGpuFromProto(from, field, sink, &facts->profile.gpu)) return false;
+  facts->described_gpu = DeterministicBytes(from);
+  facts->profile.described = true;
+  return true;
+}
+
 void ProfileToProto(const ProfileFacts& facts, v1::Profile* out) {
   const planner::Profile& profile = facts.profile;
   out->set_model(profile.model.name);
@@ -134,6 +170,12 @@ void ProfileToProto(const ProfileFacts& facts, v1::Profile* out) {
   out->set_software(facts.software);
   out->set_note(facts.note);
   out->set_request_digest(facts.digest);
+  if (!facts.described_model.empty()) {
+    out->mutable_described_model()->ParseFromString(facts.described_model);
+  }
+  if (!facts.described_gpu.empty()) {
+    out->mutable_described_gpu()->ParseFromString(facts.described_gpu);
+  }
 }
 
 std::string SerializeProfile(const ProfileFacts& facts) {
@@ -151,10 +193,7 @@ bool ParseProfile(std::string_view bytes, ProfileFacts* facts) {
             .digest = message.request_digest()};
   planner::Profile& profile = facts->profile;
   ViolationSink unknown(1);
-  const planner::GpuEntry* gpu = planner::FindGpu(message.gpu_type());
-  facts->known =
-      gpu != nullptr && MeasuredModelByName(message.model(), FieldPath("model"), unknown, &profile);
-  if (facts->known) profile.gpu = gpu->spec;
+  facts->known = ReadSubject(message, unknown, facts);
   profile.model.name = message.model();
   profile.gpu.name = message.gpu_type();
   profile.tensor = message.tensor_parallel();

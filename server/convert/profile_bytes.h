@@ -9,8 +9,10 @@
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {
+class Gpu;
+class Model;
 class Profile;
-}
+}  // namespace evenkeel::v1
 
 namespace evenkeel::server {
 
@@ -23,6 +25,9 @@ struct ProfileFacts {
   std::string framework;
   std::string software;
   std::string note;
+  // The v1::Model and v1::Gpu that the request described; empty where it named them.
+  std::string described_model;
+  std::string described_gpu;
   std::string digest;  // digest of the request, so that the same one is not recorded twice
 };
 
@@ -32,6 +37,12 @@ std::string ModelVersion();
 // Finds the model, the pair, or the encoder alone. Adds violations at `field`.
 bool MeasuredModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
                          planner::Profile* profile);
+
+// Read what a request describes in full. Return false after violations.
+bool MeasuredModelFromProto(const v1::Model& from, const FieldPath& field, ViolationSink& sink,
+                            ProfileFacts* facts);
+bool MeasuredGpuFromProto(const v1::Gpu& from, const FieldPath& field, ViolationSink& sink,
+                          ProfileFacts* facts);
 
 // Serialises a profile. The same facts give the same bytes.
 std::string SerializeProfile(const ProfileFacts& facts);

@@ -1,5 +1,7 @@
 #include "server/convert/profile_from_proto.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "evenkeel/v1/plan.pb.h"
@@ -14,6 +16,7 @@
 #include "server/convert/digest.h"
 #include "server/convert/measured_step.h"
 #include "server/convert/numbers.h"
+#include "server/convert/step_drift.h"
 #include "server/convert/unknown_fields.h"
 
 namespace evenkeel::server {
@@ -28,9 +31,10 @@ constexpr IntRange kBytes = {1, int64_t{1} << 42};
 constexpr IntRange kCounts = {1, 1024};
 constexpr RealRange kLayerSeconds = {1e-6, 1000};
 constexpr RealRange kStepSeconds = {1e-3, 1e6};
+constexpr RealRange kRankSeconds = {1e-6, 1e6};
+constexpr IntRange kRanks = {0, (1 << 20) - 1};
+constexpr int kRanksAtMost = 16384;
 constexpr size_t kPlanIdBytes = 37;  // "plan-" and 32 digits
-
-// Returns 0 for an invalid time, which was already reported.
 
 bool IsTransformer(planner::LayerKind kind) { return planner::IsTransformerLayer(kind); }
 
@@ -77,22 +81,17 @@ class ProfileReader {
 
  private:
   void ReadSubject(const v1::RecordProfileRequest& request) {
-    const FieldPath model("model"), gpu("gpu_type");
-    if (request.model().empty()) {
+    const FieldPath model("model");
+    if (request.has_described_model()) {
+      CheckAlone(request, "described_model", !request.model().empty(), "model");
+      known_model_ = MeasuredModelFromProto(request.described_model(), FieldPath("described_model"),
+                                            sink_, &upload_->facts);
+    } else if (request.model().empty()) {
       sink_.Add(model, "required: a name of ListModels, or ENCODER+LANGUAGE_MODEL");
     } else if (CheckText(sink_, model, request.model())) {
       known_model_ = MeasuredModelByName(request.model(), model, sink_, &profile_);
     }
-    const planner::GpuEntry* entry = planner::FindGpu(request.gpu_type());
-    if (request.gpu_type().empty()) {
-      sink_.Add(gpu, "required: a name of ListGpuTypes, such as a100-sxm-80gb");
-    } else if (entry == nullptr) {
-      sink_.Add(gpu, "unknown GPU type " + Quoted(request.gpu_type()) +
-                         ": must be a name of ListGpuTypes" +
-                         NearestText(planner::SimilarGpus(request.gpu_type(), kSuggestions)));
-    } else {
-      profile_.gpu = entry->spec;
-    }
+    ReadGpu(request);
     const FieldPath tensor("tensor_parallel");
     profile_.tensor = CheckIntOr(sink_, tensor, request.tensor_parallel(), kCounts, 1);
     if (known_model_ && !profile_.encoder_only && profile_.tensor >= 1 &&
@@ -101,6 +100,38 @@ class ProfileReader {
                             std::to_string(profile_.model.language_model.heads) +
                             ") and the width of " + profile_.model.language_model.name +
                             ", but is " + std::to_string(profile_.tensor));
+    }
+  }
+
+  void ReadGpu(const v1::RecordProfileRequest& request) {
+    const FieldPath gpu("gpu_type");
+    const planner::GpuEntry* entry = planner::FindGpu(request.gpu_type());
+    if (request.has_described_gpu()) {
+      CheckAlone(request, "described_gpu", !request.gpu_type().empty(), "gpu_type");
+      MeasuredGpuFromProto(request.described_gpu(), FieldPath("described_gpu"), sink_,
+                           &upload_->facts);
+    } else if (request.gpu_type().empty()) {
+      sink_.Add(gpu, "required: a name of ListGpuTypes, such as a100-sxm-80gb");
+    } else if (entry == nullptr) {
+      sink_.Add(gpu, "unknown GPU type " + Quoted(request.gpu_type()) +
+                         ": must be a name of ListGpuTypes" +
+                         NearestText(planner::SimilarGpus(request.gpu_type(), kSuggestions)));
+    } else {
+      profile_.gpu = entry->spec;
+    }
+  }
+
+  // What is described in full has no layers that others know by name.
+  void CheckAlone(const v1::RecordProfileRequest& request, const char* field, bool named,
+                  const char* name) {
+    if (named) {
+      sink_.Add(FieldPath(field),
+                std::string("must be unset where ") + name + " is set: give one of them");
+    }
+    if (!request.layer_times().empty() || !request.memory_probes().empty()) {
+      sink_.Add(
+          FieldPath(field),
+          std::string("is for step_outcomes alone: layer_times and memory_probes need ") + name);
     }
   }
 
@@ -213,6 +244,8 @@ class ProfileReader {
         stages.CheckInt(s, from.stage_allocated_bytes(s), kBytes);
       }
     }
+    CheckPercentiles(from, path);
+    CheckRanks(from, path);
     if (sink_.count() != before || !known_model_) return;
     std::string refusal;
     const auto bytes = plans_ ? plans_(from.plan_id()) : nullptr;
@@ -225,9 +258,53 @@ class ProfileReader {
     } else if (refusal = PlanDiffers(plan, profile_, from); !refusal.empty()) {
       upload_->unplanned.push_back({index, false, refusal});
     } else {
+      const auto drift = std::make_shared<v1::StepDrift>();
+      drift->set_outcome_index(index);
+      FillDrift(plan, from, drift.get());
+      upload_->compared.push_back({DriftOf(*drift), drift});
       TakePlan(plan, from, &step);
       upload_->step_indices.push_back(index);
       profile_.steps.push_back(std::move(step));
+    }
+  }
+
+  void CheckPercentiles(const v1::StepOutcome& from, const FieldPath& path) {
+    const std::pair<const char*, double> all[] = {{"p50_seconds", from.p50_seconds()},
+                                                  {"p90_seconds", from.p90_seconds()},
+                                                  {"p99_seconds", from.p99_seconds()}};
+    double before = 0;
+    for (const auto& [name, value] : all) {
+      const FieldPath field = path.Child(name);
+      CheckRealOr(sink_, field, value, kStepSeconds, 0);
+      if (value != 0 && value < before) {
+        sink_.Add(field, "must be at least the lower percentile, " + NumberText(before) +
+                             ", but is " + NumberText(value));
+      }
+      before = std::max(before, value);
+    }
+  }
+
+  void CheckRanks(const v1::StepOutcome& from, const FieldPath& path) {
+    if (from.ranks_size() > kRanksAtMost) {
+      sink_.Add(path.Child("ranks"), "must have at most " + std::to_string(kRanksAtMost) +
+                                         " entries, but has " + std::to_string(from.ranks_size()));
+      return;
+    }
+    std::set<int32_t> seen;
+    for (int i = 0; i < from.ranks_size() && sink_.count() < kDefaultMaxViolations; ++i) {
+      const v1::RankSteps& rank = from.ranks(i);
+      const FieldPath at = path.Child("ranks", i);
+      CheckInt(sink_, at.Child("rank"), rank.rank(), kRanks);
+      CheckInt(sink_, at.Child("stage_index"), rank.stage_index(), {0, 1023});
+      CheckRealOr(sink_, at.Child("p50_seconds"), rank.p50_seconds(), kRankSeconds, 0);
+      CheckRealOr(sink_, at.Child("p99_seconds"), rank.p99_seconds(), kRankSeconds, 0);
+      CheckRealOr(sink_, at.Child("forward_seconds"), rank.forward_seconds(), kRankSeconds, 0);
+      CheckIntOr(sink_, at.Child("peak_allocated_bytes"), rank.peak_allocated_bytes(), kBytes, 0);
+      CheckIntOr(sink_, at.Child("peak_reserved_bytes"), rank.peak_reserved_bytes(), kBytes, 0);
+      if (!seen.insert(rank.rank()).second) {
+        sink_.Add(at.Child("rank"),
+                  "must be there once, but " + std::to_string(rank.rank()) + " is there before");
+      }
     }
   }
 

@@ -9,12 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "server/base/drift.h"
 #include "server/convert/profile_bytes.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {
 class RecordProfileRequest;
 class RollBackProfileRequest;
+class StepDrift;
 }  // namespace evenkeel::v1
 
 namespace evenkeel::server {
@@ -29,12 +31,19 @@ struct UnplannedStep {
   std::string text;
 };
 
+struct ComparedStep {
+  Drift drift;
+  std::shared_ptr<const v1::StepDrift> message;
+};
+
 struct ProfileUpload {
   ProfileFacts facts;
   std::string author;
   bool dry_run = false;
   std::vector<int64_t> step_indices;  // index in the request, for each of facts.profile.steps
   std::vector<UnplannedStep> unplanned;
+  // Outcomes whose plan was found, compared with it, in the order of the request.
+  std::vector<ComparedStep> compared;
 };
 
 // Fills `*upload`, or returns everything that is wrong with the request.

@@ -154,6 +154,7 @@ void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outc
   FillErrors(outcome.before.steps, outcome.after.steps, out->mutable_step_error());
   out->set_already_recorded(outcome.already_recorded);
   out->set_durable(outcome.durable);
+  for (const ComparedStep& compared : upload.compared) *out->add_drifts() = *compared.message;
 }
 
 void RollBackOutcomeToProto(const RollBackOutcome& outcome, v1::RollBackProfileResponse* out) {

@@ -61,6 +61,10 @@ constexpr const char* kWhenNames[] = {"before", "after"};
 // Range from predictions as good as measured to refused ones.
 const Histogram::BucketBoundaries kErrorBuckets = {0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 2};
 
+constexpr const char* kDriftNames[kDriftSides] = {"", "within", "above", "below"};
+// Range from steps that are far quicker than planned to refused ones; finer around 1.
+const Histogram::BucketBoundaries kDriftBuckets = {0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 1.5, 2, 3};
+
 prometheus::Family<Counter>& AddCounter(prometheus::Registry& registry, const char* name,
                                         const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -310,6 +314,22 @@ void Metrics::AddProfiles() {
   for (size_t i = 0; i < measurements_refused_.size(); ++i) {
     measurements_refused_[i] = &refused.Add({{"reason", kRefusedNames[i]}});
   }
+  drift_ratio_ = &AddHistogram(registry_, "evenkeel_step_drift_ratio",
+                               "Measured over planned step time, by step outcome.")
+                      .Add({}, kDriftBuckets);
+  auto& drifts = AddCounter(registry_, "evenkeel_drift_reports_total",
+                            "Step outcomes relative to the 80% interval of their plan.");
+  for (int i = 1; i < kDriftSides; ++i) {
+    const auto add = [&](const char* measured) {
+      return &drifts.Add({{"measured", measured}, {"verdict", kDriftNames[i]}});
+    };
+    step_drifts_[static_cast<size_t>(i)] = add("step");
+    memory_drifts_[static_cast<size_t>(i)] = add("memory");
+  }
+  slow_rank_reports_ =
+      &AddCounter(registry_, "evenkeel_slow_rank_reports_total",
+                  "Step outcomes with ranks that are slower than the others of their stage.")
+           .Add({});
   store_errors_ = &AddCounter(registry_, "evenkeel_profile_store_errors_total",
                               "Writes to the profile store that failed.")
                        .Add({});
@@ -355,6 +375,15 @@ void Metrics::OnPredictionError(MeasuredList list, double before, double after) 
   const auto& errors = prediction_errors_[static_cast<size_t>(list)];
   errors[0]->Observe(before);
   errors[1]->Observe(after);
+}
+
+void Metrics::OnDrift(const Drift& drift) {
+  drift_ratio_->Observe(drift.step_ratio);
+  if (drift.step != DriftSide::kUnknown) step_drifts_[static_cast<size_t>(drift.step)]->Increment();
+  if (drift.memory != DriftSide::kUnknown) {
+    memory_drifts_[static_cast<size_t>(drift.memory)]->Increment();
+  }
+  if (drift.slow_ranks) slow_rank_reports_->Increment();
 }
 
 void Metrics::OnStoreError() { store_errors_->Increment(); }

@@ -131,6 +131,7 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   void OnAccepted(MeasuredList list, int64_t count) override;
   void OnRefused(RefusedFor reason) override;
   void OnPredictionError(MeasuredList list, double before, double after) override;
+  void OnDrift(const Drift& drift) override;
   void OnStoreError() override;
   void OnFollow(FollowEnding ending) override;
   void OnConflict() override;
@@ -174,6 +175,9 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   std::array<prometheus::Counter*, kMeasuredLists> measurements_accepted_;
   std::array<prometheus::Counter*, kRefusedFor> measurements_refused_;
   std::array<std::array<prometheus::Histogram*, 2>, kMeasuredLists> prediction_errors_;
+  prometheus::Histogram* drift_ratio_;
+  std::array<prometheus::Counter*, kDriftSides> step_drifts_, memory_drifts_;
+  prometheus::Counter* slow_rank_reports_;
   prometheus::Counter* store_errors_;
   std::array<prometheus::Counter*, 2> denied_;
   prometheus::Counter* policy_reload_failures_;

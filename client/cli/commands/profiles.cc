@@ -1,4 +1,4 @@
-// `profile record`, `profile list` and `profile roll-back`.
+// `profile record`, `profile drift`, `profile list` and `profile roll-back`.
 #include <fmt/format.h>
 
 #include <CLI/Config.hpp>
@@ -8,8 +8,10 @@
 
 #include "client/cli/byte_source.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/job_flags.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_profiles.h"
+#include "client/cli/table.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -33,6 +35,47 @@ ExitCode RunRecord(const GlobalOptions& options, const RecordFlags& flags) {
   const bool accepted =
       response.timed_layer_count() + response.probe_count() + response.outcome_count() > 0;
   return accepted ? ExitCode::kOk : ExitCode::kBadInput;
+}
+
+struct DriftFlags {
+  std::string file;
+  std::string job;
+  bool record = false;
+};
+
+// Plans the job again, with what was recorded.
+std::string PlanAgain(const GlobalOptions& options, Backend& backend, const DriftFlags& flags,
+                      const v1::RecordProfileResponse& recorded) {
+  JobFlags job;
+  job.job_file = flags.job;
+  v1::PlanJobRequest request = RequestFromFlags(job);
+  request.set_min_calibration_revision(recorded.revision());
+  const v1::PlanJobResponse answer = backend.PlanJob(request);
+  if (answer.plan().has_misfit()) return "Planned again: the job no longer fits.\n";
+  const bool same = recorded.drifts_size() > 0 && recorded.drifts(0).plan_id() == answer.plan_id();
+  return Paragraph(
+      StyleOf(options),
+      fmt::format("Planned again with what is recorded: {}, {} per step{}.", answer.plan_id(),
+                  Duration(answer.plan().predictions().step().total_seconds()),
+                  same ? ", the same plan" : ""));
+}
+
+// Fails if no outcome could be compared with its plan.
+ExitCode RunDrift(const GlobalOptions& options, const DriftFlags& flags) {
+  v1::RecordProfileRequest request;
+  FromJson(ReadWholeFile(flags.file, kLargestFile), flags.file, &request);
+  request.set_dry_run(!flags.record);
+  const auto backend = BackendOf(options);
+  const v1::RecordProfileResponse response = backend->RecordProfile(request);
+  if (options.json()) {
+    Print(ToJson(response));
+  } else {
+    std::string text = RenderDrift(StyleOf(options), response);
+    if (flags.record) text += RenderRecorded(StyleOf(options), request, response);
+    if (!flags.job.empty()) text += PlanAgain(options, *backend, flags, response);
+    Print(text);
+  }
+  return response.drifts_size() > 0 ? ExitCode::kOk : ExitCode::kBadInput;
 }
 
 void RunList(const GlobalOptions& options, const v1::ListProfilesRequest& request) {
@@ -60,6 +103,21 @@ void AddRecord(CLI::App* profile, const GlobalOptions* options, ExitCode* exit_c
   record->add_option("--author", flags->author, "Who measured [as the file says]")
       ->type_name("NAME");
   record->callback([=] { *exit_code = RunRecord(*options, *flags); });
+}
+
+void AddDrift(CLI::App* profile, const GlobalOptions* options, ExitCode* exit_code) {
+  const auto flags = std::make_shared<DriftFlags>();
+  CLI::App* drift = profile->add_subcommand(
+      "drift", "Compare measured steps with their plans, and name the part that differs");
+  drift->footer("Returns 2 if no step outcome could be compared with its plan.");
+  drift
+      ->add_option("FILE", flags->file,
+                   "A RecordProfileRequest with step_outcomes in protobuf JSON; -: standard input")
+      ->required();
+  drift->add_option("--job", flags->job, "Plan this job again, with what is recorded")
+      ->type_name("FILE");
+  drift->add_flag("--record", flags->record, "Record the outcomes first");
+  drift->callback([=] { *exit_code = RunDrift(*options, *flags); });
 }
 
 void AddList(CLI::App* profile, const GlobalOptions* options) {
@@ -124,6 +182,7 @@ void AddProfileCommands(CLI::App* app, const GlobalOptions* options, ExitCode* e
   profile->require_subcommand(1);
   profile->fallthrough();
   AddRecord(profile, options, exit_code);
+  AddDrift(profile, options, exit_code);
   AddList(profile, options);
   AddRollBack(profile, options);
 }

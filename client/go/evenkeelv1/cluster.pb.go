@@ -263,7 +263,7 @@ type Gpu struct {
 	// Required. Name of the GPU type in the plan. At most 128 bytes without control characters; must not be a catalogue
 	// name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Required. Dense 16-bit matrix peak without sparsity, in FLOP/s. Range: 10^12 to 10^17.
+	// Required. Dense 16-bit matrix peak without sparsity, in FLOP/s. Range: 10^10 to 10^17.
 	Dense_16BitFlopsPerSecond float64 `protobuf:"fixed64,2,opt,name=dense_16bit_flops_per_second,json=dense16bitFlopsPerSecond,proto3" json:"dense_16bit_flops_per_second,omitempty"`
 	// Required. Size of the GPU's memory. Range: 2^30 to 2^42.
 	MemoryBytes int64 `protobuf:"varint,3,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`

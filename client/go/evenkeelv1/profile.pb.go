@@ -75,6 +75,128 @@ func (MemoryMoment) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{0}
 }
 
+// Where a measured value is, relative to the 80% interval of its prediction.
+type DriftVerdict int32
+
+const (
+	// Not measured, or the plan is of an earlier version and has no interval.
+	DriftVerdict_DRIFT_VERDICT_UNSPECIFIED DriftVerdict = 0
+	// Inside the interval.
+	DriftVerdict_DRIFT_VERDICT_WITHIN DriftVerdict = 1
+	// Above it: slower steps, or more memory.
+	DriftVerdict_DRIFT_VERDICT_ABOVE DriftVerdict = 2
+	// Below it: quicker steps, or less memory.
+	DriftVerdict_DRIFT_VERDICT_BELOW DriftVerdict = 3
+)
+
+// Enum value maps for DriftVerdict.
+var (
+	DriftVerdict_name = map[int32]string{
+		0: "DRIFT_VERDICT_UNSPECIFIED",
+		1: "DRIFT_VERDICT_WITHIN",
+		2: "DRIFT_VERDICT_ABOVE",
+		3: "DRIFT_VERDICT_BELOW",
+	}
+	DriftVerdict_value = map[string]int32{
+		"DRIFT_VERDICT_UNSPECIFIED": 0,
+		"DRIFT_VERDICT_WITHIN":      1,
+		"DRIFT_VERDICT_ABOVE":       2,
+		"DRIFT_VERDICT_BELOW":       3,
+	}
+)
+
+func (x DriftVerdict) Enum() *DriftVerdict {
+	p := new(DriftVerdict)
+	*p = x
+	return p
+}
+
+func (x DriftVerdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DriftVerdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_profile_proto_enumTypes[1].Descriptor()
+}
+
+func (DriftVerdict) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_profile_proto_enumTypes[1]
+}
+
+func (x DriftVerdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DriftVerdict.Descriptor instead.
+func (DriftVerdict) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{1}
+}
+
+// The part of a job to which the difference between the measured and the predicted step belongs.
+type DriftPart int32
+
+const (
+	// The step is as predicted, within 5%.
+	DriftPart_DRIFT_PART_UNSPECIFIED DriftPart = 0
+	// All stages, within 5% of each other: the device, its clock, or the kernels.
+	DriftPart_DRIFT_PART_ALL_STAGES DriftPart = 1
+	// Some stages more than others.
+	DriftPart_DRIFT_PART_SOME_STAGES DriftPart = 2
+	// Single ranks, slower than the others of their stage.
+	DriftPart_DRIFT_PART_RANKS DriftPart = 3
+	// None of the stages: communication, the optimizer, or waiting for data.
+	DriftPart_DRIFT_PART_OUTSIDE_STAGES DriftPart = 4
+	// Not known, because no forward times of ranks were given.
+	DriftPart_DRIFT_PART_NOT_KNOWN DriftPart = 5
+)
+
+// Enum value maps for DriftPart.
+var (
+	DriftPart_name = map[int32]string{
+		0: "DRIFT_PART_UNSPECIFIED",
+		1: "DRIFT_PART_ALL_STAGES",
+		2: "DRIFT_PART_SOME_STAGES",
+		3: "DRIFT_PART_RANKS",
+		4: "DRIFT_PART_OUTSIDE_STAGES",
+		5: "DRIFT_PART_NOT_KNOWN",
+	}
+	DriftPart_value = map[string]int32{
+		"DRIFT_PART_UNSPECIFIED":    0,
+		"DRIFT_PART_ALL_STAGES":     1,
+		"DRIFT_PART_SOME_STAGES":    2,
+		"DRIFT_PART_RANKS":          3,
+		"DRIFT_PART_OUTSIDE_STAGES": 4,
+		"DRIFT_PART_NOT_KNOWN":      5,
+	}
+)
+
+func (x DriftPart) Enum() *DriftPart {
+	p := new(DriftPart)
+	*p = x
+	return p
+}
+
+func (x DriftPart) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DriftPart) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_profile_proto_enumTypes[2].Descriptor()
+}
+
+func (DriftPart) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_profile_proto_enumTypes[2]
+}
+
+func (x DriftPart) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DriftPart.Descriptor instead.
+func (DriftPart) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{2}
+}
+
 // Why a measurement is not believed.
 type RefusalReason int32
 
@@ -129,11 +251,11 @@ func (x RefusalReason) String() string {
 }
 
 func (RefusalReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_profile_proto_enumTypes[1].Descriptor()
+	return file_evenkeel_v1_profile_proto_enumTypes[3].Descriptor()
 }
 
 func (RefusalReason) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_profile_proto_enumTypes[1]
+	return &file_evenkeel_v1_profile_proto_enumTypes[3]
 }
 
 func (x RefusalReason) Number() protoreflect.EnumNumber {
@@ -142,7 +264,7 @@ func (x RefusalReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RefusalReason.Descriptor instead.
 func (RefusalReason) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{1}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{3}
 }
 
 // What a revision of the history did.
@@ -186,11 +308,11 @@ func (x ProfileAction) String() string {
 }
 
 func (ProfileAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_profile_proto_enumTypes[2].Descriptor()
+	return file_evenkeel_v1_profile_proto_enumTypes[4].Descriptor()
 }
 
 func (ProfileAction) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_profile_proto_enumTypes[2]
+	return &file_evenkeel_v1_profile_proto_enumTypes[4]
 }
 
 func (x ProfileAction) Number() protoreflect.EnumNumber {
@@ -199,7 +321,7 @@ func (x ProfileAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProfileAction.Descriptor instead.
 func (ProfileAction) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{2}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{4}
 }
 
 // Measurements of one model, or of one component, on one GPU type. Plans of the same component (whatever its partner)
@@ -208,10 +330,10 @@ func (ProfileAction) EnumDescriptor() ([]byte, []int) {
 // `layer_times`, `memory_probes` and `step_outcomes` is required.
 type RecordProfileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. Catalogue name of the model or component that was measured: a model, ENCODER+LANGUAGE_MODEL, or an
-	// encoder alone (without `step_outcomes`).
+	// Catalogue name of the model or component that was measured: a model, ENCODER+LANGUAGE_MODEL, or an encoder alone
+	// (without `step_outcomes`). Required without `described_model`.
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	// Required. Catalogue name of the GPU type that was measured.
+	// Catalogue name of the GPU type that was measured. Required without `described_gpu`.
 	GpuType string `protobuf:"bytes,2,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
 	// Tensor-parallel degree of `layer_times` and `memory_probes`, which the model must allow. It does not apply to
 	// `step_outcomes`. Range: 1 to 1024. Unset: 1.
@@ -237,6 +359,12 @@ type RecordProfileRequest struct {
 	// Most field violations to report at once; if there are more, the last one gives the number of the others. Range: 0
 	// to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,12,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
+	// The model that was measured, as Job.model of the plans described it. For `step_outcomes` alone, which then also
+	// count for models that have more or fewer of the same layers. Must be unset where `model` is set.
+	DescribedModel *Model `protobuf:"bytes,13,opt,name=described_model,json=describedModel,proto3" json:"described_model,omitempty"`
+	// The GPU type that was measured, as GpuPool.gpu of the plans described it. For `step_outcomes` alone. Must be unset
+	// where `gpu_type` is set.
+	DescribedGpu  *Gpu `protobuf:"bytes,14,opt,name=described_gpu,json=describedGpu,proto3" json:"described_gpu,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -353,6 +481,20 @@ func (x *RecordProfileRequest) GetMaxViolations() int32 {
 		return x.MaxViolations
 	}
 	return 0
+}
+
+func (x *RecordProfileRequest) GetDescribedModel() *Model {
+	if x != nil {
+		return x.DescribedModel
+	}
+	return nil
+}
+
+func (x *RecordProfileRequest) GetDescribedGpu() *Gpu {
+	if x != nil {
+		return x.DescribedGpu
+	}
+	return nil
 }
 
 // Measured time of one layer on one GPU, for one micro-batch. All weights of the layer train.
@@ -601,8 +743,18 @@ type StepOutcome struct {
 	// Peak allocated memory of each stage, first to last; one value for each stage of the plan. Range of each: 1 to 2^42.
 	// Unset: not measured.
 	StageAllocatedBytes []int64 `protobuf:"varint,4,rep,packed,name=stage_allocated_bytes,json=stageAllocatedBytes,proto3" json:"stage_allocated_bytes,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// Median of the step times. Range: 1e-3 to 1e6. Unset: not measured. The percentiles must not fall from this one to
+	// the 99th.
+	P50Seconds float64 `protobuf:"fixed64,5,opt,name=p50_seconds,json=p50Seconds,proto3" json:"p50_seconds,omitempty"`
+	// 90th percentile of the step times. Range: 1e-3 to 1e6. Unset: not measured.
+	P90Seconds float64 `protobuf:"fixed64,6,opt,name=p90_seconds,json=p90Seconds,proto3" json:"p90_seconds,omitempty"`
+	// 99th percentile of the step times. Range: 1e-3 to 1e6. Unset: not measured.
+	P99Seconds float64 `protobuf:"fixed64,7,opt,name=p99_seconds,json=p99Seconds,proto3" json:"p99_seconds,omitempty"`
+	// What single ranks measured, each rank once. They are compared with the plan, and not kept. At most 16384. Unset:
+	// the drift of single stages and ranks is not known.
+	Ranks         []*RankSteps `protobuf:"bytes,8,rep,name=ranks,proto3" json:"ranks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StepOutcome) Reset() {
@@ -663,6 +815,418 @@ func (x *StepOutcome) GetStageAllocatedBytes() []int64 {
 	return nil
 }
 
+func (x *StepOutcome) GetP50Seconds() float64 {
+	if x != nil {
+		return x.P50Seconds
+	}
+	return 0
+}
+
+func (x *StepOutcome) GetP90Seconds() float64 {
+	if x != nil {
+		return x.P90Seconds
+	}
+	return 0
+}
+
+func (x *StepOutcome) GetP99Seconds() float64 {
+	if x != nil {
+		return x.P99Seconds
+	}
+	return 0
+}
+
+func (x *StepOutcome) GetRanks() []*RankSteps {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
+// Steps of one rank.
+type RankSteps struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the rank in the job. Range: 0 to 1048575.
+	Rank int32 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	// Index of its stage. Range: 0 to 1023, below the number of stages of the plan.
+	StageIndex int32 `protobuf:"varint,2,opt,name=stage_index,json=stageIndex,proto3" json:"stage_index,omitempty"`
+	// Median of its step times. Range: 1e-6 to 1e6. Unset: not measured.
+	P50Seconds float64 `protobuf:"fixed64,3,opt,name=p50_seconds,json=p50Seconds,proto3" json:"p50_seconds,omitempty"`
+	// 99th percentile of its step times. Range: 1e-6 to 1e6. Unset: not measured.
+	P99Seconds float64 `protobuf:"fixed64,4,opt,name=p99_seconds,json=p99Seconds,proto3" json:"p99_seconds,omitempty"`
+	// Median time of all forward passes of a step, on the device, without waits for other ranks. Ranks that train
+	// together take the same time for a step, whichever of them is slow: this tells them apart. Range: 1e-6 to 1e6.
+	// Unset: not measured.
+	ForwardSeconds float64 `protobuf:"fixed64,5,opt,name=forward_seconds,json=forwardSeconds,proto3" json:"forward_seconds,omitempty"`
+	// Peak allocated memory (torch.cuda.max_memory_allocated). Range: 1 to 2^42. Unset: not measured.
+	PeakAllocatedBytes int64 `protobuf:"varint,6,opt,name=peak_allocated_bytes,json=peakAllocatedBytes,proto3" json:"peak_allocated_bytes,omitempty"`
+	// Peak reserved memory (torch.cuda.max_memory_reserved). Range: 1 to 2^42. Unset: not measured.
+	PeakReservedBytes int64 `protobuf:"varint,7,opt,name=peak_reserved_bytes,json=peakReservedBytes,proto3" json:"peak_reserved_bytes,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *RankSteps) Reset() {
+	*x = RankSteps{}
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RankSteps) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RankSteps) ProtoMessage() {}
+
+func (x *RankSteps) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RankSteps.ProtoReflect.Descriptor instead.
+func (*RankSteps) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *RankSteps) GetRank() int32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *RankSteps) GetStageIndex() int32 {
+	if x != nil {
+		return x.StageIndex
+	}
+	return 0
+}
+
+func (x *RankSteps) GetP50Seconds() float64 {
+	if x != nil {
+		return x.P50Seconds
+	}
+	return 0
+}
+
+func (x *RankSteps) GetP99Seconds() float64 {
+	if x != nil {
+		return x.P99Seconds
+	}
+	return 0
+}
+
+func (x *RankSteps) GetForwardSeconds() float64 {
+	if x != nil {
+		return x.ForwardSeconds
+	}
+	return 0
+}
+
+func (x *RankSteps) GetPeakAllocatedBytes() int64 {
+	if x != nil {
+		return x.PeakAllocatedBytes
+	}
+	return 0
+}
+
+func (x *RankSteps) GetPeakReservedBytes() int64 {
+	if x != nil {
+		return x.PeakReservedBytes
+	}
+	return 0
+}
+
+// One stage, measured and planned.
+type StageDrift struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the stage, from 0.
+	StageIndex int32 `protobuf:"varint,1,opt,name=stage_index,json=stageIndex,proto3" json:"stage_index,omitempty"`
+	// Median over its ranks of the measured over the planned time of all forward passes of a step. 0: not measured.
+	ForwardRatio float64 `protobuf:"fixed64,2,opt,name=forward_ratio,json=forwardRatio,proto3" json:"forward_ratio,omitempty"`
+	// Most memory that one of its ranks allocated. 0: not measured.
+	AllocatedBytes int64 `protobuf:"varint,3,opt,name=allocated_bytes,json=allocatedBytes,proto3" json:"allocated_bytes,omitempty"`
+	// Memory allocated by the plan.
+	PlannedBytes int64 `protobuf:"varint,4,opt,name=planned_bytes,json=plannedBytes,proto3" json:"planned_bytes,omitempty"`
+	// Where the memory is, relative to the interval of the plan's memory.
+	Memory        DriftVerdict `protobuf:"varint,5,opt,name=memory,proto3,enum=evenkeel.v1.DriftVerdict" json:"memory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StageDrift) Reset() {
+	*x = StageDrift{}
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StageDrift) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StageDrift) ProtoMessage() {}
+
+func (x *StageDrift) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StageDrift.ProtoReflect.Descriptor instead.
+func (*StageDrift) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *StageDrift) GetStageIndex() int32 {
+	if x != nil {
+		return x.StageIndex
+	}
+	return 0
+}
+
+func (x *StageDrift) GetForwardRatio() float64 {
+	if x != nil {
+		return x.ForwardRatio
+	}
+	return 0
+}
+
+func (x *StageDrift) GetAllocatedBytes() int64 {
+	if x != nil {
+		return x.AllocatedBytes
+	}
+	return 0
+}
+
+func (x *StageDrift) GetPlannedBytes() int64 {
+	if x != nil {
+		return x.PlannedBytes
+	}
+	return 0
+}
+
+func (x *StageDrift) GetMemory() DriftVerdict {
+	if x != nil {
+		return x.Memory
+	}
+	return DriftVerdict_DRIFT_VERDICT_UNSPECIFIED
+}
+
+// A rank that is slower than the others of its stage.
+type SlowRank struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the rank in the job.
+	Rank int32 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	// Index of its stage, from 0.
+	StageIndex int32 `protobuf:"varint,2,opt,name=stage_index,json=stageIndex,proto3" json:"stage_index,omitempty"`
+	// Its forward time over the median of its stage (of two ranks, over the quicker one); above 1.1.
+	SlowerRatio   float64 `protobuf:"fixed64,3,opt,name=slower_ratio,json=slowerRatio,proto3" json:"slower_ratio,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlowRank) Reset() {
+	*x = SlowRank{}
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlowRank) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlowRank) ProtoMessage() {}
+
+func (x *SlowRank) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlowRank.ProtoReflect.Descriptor instead.
+func (*SlowRank) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SlowRank) GetRank() int32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *SlowRank) GetStageIndex() int32 {
+	if x != nil {
+		return x.StageIndex
+	}
+	return 0
+}
+
+func (x *SlowRank) GetSlowerRatio() float64 {
+	if x != nil {
+		return x.SlowerRatio
+	}
+	return 0
+}
+
+// A step outcome compared with its plan.
+type StepDrift struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the outcome in the request's `step_outcomes`.
+	OutcomeIndex int32 `protobuf:"varint,1,opt,name=outcome_index,json=outcomeIndex,proto3" json:"outcome_index,omitempty"`
+	// Id of the plan.
+	PlanId string `protobuf:"bytes,2,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
+	// Step time that the plan predicts (`predictions.step.total_seconds`).
+	PredictedSeconds float64 `protobuf:"fixed64,3,opt,name=predicted_seconds,json=predictedSeconds,proto3" json:"predicted_seconds,omitempty"`
+	// Measured over predicted step time.
+	StepRatio float64 `protobuf:"fixed64,4,opt,name=step_ratio,json=stepRatio,proto3" json:"step_ratio,omitempty"`
+	// The plan's interval for that ratio.
+	StepInterval *Interval `protobuf:"bytes,5,opt,name=step_interval,json=stepInterval,proto3" json:"step_interval,omitempty"`
+	// Where the step time is, relative to it.
+	Step DriftVerdict `protobuf:"varint,6,opt,name=step,proto3,enum=evenkeel.v1.DriftVerdict" json:"step,omitempty"`
+	// The worst of the stages' memory: above, then below, then within.
+	Memory DriftVerdict `protobuf:"varint,7,opt,name=memory,proto3,enum=evenkeel.v1.DriftVerdict" json:"memory,omitempty"`
+	// To which part the difference belongs.
+	Part DriftPart `protobuf:"varint,8,opt,name=part,proto3,enum=evenkeel.v1.DriftPart" json:"part,omitempty"`
+	// The stages of the plan, first to last. Unset: no rank and no memory was given.
+	Stages []*StageDrift `protobuf:"bytes,9,rep,name=stages,proto3" json:"stages,omitempty"`
+	// Ranks that are slower than the others of their stage, the slowest first; at most 16.
+	SlowRanks []*SlowRank `protobuf:"bytes,10,rep,name=slow_ranks,json=slowRanks,proto3" json:"slow_ranks,omitempty"`
+	// What differs, and what to do about it, in words for a person. Unset: nothing differs.
+	Advice        string `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepDrift) Reset() {
+	*x = StepDrift{}
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepDrift) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepDrift) ProtoMessage() {}
+
+func (x *StepDrift) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepDrift.ProtoReflect.Descriptor instead.
+func (*StepDrift) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *StepDrift) GetOutcomeIndex() int32 {
+	if x != nil {
+		return x.OutcomeIndex
+	}
+	return 0
+}
+
+func (x *StepDrift) GetPlanId() string {
+	if x != nil {
+		return x.PlanId
+	}
+	return ""
+}
+
+func (x *StepDrift) GetPredictedSeconds() float64 {
+	if x != nil {
+		return x.PredictedSeconds
+	}
+	return 0
+}
+
+func (x *StepDrift) GetStepRatio() float64 {
+	if x != nil {
+		return x.StepRatio
+	}
+	return 0
+}
+
+func (x *StepDrift) GetStepInterval() *Interval {
+	if x != nil {
+		return x.StepInterval
+	}
+	return nil
+}
+
+func (x *StepDrift) GetStep() DriftVerdict {
+	if x != nil {
+		return x.Step
+	}
+	return DriftVerdict_DRIFT_VERDICT_UNSPECIFIED
+}
+
+func (x *StepDrift) GetMemory() DriftVerdict {
+	if x != nil {
+		return x.Memory
+	}
+	return DriftVerdict_DRIFT_VERDICT_UNSPECIFIED
+}
+
+func (x *StepDrift) GetPart() DriftPart {
+	if x != nil {
+		return x.Part
+	}
+	return DriftPart_DRIFT_PART_UNSPECIFIED
+}
+
+func (x *StepDrift) GetStages() []*StageDrift {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+func (x *StepDrift) GetSlowRanks() []*SlowRank {
+	if x != nil {
+		return x.SlowRanks
+	}
+	return nil
+}
+
+func (x *StepDrift) GetAdvice() string {
+	if x != nil {
+		return x.Advice
+	}
+	return ""
+}
+
 // A measurement that was not recorded.
 type RefusedMeasurement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -678,7 +1242,7 @@ type RefusedMeasurement struct {
 
 func (x *RefusedMeasurement) Reset() {
 	*x = RefusedMeasurement{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[4]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +1254,7 @@ func (x *RefusedMeasurement) String() string {
 func (*RefusedMeasurement) ProtoMessage() {}
 
 func (x *RefusedMeasurement) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[4]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +1267,7 @@ func (x *RefusedMeasurement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefusedMeasurement.ProtoReflect.Descriptor instead.
 func (*RefusedMeasurement) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{4}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RefusedMeasurement) GetField() string {
@@ -742,7 +1306,7 @@ type MeasuredRatio struct {
 
 func (x *MeasuredRatio) Reset() {
 	*x = MeasuredRatio{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[5]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -754,7 +1318,7 @@ func (x *MeasuredRatio) String() string {
 func (*MeasuredRatio) ProtoMessage() {}
 
 func (x *MeasuredRatio) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[5]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -767,7 +1331,7 @@ func (x *MeasuredRatio) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasuredRatio.ProtoReflect.Descriptor instead.
 func (*MeasuredRatio) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{5}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MeasuredRatio) GetRatio() float64 {
@@ -810,7 +1374,7 @@ type LayerRatios struct {
 
 func (x *LayerRatios) Reset() {
 	*x = LayerRatios{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[6]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +1386,7 @@ func (x *LayerRatios) String() string {
 func (*LayerRatios) ProtoMessage() {}
 
 func (x *LayerRatios) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[6]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +1399,7 @@ func (x *LayerRatios) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LayerRatios.ProtoReflect.Descriptor instead.
 func (*LayerRatios) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{6}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LayerRatios) GetLayerKind() LayerKind {
@@ -889,7 +1453,7 @@ type ErrorChange struct {
 
 func (x *ErrorChange) Reset() {
 	*x = ErrorChange{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[7]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1465,7 @@ func (x *ErrorChange) String() string {
 func (*ErrorChange) ProtoMessage() {}
 
 func (x *ErrorChange) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[7]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1478,7 @@ func (x *ErrorChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorChange.ProtoReflect.Descriptor instead.
 func (*ErrorChange) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{7}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ErrorChange) GetValueCount() int64 {
@@ -970,14 +1534,17 @@ type RecordProfileResponse struct {
 	AlreadyRecorded bool `protobuf:"varint,12,opt,name=already_recorded,json=alreadyRecorded,proto3" json:"already_recorded,omitempty"`
 	// Whether the record survives a restart of the server. False if the server has no profile store, or a shared one that
 	// may lose what it acknowledged.
-	Durable       bool `protobuf:"varint,13,opt,name=durable,proto3" json:"durable,omitempty"`
+	Durable bool `protobuf:"varint,13,opt,name=durable,proto3" json:"durable,omitempty"`
+	// The step outcomes whose plan was found, compared with it, whether they were accepted or refused. In the order of
+	// the request.
+	Drifts        []*StepDrift `protobuf:"bytes,14,rep,name=drifts,proto3" json:"drifts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RecordProfileResponse) Reset() {
 	*x = RecordProfileResponse{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[8]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1556,7 @@ func (x *RecordProfileResponse) String() string {
 func (*RecordProfileResponse) ProtoMessage() {}
 
 func (x *RecordProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[8]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1569,7 @@ func (x *RecordProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordProfileResponse.ProtoReflect.Descriptor instead.
 func (*RecordProfileResponse) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{8}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RecordProfileResponse) GetCalibrationVersion() string {
@@ -1096,6 +1663,13 @@ func (x *RecordProfileResponse) GetDurable() bool {
 	return false
 }
 
+func (x *RecordProfileResponse) GetDrifts() []*StepDrift {
+	if x != nil {
+		return x.Drifts
+	}
+	return nil
+}
+
 // A step outcome, with the plan's prediction at the time when it was recorded.
 type RecordedStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1119,7 +1693,7 @@ type RecordedStep struct {
 
 func (x *RecordedStep) Reset() {
 	*x = RecordedStep{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1705,7 @@ func (x *RecordedStep) String() string {
 func (*RecordedStep) ProtoMessage() {}
 
 func (x *RecordedStep) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1718,7 @@ func (x *RecordedStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedStep.ProtoReflect.Descriptor instead.
 func (*RecordedStep) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{9}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RecordedStep) GetOutcome() *StepOutcome {
@@ -1219,13 +1793,17 @@ type Profile struct {
 	Note string `protobuf:"bytes,9,opt,name=note,proto3" json:"note,omitempty"`
 	// Digest of the request, by which a repeated request is recognised.
 	RequestDigest string `protobuf:"bytes,10,opt,name=request_digest,json=requestDigest,proto3" json:"request_digest,omitempty"`
+	// The model, if the request described it.
+	DescribedModel *Model `protobuf:"bytes,11,opt,name=described_model,json=describedModel,proto3" json:"described_model,omitempty"`
+	// The GPU type, if the request described it.
+	DescribedGpu  *Gpu `protobuf:"bytes,12,opt,name=described_gpu,json=describedGpu,proto3" json:"described_gpu,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Profile) Reset() {
 	*x = Profile{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1815,7 @@ func (x *Profile) String() string {
 func (*Profile) ProtoMessage() {}
 
 func (x *Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1828,7 @@ func (x *Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Profile.ProtoReflect.Descriptor instead.
 func (*Profile) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{10}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Profile) GetModel() string {
@@ -1323,6 +1901,20 @@ func (x *Profile) GetRequestDigest() string {
 	return ""
 }
 
+func (x *Profile) GetDescribedModel() *Model {
+	if x != nil {
+		return x.DescribedModel
+	}
+	return nil
+}
+
+func (x *Profile) GetDescribedGpu() *Gpu {
+	if x != nil {
+		return x.DescribedGpu
+	}
+	return nil
+}
+
 // One revision of the history. Revisions are never deleted.
 type ProfileRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1361,7 +1953,7 @@ type ProfileRevision struct {
 
 func (x *ProfileRevision) Reset() {
 	*x = ProfileRevision{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1965,7 @@ func (x *ProfileRevision) String() string {
 func (*ProfileRevision) ProtoMessage() {}
 
 func (x *ProfileRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1978,7 @@ func (x *ProfileRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileRevision.ProtoReflect.Descriptor instead.
 func (*ProfileRevision) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{11}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ProfileRevision) GetRevision() int64 {
@@ -1507,7 +2099,7 @@ type ListProfilesRequest struct {
 
 func (x *ListProfilesRequest) Reset() {
 	*x = ListProfilesRequest{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[12]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +2111,7 @@ func (x *ListProfilesRequest) String() string {
 func (*ListProfilesRequest) ProtoMessage() {}
 
 func (x *ListProfilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[12]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +2124,7 @@ func (x *ListProfilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProfilesRequest.ProtoReflect.Descriptor instead.
 func (*ListProfilesRequest) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{12}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListProfilesRequest) GetPageSize() int32 {
@@ -1587,7 +2179,7 @@ type ListProfilesResponse struct {
 
 func (x *ListProfilesResponse) Reset() {
 	*x = ListProfilesResponse{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[13]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +2191,7 @@ func (x *ListProfilesResponse) String() string {
 func (*ListProfilesResponse) ProtoMessage() {}
 
 func (x *ListProfilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[13]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +2204,7 @@ func (x *ListProfilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProfilesResponse.ProtoReflect.Descriptor instead.
 func (*ListProfilesResponse) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{13}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListProfilesResponse) GetRevisions() []*ProfileRevision {
@@ -1660,7 +2252,7 @@ type RollBackProfileRequest struct {
 
 func (x *RollBackProfileRequest) Reset() {
 	*x = RollBackProfileRequest{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[14]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +2264,7 @@ func (x *RollBackProfileRequest) String() string {
 func (*RollBackProfileRequest) ProtoMessage() {}
 
 func (x *RollBackProfileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[14]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +2277,7 @@ func (x *RollBackProfileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackProfileRequest.ProtoReflect.Descriptor instead.
 func (*RollBackProfileRequest) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{14}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RollBackProfileRequest) GetToRevision() int64 {
@@ -1726,7 +2318,7 @@ type RollBackProfileResponse struct {
 
 func (x *RollBackProfileResponse) Reset() {
 	*x = RollBackProfileResponse{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[15]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1738,7 +2330,7 @@ func (x *RollBackProfileResponse) String() string {
 func (*RollBackProfileResponse) ProtoMessage() {}
 
 func (x *RollBackProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[15]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1751,7 +2343,7 @@ func (x *RollBackProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackProfileResponse.ProtoReflect.Descriptor instead.
 func (*RollBackProfileResponse) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{15}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RollBackProfileResponse) GetRevision() int64 {
@@ -1786,7 +2378,7 @@ var File_evenkeel_v1_profile_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/profile.proto\x12\vevenkeel.v1\x1a\x17evenkeel/v1/stage.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcd\x03\n" +
+	"\x19evenkeel/v1/profile.proto\x12\vevenkeel.v1\x1a\x19evenkeel/v1/cluster.proto\x1a\x17evenkeel/v1/model.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x04\n" +
 	"\x14RecordProfileRequest\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x19\n" +
 	"\bgpu_type\x18\x02 \x01(\tR\agpuType\x12'\n" +
@@ -1801,7 +2393,9 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\x04note\x18\n" +
 	" \x01(\tR\x04note\x12\x17\n" +
 	"\adry_run\x18\v \x01(\bR\x06dryRun\x12%\n" +
-	"\x0emax_violations\x18\f \x01(\x05R\rmaxViolations\"\xd1\x02\n" +
+	"\x0emax_violations\x18\f \x01(\x05R\rmaxViolations\x12;\n" +
+	"\x0fdescribed_model\x18\r \x01(\v2\x12.evenkeel.v1.ModelR\x0edescribedModel\x125\n" +
+	"\rdescribed_gpu\x18\x0e \x01(\v2\x10.evenkeel.v1.GpuR\fdescribedGpu\"\xd1\x02\n" +
 	"\tLayerTime\x125\n" +
 	"\n" +
 	"layer_kind\x18\x01 \x01(\x0e2\x16.evenkeel.v1.LayerKindR\tlayerKind\x12\x16\n" +
@@ -1824,13 +2418,59 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\x0fin_flight_count\x18\x06 \x01(\x05R\rinFlightCount\x12\x14\n" +
 	"\x05units\x18\a \x01(\x03R\x05units\x12\x16\n" +
 	"\x06tokens\x18\b \x01(\x03R\x06tokens\x121\n" +
-	"\x06moment\x18\t \x01(\x0e2\x19.evenkeel.v1.MemoryMomentR\x06moment\"\x9c\x01\n" +
+	"\x06moment\x18\t \x01(\x0e2\x19.evenkeel.v1.MemoryMomentR\x06moment\"\xad\x02\n" +
 	"\vStepOutcome\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x12!\n" +
 	"\fstep_seconds\x18\x02 \x01(\x01R\vstepSeconds\x12\x1d\n" +
 	"\n" +
 	"step_count\x18\x03 \x01(\x05R\tstepCount\x122\n" +
-	"\x15stage_allocated_bytes\x18\x04 \x03(\x03R\x13stageAllocatedBytes\"v\n" +
+	"\x15stage_allocated_bytes\x18\x04 \x03(\x03R\x13stageAllocatedBytes\x12\x1f\n" +
+	"\vp50_seconds\x18\x05 \x01(\x01R\n" +
+	"p50Seconds\x12\x1f\n" +
+	"\vp90_seconds\x18\x06 \x01(\x01R\n" +
+	"p90Seconds\x12\x1f\n" +
+	"\vp99_seconds\x18\a \x01(\x01R\n" +
+	"p99Seconds\x12,\n" +
+	"\x05ranks\x18\b \x03(\v2\x16.evenkeel.v1.RankStepsR\x05ranks\"\x8d\x02\n" +
+	"\tRankSteps\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\x05R\x04rank\x12\x1f\n" +
+	"\vstage_index\x18\x02 \x01(\x05R\n" +
+	"stageIndex\x12\x1f\n" +
+	"\vp50_seconds\x18\x03 \x01(\x01R\n" +
+	"p50Seconds\x12\x1f\n" +
+	"\vp99_seconds\x18\x04 \x01(\x01R\n" +
+	"p99Seconds\x12'\n" +
+	"\x0fforward_seconds\x18\x05 \x01(\x01R\x0eforwardSeconds\x120\n" +
+	"\x14peak_allocated_bytes\x18\x06 \x01(\x03R\x12peakAllocatedBytes\x12.\n" +
+	"\x13peak_reserved_bytes\x18\a \x01(\x03R\x11peakReservedBytes\"\xd3\x01\n" +
+	"\n" +
+	"StageDrift\x12\x1f\n" +
+	"\vstage_index\x18\x01 \x01(\x05R\n" +
+	"stageIndex\x12#\n" +
+	"\rforward_ratio\x18\x02 \x01(\x01R\fforwardRatio\x12'\n" +
+	"\x0fallocated_bytes\x18\x03 \x01(\x03R\x0eallocatedBytes\x12#\n" +
+	"\rplanned_bytes\x18\x04 \x01(\x03R\fplannedBytes\x121\n" +
+	"\x06memory\x18\x05 \x01(\x0e2\x19.evenkeel.v1.DriftVerdictR\x06memory\"b\n" +
+	"\bSlowRank\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\x05R\x04rank\x12\x1f\n" +
+	"\vstage_index\x18\x02 \x01(\x05R\n" +
+	"stageIndex\x12!\n" +
+	"\fslower_ratio\x18\x03 \x01(\x01R\vslowerRatio\"\xde\x03\n" +
+	"\tStepDrift\x12#\n" +
+	"\routcome_index\x18\x01 \x01(\x05R\foutcomeIndex\x12\x17\n" +
+	"\aplan_id\x18\x02 \x01(\tR\x06planId\x12+\n" +
+	"\x11predicted_seconds\x18\x03 \x01(\x01R\x10predictedSeconds\x12\x1d\n" +
+	"\n" +
+	"step_ratio\x18\x04 \x01(\x01R\tstepRatio\x12:\n" +
+	"\rstep_interval\x18\x05 \x01(\v2\x15.evenkeel.v1.IntervalR\fstepInterval\x12-\n" +
+	"\x04step\x18\x06 \x01(\x0e2\x19.evenkeel.v1.DriftVerdictR\x04step\x121\n" +
+	"\x06memory\x18\a \x01(\x0e2\x19.evenkeel.v1.DriftVerdictR\x06memory\x12*\n" +
+	"\x04part\x18\b \x01(\x0e2\x16.evenkeel.v1.DriftPartR\x04part\x12/\n" +
+	"\x06stages\x18\t \x03(\v2\x17.evenkeel.v1.StageDriftR\x06stages\x124\n" +
+	"\n" +
+	"slow_ranks\x18\n" +
+	" \x03(\v2\x15.evenkeel.v1.SlowRankR\tslowRanks\x12\x16\n" +
+	"\x06advice\x18\v \x01(\tR\x06advice\"v\n" +
 	"\x12RefusedMeasurement\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x122\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1a.evenkeel.v1.RefusalReasonR\x06reason\x12\x16\n" +
@@ -1851,7 +2491,7 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"valueCount\x12!\n" +
 	"\fbefore_ratio\x18\x02 \x01(\x01R\vbeforeRatio\x12\x1f\n" +
 	"\vafter_ratio\x18\x03 \x01(\x01R\n" +
-	"afterRatio\"\xf2\x04\n" +
+	"afterRatio\"\xa2\x05\n" +
 	"\x15RecordProfileResponse\x12/\n" +
 	"\x13calibration_version\x18\x01 \x01(\tR\x12calibrationVersion\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12*\n" +
@@ -1868,7 +2508,8 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\n" +
 	"step_error\x18\v \x01(\v2\x18.evenkeel.v1.ErrorChangeR\tstepError\x12)\n" +
 	"\x10already_recorded\x18\f \x01(\bR\x0falreadyRecorded\x12\x18\n" +
-	"\adurable\x18\r \x01(\bR\adurable\"\xb5\x02\n" +
+	"\adurable\x18\r \x01(\bR\adurable\x12.\n" +
+	"\x06drifts\x18\x0e \x03(\v2\x16.evenkeel.v1.StepDriftR\x06drifts\"\xb5\x02\n" +
 	"\fRecordedStep\x122\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x18.evenkeel.v1.StepOutcomeR\aoutcome\x12+\n" +
 	"\x11predicted_seconds\x18\x02 \x01(\x01R\x10predictedSeconds\x12\x10\n" +
@@ -1876,7 +2517,7 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\x0fparameter_count\x18\x04 \x01(\x03R\x0eparameterCount\x12:\n" +
 	"\x19layer_calibration_version\x18\x05 \x01(\tR\x17layerCalibrationVersion\x12#\n" +
 	"\rmodel_version\x18\x06 \x01(\tR\fmodelVersion\x12(\n" +
-	"\x10stage_rest_bytes\x18\a \x03(\x03R\x0estageRestBytes\"\x81\x03\n" +
+	"\x10stage_rest_bytes\x18\a \x03(\x03R\x0estageRestBytes\"\xf5\x03\n" +
 	"\aProfile\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x19\n" +
 	"\bgpu_type\x18\x02 \x01(\tR\agpuType\x12'\n" +
@@ -1889,7 +2530,9 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\bsoftware\x18\b \x01(\tR\bsoftware\x12\x12\n" +
 	"\x04note\x18\t \x01(\tR\x04note\x12%\n" +
 	"\x0erequest_digest\x18\n" +
-	" \x01(\tR\rrequestDigest\"\xa1\x04\n" +
+	" \x01(\tR\rrequestDigest\x12;\n" +
+	"\x0fdescribed_model\x18\v \x01(\v2\x12.evenkeel.v1.ModelR\x0edescribedModel\x125\n" +
+	"\rdescribed_gpu\x18\f \x01(\v2\x10.evenkeel.v1.GpuR\fdescribedGpu\"\xa1\x04\n" +
 	"\x0fProfileRevision\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12;\n" +
 	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
@@ -1937,7 +2580,19 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\fMemoryMoment\x12\x1d\n" +
 	"\x19MEMORY_MOMENT_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12MEMORY_MOMENT_PEAK\x10\x01\x12\x1f\n" +
-	"\x1bMEMORY_MOMENT_AFTER_FORWARD\x10\x02*\xf1\x01\n" +
+	"\x1bMEMORY_MOMENT_AFTER_FORWARD\x10\x02*y\n" +
+	"\fDriftVerdict\x12\x1d\n" +
+	"\x19DRIFT_VERDICT_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14DRIFT_VERDICT_WITHIN\x10\x01\x12\x17\n" +
+	"\x13DRIFT_VERDICT_ABOVE\x10\x02\x12\x17\n" +
+	"\x13DRIFT_VERDICT_BELOW\x10\x03*\xad\x01\n" +
+	"\tDriftPart\x12\x1a\n" +
+	"\x16DRIFT_PART_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15DRIFT_PART_ALL_STAGES\x10\x01\x12\x1a\n" +
+	"\x16DRIFT_PART_SOME_STAGES\x10\x02\x12\x14\n" +
+	"\x10DRIFT_PART_RANKS\x10\x03\x12\x1d\n" +
+	"\x19DRIFT_PART_OUTSIDE_STAGES\x10\x04\x12\x18\n" +
+	"\x14DRIFT_PART_NOT_KNOWN\x10\x05*\xf1\x01\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19REFUSAL_REASON_IMPOSSIBLE\x10\x01\x12 \n" +
@@ -1964,62 +2619,84 @@ func file_evenkeel_v1_profile_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_profile_proto_rawDescData
 }
 
-var file_evenkeel_v1_profile_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_evenkeel_v1_profile_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_evenkeel_v1_profile_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_evenkeel_v1_profile_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_evenkeel_v1_profile_proto_goTypes = []any{
 	(MemoryMoment)(0),               // 0: evenkeel.v1.MemoryMoment
-	(RefusalReason)(0),              // 1: evenkeel.v1.RefusalReason
-	(ProfileAction)(0),              // 2: evenkeel.v1.ProfileAction
-	(*RecordProfileRequest)(nil),    // 3: evenkeel.v1.RecordProfileRequest
-	(*LayerTime)(nil),               // 4: evenkeel.v1.LayerTime
-	(*MemoryProbe)(nil),             // 5: evenkeel.v1.MemoryProbe
-	(*StepOutcome)(nil),             // 6: evenkeel.v1.StepOutcome
-	(*RefusedMeasurement)(nil),      // 7: evenkeel.v1.RefusedMeasurement
-	(*MeasuredRatio)(nil),           // 8: evenkeel.v1.MeasuredRatio
-	(*LayerRatios)(nil),             // 9: evenkeel.v1.LayerRatios
-	(*ErrorChange)(nil),             // 10: evenkeel.v1.ErrorChange
-	(*RecordProfileResponse)(nil),   // 11: evenkeel.v1.RecordProfileResponse
-	(*RecordedStep)(nil),            // 12: evenkeel.v1.RecordedStep
-	(*Profile)(nil),                 // 13: evenkeel.v1.Profile
-	(*ProfileRevision)(nil),         // 14: evenkeel.v1.ProfileRevision
-	(*ListProfilesRequest)(nil),     // 15: evenkeel.v1.ListProfilesRequest
-	(*ListProfilesResponse)(nil),    // 16: evenkeel.v1.ListProfilesResponse
-	(*RollBackProfileRequest)(nil),  // 17: evenkeel.v1.RollBackProfileRequest
-	(*RollBackProfileResponse)(nil), // 18: evenkeel.v1.RollBackProfileResponse
-	(LayerKind)(0),                  // 19: evenkeel.v1.LayerKind
-	(*timestamppb.Timestamp)(nil),   // 20: google.protobuf.Timestamp
+	(DriftVerdict)(0),               // 1: evenkeel.v1.DriftVerdict
+	(DriftPart)(0),                  // 2: evenkeel.v1.DriftPart
+	(RefusalReason)(0),              // 3: evenkeel.v1.RefusalReason
+	(ProfileAction)(0),              // 4: evenkeel.v1.ProfileAction
+	(*RecordProfileRequest)(nil),    // 5: evenkeel.v1.RecordProfileRequest
+	(*LayerTime)(nil),               // 6: evenkeel.v1.LayerTime
+	(*MemoryProbe)(nil),             // 7: evenkeel.v1.MemoryProbe
+	(*StepOutcome)(nil),             // 8: evenkeel.v1.StepOutcome
+	(*RankSteps)(nil),               // 9: evenkeel.v1.RankSteps
+	(*StageDrift)(nil),              // 10: evenkeel.v1.StageDrift
+	(*SlowRank)(nil),                // 11: evenkeel.v1.SlowRank
+	(*StepDrift)(nil),               // 12: evenkeel.v1.StepDrift
+	(*RefusedMeasurement)(nil),      // 13: evenkeel.v1.RefusedMeasurement
+	(*MeasuredRatio)(nil),           // 14: evenkeel.v1.MeasuredRatio
+	(*LayerRatios)(nil),             // 15: evenkeel.v1.LayerRatios
+	(*ErrorChange)(nil),             // 16: evenkeel.v1.ErrorChange
+	(*RecordProfileResponse)(nil),   // 17: evenkeel.v1.RecordProfileResponse
+	(*RecordedStep)(nil),            // 18: evenkeel.v1.RecordedStep
+	(*Profile)(nil),                 // 19: evenkeel.v1.Profile
+	(*ProfileRevision)(nil),         // 20: evenkeel.v1.ProfileRevision
+	(*ListProfilesRequest)(nil),     // 21: evenkeel.v1.ListProfilesRequest
+	(*ListProfilesResponse)(nil),    // 22: evenkeel.v1.ListProfilesResponse
+	(*RollBackProfileRequest)(nil),  // 23: evenkeel.v1.RollBackProfileRequest
+	(*RollBackProfileResponse)(nil), // 24: evenkeel.v1.RollBackProfileResponse
+	(*Model)(nil),                   // 25: evenkeel.v1.Model
+	(*Gpu)(nil),                     // 26: evenkeel.v1.Gpu
+	(LayerKind)(0),                  // 27: evenkeel.v1.LayerKind
+	(*Interval)(nil),                // 28: evenkeel.v1.Interval
+	(*timestamppb.Timestamp)(nil),   // 29: google.protobuf.Timestamp
 }
 var file_evenkeel_v1_profile_proto_depIdxs = []int32{
-	4,  // 0: evenkeel.v1.RecordProfileRequest.layer_times:type_name -> evenkeel.v1.LayerTime
-	5,  // 1: evenkeel.v1.RecordProfileRequest.memory_probes:type_name -> evenkeel.v1.MemoryProbe
-	6,  // 2: evenkeel.v1.RecordProfileRequest.step_outcomes:type_name -> evenkeel.v1.StepOutcome
-	19, // 3: evenkeel.v1.LayerTime.layer_kind:type_name -> evenkeel.v1.LayerKind
-	19, // 4: evenkeel.v1.MemoryProbe.layer_kind:type_name -> evenkeel.v1.LayerKind
-	0,  // 5: evenkeel.v1.MemoryProbe.moment:type_name -> evenkeel.v1.MemoryMoment
-	1,  // 6: evenkeel.v1.RefusedMeasurement.reason:type_name -> evenkeel.v1.RefusalReason
-	19, // 7: evenkeel.v1.LayerRatios.layer_kind:type_name -> evenkeel.v1.LayerKind
-	8,  // 8: evenkeel.v1.LayerRatios.forward:type_name -> evenkeel.v1.MeasuredRatio
-	8,  // 9: evenkeel.v1.LayerRatios.backward:type_name -> evenkeel.v1.MeasuredRatio
-	8,  // 10: evenkeel.v1.LayerRatios.activations:type_name -> evenkeel.v1.MeasuredRatio
-	7,  // 11: evenkeel.v1.RecordProfileResponse.refused:type_name -> evenkeel.v1.RefusedMeasurement
-	9,  // 12: evenkeel.v1.RecordProfileResponse.layers:type_name -> evenkeel.v1.LayerRatios
-	8,  // 13: evenkeel.v1.RecordProfileResponse.step:type_name -> evenkeel.v1.MeasuredRatio
-	10, // 14: evenkeel.v1.RecordProfileResponse.layer_time_error:type_name -> evenkeel.v1.ErrorChange
-	10, // 15: evenkeel.v1.RecordProfileResponse.memory_error:type_name -> evenkeel.v1.ErrorChange
-	10, // 16: evenkeel.v1.RecordProfileResponse.step_error:type_name -> evenkeel.v1.ErrorChange
-	6,  // 17: evenkeel.v1.RecordedStep.outcome:type_name -> evenkeel.v1.StepOutcome
-	4,  // 18: evenkeel.v1.Profile.layer_times:type_name -> evenkeel.v1.LayerTime
-	5,  // 19: evenkeel.v1.Profile.memory_probes:type_name -> evenkeel.v1.MemoryProbe
-	12, // 20: evenkeel.v1.Profile.steps:type_name -> evenkeel.v1.RecordedStep
-	20, // 21: evenkeel.v1.ProfileRevision.create_time:type_name -> google.protobuf.Timestamp
-	2,  // 22: evenkeel.v1.ProfileRevision.action:type_name -> evenkeel.v1.ProfileAction
-	13, // 23: evenkeel.v1.ProfileRevision.profile:type_name -> evenkeel.v1.Profile
-	14, // 24: evenkeel.v1.ListProfilesResponse.revisions:type_name -> evenkeel.v1.ProfileRevision
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	6,  // 0: evenkeel.v1.RecordProfileRequest.layer_times:type_name -> evenkeel.v1.LayerTime
+	7,  // 1: evenkeel.v1.RecordProfileRequest.memory_probes:type_name -> evenkeel.v1.MemoryProbe
+	8,  // 2: evenkeel.v1.RecordProfileRequest.step_outcomes:type_name -> evenkeel.v1.StepOutcome
+	25, // 3: evenkeel.v1.RecordProfileRequest.described_model:type_name -> evenkeel.v1.Model
+	26, // 4: evenkeel.v1.RecordProfileRequest.described_gpu:type_name -> evenkeel.v1.Gpu
+	27, // 5: evenkeel.v1.LayerTime.layer_kind:type_name -> evenkeel.v1.LayerKind
+	27, // 6: evenkeel.v1.MemoryProbe.layer_kind:type_name -> evenkeel.v1.LayerKind
+	0,  // 7: evenkeel.v1.MemoryProbe.moment:type_name -> evenkeel.v1.MemoryMoment
+	9,  // 8: evenkeel.v1.StepOutcome.ranks:type_name -> evenkeel.v1.RankSteps
+	1,  // 9: evenkeel.v1.StageDrift.memory:type_name -> evenkeel.v1.DriftVerdict
+	28, // 10: evenkeel.v1.StepDrift.step_interval:type_name -> evenkeel.v1.Interval
+	1,  // 11: evenkeel.v1.StepDrift.step:type_name -> evenkeel.v1.DriftVerdict
+	1,  // 12: evenkeel.v1.StepDrift.memory:type_name -> evenkeel.v1.DriftVerdict
+	2,  // 13: evenkeel.v1.StepDrift.part:type_name -> evenkeel.v1.DriftPart
+	10, // 14: evenkeel.v1.StepDrift.stages:type_name -> evenkeel.v1.StageDrift
+	11, // 15: evenkeel.v1.StepDrift.slow_ranks:type_name -> evenkeel.v1.SlowRank
+	3,  // 16: evenkeel.v1.RefusedMeasurement.reason:type_name -> evenkeel.v1.RefusalReason
+	27, // 17: evenkeel.v1.LayerRatios.layer_kind:type_name -> evenkeel.v1.LayerKind
+	14, // 18: evenkeel.v1.LayerRatios.forward:type_name -> evenkeel.v1.MeasuredRatio
+	14, // 19: evenkeel.v1.LayerRatios.backward:type_name -> evenkeel.v1.MeasuredRatio
+	14, // 20: evenkeel.v1.LayerRatios.activations:type_name -> evenkeel.v1.MeasuredRatio
+	13, // 21: evenkeel.v1.RecordProfileResponse.refused:type_name -> evenkeel.v1.RefusedMeasurement
+	15, // 22: evenkeel.v1.RecordProfileResponse.layers:type_name -> evenkeel.v1.LayerRatios
+	14, // 23: evenkeel.v1.RecordProfileResponse.step:type_name -> evenkeel.v1.MeasuredRatio
+	16, // 24: evenkeel.v1.RecordProfileResponse.layer_time_error:type_name -> evenkeel.v1.ErrorChange
+	16, // 25: evenkeel.v1.RecordProfileResponse.memory_error:type_name -> evenkeel.v1.ErrorChange
+	16, // 26: evenkeel.v1.RecordProfileResponse.step_error:type_name -> evenkeel.v1.ErrorChange
+	12, // 27: evenkeel.v1.RecordProfileResponse.drifts:type_name -> evenkeel.v1.StepDrift
+	8,  // 28: evenkeel.v1.RecordedStep.outcome:type_name -> evenkeel.v1.StepOutcome
+	6,  // 29: evenkeel.v1.Profile.layer_times:type_name -> evenkeel.v1.LayerTime
+	7,  // 30: evenkeel.v1.Profile.memory_probes:type_name -> evenkeel.v1.MemoryProbe
+	18, // 31: evenkeel.v1.Profile.steps:type_name -> evenkeel.v1.RecordedStep
+	25, // 32: evenkeel.v1.Profile.described_model:type_name -> evenkeel.v1.Model
+	26, // 33: evenkeel.v1.Profile.described_gpu:type_name -> evenkeel.v1.Gpu
+	29, // 34: evenkeel.v1.ProfileRevision.create_time:type_name -> google.protobuf.Timestamp
+	4,  // 35: evenkeel.v1.ProfileRevision.action:type_name -> evenkeel.v1.ProfileAction
+	19, // 36: evenkeel.v1.ProfileRevision.profile:type_name -> evenkeel.v1.Profile
+	20, // 37: evenkeel.v1.ListProfilesResponse.revisions:type_name -> evenkeel.v1.ProfileRevision
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_profile_proto_init() }
@@ -2027,16 +2704,19 @@ func file_evenkeel_v1_profile_proto_init() {
 	if File_evenkeel_v1_profile_proto != nil {
 		return
 	}
+	file_evenkeel_v1_cluster_proto_init()
+	file_evenkeel_v1_model_proto_init()
+	file_evenkeel_v1_provenance_proto_init()
 	file_evenkeel_v1_stage_proto_init()
-	file_evenkeel_v1_profile_proto_msgTypes[13].OneofWrappers = []any{}
-	file_evenkeel_v1_profile_proto_msgTypes[14].OneofWrappers = []any{}
+	file_evenkeel_v1_profile_proto_msgTypes[17].OneofWrappers = []any{}
+	file_evenkeel_v1_profile_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_profile_proto_rawDesc), len(file_evenkeel_v1_profile_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   16,
+			NumEnums:      5,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

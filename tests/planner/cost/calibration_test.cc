@@ -241,6 +241,36 @@ TEST(CalibratedPlanTest, StepsOfOtherLayerTimesOrModelsDoNotCount) {
   EXPECT_EQ(correct({RatedOf(1, namesake)}), 0);
 }
 
+// A caller's own name says nothing, so the layers and the GPU decide.
+TEST(CalibratedPlanTest, DescribedStepsCountForMoreOfTheSameLayers) {
+  Job job = QuickstartJob();
+  const Plan plan = MakePlan(job, {}).plan;
+  Profile described = QuickstartProfile();
+  described.described = true;
+  described.model = job.model;
+  described.gpu = job.cluster.gpu;
+  described.steps.push_back(StepOf(plan, job, 1.2));
+  const CalibrationBook book({RatedOf(1, described)}, kModel);
+  const auto count = [&](const Job& other) {
+    return book.For(other.model, other.cluster.gpu).step.count;
+  };
+  EXPECT_EQ(count(job), 1);
+  Job deeper = job;
+  deeper.model.language_model.layers += 4;
+  EXPECT_EQ(count(deeper), 1);
+  EXPECT_NEAR(book.For(deeper.model, deeper.cluster.gpu).step.value, 1.2, 1e-9);
+  Job wider = job;
+  wider.model.language_model.ffn += 64;
+  EXPECT_EQ(count(wider), 0);
+  Job quicker = job;
+  quicker.cluster.gpu.dense_16bit_flops *= 2;
+  EXPECT_EQ(count(quicker), 0);
+  Profile like = described;
+  EXPECT_EQ(book.StepRatiosLike(like).size(), 1u);
+  like.gpu.hbm_bytes_per_second *= 2;
+  EXPECT_TRUE(book.StepRatiosLike(like).empty());
+}
+
 TEST(CalibrationBookTest, VersionsFollowWhatIsInForce) {
   Profile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 1.2);

@@ -292,6 +292,96 @@ TEST(ProfileBytesTest, ReadBackWhatTheyWrote) {
   EXPECT_FALSE(ParseProfile("", &read));  // without a tensor degree, it was not written by us
 }
 
+constexpr char kDescribed[] = R"pb(
+  described_model {
+    name: "mine"
+    language_model {
+      layers: 4
+      hidden_size: 256
+      attention_heads: 4
+      ffn_size: 1024
+      vocabulary_size: 1024
+    }
+  }
+  described_gpu {
+    name: "cpu"
+    dense_16bit_flops_per_second: 1e11
+    memory_bytes: 8589934592
+    memory_bytes_per_second: 1e10
+  }
+)pb";
+
+v1::Plan DescribedPlan() {
+  v1::Plan plan = PlanThatRan();
+  plan.mutable_subject()->clear_encoder();
+  ProfileUpload upload;
+  ProfileFromProto(Parse(kDescribed), {}, &upload);
+  plan.mutable_subject()->set_language_model(upload.facts.profile.model.language_model.name);
+  plan.mutable_subject()->set_gpu_type("cpu");
+  return plan;
+}
+
+TEST(ProfileFromProtoTest, TakesStepsOfWhatTheCatalogueLacks) {
+  const std::string step = std::string("step_outcomes { plan_id: '") + kPlanId +
+                           "' step_seconds: 12 ranks { forward_seconds: 1 } ranks { rank: 1 } }";
+  const ProfileUpload upload = UploadSteps(Parse(kDescribed + step), DescribedPlan());
+  ASSERT_EQ(upload.facts.profile.steps.size(), 1u)
+      << (upload.unplanned.empty() ? "" : upload.unplanned[0].text);
+  ASSERT_EQ(upload.compared.size(), 1u);
+  EXPECT_TRUE(upload.facts.profile.described);
+  EXPECT_EQ(upload.facts.profile.model.language_model.layers, 4);
+  const std::string bytes = SerializeProfile(upload.facts);
+  ProfileFacts read;
+  ASSERT_TRUE(ParseProfile(bytes, &read));
+  EXPECT_TRUE(read.known);
+  EXPECT_TRUE(read.profile.described);
+  EXPECT_EQ(read.profile.gpu.dense_16bit_flops, 1e11);
+  EXPECT_EQ(read.profile.model.language_model.ffn, 1024);
+  EXPECT_EQ(SerializeProfile(read), bytes);
+}
+
+TEST(ProfileFromProtoTest, WhatIsDescribedIsForStepsAlone) {
+  v1::RecordProfileRequest request = Parse(kDescribed);
+  request.set_model("llama3-8b");
+  request.set_gpu_type("a100-sxm-80gb");
+  request.add_layer_times();
+  EXPECT_THAT(Violations(request),
+              testing::IsSupersetOf(
+                  {"described_model: must be unset where model is set: give one of them",
+                   "described_gpu: must be unset where gpu_type is set: give one of them",
+                   "described_model: is for step_outcomes alone: layer_times and memory_probes "
+                   "need model"}));
+  request = Parse(kDescribed);
+  request.mutable_described_model()->mutable_language_model()->clear_layers();
+  request.mutable_described_gpu()->clear_name();
+  EXPECT_THAT(Fields(request), testing::IsSupersetOf({"described_model.language_model.layers",
+                                                      "described_gpu.name"}));
+}
+
+TEST(ProfileFromProtoTest, ChecksPercentilesAndRanks) {
+  const v1::RecordProfileRequest request = StepRequest(
+      "p50_seconds: 9 p90_seconds: 8 p99_seconds: -1 ranks { rank: -1 stage_index: 1024 "
+      "p50_seconds: -1 p99_seconds: 1e7 forward_seconds: 1e-9 peak_allocated_bytes: -1 "
+      "peak_reserved_bytes: -1 } ranks { rank: 3 } ranks { rank: 3 }");
+  EXPECT_THAT(
+      Fields(request),
+      UnorderedElementsAreArray(
+          {"step_outcomes[0].p90_seconds", "step_outcomes[0].p99_seconds",
+           "step_outcomes[0].p99_seconds", "step_outcomes[0].ranks[0].rank",
+           "step_outcomes[0].ranks[0].stage_index", "step_outcomes[0].ranks[0].p50_seconds",
+           "step_outcomes[0].ranks[0].p99_seconds", "step_outcomes[0].ranks[0].forward_seconds",
+           "step_outcomes[0].ranks[0].peak_allocated_bytes",
+           "step_outcomes[0].ranks[0].peak_reserved_bytes", "step_outcomes[0].ranks[2].rank"}));
+  v1::RecordProfileRequest many = StepRequest();
+  for (int i = 0; i < 16385; ++i) many.mutable_step_outcomes(0)->add_ranks()->set_rank(i);
+  EXPECT_THAT(Violations(many), ElementsAre("step_outcomes[0].ranks: must have at most 16384 "
+                                            "entries, but has 16385"));
+  const ProfileUpload far =
+      UploadSteps(StepRequest("ranks { rank: 2 stage_index: 1 }"), PlanThatRan());
+  ASSERT_EQ(far.unplanned.size(), 1u);
+  EXPECT_THAT(far.unplanned[0].text, HasSubstr("rank 2 is on stage_index 1"));
+}
+
 TEST(RollBackFromProtoTest, NeedsExactlyOneTarget) {
   const auto fields = [](const std::string& text) {
     v1::RollBackProfileRequest request;

@@ -148,6 +148,24 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
   EXPECT_TRUE(HasLine(text, "evenkeel_log_lines_dropped_total 18"));
 }
 
+TEST_F(MetricsTest, CountsDrift) {
+  metrics_.OnDrift({1.12, DriftSide::kAbove, DriftSide::kUnknown, true});
+  metrics_.OnDrift({1.01, DriftSide::kWithin, DriftSide::kBelow, false});
+  const std::string text = metrics_.Scrape();
+  const auto has = [&](const char* measured, const char* verdict, int count) {
+    return HasLine(text, std::string("evenkeel_drift_reports_total{measured=\"") + measured +
+                             "\",verdict=\"" + verdict + "\"} " + std::to_string(count));
+  };
+  EXPECT_TRUE(has("step", "above", 1));
+  EXPECT_TRUE(has("step", "within", 1));
+  EXPECT_TRUE(has("step", "below", 0));
+  EXPECT_TRUE(has("memory", "below", 1));
+  EXPECT_TRUE(has("memory", "above", 0));
+  EXPECT_TRUE(HasLine(text, "evenkeel_step_drift_ratio_bucket{le=\"1.05\"} 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_step_drift_ratio_bucket{le=\"1.25\"} 2"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_slow_rank_reports_total 1"));
+}
+
 TEST_F(MetricsTest, CountsProfiles) {
   metrics_.OnProfile(ProfileEnding::kStoreError);
   metrics_.OnAccepted(MeasuredList::kMemory, 6);

@@ -9,6 +9,7 @@
 `evenkeel.media` makes them of images, videos and recordings, `evenkeel.stats` makes histograms of them,
 `evenkeel.xtuner` writes presets for XTuner v1. `evenkeel.OnlinePacker` packs streams without a server,
 `evenkeel.streams` those of other packages, `evenkeel.ray` counts and packs datasets beyond one machine.
+`evenkeel.StepReporter` compares the steps of a training with its plan, `evenkeel.reporting` does so in trainers.
 Manual: docs/PYTHON.md.
 """
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import (aio, cli, client, connection, energon, errors, lengths, local, media, online, pack_folder, packing,
-                   pictures, processor, ray, retry, sampler, stats, streams, v1, xtuner)
+                   pictures, processor, rank_gather, ray, reporting, retry, sampler, stats, streams, v1, xtuner)
     from ._version import __version__
     from .client import Client, load_job
     from .connection import Tls
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .pack_folder import PackEpoch, PackFolder
     from .packing import Packing
     from .processor import Audio, MediaError, MediaLengths, Processor, Video
+    from .reporter import Report, StepReporter
     from .resume import ResumeError
     from .retry import RetryPolicy
     from .sampler import EvenkeelBatchSampler, MicroBatch
@@ -47,22 +49,25 @@ _HOME = {
     "SampleLengths": "lengths", "LengthFileError": "lengths", "read_lengths": "lengths", "__version__": "_version",
     "MediaSampleLengths": "media", "read_media_lengths": "media",
     **dict.fromkeys(("OnlinePacker", "OnlineReport", "OversizeError", "Pack", "Step"), "online"),
+    **dict.fromkeys(("Report", "StepReporter"), "reporter"),
     **dict.fromkeys(("Audio", "MediaError", "MediaLengths", "Processor", "Video"), "processor"),
     **dict.fromkeys(("BusyError", "CallCancelledError", "DeadlineExceededError", "EvenkeelError", "FieldViolation",
                      "InvalidRequestError", "NotFoundError", "PermissionDeniedError", "PreconditionError",
                      "ResourceInfo", "ServerError", "UnauthenticatedError", "UnavailableError"), "errors"),
 }
 _MODULES = ("aio", "cli", "client", "connection", "energon", "errors", "lengths", "local", "media", "online",
-            "pack_folder", "packing", "pictures", "processor", "ray", "retry", "sampler", "stats", "streams", "v1", "xtuner")
+            "pack_folder", "packing", "pictures", "processor", "rank_gather", "ray", "reporting", "retry", "sampler",
+            "stats", "streams", "v1", "xtuner")
 
 __all__ = [  # the names of _HOME, spelled out for type checkers
     "Audio", "BusyError", "CallCancelledError", "Client", "DeadlineExceededError", "EvenkeelBatchSampler",
     "EvenkeelError", "FieldViolation", "InvalidRequestError", "LengthFileError", "LowerBound", "MediaError",
     "MediaLengths", "MediaSampleLengths", "MicroBatch", "NotFoundError", "OnlinePacker", "OnlineReport",
     "OversizeError", "Pack", "PackEpoch", "PackFolder", "Packing", "PermissionDeniedError", "Planned",
-    "PreconditionError", "Processor", "ResourceInfo", "ResumeError", "RetryPolicy", "SampleLengths", "ServerError",
-    "Step", "Tls", "UnauthenticatedError", "UnavailableError", "Video", "__version__", "evaluate", "gpu_types",
-    "histogram", "load_job", "lower_bound", "models", "pack", "plan", "read_lengths", "read_media_lengths", "trainers"]
+    "PreconditionError", "Processor", "Report", "ResourceInfo", "ResumeError", "RetryPolicy", "SampleLengths",
+    "ServerError", "Step", "StepReporter", "Tls", "UnauthenticatedError", "UnavailableError", "Video", "__version__",
+    "evaluate", "gpu_types", "histogram", "load_job", "lower_bound", "models", "pack", "plan", "read_lengths",
+    "read_media_lengths", "trainers"]
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
