@@ -127,6 +127,14 @@ Pairs StepPairs(const v1::PackDatasetSummary& summary, const v1::PackDatasetStar
   return pairs;
 }
 
+std::string LevelText(const Style& style, const v1::PackDatasetSummary& summary) {
+  return Paragraph(
+      style, fmt::format("Level by predicted time. By tokens, {} would be lost. No order of these "
+                         "packs is predicted to end an epoch more than {} sooner.",
+                         Percent(summary.idle_ratio_by_tokens()),
+                         Percent(summary.rule().order_gap_ratio())));
+}
+
 std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summary, bool times) {
   const v1::BatchRule& rule = summary.rule();
   std::vector<Table::Column> columns = {{"", Align::kLeft}, {"DistRatio"}};
@@ -146,7 +154,8 @@ std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summa
   return table.Render(style) +
          Paragraph(style, fmt::format("{} of a step is lost waiting for the slowest rank; padding "
                                       "{}.",
-                                      Percent(rule.idle_ratio()), Percent(rule.pad_ratio())));
+                                      Percent(rule.idle_ratio()), Percent(rule.pad_ratio()))) +
+         (rule.level() == v1::PACK_LEVEL_TIME ? LevelText(style, summary) : "");
 }
 
 }  // namespace
