@@ -16,7 +16,7 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kFullPercent = 95;
-constexpr std::array<int64_t, 2> kQueueParts = {2, 4};  // of the cap, longest first
+constexpr std::array<int64_t, 2> kQueueParts = {1, 2};  // of a mean micro-batch's time
 
 std::vector<uint32_t> InRandomOrder(size_t samples, uint64_t seed) {
   std::vector<uint32_t> order(samples);
@@ -36,7 +36,14 @@ class OutlierQueues {
         batches_(static_cast<size_t>(rule.ranks * rule.packs_per_rank)),
         slots_(static_cast<size_t>(rule.packs_per_rank)),
         stream_(InRandomOrder(lengths.size(), rule.seed)),
-        arrived_(lengths.size()) {}
+        arrived_(lengths.size()) {
+    int64_t tokens = 0, time = 0;
+    for (size_t i = 0; i < lengths.size(); ++i)
+      tokens += lengths.tokens[i], time += sample_times_[i];
+    if (tokens > 0)
+      mean_time_ = static_cast<int64_t>(static_cast<double>(time) / static_cast<double>(tokens) *
+                                        static_cast<double>(cap_ * kFullPercent / 100));
+  }
 
   // Returns how many entries of the order were made before the stream ended.
   size_t streamed() const { return streamed_; }
@@ -62,7 +69,7 @@ class OutlierQueues {
     arrived_[sample] = made_.steps;
     const int64_t tokens = lengths_.tokens[sample];
     for (size_t q = 0; q < queues_.size(); ++q) {
-      if (tokens * kQueueParts[q] <= cap_) continue;
+      if (sample_times_[sample] * kQueueParts[q] <= mean_time_) continue;
       queues_[q].push_back(sample);
       return 0;
     }
@@ -123,6 +130,7 @@ class OutlierQueues {
   const size_t batches_, slots_;
   const std::vector<uint32_t> stream_;
   std::vector<int64_t> arrived_;  // by sample: step
+  int64_t mean_time_ = 0;         // of a micro-batch
   size_t next_ = 0, streamed_ = 0;
   std::array<std::vector<uint32_t>, 2> queues_;
   std::vector<uint32_t> ready_;
@@ -142,14 +150,18 @@ TimedBatches DelayOutliers(const Lengths& lengths, int64_t token_cap, const Pack
   return made;
 }
 
-TimedBatches AssignToRanks(const Lengths& lengths, int64_t token_cap, const PackTimes& times,
-                           const DealRule& rule, const Stop& stop) {
+TimedBatches DivideFlexibly(const Lengths& lengths, int64_t token_cap, const PackTimes& times,
+                            const DealRule& rule, int64_t gpus_per_rank, const Stop& stop) {
   TimedBatches made;
   PackCost cost;
   cost.per_unit = times.vision_per_unit;
   cost.per_token = times.language_per_token;
   cost.per_squared = times.language_per_squared_token;
-  const DegreeTimes degrees = {{1, cost}};
+  DegreeTimes degrees;
+  for (int64_t degree = 1; degree <= gpus_per_rank; degree *= 2)
+    degrees[degree] = 1 / static_cast<double>(degree) * cost;
+  const int64_t gpus = rule.ranks * gpus_per_rank;
+  const double tokens_per_gpu = static_cast<double>(token_cap) / static_cast<double>(gpus_per_rank);
   const int64_t room = token_cap * rule.ranks * rule.packs_per_rank * kFullPercent / 100;
   const std::vector<uint32_t> stream = InRandomOrder(lengths.size(), rule.seed);
   double waited = 0, longest_of_all = 0;
@@ -161,16 +173,15 @@ TimedBatches AssignToRanks(const Lengths& lengths, int64_t token_cap, const Pack
       const auto t = static_cast<double>(length);
       batch.push_back({lengths.UnitsOf(stream[next]).As<double>(), t, t * t});
     }
-    const auto waves =
-        AssignInWaves(std::move(batch), rule.ranks, static_cast<double>(token_cap), degrees, stop);
+    const auto waves = AssignInWaves(std::move(batch), gpus, tokens_per_gpu, degrees, stop);
     for (const std::vector<FlexibleGroup>& wave : waves) {
       double longest = 0, sum = 0;
       for (const FlexibleGroup& group : wave) {
         longest = std::max(longest, group.ns);
-        sum += group.ns;
+        sum += group.ns * static_cast<double>(group.degree);
         made.batches += group.ns > 0 ? 1 : 0;
       }
-      waited += longest - sum / static_cast<double>(rule.ranks);
+      waited += longest - sum / static_cast<double>(gpus);
       longest_of_all += longest;
       ++made.steps;
     }

@@ -25,18 +25,19 @@ struct TimedBatches {
   std::vector<int64_t> order;  // as Deal's; empty for FlexSP
 };
 
-// Random batches of as many samples as fill ranks x packs_per_rank micro-batches by 95%. Documents
-// above a half and above a quarter of the cap wait in a queue each, until there are as many as
-// micro-batches. Samples, longest first, go to the micro-batch of least time if it has room for
-// their tokens, else to that with the fewest tokens, else they wait for the next batch. Units are
-// not counted.
+// Random batches of as many samples as fill ranks x packs_per_rank micro-batches by 95%. Samples
+// that take longer than a mean micro-batch, or than half of one, wait in a queue each, until there
+// are as many as micro-batches. Samples, longest first, go to the micro-batch of least time if it
+// has room for their tokens, else to that with the fewest tokens, else they wait for the next
+// batch. Units have no cap.
 TimedBatches DelayOutliers(const Lengths& lengths, int64_t token_cap, const PackTimes& times,
                            const DealRule& rule, const Stop& stop = {});
 
-// FlexSP's assignment (AssignInWaves) of the same batches to single ranks, which all hold a sample
-// of `token_cap` tokens, in waves after which all wait for each other.
-TimedBatches AssignToRanks(const Lengths& lengths, int64_t token_cap, const PackTimes& times,
-                           const DealRule& rule, const Stop& stop = {});
+// FlexSP's assignment (AssignInWaves) of the same batches. A rank is so many GPUs, a power of two,
+// each with its share of the cap, that may be divided into smaller groups; sharing costs nothing.
+// All GPUs wait for each other after each wave. `batches` counts groups that have work.
+TimedBatches DivideFlexibly(const Lengths& lengths, int64_t token_cap, const PackTimes& times,
+                            const DealRule& rule, int64_t gpus_per_rank = 1, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -10,8 +10,9 @@
 namespace evenkeel::planner {
 namespace {
 
-// Samples per pack from which longest-first packs are level, so that no column is needed.
-constexpr int64_t kEnoughPerPack = 64;
+// Samples per pack from which longest-first packs are level, so that no column is needed; and from
+// which a column costs too much where there are no such packs.
+constexpr int64_t kEnoughPerPack = 64, kMostPerPack = 256;
 
 // One way to pack.
 struct TimeTry {
@@ -32,8 +33,8 @@ class TimeSearch {
     rule_.times = times;
     AddBy(TimeMethod::kLongestFirst);
     const auto packs = static_cast<int64_t>(tries_[0].packing.size());
-    if (tries_.size() == 1 || static_cast<int64_t>(lengths.size()) < kEnoughPerPack * packs)
-      AddBy(TimeMethod::kColumn);
+    const int64_t below = tries_.size() > 1 ? kEnoughPerPack : kMostPerPack;
+    if (static_cast<int64_t>(lengths.size()) < below * packs) AddBy(TimeMethod::kColumn);
   }
 
   TimeLevelled Run(bool window_is_free) {

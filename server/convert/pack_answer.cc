@@ -17,7 +17,7 @@ void FillRule(const planner::PackingJob& job, const planner::PackingResult& resu
               v1::BatchRule* out) {
   planner::PackingJob carried_out = job;
   carried_out.pack = result.rule;
-  carried_out.deal.window = result.window;
+  if (job.by_time) carried_out.deal.window = result.window;
   RuleToProto(carried_out, out);
   out->set_caps_derived(!result.caps_reason.empty());
   out->set_caps_reason(result.caps_reason);

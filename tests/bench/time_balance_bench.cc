@@ -84,8 +84,12 @@ bool Judge(const LongSet& set, const PackTimes& times, const Settings& settings)
     Run(set, job, 16, false, false, "by tokens, 16 steps");
     Run(set, job, 16, true, false, "by time, 16 steps");
     good &= Run(set, job, 16, true, true, "by time").balance.idle <= settings.most_idle;
-    const TimedBatches flex = AssignToRanks(set.lengths(), set.caps.tokens, times, job.deal);
-    PrintRow("FlexSP", flex.idle, flex.batches, flex.steps, "");
+    for (const int64_t gpus : {1, 8}) {
+      const TimedBatches flex =
+          DivideFlexibly(set.lengths(), set.caps.tokens, times, job.deal, gpus);
+      PrintRow("FlexSP", flex.idle, flex.batches, flex.steps,
+               "a rank is " + std::to_string(gpus) + " GPUs");
+    }
     const TimedBatches wlb = DelayOutliers(set.lengths(), set.caps.tokens, times, job.deal);
     PrintRow("WLB-LLM", wlb.idle, wlb.batches, wlb.steps,
              "a sample waits for up to " + std::to_string(wlb.longest_delay) + " steps");
