@@ -69,7 +69,7 @@ TEST(PackTimeTest, TheBoundIsThatOfTheLongestPacksOrTheMean) {
 }
 
 TEST(TimeLevelTest, LongSetsAreIdleForOnePercentAtMost) {
-  for (const LongSet& set : {Documents(8000), LongText(25000)}) {
+  for (const LongSet& set : {Documents(4000), LongText(60000)}) {
     for (const int64_t packs : {1, 4}) {
       PackingJob job = TimedJob(set, 8);
       job.deal.packs_per_rank = packs;
