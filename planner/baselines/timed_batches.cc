@@ -92,12 +92,12 @@ class OutlierQueues {
       return sample_times_[a] != sample_times_[b] ? sample_times_[a] > sample_times_[b] : a < b;
     });
     std::vector<std::vector<uint32_t>> members(batches_);
-    std::vector<int64_t> time(batches_), tokens(batches_);
+    std::vector<int64_t> busy(batches_), tokens(batches_);
     std::vector<uint32_t> later;
     for (const uint32_t sample : ready_) {
       stop_.Spend(static_cast<int64_t>(2 * batches_));
       const int64_t length = lengths_.tokens[sample];
-      auto batch = static_cast<size_t>(std::min_element(time.begin(), time.end()) - time.begin());
+      auto batch = static_cast<size_t>(std::min_element(busy.begin(), busy.end()) - busy.begin());
       if (tokens[batch] + length > cap_)
         batch =
             static_cast<size_t>(std::min_element(tokens.begin(), tokens.end()) - tokens.begin());
@@ -106,7 +106,7 @@ class OutlierQueues {
         continue;
       }
       members[batch].push_back(sample);
-      time[batch] += sample_times_[sample];
+      busy[batch] += sample_times_[sample];
       tokens[batch] += length;
       made_.longest_delay = std::max(made_.longest_delay, made_.steps - arrived_[sample]);
     }

@@ -266,8 +266,8 @@ type BatchRule struct {
 	// Rule. What packs and ranks are level in. PACK_LEVEL_TIME needs a time in `pack_times`, and does not go with packing
 	// groups, which level attention themselves. Unset: PACK_LEVEL_TOKENS.
 	Level PackLevel `protobuf:"varint,26,opt,name=level,proto3,enum=evenkeel.v1.PackLevel" json:"level,omitempty"`
-	// Predicted time of the epoch, over a proven lower bound for these packs in any order of the whole epoch, less 1: ranks
-	// cannot all be faster than their mean, and no step ends before its longest pack. Set by PackDataset, with
+	// Predicted time of the epoch, over a proven lower bound for these packs in any order of the whole epoch, less 1:
+	// ranks cannot all be faster than their mean, and no step ends before its longest pack. Set by PackDataset, with
 	// PACK_LEVEL_TIME only.
 	OrderGapRatio float64 `protobuf:"fixed64,27,opt,name=order_gap_ratio,json=orderGapRatio,proto3" json:"order_gap_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
