@@ -9,11 +9,13 @@ Columns ColumnsOf(const Lengths& lengths, const Caps& caps, std::span<const uint
   const auto value = [&](uint32_t sample, size_t column) {
     if (column == 0) return lengths.tokens[sample];
     if (column == 1) return lengths.units[sample];
+    if (column == 2 + encoders) return lengths.level_times[sample];
     return lengths.encoder_units[sample * encoders + column - 2];
   };
   std::vector<size_t> used;
   Columns columns;
-  for (size_t column = 0; column < 2 + encoders; ++column) {
+  const size_t columns_at_most = 2 + encoders + (lengths.level_times.empty() ? 0 : 1);
+  for (size_t column = 0; column < columns_at_most; ++column) {
     if (std::all_of(samples.begin(), samples.end(),
                     [&](uint32_t sample) { return value(sample, column) == 0; }))
       continue;

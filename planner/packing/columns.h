@@ -26,8 +26,8 @@ struct Columns {
 };
 
 // Returns the columns of some samples: units and tokens under their caps and, where there are
-// several encoders, the units of each, which have no cap of their own. A column of zeros is left
-// out.
+// several encoders, the units of each, and Lengths::level_times, which have no cap. A column of
+// zeros is left out.
 Columns ColumnsOf(const Lengths& lengths, const Caps& caps, std::span<const uint32_t> samples);
 
 }  // namespace evenkeel::planner

@@ -5,6 +5,7 @@
 
 #include "planner/packing/caps.h"
 #include "planner/packing/sample_types.h"
+#include "planner/packing/time_level.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -87,6 +88,7 @@ void FillGroupMetrics(std::span<const LengthGroup> groups, const std::vector<int
 PackingResult PackAndDealGroups(const Lengths& lengths, const PackingJob& job, const Stop& stop) {
   PackingResult result;
   result.rule = job.pack;
+  result.window = job.deal.window;
   result.rule.caps = job.groups.back().caps;
   if (result.rule.caps.units == kNoUnitCap) result.rule.caps.units = 0;
   PackRule rule = job.pack;
@@ -108,29 +110,52 @@ PackingResult PackAndDealGroups(const Lengths& lengths, const PackingJob& job, c
   return result;
 }
 
-PackingResult PackAndDealAll(const Lengths& lengths, const PackingJob& job, const Stop& stop) {
-  if (!job.groups.empty()) return PackAndDealGroups(lengths, job, stop);
-  PackingResult result;
-  result.rule = job.pack;
-  DeriveCaps(lengths, stop, result);
-  stop.Ask();
-  PackRule rule = result.rule;
-  rule.stop = stop;
+// Returns the packs' work in both parts.
+std::vector<PackWork> PackAndDealParts(const Lengths& lengths, const PackRule& rule,
+                                       const PackingJob& job, const Stop& stop,
+                                       PackingResult& result) {
   result.packing = Pack(lengths, rule);
   stop.Ask();
-  if (job.bound) {
-    result.bound = BoundOf(lengths, rule, static_cast<int64_t>(result.packing.size()));
-    stop.Ask();
-  }
   std::vector<PackSums> sums = SumsOf(lengths, result.packing);
   stop.Ask();
-  const std::vector<PackWork> work = WorkOf(sums, job.times);
+  std::vector<PackWork> work = WorkOf(sums, job.times);
   sums = {};
   stop.Ask();
   DealRule deal = job.deal;
   deal.stop = stop;
   result.order = Deal(work, deal);
+  return work;
+}
+
+std::vector<PackWork> LevelByTime(const Lengths& lengths, const PackRule& rule,
+                                  const PackingJob& job, const Stop& stop, PackingResult& result) {
+  DealRule deal = job.deal;
+  deal.stop = stop;
+  TimeLevelled made = PackAndDealByTime(lengths, rule, deal, job.times, job.window_is_free);
+  result.packing = std::move(made.packing);
+  result.order = std::move(made.order);
+  result.window = made.window;
+  result.order_gap = made.order_gap;
+  result.idle_by_tokens = made.idle_by_tokens;
+  return WorkOf(SumsOf(lengths, result.packing), job.times);
+}
+
+PackingResult PackAndDealAll(const Lengths& lengths, const PackingJob& job, const Stop& stop) {
+  if (!job.groups.empty()) return PackAndDealGroups(lengths, job, stop);
+  PackingResult result;
+  result.rule = job.pack;
+  result.window = job.deal.window;
+  DeriveCaps(lengths, stop, result);
   stop.Ask();
+  PackRule rule = result.rule;
+  rule.stop = stop;
+  std::vector<PackWork> work = job.by_time ? LevelByTime(lengths, rule, job, stop, result)
+                                           : PackAndDealParts(lengths, rule, job, stop, result);
+  stop.Ask();
+  if (job.bound) {
+    result.bound = BoundOf(lengths, rule, static_cast<int64_t>(result.packing.size()));
+    stop.Ask();
+  }
   // Computed again rather than kept, because memory is scarcest while many samples are dealt.
   result.sums = SumsOf(lengths, result.packing);
   stop.Ask();

@@ -26,7 +26,10 @@ struct PackingJob {
   DealRule deal;
   PackTimes times;
   PerEncoder<int64_t> unit_scales = 1;  // with which Lengths::units was made
-  bool bound = true;  // also prove a lower bound on the number of packs; not for groups
+  // Packs and deals by PackAndDealByTime. Not with `groups`.
+  bool by_time = false;
+  bool window_is_free = false;  // for by_time: deal.window is the first to be tried
+  bool bound = true;            // also prove a lower bound on the number of packs; not for groups
 
   // Packing groups, with their own caps, ranks and packs per rank. If empty, there is one group, by
   // `pack` and `deal`.
@@ -40,9 +43,11 @@ struct PackingResult {
   PackRule rule;  // as applied; with groups, the caps of the last one (units: 0 if uncapped)
   std::string caps_reason;  // empty if the caps were given
   Packing packing;
-  std::vector<PackSums> sums;  // per pack
-  std::vector<int64_t> order;  // steps x ranks x packs per rank
-  PackBound bound;             // `packs` is 0 if the bound was not asked for
+  std::vector<PackSums> sums;                // per pack
+  std::vector<int64_t> order;                // steps x ranks x packs per rank
+  int64_t window = 1;                        // with which it was dealt
+  double order_gap = 0, idle_by_tokens = 0;  // by_time: see TimeLevelled
+  PackBound bound;                           // `packs` is 0 if the bound was not asked for
   Balance balance;
   double samples_per_pack = 0;           // AVE-BS
   double pad_ratio = 0;                  // 0 because packs are laid end to end

@@ -9,12 +9,16 @@
 #include "planner/packing/first_fit.h"
 #include "planner/packing/isf.h"
 #include "planner/packing/next_fit.h"
+#include "planner/packing/pack_time.h"
 
 namespace evenkeel::planner {
 namespace {
 
 // REQUIRES: every sample fits the caps alone.
 Packing PackFitting(const Lengths& lengths, const PackRule& rule) {
+  if (rule.by_time)
+    return PackByTime(lengths, rule.caps, SampleTimes(lengths, rule.times), *rule.by_time,
+                      rule.stop);
   switch (rule.packer) {
     case Packer::kBalanced:
       return PackBalanced(lengths, rule.caps, rule.effort, rule.stop);
@@ -63,6 +67,7 @@ Packing PackPart(const Lengths& lengths, const PackRule& rule) {
   if (oversize.empty()) return PackFitting(lengths, rule);
   const size_t fitting = lengths.size() - oversize.size();
   Packing packing = PackFittingAmong(lengths, fitting, rule);
+  if (rule.by_time && fitting > 0 && packing.size() == 0) return packing;
   // Converts back to the indices of all samples. The map is made here, after the copy of the
   // lengths is freed, to save memory.
   std::vector<uint32_t> index;
@@ -131,7 +136,9 @@ Packing Pack(const Lengths& lengths, const PackRule& rule) {
     const size_t count = static_cast<size_t>(samples);
     const Lengths part = {lengths.units.subspan(first, count),
                           lengths.tokens.subspan(first, count)};
-    Append(PackPart(part, rule), static_cast<uint32_t>(first), all);
+    const Packing packed = PackPart(part, rule);
+    if (rule.by_time && packed.size() == 0 && packed.rejected.empty()) return {};
+    Append(packed, static_cast<uint32_t>(first), all);
     first += count;
   }
   return all;

@@ -3,11 +3,13 @@
 #define EVENKEEL_PLANNER_PACKING_PACKER_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "planner/base/stop.h"
 #include "planner/packing/balanced.h"
 #include "planner/packing/packing.h"
+#include "planner/packing/time_packs.h"
 
 namespace evenkeel::planner {
 
@@ -29,6 +31,11 @@ struct PackRule {
   // Number of samples of each dataset, in order. They sum to all samples, and no pack mixes
   // datasets. If empty, there is one dataset, or packs mix several.
   std::vector<int64_t> apart;
+
+  // If set, packs are made level in time by this method, and `packer` is not asked. The result has
+  // no packs if the method cannot make them.
+  std::optional<TimeMethod> by_time = {};
+  PackTimes times = {};  // for by_time
 
   Stop stop = {};
 };

@@ -19,6 +19,8 @@ struct Lengths {
   std::span<const int32_t> tokens;  // in the language model, visual tokens included, >= 1
   // The units of each encoder, sample by sample, where there are several; else empty.
   std::span<const int32_t> encoder_units = {};
+  // Predicted time of each sample, where packs are to be level in it; else empty.
+  std::span<const int32_t> level_times = {};
 
   size_t size() const { return tokens.size(); }
   // Returns the number of columns of encoder_units.

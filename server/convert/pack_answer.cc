@@ -17,6 +17,7 @@ void FillRule(const planner::PackingJob& job, const planner::PackingResult& resu
               v1::BatchRule* out) {
   planner::PackingJob carried_out = job;
   carried_out.pack = result.rule;
+  if (job.by_time) carried_out.deal.window = result.window;
   RuleToProto(carried_out, out);
   out->set_caps_derived(!result.caps_reason.empty());
   out->set_caps_reason(result.caps_reason);
@@ -38,6 +39,7 @@ void FillRule(const planner::PackingJob& job, const planner::PackingResult& resu
   out->set_dist_ratio_attention(result.balance.dist_ratio_attention);
   out->set_pack_count_lower_bound(result.bound.packs);
   out->set_idle_ratio(result.balance.idle);
+  out->set_order_gap_ratio(result.order_gap);
 }
 
 }  // namespace
@@ -59,6 +61,7 @@ void SummaryToProto(const planner::PackingJob& job, const planner::PackingResult
   out->set_dist_ratio_language_time(result.balance.dist_ratio_language_time);
   out->set_step_spread(result.balance.step_spread);
   out->set_step_trend(result.balance.step_trend);
+  out->set_idle_ratio_by_tokens(result.idle_by_tokens);
   GroupsToProto(result.groups, result.balance.mean_rank_tokens, out);
 }
 

@@ -27,12 +27,14 @@ constexpr int64_t kBytesPerStream = int64_t{2} << 20;  // one message in each di
 // Bytes per sample. The measured worst case, with all sample lengths different and each sample in a
 // separate pack, is 235 bytes, or 114 with packing groups. Usual data takes 50.
 constexpr int64_t kBytesPerSample = 256;
+constexpr int64_t kBytesPerSampleByTime = 384;  // up to three packings are held
 constexpr int64_t kBytesPerSlot = 64;
 
 }  // namespace
 
-int64_t PackBytes(int64_t samples, int64_t slots_per_step) {
-  return kBytesPerStream + kBytesPerSample * samples + kBytesPerSlot * slots_per_step;
+int64_t PackBytes(int64_t samples, int64_t slots_per_step, bool by_time) {
+  const int64_t per_sample = by_time ? kBytesPerSampleByTime : kBytesPerSample;
+  return kBytesPerStream + per_sample * samples + kBytesPerSlot * slots_per_step;
 }
 
 PackUpload::PackUpload(int64_t max_samples, Reserve reserve)
@@ -247,7 +249,7 @@ UploadEnd PackUpload::MakeRoom(int64_t samples) {
   if (samples <= reserved_samples_) return UploadEnd::kTaken;
   const int64_t more = std::max(samples, reserved_samples_ + kReserveAtOnce);
   const int64_t reserved = expected_ > 0 ? samples : std::min(more, max_samples_);
-  if (!reserve_(PackBytes(reserved, SlotsPerStep()))) return UploadEnd::kNoMemory;
+  if (!reserve_(PackBytes(reserved, SlotsPerStep(), job_.by_time))) return UploadEnd::kNoMemory;
   reserved_samples_ = reserved;
   return UploadEnd::kTaken;
 }

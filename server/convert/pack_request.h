@@ -22,7 +22,7 @@ inline constexpr int64_t kMaxSlotsPerStep = int64_t{1} << 20;  // data_parallel 
 // Returns the bytes that a stream with this many samples holds in the worst case, from its first
 // message to its last: buffers, the upload, the packing with one sample per pack, and the order of
 // a step's slots.
-int64_t PackBytes(int64_t samples, int64_t slots_per_step);
+int64_t PackBytes(int64_t samples, int64_t slots_per_step, bool by_time = false);
 
 enum class UploadEnd {
   kTaken,

@@ -109,6 +109,10 @@ void CheckBesideGroups(const v1::PackDatasetStart& start, const FieldPath& path,
     sink.Add(path.Child("apart_sample_count"),
              "must be empty with groups: their packs mix samples of all datasets");
   }
+  if (start.rule().level() == v1::PACK_LEVEL_TIME) {
+    sink.Add(path.Child("rule").Child("level"),
+             "must be PACK_LEVEL_TOKENS, or unset, with groups: they level attention themselves");
+  }
   if (start.sequence_parallel_group() > 1) {
     sink.Add(path.Child("sequence_parallel_group"),
              "must be 1, or unset, with groups: they have their own sequence_parallel");

@@ -140,6 +140,15 @@ void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSi
   pack.seed = static_cast<uint64_t>(from.seed());
   job->deal.seed = pack.seed;
   pack.oversize = OversizeFromProto(from.oversize_policy(), path.Child("oversize_policy"), sink);
+  CheckEnum(sink, path.Child("level"), from.level(), v1::PackLevel_IsValid,
+            "PACK_LEVEL_TOKENS, PACK_LEVEL_TIME");
+  job->by_time = from.level() == v1::PACK_LEVEL_TIME;
+  job->window_is_free = job->by_time && from.order_window() == 0;
+  if (job->by_time && !from.has_pack_times()) {
+    sink.Add(path.Child("pack_times"),
+             "required with level PACK_LEVEL_TIME: the times of a plan's "
+             "batch_rule, or of the model's parts");
+  }
   if (from.has_pack_times()) {
     job->times = TimesFromProto(from.pack_times(), path.Child("pack_times"),
                                 std::max(1, from.unit_scales_size()), sink);
@@ -197,6 +206,7 @@ void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out) {
     out->set_iterations(static_cast<int32_t>(pack.iterations));
   }
   out->set_order_window(job.deal.window);
+  if (job.by_time) out->set_level(v1::PACK_LEVEL_TIME);
   out->set_seed(static_cast<int64_t>(pack.seed));
   out->set_oversize_policy(OversizeToProto(pack.oversize));
   TimesToProto(job.times, out);

@@ -107,14 +107,30 @@ TEST(PackFlagsTest, EveryFlagArrives) {
   }
 }
 
+TEST(PackFlagsTest, LevelByTimeAndTheWindowOfItsChoice) {
+  EXPECT_EQ(Start(Enough({"--level", "time"})).rule().level(), v1::PACK_LEVEL_TIME);
+  EXPECT_EQ(Start(Enough({"--level", "tokens"})).rule().level(), v1::PACK_LEVEL_TOKENS);
+  PlannedPacking planned;
+  planned.rule.set_order_window(16);
+  planned.rule.set_level(v1::PACK_LEVEL_TIME);
+  EXPECT_EQ(Start(Enough(), planned).rule().order_window(), 16);
+  EXPECT_EQ(Start(Enough(), planned).rule().level(), v1::PACK_LEVEL_TIME);
+  EXPECT_EQ(Start(Enough({"--window", "auto"}), planned).rule().order_window(), 0);
+  EXPECT_NE(Fault([] {
+              Start({"f", "--dp", "8", "--groups", "20:1", "--level", "time"});
+            }).find("--level time does not go with packing groups"),
+            std::string::npos);
+}
+
 TEST(PackFlagsTest, BadValuesAreNamed) {
   const auto fault = [](const Arguments& more) { return Fault([&] { Start(Enough(more)); }); };
   EXPECT_NE(fault({"--token-cap", "0"}).find("from 1 to 4294967296"), std::string::npos);
   EXPECT_NE(fault({"--dp", "65537"}).find("--dp"), std::string::npos);
   EXPECT_NE(fault({"--dp", "2.5"}).find("whole number"), std::string::npos);
-  EXPECT_NE(fault({"--window", "some"}).find("or all"), std::string::npos);
+  EXPECT_NE(fault({"--window", "some"}).find("all or auto"), std::string::npos);
   EXPECT_NE(fault({"--epoch", "-1"}).find("--epoch"), std::string::npos);
   EXPECT_NE(fault({"--packer", "magic"}).find("--packer"), std::string::npos);
+  EXPECT_NE(fault({"--level", "squares"}).find("--level"), std::string::npos);
   EXPECT_NE(fault({"--oversize", "drop"}).find("--oversize"), std::string::npos);
   EXPECT_NE(fault({"--rule", "a", "--plan", "b"}).find("excludes"), std::string::npos);
   EXPECT_NE(fault({"--xtuner-path", "a"}).find("--xtuner"), std::string::npos);

@@ -89,5 +89,22 @@ TEST(RenderPackTest, SaysHowFarTheBoundIs) {
       << text;
 }
 
+TEST(RenderPackTest, SaysWhatLevelByTimeGainsOrMayGain) {
+  SmallPacking small;
+  v1::BatchRule& rule = *small.packed.summary.mutable_rule();
+  rule.set_idle_ratio(.02);
+  rule.mutable_pack_times()->set_language_seconds_per_squared_token(1e-9);
+  const auto text = [&] { return RenderPack(Style(), small.packed.summary, small.start, {}); };
+  EXPECT_EQ(text().find("--level time"), std::string::npos) << "the times are not the request's";
+  *small.start.mutable_rule()->mutable_pack_times() = rule.pack_times();
+  EXPECT_NE(text().find("`--level time --window auto`"), std::string::npos);
+  rule.set_level(v1::PACK_LEVEL_TIME);
+  rule.set_order_gap_ratio(.05);
+  small.packed.summary.set_idle_ratio_by_tokens(.3);
+  EXPECT_EQ(text().find("--level time"), std::string::npos);
+  EXPECT_NE(text().find("By tokens, 30.0% would be lost."), std::string::npos) << text();
+  EXPECT_NE(text().find("5.0%"), std::string::npos) << text();
+}
+
 }  // namespace
 }  // namespace evenkeel::cli

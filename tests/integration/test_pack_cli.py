@@ -125,6 +125,34 @@ class PackCliTest(unittest.TestCase):
         self.assertEqual(summary["step_order_shape"], list(shape))
         self.assertEqual(summary["rule"]["pad_ratio"], 0)
 
+    def test_level_by_time(self):
+        chance = random.Random(4)
+        samples = [(0, min(32768, int(200 / (chance.random() + 1e-4)))) for _ in range(20000)]
+        source = self.write("lengths.json", omnibal(samples))
+        rule = self.write("rule.json", json.dumps({"token_cap": 32768, "pack_times": {
+            "language_seconds_per_token": 1e-4, "language_seconds_per_squared_token": 1e-8}}).encode())
+        common = (source, "--rule", rule, "--dp", "8", "--level", "time")
+        for name, run in (("remote", lambda *a: self.server.ctl("pack", *a)), ("here", self.local)):
+            done = run(*common, "--output", self.path(name))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("Level by predicted time.", done.stdout)
+        for name in RESULTS:
+            self.assertEqual(self.read("remote", name), self.read("here", name), name)
+        self.check("here", samples, (0, 32768))
+        summary = json.loads(self.read("here", "summary.json"))
+        self.assertEqual(summary["rule"]["level"], "PACK_LEVEL_TIME")
+        self.assertLess(summary["rule"]["idle_ratio"], summary["idle_ratio_by_tokens"])
+        self.assertLess(summary["rule"]["idle_ratio"], 0.01)
+        # The rule as applied gives the same packs again.
+        applied = self.write("applied.json", json.dumps(summary["rule"]).encode())
+        done = self.local(source, "--rule", applied, "--dp", "8", "--output", self.path("again"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in RESULTS[:3]:
+            self.assertEqual(self.read("again", name), self.read("here", name), name)
+        done = self.local(source, "--token-cap", "32768", "--dp", "8", "--level", "time")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("start.rule.pack_times: required with level PACK_LEVEL_TIME", done.stderr)
+
     def test_units_of_several_encoders(self):
         """Packs are made by scaled units. The server scales them itself."""
         chance = random.Random(3)

@@ -58,6 +58,27 @@ RC_GTEST_PROP(PackingProperty, EverySampleOnceUnderTheCaps, ()) {
   }
 }
 
+RC_GTEST_PROP(PackingProperty, PacksLevelInTimeHoldEverySampleOnceOrNone, ()) {
+  Case c = RandomCase();
+  c.rule.oversize = OversizePolicy::kAlone;
+  c.rule.times = {*rc::gen::element(0., 1e-3), *rc::gen::element(0., 1e-4),
+                  *rc::gen::element(0., 1e-9, 1e-6), *rc::gen::element<int64_t>(0, 1)};
+  for (const TimeMethod method : {TimeMethod::kLongestFirst, TimeMethod::kColumn}) {
+    c.rule.by_time = method;
+    const Packing packing = Pack(c.lengths(), c.rule);
+    if (packing.size() == 0) continue;
+    std::vector<int> seen(c.units.size());
+    for (const uint32_t i : packing.members) ++seen[i];
+    RC_ASSERT(std::all_of(seen.begin(), seen.end(), [](int n) { return n == 1; }));
+    for (size_t p = 0; p < packing.size(); ++p) {
+      int64_t units = 0, tokens = 0;
+      for (const uint32_t i : packing[p]) units += c.units[i], tokens += c.tokens[i];
+      RC_ASSERT(!packing[p].empty());
+      RC_ASSERT(packing[p].size() == 1 || c.rule.caps.Hold(units, tokens));
+    }
+  }
+}
+
 RC_GTEST_PROP(PackingProperty, BalancedIsNeverMoreThanOthersNorLessThanTheBound, ()) {
   Case c = RandomCase();
   c.rule.oversize = OversizePolicy::kAlone;

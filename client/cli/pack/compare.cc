@@ -38,6 +38,7 @@ class Comparison {
     AddOrder("group-random, padded", BaselineOrder::kGroupRandom);
     for (const v1::Packer packer : kComparedPackers) AddPacker(packer);
     AddArgumentSearch();
+    AddByTime();
     const v1::BatchRule& rule = summary_.rule();
     Add("this packing", rule.pack_count(), rule.samples_per_pack(), rule.pad_ratio(),
         rule.dist_ratio_units(), rule.dist_ratio_tokens(), rule.idle_ratio());
@@ -77,6 +78,17 @@ class Comparison {
     job.deal.window = 1;
     const planner::PackingResult made = planner::PackAndDeal(lengths_, job);
     Add(name, static_cast<int64_t>(made.packing.size()), made.samples_per_pack, made.pad_ratio,
+        made.balance.dist_ratio_units, made.balance.dist_ratio_tokens, made.balance.idle);
+  }
+
+  // Shows what PACK_LEVEL_TIME would come to, where it could gain.
+  void AddByTime() {
+    if (job_.by_time || job_.times.language_per_squared_token == 0 || !job_.groups.empty()) return;
+    planner::PackingJob job = job_;
+    job.by_time = job.window_is_free = true;
+    const planner::PackingResult made = planner::PackAndDeal(lengths_, job);
+    Add(fmt::format("level by time, window {}", Integer(made.window)),
+        static_cast<int64_t>(made.packing.size()), made.samples_per_pack, made.pad_ratio,
         made.balance.dist_ratio_units, made.balance.dist_ratio_tokens, made.balance.idle);
   }
 

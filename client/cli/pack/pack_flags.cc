@@ -18,8 +18,8 @@ constexpr int64_t kMaxTokenCap = int64_t{1} << 32;
 CLI::Validator WindowSize() {
   const CLI::Validator whole = Whole(1, 1'000'000'000);
   const auto check = [whole](std::string& text) -> std::string {
-    if (text == "all" || whole(text).empty()) return "";
-    return fmt::format("must be a number of steps from 1 to 1000000000, or all, but is \"{}\"",
+    if (text == "all" || text == "auto" || whole(text).empty()) return "";
+    return fmt::format("must be a number of steps from 1 to 1000000000, all or auto, but is \"{}\"",
                        text);
   };
   return CLI::Validator(check, "");
@@ -54,6 +54,11 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
       ->check(CLI::IsMember({"balanced", "isf", "first-fit-decreasing", "best-fit-decreasing",
                              "greedy-knapsack", "next-fit"})
                   .description(""));
+  Add(command, "--level", &flags->level, "tokens|time",
+      "What packs are level in: tokens and units, or the predicted time of a plan's rule, if that "
+      "makes the epoch shorter [tokens]",
+      kRule)
+      ->check(CLI::IsMember({"tokens", "time"}).description(""));
   Add(command, "--keep-units", &flags->keep_units, "N",
       "isf: keep a pack of at least so many units ... [--unit-cap]", kRule)
       ->check(Whole(1, 1'000'000));
@@ -87,8 +92,9 @@ void AddDealFlags(CLI::App* command, PackFlags* flags) {
       "0]",
       kSteps)
       ->check(Whole(0, std::numeric_limits<int64_t>::max()));
-  Add(command, "--window", &flags->window, "N|all",
-      "Steps that may exchange packs for balance; 1 is a fully random order [16, with groups all]",
+  Add(command, "--window", &flags->window, "N|all|auto",
+      "Steps that may exchange packs for balance; 1 is a fully random order, auto what is used "
+      "without a plan [16, with groups all, with --level time the least that leaves 1% idle]",
       kSteps)
       ->check(WindowSize());
   Add(command, "--group", &flags->group, "N",

@@ -22,7 +22,7 @@ struct PackFlags {
   std::optional<int64_t> unit_cap, token_cap, keep_units, keep_tokens, seed, epoch;
   std::optional<int32_t> iterations, data_parallel, packs_per_rank, group;
   std::vector<int64_t> unit_scales;
-  std::string packer, oversize, window, groups;
+  std::string packer, level, oversize, window, groups;
   std::optional<int64_t> curriculum;
   std::string output, xtuner, report;
   std::vector<std::string> xtuner_paths;

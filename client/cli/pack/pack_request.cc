@@ -53,6 +53,8 @@ void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
   if (flags.unit_cap) rule->set_unit_cap(*flags.unit_cap);
   if (flags.token_cap) rule->set_token_cap(*flags.token_cap);
   if (!flags.packer.empty()) rule->set_packer(PackerOf(flags.packer));
+  if (flags.level == "tokens") rule->set_level(v1::PACK_LEVEL_TOKENS);
+  if (flags.level == "time") rule->set_level(v1::PACK_LEVEL_TIME);
   if (flags.keep_units) rule->set_keep_units(*flags.keep_units);
   if (flags.keep_tokens) rule->set_keep_tokens(*flags.keep_tokens);
   if (flags.iterations) rule->set_iterations(*flags.iterations);
@@ -61,6 +63,8 @@ void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
   if (flags.oversize == "reject") rule->set_oversize_policy(v1::OVERSIZE_POLICY_REJECT);
   if (flags.window == "all") {
     rule->set_order_window(kWholeEpoch);
+  } else if (flags.window == "auto") {
+    rule->clear_order_window();
   } else if (!flags.window.empty()) {
     int64_t window = 0;
     std::from_chars(flags.window.data(), flags.window.data() + flags.window.size(), window);
@@ -93,6 +97,7 @@ void CheckGroupFlags(const PackFlags& flags) {
   };
   refuse(flags.unit_cap || flags.token_cap, "--unit-cap or --token-cap", "they have their own");
   refuse(flags.apart, "--apart", "their packs mix samples of all files");
+  refuse(flags.level == "time", "--level time", "they level attention themselves");
   refuse(flags.group.value_or(1) > 1, "--group", "they have their own sequence parallelism");
   refuse(!flags.xtuner.empty(), "--xtuner", "its preset has one pack_max_length");
 }

@@ -127,6 +127,23 @@ Pairs StepPairs(const v1::PackDatasetSummary& summary, const v1::PackDatasetStar
   return pairs;
 }
 
+// Whether squared lengths, which packs level in tokens are not level in, cost time that ranks wait.
+bool MayLevelByTime(const v1::PackDatasetSummary& summary) {
+  constexpr double kIdleToMention = .01;
+  const v1::BatchRule& rule = summary.rule();
+  return rule.level() != v1::PACK_LEVEL_TIME && summary.groups_size() == 0 &&
+         rule.pack_times().language_seconds_per_squared_token() > 0 &&
+         rule.idle_ratio() > kIdleToMention;
+}
+
+std::string LevelText(const Style& style, const v1::PackDatasetSummary& summary) {
+  return Paragraph(
+      style, fmt::format("Level by predicted time. By tokens, {} would be lost. No order of these "
+                         "packs is predicted to end an epoch more than {} sooner.",
+                         Percent(summary.idle_ratio_by_tokens()),
+                         Percent(summary.rule().order_gap_ratio())));
+}
+
 std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summary, bool times) {
   const v1::BatchRule& rule = summary.rule();
   std::vector<Table::Column> columns = {{"", Align::kLeft}, {"DistRatio"}};
@@ -146,7 +163,13 @@ std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summa
   return table.Render(style) +
          Paragraph(style, fmt::format("{} of a step is lost waiting for the slowest rank; padding "
                                       "{}.",
-                                      Percent(rule.idle_ratio()), Percent(rule.pad_ratio())));
+                                      Percent(rule.idle_ratio()), Percent(rule.pad_ratio()))) +
+         (rule.level() == v1::PACK_LEVEL_TIME ? LevelText(style, summary) : "") +
+         (times && MayLevelByTime(summary)
+              ? Paragraph(style,
+                          "`--level time --window auto` packs and deals by predicted time; "
+                          "--compare shows what it would come to.")
+              : "");
 }
 
 }  // namespace

@@ -89,6 +89,62 @@ func (Packer) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_batching_proto_rawDescGZIP(), []int{0}
 }
 
+// What packs and ranks are level in.
+type PackLevel int32
+
+const (
+	// The default, PACK_LEVEL_TOKENS.
+	PackLevel_PACK_LEVEL_UNSPECIFIED PackLevel = 0
+	// Packs are level in units and tokens, and dealt by the time of each part.
+	PackLevel_PACK_LEVEL_TOKENS PackLevel = 1
+	// Packs are level in predicted time as far as the caps allow, and dealt by that time. Of the packs made so and those
+	// of `packer`, those of the shortest epoch are kept, so that an epoch is never predicted longer than with
+	// PACK_LEVEL_TOKENS. If `order_window` is unset, it is the least of 16, 32, 64, ... steps, or the whole epoch, at
+	// which ranks are idle for at most 1% of the time.
+	PackLevel_PACK_LEVEL_TIME PackLevel = 2
+)
+
+// Enum value maps for PackLevel.
+var (
+	PackLevel_name = map[int32]string{
+		0: "PACK_LEVEL_UNSPECIFIED",
+		1: "PACK_LEVEL_TOKENS",
+		2: "PACK_LEVEL_TIME",
+	}
+	PackLevel_value = map[string]int32{
+		"PACK_LEVEL_UNSPECIFIED": 0,
+		"PACK_LEVEL_TOKENS":      1,
+		"PACK_LEVEL_TIME":        2,
+	}
+)
+
+func (x PackLevel) Enum() *PackLevel {
+	p := new(PackLevel)
+	*p = x
+	return p
+}
+
+func (x PackLevel) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PackLevel) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_batching_proto_enumTypes[1].Descriptor()
+}
+
+func (PackLevel) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_batching_proto_enumTypes[1]
+}
+
+func (x PackLevel) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PackLevel.Descriptor instead.
+func (PackLevel) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_batching_proto_rawDescGZIP(), []int{1}
+}
+
 // Treatment of a sample that exceeds a cap on its own. PackDataset reports its index in either case.
 type OversizePolicy int32
 
@@ -126,11 +182,11 @@ func (x OversizePolicy) String() string {
 }
 
 func (OversizePolicy) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_batching_proto_enumTypes[1].Descriptor()
+	return file_evenkeel_v1_batching_proto_enumTypes[2].Descriptor()
 }
 
 func (OversizePolicy) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_batching_proto_enumTypes[1]
+	return &file_evenkeel_v1_batching_proto_enumTypes[2]
 }
 
 func (x OversizePolicy) Number() protoreflect.EnumNumber {
@@ -139,7 +195,7 @@ func (x OversizePolicy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OversizePolicy.Descriptor instead.
 func (OversizePolicy) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_batching_proto_rawDescGZIP(), []int{1}
+	return file_evenkeel_v1_batching_proto_rawDescGZIP(), []int{2}
 }
 
 // How packs are made and dealt to ranks and steps, with figures of the result. In a plan, the figures are predicted
@@ -163,7 +219,7 @@ type BatchRule struct {
 	Packer Packer `protobuf:"varint,5,opt,name=packer,proto3,enum=evenkeel.v1.Packer" json:"packer,omitempty"`
 	// Rule. Number of steps whose packs may be exchanged for balance. 1 deals packs to steps fully at random; W groups
 	// the packs of W steps by their work. Range: 1 to 10^9; a number above the number of steps means the whole epoch.
-	// Unset: 16, or the whole epoch with packing groups.
+	// Unset: 16, the whole epoch with packing groups, or as PACK_LEVEL_TIME says.
 	OrderWindow int64 `protobuf:"varint,6,opt,name=order_window,json=orderWindow,proto3" json:"order_window,omitempty"`
 	// Rule, for PACKER_ISF only. Rounds of sampling and filtering (T). Range: 1 to 100. Unset: 10.
 	Iterations int32 `protobuf:"varint,7,opt,name=iterations,proto3" json:"iterations,omitempty"`
@@ -206,7 +262,14 @@ type BatchRule struct {
 	// Rule. What a unit of each encoder counts for wherever this rule and its figures speak of units: about its work, as
 	// a multiple of the lightest unit's. Packs are then level in the time of all encoders together. 2 to 4 values from 1
 	// to 1000, in the order of the model's encoders. Unset: there is at most one encoder.
-	UnitScales    []int64 `protobuf:"varint,25,rep,packed,name=unit_scales,json=unitScales,proto3" json:"unit_scales,omitempty"`
+	UnitScales []int64 `protobuf:"varint,25,rep,packed,name=unit_scales,json=unitScales,proto3" json:"unit_scales,omitempty"`
+	// Rule. What packs and ranks are level in. PACK_LEVEL_TIME needs a time in `pack_times`, and does not go with packing
+	// groups, which level attention themselves. Unset: PACK_LEVEL_TOKENS.
+	Level PackLevel `protobuf:"varint,26,opt,name=level,proto3,enum=evenkeel.v1.PackLevel" json:"level,omitempty"`
+	// Predicted time of the epoch, over a proven lower bound for these packs in any order of the whole epoch, less 1:
+	// ranks cannot all be faster than their mean, and no step ends before its longest pack. Set by PackDataset, with
+	// PACK_LEVEL_TIME only.
+	OrderGapRatio float64 `protobuf:"fixed64,27,opt,name=order_gap_ratio,json=orderGapRatio,proto3" json:"order_gap_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,6 +477,20 @@ func (x *BatchRule) GetUnitScales() []int64 {
 		return x.UnitScales
 	}
 	return nil
+}
+
+func (x *BatchRule) GetLevel() PackLevel {
+	if x != nil {
+		return x.Level
+	}
+	return PackLevel_PACK_LEVEL_UNSPECIFIED
+}
+
+func (x *BatchRule) GetOrderGapRatio() float64 {
+	if x != nil {
+		return x.OrderGapRatio
+	}
+	return 0
 }
 
 // Time of a pack on one rank. The vision part takes vision_seconds_per_unit x units; the language part takes
@@ -715,7 +792,7 @@ var File_evenkeel_v1_batching_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_batching_proto_rawDesc = "" +
 	"\n" +
-	"\x1aevenkeel/v1/batching.proto\x12\vevenkeel.v1\"\xc4\a\n" +
+	"\x1aevenkeel/v1/batching.proto\x12\vevenkeel.v1\"\x9a\b\n" +
 	"\tBatchRule\x12\x19\n" +
 	"\bunit_cap\x18\x01 \x01(\x03R\aunitCap\x12\x1b\n" +
 	"\ttoken_cap\x18\x02 \x01(\x03R\btokenCap\x12\x1d\n" +
@@ -753,7 +830,9 @@ const file_evenkeel_v1_batching_proto_rawDesc = "" +
 	"\vcaps_reason\x18\x18 \x01(\tR\n" +
 	"capsReason\x12\x1f\n" +
 	"\vunit_scales\x18\x19 \x03(\x03R\n" +
-	"unitScales\"\xb2\x02\n" +
+	"unitScales\x12,\n" +
+	"\x05level\x18\x1a \x01(\x0e2\x16.evenkeel.v1.PackLevelR\x05level\x12&\n" +
+	"\x0forder_gap_ratio\x18\x1b \x01(\x01R\rorderGapRatio\"\xb2\x02\n" +
 	"\tPackTimes\x125\n" +
 	"\x17vision_seconds_per_unit\x18\x01 \x01(\x01R\x14visionSecondsPerUnit\x12;\n" +
 	"\x1alanguage_seconds_per_token\x18\x02 \x01(\x01R\x17languageSecondsPerToken\x12J\n" +
@@ -792,7 +871,11 @@ const file_evenkeel_v1_batching_proto_rawDesc = "" +
 	"\x1bPACKER_FIRST_FIT_DECREASING\x10\x03\x12\x1e\n" +
 	"\x1aPACKER_BEST_FIT_DECREASING\x10\x04\x12\x1a\n" +
 	"\x16PACKER_GREEDY_KNAPSACK\x10\x05\x12\x13\n" +
-	"\x0fPACKER_NEXT_FIT\x10\x06*h\n" +
+	"\x0fPACKER_NEXT_FIT\x10\x06*S\n" +
+	"\tPackLevel\x12\x1a\n" +
+	"\x16PACK_LEVEL_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11PACK_LEVEL_TOKENS\x10\x01\x12\x13\n" +
+	"\x0fPACK_LEVEL_TIME\x10\x02*h\n" +
 	"\x0eOversizePolicy\x12\x1f\n" +
 	"\x1bOVERSIZE_POLICY_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15OVERSIZE_POLICY_ALONE\x10\x01\x12\x1a\n" +
@@ -810,24 +893,26 @@ func file_evenkeel_v1_batching_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_batching_proto_rawDescData
 }
 
-var file_evenkeel_v1_batching_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_evenkeel_v1_batching_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_evenkeel_v1_batching_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_evenkeel_v1_batching_proto_goTypes = []any{
 	(Packer)(0),          // 0: evenkeel.v1.Packer
-	(OversizePolicy)(0),  // 1: evenkeel.v1.OversizePolicy
-	(*BatchRule)(nil),    // 2: evenkeel.v1.BatchRule
-	(*PackTimes)(nil),    // 3: evenkeel.v1.PackTimes
-	(*PackingGroup)(nil), // 4: evenkeel.v1.PackingGroup
+	(PackLevel)(0),       // 1: evenkeel.v1.PackLevel
+	(OversizePolicy)(0),  // 2: evenkeel.v1.OversizePolicy
+	(*BatchRule)(nil),    // 3: evenkeel.v1.BatchRule
+	(*PackTimes)(nil),    // 4: evenkeel.v1.PackTimes
+	(*PackingGroup)(nil), // 5: evenkeel.v1.PackingGroup
 }
 var file_evenkeel_v1_batching_proto_depIdxs = []int32{
 	0, // 0: evenkeel.v1.BatchRule.packer:type_name -> evenkeel.v1.Packer
-	1, // 1: evenkeel.v1.BatchRule.oversize_policy:type_name -> evenkeel.v1.OversizePolicy
-	3, // 2: evenkeel.v1.BatchRule.pack_times:type_name -> evenkeel.v1.PackTimes
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	2, // 1: evenkeel.v1.BatchRule.oversize_policy:type_name -> evenkeel.v1.OversizePolicy
+	4, // 2: evenkeel.v1.BatchRule.pack_times:type_name -> evenkeel.v1.PackTimes
+	1, // 3: evenkeel.v1.BatchRule.level:type_name -> evenkeel.v1.PackLevel
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_batching_proto_init() }
@@ -840,7 +925,7 @@ func file_evenkeel_v1_batching_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_batching_proto_rawDesc), len(file_evenkeel_v1_batching_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      3,
 			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -644,8 +644,10 @@ type PackDatasetSummary struct {
 	MeanRankTokens float64 `protobuf:"fixed64,17,opt,name=mean_rank_tokens,json=meanRankTokens,proto3" json:"mean_rank_tokens,omitempty"`
 	// Number of steps at the start of this epoch that the curriculum limits to the shortest group.
 	CurriculumStepCount int64 `protobuf:"varint,18,opt,name=curriculum_step_count,json=curriculumStepCount,proto3" json:"curriculum_step_count,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// With PACK_LEVEL_TIME only: the `rule.idle_ratio` of PACK_LEVEL_TOKENS, with all else equal.
+	IdleRatioByTokens float64 `protobuf:"fixed64,19,opt,name=idle_ratio_by_tokens,json=idleRatioByTokens,proto3" json:"idle_ratio_by_tokens,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *PackDatasetSummary) Reset() {
@@ -804,6 +806,13 @@ func (x *PackDatasetSummary) GetCurriculumStepCount() int64 {
 	return 0
 }
 
+func (x *PackDatasetSummary) GetIdleRatioByTokens() float64 {
+	if x != nil {
+		return x.IdleRatioByTokens
+	}
+	return 0
+}
+
 var File_evenkeel_v1_packing_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_packing_proto_rawDesc = "" +
@@ -845,7 +854,7 @@ const file_evenkeel_v1_packing_proto_rawDesc = "" +
 	"pack_index\x18\x01 \x03(\x03R\tpackIndex\x12\x1f\n" +
 	"\vgroup_index\x18\x02 \x03(\x05R\n" +
 	"groupIndex\x124\n" +
-	"\x16loss_normalizer_tokens\x18\x03 \x03(\x01R\x14lossNormalizerTokens\"\x8f\x06\n" +
+	"\x16loss_normalizer_tokens\x18\x03 \x03(\x01R\x14lossNormalizerTokens\"\xc0\x06\n" +
 	"\x12PackDatasetSummary\x12*\n" +
 	"\x04rule\x18\x01 \x01(\v2\x16.evenkeel.v1.BatchRuleR\x04rule\x12\x1f\n" +
 	"\vdataset_ref\x18\x02 \x01(\tR\n" +
@@ -870,7 +879,8 @@ const file_evenkeel_v1_packing_proto_rawDesc = "" +
 	"\x06groups\x18\x0f \x03(\v2\x19.evenkeel.v1.PackingGroupR\x06groups\x12/\n" +
 	"\x13communication_ratio\x18\x10 \x01(\x01R\x12communicationRatio\x12(\n" +
 	"\x10mean_rank_tokens\x18\x11 \x01(\x01R\x0emeanRankTokens\x122\n" +
-	"\x15curriculum_step_count\x18\x12 \x01(\x03R\x13curriculumStepCount*w\n" +
+	"\x15curriculum_step_count\x18\x12 \x01(\x03R\x13curriculumStepCount\x12/\n" +
+	"\x14idle_ratio_by_tokens\x18\x13 \x01(\x01R\x11idleRatioByTokens*w\n" +
 	"\x11PackDatasetResult\x12#\n" +
 	"\x1fPACK_DATASET_RESULT_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18PACK_DATASET_RESULT_FULL\x10\x01\x12\x1f\n" +

@@ -112,5 +112,25 @@ TEST(PackAnswer, RuleAsCarriedOut) {
   EXPECT_EQ(answer.summary.oversize_sample_index_size(), 10000);
 }
 
+TEST(PackAnswer, LevelByTimeSaysWhatItGains) {
+  planner::PackingJob job;
+  job.by_time = true;
+  job.deal.window = 16;
+  planner::PackingResult result = Result(1, 1);
+  result.window = 64;
+  result.order_gap = .25;
+  result.idle_by_tokens = .5;
+  const v1::PackDatasetSummary by_time = AnswerOf(PackAnswer(job, result, 1, "", true)).summary;
+  EXPECT_EQ(by_time.rule().level(), v1::PACK_LEVEL_TIME);
+  EXPECT_EQ(by_time.rule().order_window(), 64);
+  EXPECT_EQ(by_time.rule().order_gap_ratio(), .25);
+  EXPECT_EQ(by_time.idle_ratio_by_tokens(), .5);
+  job.by_time = false;
+  const v1::PackDatasetSummary plain = AnswerOf(PackAnswer(job, Result(1, 1), 1, "", true)).summary;
+  EXPECT_EQ(plain.rule().level(), v1::PACK_LEVEL_UNSPECIFIED);
+  EXPECT_EQ(plain.rule().order_window(), 16);
+  EXPECT_EQ(plain.idle_ratio_by_tokens(), 0);
+}
+
 }  // namespace
 }  // namespace evenkeel::server

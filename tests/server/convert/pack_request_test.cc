@@ -162,6 +162,32 @@ TEST(PackUpload, FieldsOfTheStartMustSuitEachOther) {
             Lines{"start.rule: required: it may be empty, caps are then derived from the data"});
 }
 
+TEST(PackUpload, LevelByTimeNeedsTimesAndFreesTheWindow) {
+  const std::string times = "pack_times { language_seconds_per_token: 1 }";
+  const auto job_of = [](const std::string& rule) {
+    Uploaded uploaded;
+    EXPECT_EQ(uploaded.Take("start { data_parallel: 2 rule { token_cap: 5 " + rule + " } }"),
+              UploadEnd::kTaken);
+    return uploaded.upload.job();
+  };
+  EXPECT_FALSE(job_of(times).by_time);
+  EXPECT_FALSE(job_of("level: PACK_LEVEL_TOKENS " + times).window_is_free);
+  EXPECT_TRUE(job_of("level: PACK_LEVEL_TIME " + times).by_time);
+  EXPECT_TRUE(job_of("level: PACK_LEVEL_TIME " + times).window_is_free);
+  EXPECT_EQ(job_of("level: PACK_LEVEL_TIME " + times).deal.window, 16);
+  EXPECT_FALSE(job_of("level: PACK_LEVEL_TIME order_window: 16 " + times).window_is_free);
+  EXPECT_EQ(ViolationsOf({"start { data_parallel: 2 rule { level: PACK_LEVEL_TIME } }"}),
+            Lines{"start.rule.pack_times: required with level PACK_LEVEL_TIME: the times of a "
+                  "plan's batch_rule, or of the model's parts"});
+  EXPECT_EQ(ViolationsOf({"start { data_parallel: 2 rule { level: 3 } }"}),
+            Lines{"start.rule.level: unknown value 3; accepted: PACK_LEVEL_TOKENS, "
+                  "PACK_LEVEL_TIME"});
+  EXPECT_EQ(ViolationsOf({"start { rule { level: PACK_LEVEL_TIME " + times +
+                          " } groups { length_tokens: 100 data_parallel: 8 } }"}),
+            Lines{"start.rule.level: must be PACK_LEVEL_TOKENS, or unset, with groups: they level "
+                  "attention themselves"});
+}
+
 TEST(PackUpload, MessagesComeInOrder) {
   EXPECT_EQ(ViolationsOf({}), Lines{"start: required: the first message says how to pack"});
   EXPECT_EQ(ViolationsOf({"chunk { llm_tokens: 1 }"}),

@@ -92,6 +92,9 @@ def _of_rule(rule: Any) -> dict[str, Any]:
     if read.packer not in (batching_pb2.PACKER_UNSPECIFIED, batching_pb2.PACKER_BALANCED):
         raise ValueError(f"the rule's packer is {batching_pb2.Packer.Name(read.packer)}: online there is only "
                          "PACKER_BALANCED")
+    if read.level == batching_pb2.PACK_LEVEL_TIME:
+        raise ValueError("the rule's level is PACK_LEVEL_TIME, which needs the lengths of all samples: clear it, or "
+                         "pack them with Client.pack_dataset")
     if not read.token_cap:
         raise ValueError("the rule has no token_cap, and a stream has no lengths to derive it from: set it, or take "
                          "the rule of a plan")

@@ -17,7 +17,7 @@ Segment = tuple[int, int, int, str]
 
 # The fields of a BatchRule that belong to the rule and are not figures (proto/evenkeel/v1/batching.proto).
 _RULE_FIELDS = ("unit_cap", "token_cap", "keep_units", "keep_tokens", "packer", "order_window", "iterations", "seed",
-                "oversize_policy", "unit_scales")
+                "oversize_policy", "unit_scales", "level")
 _GROUP_FIELDS = ("length_tokens", "sequence_parallel", "data_parallel", "packs_per_rank", "longest_sample_tokens",
                  "unit_cap")
 
