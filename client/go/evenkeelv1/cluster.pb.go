@@ -152,8 +152,9 @@ type GpuPool struct {
 	// Unset: `gpu_count` is the only one.
 	GpuCounts []int32 `protobuf:"varint,9,rep,packed,name=gpu_counts,json=gpuCounts,proto3" json:"gpu_counts,omitempty"`
 	// Tiers of the network, innermost first, at most 3: the domain of the scale-up link, a pod of switches, everything.
-	// Ranks fill the units of a tier evenly and in order. Tensor-parallel groups stay in a scale-up domain, which may span
-	// nodes. Unset: the domain of the GPU type (`CatalogGpu.scaleup_domain_gpus`), and nothing but nodes without one.
+	// Ranks fill the units of a tier evenly and in order. Tensor-parallel groups stay in a scale-up domain, which may
+	// span nodes. Unset: the domain of the GPU type (`CatalogGpu.scaleup_domain_gpus`), and without one nothing but
+	// nodes.
 	NetworkTiers []*NetworkTier `protobuf:"bytes,10,rep,name=network_tiers,json=networkTiers,proto3" json:"network_tiers,omitempty"`
 	// What joins the nodes. It matters to `Execution.expert_dispatcher` alone. Unset: NETWORK_FABRIC_RDMA.
 	NetworkFabric NetworkFabric `protobuf:"varint,11,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
@@ -268,23 +269,24 @@ func (x *GpuPool) GetNetworkFabric() NetworkFabric {
 	return NetworkFabric_NETWORK_FABRIC_UNSPECIFIED
 }
 
-// GPUs that a tier of the network joins. A job on more of them than fit in one unit uses as many equal units as it takes.
+// GPUs that a tier of the network joins. A job on more of them than fit in one unit uses as many equal units as it
+// takes.
 type NetworkTier struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What people call a unit. At most 64 bytes without control characters. Not in the last of several tiers, which joins
-	// all GPUs. Unset: "scale-up domain", or "pod".
+	// What people call a unit. At most 64 bytes without control characters. Not in the last of several tiers, which
+	// joins all GPUs. Unset: "scale-up domain", or "pod".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// GPUs of a unit, a multiple of `gpus_per_node` and of the tier before (of its `usable_gpu_count` where that is set).
-	// Range: 1 to 65536. Unset: in the first tier the domain of the GPU type, or the node; in the last of several all GPUs
-	// of the job, which the last must hold.
+	// Range: 1 to 65536. Unset: in the first tier the domain of the GPU type, or the node; in the last of several all
+	// GPUs of the job, which the last must hold.
 	GpuCount int32 `protobuf:"varint,2,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
-	// Bandwidth between two of the GPUs, per GPU and direction, if all GPUs use it at once. Range: 10^7 to 10^13. Unset: in
-	// the first tier `intra_node_bytes_per_second`, in the second `inter_node_bytes_per_second` (these must be unset where
-	// this is set), in the third that of the second over `oversubscription_ratio`.
+	// Bandwidth between two of the GPUs, per GPU and direction, if all GPUs use it at once. Range: 10^7 to 10^13. Unset:
+	// in the first tier `intra_node_bytes_per_second`, in the second `inter_node_bytes_per_second` (these must be unset
+	// where this is set), in the third that of the second over `oversubscription_ratio`.
 	BytesPerSecond float64 `protobuf:"fixed64,3,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
-	// GPUs of a unit that the job may use, such as 64 of 72 where two nodes are spare. A multiple of `gpus_per_node` and of
-	// the tier before, at most `gpu_count`. The job's GPUs must fill whole units, or part of one. Not in the
-	// last of several tiers. Unset: as many as make equal units, at most `gpu_count`.
+	// GPUs of a unit that the job may use, such as 64 of 72 where two nodes are spare. A multiple of `gpus_per_node` and
+	// of the tier before, at most `gpu_count`. The job's GPUs must fill whole units, or part of one. Not in the last of
+	// several tiers. Unset: as many as make equal units, at most `gpu_count`.
 	UsableGpuCount int32 `protobuf:"varint,5,opt,name=usable_gpu_count,json=usableGpuCount,proto3" json:"usable_gpu_count,omitempty"`
 	// Bandwidth into a unit of the tier before over that out of it. Range: 1 to 100. Only in the third tier, without
 	// `bytes_per_second`. Unset: 1.
