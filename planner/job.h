@@ -29,6 +29,13 @@ namespace evenkeel::planner {
 // GPUs cannot start messages themselves.
 enum class Fabric { kRdma, kEfa };
 
+// GPUs that a tier of the network joins. None if `gpus` is 0.
+struct NetworkUnit {
+  std::string name;
+  int64_t gpus = 0;
+  int64_t usable = 0;  // the most of them that a job uses: whole nodes
+};
+
 struct Cluster {
   GpuSpec gpu;
   int64_t gpu_count = 0;
@@ -39,6 +46,9 @@ struct Cluster {
   Fabric fabric = Fabric::kRdma;           // between nodes
   int64_t reserved_bytes = 0;              // bytes of each GPU to keep free on request
   double price_per_gpu_hour = 0;           // if 0, no cost is computed
+  NetworkUnit domain;  // of the scale-up link, if it spans nodes: inside, as inside a node
+  NetworkUnit pod;     // outside of which bandwidth is scarcer than between nodes
+  double inter_pod_bytes_per_second = 0;  // per GPU and direction, if all GPUs use it
 };
 
 // kWholeLayers recomputes all of a layer or nothing, as frameworks without selective recompute do.

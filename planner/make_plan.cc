@@ -29,6 +29,7 @@
 #include "planner/search/search.h"
 #include "planner/search/stage_plans.h"
 #include "planner/space/degrees.h"
+#include "planner/space/placement_tiers.h"
 #include "planner/space/recompute_settings.h"
 
 namespace evenkeel::planner {
@@ -313,6 +314,7 @@ class Planning {
     const HostMemory host = HostMemoryOf(job_, placement.gpus_per_node, state, batching_.largest);
     placement.host_memory_bytes = host.total();
     placement.shared_memory_bytes = host.shared_memory;
+    placement.tiers = TiersOf(job_, p);
   }
 
   const Job& job_;

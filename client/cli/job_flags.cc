@@ -53,6 +53,20 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--gpus-per-node", &flags->gpus_per_node, "N", "GPUs that share a node [8]",
       kCluster)
       ->check(Whole(1, 1024));
+  Add(command, "--domain-gpus", &flags->domain_gpus, "N",
+      "GPUs that the scale-up link joins across nodes, as 72 in an NVL72 [the GPU type's]",
+      kCluster)
+      ->check(Whole(1, 65536));
+  Add(command, "--usable-domain-gpus", &flags->usable_domain_gpus, "N",
+      "Of these, GPUs that a job uses at most; its GPUs fill whole domains [equal parts]", kCluster)
+      ->check(Whole(1, 65536));
+  CLI::Option* pod = Add(command, "--pod-gpus", &flags->pod_gpus, "N",
+                         "GPUs below one set of uplinks, which are scarcer", kCluster);
+  pod->check(Whole(1, 65536));
+  Add(command, "--oversubscription", &flags->oversubscription, "RATIO",
+      "Bandwidth inside a pod over that between pods [1]", kCluster)
+      ->needs(pod)
+      ->check(Real(1, 100));
   Add(command, "--inter-node-gbps", &flags->inter_node_gbps, "GBIT/S",
       "Gigabits per second between nodes, per GPU and direction [200]", kCluster)
       ->check(Real(0.08, 80000));

@@ -18,7 +18,8 @@ struct JobFlags {
   std::string model, gpu;
   std::vector<int32_t> gpus;       // if there are several, each is an offer
   std::vector<std::string> pools;  // "TYPE:N[,N...][@PRICE]": further offers
-  std::optional<int32_t> gpus_per_node;
+  std::optional<int32_t> gpus_per_node, domain_gpus, usable_domain_gpus, pod_gpus;
+  std::optional<double> oversubscription;
   std::optional<double> memory_confidence, inter_node_gbps, intra_node_gbytes, reserve_gib, price;
   std::vector<std::string> datasets;
   std::optional<int64_t> global_batch, unit_cap, token_cap, seed;

@@ -150,10 +150,26 @@ void AddPool(const std::string& text, const JobFlags& flags, v1::Cluster* cluste
     pool->set_price_per_gpu_hour(price);
   }
   if (flags.gpus_per_node) pool->set_gpus_per_node(*flags.gpus_per_node);
+  SetTiers(flags, pool);
   SetFabric(flags, pool);
   if (flags.inter_node_gbps)
     pool->set_inter_node_bytes_per_second(*flags.inter_node_gbps * 1e9 / 8);
   if (flags.reserve_gib) pool->set_reserved_bytes(std::llround(*flags.reserve_gib * (1 << 30)));
+}
+
+// Returns the tier, with those before it.
+v1::NetworkTier* Tier(v1::GpuPool* pool, int number) {
+  while (pool->network_tiers_size() <= number) pool->add_network_tiers();
+  return pool->mutable_network_tiers(number);
+}
+
+void SetTiers(const JobFlags& flags, v1::GpuPool* pool) {
+  if (flags.domain_gpus) Tier(pool, 0)->set_gpu_count(*flags.domain_gpus);
+  if (flags.usable_domain_gpus) Tier(pool, 0)->set_usable_gpu_count(*flags.usable_domain_gpus);
+  if (!flags.pod_gpus) return;
+  Tier(pool, 1)->set_gpu_count(*flags.pod_gpus);
+  Tier(pool, 2);
+  if (flags.oversubscription) Tier(pool, 2)->set_oversubscription_ratio(*flags.oversubscription);
 }
 
 void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {
@@ -172,6 +188,7 @@ void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {
     pool()->mutable_gpu_counts()->Assign(flags.gpus.begin(), flags.gpus.end());
   }
   if (flags.gpus_per_node) pool()->set_gpus_per_node(*flags.gpus_per_node);
+  if (flags.domain_gpus || flags.usable_domain_gpus || flags.pod_gpus) SetTiers(flags, pool());
   if (!flags.network_fabric.empty()) SetFabric(flags, pool());
   if (flags.inter_node_gbps) {
     pool()->set_inter_node_bytes_per_second(*flags.inter_node_gbps * 1e9 / 8);

@@ -131,6 +131,26 @@ std::string PrecisionText(const v1::PlanSubject& subject) {
   return text;
 }
 
+// Returns what lies beyond nodes, or "".
+std::string TiersText(const v1::PlanSubject& subject) {
+  std::string text;
+  const int tiers = subject.network_tiers_size();
+  for (int i = 0; i < tiers; ++i) {
+    const v1::NetworkTier& tier = subject.network_tiers(i);
+    const int used = std::max(1, tier.usable_gpu_count());
+    if (i == 2) {
+      text += fmt::format(", {} between them", ByteRate(tier.bytes_per_second()));
+    } else if (i > 0 || used > subject.gpus_per_node()) {
+      const std::string of =
+          tier.gpu_count() > used ? fmt::format(" of {}", Integer(tier.gpu_count())) : "";
+      text +=
+          fmt::format("; {} {}{} with {}{} GPUs", Integer(subject.gpu_count() / used), tier.name(),
+                      subject.gpu_count() / used == 1 ? "" : "s", Integer(used), of);
+    }
+  }
+  return text;
+}
+
 std::string ClusterText(const v1::PlanSubject& subject) {
   const int per_node = std::max(1, subject.gpus_per_node());
   const int nodes = (subject.gpu_count() + per_node - 1) / per_node;
@@ -139,10 +159,16 @@ std::string ClusterText(const v1::PlanSubject& subject) {
     return fmt::format("{} of the {} GPUs of a node; {}, per GPU", per_node,
                        subject.gpus_per_full_node(), inside);
   }
-  return fmt::format("{} node{} of {} GPUs; {}, {} between nodes, per GPU", Integer(nodes),
-                     nodes == 1 ? "" : "s", per_node, inside,
-                     ByteRate(subject.inter_node_bytes_per_second())) +
-         (subject.network_fabric() == v1::NETWORK_FABRIC_EFA ? " (EFA)" : "");
+  const bool domains =
+      subject.network_tiers_size() > 0 && subject.network_tiers(0).usable_gpu_count() > per_node;
+  return fmt::format("{} node{} of {} GPUs; {}, {} between {}s, per GPU", Integer(nodes),
+                     nodes == 1 ? "" : "s", per_node,
+                     domains ? ByteRate(subject.intra_node_bytes_per_second()) + " inside a " +
+                                   subject.network_tiers(0).name()
+                             : inside,
+                     ByteRate(subject.inter_node_bytes_per_second()),
+                     domains ? subject.network_tiers(0).name() : "node") +
+         (subject.network_fabric() == v1::NETWORK_FABRIC_EFA ? " (EFA)" : "") + TiersText(subject);
 }
 
 }  // namespace

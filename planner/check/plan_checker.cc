@@ -12,6 +12,7 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
 #include "planner/model/layer_runs.h"
+#include "planner/space/network_tiers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -94,7 +95,10 @@ class Checker {
             "a degree below 1");
     Require(p.tensor * p.context * p.pipeline * p.data == job_.cluster.gpu_count,
             "degrees do not multiply to the GPU count");
-    Require(p.tensor <= job_.cluster.gpus_per_node, "tensor parallel wider than a node");
+    const int64_t domain = DomainGpus(job_.cluster);
+    Require(p.tensor <= domain, "tensor parallel wider than a node or scale-up domain");
+    Require(domain == job_.cluster.gpus_per_node || domain % p.tensor == 0,
+            "tensor parallel across scale-up domains");
     Require(TensorParallelAllowed(job_.model, p.tensor), "tensor parallel does not divide heads");
     Require(static_cast<int64_t>(plan_.stages.size()) == p.pipeline,
             "stage count differs from the pipeline degree");

@@ -1,23 +1,43 @@
 #include "planner/cost/network.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "planner/base/integers.h"
+#include "planner/space/network_tiers.h"
 
 namespace evenkeel::planner {
 
 Network::Network(const Cluster& cluster, const CostConstants& constants)
-    : cluster_(cluster), constants_(constants) {}
+    : cluster_(cluster),
+      constants_(constants),
+      domain_(DomainGpus(cluster)),
+      pod_(PodGpus(cluster)) {}
 
 RankGroup Network::Group(int64_t ranks, int64_t stride) const {
-  return {ranks, std::clamp<int64_t>(cluster_.gpus_per_node / stride, 1, ranks)};
+  // Groups are blocks of ranks side by side. One that does not divide a unit lies across the
+  // border of two.
+  const auto sharing = [&](int64_t unit) {
+    return std::clamp<int64_t>(std::gcd(ranks * stride, unit) / stride, 1, ranks);
+  };
+  const bool one = domain_ == cluster_.gpus_per_node || domain_ >= cluster_.gpu_count;
+  RankGroup group{ranks, one ? std::clamp<int64_t>(domain_ / stride, 1, ranks) : sharing(domain_)};
+  if (pod_ < cluster_.gpu_count) group.ranks_per_pod = sharing(pod_) % ranks;
+  return group;
 }
 
 RankGroup Network::ContextGroup(const Parallelism& p) const { return Group(p.context, p.tensor); }
 
 SplitGroups SplitBy(const RankGroup& group, int64_t ranks) {
-  return {.inside = {ranks, std::min(ranks, group.ranks_per_node)},
-          .across = {group.ranks / ranks, std::max<int64_t>(1, group.ranks_per_node / ranks)}};
+  SplitGroups split{
+      .inside = {ranks, std::min(ranks, group.ranks_per_node)},
+      .across = {group.ranks / ranks, std::max<int64_t>(1, group.ranks_per_node / ranks)}};
+  if (group.ranks_per_pod > 0) {
+    split.inside.ranks_per_pod = std::min(ranks, group.ranks_per_pod) % ranks;
+    split.across.ranks_per_pod =
+        std::max<int64_t>(1, group.ranks_per_pod / ranks) % split.across.ranks;
+  }
+  return split;
 }
 
 RankGroup Network::DataGroup(const Parallelism& p) const {
@@ -56,12 +76,23 @@ double Network::GroupCollective(Collective op, const RankGroup& group, double by
 }
 
 double Network::BetweenNodesTime(const RankGroup& group, double bytes, double efficiency) const {
-  return bytes * D(group.ranks_per_node) / BetweenNodes(group.ranks_per_node, efficiency);
+  const double time =
+      bytes * D(group.ranks_per_node) / BetweenNodes(group.ranks_per_node, efficiency);
+  if (group.ranks_per_pod == 0) return time;
+  const double outside =
+      D(group.ranks - group.ranks_per_pod) / D(group.ranks - group.ranks_per_node);
+  return std::max(time, bytes * outside / BetweenPods(pod_, efficiency));
 }
 
 double Network::BetweenNodes(int64_t ranks, double efficiency) const {
   return cluster_.inter_node_bytes_per_second * efficiency *
          (1 + constants_.inter_node_sharing * D(ranks - 1)) * 1e-9;
+}
+
+// Ranks that send nothing leave their part to the others, up to what a rank has between nodes.
+double Network::BetweenPods(int64_t sending, double efficiency) const {
+  const double rate = cluster_.inter_pod_bytes_per_second * D(pod_) / D(std::min(sending, pod_));
+  return std::min(rate, cluster_.inter_node_bytes_per_second) * efficiency * 1e-9;
 }
 
 // The group's ranks in one node share the traffic between nodes: each drives its own part of the
@@ -71,6 +102,11 @@ double Network::Ring(Collective op, const RankGroup& group, double bytes) const 
   const int64_t nodes = CeilDivide(group.ranks, group.ranks_per_node);
   double transfer = bytes * D(group.ranks - 1) / D(group.ranks) /
                     BetweenNodes(group.ranks_per_node, constants_.inter_node_efficiency) * passes;
+  // All groups of the pod cross its border at the same time: each has its ranks' part of it.
+  if (group.ranks_per_pod > 0)
+    transfer = std::max(transfer, passes * bytes * D(group.ranks - 1) / D(group.ranks) /
+                                      (D(group.ranks_per_pod) *
+                                       BetweenPods(pod_, constants_.inter_node_efficiency)));
   if (group.ranks_per_node > 1)
     transfer = std::max(transfer, NodeCollective(op, group.ranks_per_node, bytes));
   return transfer + passes * (constants_.node_hop_ns * D(nodes - 1) +
@@ -88,21 +124,27 @@ double Network::Exchange(const RankGroup& group, double bytes) const {
 }
 
 bool Network::StageLinkCrossesNodes(const Parallelism& p, int64_t s) const {
+  return StageLinkCrosses(p, s, cluster_.gpus_per_node);
+}
+
+bool Network::StageLinkCrosses(const Parallelism& p, int64_t s, int64_t unit) const {
   const int64_t ranks = p.tensor * p.context * p.data;
-  if (s + 1 == p.pipeline) return ranks * p.pipeline > cluster_.gpus_per_node;
+  if (s + 1 == p.pipeline) return ranks * p.pipeline > unit;
   const int64_t last_of_stage = (s + 1) * ranks - 1;
-  // Peers differ by `ranks`. They are on different nodes if that is a whole node or more, or if the
-  // two stages do not share one node.
-  return ranks >= cluster_.gpus_per_node ||
-         (s * ranks) / cluster_.gpus_per_node != (last_of_stage + ranks) / cluster_.gpus_per_node;
+  // Peers differ by `ranks`. They are in different units if that is a whole unit or more, or if the
+  // two stages do not share one.
+  return ranks >= unit || (s * ranks) / unit != (last_of_stage + ranks) / unit;
 }
 
 int64_t Network::StageSend(const Parallelism& p, int64_t s, int64_t bytes) const {
   // In an all-to-all of two ranks, each rank keeps half of its buffer and sends the other half.
-  if (!StageLinkCrossesNodes(p, s))
+  if (!StageLinkCrosses(p, s, domain_))
     return Nearest(NodeCollective(Collective::kAllToAll, 2, 2 * D(bytes)));
-  return Nearest(constants_.send_latency_ns +
-                 D(bytes) / BetweenNodes(1, constants_.inter_node_efficiency));
+  const double efficiency = constants_.inter_node_efficiency;
+  double rate = BetweenNodes(1, efficiency);
+  if (StageLinkCrosses(p, s, pod_))
+    rate = std::min(rate, BetweenPods(p.tensor * p.context * p.data, efficiency));
+  return Nearest(constants_.send_latency_ns + D(bytes) / rate);
 }
 
 }  // namespace evenkeel::planner

@@ -13,11 +13,12 @@
 
 namespace evenkeel::planner {
 
-// Ranks that communicate, and how many of them share a node. If the stride fills nodes unevenly,
-// the least full node counts.
+// Ranks that communicate, and how many of them share a node, or a scale-up domain where that spans
+// nodes. If the stride fills them unevenly, the least full one counts.
 struct RankGroup {
   int64_t ranks = 1;
   int64_t ranks_per_node = 1;
+  int64_t ranks_per_pod = 0;  // 0: all share a pod
   friend bool operator==(const RankGroup&, const RankGroup&) = default;
 };
 
@@ -54,14 +55,16 @@ class Network {
   // CollectiveTable.
   double GroupCollective(Collective op, const RankGroup& group, double bytes) const;
 
-  // Returns the ns in which every rank of a group sends `bytes` to other nodes, without latency, at
-  // `efficiency` of the given bandwidth.
+  // Returns the ns in which every rank of a group sends `bytes` to other nodes, evenly, without
+  // latency, at `efficiency` of the given bandwidth.
   double BetweenNodesTime(const RankGroup& group, double bytes, double efficiency) const;
   const Cluster& cluster() const { return cluster_; }
 
   // Returns whether stages s and s + 1 are on different nodes. For the last stage, the next one is
   // the first, to which its chunks send.
   bool StageLinkCrossesNodes(const Parallelism& p, int64_t s) const;
+  // Returns the same for units of so many consecutive ranks.
+  bool StageLinkCrosses(const Parallelism& p, int64_t s, int64_t unit) const;
 
   // Returns the ns of a one-way send of `bytes` from each rank of stage s to its peer on stage s +
   // 1.
@@ -73,9 +76,12 @@ class Network {
   double Exchange(const RankGroup& group, double bytes) const;
   // Returns the bytes per ns that `ranks` ranks of one node reach together between nodes.
   double BetweenNodes(int64_t ranks, double efficiency) const;
+  // Returns the bytes per ns of each rank between pods, if `sending` of a pod's ranks use it.
+  double BetweenPods(int64_t sending, double efficiency) const;
 
   Cluster cluster_;
   CostConstants constants_;
+  int64_t domain_, pod_;  // ranks that share a scale-up domain, and a pod
 };
 
 }  // namespace evenkeel::planner

@@ -20,6 +20,7 @@ struct GpuSpec {
   bool scaleup_pairs_only = false;      // the scale-up link is a bridge between two cards
   double scaleup_bytes_per_second = 0;  // NVLink or similar; 0 if none
   double pcie_bytes_per_second = 0;
+  int64_t scaleup_domain_gpus = 0;  // GPUs that the link joins across nodes; 0: those of a node
   GpuCosts costs;
 };
 

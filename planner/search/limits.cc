@@ -26,8 +26,9 @@ double OneGpuStepSeconds(const Job& job) {
     bytes += 10 * static_cast<double>(layer.mean_output_bytes);  // collectives and p2p, both ways
     weights += static_cast<double>(layer.static_bytes());
   }
-  const double link =
+  double link =
       std::min(job.cluster.intra_node_bytes_per_second, job.cluster.inter_node_bytes_per_second);
+  if (job.cluster.pod.gpus > 0) link = std::min(link, job.cluster.inter_pod_bytes_per_second);
   const double samples = static_cast<double>(job.training.global_batch_samples);
   // ZeRO-3 gathers weights for every pack.
   const double weight_trips = job.training.zero_stage == ZeroStage::kWeights ? samples : 1;

@@ -7,6 +7,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/expert_dispatch.h"
 #include "planner/hardware/gpus.h"
+#include "planner/space/network_tiers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -75,6 +76,7 @@ Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {
   changed.intra_node_bytes_per_second =
       scaleup ? gpu.scaleup_bytes_per_second : gpu.pcie_bytes_per_second;
   changed.price_per_gpu_hour = 0;
+  changed.domain = DomainOf(gpu, cluster.gpus_per_full_node);
   return changed;
 }
 

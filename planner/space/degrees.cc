@@ -6,6 +6,7 @@
 
 #include "planner/model/towers.h"
 #include "planner/space/dispatcher_reach.h"
+#include "planner/space/network_tiers.h"
 #include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::planner {
@@ -30,6 +31,7 @@ class Enumeration {
         constraints_(job.constraints),
         visit_(visit),
         gpus_(job.cluster.gpu_count),
+        domain_(DomainGpus(job.cluster)),
         layers_(TransformerLayers(job.model)),
         whole_encoder_(KeepsEncoderWhole(job)),
         experts_(
@@ -48,9 +50,8 @@ class Enumeration {
 
  private:
   bool TensorAllowed(int64_t t) const {
-    const int64_t node = job_.cluster.gpus_per_node;
-    if (t > node || (t > 1 && !job_.training.trainer->tensor_parallel)) return false;
-    return (node % t == 0 || gpus_ <= node) && Admits(constraints_.tensor_parallel, t) &&
+    if (t > domain_ || (t > 1 && !job_.training.trainer->tensor_parallel)) return false;
+    return (domain_ % t == 0 || gpus_ <= domain_) && Admits(constraints_.tensor_parallel, t) &&
            TensorParallelAllowed(job_.model, t);
   }
 
@@ -121,7 +122,7 @@ class Enumeration {
   const Job& job_;
   const Constraints& constraints_;
   const VisitDegrees& visit_;
-  const int64_t gpus_, layers_;
+  const int64_t gpus_, domain_, layers_;
   const bool whole_encoder_;
   const std::vector<int64_t> experts_;  // the divisors of the number of experts
 };

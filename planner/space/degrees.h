@@ -35,7 +35,8 @@ using VisitDegrees = std::function<bool(const Parallelism&, const DegreeRange& v
 
 // Visits all degrees that the constraints, the model and the node allow, by tensor, context,
 // pipeline and expert ascending; tensor x context x pipeline x data is the GPU count.
-//   tensor: divides a node, heads and width. Ranks of a group share a node.
+//   tensor: divides a scale-up domain (a node, where that spans none), heads and width. Ranks of a
+//     group share one.
 //   context: for Ulysses, divides the heads of a tensor rank (Jacobs 2023, arXiv 2309.14509); for
 //     ring, any degree.
 //   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor).

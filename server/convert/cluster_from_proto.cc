@@ -8,9 +8,11 @@
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
+#include "planner/space/network_tiers.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 #include "server/convert/gpu_from_proto.h"
+#include "server/convert/network_tiers.h"
 
 namespace evenkeel::server {
 namespace {
@@ -56,15 +58,21 @@ void ConvertCount(int64_t gpu_count, int64_t per_node, const FieldPath& field, V
 }
 
 // Adds one cluster for each count that the pool offers, with everything else as in `base`.
-void ConvertCounts(const v1::GpuPool& from, const FieldPath& path, const planner::Cluster& base,
+void ConvertCounts(const v1::GpuPool& from, const FieldPath& path, planner::Cluster base,
                    ViolationSink& sink, std::vector<planner::Cluster>* offers) {
   const int64_t before = sink.count();
   const int64_t per_node = CheckIntOr(sink, path.Child("gpus_per_node"), from.gpus_per_node(),
                                       kGpusPerNode, kDefaultGpusPerNode);
   const int64_t usable = sink.count() == before ? per_node : kDefaultGpusPerNode;
-  if (from.gpu_counts().empty()) {
+  TiersFromProto(from, path, usable, sink, &base);
+  const auto convert = [&](int64_t gpus, const FieldPath& field) {
+    const int64_t count_before = sink.count();
     offers->push_back(base);
-    ConvertCount(from.gpu_count(), usable, path.Child("gpu_count"), sink, &offers->back());
+    ConvertCount(gpus, usable, field, sink, &offers->back());
+    if (sink.count() == count_before) CheckTierCounts(from, field, path, offers->back(), sink);
+  };
+  if (from.gpu_counts().empty()) {
+    convert(from.gpu_count(), path.Child("gpu_count"));
     return;
   }
   if (from.gpu_count() != 0)
@@ -78,8 +86,7 @@ void ConvertCounts(const v1::GpuPool& from, const FieldPath& path, const planner
   std::set<int64_t> seen;
   for (int i = 0; i < from.gpu_counts_size(); ++i) {
     const FieldPath field = path.Child("gpu_counts", i);
-    offers->push_back(base);
-    ConvertCount(from.gpu_counts(i), usable, field, sink, &offers->back());
+    convert(from.gpu_counts(i), field);
     if (!seen.insert(from.gpu_counts(i)).second)
       sink.Add(field, "must differ from the others, but " + std::to_string(from.gpu_counts(i)) +
                           " is there twice");
@@ -129,7 +136,10 @@ std::string LinkText(const planner::GpuSpec& gpu) {
 
 void AddFigures(const v1::GpuPool& from, const planner::FigureBasis& peak, planner::Job* job) {
   const planner::Cluster& cluster = job->cluster;
-  const bool of_the_type = from.intra_node_bytes_per_second() == 0;
+  const auto stated = [&from](int tier) {
+    return from.network_tiers_size() > tier && from.network_tiers(tier).bytes_per_second() != 0;
+  };
+  const bool of_the_type = from.intra_node_bytes_per_second() == 0 && !stated(0);
   const bool as_published = peak.basis == planner::Basis::kPublished && of_the_type;
   job->figures.push_back(peak);
   job->figures.push_back(
@@ -137,12 +147,25 @@ void AddFigures(const v1::GpuPool& from, const planner::FigureBasis& peak, plann
        .basis = as_published ? planner::Basis::kPublished : planner::Basis::kGiven,
        .detail = RateText(cluster.intra_node_bytes_per_second) +
                  (of_the_type ? LinkText(cluster.gpu) : std::string())});
-  if (cluster.gpu_count == cluster.gpus_per_node) return;  // nothing crosses nodes
+  const int64_t domain = planner::DomainGpus(cluster);
+  if (cluster.domain.gpus > 0) {
+    const bool given = from.network_tiers_size() > 0 && from.network_tiers(0).gpu_count() != 0;
+    job->figures.push_back({.figure = "cluster.scaleup_domain",
+                            .basis = given ? planner::Basis::kGiven : planner::Basis::kPublished,
+                            .detail = std::to_string(cluster.domain.gpus) +
+                                      " GPUs, of which the job uses " + std::to_string(domain) +
+                                      (given ? "" : ": that of the GPU type in a whole rack")});
+  }
+  if (cluster.gpu_count == domain) return;  // nothing crosses nodes or domains
   job->figures.push_back({.figure = "cluster.inter_node_bandwidth",
-                          .basis = from.inter_node_bytes_per_second() == 0
+                          .basis = from.inter_node_bytes_per_second() == 0 && !stated(1)
                                        ? planner::Basis::kAssumed
                                        : planner::Basis::kGiven,
                           .detail = RateText(cluster.inter_node_bytes_per_second)});
+  if (cluster.pod.gpus == 0 || planner::PodGpus(cluster) == cluster.gpu_count) return;
+  job->figures.push_back({.figure = "cluster.inter_pod_bandwidth",
+                          .basis = planner::Basis::kGiven,
+                          .detail = RateText(cluster.inter_pod_bytes_per_second)});
 }
 
 void ConvertPool(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,

@@ -8,6 +8,7 @@
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
 #include "planner/space/degrees.h"
+#include "planner/space/network_tiers.h"
 #include "planner/space/recompute_settings.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
@@ -191,7 +192,9 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
   planner::Constraints& to = job->constraints;
   Limit tensor, pipeline, data, layers;
   if (cluster != nullptr) {
-    tensor = {cluster->gpus_per_node, "GPUs of a node"};
+    const int64_t domain = planner::DomainGpus(*cluster);
+    tensor = {domain,
+              domain > cluster->gpus_per_node ? "GPUs of a scale-up domain" : "GPUs of a node"};
     pipeline = data = {cluster->gpu_count, "GPUs of the job"};
   }
   if (model != nullptr && TransformerLayers(*model) < pipeline.most) {

@@ -5,6 +5,7 @@
 
 #include "planner/space/degrees.h"
 #include "planner/space/dispatcher_reach.h"
+#include "planner/space/network_tiers.h"
 #include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::server {
@@ -39,10 +40,9 @@ void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, Violati
       job, [](const planner::Parallelism&, const planner::DegreeRange&) { return false; });
   if (!none) return;
   std::string possible;
-  for (int64_t tensor = 1; tensor <= job.cluster.gpus_per_node; ++tensor) {
-    if (job.cluster.gpus_per_node % tensor != 0 ||
-        !planner::TensorParallelAllowed(job.model, tensor))
-      continue;
+  const int64_t domain = planner::DomainGpus(job.cluster);
+  for (int64_t tensor = 1; tensor <= domain; ++tensor) {
+    if (domain % tensor != 0 || !planner::TensorParallelAllowed(job.model, tensor)) continue;
     possible += (possible.empty() ? "" : ", ") + std::to_string(tensor) + " x " +
                 std::to_string(job.cluster.gpu_count / tensor);
   }
@@ -56,7 +56,9 @@ void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, Violati
     hints += "; EP divides the " + std::to_string(job.model.language_model.moe->experts) +
              " experts and the ranks of a stage over expert_tensor_parallel";
     if (!planner::DispatcherReaches(job, job.cluster.gpu_count))
-      hints += "; its dispatcher needs all ranks of experts in a node on this network_fabric";
+      hints +=
+          "; its dispatcher needs all ranks of experts in a node or scale-up domain on this "
+          "network_fabric";
   }
   if (job.constraints.encoder_data.min > 1) {
     hints += "; encoder data is CP";

@@ -7,11 +7,17 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/space/dispatcher_reach.h"
+#include "planner/space/network_tiers.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 
 namespace evenkeel::server {
 namespace {
+
+// Returns what GPUs of tensor-parallel groups share, for a person.
+std::string FastUnit(const planner::Cluster& cluster) {
+  return planner::DomainGpus(cluster) > cluster.gpus_per_node ? cluster.domain.name : "node";
+}
 
 planner::Parallelism ConvertDegrees(const v1::Parallelism& from, const FieldPath& path,
                                     const planner::Job& job, ViolationSink& sink) {
@@ -40,9 +46,10 @@ planner::Parallelism ConvertDegrees(const v1::Parallelism& from, const FieldPath
                        std::to_string(to.context) + " x " + std::to_string(to.pipeline) + " x " +
                        std::to_string(to.data));
   }
-  if (job.cluster.gpus_per_node % to.tensor != 0) {
-    sink.Add(path.Child("tensor"), "must divide the " + std::to_string(job.cluster.gpus_per_node) +
-                                       " GPUs of a node that the job uses, but is " +
+  const int64_t domain = planner::DomainGpus(job.cluster);
+  if (domain % to.tensor != 0) {
+    sink.Add(path.Child("tensor"), "must divide the " + std::to_string(domain) + " GPUs of a " +
+                                       FastUnit(job.cluster) + " that the job uses, but is " +
                                        std::to_string(to.tensor));
   } else if (!planner::TensorParallelAllowed(job.model, to.tensor)) {
     sink.Add(path.Child("tensor"), "must divide the language model's heads and width, but is " +
@@ -83,9 +90,9 @@ void CheckSharing(const planner::Parallelism& p, const FieldPath& path, const pl
     sink.Add(field, std::string(planner::RecordOf(job.training.execution.dispatcher).title) +
                         " has no transport between nodes on this network_fabric: must be at most "
                         "the " +
-                        std::to_string(job.cluster.gpus_per_node) +
-                        " GPUs of a node over expert_tensor_parallel (" + std::to_string(inside) +
-                        "), but is " + std::to_string(p.expert));
+                        std::to_string(planner::DomainGpus(job.cluster)) + " GPUs of a " +
+                        FastUnit(job.cluster) + " over expert_tensor_parallel (" +
+                        std::to_string(inside) + "), but is " + std::to_string(p.expert));
     return;
   }
   const int64_t ranks = p.tensor * p.context * p.data;

@@ -1,6 +1,7 @@
 #include "server/convert/to_proto.h"
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "planner/job.h"
 #include "planner/model/towers.h"
 #include "planner/plan.h"
+#include "planner/space/network_tiers.h"
 #include "server/base/visible_text.h"
 #include "server/convert/choices.h"
 #include "server/convert/execution_from_proto.h"
@@ -113,6 +115,27 @@ void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
   out->set_isf_iterations(Count(training.isf_iterations));
 }
 
+void FillTiers(const planner::Cluster& cluster, v1::PlanSubject* out) {
+  if (cluster.domain.gpus == 0 && cluster.pod.gpus == 0) return;
+  const auto add = [out](const std::string& name, int64_t gpus, int64_t used, double rate) {
+    v1::NetworkTier* tier = out->add_network_tiers();
+    tier->set_name(name);
+    tier->set_gpu_count(Count(gpus));
+    tier->set_usable_gpu_count(Count(used));
+    tier->set_bytes_per_second(rate);
+  };
+  const int64_t domain = planner::DomainGpus(cluster);
+  if (cluster.domain.gpus > 0) {
+    add(cluster.domain.name, cluster.domain.gpus, domain, cluster.intra_node_bytes_per_second);
+  } else {
+    add("node", cluster.gpus_per_full_node, domain, cluster.intra_node_bytes_per_second);
+  }
+  if (cluster.pod.gpus == 0) return;
+  add(cluster.pod.name, cluster.pod.gpus, planner::PodGpus(cluster),
+      cluster.inter_node_bytes_per_second);
+  add("cluster", cluster.gpu_count, cluster.gpu_count, cluster.inter_pod_bytes_per_second);
+}
+
 void FillSubject(const planner::Job& job, v1::PlanSubject* out) {
   out->set_model(job.model.name);
   out->set_encoder(planner::EncoderNames(job.model));
@@ -128,6 +151,7 @@ void FillSubject(const planner::Job& job, v1::PlanSubject* out) {
   out->set_intra_node_bytes_per_second(cluster.intra_node_bytes_per_second);
   out->set_inter_node_bytes_per_second(cluster.inter_node_bytes_per_second);
   out->set_network_fabric(ToProto(kFabrics, cluster.fabric));
+  FillTiers(cluster, out);
   int64_t samples = 0;
   for (const planner::LengthBin& bin : job.dataset.bins) samples += bin.count;
   out->set_sample_count(samples);
@@ -202,9 +226,16 @@ void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Plac
   out->set_gpus_per_node(Count(placement.gpus_per_node));
   out->set_node_count(Count(placement.nodes));
   out->set_stages_cross_nodes(placement.pipeline_neighbours_cross_nodes);
-  out->set_colocated_ranks(Count(tensor));
+  out->set_colocated_ranks(Count(std::gcd(tensor, placement.gpus_per_node)));
   out->set_host_memory_bytes(placement.host_memory_bytes);
   out->set_shm_bytes(placement.shared_memory_bytes);
+  for (const planner::PlacementTier& tier : placement.tiers) {
+    v1::PlacementTier* to = out->add_tiers();
+    to->set_name(tier.name);
+    to->set_rank_count(Count(tier.ranks));
+    to->set_unit_count(Count(tier.units));
+    to->set_required_ranks(Count(tier.required_ranks));
+  }
 }
 
 // Fills in parallelism, schedule, stages and predictions, which an evaluated plan has too.

@@ -51,6 +51,7 @@ class JobWriter {
   static constexpr int kLayers16BitTag = 84;
   static constexpr int kFabricTag = 85;
   static constexpr int kEncoderDataTag = 86;
+  static constexpr int kNetworkTiersTag = 87;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -225,7 +226,8 @@ class JobWriter {
   void Put(int /*tag*/, const planner::GpuSpec& gpu) {
     const auto& [name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes,
                  hbm_bytes_per_second, bfloat16, scaleup_pairs_only, scaleup_bytes_per_second,
-                 pcie_bytes_per_second, costs] = gpu;
+                 pcie_bytes_per_second, scaleup_domain_gpus, costs] = gpu;
+    (void)scaleup_domain_gpus;  // Cluster::domain says what of it a job uses
     Fields(name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes, hbm_bytes_per_second,
            bfloat16, scaleup_pairs_only, scaleup_bytes_per_second, pcie_bytes_per_second);
     // The costs of a catalogue's type follow from its name. The source shows what was asked for.
@@ -234,12 +236,19 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::Cluster& cluster) {
     const auto& [gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
-                 inter_node_bytes_per_second, fabric, reserved_bytes, price_per_gpu_hour] = cluster;
+                 inter_node_bytes_per_second, fabric, reserved_bytes, price_per_gpu_hour, domain,
+                 pod, inter_pod_bytes_per_second] = cluster;
     Fields(gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
            inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour);
-    if (fabric == planner::Fabric::kRdma) return;
-    out_.Count(kFabricTag, 1);
-    Fields(fabric);
+    if (fabric != planner::Fabric::kRdma) {
+      out_.Count(kFabricTag, 1);
+      Fields(fabric);
+    }
+    if (domain.gpus == 0 && pod.gpus == 0) return;
+    out_.Count(kNetworkTiersTag, 7);
+    for (const planner::NetworkUnit* unit : {&domain, &pod})
+      Fields(unit->name, unit->gpus, unit->usable);
+    Fields(inter_pod_bytes_per_second);
   }
 
   void Put(int /*tag*/, const planner::Execution& execution) {

@@ -342,5 +342,23 @@ TEST(JobFlagsTest, SeveralDatasetsBecomeParts) {
   EXPECT_EQ(both.parts(1).histogram().llm_tokens(0), 12);
 }
 
+TEST(JobFlagsTest, TiersOfTheNetwork) {
+  const auto pool = [](const std::vector<std::string>& flags) {
+    std::vector<std::string> all = {"--model", "llama3-8b", "--gpu", "gb200", "--gpus", "1152"};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return Parse(all).job().cluster().pools(0);
+  };
+  EXPECT_EQ(pool({}).network_tiers_size(), 0);
+  const v1::GpuPool racks = pool({"--domain-gpus", "72", "--usable-domain-gpus", "64"});
+  ASSERT_EQ(racks.network_tiers_size(), 1);
+  EXPECT_EQ(racks.network_tiers(0).gpu_count(), 72);
+  EXPECT_EQ(racks.network_tiers(0).usable_gpu_count(), 64);
+  const v1::GpuPool pods = pool({"--pod-gpus", "576", "--oversubscription", "4"});
+  ASSERT_EQ(pods.network_tiers_size(), 3);
+  EXPECT_EQ(pods.network_tiers(0).gpu_count(), 0);
+  EXPECT_EQ(pods.network_tiers(1).gpu_count(), 576);
+  EXPECT_EQ(pods.network_tiers(2).oversubscription_ratio(), 4);
+}
+
 }  // namespace
 }  // namespace evenkeel::cli

@@ -32,7 +32,8 @@ std::string NoEntry(const std::string& what, const std::string& filter) {
 
 std::string LinkText(const v1::CatalogGpu& gpu) {
   if (gpu.scaleup_bytes_per_second() <= 0) return "-";
-  return ByteRate(gpu.scaleup_bytes_per_second()) + (gpu.scaleup_pairs_only() ? " pairs" : "");
+  return ByteRate(gpu.scaleup_bytes_per_second()) + (gpu.scaleup_pairs_only() ? " pairs" : "") +
+         (gpu.scaleup_domain_gpus() > 0 ? " x" + std::to_string(gpu.scaleup_domain_gpus()) : "");
 }
 
 // Fetches all pages into one answer.

@@ -66,7 +66,9 @@ void AddType(const std::string& text, v1::Cluster* cluster) {
   v1::GpuPool pool = cluster->pools(0);
   pool.clear_gpu();
   pool.clear_price_per_gpu_hour();
-  pool.clear_intra_node_bytes_per_second();  // a link belongs to its type
+  pool.clear_intra_node_bytes_per_second();  // a link belongs to its type, and so does its domain
+  if (pool.network_tiers_size() == 1) pool.clear_network_tiers();
+  if (pool.network_tiers_size() > 1) pool.mutable_network_tiers(0)->Clear();
   const size_t at = text.find('@');
   pool.set_gpu_type(text.substr(0, at));
   if (at != std::string::npos) {

@@ -92,11 +92,41 @@ func SetGPUs(job *evenkeelv1.Job, gpus int64, pools []*evenkeelv1.GpuPool, inter
 				Job, at, gpus)
 		}
 		pool.GpuCount = int32(gpus)
-		if pool.InterNodeBytesPerSecond == 0 {
+		tiers := pool.GetNetworkTiers()
+		if stated := len(tiers) > 1 && tiers[1].GetBytesPerSecond() != 0; pool.InterNodeBytesPerSecond == 0 && !stated {
 			pool.InterNodeBytesPerSecond = interNode
 		}
 	}
 	return nil
+}
+
+// RanksOfADomain returns how many consecutive ranks must share a unit of a network tier that is wider than a node, such as
+// a scale-up domain. 1: none must, and what a node holds of them is all that matters.
+func RanksOfADomain(plan *evenkeelv1.Plan) int {
+	ranks := 1
+	for _, tier := range plan.GetPlacement().GetTiers() {
+		if tier.GetRequiredRanks() > plan.GetPlacement().GetGpusPerNode() {
+			ranks = max(ranks, int(tier.GetRequiredRanks()))
+		}
+	}
+	return ranks
+}
+
+// TopologyText says which pods the plan keeps together, for a person; "" where that is nodes alone.
+func TopologyText(plan *evenkeelv1.Plan, podGPUs int64) string {
+	var parts []string
+	for _, tier := range plan.GetPlacement().GetTiers() {
+		pods := func(ranks int32) int64 { return max(int64(ranks)/max(podGPUs, 1), 1) }
+		if pods(tier.GetRankCount()) < 2 || tier.GetUnitCount() < 1 {
+			continue
+		}
+		part := fmt.Sprintf("%d consecutive pods are planned in one %s", pods(tier.GetRankCount()), tier.GetName())
+		if pods(tier.GetRequiredRanks()) > 1 {
+			part += fmt.Sprintf(", and %d must be", pods(tier.GetRequiredRanks()))
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // NamesGPUs says whether the job names pools of GPUs itself. It looks, but does not parse.

@@ -66,3 +66,23 @@ func TestContradictionsAndTyposAreNamed(t *testing.T) {
 		t.Errorf("counts that differ: %v", err)
 	}
 }
+
+func TestTopologyOfAPlan(t *testing.T) {
+	plan := &evenkeelv1.Plan{Placement: &evenkeelv1.Placement{GpusPerNode: 4, Tiers: []*evenkeelv1.PlacementTier{
+		{Name: "scale-up domain", RankCount: 64, UnitCount: 2, RequiredRanks: 8},
+		{Name: "pod", RankCount: 128, UnitCount: 1, RequiredRanks: 1}}}}
+	if ranks := annotations.RanksOfADomain(plan); ranks != 8 {
+		t.Errorf("%d ranks", ranks)
+	}
+	want := "16 consecutive pods are planned in one scale-up domain, and 2 must be; 32 consecutive pods are planned in one pod"
+	if text := annotations.TopologyText(plan, 4); text != want {
+		t.Errorf("%q", text)
+	}
+	plan.Placement.Tiers[0].RequiredRanks = 4
+	if ranks := annotations.RanksOfADomain(plan); ranks != 1 {
+		t.Errorf("%d ranks, but a node holds them", ranks)
+	}
+	if ranks, text := annotations.RanksOfADomain(&evenkeelv1.Plan{}), annotations.TopologyText(&evenkeelv1.Plan{}, 8); ranks != 1 || text != "" {
+		t.Errorf("a plan without tiers: %d, %q", ranks, text)
+	}
+}

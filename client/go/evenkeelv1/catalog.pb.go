@@ -568,8 +568,10 @@ type CatalogGpu struct {
 	Bfloat16 bool `protobuf:"varint,13,opt,name=bfloat16,proto3" json:"bfloat16,omitempty"`
 	// Whether the scale-up link only joins pairs of cards (a bridge). Other GPUs of the node are then joined by PCIe.
 	ScaleupPairsOnly bool `protobuf:"varint,14,opt,name=scaleup_pairs_only,json=scaleupPairsOnly,proto3" json:"scaleup_pairs_only,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// GPUs that the scale-up link joins across nodes, such as 72. Unset: those of a node.
+	ScaleupDomainGpus int32 `protobuf:"varint,15,opt,name=scaleup_domain_gpus,json=scaleupDomainGpus,proto3" json:"scaleup_domain_gpus,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *CatalogGpu) Reset() {
@@ -698,6 +700,13 @@ func (x *CatalogGpu) GetScaleupPairsOnly() bool {
 		return x.ScaleupPairsOnly
 	}
 	return false
+}
+
+func (x *CatalogGpu) GetScaleupDomainGpus() int32 {
+	if x != nil {
+		return x.ScaleupDomainGpus
+	}
+	return 0
 }
 
 // Which trainers to list.
@@ -1016,7 +1025,7 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\x14ListGpuTypesResponse\x12+\n" +
 	"\x04gpus\x18\x01 \x03(\v2\x17.evenkeel.v1.CatalogGpuR\x04gpus\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12'\n" +
-	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xd2\x04\n" +
+	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\x82\x05\n" +
 	"\n" +
 	"CatalogGpu\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -1033,7 +1042,8 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\x06source\x18\v \x01(\tR\x06source\x12\x1c\n" +
 	"\tuncertain\x18\f \x01(\tR\tuncertain\x12\x1a\n" +
 	"\bbfloat16\x18\r \x01(\bR\bbfloat16\x12,\n" +
-	"\x12scaleup_pairs_only\x18\x0e \x01(\bR\x10scaleupPairsOnly\"i\n" +
+	"\x12scaleup_pairs_only\x18\x0e \x01(\bR\x10scaleupPairsOnly\x12.\n" +
+	"\x13scaleup_domain_gpus\x18\x0f \x01(\x05R\x11scaleupDomainGpus\"i\n" +
 	"\x13ListTrainersRequest\x12\x16\n" +
 	"\x06filter\x18\x01 \x01(\tR\x06filter\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +

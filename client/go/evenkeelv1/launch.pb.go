@@ -266,14 +266,17 @@ type Placement struct {
 	NodeCount int32 `protobuf:"varint,3,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
 	// Whether any transfer between neighbouring stages crosses nodes.
 	StagesCrossNodes bool `protobuf:"varint,4,opt,name=stages_cross_nodes,json=stagesCrossNodes,proto3" json:"stages_cross_nodes,omitempty"`
-	// Number of consecutive ranks that must share a node: the size of a tensor-parallel group.
+	// Number of consecutive ranks that must share a node: the size of a tensor-parallel group, or what a node holds of a
+	// group that spans nodes of a scale-up domain.
 	ColocatedRanks int32 `protobuf:"varint,5,opt,name=colocated_ranks,json=colocatedRanks,proto3" json:"colocated_ranks,omitempty"`
 	// The ranks one by one. Always empty in this version, because the rule above defines them.
 	Ranks []*RankPlacement `protobuf:"bytes,6,rep,name=ranks,proto3" json:"ranks,omitempty"`
 	// Host memory that a pod of one node needs for processes, for a checkpoint being written and for data loading.
 	HostMemoryBytes int64 `protobuf:"varint,7,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
 	// Part of `host_memory_bytes` that is shared memory (/dev/shm).
-	ShmBytes      int64 `protobuf:"varint,8,opt,name=shm_bytes,json=shmBytes,proto3" json:"shm_bytes,omitempty"`
+	ShmBytes int64 `protobuf:"varint,8,opt,name=shm_bytes,json=shmBytes,proto3" json:"shm_bytes,omitempty"`
+	// Units of the network's tiers beyond the node. Unset: there are none.
+	Tiers         []*PlacementTier `protobuf:"bytes,9,rep,name=tiers,proto3" json:"tiers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -364,6 +367,87 @@ func (x *Placement) GetShmBytes() int64 {
 	return 0
 }
 
+func (x *Placement) GetTiers() []*PlacementTier {
+	if x != nil {
+		return x.Tiers
+	}
+	return nil
+}
+
+// Which ranks share a unit of a tier.
+type PlacementTier struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What people call a unit, such as "scale-up domain".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// So many consecutive ranks share a unit: the number of a rank's unit is rank / rank_count. The plan's times need it.
+	RankCount int32 `protobuf:"varint,2,opt,name=rank_count,json=rankCount,proto3" json:"rank_count,omitempty"`
+	// Number of units.
+	UnitCount int32 `protobuf:"varint,3,opt,name=unit_count,json=unitCount,proto3" json:"unit_count,omitempty"`
+	// So many consecutive ranks must share a unit, or the job does not run as planned: the ranks of a tensor-parallel
+	// group, or of experts whose dispatcher has no way out of the unit. They divide `rank_count`. 1: none must.
+	RequiredRanks int32 `protobuf:"varint,4,opt,name=required_ranks,json=requiredRanks,proto3" json:"required_ranks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacementTier) Reset() {
+	*x = PlacementTier{}
+	mi := &file_evenkeel_v1_launch_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacementTier) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacementTier) ProtoMessage() {}
+
+func (x *PlacementTier) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_launch_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacementTier.ProtoReflect.Descriptor instead.
+func (*PlacementTier) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_launch_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *PlacementTier) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PlacementTier) GetRankCount() int32 {
+	if x != nil {
+		return x.RankCount
+	}
+	return 0
+}
+
+func (x *PlacementTier) GetUnitCount() int32 {
+	if x != nil {
+		return x.UnitCount
+	}
+	return 0
+}
+
+func (x *PlacementTier) GetRequiredRanks() int32 {
+	if x != nil {
+		return x.RequiredRanks
+	}
+	return 0
+}
+
 // Where one rank runs, and its indices.
 type RankPlacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -387,7 +471,7 @@ type RankPlacement struct {
 
 func (x *RankPlacement) Reset() {
 	*x = RankPlacement{}
-	mi := &file_evenkeel_v1_launch_proto_msgTypes[4]
+	mi := &file_evenkeel_v1_launch_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -399,7 +483,7 @@ func (x *RankPlacement) String() string {
 func (*RankPlacement) ProtoMessage() {}
 
 func (x *RankPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_launch_proto_msgTypes[4]
+	mi := &file_evenkeel_v1_launch_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -412,7 +496,7 @@ func (x *RankPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankPlacement.ProtoReflect.Descriptor instead.
 func (*RankPlacement) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_launch_proto_rawDescGZIP(), []int{4}
+	return file_evenkeel_v1_launch_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RankPlacement) GetRank() int32 {
@@ -480,7 +564,7 @@ const file_evenkeel_v1_launch_proto_rawDesc = "" +
 	"LaunchNote\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12&\n" +
-	"\x0fslower_by_ratio\x18\x03 \x01(\x01R\rslowerByRatio\"\xbf\x02\n" +
+	"\x0fslower_by_ratio\x18\x03 \x01(\x01R\rslowerByRatio\"\xf1\x02\n" +
 	"\tPlacement\x12\x1d\n" +
 	"\n" +
 	"rank_order\x18\x01 \x01(\tR\trankOrder\x12\"\n" +
@@ -491,7 +575,15 @@ const file_evenkeel_v1_launch_proto_rawDesc = "" +
 	"\x0fcolocated_ranks\x18\x05 \x01(\x05R\x0ecolocatedRanks\x120\n" +
 	"\x05ranks\x18\x06 \x03(\v2\x1a.evenkeel.v1.RankPlacementR\x05ranks\x12*\n" +
 	"\x11host_memory_bytes\x18\a \x01(\x03R\x0fhostMemoryBytes\x12\x1b\n" +
-	"\tshm_bytes\x18\b \x01(\x03R\bshmBytes\"\xd1\x01\n" +
+	"\tshm_bytes\x18\b \x01(\x03R\bshmBytes\x120\n" +
+	"\x05tiers\x18\t \x03(\v2\x1a.evenkeel.v1.PlacementTierR\x05tiers\"\x88\x01\n" +
+	"\rPlacementTier\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"rank_count\x18\x02 \x01(\x05R\trankCount\x12\x1d\n" +
+	"\n" +
+	"unit_count\x18\x03 \x01(\x05R\tunitCount\x12%\n" +
+	"\x0erequired_ranks\x18\x04 \x01(\x05R\rrequiredRanks\"\xd1\x01\n" +
 	"\rRankPlacement\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\x05R\x04rank\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\x05R\x04node\x12\x1b\n" +
@@ -520,22 +612,24 @@ func file_evenkeel_v1_launch_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_launch_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_evenkeel_v1_launch_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_evenkeel_v1_launch_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_evenkeel_v1_launch_proto_goTypes = []any{
 	(LaunchMatch)(0),       // 0: evenkeel.v1.LaunchMatch
 	(*LaunchFile)(nil),     // 1: evenkeel.v1.LaunchFile
 	(*LaunchVariable)(nil), // 2: evenkeel.v1.LaunchVariable
 	(*LaunchNote)(nil),     // 3: evenkeel.v1.LaunchNote
 	(*Placement)(nil),      // 4: evenkeel.v1.Placement
-	(*RankPlacement)(nil),  // 5: evenkeel.v1.RankPlacement
+	(*PlacementTier)(nil),  // 5: evenkeel.v1.PlacementTier
+	(*RankPlacement)(nil),  // 6: evenkeel.v1.RankPlacement
 }
 var file_evenkeel_v1_launch_proto_depIdxs = []int32{
-	5, // 0: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	6, // 0: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
+	5, // 1: evenkeel.v1.Placement.tiers:type_name -> evenkeel.v1.PlacementTier
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_launch_proto_init() }
@@ -549,7 +643,7 @@ func file_evenkeel_v1_launch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_launch_proto_rawDesc), len(file_evenkeel_v1_launch_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -563,6 +563,8 @@ type PlanSubject struct {
 	ZeroGroup int32 `protobuf:"varint,30,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
 	// What joins the nodes.
 	NetworkFabric NetworkFabric `protobuf:"varint,31,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
+	// Tiers of the network, with `usable_gpu_count` as the plan uses them. Unset: nodes, and what joins them.
+	NetworkTiers  []*NetworkTier `protobuf:"bytes,32,rep,name=network_tiers,json=networkTiers,proto3" json:"network_tiers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,6 +800,13 @@ func (x *PlanSubject) GetNetworkFabric() NetworkFabric {
 		return x.NetworkFabric
 	}
 	return NetworkFabric_NETWORK_FABRIC_UNSPECIFIED
+}
+
+func (x *PlanSubject) GetNetworkTiers() []*NetworkTier {
+	if x != nil {
+		return x.NetworkTiers
+	}
+	return nil
 }
 
 // How the steps of a packing group run. All groups share one split of the model into stages; what is recomputed
@@ -2044,7 +2053,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x17encoder_data_gain_ratio\x18\x18 \x01(\x01H\x01R\x14encoderDataGainRatio\x88\x01\x01\x12J\n" +
 	"\x12expert_dispatchers\x18\x17 \x03(\v2\x1b.evenkeel.v1.DispatcherTimeR\x11expertDispatchersB\x1c\n" +
 	"\x1a_trainer_limits_cost_ratioB\x1a\n" +
-	"\x18_encoder_data_gain_ratio\"\xb4\n" +
+	"\x18_encoder_data_gain_ratio\"\xf3\n" +
 	"\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
@@ -2078,7 +2087,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\tprecision\x18\x1d \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\x12\x1d\n" +
 	"\n" +
 	"zero_group\x18\x1e \x01(\x05R\tzeroGroup\x12A\n" +
-	"\x0enetwork_fabric\x18\x1f \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\"\xe3\x01\n" +
+	"\x0enetwork_fabric\x18\x1f \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\x12=\n" +
+	"\rnetwork_tiers\x18  \x03(\v2\x18.evenkeel.v1.NetworkTierR\fnetworkTiers\"\xe3\x01\n" +
 	"\bGroupRun\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12*\n" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +
@@ -2258,12 +2268,13 @@ var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(*Trainer)(nil),        // 34: evenkeel.v1.Trainer
 	(Precision)(0),         // 35: evenkeel.v1.Precision
 	(NetworkFabric)(0),     // 36: evenkeel.v1.NetworkFabric
-	(*Interval)(nil),       // 37: evenkeel.v1.Interval
-	(LaunchFramework)(0),   // 38: evenkeel.v1.LaunchFramework
-	(LaunchMatch)(0),       // 39: evenkeel.v1.LaunchMatch
-	(*LaunchVariable)(nil), // 40: evenkeel.v1.LaunchVariable
-	(*LaunchFile)(nil),     // 41: evenkeel.v1.LaunchFile
-	(*LaunchNote)(nil),     // 42: evenkeel.v1.LaunchNote
+	(*NetworkTier)(nil),    // 37: evenkeel.v1.NetworkTier
+	(*Interval)(nil),       // 38: evenkeel.v1.Interval
+	(LaunchFramework)(0),   // 39: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),       // 40: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil), // 41: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),     // 42: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),     // 43: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	5,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
@@ -2297,33 +2308,34 @@ var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	34, // 28: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
 	35, // 29: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
 	36, // 30: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
-	19, // 31: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
-	20, // 32: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
-	9,  // 33: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
-	9,  // 34: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
-	8,  // 35: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	37, // 36: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
-	37, // 37: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
-	1,  // 38: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
-	2,  // 39: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
-	19, // 40: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
-	3,  // 41: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
-	12, // 42: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	35, // 43: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
-	12, // 44: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
-	38, // 45: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	39, // 46: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	40, // 47: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	41, // 48: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	42, // 49: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	19, // 50: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	23, // 51: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	20, // 52: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	37, // 31: evenkeel.v1.PlanSubject.network_tiers:type_name -> evenkeel.v1.NetworkTier
+	19, // 32: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
+	20, // 33: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
+	9,  // 34: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
+	9,  // 35: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
+	8,  // 36: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
+	38, // 37: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
+	38, // 38: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
+	1,  // 39: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
+	2,  // 40: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
+	19, // 41: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
+	3,  // 42: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
+	12, // 43: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
+	35, // 44: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
+	12, // 45: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
+	39, // 46: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	40, // 47: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	41, // 48: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	42, // 49: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	43, // 50: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	19, // 51: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	23, // 52: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	20, // 53: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }

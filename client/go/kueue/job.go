@@ -23,6 +23,7 @@ var gpuTypeLabels = []string{annotations.GPUType, "nvidia.com/gpu.product", "amd
 type workloadJob struct {
 	request *evenkeelv1.PlanJobRequest
 	podSets []kueue.PodSetReference
+	podGPUs int64 // of the largest pod
 }
 
 // badWorkload is an error that another try does not mend.
@@ -66,7 +67,7 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 			return nil, badWorkload{fmt.Errorf("pod sets have GPUs of types %s and %s: a job never mixes types", gpuType, named)}
 		}
 		gpuType, gpus, most = named, gpus+pods*count, max(most, count)
-		job.podSets = append(job.podSets, set.Name)
+		job.podSets, job.podGPUs = append(job.podSets, set.Name), most
 	}
 	if first == nil {
 		return job, nil

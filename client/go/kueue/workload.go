@@ -118,10 +118,19 @@ func (r *workloadReconciler) answer(ctx context.Context, workload *kueue.Workloa
 			set(state, kueue.CheckStateRejected, clash)
 			return
 		}
-		set(state, kueue.CheckStateReady, fmt.Sprintf("%s: %d GPUs of type %s, %.3g s per step", plan.GetPlanId(),
-			plan.GetSubject().GetGpuCount(), plan.GetSubject().GetGpuType(),
-			plan.GetPredictions().GetStep().GetTotalSeconds()))
+		set(state, kueue.CheckStateReady, readyText(plan, job.podGPUs))
 	}
+}
+
+// readyText tells of the plan, and what topology it counts on: kueue.x-k8s.io/podset-slice-required-topology and
+// podset-slice-size of the pod template ask Kueue for that.
+func readyText(plan *evenkeelv1.Plan, podGPUs int64) string {
+	text := fmt.Sprintf("%s: %d GPUs of type %s, %.3g s per step", plan.GetPlanId(), plan.GetSubject().GetGpuCount(),
+		plan.GetSubject().GetGpuType(), plan.GetPredictions().GetStep().GetTotalSeconds())
+	if topology := annotations.TopologyText(plan, podGPUs); topology != "" {
+		text += "; " + topology
+	}
+	return text
 }
 
 // decide rejects what the workload's author has to mend; what may pass is tried again, or let through.

@@ -71,6 +71,9 @@ std::string DescribedText() {
           pcie_bytes_per_second: 63e9
         }
         gpu_count: 32 gpus_per_node: 8 intra_node_bytes_per_second: 400e9
+        network_tiers { name: "rack" gpu_count: 24 usable_gpu_count: 16 }
+        network_tiers { gpu_count: 32 }
+        network_tiers { oversubscription_ratio: 2 }
         inter_node_bytes_per_second: 50e9 network_fabric: NETWORK_FABRIC_EFA
         reserved_bytes: 1073741824 price_per_gpu_hour: 2.5
       }

@@ -177,6 +177,27 @@ std::vector<NamedChange> ChangesOfTheRest() {
       {"gpus_per_full_node", [](auto& j) { ++j.cluster.gpus_per_full_node; }},
       {"intra_node", [](auto& j) { j.cluster.intra_node_bytes_per_second *= 2; }},
       {"inter_node", [](auto& j) { j.cluster.inter_node_bytes_per_second *= 2; }},
+      {"domain.name",
+       [](auto& j) {
+         j.cluster.domain = {"x", 8, 8};
+       }},
+      {"domain.gpus",
+       [](auto& j) {
+         j.cluster.domain = {"", 16, 8};
+       }},
+      {"domain.usable",
+       [](auto& j) {
+         j.cluster.domain = {"", 16, 16};
+       }},
+      {"pod",
+       [](auto& j) {
+         j.cluster.pod = {"x", 8, 8};
+       }},
+      {"inter_pod",
+       [](auto& j) {
+         j.cluster.pod = {"x", 8, 8};
+         j.cluster.inter_pod_bytes_per_second = 1;
+       }},
       {"reserved", [](auto& j) { ++j.cluster.reserved_bytes; }},
       {"price", [](auto& j) { j.cluster.price_per_gpu_hour *= 2; }},
       {"global_batch", [](auto& j) { ++j.training.global_batch_samples; }},

@@ -336,8 +336,10 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   const int64_t gpus = Int(row, "gpus");
   const double network = Real(row, "inter_node_gbytes_per_s_per_gpu") * 1e9;
   job.cluster = ClusterOf(*gpu, gpus, network > 0 ? network : NetworkOf(Json::object(), *gpu));
-  job.cluster.gpus_per_node =
-      std::min(gpus, std::max(Int(row, "scaleup_domain_gpus", 8), Int(row, "gpus_per_node", 8)));
+  const int64_t domain = Int(row, "scaleup_domain_gpus", 8), node = Int(row, "gpus_per_node", 8);
+  const bool racks = domain > 8;
+  job.cluster.gpus_per_node = std::min(gpus, racks ? node : std::max(domain, node));
+  if (racks) job.cluster.domain = {"scale-up domain", domain, domain / node * node};
   if (Text(row, "network") == "EFA") job.cluster.fabric = Fabric::kEfa;
   Parallelism& p = run.spec.parallelism;
   p.tensor = Int(row, "tp", 1), p.pipeline = Int(row, "pp", 1), p.context = Int(row, "cp", 1);

@@ -1,0 +1,32 @@
+#include "planner/space/network_tiers.h"
+
+#include "planner/base/integers.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Returns how many GPUs units have that are all alike, consist of whole parts and have at most
+// `most` GPUs.
+int64_t EqualUnits(int64_t gpus, int64_t part, int64_t most) {
+  if (gpus % part != 0 || most < 2 * part) return part;
+  return part * LargestDivisor(gpus / part, most / part);
+}
+
+}  // namespace
+
+NetworkUnit DomainOf(const GpuSpec& gpu, int64_t gpus_per_node) {
+  const int64_t gpus = gpu.scaleup_domain_gpus;
+  if (gpus < 2 * gpus_per_node) return {};
+  return {kDomainName, gpus, gpus / gpus_per_node * gpus_per_node};
+}
+
+int64_t DomainGpus(const Cluster& cluster) {
+  return EqualUnits(cluster.gpu_count, cluster.gpus_per_node, cluster.domain.usable);
+}
+
+int64_t PodGpus(const Cluster& cluster) {
+  if (cluster.pod.gpus == 0) return cluster.gpu_count;
+  return EqualUnits(cluster.gpu_count, DomainGpus(cluster), cluster.pod.usable);
+}
+
+}  // namespace evenkeel::planner
