@@ -153,8 +153,18 @@ type GpuPool struct {
 	GpuCounts []int32 `protobuf:"varint,9,rep,packed,name=gpu_counts,json=gpuCounts,proto3" json:"gpu_counts,omitempty"`
 	// What joins the nodes. It matters to `Execution.expert_dispatcher` alone. Unset: NETWORK_FABRIC_RDMA.
 	NetworkFabric NetworkFabric `protobuf:"varint,11,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Host memory of a node that the job may use. No plan needs more (`Placement.host_memory_bytes`). Range: 2^30 to 2^46.
+	// Unset: the plan is held to that of a usual host of the GPU type if it offloads, and to none otherwise.
+	HostMemoryBytes int64 `protobuf:"varint,14,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
+	// Bandwidth between a GPU and its host that copies reach, per GPU and direction. Only with `training.offload`. Range:
+	// 10^8 to 10^13. Unset: 0.8 of PCIe's or, for Grace's superchips, of NVLink-C2C's, which the plan's provenance lists
+	// as assumed.
+	HostLinkBytesPerSecond float64 `protobuf:"fixed64,15,opt,name=host_link_bytes_per_second,json=hostLinkBytesPerSecond,proto3" json:"host_link_bytes_per_second,omitempty"`
+	// Bandwidth of the host memory of a node that the job may use. Only with `training.offload`. Range: 10^9 to 10^14.
+	// Unset: that of a usual host of the GPU type, which the plan's provenance lists as assumed.
+	HostMemoryBytesPerSecond float64 `protobuf:"fixed64,16,opt,name=host_memory_bytes_per_second,json=hostMemoryBytesPerSecond,proto3" json:"host_memory_bytes_per_second,omitempty"`
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
 }
 
 func (x *GpuPool) Reset() {
@@ -255,6 +265,27 @@ func (x *GpuPool) GetNetworkFabric() NetworkFabric {
 		return x.NetworkFabric
 	}
 	return NetworkFabric_NETWORK_FABRIC_UNSPECIFIED
+}
+
+func (x *GpuPool) GetHostMemoryBytes() int64 {
+	if x != nil {
+		return x.HostMemoryBytes
+	}
+	return 0
+}
+
+func (x *GpuPool) GetHostLinkBytesPerSecond() float64 {
+	if x != nil {
+		return x.HostLinkBytesPerSecond
+	}
+	return 0
+}
+
+func (x *GpuPool) GetHostMemoryBytesPerSecond() float64 {
+	if x != nil {
+		return x.HostMemoryBytesPerSecond
+	}
+	return 0
 }
 
 // A GPU type described by the caller.
@@ -367,7 +398,7 @@ const file_evenkeel_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"\x19evenkeel/v1/cluster.proto\x12\vevenkeel.v1\"5\n" +
 	"\aCluster\x12*\n" +
-	"\x05pools\x18\x01 \x03(\v2\x14.evenkeel.v1.GpuPoolR\x05pools\"\xbb\x03\n" +
+	"\x05pools\x18\x01 \x03(\v2\x14.evenkeel.v1.GpuPoolR\x05pools\"\xe3\x04\n" +
 	"\aGpuPool\x12\x19\n" +
 	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\"\n" +
 	"\x03gpu\x18\x02 \x01(\v2\x10.evenkeel.v1.GpuR\x03gpu\x12\x1b\n" +
@@ -379,7 +410,10 @@ const file_evenkeel_v1_cluster_proto_rawDesc = "" +
 	"\x12price_per_gpu_hour\x18\b \x01(\x01R\x0fpricePerGpuHour\x12\x1d\n" +
 	"\n" +
 	"gpu_counts\x18\t \x03(\x05R\tgpuCounts\x12A\n" +
-	"\x0enetwork_fabric\x18\v \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\"\xbe\x02\n" +
+	"\x0enetwork_fabric\x18\v \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\x12*\n" +
+	"\x11host_memory_bytes\x18\x0e \x01(\x03R\x0fhostMemoryBytes\x12:\n" +
+	"\x1ahost_link_bytes_per_second\x18\x0f \x01(\x01R\x16hostLinkBytesPerSecond\x12>\n" +
+	"\x1chost_memory_bytes_per_second\x18\x10 \x01(\x01R\x18hostMemoryBytesPerSecond\"\xbe\x02\n" +
 	"\x03Gpu\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12>\n" +
 	"\x1cdense_16bit_flops_per_second\x18\x02 \x01(\x01R\x18dense16bitFlopsPerSecond\x12!\n" +
