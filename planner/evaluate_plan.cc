@@ -8,6 +8,7 @@
 #include "planner/cost/goodput.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
+#include "planner/search/choose_offload.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/prediction.h"
 #include "planner/search/stage_plans.h"
@@ -172,6 +173,27 @@ std::optional<Misfit> WorstStage(const Parallelism& p, const std::vector<StagePl
   return misfit;
 }
 
+// Returns the stage whose GPUs take most of their host's memory, if that is more than there is.
+std::optional<Misfit> WithoutHostRoom(const Job& job, const LayerProfile& profile,
+                                      const Candidate& c, const std::vector<StagePlan>& stages) {
+  Misfit misfit;
+  misfit.parallelism = c.parallelism;
+  for (size_t s = 0; s < stages.size(); ++s) {
+    std::vector<ChunkLoad> loads;
+    for (size_t k = s; k < c.stages.size(); k += stages.size())
+      loads.push_back({c.stages[k].counts, 0});
+    const int64_t lacking = job.cluster.gpus_per_node * HostExcess(profile, loads);
+    if (lacking <= misfit.host_short_bytes) continue;
+    misfit.host_short_bytes = lacking;
+    misfit.stage = static_cast<int64_t>(s);
+    misfit.layers = stages[s].layers;
+    misfit.memory = stages[s].memory;
+    misfit.capacity_bytes = stages[s].capacity_bytes;
+  }
+  if (misfit.host_short_bytes == 0) return std::nullopt;
+  return misfit;
+}
+
 }  // namespace
 
 std::vector<RecomputeParts> PartsIn(const PlanSpec& spec) {
@@ -225,7 +247,9 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   const int64_t rest = c.step.data_sync_ns + c.step.optimizer_ns;
   plan.proof.step_ns = ScaleToBatch(c.step.pipeline_ns + rest, packs_per_step, m, p.data);
   plan.proof.plan_lower_bound_ns = ScaleToBatch(ScheduleBound(c) + rest, packs_per_step, m, p.data);
+  plan.offload = OffloadOf(job, batching, c, plan.stages);
   plan.misfit = WorstStage(p, plan.stages);
+  if (!plan.misfit) plan.misfit = WithoutHostRoom(job, profile, c, plan.stages);
   plan.memory_fit = MemoryFitOf(job, plan);
   result.profile = profile;
   return result;

@@ -45,7 +45,11 @@ struct Cluster {
   double inter_node_bytes_per_second = 0;  // per GPU and direction
   Fabric fabric = Fabric::kRdma;           // between nodes
   int64_t reserved_bytes = 0;              // bytes of each GPU to keep free on request
-  double price_per_gpu_hour = 0;           // if 0, no cost is computed
+  // Of the host, as given. 0: those of the GPU type's usual host (hardware/hosts.h).
+  int64_t host_memory_bytes = 0;            // of a node, for this job
+  double host_link_bytes_per_second = 0;    // per GPU and direction
+  double host_memory_bytes_per_second = 0;  // of a node, for this job
+  double price_per_gpu_hour = 0;            // if 0, no cost is computed
   NetworkUnit domain;  // of the scale-up link, if it spans nodes: inside, as inside a node
   NetworkUnit pod;     // outside of which bandwidth is scarcer than between nodes
   double inter_pod_bytes_per_second = 0;  // per GPU and direction, if all GPUs use it
@@ -66,6 +70,16 @@ inline constexpr size_t kGroupLengthsAtMost = 12;
 inline constexpr int64_t kTokenCapAtMost = 16'777'216;
 inline constexpr int64_t kUnitCapAtMost = 1'000'000;
 
+// What of the optimizer's states and updates is in host memory. The same share of every rank's.
+struct OptimizerOffload {
+  bool asked = false;   // if false, nothing is offloaded and nothing is said of it
+  bool choose = false;  // the planner chooses the share
+  double ratio = 0;     // of the states that leave the GPU, from 0 to 1
+  // Share whose time and host memory are counted. Less than `ratio` only where bounds are sought:
+  // no plan with a share between both is quicker.
+  double charged_ratio = 0;
+};
+
 // Unset caps (0) are derived from the data.
 struct Training {
   int64_t global_batch_samples = 0;  // samples per optimizer step, mean
@@ -80,6 +94,7 @@ struct Training {
   Execution execution;
   Precision precision = Precision::k16Bit;
   Optimizer optimizer = Optimizer::kAdam;
+  OptimizerOffload offload;
   // fp32 gradient accumulation (Megatron's default), else 16-bit.
   bool distributed_gradients_fp32 = true;
   int64_t epochs = 1;

@@ -19,9 +19,11 @@
 #include "planner/groups/grouped_plan.h"
 #include "planner/groups/grouped_search.h"
 #include "planner/hardware/gpu_costs.h"
+#include "planner/hardware/hosts.h"
 #include "planner/launch/make_launch.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/search/choose_caps.h"
+#include "planner/search/choose_offload.h"
 #include "planner/search/ladder.h"
 #include "planner/search/misfit.h"
 #include "planner/search/other_sizes.h"
@@ -72,6 +74,19 @@ std::vector<FigureBasis> Figures(const Job& job) {
   figures.push_back({"placement.host_memory", Basis::kAssumed,
                      "6 GiB per process, its GPU's weights and optimizer once for a checkpoint, 4 "
                      "loader workers per GPU with 2 packs each"});
+  if (job.training.offload.ratio > 0) {
+    const Host host = HostOf(job.cluster);
+    figures.push_back(
+        {"offload.host", Basis::kAssumed,
+         UsualHost(job.cluster.gpu).source +
+             "; used here, as given or assumed: " + std::to_string(host.memory_bytes >> 30) +
+             " GiB and " + std::to_string(Nearest(host.memory_bytes_per_second * 1e-9)) +
+             " GB/s of a node, " + std::to_string(Nearest(host.link_bytes_per_second * 1e-9)) +
+             " GB/s between a GPU and its host"});
+    figures.push_back({"offload.update", Basis::kAssumed,
+                       "Adam on the host at 45% of its memory's rate, as ZeRO-Offload's 10^10 "
+                       "parameters in 2.57 s on a DGX-2"});
+  }
   figures.push_back({"memory.usable", Basis::kMeasured,
                      "99% of the nominal size: 79.2 of 80 GiB on A100 and H100"});
   figures.push_back(
@@ -148,11 +163,13 @@ class Planning {
     plan().batch_rule.dist_ratio_attention = dist.attention;
     FillProof(chosen);
     FillPlacement(p);
+    plan().offload = OffloadOf(job_, batching_, chosen, plan().stages);
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (in_short_) return;
     plan().ladder = MakeLadder(job_, batching_, chosen, hooks_.stop);
     FindLimitsCost(chosen);
     FindEncoderGain(chosen);
+    FindOffloadGain();
     plan().expert_dispatchers = DispatcherTimes(job_, batching_, plan(), hooks_.stop);
     Compare([&](const Job& job) -> std::optional<Alternative> {
       const SearchResult found = Search(job, batching_, 0, hooks_.stop);
@@ -224,6 +241,14 @@ class Planning {
     if (best_ns > 0)
       plan().encoder_data_gain =
           static_cast<double>(best_ns) / static_cast<double>(chosen.simulated_ns) - 1;
+  }
+
+  // Looks for the best plan of the same packs without offload.
+  void FindOffloadGain() {
+    if (!plan().offload || plan().offload->ratio == 0) return;
+    const Job without = WithOffload(job_, 0);
+    const SearchResult found = Search(without, batching_, 0, hooks_.stop, 0, kWorkInShort);
+    if (!found.best.empty()) plan().offload->step_without_ns = found.best.front().simulated_ns;
   }
 
   // Appends alternatives with one group, from `best[first]` onward.
@@ -308,10 +333,15 @@ class Planning {
     for (int64_t s = 0; s + 1 < p.pipeline; ++s) {
       if (network.StageLinkCrossesNodes(p, s)) placement.pipeline_neighbours_cross_nodes = true;
     }
-    int64_t state = 0;
-    for (const StagePlan& stage : plan().stages)
-      state = std::max(state, stage.memory.weights + stage.memory.optimizer);
-    const HostMemory host = HostMemoryOf(job_, placement.gpus_per_node, state, batching_.largest);
+    int64_t state = 0, offloaded = 0, most = -1;  // of the GPU whose host takes most
+    for (const StagePlan& stage : plan().stages) {
+      const int64_t states = stage.memory.weights + stage.memory.optimizer;
+      if (states + stage.offloaded_bytes <= most) continue;
+      most = states + stage.offloaded_bytes;
+      state = states, offloaded = stage.offloaded_bytes;
+    }
+    const HostMemory host =
+        HostMemoryOf(job_, placement.gpus_per_node, state, batching_.largest, offloaded);
     placement.host_memory_bytes = host.total();
     placement.shared_memory_bytes = host.shared_memory;
     placement.tiers = TiersOf(job_, p);
@@ -331,13 +361,29 @@ class Planning {
 
 PlanResult MakePlan(const Job& job, const PlanHooks& hooks) {
   PlanResult result;
-  if (!RunsThrough(hooks.stop, [&] { result = Planning(job, hooks).Run(); })) return {};
+  if (!RunsThrough(hooks.stop, [&] {
+        if (!job.training.offload.choose) {
+          result = Planning(job, hooks).Run();
+          return;
+        }
+        const Job chosen = WithBestOffload(job, hooks);
+        result = Planning(chosen, hooks).Run();
+      }))
+    return {};
   return result;
 }
 
 PlanResult MakePlanInShort(const Job& job, const PlanHooks& hooks) {
   PlanResult result;
-  if (!RunsThrough(hooks.stop, [&] { result = Planning(job, hooks, true).Run(); })) return {};
+  if (!RunsThrough(hooks.stop, [&] {
+        if (!job.training.offload.choose) {
+          result = Planning(job, hooks, true).Run();
+          return;
+        }
+        const Job chosen = WithBestOffload(job, hooks, kWorkForSize);
+        result = Planning(chosen, hooks, true).Run();
+      }))
+    return {};
   return result;
 }
 

@@ -80,7 +80,8 @@ struct StagePlan {
   int64_t send_bytes = 0;
   // Micro-batches whose activations are held at once, counted once per chunk.
   int64_t in_flight = 0;
-  int64_t parameters = 0;  // on one GPU of the stage
+  int64_t parameters = 0;       // on one GPU of the stage
+  int64_t offloaded_bytes = 0;  // of one GPU's optimizer, in host memory
   MemoryParts memory;
   int64_t capacity_bytes = 0;  // of one GPU, less the bytes to keep free
   int64_t free_bytes() const { return capacity_bytes - memory.total(); }
@@ -233,7 +234,9 @@ enum class RemedyKind {
   kExpertParallel,
   kShardWeights,
   kStageLayers,
-  kFreeSchedule
+  kFreeSchedule,
+  kOffloadOptimizer,
+  kGradients16Bit
 };
 
 // A change under which the job fits, tested by planning the changed job. ApplyRemedy
@@ -259,7 +262,19 @@ struct Misfit {
   MemoryParts memory;
   int64_t capacity_bytes = 0;
   int64_t short_bytes = 0;
+  int64_t host_short_bytes = 0;  // of a node's host; above 0 only if the GPUs lack nothing
   std::vector<Remedy> remedies;  // nearest first; empty if none of those tried helps
+};
+
+// What the optimizer's offload moves, costs and gains.
+struct OffloadPlan {
+  double ratio = 0;                 // of the optimizer's states
+  int64_t gpu_bytes = 0;            // that leave the fullest GPU
+  int64_t host_bytes = 0;           // of a node, that hold them
+  int64_t host_capacity_bytes = 0;  // of a node
+  int64_t added_ns = 0;             // per step, above an update of everything on the GPU
+  int64_t step_ns = 0;              // for the requested batch, simulated
+  int64_t step_without_ns = 0;      // the same of the best plan without; 0 if none fits
 };
 
 // A packing group and how its steps run. Counts are per epoch; figures are as in BatchRule.
@@ -365,6 +380,7 @@ struct Plan {
   // With each dispatcher that the trainer and the cluster have, quickest first. Empty if experts
   // are not spread over ranks.
   std::vector<DispatcherTime> expert_dispatchers;
+  std::optional<OffloadPlan> offload;            // if the job asks for it
   std::vector<OtherPrecision> other_precisions;  // if the job asks for them
   std::optional<Goodput> goodput;                // if the job says how often nodes fail
   Placement placement;

@@ -4,15 +4,27 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <system_error>
 
 #include "client/cli/flags.h"
 #include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
 namespace {
+
+// Says what is wrong with a share of the optimizer; "" if nothing is.
+std::string ShareFault(const std::string& text) {
+  if (text == "auto") return "";
+  double share = -1;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, share);
+  const bool number = error == std::errc() && at == end && share >= 0 && share <= 1;
+  return number ? "" : "must be auto or a number from 0 to 1";
+}
 
 void AddModelFlags(CLI::App* command, JobFlags* flags) {
   const char* const kJob = "Job";
@@ -79,6 +91,15 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--reserve-gib", &flags->reserve_gib, "GIB", "GiB of each GPU to keep free [0]",
       kCluster)
       ->check(Real(0, 4096));
+  Add(command, "--host-memory-gib", &flags->host_memory_gib, "GIB",
+      "GiB of host memory of a node that the job may use [no limit without offload]", kCluster)
+      ->check(Real(1, 65536));
+  Add(command, "--host-link-gbytes", &flags->host_link_gbytes, "GB/S",
+      "Gigabytes per second between a GPU and its host, per direction [of the GPU type]", kCluster)
+      ->check(Real(0.1, 10000));
+  Add(command, "--host-memory-gbytes", &flags->host_memory_gbytes, "GB/S",
+      "Gigabytes per second of the host memory of a node [of the GPU type]", kCluster)
+      ->check(Real(1, 100000));
   Add(command, "--price", &flags->price, "PRICE", "Price of a GPU-hour, to predict the cost",
       kCluster)
       ->check(Real(0, 1000000));
@@ -108,6 +129,9 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       "lion, sgd or muon [adam]",
       kTraining)
       ->check(CLI::IsMember(optimizers).description(""));
+  Add(command, "--offload-optimizer", &flags->offload_optimizer, "auto|SHARE",
+      "Share of the optimizer's states in host memory, 0 to 1, or the best one [none]", kTraining)
+      ->check(CLI::Validator(ShareFault, ""));
   std::vector<std::string> precisions;
   for (const auto& [name, precision] : kPrecisionNames) precisions.emplace_back(name);
   Add(command, "--precision", &flags->precision, "bf16|fp16|fp8|...",

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -123,6 +124,14 @@ void SetFabric(const JobFlags& flags, v1::GpuPool* pool) {
   if (flags.network_fabric == "efa") pool->set_network_fabric(v1::NETWORK_FABRIC_EFA);
 }
 
+void SetHost(const JobFlags& flags, v1::GpuPool* pool) {
+  if (flags.host_memory_gib)
+    pool->set_host_memory_bytes(std::llround(*flags.host_memory_gib * (1 << 30)));
+  if (flags.host_link_gbytes) pool->set_host_link_bytes_per_second(*flags.host_link_gbytes * 1e9);
+  if (flags.host_memory_gbytes)
+    pool->set_host_memory_bytes_per_second(*flags.host_memory_gbytes * 1e9);
+}
+
 void AddPool(const std::string& text, const JobFlags& flags, v1::Cluster* cluster) {
   const auto fail = [&] {
     Fail(fmt::format("--pool: \"{}\" is no TYPE:N[,N...][@PRICE], such as h100-sxm-80gb:16,32@4.50",
@@ -155,6 +164,7 @@ void AddPool(const std::string& text, const JobFlags& flags, v1::Cluster* cluste
   if (flags.inter_node_gbps)
     pool->set_inter_node_bytes_per_second(*flags.inter_node_gbps * 1e9 / 8);
   if (flags.reserve_gib) pool->set_reserved_bytes(std::llround(*flags.reserve_gib * (1 << 30)));
+  SetHost(flags, pool);
 }
 
 // Returns the tier, with those before it.
@@ -199,6 +209,8 @@ void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {
   if (flags.reserve_gib) {
     pool()->set_reserved_bytes(std::llround(*flags.reserve_gib * (1 << 30)));
   }
+  if (flags.host_memory_gib || flags.host_link_gbytes || flags.host_memory_gbytes)
+    SetHost(flags, pool());
   if (flags.price) pool()->set_price_per_gpu_hour(*flags.price);
   for (const std::string& text : flags.pools) AddPool(text, flags, cluster);
 }
@@ -281,6 +293,12 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
   if (flags.zero_group) job->mutable_training()->set_zero_group(*flags.zero_group);
+  if (!flags.offload_optimizer.empty()) {
+    v1::Offload* offload = job->mutable_training()->mutable_offload();
+    offload->clear_optimizer_ratio();
+    if (flags.offload_optimizer != "auto")
+      offload->set_optimizer_ratio(std::strtod(flags.offload_optimizer.c_str(), nullptr));
+  }
   for (const auto& [name, optimizer] : kOptimizerNames) {
     if (flags.optimizer == name) job->mutable_training()->set_optimizer(optimizer);
   }

@@ -25,8 +25,8 @@ std::string Verdict(const Style& style, const v1::EvaluatePlanResponse& response
   const v1::Plan& yours = response.evaluated();
   if (yours.has_misfit()) {
     return Paint(style, Tone::kBad,
-                 fmt::format("Your plan does not fit: {} short on stage {}.",
-                             Bytes(yours.misfit().short_bytes()), yours.misfit().stage_index()));
+                 fmt::format("Your plan does not fit: {} on stage {}.", ShortText(yours.misfit()),
+                             yours.misfit().stage_index()));
   }
   if (!response.has_slower_by_ratio())
     return Paint(style, Tone::kGood, "Your plan fits; we found none that does.");

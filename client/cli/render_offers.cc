@@ -85,7 +85,7 @@ class Offers {
         number,
         Integer(subject.gpu_count()),
         Plain(style_, subject.gpu_type()),
-        fits ? SplitText(plan.parallelism()) : Bytes(plan.misfit().short_bytes()) + " short",
+        fits ? SplitText(plan.parallelism()) : ShortText(plan.misfit()),
         fits ? Duration(plan.predictions().step().total_seconds()) : "no fit",
         fits ? Duration(FinishSeconds(plan)) : "-",
         fits ? Significant(GpuDays(plan)) : "-"};

@@ -33,9 +33,8 @@ std::string RangeText(const v1::Predictions& predictions) {
 
 std::string Verdict(const Style& style, const v1::Plan& plan) {
   if (plan.has_misfit()) {
-    const std::string text =
-        fmt::format("Does not fit: {} short on stage {}.", Bytes(plan.misfit().short_bytes()),
-                    plan.misfit().stage_index());
+    const std::string text = fmt::format("Does not fit: {} on stage {}.", ShortText(plan.misfit()),
+                                         plan.misfit().stage_index());
     return Paint(style, Tone::kBad, text);
   }
   int tightest = 0;
@@ -185,6 +184,19 @@ std::string SplitText(const v1::Parallelism& parallelism) {
          OtherDegrees(parallelism);
 }
 
+std::string OffloadText(const v1::OffloadReport& offload) {
+  if (offload.optimizer_ratio() == 0) return "none: a share in host memory gains nothing";
+  std::string text = fmt::format(
+      "{} of the optimizer's states in host memory: {} of a GPU, {} of the {} of a node; a step "
+      "takes {} longer for it",
+      Percent(offload.optimizer_ratio()), Bytes(offload.gpu_bytes()), Bytes(offload.host_bytes()),
+      Bytes(offload.host_capacity_bytes()), Duration(offload.added_seconds()));
+  if (!offload.has_step_without_seconds()) return text + "; no plan was found to fit without it";
+  const double gain = offload.step_without_seconds() / offload.step_seconds() - 1;
+  return text + fmt::format("; without it, the best plan found takes {} {}",
+                            Percent(std::abs(gain)), gain >= 0 ? "longer" : "less");
+}
+
 std::string ScheduleText(const v1::Plan& plan) {
   std::string text;
   switch (plan.schedule()) {
@@ -240,6 +252,7 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
                                      Bytes(plan.placement().host_memory_bytes()),
                                      Bytes(plan.placement().shm_bytes())));
     }
+    if (plan.has_offload()) pairs.emplace_back("offload", OffloadText(plan.offload()));
     if (plan.parallelism().pipeline() > 1) pairs.emplace_back("schedule", ScheduleText(plan));
   }
   for (auto& [name, value] : pairs) value = Plain(style, value);
@@ -330,6 +343,12 @@ std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigi
   }
   return text + RenderProof(style, plan) + RenderBasis(style, plan) +
          RenderNextQuestions(style, plan, command);
+}
+
+std::string ShortText(const v1::Misfit& misfit) {
+  if (misfit.host_short_bytes() > 0)
+    return Bytes(misfit.host_short_bytes()) + " of host memory short";
+  return Bytes(misfit.short_bytes()) + " short";
 }
 
 }  // namespace evenkeel::cli

@@ -85,6 +85,9 @@ std::string ScheduleText(const v1::Plan& plan);
 // Returns the split in the form of tables: "4 x 4 x 2", "4 x 4 x 2, context 2".
 std::string SplitText(const v1::Parallelism& parallelism);
 
+// Returns what a misfit lacks: "5.0 GiB short", "5.0 GiB of host memory short".
+std::string ShortText(const v1::Misfit& misfit);
+
 }  // namespace evenkeel::cli
 
 #endif  // EVENKEEL_CLIENT_CLI_RENDER_PLAN_H_

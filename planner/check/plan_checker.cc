@@ -9,6 +9,7 @@
 
 #include "planner/check/stage_checker.h"
 #include "planner/cost/calibration.h"
+#include "planner/cost/host_memory.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
 #include "planner/model/layer_runs.h"
@@ -47,6 +48,7 @@ class Checker {
       CheckOneSetting();
       CheckPrediction();
       CheckProof();
+      CheckOffload();
     }
     return std::move(faults_);
   }
@@ -241,6 +243,40 @@ class Checker {
             "recompute: stages differ in encoder layers");
   }
 
+  // Checks what is offloaded against the states that the GPUs keep, and the host against its room.
+  void CheckOffload() {
+    const OptimizerOffload& asked = job_.training.offload;
+    Require(asked.asked == plan_.offload.has_value() || plan_.grouping,
+            "offload: not reported as asked");
+    Require(asked.ratio >= 0 && asked.ratio <= 1 && asked.ratio == asked.charged_ratio,
+            "offload: no share");
+    const Trainer& trainer = *job_.training.trainer;
+    const OffloadShares shares = OffloadSharesOf(trainer, job_.training.zero_stage);
+    Require(asked.ratio == 0 || shares == OffloadShares::kAny ||
+                (shares == OffloadShares::kWhole && asked.ratio == 1),
+            "offload: a share that the trainer cannot offload");
+    // Of a parameter, the host holds the states and 4 bytes of its gradient.
+    const double states = RecordOf(job_.training.optimizer).state_bytes();
+    int64_t most = 0;
+    for (const StagePlan& stage : plan_.stages) {
+      int64_t layers = 0;
+      for (const LayerGroup& group : stage.layers) layers += group.count;
+      most = std::max(most, stage.memory.weights + stage.memory.optimizer + stage.offloaded_bytes);
+      const double kept = static_cast<double>(stage.memory.optimizer) * asked.ratio * (states + 4);
+      const double gone = static_cast<double>(stage.offloaded_bytes) * (1 - asked.ratio) * states;
+      // Each layer's bytes are rounded.
+      Require(std::abs(kept - gone) <= (2 * states + 4) * static_cast<double>(layers + 1),
+              "offload: host and GPU do not hold the states together");
+      Require(asked.ratio > 0 || stage.offloaded_bytes == 0,
+              "offload: states that nobody asked for");
+    }
+    if (!HostBinds(job_)) return;
+    const int64_t capacity = HostOf(job_.cluster).memory_bytes;
+    Require(plan_.placement.host_memory_bytes <= capacity &&
+                most * job_.cluster.gpus_per_node < plan_.placement.host_memory_bytes,
+            "host memory: more than a node has, or less than its GPUs' states");
+  }
+
   void CheckPrediction() {
     const Prediction& p = plan_.prediction;
     Require(p.micro_batches >= 1 && p.steps_per_epoch >= 1, "prediction: no steps");
@@ -281,9 +317,16 @@ class Checker {
             "misfit: degrees do not multiply to the GPU count");
     Require(misfit.stage >= 0 && misfit.stage < p.pipeline, "misfit: no such stage");
     Require(misfit.capacity_bytes == CapacityBytes(job_), "misfit: capacity");
-    Require(misfit.short_bytes == misfit.memory.total() - misfit.capacity_bytes,
-            "misfit: the shortage is not the excess of the parts over the capacity");
-    Require(misfit.short_bytes > 0, "misfit without shortage");
+    const int64_t excess = misfit.memory.total() - misfit.capacity_bytes;
+    if (misfit.host_short_bytes != 0) {
+      Require(
+          misfit.short_bytes == 0 && excess <= 0 && misfit.host_short_bytes > 0 && HostBinds(job_),
+          "misfit: the host's shortage stands beside the GPU's, or nothing asks for its memory");
+    } else {
+      Require(misfit.short_bytes == excess,
+              "misfit: the shortage is not the excess of the parts over the capacity");
+      Require(misfit.short_bytes > 0, "misfit without shortage");
+    }
     CheckMisfitParts(misfit);
     if (faults_.empty()) CheckMisfitLayers(misfit);
   }

@@ -4,6 +4,9 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/cost/layer_cost.h"
+#include "planner/cost/memory.h"
+#include "planner/hardware/hosts.h"
 #include "planner/model/audio_front.h"
 
 namespace evenkeel::planner {
@@ -18,6 +21,14 @@ constexpr double kTokenBytes = 32;  // ids, labels, loss mask and positions of 8
 constexpr double kPixelBytes = 12;  // three colours in fp32
 constexpr double kValueBytesFp32 = 4;
 constexpr double kCopies = 2;  // decoded, and packed
+
+// Share of the usual host's memory that is left to the job: the system, its page cache.
+constexpr double kMemoryShare = 0.9;
+// Share of its nominal rate that a link reaches with pinned memory: 25 GB/s of PCIe Gen4 x16.
+constexpr double kLinkShare = 0.8;
+// Share of the nominal rate of a host's memory at which Adam's update runs there: 10^10 parameters
+// in 2.57 s on the two Xeon 8168 of a DGX-2, 256 GB/s (ZeRO-Offload, arXiv 2101.06840, table 4).
+constexpr double kUpdateShare = 0.45;
 
 double PackBytes(const ModelSpec& model, const PackShape& pack) {
   double bytes = pack.tokens * kTokenBytes;
@@ -38,14 +49,54 @@ double PackBytes(const ModelSpec& model, const PackShape& pack) {
 }  // namespace
 
 HostMemory HostMemoryOf(const Job& job, int64_t ranks, int64_t state_bytes,
-                        const PackShape& largest) {
+                        const PackShape& largest, int64_t offloaded_bytes) {
   const double ahead = D(ranks) * kWorkers * kPacksAhead * PackBytes(job.model, largest);
   HostMemory memory;
   memory.processes = ranks * kProcessBytes;
   memory.checkpoint = CappedProduct(state_bytes, ranks);
+  memory.offloaded = CappedProduct(offloaded_bytes, ranks);
   memory.shared_memory = Nearest(std::min(ahead, 1e15)) + ranks * kNcclSharedBytes;
   memory.data_loading = Nearest(std::min(kCopies * ahead, 1e15));
   return memory;
+}
+
+Host HostOf(const Cluster& cluster) {
+  const HostRecord& usual = UsualHost(cluster.gpu);
+  const double gpus = D(cluster.gpus_per_node);
+  const double link = usual.link_bytes_per_second > 0 ? usual.link_bytes_per_second
+                                                      : cluster.gpu.pcie_bytes_per_second;
+  Host host{.memory_bytes = cluster.host_memory_bytes,
+            .memory_bytes_per_second = cluster.host_memory_bytes_per_second,
+            .link_bytes_per_second = cluster.host_link_bytes_per_second};
+  if (host.memory_bytes == 0)
+    host.memory_bytes = Nearest(kMemoryShare * gpus * D(usual.memory_bytes));
+  if (host.memory_bytes_per_second == 0)
+    host.memory_bytes_per_second = gpus * usual.memory_bytes_per_second;
+  if (host.link_bytes_per_second == 0) host.link_bytes_per_second = kLinkShare * link;
+  return host;
+}
+
+bool HostBinds(const Job& job) {
+  return job.training.offload.charged_ratio > 0 || job.cluster.host_memory_bytes > 0;
+}
+
+int64_t HostRoom(const Job& job, const PackShape& largest) {
+  if (!HostBinds(job)) return kNoHostLimit;
+  const int64_t ranks = job.cluster.gpus_per_node;
+  const int64_t others = HostMemoryOf(job, ranks, 0, largest).total();
+  return std::max<int64_t>(0, HostOf(job.cluster).memory_bytes - others) / ranks;
+}
+
+double HostUpdateTime(const Job& job, double parameters) {
+  if (parameters <= 0) return 0;
+  const Host host = HostOf(job.cluster);
+  const double rate = kUpdateShare * host.memory_bytes_per_second / D(job.cluster.gpus_per_node);
+  const double gradient = job.training.distributed_gradients_fp32 ? 4 : 2;
+  const double down = parameters * gradient / host.link_bytes_per_second;
+  const double up = parameters * D(kWeightBytes) / host.link_bytes_per_second;
+  const double update = parameters * RecordOf(job.training.optimizer).moved_bytes / rate;
+  return 1e9 * (job.training.trainer->offload.overlaps ? std::max({down, update, up})
+                                                       : down + update + up);
 }
 
 }  // namespace evenkeel::planner

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -58,6 +59,10 @@ struct LayerCost {
   int64_t weight_bytes = 0;
   int64_t gradient_bytes = 0;
   int64_t optimizer_bytes = 0;
+  int64_t offloaded_bytes = 0;  // of the optimizer, in host memory
+  // Host memory that the rank takes for the layer: the states that a checkpoint stages, and what is
+  // offloaded.
+  int64_t host_bytes = 0;
   int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept
 
   // modes[0] recomputes nothing, and the last mode of a recomputable layer recomputes all of it.
@@ -76,6 +81,8 @@ struct LayerCost {
 
 inline constexpr size_t kLayerClassesAtMost = 16;
 
+inline constexpr int64_t kNoHostLimit = std::numeric_limits<int64_t>::max();
+
 struct LayerProfile {
   std::vector<LayerCost> classes;
   std::vector<int> chain;  // the model from front to back, as indices into `classes`
@@ -84,6 +91,8 @@ struct LayerProfile {
   int64_t first_stage_layers = 0;
   // Part of every workspace: send and receive buffers of the pipeline, workspaces of libraries.
   int64_t buffer_bytes = 0;
+  // Host memory that a rank's layers may take (LayerCost::host_bytes).
+  int64_t host_room = kNoHostLimit;
   // What every stage recomputes under RecomputePolicy::kOneSetting. If nullopt, each stage chooses
   // among the modes.
   std::optional<RecomputeSetting> setting;

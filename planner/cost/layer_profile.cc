@@ -9,6 +9,7 @@
 #include "planner/cost/encoder_share.h"
 #include "planner/cost/end_layers.h"
 #include "planner/cost/expert_dispatch.h"
+#include "planner/cost/host_memory.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
@@ -70,6 +71,7 @@ class ProfileBuilder {
   LayerProfile Build() {
     const LanguageModel& m = job_.model.language_model;
     profile_.buffer_bytes = BufferBytes(job_, p_, largest_);
+    profile_.host_room = HostRoom(job_, largest_);
     for (size_t i = 0; i < job_.model.towers.size(); ++i) AddTower(i);
     trained_before_ = tower_trains_;
     if (KeepsEncoderWhole(job_)) profile_.first_stage_layers = profile_.size();
@@ -147,6 +149,8 @@ class ProfileBuilder {
     layer.gradient_bytes = Bytes(bytes.gradients);
     layer.optimizer_bytes = Bytes(bytes.optimizer);
     layer.update_bytes = Bytes(bytes.update);
+    layer.offloaded_bytes = Bytes(bytes.offloaded);
+    layer.host_bytes = layer.weight_bytes + layer.optimizer_bytes + layer.offloaded_bytes;
     if (job_.training.zero_stage == ZeroStage::kWeights) GatherWeights(layer, work);
   }
 

@@ -152,14 +152,19 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
       sum.weights += kWeightBytes * parameters + quantised_bytes * matrices;
     } else {
       const bool cast = training.execution.casts_master_weights && optimizer.master_bytes > 0;
-      sum.weights += kWeightBytes * (cast ? parameters - trained : parameters) * share;
+      // The GPU has no master weight to cast where the host has it.
+      const double held_as_master = cast ? trained * (1 - training.offload.ratio) : 0;
+      sum.weights += kWeightBytes * (parameters - held_as_master) * share;
     }
     sum.gradients += gradient * trained * (zero >= ZeroStage::kGradients ? share : 1);
     const double updated = trained * (zero >= ZeroStage::kOptimizer ? share : 1);
     const double others = full ? parameters - matrices : trained;
     const double by_adam = optimizer.whole_matrices && trained > 0 ? others / trained : 0;
-    sum.optimizer += updated * (optimizer.state_bytes() * (1 - by_adam) + adam * by_adam);
-    sum.update += training.execution.update_bytes_per_parameter * updated;
+    const double states = updated * (optimizer.state_bytes() * (1 - by_adam) + adam * by_adam);
+    const double stays = 1 - training.offload.ratio;
+    sum.optimizer += states * stays;
+    sum.offloaded += (states + kHostGradientBytes * updated) * training.offload.charged_ratio;
+    sum.update += training.execution.update_bytes_per_parameter * updated * stays;
   };
   add(work.parameters - work.expert_parameters,
       work.trained_parameters - work.trained_expert_parameters,

@@ -17,6 +17,10 @@ enum class MemoryFit;
 // Bytes of a parameter: the 16-bit weight, and what Adam keeps (fp32 master weight, two moments).
 inline constexpr int64_t kWeightBytes = 2;
 
+// Bytes that an offloaded parameter takes in host memory besides its states: its gradient in fp32,
+// which the copies go to.
+inline constexpr double kHostGradientBytes = 4;
+
 // Each part of one layer's memory is capped at kPartBytesAtMost. No GPU holds as much (the contract
 // ends at 2^42 bytes), and capped sums over a pipeline fit in 64 bits. A layer's workspace has
 // several such parts, so its cap is larger: the workspace is never less than one of its parts.
@@ -68,7 +72,8 @@ bool HoldsQuantisedWeights(const Training& training);
 // Weights, gradients and optimizer state of a layer on one GPU, as the job's ZeroStage shards them.
 struct ShardedBytes {
   double weights = 0, gradients = 0, optimizer = 0;
-  double update = 0;  // that the optimizer's step alone holds
+  double offloaded = 0;  // of the optimizer, in host memory
+  double update = 0;     // that the optimizer's step alone holds
 };
 ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWork& work);
 

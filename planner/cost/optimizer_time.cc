@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "planner/base/integers.h"
+#include "planner/cost/host_memory.h"
 #include "planner/model/layer_runs.h"
 #include "planner/trainer/optimizer.h"
 
@@ -67,6 +68,13 @@ double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, dou
   const Matrices matrices = MatricesOf(job.model.language_model, kernels, tensor);
   if (matrices.parameters <= 0) return moved;
   return moved + parameters * matrices.ns / matrices.parameters;
+}
+
+double OptimizerTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters) {
+  const double ratio = job.training.offload.charged_ratio;
+  if (ratio == 0) return UpdateTime(job, kernels, tensor, parameters);
+  return UpdateTime(job, kernels, tensor, parameters * (1 - ratio)) +
+         HostUpdateTime(job, parameters * ratio);
 }
 
 }  // namespace evenkeel::planner

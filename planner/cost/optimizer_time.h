@@ -9,6 +9,10 @@ namespace evenkeel::planner {
 
 // Returns the ns to update so many parameters. With an optimizer of whole matrices, they are taken
 // to have the language model's shapes, and each tensor-parallel rank updates its shard alone.
+// Of those of OptimizerOffload, the host updates its share after the GPU's.
+double OptimizerTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters);
+
+// Returns the same with all of them on the GPU.
 double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters);
 
 }  // namespace evenkeel::planner

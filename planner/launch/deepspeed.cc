@@ -41,6 +41,11 @@ std::string Config(const Job& job, ZeroStage zero, const PlanSpec& spec) {
                   ",\n    \"allgather_bucket_size\": " + values;
     }
   }
+  if (const double ratio = t.offload.ratio; ratio > 0) {
+    sharding += ",\n    \"offload_optimizer\": {\"device\": \"cpu\", \"pin_memory\": true";
+    if (ratio < 1) sharding += ", \"ratio\": " + ShareText(ratio);
+    sharding += "}";
+  }
   add("zero_optimization", sharding + "\n  }");
   if (p.context > 1) {
     add("sequence_parallel_size", std::to_string(p.context));

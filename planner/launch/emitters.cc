@@ -1,5 +1,7 @@
 #include "planner/launch/emitters.h"
 
+#include <absl/strings/str_format.h>
+
 #include <utility>
 
 #include "planner/base/integers.h"
@@ -35,6 +37,8 @@ std::string MegatronLayout(const ModelSpec& model, const PlanSpec& spec) {
   text.append(static_cast<size_t>(model.language_model.predicted_tokens), 'm');
   return text + "L";
 }
+
+std::string ShareText(double share) { return absl::StrFormat("%.9g", share); }
 
 std::string PythonList(const std::vector<std::string>& names) {
   std::string text;

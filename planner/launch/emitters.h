@@ -43,6 +43,9 @@ class Arguments {
   std::vector<std::string>* words_;
 };
 
+// Returns a share in as many digits as it needs, up to nine.
+std::string ShareText(double share);
+
 // Return a Python list of strings or integers. REQUIRES: names need no escapes.
 std::string PythonList(const std::vector<std::string>& names);
 std::string PythonList(const std::vector<int64_t>& values);

@@ -149,6 +149,12 @@ void AddOptimizer(const Training& training, bool sharded, Arguments& out) {
   if (sharded && optimizer != Optimizer::kMuon) out.Add("--use-distributed-optimizer");
   if (optimizer == Optimizer::kMuon) out.Add("--optimizer", sharded ? "dist_muon" : "muon");
   if (optimizer == Optimizer::kSgd) out.Add("--optimizer", "sgd");
+  if (training.offload.ratio > 0) {
+    out.Add("--use-precision-aware-optimizer");  // which --optimizer-cpu-offload needs
+    out.Add("--optimizer-cpu-offload");
+    out.Add("--optimizer-offload-fraction", ShareText(training.offload.ratio));
+    out.Add("--overlap-cpu-optimizer-d2h-h2d");
+  }
   const bool bf16 = optimizer == Optimizer::kAdam16BitMoments;
   if (!bf16 && optimizer != Optimizer::kAdam8BitMoments) return;
   out.Add("--use-precision-aware-optimizer");
@@ -192,7 +198,7 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
   out.Add(job.launch.float16 ? "--fp16" : "--bf16");
   if (!t.distributed_gradients_fp32) out.Add("--grad-reduce-in-bf16");
   AddPrecision(t, out);
-  AddOptimizer(t, t.zero_stage != ZeroStage::kNone && sharded, out);
+  AddOptimizer(t, t.zero_stage != ZeroStage::kNone && (sharded || t.offload.ratio > 0), out);
   if (const int64_t copies = WeightCopies(p), shards = ShardRanks(t, copies);
       t.zero_stage == ZeroStage::kOptimizer && shards < copies)
     out.Add("--num-distributed-optimizer-instances", copies / shards);

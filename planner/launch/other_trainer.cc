@@ -116,6 +116,17 @@ std::optional<Job> Under(const Trainer& trainer, const Job& job) {
   Job other = job;
   SetTraining(trainer, job, &other.training);
   Constraints& c = other.constraints;
+  OptimizerOffload& offload = other.training.offload;
+  switch (OffloadSharesOf(trainer, other.training.zero_stage)) {
+    case OffloadShares::kAny:
+      break;
+    case OffloadShares::kWhole:
+      if (offload.ratio > 0) offload.ratio = offload.charged_ratio = 1;
+      break;
+    case OffloadShares::kNone:
+      if (offload.ratio > 0) return std::nullopt;
+      break;
+  }
   if (!Hold(trainer, other.training, &c)) return std::nullopt;
   const RecomputePolicy freest = FreestRecompute(trainer);
   if (c.recompute == FreestRecompute(*job.training.trainer) ||

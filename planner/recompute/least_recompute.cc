@@ -159,6 +159,7 @@ std::optional<ChunkedRecompute> Given(const LayerProfile& profile,
 std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
                                                std::span<const ChunkLoad> chunks,
                                                int64_t allocatable, RecomputePolicy policy) {
+  if (!HostHasRoom(profile, chunks)) return std::nullopt;
   const auto nothing = [](const ChunkLoad&) { return ModeCounts{}; };
   const auto all = [&](const ChunkLoad& chunk) { return AllRecomputed(profile, chunk.counts); };
   const auto set = [&](const ChunkLoad& chunk) {
@@ -229,7 +230,8 @@ ModeCounts SmallestRecompute(const LayerProfile& profile, const ChunkLoad& stage
 int64_t LeastAllocated(const LayerProfile& profile, const ChunkLoad& stage,
                        RecomputePolicy policy) {
   const ModeCounts recomputed = SmallestRecompute(profile, stage, policy);
-  return MemoryOf(profile, stage.counts, recomputed, stage.in_flight).allocated();
+  return MemoryOf(profile, stage.counts, recomputed, stage.in_flight).allocated() +
+         (HostHasRoom(profile, stage.counts) ? 0 : kNoHostRoom);
 }
 
 }  // namespace evenkeel::planner

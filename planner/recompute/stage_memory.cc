@@ -31,6 +31,22 @@ StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chun
   return memory;
 }
 
+int64_t HostExcess(const LayerProfile& profile, std::span<const ChunkLoad> chunks) {
+  ClassCounts counts{};
+  for (const ChunkLoad& chunk : chunks) {
+    for (size_t k = 0; k < profile.classes.size(); ++k) counts[k] += chunk.counts[k];
+  }
+  return HostExcess(profile, counts);
+}
+
+int64_t HostExcess(const LayerProfile& profile, const ClassCounts& counts) {
+  if (profile.host_room == kNoHostLimit) return 0;
+  int64_t bytes = 0;
+  for (size_t k = 0; k < profile.classes.size(); ++k)
+    bytes += counts[k] * profile.classes[k].host_bytes;
+  return std::max<int64_t>(0, bytes - profile.host_room);
+}
+
 StageBytes MemoryOf(const LayerProfile& profile, const ClassCounts& counts,
                     const ModeCounts& recomputed, int64_t in_flight) {
   const ChunkLoad chunk{counts, in_flight};

@@ -38,6 +38,9 @@ inline int64_t HeldBytes(int64_t in_flight, int64_t kept_bytes) {
                                                                       : kHeldBytesAtMost;
 }
 
+// Added to what a stage holds where the host lacks room for it: no GPU has as much.
+inline constexpr int64_t kNoHostRoom = int64_t{1} << 59;
+
 struct StageBytes {
   int64_t static_bytes = 0;
   int64_t activation_bytes = 0;  // of all packs in flight
@@ -51,6 +54,18 @@ struct StageBytes {
 // same size.
 StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
                     std::span<const ModeCounts> recomputed);
+
+// Returns the bytes of host memory that one GPU of a stage takes above its room; 0 if there is
+// room.
+int64_t HostExcess(const LayerProfile& profile, std::span<const ChunkLoad> chunks);
+int64_t HostExcess(const LayerProfile& profile, const ClassCounts& counts);
+
+inline bool HostHasRoom(const LayerProfile& profile, std::span<const ChunkLoad> chunks) {
+  return profile.host_room == kNoHostLimit || HostExcess(profile, chunks) == 0;
+}
+inline bool HostHasRoom(const LayerProfile& profile, const ClassCounts& counts) {
+  return profile.host_room == kNoHostLimit || HostExcess(profile, counts) == 0;
+}
 
 // Returns the memory of a stage of one chunk.
 StageBytes MemoryOf(const LayerProfile& profile, const ClassCounts& counts,

@@ -153,6 +153,7 @@ std::optional<std::vector<ModeCounts>> ChunkedLeastRecompute(const LayerProfile&
                                                              const std::vector<ChunkLoad>& chunks,
                                                              int64_t allocatable,
                                                              RecomputePolicy policy) {
+  if (!HostHasRoom(profile, chunks)) return std::nullopt;
   const bool chosen = policy == RecomputePolicy::kAuto || policy == RecomputePolicy::kWholeLayers ||
                       (policy == RecomputePolicy::kOneSetting && !profile.setting);
   if (chosen && chunks.size() > 1) {

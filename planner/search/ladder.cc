@@ -32,7 +32,8 @@ bool Fits(const Job& job, const LayerProfile& profile, const Candidate& c) {
   for (int64_t s = 0; s < stages; ++s) {
     const StageWork& stage = c.stages[static_cast<size_t>(s)];
     const int64_t in_flight = std::min(c.micro_batches, stages - s);
-    if (MemoryOf(profile, stage.counts, stage.recomputed, in_flight).allocated() > allocatable)
+    if (!HostHasRoom(profile, stage.counts) ||
+        MemoryOf(profile, stage.counts, stage.recomputed, in_flight).allocated() > allocatable)
       return false;
   }
   return true;

@@ -34,7 +34,7 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
                                     const std::function<bool()>& stop) {
   Misfit misfit;
   std::optional<int64_t> least;
-  int64_t work = 0;
+  int64_t work = 0, host_short = 0;
   const std::vector<Shard> shards = ShardsBySize(job, batching, stop);
   const bool plain = std::any_of(shards.begin(), shards.end(),
                                  [](const Shard& shard) { return shard.shape.chunks == 1; });
@@ -56,12 +56,16 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
     misfit.parallelism = shard.parallelism;
     misfit.stage = tightest.stage;
     misfit.layers = LayersOf(shard, tightest);
+    host_short = job.cluster.gpus_per_node * HostExcess(shard.profile, tightest.held.loads);
     misfit.memory = MemoryPartsOf(shard.profile, tightest.held.loads, tightest.held.recomputed);
   }
   misfit.capacity_bytes = CapacityBytes(job);
   // Above 0 if nothing fits. The checker requires it.
   misfit.short_bytes = misfit.memory.total() - misfit.capacity_bytes;
-  if (misfit.short_bytes > 0) misfit.remedies = FindRemedies(job, batching, misfit, stop);
+  if (misfit.short_bytes <= 0 && host_short > 0)
+    misfit.short_bytes = 0, misfit.host_short_bytes = host_short;
+  if (misfit.short_bytes > 0 || misfit.host_short_bytes > 0)
+    misfit.remedies = FindRemedies(job, batching, misfit, stop);
   if (stop && stop()) return std::nullopt;
   return misfit;
 }

@@ -174,9 +174,12 @@ Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& 
 bool MayFit(const Job& job, const Prospect& prospect) {
   const LayerProfile& profile = *prospect.profile;
   const int64_t stages = prospect.parallelism.pipeline, room = AllocatableBytes(job);
-  int64_t bytes = 0;
-  for (int64_t i = 0; i < profile.size(); ++i) bytes += profile.at(i).static_bytes();
-  if (bytes / stages > room) return false;
+  int64_t bytes = 0, host_bytes = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    bytes += profile.at(i).static_bytes();
+    host_bytes += profile.at(i).host_bytes;
+  }
+  if (bytes / stages > room || host_bytes / stages > profile.host_room) return false;
   if (!prospect.setting || prospect.schedule != Schedule::kOneFOneB) return true;
   ClassCounts layers{};
   for (const auto kind : profile.chain) ++layers[static_cast<size_t>(kind)];

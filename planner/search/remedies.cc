@@ -302,6 +302,12 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
     case RemedyKind::kFreeSchedule:
       c.schedule.reset();
       break;
+    case RemedyKind::kOffloadOptimizer:
+      changed.training.offload.asked = changed.training.offload.choose = true;
+      break;
+    case RemedyKind::kGradients16Bit:
+      changed.training.distributed_gradients_fp32 = false;
+      break;
   }
   return changed;
 }

@@ -83,7 +83,7 @@ class StageNeeds {
       least =
           std::min(least, held_always + std::max(static_cast<int64_t>(most) + workspace, update));
     }
-    return least;
+    return HostHasRoom(profile_, counts) || least == kNothingFits ? least : least + kNoHostRoom;
   }
 
   StageHeld Of(const std::vector<int64_t>& boundaries, int64_t stage) const {
@@ -109,7 +109,8 @@ class StageNeeds {
         most = bytes;
         for (size_t c = 0; c < held.size(); ++c) loads[c].in_flight = held[c];
       }
-      const int64_t allocated = MemoryOf(profile_, loads, recomputed).allocated();
+      const int64_t allocated = MemoryOf(profile_, loads, recomputed).allocated() +
+                                (HostHasRoom(profile_, loads) ? 0 : kNoHostRoom);
       if (best.loads.empty() || allocated < best.allocated)
         best = {loads, std::move(recomputed), allocated};
     }

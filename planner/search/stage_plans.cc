@@ -124,6 +124,10 @@ std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile, c
     for (const int64_t n :
          HeldAtPeak(c.shape(), static_cast<int64_t>(s), std::vector<int64_t>(chunks, 1)))
       plan.in_flight += n;
+    for (const ChunkLoad& load : loads) {
+      for (size_t k = 0; k < profile.classes.size(); ++k)
+        plan.offloaded_bytes += load.counts[k] * profile.classes[k].offloaded_bytes;
+    }
     plan.memory = MemoryPartsOf(profile, loads, recomputed);
     plan.capacity_bytes = CapacityBytes(job);
     plans.push_back(std::move(plan));

@@ -97,7 +97,7 @@ StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& 
   const bool overlaps = job.training.execution.overlap_weight_gather;
   return {.reduce_ns = Nearest(exchange.reduce),
           .gather_ns = Nearest(exchange.gather + (overlaps ? 0 : exchange.turns)),
-          .optimizer_ns = Nearest(UpdateTime(job, kernels, p.tensor, exchange.updated) +
+          .optimizer_ns = Nearest(OptimizerTime(job, kernels, p.tensor, exchange.updated) +
                                   (overlaps ? exchange.turns : 0)),
           .buckets = std::max(1.0, buckets),
           .slowdown = job.constants.collective_processors / job.cluster.gpu.costs.processors};

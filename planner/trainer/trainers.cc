@@ -61,6 +61,25 @@ constexpr Trainer Record(const About& about, Framework framework) {
           .fitted_runs = about.fitted_runs};
 }
 
+// Megatron-Core's HybridDeviceOptimizer (core/optimizer/cpu_offloading) offloads the first weights
+// up to a share of each rank's; copies and updates of weights overlap
+// (--overlap-cpu-optimizer-d2h-h2d). It needs --use-precision-aware-optimizer, which needs the
+// sharded optimizer.
+constexpr OffloadAbility kHybridOptimizer = {
+    .by_stage = {OffloadShares::kNone, OffloadShares::kAny, OffloadShares::kNone,
+                 OffloadShares::kNone},
+    .overlaps = true};
+
+// DeepSpeed's offload_optimizer works with stages 1, 2 and 3, its `ratio` with stage 3 alone
+// (deepspeed/runtime/zero/offload_config.py). CPUAdam runs when all gradients are there, and the
+// weights are copied when it is done.
+constexpr OffloadAbility kCpuAdam = {.by_stage = {OffloadShares::kNone, OffloadShares::kWhole,
+                                                  OffloadShares::kWhole, OffloadShares::kAny}};
+
+constexpr OffloadAbility kAnyOffload = {.by_stage = {OffloadShares::kAny, OffloadShares::kAny,
+                                                     OffloadShares::kAny, OffloadShares::kAny},
+                                        .overlaps = true};
+
 // Returns a record with Megatron's degrees.
 constexpr Trainer ThreeDimensional(const About& about, const Execution& usual) {
   Trainer trainer = Record(about, Framework::kMegatron);
@@ -72,6 +91,7 @@ constexpr Trainer ThreeDimensional(const About& about, const Execution& usual) {
 // Abilities of a trainer with Megatron's degrees, besides recomputing every layer.
 struct Abilities {
   bool block_recompute = true, interleaves = true;
+  OffloadAbility offload = {};
 };
 
 // Returns a record with Megatron's degrees that recomputes only whole layers.
@@ -81,6 +101,7 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
   trainer.selective_recompute = false;
   trainer.block_recompute = abilities.block_recompute;
   trainer.interleaves = abilities.interleaves;
+  trainer.offload = abilities.offload;
   return trainer;
 }
 
@@ -90,6 +111,7 @@ constexpr Trainer Unlimited(const About& about) {
   trainer.low_precision = trainer.keeps_layers_16bit = true;
   trainer.encoder_split = EncoderSplit::kAny;
   trainer.dispatchers = kMegatronDispatchers;
+  trainer.offload = kAnyOffload;
   return trainer;
 }
 
@@ -100,6 +122,7 @@ constexpr Trainer Unlimited(const About& about) {
 constexpr Trainer MegatronCore(const About& about) {
   Trainer trainer = ThreeDimensional(about, {});
   trainer.cuts_encoder = false;
+  trainer.offload = kHybridOptimizer;
   trainer.low_precision = trainer.keeps_layers_16bit = true;
   trainer.dispatchers = kMegatronDispatchers;
   return trainer;
@@ -161,6 +184,7 @@ constexpr Trainer MegatronFsdp(const About& about) {
 constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
   Trainer trainer = Record(about, Framework::kDeepSpeed);
   trainer.tensor_parallel = trainer.pipeline = trainer.selective_recompute = false;
+  trainer.offload = kCpuAdam;
   trainer.usual = DeepSpeed(/*shards_weights=*/false, loss_bytes);
   trainer.usual_sharding_weights = DeepSpeed(/*shards_weights=*/true, loss_bytes);
   return trainer;
@@ -183,7 +207,7 @@ constexpr Execution kGeneric = {
 
 // Returns the record for trainers that have none, which may run any recipe.
 constexpr Trainer Generic(const About& about) {
-  Trainer trainer = WithWholeLayers(about, kGeneric, {});
+  Trainer trainer = WithWholeLayers(about, kGeneric, {.offload = kAnyOffload});
   trainer.low_precision = trainer.keeps_layers_16bit = true;
   trainer.dispatchers = kMegatronDispatchers;
   return trainer;
@@ -209,7 +233,7 @@ constexpr std::array kTrainers = {
                      .source = "its fork of Megatron-LM has neither sequence parallelism nor a "
                                "fused loss; host time from vTrain's published runs of one node",
                      .fitted_runs = 714},
-                    kMegatronDeepSpeed, {.interleaves = false}),
+                    kMegatronDeepSpeed, {.interleaves = false, .offload = kCpuAdam}),
     MegatronFsdp(
         {.name = "fsdp",
          .title = "FSDP with fused kernels",

@@ -2,10 +2,12 @@
 #ifndef EVENKEEL_PLANNER_TRAINER_TRAINERS_H_
 #define EVENKEEL_PLANNER_TRAINER_TRAINERS_H_
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
 #include "planner/trainer/execution.h"
+#include "planner/trainer/offload.h"
 
 namespace evenkeel::planner {
 
@@ -39,6 +41,7 @@ struct Trainer {
   bool low_precision = false;       // runs recipes below 16 bits (PrecisionRecipe)
   bool keeps_layers_16bit = false;  // with such a recipe, can keep the first and last layers in 16
   DispatcherSet dispatchers = DispatcherBit(Dispatcher::kAllToAll);
+  OffloadAbility offload = {};
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
   bool fp32_gradients = true;             // accumulates gradients in fp32; if false, in 16 bits
@@ -57,6 +60,11 @@ const Trainer* FindTrainer(std::string_view name);
 
 // Returns the record for a trainer that has none of its own. It lies between those of the others.
 const Trainer& GenericTrainer();
+
+// Returns which shares of the optimizer it can move to the host if it shards as `stage` says.
+inline OffloadShares OffloadSharesOf(const Trainer& trainer, ZeroStage stage) {
+  return trainer.offload.by_stage[static_cast<size_t>(stage)];
+}
 
 // Returns how the trainer runs a model by default if it shards as `stage` says.
 const Execution& UsualExecution(const Trainer& trainer, ZeroStage stage);

@@ -27,6 +27,9 @@ constexpr RealRange kIntraNodeRates = {1e8, 1e13};
 constexpr RealRange kInterNodeRates = {1e7, 1e13};
 constexpr double kDefaultInterNodeRate = 25e9;
 constexpr RealRange kPrices = {0, 1e6};
+constexpr IntRange kHostMemory = {int64_t{1} << 30, int64_t{1} << 46};
+constexpr RealRange kHostLinks = {1e8, 1e13};
+constexpr RealRange kHostRates = {1e9, 1e14};
 
 std::string RateText(double bytes_per_second) {
   return NumberText(bytes_per_second / 1e9) + " GB/s (" + NumberText(bytes_per_second * 8 / 1e9) +
@@ -110,6 +113,18 @@ void ConvertFabric(const v1::GpuPool& from, const FieldPath& path, ViolationSink
                               path.Child("network_fabric"), sink);
 }
 
+void ConvertHost(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
+                 planner::Cluster* cluster) {
+  cluster->host_memory_bytes =
+      CheckIntOr(sink, path.Child("host_memory_bytes"), from.host_memory_bytes(), kHostMemory, 0);
+  cluster->host_link_bytes_per_second =
+      CheckRealOr(sink, path.Child("host_link_bytes_per_second"), from.host_link_bytes_per_second(),
+                  kHostLinks, 0);
+  cluster->host_memory_bytes_per_second =
+      CheckRealOr(sink, path.Child("host_memory_bytes_per_second"),
+                  from.host_memory_bytes_per_second(), kHostRates, 0);
+}
+
 void ConvertReserve(const v1::GpuPool& from, const FieldPath& path, bool gpu_valid,
                     ViolationSink& sink, planner::Cluster* cluster) {
   constexpr int64_t kLargestMemory = int64_t{1} << 42;
@@ -174,6 +189,7 @@ void ConvertPool(const v1::GpuPool& from, const FieldPath& path, ViolationSink& 
   const bool gpu_valid = GpuFromProto(from, path, sink, &base.gpu, peak);
   ConvertRates(from, path, sink, &base);
   ConvertFabric(from, path, sink, &base);
+  ConvertHost(from, path, sink, &base);
   ConvertReserve(from, path, gpu_valid, sink, &base);
   ConvertCounts(from, path, base, sink, offers);
 }

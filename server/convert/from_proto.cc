@@ -16,6 +16,7 @@
 #include "server/convert/launch_from_proto.h"
 #include "server/convert/model_from_proto.h"
 #include "server/convert/objective_from_proto.h"
+#include "server/convert/offload_from_proto.h"
 #include "server/convert/search_size.h"
 #include "server/convert/training_from_proto.h"
 #include "server/convert/unknown_fields.h"
@@ -53,6 +54,7 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   // OffersFromProto checks each.
   const bool cluster_valid = ClusterFromProto(from.cluster(), path.Child("cluster"), sink, job);
   TrainingFromProto(from.training(), path.Child("training"), sink, model, job);
+  OffloadFromProto(from, path, sink, job);
   ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
                        cluster_valid && !SeveralOffers(from) ? &job->cluster : nullptr, job);
   if (sink.count() == before && !SeveralOffers(from)) CheckSearchSize(*job, path, sink);
@@ -158,6 +160,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
   }
   if (sink.count() == 0) {  // a plan is checked only against a valid job
     Calibrate(calibrations, &job);
+    CheckShareGiven(job, job_path, sink);
     evaluation->plan = PlanSpecFromProto(request.plan(), plan_path, job, sink);
     evaluation->packs = job;
     OverlayBatchRule(request.plan().batch_rule(), plan_path.Child("batch_rule"), sink,

@@ -63,8 +63,10 @@ std::string DegreesText(const planner::Parallelism& degrees) {
 std::string ShortageText(const planner::Misfit& misfit) {
   std::string text = "Stage " + std::to_string(misfit.stage) + " of " +
                      DegreesText(misfit.parallelism) + " needs " + GibText(misfit.memory.total()) +
-                     " of " + GibText(misfit.capacity_bytes) + ": " + GibText(misfit.short_bytes) +
-                     " short";
+                     " of " + GibText(misfit.capacity_bytes) + ": " +
+                     (misfit.host_short_bytes > 0
+                          ? "its nodes lack " + GibText(misfit.host_short_bytes) + " of host memory"
+                          : GibText(misfit.short_bytes) + " short");
   std::string layers;
   for (const planner::LayerGroup& group : misfit.layers) {
     layers += (layers.empty() ? "" : ", ") + GroupText(group);

@@ -19,6 +19,7 @@
 #include "server/convert/misfit_text.h"
 #include "server/convert/numbers.h"
 #include "server/convert/objective_from_proto.h"
+#include "server/convert/offload_from_proto.h"
 #include "server/convert/prediction_to_proto.h"
 #include "server/convert/stage_to_proto.h"
 #include "server/convert/version.h"
@@ -66,6 +67,10 @@ v1::RemedyKind KindOf(planner::RemedyKind kind) {
       return v1::REMEDY_KIND_STAGE_LAYERS;
     case planner::RemedyKind::kFreeSchedule:
       return v1::REMEDY_KIND_FREE_SCHEDULE;
+    case planner::RemedyKind::kOffloadOptimizer:
+      return v1::REMEDY_KIND_OFFLOAD_OPTIMIZER;
+    case planner::RemedyKind::kGradients16Bit:
+      return v1::REMEDY_KIND_GRADIENTS_16BIT;
   }
   return v1::REMEDY_KIND_UNSPECIFIED;
 }
@@ -152,6 +157,7 @@ void FillSubject(const planner::Job& job, v1::PlanSubject* out) {
   out->set_inter_node_bytes_per_second(cluster.inter_node_bytes_per_second);
   out->set_network_fabric(ToProto(kFabrics, cluster.fabric));
   FillTiers(cluster, out);
+  OffloadToProto(job, out);
   int64_t samples = 0;
   for (const planner::LengthBin& bin : job.dataset.bins) samples += bin.count;
   out->set_sample_count(samples);
@@ -169,6 +175,7 @@ void FillMisfit(const planner::Misfit& misfit, v1::Misfit* out) {
   Fill(misfit.memory, out->mutable_memory());
   out->set_capacity_bytes(misfit.capacity_bytes);
   out->set_short_bytes(misfit.short_bytes);
+  out->set_host_short_bytes(misfit.host_short_bytes);
   for (const planner::Remedy& remedy : misfit.remedies) {
     v1::Remedy* to = out->add_remedies();
     to->set_kind(KindOf(remedy.kind));
@@ -238,6 +245,16 @@ void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Plac
   }
 }
 
+void FillOffload(const planner::OffloadPlan& offload, v1::OffloadReport* out) {
+  out->set_optimizer_ratio(offload.ratio);
+  out->set_gpu_bytes(offload.gpu_bytes);
+  out->set_host_bytes(offload.host_bytes);
+  out->set_host_capacity_bytes(offload.host_capacity_bytes);
+  out->set_added_seconds(Seconds(offload.added_ns));
+  out->set_step_seconds(Seconds(offload.step_ns));
+  if (offload.step_without_ns > 0) out->set_step_without_seconds(Seconds(offload.step_without_ns));
+}
+
 // Fills in parallelism, schedule, stages and predictions, which an evaluated plan has too.
 void FillRun(const planner::Plan& plan, v1::Plan* out) {
   Fill(plan.parallelism, out->mutable_parallelism());
@@ -248,6 +265,7 @@ void FillRun(const planner::Plan& plan, v1::Plan* out) {
   }
   Fill(plan.prediction, out->mutable_predictions());
   if (plan.goodput) Fill(*plan.goodput, out->mutable_predictions()->mutable_goodput());
+  if (plan.offload) FillOffload(*plan.offload, out->mutable_offload());
   for (const planner::Launch& launch : plan.launch) Fill(launch, out->add_launch());
 }
 

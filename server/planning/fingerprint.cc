@@ -52,6 +52,8 @@ class JobWriter {
   static constexpr int kFabricTag = 85;
   static constexpr int kEncoderDataTag = 86;
   static constexpr int kNetworkTiersTag = 87;
+  static constexpr int kOffloadTag = 90;
+  static constexpr int kHostTag = 91;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -236,10 +238,16 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::Cluster& cluster) {
     const auto& [gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
-                 inter_node_bytes_per_second, fabric, reserved_bytes, price_per_gpu_hour, domain,
-                 pod, inter_pod_bytes_per_second] = cluster;
+                 inter_node_bytes_per_second, fabric, reserved_bytes, host_memory_bytes,
+                 host_link_bytes_per_second, host_memory_bytes_per_second, price_per_gpu_hour,
+                 domain, pod, inter_pod_bytes_per_second] = cluster;
     Fields(gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
            inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour);
+    if (host_memory_bytes != 0 || host_link_bytes_per_second != 0 ||
+        host_memory_bytes_per_second != 0) {
+      out_.Count(kHostTag, 1);
+      Fields(host_memory_bytes, host_link_bytes_per_second, host_memory_bytes_per_second);
+    }
     if (fabric != planner::Fabric::kRdma) {
       out_.Count(kFabricTag, 1);
       Fields(fabric);
@@ -277,7 +285,7 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::Training& training) {
     const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, zero_group, trainer,
-                 trainer_name, trainer_version, execution, precision, optimizer,
+                 trainer_name, trainer_version, execution, precision, optimizer, offload,
                  distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
                  group_selection, group_lengths, curriculum_steps] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
@@ -290,6 +298,10 @@ class JobWriter {
     if (optimizer != planner::Optimizer::kAdam) {
       out_.Count(kOptimizerTag, 1);
       Fields(optimizer);
+    }
+    if (offload.asked) {
+      out_.Count(kOffloadTag, 1);
+      Fields(offload.choose, offload.ratio);
     }
     if (precision == planner::Precision::k16Bit) return;
     out_.Count(kPrecisionTag, 1);

@@ -61,8 +61,10 @@ double LaunchCost(const planner::Job& job, double search, planner::LaunchedPlan 
 }  // namespace
 
 double PlanCost(const planner::Job& job) {
-  constexpr double kGroups = 0.7;
+  constexpr double kGroups = 0.7, kShares = 8;
   double search = SearchCost(job);
+  // A free share takes up to 28 searches, most of them dismissed by their first bounds.
+  if (job.training.offload.choose) search *= kShares;
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
   const double searches = 1 + (job.compare_sizes ? 2 : 0) + (job.compare_precisions ? 5 : 0);
   return searches * search + LaunchCost(job, search, planner::LaunchedPlan::kOurs) +
@@ -78,8 +80,9 @@ double PlanCost(const OfferJobs& offers) {
 }
 
 double CostInShort(const planner::Job& job) {
-  constexpr double kShare = 0.1;
-  return kShare * SearchCost(job) + BatchRuleCost(job);
+  constexpr double kShare = 0.1, kShares = 8;
+  return kShare * (job.training.offload.choose ? kShares : 1) * SearchCost(job) +
+         BatchRuleCost(job);
 }
 
 double EvaluationCost(const EvaluationJob& evaluation) {

@@ -118,10 +118,9 @@ TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
                 .find("args:2: --cpu-offloading: not yet"),
             std::string::npos);
   EXPECT_NE(
-      ErrorOf(
-          "{\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}}}",
-          "ds.json")
-          .find("offload_optimizer.device cpu: not yet"),
+      ErrorOf("{\"zero_optimization\": {\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}}}",
+              "ds.json")
+          .find("offload_param.device cpu: not yet"),
       std::string::npos);
   EXPECT_NE(ErrorOf("{\"model_type\": \"llama\"}", "config.json").find("--model"),
             std::string::npos);
@@ -165,6 +164,27 @@ TEST(RunOfTest, ReadsTheDispatcherOfExperts) {
   EXPECT_THROW(dispatcher("--moe-token-dispatcher-type new"), CommandError);
   EXPECT_EQ(RunOfArguments("").job.training().execution().expert_dispatcher(),
             v1::EXPERT_DISPATCHER_UNSPECIFIED);
+}
+
+TEST(RunOfTest, ReadsOffloadOfTheOptimizer) {
+  EXPECT_FALSE(RunOfArguments("").job.training().has_offload());
+  const auto share = [](const std::string& more) {
+    return RunOfArguments("--use-distributed-optimizer " + more)
+        .job.training()
+        .offload()
+        .optimizer_ratio();
+  };
+  EXPECT_EQ(share("--optimizer-cpu-offload --use-precision-aware-optimizer"), 1);
+  EXPECT_EQ(share("--optimizer-cpu-offload --optimizer-offload-fraction 0.4 "
+                  "--overlap-cpu-optimizer-d2h-h2d"),
+            0.4);
+  EXPECT_THROW(share("--optimizer-cpu-offload --optimizer-offload-fraction 2"), CommandError);
+  EXPECT_EQ(
+      ErrorOf(
+          "{\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}}}",
+          "ds.json")
+          .find("offload_optimizer"),
+      std::string::npos);
 }
 
 TEST(RunOfTest, ReadsLayersThatStayIn16Bits) {

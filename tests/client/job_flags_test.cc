@@ -216,6 +216,21 @@ TEST(JobFlagsTest, TrainerAndConfidence) {
   EXPECT_EQ(job.training().trainer().version(), "");
 }
 
+TEST(JobFlagsTest, Offload) {
+  const v1::Job chosen = Parse(Three({"--offload-optimizer", "auto"})).job();
+  EXPECT_TRUE(chosen.training().has_offload());
+  EXPECT_FALSE(chosen.training().offload().has_optimizer_ratio());
+  const v1::Job given = Parse(Three({"--offload-optimizer", "0.25", "--host-memory-gib", "1024",
+                                     "--host-link-gbytes", "20", "--host-memory-gbytes", "300"}))
+                            .job();
+  EXPECT_EQ(given.training().offload().optimizer_ratio(), 0.25);
+  EXPECT_EQ(given.cluster().pools(0).host_memory_bytes(), int64_t{1} << 40);
+  EXPECT_EQ(given.cluster().pools(0).host_link_bytes_per_second(), 20e9);
+  EXPECT_EQ(given.cluster().pools(0).host_memory_bytes_per_second(), 300e9);
+  for (const char* share : {"1.5", "-0.1", "some", "0.5x", "nan"})
+    EXPECT_ANY_THROW(Parse(Three({"--offload-optimizer", share}))) << share;
+}
+
 TEST(JobFlagsTest, PredictedTokens) {
   EXPECT_EQ(Parse(Three({"--predicted-tokens", "2"})).job().model().predicted_tokens(), 2);
   EXPECT_EQ(Parse(Three({})).job().model().predicted_tokens(), 0);

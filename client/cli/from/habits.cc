@@ -92,6 +92,23 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
   training->set_optimizer(optimizer);
 }
 
+// Megatron's switch has a share, of 1 unless it says otherwise; DeepSpeed's names a device.
+void SetOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (!flags.offload_optimizer.empty() || !config.Has(Field::kOffloadsOptimizer)) return;
+  if (config.format == ConfigFormat::kDeepSpeed) {
+    const std::string device = config.Text(Field::kOffloadsOptimizer);
+    if (device == "none" || device.empty()) return;
+    if (device != "cpu") config.Refuse(Field::kOffloadsOptimizer, "not yet: cpu or none");
+  } else if (!config.On(Field::kOffloadsOptimizer)) {
+    return;
+  } else if (!config.On(Field::kOverlapOffload)) {
+    run->assumed.push_back("offload: copies overlap (--overlap-cpu-optimizer-d2h-h2d)");
+  }
+  const double share = config.Real(Field::kOffloadShare, 1);
+  if (!(share >= 0 && share <= 1)) config.Refuse(Field::kOffloadShare, "must be 0 to 1");
+  run->job.mutable_training()->mutable_offload()->set_optimizer_ratio(share);
+}
+
 v1::ZeroStage MegatronSharding(const UserConfig& config) {
   if (config.On(Field::kTorchFsdp)) return v1::ZERO_STAGE_3;
   if (config.On(Field::kMegatronFsdp))
@@ -313,6 +330,7 @@ Recompute RecomputeOf(const UserConfig& config) {
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   SetPrecision(config, flags, run);
   SetOptimizer(config, flags, run);
+  SetOffload(config, flags, run);
   SetSharding(config, flags, run);
   if (config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale) {
     SetMegatronExecution(config, run);

@@ -97,6 +97,9 @@ std::vector<KeyRecord> Memory() {
       {"optimizer", Field::kOptimizer, "training.optimizer"},
       {"use-precision-aware-optimizer", Field::kPreciseOptimizer, "training.optimizer"},
       {"exp-avg-dtype", Field::kMomentType, "training.optimizer"},
+      {"optimizer-cpu-offload", Field::kOffloadsOptimizer, "training.offload"},
+      {"optimizer-offload-fraction", Field::kOffloadShare, "training.offload"},
+      {"overlap-cpu-optimizer-d2h-h2d", Field::kOverlapOffload, "training.offload"},
   };
 }
 
@@ -137,8 +140,8 @@ std::vector<NotPredicted> Unpredicted() {
   return {
       {"cpu-offloading*", "activations in host memory", true},
       {"fine-grained-activation-offloading", "activations in host memory", true},
-      {"optimizer-cpu-offload", "optimizer states in host memory", true},
-      {"use-torch-optimizer-for-cpu-offload", "optimizer states in host memory", true},
+      {"use-torch-optimizer-for-cpu-offload",
+       "the host's update is taken to be as quick as DeepSpeed's CPUAdam"},
       {"rampup-batch-size", "the prediction is for the full global batch"},
       {"window-size", "evaluated with full attention, unless --model names the model"},
       {"window-attn-skip-freq", "evaluated with full attention, unless --model names the model"},

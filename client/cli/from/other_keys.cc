@@ -20,13 +20,14 @@ constexpr KeyRecord kDeepSpeedRead[] = {
     {"fp16.enabled", Field::kFp16, "training.precision"},
     {"data_types.grad_accum_dtype", Field::kGradientType, "training.gradient_precision"},
     {"optimizer.type", Field::kOptimizer, "training.optimizer"},
+    {"zero_optimization.offload_optimizer.device", Field::kOffloadsOptimizer, "training.offload"},
+    {"zero_optimization.offload_optimizer.ratio", Field::kOffloadShare, "training.offload"},
     {"sequence_parallel_size", Field::kContext, "parallelism.context"},
     {"data_parallel_size", Field::kData, "parallelism.data"},
     {"tensor_parallel.autotp_size", Field::kTensor, "parallelism.tensor"},
 };
 
 constexpr NotPredicted kDeepSpeedNotPredicted[] = {
-    {"zero_optimization.offload_optimizer.device", "optimizer states in host memory", true},
     {"zero_optimization.offload_param.device", "weights in host memory", true},
     {"zero_optimization.cpu_offload", "optimizer states in host memory", true},
     {"zero_optimization.cpu_offload_params", "weights in host memory", true},

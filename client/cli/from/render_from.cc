@@ -35,6 +35,10 @@ std::string IntervalText(const v1::Predictions& p) {
 
 std::string VerdictOfRun(const Style& style, const FromAnswer& answer) {
   const v1::Plan& yours = answer.response.evaluated();
+  if (yours.misfit().host_short_bytes() > 0)
+    return Paint(style, Tone::kBad,
+                 fmt::format("It does not fit: nodes lack {} of host memory.",
+                             Bytes(yours.misfit().host_short_bytes())));
   if (yours.has_misfit())
     return Paint(style, Tone::kBad,
                  fmt::format("It does not fit: stage {} lacks {} of each GPU.",

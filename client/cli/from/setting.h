@@ -136,8 +136,9 @@ enum class Field {
   kForcedBalance,
   kCudaGraph,
   kBucketValues,
-  // Set only to be refused where they are on.
-  kOffload,
+  kOffloadsOptimizer,
+  kOffloadShare,
+  kOverlapOffload,
 };
 
 // What was found in a configuration.

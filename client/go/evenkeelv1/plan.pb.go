@@ -306,8 +306,10 @@ type Plan struct {
 	// The plan with each dispatcher of experts that the trainer and the GPUs have, quickest first. Empty if experts are
 	// not spread over ranks, and with packing groups.
 	ExpertDispatchers []*DispatcherTime `protobuf:"bytes,23,rep,name=expert_dispatchers,json=expertDispatchers,proto3" json:"expert_dispatchers,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// What is kept in host memory, what that costs and what it gains. Unset: the job does not ask for it.
+	Offload       *OffloadReport `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
@@ -501,6 +503,13 @@ func (x *Plan) GetExpertDispatchers() []*DispatcherTime {
 	return nil
 }
 
+func (x *Plan) GetOffload() *OffloadReport {
+	if x != nil {
+		return x.Offload
+	}
+	return nil
+}
+
 // What was planned, with every default filled in.
 type PlanSubject struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -563,10 +572,16 @@ type PlanSubject struct {
 	ZeroGroup int32 `protobuf:"varint,30,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
 	// What joins the nodes.
 	NetworkFabric NetworkFabric `protobuf:"varint,31,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
-	// Tiers of the network, with `usable_gpu_count` as the plan uses them. Unset: nodes, and what joins them.
-	NetworkTiers  []*NetworkTier `protobuf:"bytes,32,rep,name=network_tiers,json=networkTiers,proto3" json:"network_tiers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// What is kept in host memory, as the job says. Unset: nothing.
+	Offload *Offload `protobuf:"bytes,36,opt,name=offload,proto3" json:"offload,omitempty"`
+	// Host memory of a node that the job may use, as given. Unset: not given.
+	HostMemoryBytes int64 `protobuf:"varint,37,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
+	// Bandwidth between a GPU and its host, as given. Unset: not given.
+	HostLinkBytesPerSecond float64 `protobuf:"fixed64,38,opt,name=host_link_bytes_per_second,json=hostLinkBytesPerSecond,proto3" json:"host_link_bytes_per_second,omitempty"`
+	// Bandwidth of a node's host memory, as given. Unset: not given.
+	HostMemoryBytesPerSecond float64 `protobuf:"fixed64,39,opt,name=host_memory_bytes_per_second,json=hostMemoryBytesPerSecond,proto3" json:"host_memory_bytes_per_second,omitempty"`
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
 }
 
 func (x *PlanSubject) Reset() {
@@ -802,11 +817,32 @@ func (x *PlanSubject) GetNetworkFabric() NetworkFabric {
 	return NetworkFabric_NETWORK_FABRIC_UNSPECIFIED
 }
 
-func (x *PlanSubject) GetNetworkTiers() []*NetworkTier {
+func (x *PlanSubject) GetOffload() *Offload {
 	if x != nil {
-		return x.NetworkTiers
+		return x.Offload
 	}
 	return nil
+}
+
+func (x *PlanSubject) GetHostMemoryBytes() int64 {
+	if x != nil {
+		return x.HostMemoryBytes
+	}
+	return 0
+}
+
+func (x *PlanSubject) GetHostLinkBytesPerSecond() float64 {
+	if x != nil {
+		return x.HostLinkBytesPerSecond
+	}
+	return 0
+}
+
+func (x *PlanSubject) GetHostMemoryBytesPerSecond() float64 {
+	if x != nil {
+		return x.HostMemoryBytesPerSecond
+	}
+	return 0
 }
 
 // How the steps of a packing group run. All groups share one split of the model into stages; what is recomputed
@@ -2019,7 +2055,7 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x18evenkeel/v1/misfit.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x19evenkeel/v1/trainer.proto\"\xba\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x18evenkeel/v1/misfit.proto\x1a\x19evenkeel/v1/offload.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x19evenkeel/v1/trainer.proto\"\xf0\n" +
 	"\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
@@ -2051,10 +2087,10 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"memory_fit\x18\x14 \x01(\x0e2\x16.evenkeel.v1.MemoryFitR\tmemoryFit\x12>\n" +
 	"\x19trainer_limits_cost_ratio\x18\x15 \x01(\x01H\x00R\x16trainerLimitsCostRatio\x88\x01\x01\x12:\n" +
 	"\x17encoder_data_gain_ratio\x18\x18 \x01(\x01H\x01R\x14encoderDataGainRatio\x88\x01\x01\x12J\n" +
-	"\x12expert_dispatchers\x18\x17 \x03(\v2\x1b.evenkeel.v1.DispatcherTimeR\x11expertDispatchersB\x1c\n" +
+	"\x12expert_dispatchers\x18\x17 \x03(\v2\x1b.evenkeel.v1.DispatcherTimeR\x11expertDispatchers\x124\n" +
+	"\aoffload\x18\x1b \x01(\v2\x1a.evenkeel.v1.OffloadReportR\aoffloadB\x1c\n" +
 	"\x1a_trainer_limits_cost_ratioB\x1a\n" +
-	"\x18_encoder_data_gain_ratio\"\xf3\n" +
-	"\n" +
+	"\x18_encoder_data_gain_ratio\"\x8c\f\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -2087,8 +2123,11 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\tprecision\x18\x1d \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\x12\x1d\n" +
 	"\n" +
 	"zero_group\x18\x1e \x01(\x05R\tzeroGroup\x12A\n" +
-	"\x0enetwork_fabric\x18\x1f \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\x12=\n" +
-	"\rnetwork_tiers\x18  \x03(\v2\x18.evenkeel.v1.NetworkTierR\fnetworkTiers\"\xe3\x01\n" +
+	"\x0enetwork_fabric\x18\x1f \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\x12.\n" +
+	"\aoffload\x18$ \x01(\v2\x14.evenkeel.v1.OffloadR\aoffload\x12*\n" +
+	"\x11host_memory_bytes\x18% \x01(\x03R\x0fhostMemoryBytes\x12:\n" +
+	"\x1ahost_link_bytes_per_second\x18& \x01(\x01R\x16hostLinkBytesPerSecond\x12>\n" +
+	"\x1chost_memory_bytes_per_second\x18' \x01(\x01R\x18hostMemoryBytesPerSecond\"\xe3\x01\n" +
 	"\bGroupRun\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12*\n" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +
@@ -2257,24 +2296,25 @@ var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(PipelineSchedule)(0),  // 23: evenkeel.v1.PipelineSchedule
 	(*GroupChoice)(nil),    // 24: evenkeel.v1.GroupChoice
 	(*DispatcherTime)(nil), // 25: evenkeel.v1.DispatcherTime
-	(ZeroStage)(0),         // 26: evenkeel.v1.ZeroStage
-	(GradientPrecision)(0), // 27: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),         // 28: evenkeel.v1.Optimizer
-	(*Constraints)(nil),    // 29: evenkeel.v1.Constraints
-	(TrainingFramework)(0), // 30: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),      // 31: evenkeel.v1.Execution
-	(*Objective)(nil),      // 32: evenkeel.v1.Objective
-	(*Reliability)(nil),    // 33: evenkeel.v1.Reliability
-	(*Trainer)(nil),        // 34: evenkeel.v1.Trainer
-	(Precision)(0),         // 35: evenkeel.v1.Precision
-	(NetworkFabric)(0),     // 36: evenkeel.v1.NetworkFabric
-	(*NetworkTier)(nil),    // 37: evenkeel.v1.NetworkTier
-	(*Interval)(nil),       // 38: evenkeel.v1.Interval
-	(LaunchFramework)(0),   // 39: evenkeel.v1.LaunchFramework
-	(LaunchMatch)(0),       // 40: evenkeel.v1.LaunchMatch
-	(*LaunchVariable)(nil), // 41: evenkeel.v1.LaunchVariable
-	(*LaunchFile)(nil),     // 42: evenkeel.v1.LaunchFile
-	(*LaunchNote)(nil),     // 43: evenkeel.v1.LaunchNote
+	(*OffloadReport)(nil),  // 26: evenkeel.v1.OffloadReport
+	(ZeroStage)(0),         // 27: evenkeel.v1.ZeroStage
+	(GradientPrecision)(0), // 28: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),         // 29: evenkeel.v1.Optimizer
+	(*Constraints)(nil),    // 30: evenkeel.v1.Constraints
+	(TrainingFramework)(0), // 31: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),      // 32: evenkeel.v1.Execution
+	(*Objective)(nil),      // 33: evenkeel.v1.Objective
+	(*Reliability)(nil),    // 34: evenkeel.v1.Reliability
+	(*Trainer)(nil),        // 35: evenkeel.v1.Trainer
+	(Precision)(0),         // 36: evenkeel.v1.Precision
+	(NetworkFabric)(0),     // 37: evenkeel.v1.NetworkFabric
+	(*Offload)(nil),        // 38: evenkeel.v1.Offload
+	(*Interval)(nil),       // 39: evenkeel.v1.Interval
+	(LaunchFramework)(0),   // 40: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),       // 41: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil), // 42: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),     // 43: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),     // 44: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	5,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
@@ -2297,45 +2337,46 @@ var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	24, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
 	0,  // 18: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
 	25, // 19: evenkeel.v1.Plan.expert_dispatchers:type_name -> evenkeel.v1.DispatcherTime
-	26, // 20: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	27, // 21: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	28, // 22: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
-	29, // 23: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
-	30, // 24: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
-	31, // 25: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
-	32, // 26: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
-	33, // 27: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
-	34, // 28: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
-	35, // 29: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
-	36, // 30: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
-	37, // 31: evenkeel.v1.PlanSubject.network_tiers:type_name -> evenkeel.v1.NetworkTier
-	19, // 32: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
-	20, // 33: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
-	9,  // 34: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
-	9,  // 35: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
-	8,  // 36: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	38, // 37: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
-	38, // 38: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
-	1,  // 39: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
-	2,  // 40: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
-	19, // 41: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
-	3,  // 42: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
-	12, // 43: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	35, // 44: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
-	12, // 45: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
-	39, // 46: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	40, // 47: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	41, // 48: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	42, // 49: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	43, // 50: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	19, // 51: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	23, // 52: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	20, // 53: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	26, // 20: evenkeel.v1.Plan.offload:type_name -> evenkeel.v1.OffloadReport
+	27, // 21: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	28, // 22: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	29, // 23: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
+	30, // 24: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
+	31, // 25: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
+	32, // 26: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
+	33, // 27: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
+	34, // 28: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
+	35, // 29: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
+	36, // 30: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
+	37, // 31: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
+	38, // 32: evenkeel.v1.PlanSubject.offload:type_name -> evenkeel.v1.Offload
+	19, // 33: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
+	20, // 34: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
+	9,  // 35: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
+	9,  // 36: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
+	8,  // 37: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
+	39, // 38: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
+	39, // 39: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
+	1,  // 40: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
+	2,  // 41: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
+	19, // 42: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
+	3,  // 43: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
+	12, // 44: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
+	36, // 45: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
+	12, // 46: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
+	40, // 47: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	41, // 48: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	42, // 49: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	43, // 50: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	44, // 51: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	19, // 52: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	23, // 53: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	20, // 54: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -2349,6 +2390,7 @@ func file_evenkeel_v1_plan_proto_init() {
 	file_evenkeel_v1_job_proto_init()
 	file_evenkeel_v1_launch_proto_init()
 	file_evenkeel_v1_misfit_proto_init()
+	file_evenkeel_v1_offload_proto_init()
 	file_evenkeel_v1_provenance_proto_init()
 	file_evenkeel_v1_stage_proto_init()
 	file_evenkeel_v1_trainer_proto_init()
