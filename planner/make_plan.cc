@@ -73,8 +73,14 @@ std::vector<FigureBasis> Figures(const Job& job) {
                      "loader workers per GPU with 2 packs each"});
   figures.push_back({"memory.usable", Basis::kMeasured,
                      "99% of the nominal size: 79.2 of 80 GiB on A100 and H100"});
-  figures.push_back(
-      {"batch_rule.packs", Basis::kFitted, "predicted on a stratified sample of the histogram"});
+  if (job.training.micro_batch_samples > 0) {
+    figures.push_back({"batch_rule.padding", Basis::kAssumed,
+                       "padding costs what real tokens cost, in attention too; micro-batches are "
+                       "drawn at random from all samples"});
+  } else {
+    figures.push_back(
+        {"batch_rule.packs", Basis::kFitted, "predicted on a stratified sample of the histogram"});
+  }
   return figures;
 }
 
@@ -145,6 +151,7 @@ class Planning {
     plan().batch_rule.dist_ratio_units = dist.units;
     plan().batch_rule.dist_ratio_tokens = dist.tokens;
     plan().batch_rule.dist_ratio_attention = dist.attention;
+    plan().padded = PaddedBatchesOf(job_, batching_, p.data, chosen.micro_batches);
     FillProof(chosen);
     FillPlacement(p);
     plan().goodput = GoodputOf(job_, plan().prediction);
@@ -152,6 +159,7 @@ class Planning {
     plan().ladder = MakeLadder(job_, batching_, chosen, hooks_.stop);
     FindLimitsCost(chosen);
     FindEncoderGain(chosen);
+    FindPackingGain();
     plan().expert_dispatchers = DispatcherTimes(job_, batching_, plan(), hooks_.stop);
     Compare([&](const Job& job) -> std::optional<Alternative> {
       const SearchResult found = Search(job, batching_, 0, hooks_.stop);
@@ -223,6 +231,19 @@ class Planning {
     if (best_ns > 0)
       plan().encoder_data_gain =
           static_cast<double>(best_ns) / static_cast<double>(chosen.simulated_ns) - 1;
+  }
+
+  // Looks for the best plan that packs samples instead of padding them.
+  void FindPackingGain() {
+    if (!plan().padded) return;
+    Job packs = job_;
+    packs.training.micro_batch_samples = packs.training.pad_to_tokens = 0;
+    packs.training.pad_to_multiple = 1;
+    const CapsSearch found = ChooseCaps(packs, 0, {.stop = hooks_.stop}, kWorkForSize);
+    if (found.stopped || found.found.best.empty()) return;
+    plan().padded->packed =
+        MakeAlternative(packs, found.batching, found.found.best.front(), hooks_.stop);
+    plan().padded->packing_gain = plan().padded->packed->gpu_days / plan().prediction.gpu_days - 1;
   }
 
   // Appends alternatives with one group, from `best[first]` onward.

@@ -21,6 +21,7 @@ struct JobFlags {
   std::optional<int32_t> gpus_per_node;
   std::optional<double> memory_confidence, inter_node_gbps, intra_node_gbytes, reserve_gib, price;
   std::vector<std::string> datasets;
+  std::vector<double> dataset_weights, dataset_shares;  // empty, or one for each of `datasets`
   std::optional<int64_t> global_batch, unit_cap, token_cap, seed;
   std::optional<int32_t> epochs, zero, alternatives;
   // "N" or "MIN:MAX"
@@ -39,6 +40,7 @@ struct JobFlags {
   std::string network_fabric;     // "rdma" or "efa"
   std::optional<int32_t> start_layers_16bit, end_layers_16bit;
   std::optional<int32_t> zero_group;
+  std::optional<int64_t> micro_batch_samples, pad_to, pad_multiple;
   std::string optimizer;  // a name of kOptimizerNames, or empty
   std::optional<int32_t> predicted_tokens;
   std::vector<std::string> freeze;  // "encoder", "llm"

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "planner/check/padding_checker.h"
 #include "planner/check/stage_checker.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/layer_profile.h"
@@ -47,6 +48,8 @@ class Checker {
       CheckPrediction();
       CheckProof();
     }
+    for (std::string& fault : CheckPadding(job_, batching_, plan_))
+      faults_.push_back(std::move(fault));
     return std::move(faults_);
   }
 

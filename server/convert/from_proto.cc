@@ -160,8 +160,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
     Calibrate(calibrations, &job);
     evaluation->plan = PlanSpecFromProto(request.plan(), plan_path, job, sink);
     evaluation->packs = job;
-    OverlayBatchRule(request.plan().batch_rule(), plan_path.Child("batch_rule"), sink,
-                     &evaluation->packs);
+    OverlayBatchRule(request.plan(), plan_path, sink, &evaluation->packs);
     HoldLastGroup(request.plan(), plan_path, sink, evaluation);
   }
   evaluation->include_timeline = request.include_timeline();

@@ -64,7 +64,10 @@ double PlanCost(const planner::Job& job) {
   constexpr double kGroups = 0.7;
   double search = SearchCost(job);
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
-  const double searches = 1 + (job.compare_sizes ? 2 : 0) + (job.compare_precisions ? 5 : 0);
+  // Beside a plan for padded micro-batches stands a short one for packs.
+  const double packs = job.training.micro_batch_samples > 0 ? 1 : 0;
+  const double searches =
+      1 + packs + (job.compare_sizes ? 2 : 0) + (job.compare_precisions ? 5 : 0);
   return searches * search + LaunchCost(job, search, planner::LaunchedPlan::kOurs) +
          BatchRuleCost(job);
 }
