@@ -239,6 +239,7 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   plan.batch_rule.dist_ratio_units = dist.units;
   plan.batch_rule.dist_ratio_tokens = dist.tokens;
   plan.batch_rule.dist_ratio_attention = dist.attention;
+  plan.padded = PaddedBatchesOf(job, batching, p.data, m);
   plan.figures = job.figures;
   plan.stages = StagePlans(job, profile, result.candidate, stop);
   plan.prediction = Predict(job, batching, profile, result.candidate);

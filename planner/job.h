@@ -108,6 +108,10 @@ struct Training {
   std::vector<int64_t> group_lengths;
   // Steps with the shortest group alone; -1 for the published number.
   int64_t curriculum_steps = -1;
+  // Samples of a micro-batch of a loader that pads them to one length. 0: packs.
+  int64_t micro_batch_samples = 0;
+  int64_t pad_to_tokens = 0;    // one length for all micro-batches; 0 for the longest of each
+  int64_t pad_to_multiple = 1;  // the length is rounded up to a multiple
 };
 
 // An inclusive range. {n, n} fixes the degree.

@@ -89,8 +89,14 @@ std::vector<FigureBasis> Figures(const Job& job) {
   }
   figures.push_back({"memory.usable", Basis::kMeasured,
                      "99% of the nominal size: 79.2 of 80 GiB on A100 and H100"});
-  figures.push_back(
-      {"batch_rule.packs", Basis::kFitted, "predicted on a stratified sample of the histogram"});
+  if (job.training.micro_batch_samples > 0) {
+    figures.push_back({"batch_rule.padding", Basis::kAssumed,
+                       "padding costs what real tokens cost, in attention too; micro-batches are "
+                       "drawn at random from all samples"});
+  } else {
+    figures.push_back(
+        {"batch_rule.packs", Basis::kFitted, "predicted on a stratified sample of the histogram"});
+  }
   return figures;
 }
 
@@ -161,6 +167,7 @@ class Planning {
     plan().batch_rule.dist_ratio_units = dist.units;
     plan().batch_rule.dist_ratio_tokens = dist.tokens;
     plan().batch_rule.dist_ratio_attention = dist.attention;
+    plan().padded = PaddedBatchesOf(job_, batching_, p.data, chosen.micro_batches);
     FillProof(chosen);
     FillPlacement(p);
     plan().offload = OffloadOf(job_, batching_, chosen, plan().stages);
@@ -170,6 +177,7 @@ class Planning {
     FindLimitsCost(chosen);
     FindEncoderGain(chosen);
     FindOffloadGain();
+    FindPackingGain();
     plan().expert_dispatchers = DispatcherTimes(job_, batching_, plan(), hooks_.stop);
     Compare([&](const Job& job) -> std::optional<Alternative> {
       const SearchResult found = Search(job, batching_, 0, hooks_.stop);
@@ -249,6 +257,19 @@ class Planning {
     const Job without = WithOffload(job_, 0);
     const SearchResult found = Search(without, batching_, 0, hooks_.stop, 0, kWorkInShort);
     if (!found.best.empty()) plan().offload->step_without_ns = found.best.front().simulated_ns;
+  }
+
+  // Looks for the best plan that packs samples instead of padding them.
+  void FindPackingGain() {
+    if (!plan().padded) return;
+    Job packs = job_;
+    packs.training.micro_batch_samples = packs.training.pad_to_tokens = 0;
+    packs.training.pad_to_multiple = 1;
+    const CapsSearch found = ChooseCaps(packs, 0, {.stop = hooks_.stop}, kWorkForSize);
+    if (found.stopped || found.found.best.empty()) return;
+    plan().padded->packed =
+        MakeAlternative(packs, found.batching, found.found.best.front(), hooks_.stop);
+    plan().padded->packing_gain = plan().padded->packed->gpu_days / plan().prediction.gpu_days - 1;
   }
 
   // Appends alternatives with one group, from `best[first]` onward.

@@ -45,7 +45,7 @@ struct BatchRule {
   double samples_per_pack = 0;             // AVE-BS
   int64_t packs = 0;                       // of the whole dataset, predicted
   double mean_units = 0, mean_tokens = 0;  // per pack
-  double pad_ratio = 0;                    // 0 because packs are laid end to end
+  double pad_ratio = 0;                    // share of padding; packs, laid end to end, have none
   // Over the data-parallel ranks, with packs dealt at random.
   double dist_ratio_units = 0, dist_ratio_tokens = 0;
   double dist_ratio_attention = 0;  // the same over sums of squared sample lengths
@@ -187,6 +187,19 @@ struct Alternative {
 // (tests/validation/intervals_test.cc).
 inline constexpr double kToldApart = 0.10;
 
+// Micro-batches of a fixed number of samples, padded to one length.
+struct PaddedBatches {
+  double mean_row_tokens = 0;      // expected length of a padded sample
+  int64_t longest_row_tokens = 0;  // memory is planned for it
+  // Expected time of the rank with most work in a step over a mean rank's, by
+  // BatchRule::pack_times.
+  double slowest_rank_ratio = 1;
+  // The same job with packs, by a short search, and its GPU-days over the plan's, less 1. nullopt
+  // if nothing fits with packs.
+  std::optional<Alternative> packed;
+  double packing_gain = 0;
+};
+
 // The same job, with the same packs and global batch, on other GPUs: the cluster loses or gains a
 // node, or has the next smaller or larger GPU type.
 enum class SizeChange { kNodeLess, kNodeMore, kSmallerGpu, kLargerGpu };
@@ -236,7 +249,8 @@ enum class RemedyKind {
   kStageLayers,
   kFreeSchedule,
   kOffloadOptimizer,
-  kGradients16Bit
+  kGradients16Bit,
+  kSmallerMicroBatch
 };
 
 // A change under which the job fits, tested by planning the changed job. ApplyRemedy
@@ -249,6 +263,7 @@ struct Remedy {
   int64_t token_cap = 0;
   std::string gpu;
   std::vector<int64_t> stage_layers;
+  int64_t micro_batch_samples = 0;
 };
 
 // Why nothing fits: the parallelism that comes nearest, and its worst stage.
@@ -375,6 +390,7 @@ struct Plan {
   // Time per sample of the best plan that a short search finds with other values of
   // Parallelism::encoder_data alone, over this plan's, less 1. nullopt if there is none.
   std::optional<double> encoder_data_gain;
+  std::optional<PaddedBatches> padded;  // if the job pads micro-batches
   std::vector<Alternative> alternatives;
   std::vector<OtherSize> other_sizes;  // if the job asks for them
   // With each dispatcher that the trainer and the cluster have, quickest first. Empty if experts

@@ -43,6 +43,20 @@ void AddModelFlags(CLI::App* command, JobFlags* flags) {
       ->type_name("FILE")
       ->group(kJob)
       ->take_all();
+  const auto numbers = [&](const char* flag, std::vector<double>* values, const char* help,
+                           double least, double most) {
+    command->add_option(flag, *values, help)
+        ->type_name("X,Y,...")
+        ->delimiter(',')
+        ->group(kJob)
+        ->check(Real(least, most));
+  };
+  numbers("--dataset-weights", &flags->dataset_weights,
+          "How many times an epoch goes through each --dataset, in their order [1]", 1e-6, 1e4);
+  numbers("--dataset-shares", &flags->dataset_shares,
+          "Shares of the samples that are drawn from each --dataset, whatever its size "
+          "[by their sizes]",
+          1e-6, 1e6);
   Add(command, "--label", &flags->label, "TEXT", "Free text that the answer repeats", kJob);
 }
 
@@ -103,6 +117,20 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--price", &flags->price, "PRICE", "Price of a GPU-hour, to predict the cost",
       kCluster)
       ->check(Real(0, 1000000));
+}
+
+void AddPaddingFlags(CLI::App* command, JobFlags* flags) {
+  const char* const kTraining = "Training";
+  Add(command, "--micro-batch-samples", &flags->micro_batch_samples, "N",
+      "Samples per micro-batch of a loader that pads them to one length [packs]", kTraining)
+      ->check(Whole(1, 65536));
+  Add(command, "--pad-to", &flags->pad_to, "TOKENS",
+      "One length for all micro-batches, with --micro-batch-samples [the longest of each]",
+      kTraining)
+      ->check(Whole(1, 16777216));
+  Add(command, "--pad-multiple", &flags->pad_multiple, "N",
+      "Lengths are rounded up to a multiple, with --micro-batch-samples [1]", kTraining)
+      ->check(Whole(1, 65536));
 }
 
 void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& framework_flag) {
@@ -293,6 +321,7 @@ void AddJobFlags(CLI::App* command, JobFlags* flags, const std::string& framewor
   AddModelFlags(command, flags);
   AddClusterFlags(command, flags);
   AddTrainingFlags(command, flags, framework_flag);
+  AddPaddingFlags(command, flags);
   AddGroupFlags(command, flags);
   AddConstraintFlags(command, flags);
   AddObjectiveFlags(command, flags);

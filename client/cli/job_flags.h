@@ -22,6 +22,7 @@ struct JobFlags {
   std::optional<double> oversubscription;
   std::optional<double> memory_confidence, inter_node_gbps, intra_node_gbytes, reserve_gib, price;
   std::vector<std::string> datasets;
+  std::vector<double> dataset_weights, dataset_shares;  // empty, or one for each of `datasets`
   std::optional<int64_t> global_batch, unit_cap, token_cap, seed;
   std::optional<int32_t> epochs, zero, alternatives;
   // "N" or "MIN:MAX"
@@ -40,6 +41,7 @@ struct JobFlags {
   std::string network_fabric;     // "rdma" or "efa"
   std::optional<int32_t> start_layers_16bit, end_layers_16bit;
   std::optional<int32_t> zero_group;
+  std::optional<int64_t> micro_batch_samples, pad_to, pad_multiple;
   std::string optimizer;          // a name of kOptimizerNames, or empty
   std::string offload_optimizer;  // "auto" or a share, or empty
   std::optional<double> host_memory_gib, host_link_gbytes, host_memory_gbytes;

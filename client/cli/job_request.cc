@@ -111,6 +111,23 @@ void SetDatasets(const std::vector<std::string>& paths, v1::Dataset* dataset) {
   }
 }
 
+void SetMix(const JobFlags& flags, v1::Dataset* dataset) {
+  const auto set = [&](const char* flag, const std::vector<double>& values, auto setter) {
+    if (values.empty()) return;
+    if (values.size() != static_cast<size_t>(dataset->parts_size()))
+      Fail(
+          fmt::format("{} has {} numbers, but there are {} parts of the dataset: give one for each "
+                      "--dataset, of which there must be several",
+                      flag, values.size(), dataset->parts_size()));
+    for (size_t i = 0; i < values.size(); ++i)
+      setter(dataset->mutable_parts(static_cast<int>(i)), values[i]);
+  };
+  set("--dataset-weights", flags.dataset_weights,
+      [](v1::DatasetPart* part, double value) { part->set_weight(value); });
+  set("--dataset-shares", flags.dataset_shares,
+      [](v1::DatasetPart* part, double value) { part->set_share(value); });
+}
+
 // Reads all of `text` as a number.
 template <typename Number>
 bool ReadNumber(const std::string& text, Number* value) {
@@ -290,6 +307,11 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.global_batch) job->mutable_training()->set_global_batch_samples(*flags.global_batch);
   if (flags.unit_cap) job->mutable_training()->set_unit_cap(*flags.unit_cap);
   if (flags.token_cap) job->mutable_training()->set_token_cap(*flags.token_cap);
+  if (flags.micro_batch_samples)
+    job->mutable_training()->set_micro_batch_samples(*flags.micro_batch_samples);
+  if (flags.pad_to) job->mutable_training()->mutable_padding()->set_tokens(*flags.pad_to);
+  if (flags.pad_multiple)
+    job->mutable_training()->mutable_padding()->set_multiple(*flags.pad_multiple);
   if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
   if (flags.zero_group) job->mutable_training()->set_zero_group(*flags.zero_group);
@@ -420,6 +442,8 @@ v1::PlanJobRequest PartialRequestFromFlags(const JobFlags& flags) {
   v1::Job* job = request.mutable_job();
   SetModel(flags, job);
   if (!flags.datasets.empty()) SetDatasets(flags.datasets, job->mutable_dataset());
+  if (!flags.dataset_weights.empty() || !flags.dataset_shares.empty())
+    SetMix(flags, job->mutable_dataset());
   SetCluster(flags, job->mutable_cluster());
   SetTraining(flags, job);
   SetGroups(flags, job);

@@ -37,6 +37,9 @@ AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
       if (remedy.unit_cap() > 0) set("--unit-cap", std::to_string(remedy.unit_cap()));
       if (remedy.token_cap() > 0) set("--token-cap", std::to_string(remedy.token_cap()));
       break;
+    case v1::REMEDY_KIND_SMALLER_MICRO_BATCH:
+      set("--micro-batch-samples", std::to_string(remedy.micro_batch_samples()));
+      break;
     case v1::REMEDY_KIND_ALLOW_RECOMPUTE:
       set("--recompute", "auto");
       break;

@@ -268,6 +268,7 @@ std::string WindowText(const v1::BatchRule& rule) {
 
 std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
   if (!plan.has_batch_rule()) return "";
+  if (plan.subject().micro_batch_samples() > 0) return RenderPaddedBatches(style, plan);
   const v1::BatchRule& rule = plan.batch_rule();
   const bool units = rule.unit_cap() > 0;
   const auto both = [&](const std::string& unit_text, const std::string& token_text) {

@@ -39,6 +39,8 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
 std::string RenderNotes(const Style& style, const v1::Plan& plan);
 std::string RenderMisfit(const Style& style, const v1::Plan& plan, const CommandLine& command);
 std::string RenderBatchRule(const Style& style, const v1::Plan& plan);
+// The same for micro-batches that are padded.
+std::string RenderPaddedBatches(const Style& style, const v1::Plan& plan);
 // Shows packing groups, how they were chosen, and the cost of other ways of batching.
 std::string RenderGroups(const Style& style, const v1::Plan& plan);
 std::string RenderBatchingMethods(const Style& style, const v1::Plan& plan);

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "planner/check/padding_checker.h"
 #include "planner/check/stage_checker.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/host_memory.h"
@@ -50,6 +51,8 @@ class Checker {
       CheckProof();
       CheckOffload();
     }
+    for (std::string& fault : CheckPadding(job_, batching_, plan_))
+      faults_.push_back(std::move(fault));
     return std::move(faults_);
   }
 

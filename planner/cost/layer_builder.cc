@@ -47,6 +47,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
   op.flops += PackCost{.per_unit = rows_.per_unit * l.whole_flops,
                        .per_token = rows_.per_token * l.whole_flops};
   op.launches += 1;
+  if (train_ == TrainMode::kLora && lora_.base != FrozenFormat::k16Bit && l.target != 0) Unpack(l);
   if (l.shared) return;
   const double weight = D(l.in) * D(l.out), bias = l.bias ? D(l.out - l.unbiased) : 0;
   const double parameters = D(l.copies) * (weight + bias);
@@ -77,6 +78,21 @@ void LayerBuilder::AddLinear(const Linear& l) {
   }
   work_.trained_parameters += trained;
   if (l.expert) work_.trained_expert_parameters += trained;
+}
+
+void LayerBuilder::Unpack(const Linear& l) {
+  LayerOperation& op = operation();
+  const double weight = D(l.in) * D(l.out), copies = D(l.copies);
+  const Affine once = setting_.kernels.MemoryBound((BytesOf(lora_.base) + kValueBytes) * weight);
+  const double ns = copies * (once.constant + once.per_row);
+  op.matrices.constant += ns;
+  op.input_gradients.constant += ns;
+  op.launches += l.copies;
+  if (l.shared) return;
+  work_.packed_format = lora_.base;
+  work_.packed_parameters += copies * weight;
+  if (l.expert) work_.packed_expert_parameters += copies * weight;
+  work_.largest_packed = std::max(work_.largest_packed, weight);
 }
 
 void LayerBuilder::AddParameters(double parameters) {

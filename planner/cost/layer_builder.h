@@ -62,6 +62,9 @@ class LayerBuilder {
     bool shared = false;  // the weight is counted elsewhere
   };
   void AddLinear(const Linear& linear);
+  // Adds what frozen weights in 4 bits cost at each use: they are read and written in 16 bits
+  // first.
+  void Unpack(const Linear& linear);
   // Adds weights that no product reads: norms, biases of the router, tables.
   void AddParameters(double parameters);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "planner/cost/pack_cost.h"
+#include "planner/model/model_spec.h"
 #include "planner/model/recompute_parts.h"
 
 namespace evenkeel::planner {
@@ -47,6 +48,11 @@ struct LayerWork {
   // The weights among `parameters` of linear layers in transformer layers.
   double matrix_parameters = 0;
   double matrix_expert_parameters = 0;
+  // Of `parameters`, those that are held in 4 bits: linear layers beside adapters.
+  double packed_parameters = 0;
+  double packed_expert_parameters = 0;
+  FrozenFormat packed_format = FrozenFormat::k16Bit;
+  double largest_packed = 0;    // parameters of the largest matrix among them
   bool quantised = false;       // the products of those run below 16 bits
   double largest_weight = 0;    // parameters of the largest matrix that trains
   int64_t trained_tensors = 0;  // weights and biases that train in full

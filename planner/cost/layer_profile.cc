@@ -157,7 +157,7 @@ class ProfileBuilder {
   // ZeRO-3 gathers a layer's weights before its forward and its backward pass, and scatters its
   // gradients. Adds the part that compute does not hide, the same for every pack.
   void GatherWeights(LayerCost& layer, const LayerWork& work) {
-    const double weights = kValueBytes * work.parameters;
+    const double weights = GatheredBytes(work);
     const RankGroup all = network_.DataGroup(p_);
     const int64_t shards = ShardRanks(job_.training, all.ranks);
     const auto [inside, across] = SplitBy(all, shards);
@@ -165,21 +165,31 @@ class ProfileBuilder {
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
     layer.forward_communication.constant += std::max(0.0, pass - forward);
     if (!layer.has_backward) return;
+    const double reduced =
+        work.packed_parameters > 0 ? kValueBytes * work.trained_parameters : weights;
     const double scatter =
         !layer.trains
             ? 0
-            : network_.GroupCollective(Collective::kReduceScatter, inside, weights) +
-                  network_.GroupCollective(Collective::kAllReduce, across, weights / D(shards));
+            : network_.GroupCollective(Collective::kReduceScatter, inside, reduced) +
+                  network_.GroupCollective(Collective::kAllReduce, across, reduced / D(shards));
     layer.backward_communication.constant += std::max(0.0, pass + scatter - backward);
+  }
+
+  // Returns the bytes of a layer's weights as they are gathered: frozen ones may have 4 bits.
+  static double GatheredBytes(const LayerWork& work) {
+    return kValueBytes * work.parameters -
+           (kValueBytes - BytesOf(work.packed_format)) * work.packed_parameters;
   }
 
   // Returns the bytes held besides a layer's kept tensors and transients: buffers, weight gradients
   // before they are in the gradient buffer and, with ZeRO-3, the weights of this layer and the
   // next.
   double Surroundings(const LayerWork& work) const {
-    double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work);
+    // Of weights in 4 bits, the matrix in use is there in 16 too.
+    double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work) +
+                   kValueBytes * work.largest_packed;
     if (job_.training.zero_stage == ZeroStage::kWeights)
-      bytes += kValueBytes * (2 * work.parameters + work.trained_parameters) +
+      bytes += 2 * GatheredBytes(work) + kValueBytes * work.trained_parameters +
                (work.quantised ? 2 * QuantisedWeightBytes(job_) * work.matrix_parameters : 0);
     return bytes;
   }

@@ -145,16 +145,18 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
   const double adam = RecordOf(Optimizer::kAdam).state_bytes();
   // Matrices that train in full. An optimizer of whole matrices leaves all others to Adam.
   const bool full = work.trained_parameters == work.parameters;
-  const auto add = [&](double parameters, double trained, double matrices, int64_t copies) {
+  const double saved = kWeightBytes - BytesOf(work.packed_format);
+  const auto add = [&](double parameters, double trained, double matrices, double packed,
+                       int64_t copies) {
     const double share = 1 / D(ShardRanks(training, copies));
     const ZeroStage zero = training.zero_stage;
     if (zero < ZeroStage::kWeights) {
-      sum.weights += kWeightBytes * parameters + quantised_bytes * matrices;
+      sum.weights += kWeightBytes * parameters + quantised_bytes * matrices - saved * packed;
     } else {
       const bool cast = training.execution.casts_master_weights && optimizer.master_bytes > 0;
       // The GPU has no master weight to cast where the host has it.
       const double held_as_master = cast ? trained * (1 - training.offload.ratio) : 0;
-      sum.weights += kWeightBytes * (parameters - held_as_master) * share;
+      sum.weights += (kWeightBytes * (parameters - held_as_master) - saved * packed) * share;
     }
     sum.gradients += gradient * trained * (zero >= ZeroStage::kGradients ? share : 1);
     const double updated = trained * (zero >= ZeroStage::kOptimizer ? share : 1);
@@ -168,9 +170,10 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
   };
   add(work.parameters - work.expert_parameters,
       work.trained_parameters - work.trained_expert_parameters,
-      work.matrix_parameters - work.matrix_expert_parameters, WeightCopies(p));
+      work.matrix_parameters - work.matrix_expert_parameters,
+      work.packed_parameters - work.packed_expert_parameters, WeightCopies(p));
   add(work.expert_parameters, work.trained_expert_parameters, work.matrix_expert_parameters,
-      ExpertCopies(training, p));
+      work.packed_expert_parameters, ExpertCopies(training, p));
   return sum;
 }
 

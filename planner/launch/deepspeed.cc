@@ -23,8 +23,9 @@ std::string Config(const Job& job, ZeroStage zero, const PlanSpec& spec) {
     if (text.size() > 2) text += ",\n";
     text += "  \"" + key + "\": " + value;
   };
-  add("train_batch_size", std::to_string(spec.micro_batches * p.data));
-  add("train_micro_batch_size_per_gpu", "1");
+  const int64_t samples = SamplesOf(t);
+  add("train_batch_size", std::to_string(spec.micro_batches * p.data * samples));
+  add("train_micro_batch_size_per_gpu", std::to_string(samples));
   add("gradient_accumulation_steps", std::to_string(spec.micro_batches));
   const char* half = job.launch.float16 ? "fp16" : "bf16";
   add(half, "{\"enabled\": true}");

@@ -56,8 +56,35 @@ int64_t EvenLength(const Trials& trials, const PlanSpec& spec, int64_t tokens) {
   return RoundUp(tokens, rows * (p.context > 1 ? 2 * p.context : 1));
 }
 
+int64_t SamplesOf(const Training& training) {
+  return std::max<int64_t>(1, training.micro_batch_samples);
+}
+
+int64_t SampleTokens(const Trials& trials) {
+  const Batching& batching = trials.batching();
+  return batching.padded ? batching.padded->longest_tokens : batching.rule.token_cap;
+}
+
+namespace {
+
+std::string PaddedBatchText(const Training& training, const PaddedRows& rows,
+                            const PlanSpec& spec) {
+  const std::string to = training.pad_to_tokens > 0 ? "one length" : "the longest of them";
+  return "A step is " + std::to_string(spec.micro_batches) + " micro-batches of " +
+         std::to_string(training.micro_batch_samples) + " samples on each of " +
+         std::to_string(spec.parallelism.data) + " data-parallel ranks, padded to " + to +
+         " (mean " + std::to_string(Nearest(rows.mean_tokens)) + " tokens, at most " +
+         std::to_string(rows.longest_tokens) +
+         "). In Hugging Face's Trainer these are gradient_accumulation_steps and "
+         "per_device_train_batch_size; packing stays off.";
+}
+
+}  // namespace
+
 std::string BatchText(const Trials& trials, const PlanSpec& spec) {
   const BatchRule& rule = trials.batching().rule;
+  if (const std::optional<PaddedRows>& rows = trials.batching().padded)
+    return PaddedBatchText(trials.job().training, *rows, spec);
   std::string text = "A step is " + std::to_string(spec.micro_batches) + " packs on each of " +
                      std::to_string(spec.parallelism.data) +
                      " data-parallel ranks, each of at most ";

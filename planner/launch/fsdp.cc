@@ -53,6 +53,10 @@ std::string FsdpFile(const Trials& trials, const PlanSpec& spec) {
          "= " +
          std::to_string(spec.micro_batches) +
          "\nMAX_TOKENS = " + std::to_string(trials.batching().rule.token_cap) +
+         (t.micro_batch_samples > 0
+              ? "\n# Each pack is this many samples, padded to one length.\nSAMPLES = " +
+                    std::to_string(t.micro_batch_samples)
+              : "") +
          "\nPARAM_DTYPE = \"" + half + "\"\nREDUCE_DTYPE = \"" +
          (t.distributed_gradients_fp32 ? "float32" : half) +
          "\"\n# Weights are gathered again in the backward pass (ZeRO-3).\nRESHARD_AFTER_FORWARD = "

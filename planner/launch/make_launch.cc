@@ -9,6 +9,7 @@
 #include "planner/launch/emitters.h"
 #include "planner/launch/other_trainer.h"
 #include "planner/launch/trials.h"
+#include "planner/model/towers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -128,6 +129,19 @@ void NoteGroups(const Plan& plan, Launch* launch) {
   launch->notes.push_back(std::move(note));
 }
 
+// Notes how frozen weights in 4 bits are asked for, which no settings say, or that they cannot be.
+void NoteFrozenFormat(FrozenFormat format, const Trainer& trainer, Launch* launch) {
+  const std::string nested = format == FrozenFormat::kNf4Double ? "True" : "False";
+  launch->notes.push_back(
+      {"model", trainer.four_bit_base
+                    ? "The plan's frozen weights have 4 bits: load the model with "
+                      "BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type=\"nf4\", "
+                      "bnb_4bit_use_double_quant=" +
+                          nested + ", bnb_4bit_compute_dtype=torch.bfloat16)."
+                    : std::string(trainer.title) +
+                          " cannot train adapters beside frozen weights in 4 bits."});
+}
+
 // Makes settings for another trainer, from the best plan for it.
 void EmitPlannedAnew(const Trials& trials, const Job& other, const Stop& stop, Launch* launch) {
   const Trainer &own = *trials.job().training.trainer, &trainer = *other.training.trainer;
@@ -161,6 +175,14 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
     if (trials.stopped()) break;
     Launch launch{.framework = framework};
     const Trainer& trainer = TrainerToLaunch(framework, job);
+    if (const FrozenFormat format = FrozenFormatOf(job.model); format != FrozenFormat::k16Bit) {
+      NoteFrozenFormat(format, trainer, &launch);
+      if (!trainer.four_bit_base) {
+        launch.match = LaunchMatch::kNone;
+        launches.push_back(std::move(launch));
+        continue;
+      }
+    }
     std::optional<Job> other;
     if (&trainer != job.training.trainer && whose == LaunchedPlan::kOurs && !plan.grouping)
       other = Under(trainer, job);

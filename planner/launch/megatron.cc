@@ -62,7 +62,28 @@ void NoteEncoders(const ModelSpec& model, bool pipeline, Launch* out) {
                       out);
 }
 
-void NoteModel(const Job& job, const BatchRule& rule, const Parallelism& p, Launch* out) {
+// Notes what the times of packs or padded samples shorter than the longest need.
+void NoteLengths(const Job& job, const Batching& batching, Launch* out) {
+  const BatchRule& rule = batching.rule;
+  if (rule.mean_tokens >= 0.99 * static_cast<double>(rule.token_cap)) return;
+  const std::string share = PercentText(rule.mean_tokens / static_cast<double>(rule.token_cap));
+  if (job.training.micro_batch_samples > 0) {
+    out->notes.push_back(
+        {"batches", "A mean micro-batch has " + share +
+                        " of the tokens of the longest. The plan's times are of micro-batches that "
+                        "are padded to their own longest sample (variable_seq_lengths of the "
+                        "model's config); a data set that pads each sample to --seq-length is "
+                        "planned with padding.tokens."});
+    return;
+  }
+  out->notes.push_back(
+      {"batches", "A mean pack has " + share +
+                      " of the longest. The plan's times are of packs at their own length, laid "
+                      "end to end (variable_seq_lengths of the model's config); a data set that "
+                      "pads each to the longest takes longer."});
+}
+
+void NoteModel(const Job& job, const Batching& batching, const Parallelism& p, Launch* out) {
   const ModelSpec& model = job.model;
   NoteEncoders(model, p.pipeline > 1, out);
   out->notes.push_back({"model",
@@ -85,14 +106,7 @@ void NoteModel(const Job& job, const BatchRule& rule, const Parallelism& p, Laun
          "Frozen parts and adapters are not set by these arguments: --freeze-LM and "
          "--freeze-ViT of examples/multimodal freeze, adapters need other code."});
   }
-  if (rule.mean_tokens < 0.99 * static_cast<double>(rule.token_cap)) {
-    out->notes.push_back(
-        {"batches", "A mean pack has " +
-                        PercentText(rule.mean_tokens / static_cast<double>(rule.token_cap)) +
-                        " of the longest. The plan's times are of packs at their own length, laid "
-                        "end to end (variable_seq_lengths of the model's config); a data set that "
-                        "pads each to the longest takes longer."});
-  }
+  NoteLengths(job, batching, out);
 }
 
 // Emits for both trainers. `per_stage` enables FlagScale's recompute per stage.
@@ -124,7 +138,7 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
     out->notes.push_back({"memory",
                           "Gradients are sharded by Megatron-FSDP: whether it works with a "
                           "pipeline depends on the version of Megatron-LM."});
-  NoteModel(job, trials.batching().rule, spec.parallelism, out);
+  NoteModel(job, trials.batching(), spec.parallelism, out);
   out->notes.push_back({"batches", BatchText(trials, spec)});
 }
 

@@ -126,9 +126,10 @@ void AddDegrees(const Trials& trials, const PlanSpec& spec, Arguments& out) {
 // produces replaces it there. Of several encoders, the longest counts.
 void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   const ModelSpec& model = trials.job().model;
-  const int64_t tokens = EvenLength(trials, spec, trials.batching().rule.token_cap);
-  out.Add("--micro-batch-size", 1);
-  out.Add("--global-batch-size", spec.micro_batches * spec.parallelism.data);
+  const int64_t tokens = EvenLength(trials, spec, SampleTokens(trials));
+  const int64_t samples = SamplesOf(trials.job().training);
+  out.Add("--micro-batch-size", samples);
+  out.Add("--global-batch-size", spec.micro_batches * spec.parallelism.data * samples);
   if (model.towers.empty()) {
     out.Add("--seq-length", tokens);
   } else {

@@ -75,7 +75,7 @@ std::string Degrees(const Job& job, const PlanSpec& spec) {
   set("pipeline_parallel_degree", std::to_string(p.pipeline));
   if (p.pipeline > 1) {
     set("pipeline_parallel_schedule", std::string("\"") + ScheduleName(spec.schedule) + "\"");
-    set("pipeline_parallel_microbatch_size", "1");
+    set("pipeline_parallel_microbatch_size", std::to_string(SamplesOf(job.training)));
     set("module_fqns_per_model_part", "MODULES");
   }
   return text;
@@ -85,12 +85,12 @@ std::string Training(const Trials& trials, const PlanSpec& spec) {
   const Parallelism& p = spec.parallelism;
   // A pipeline makes its micro-batches from the local batch. Without a pipeline, one pass takes the
   // whole local batch.
-  const int64_t local = p.pipeline > 1 ? spec.micro_batches : 1;
+  const int64_t samples = SamplesOf(trials.job().training);
+  const int64_t local = samples * (p.pipeline > 1 ? spec.micro_batches : 1);
   const bool graphs = p.pipeline == 1 && p.expert == 1;
   return "    t = config.training\n    t.local_batch_size = " + std::to_string(local) +
-         "\n    t.global_batch_size = " + std::to_string(spec.micro_batches * p.data) +
-         "\n    t.seq_len = " +
-         std::to_string(EvenLength(trials, spec, trials.batching().rule.token_cap)) +
+         "\n    t.global_batch_size = " + std::to_string(spec.micro_batches * p.data * samples) +
+         "\n    t.seq_len = " + std::to_string(EvenLength(trials, spec, SampleTokens(trials))) +
          "\n    t.mixed_precision_param = \"bfloat16\"\n    t.mixed_precision_reduce = "
          "\"float32\"\n" +
          (graphs ? "" : "    t.disable_cuda_graphs = True  # refused with pipelines and experts\n");

@@ -106,6 +106,13 @@ void NoteReader(const Trials& trials, Launch* out) {
 }  // namespace
 
 void EmitXTuner(const Trials& trials, Launch* out) {
+  if (trials.batching().padded) {
+    out->match = LaunchMatch::kNone;
+    out->notes.push_back({"batches",
+                          "XTuner v1 packs samples and does not pad micro-batches of several: plan "
+                          "the job without micro_batch_samples."});
+    return;
+  }
   std::optional<Trial> runs = ShardedRun(trials, "XTuner", /*experts=*/true, &out->notes);
   if (!runs) {
     out->match = LaunchMatch::kNone;

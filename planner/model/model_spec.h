@@ -25,10 +25,27 @@ enum LoraTarget : uint32_t {
   kLoraMlpDown = 8        // down projections of the same MLPs
 };
 
+// Format of frozen linear layers: 16 bits, or 4-bit NormalFloat with a scale in fp32 for each 64
+// weights, or with scales in 8 bits that have one in fp32 for each 256 (QLoRA, arXiv 2305.14314).
+enum class FrozenFormat { k16Bit, kNf4, kNf4Double };
+// Returns the bytes of one weight, its share of the scales included.
+constexpr double BytesOf(FrozenFormat format) {
+  switch (format) {
+    case FrozenFormat::kNf4:
+      return 0.5 + 4.0 / 64;
+    case FrozenFormat::kNf4Double:
+      return 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+    case FrozenFormat::k16Bit:
+      break;
+  }
+  return 2;
+}
+
 // Read only if the component's TrainMode is kLora. The adapter of a linear layer in -> out has two
 // matrices, in x rank and rank x out.
 struct LoraSpec {
   int64_t rank = 16;
+  FrozenFormat base = FrozenFormat::k16Bit;  // of the component's frozen linear layers
   uint32_t targets = kLoraQkv | kLoraAttentionOut | kLoraMlpUp | kLoraMlpDown;
 };
 

@@ -24,4 +24,17 @@ int64_t LlmTokensPerUnit(const ModelSpec& model) {
   return SumOf(model, &Encoder::llm_tokens_per_unit);
 }
 
+FrozenFormat FrozenFormatOf(const ModelSpec& model) {
+  FrozenFormat found = FrozenFormat::k16Bit;
+  const auto look = [&](TrainMode train, const LoraSpec& lora) {
+    if (train == TrainMode::kLora && lora.base != FrozenFormat::k16Bit) found = lora.base;
+  };
+  for (const EncoderTower& tower : model.towers) {
+    look(tower.encoder.train, tower.encoder.lora);
+    look(tower.projector.train, tower.projector.lora);
+  }
+  look(model.language_model.train, model.language_model.lora);
+  return found;
+}
+
 }  // namespace evenkeel::planner

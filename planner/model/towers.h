@@ -15,6 +15,10 @@ std::string EncoderNames(const ModelSpec& model);
 // Returns the number of layers of all encoders.
 int64_t EncoderLayers(const ModelSpec& model);
 
+// Returns the format of frozen weights that is not 16 bits, if some component has one beside its
+// adapters.
+FrozenFormat FrozenFormatOf(const ModelSpec& model);
+
 // Returns the tokens in the language model of one unit of every encoder together.
 int64_t LlmTokensPerUnit(const ModelSpec& model);
 

@@ -194,6 +194,35 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_
   return out;
 }
 
+Batching PaddedBatching(const Job& job, const Stop& stop) {
+  PaddedMicroBatches padded = PadMicroBatches(job, kSampledAtMost, stop);
+  Batching out;
+  out.mean = padded.mean;
+  out.largest = padded.largest;
+  BatchRule& rule = out.rule;
+  rule.packer = job.training.packer;
+  rule.unit_cap = rule.keep_units = padded.unit_cap;
+  rule.token_cap = rule.keep_tokens = job.training.micro_batch_samples * padded.rows.longest_tokens;
+  rule.iterations = job.training.isf_iterations;
+  rule.seed = job.training.seed;
+  rule.order_window = 1;
+  rule.sampled = padded.sampled;
+  rule.unit_scales = job.dataset.unit_scales;
+  rule.packs = CeilDivide(SampleCount(job.dataset), job.training.micro_batch_samples);
+  rule.samples_per_pack = D(job.training.micro_batch_samples);
+  rule.mean_units = out.mean.units.Dot(rule.unit_scales.As<double>());
+  rule.mean_tokens = out.mean.tokens;
+  rule.pad_ratio = std::max(0.0, 1 - padded.rows.real.tokens / out.mean.tokens);
+  rule.pack_times = TimesOf(job, out.mean, out.largest);
+  for (const PackSums& sums : padded.packs) out.baseline.push_back(ShapeOf(sums));
+  out.baseline_samples = job.training.micro_batch_samples;
+  out.baseline_pad_ratio = rule.pad_ratio;
+  out.baseline_mean = out.mean;
+  out.packs = std::move(padded.packs);
+  out.padded = padded.rows;
+  return out;
+}
+
 }  // namespace
 
 PerEncoder<double> UnitsAtMost(const Dataset& dataset, const Caps& caps) {
@@ -237,12 +266,20 @@ Batching MakeGroupBatching(const Job& job, const Caps& caps, const Stop& stop) {
 }
 
 Batching MakeBatching(const Job& job, const Stop& stop) {
+  if (job.training.micro_batch_samples > 0) return PaddedBatching(job, stop);
   const CapsChoice choice = CapsRuleOf(job, stop).Balanced();
   return MakeBatching(job, choice.caps, DerivesCaps(job) ? BalanceReason(choice) : "", stop);
 }
 
 std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches,
                                   const Stop& stop) {
+  std::vector<PackShape> dealt;
+  if (batching.padded) {
+    for (const PackSums& sums : PaddedSteps(batching.packs, batching.rule.pack_times,
+                                            batching.rule.seed, data, micro_batches, stop))
+      dealt.push_back(ShapeOf(sums));
+    return dealt;
+  }
   const int64_t per_step = CappedProduct(data, micro_batches);
   const int64_t steps_of_epoch = CeilDivide(batching.rule.packs, per_step);
   if (batching.rule.order_window >= steps_of_epoch && per_step <= kDealtAtMost &&
@@ -250,7 +287,6 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
     return AlikeSteps(batching, data, micro_batches, steps_of_epoch, stop);
   std::vector<PackSums> packs = batching.packs;
   Random(batching.rule.seed + 1).Shuffle(packs);
-  std::vector<PackShape> dealt;
   if (per_step > kDealtAtMost) {
     for (const PackSums& sums : packs) dealt.push_back(ShapeOf(sums));
     return dealt;
@@ -267,6 +303,16 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
                                        .stop = stop}))
     dealt.push_back(ShapeOf(packs[static_cast<size_t>(pack)]));
   return dealt;
+}
+
+std::optional<PaddedBatches> PaddedBatchesOf(const Job& job, const Batching& batching, int64_t data,
+                                             int64_t micro_batches) {
+  if (!batching.padded) return std::nullopt;
+  return PaddedBatches{.mean_row_tokens = batching.padded->mean_tokens,
+                       .longest_row_tokens = batching.padded->longest_tokens,
+                       .slowest_rank_ratio = SlowestRankRatio(
+                           job, batching.packs, batching.rule.pack_times, data, micro_batches),
+                       .packed = std::nullopt};
 }
 
 DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const BatchRule& rule, int64_t data,

@@ -4,6 +4,7 @@
 #define EVENKEEL_PLANNER_PACKING_BATCH_RULE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/caps.h"
+#include "planner/packing/padded_batches.h"
 #include "planner/packing/sample_types.h"
 #include "planner/plan.h"
 
@@ -29,6 +31,10 @@ struct Batching {
   int64_t baseline_samples = 0;
   double baseline_pad_ratio = 0;
   PackShape baseline_mean;
+
+  std::optional<PaddedRows> padded;  // if the job pads micro-batches instead of packing
+  // Returns the mean micro-batch without padding, whose FLOPs and tokens count.
+  const PackShape& real_mean() const { return padded ? padded->real : mean; }
 
   double packs_per_step(int64_t global_batch_samples) const {
     return static_cast<double>(global_batch_samples) / rule.samples_per_pack;
@@ -56,12 +62,13 @@ Batching MakeBatching(const Job& job, const Caps& caps, std::string reason, cons
 // up.
 Batching MakeGroupBatching(const Job& job, const Caps& caps, const Stop& stop = {});
 
-// Packs a sample under the job's caps, or under derived caps that make packs level
-// (CapsRule::Balanced).
+// Pads micro-batches (PadMicroBatches) if the job asks for it. Otherwise packs a sample under the
+// job's caps, or under derived caps that make packs level (CapsRule::Balanced).
 Batching MakeBatching(const Job& job, const Stop& stop = {});
 
 // Returns packs in the order in which Deal hands them out, as whole steps of `data` ranks x
-// `micro_batches`. If there are fewer packs than in one step, they repeat.
+// `micro_batches`. If there are fewer packs than in one step, they repeat. Padded micro-batches
+// come in the random order of PaddedSteps.
 std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches,
                                   const Stop& stop = {});
 
@@ -74,6 +81,11 @@ struct DistRatios {
 };
 DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const BatchRule& rule, int64_t data,
                         int64_t micro_batches, const Stop& stop = {});
+
+// Returns what padded micro-batches come to on so many ranks, without the plan that packs instead.
+// nullopt if the job does not pad.
+std::optional<PaddedBatches> PaddedBatchesOf(const Job& job, const Batching& batching, int64_t data,
+                                             int64_t micro_batches);
 
 }  // namespace evenkeel::planner
 

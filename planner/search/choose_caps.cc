@@ -272,14 +272,32 @@ class Chooser {
   CapsChoice level_;
 };
 
+bool Pads(const Job& job) { return job.training.micro_batch_samples > 0; }
+
+// Searches plans for the job's padded micro-batches: there are no caps to choose.
+CapsSearch SearchPadded(const Job& job, int64_t alternatives, const PlanHooks& hooks,
+                        const SearchWork& limits) {
+  CapsSearch search;
+  if (hooks.enter) hooks.enter(Phase::kBatchRule);
+  search.batching = MakeBatching(job, hooks.stop);
+  search.stopped = hooks.stop && hooks.stop();
+  if (search.stopped) return search;
+  if (hooks.enter) hooks.enter(Phase::kSearch);
+  search.found = Search(job, search.batching, alternatives, hooks.stop, 0, limits);
+  search.stopped = search.found.stopped;
+  return search;
+}
+
 }  // namespace
 
 CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
                       const SearchWork& limits) {
+  if (Pads(job)) return SearchPadded(job, alternatives, hooks, limits);
   return Chooser(job, alternatives, hooks, limits).Run();
 }
 
 bool SomethingFits(const Job& job, const Stop& stop) {
+  if (Pads(job)) return SomethingFits(job, MakeBatching(job, stop), stop);
   const PlanHooks hooks{.stop = stop};
   return Chooser(job, 0, hooks).SomethingFits();
 }

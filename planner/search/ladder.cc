@@ -110,7 +110,9 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
   const std::vector<PackShape> dealt =
       DealtPacks(batching, plan.parallelism.data, plan.micro_batches);
   const Candidate unbalanced = rungs.Unbalanced(profile, dealt);
-  ladder.push_back(rungs.Make("+ data balance", profile, unbalanced, dealt, packs, 0));
+  const double pad_ratio = batching.rule.pad_ratio;
+  if (!batching.padded)
+    ladder.push_back(rungs.Make("+ data balance", profile, unbalanced, dealt, packs, pad_ratio));
   if (stopped()) return ladder;
 
   // Finds the best partition with everything recomputed. If none fits, layers are split evenly.
@@ -129,9 +131,9 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
                                  kEventsAtMost, stop);
   }
   const bool better = balanced.step.total_ns() < unbalanced.step.total_ns();
-  ladder.push_back(
-      rungs.Make("+ model balance", profile, better ? balanced : unbalanced, dealt, packs, 0));
-  ladder.push_back(rungs.Make("+ memory balance", profile, chosen, dealt, packs, 0));
+  ladder.push_back(rungs.Make("+ model balance", profile, better ? balanced : unbalanced, dealt,
+                              packs, pad_ratio));
+  ladder.push_back(rungs.Make("+ memory balance", profile, chosen, dealt, packs, pad_ratio));
   ladder.back().fits = true;
   return ladder;
 }

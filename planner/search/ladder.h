@@ -16,7 +16,8 @@ namespace evenkeel::planner {
 // Returns the rungs, all with the plan's parallelism. "baseline": random micro-batches padded to
 // the longest, stages equal by parameters, every layer recomputed. "+ data balance": packs by the
 // rule. "+ model balance": our partition under full recompute. "+ memory balance": the plan.
-// GPU-days are of all epochs. Incomplete if stopped.
+// GPU-days are of all epochs. A job that pads keeps its micro-batches and has no "+ data balance".
+// Incomplete if stopped.
 std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, const Candidate& plan,
                                    const Stop& stop);
 

@@ -52,7 +52,7 @@ double ModelFlopsPerPack(const Batching& batching, const LayerProfile& profile) 
   double flops = 0;
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
-    flops += layer.forward_flops.at(batching.mean) *
+    flops += layer.forward_flops.at(batching.real_mean()) *
              (1 + (layer.has_backward ? layer.backward_flops_ratio : 0));
   }
   return flops;
@@ -83,7 +83,7 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
   p.mfu = flops / (step_seconds * static_cast<double>(job.cluster.gpu_count) *
                    PeakRatioOf(RecipeOf(job.training.precision).products) *
                    job.cluster.gpu.dense_16bit_flops);
-  p.llm_tokens_per_second = batching.mean.tokens * static_cast<double>(packs) / step_seconds;
+  p.llm_tokens_per_second = batching.real_mean().tokens * static_cast<double>(packs) / step_seconds;
   const int64_t worked = c.step.pipeline_ns - p.step.pipeline_bubble_ns;
   p.bubble_ratio = 1 - static_cast<double>(worked) / static_cast<double>(c.step.pipeline_ns);
   return p;

@@ -41,7 +41,7 @@ class Remedies {
     TryExperts();
     TryFreeDegrees();
     TryShardingWeights();
-    TrySmallerCaps();
+    job_.training.micro_batch_samples > 0 ? TryFewerSamples() : TrySmallerCaps();
     TryMoreGpus();
     TryLargerGpu();
     return std::move(found_);
@@ -190,6 +190,24 @@ class Remedies {
     }
   }
 
+  // Tries the most samples per micro-batch that fit, by bisection.
+  void TryFewerSamples() {
+    int64_t fits = 0, too_many = job_.training.micro_batch_samples;
+    while (too_many - fits > 1) {
+      const int64_t samples = (fits + too_many) / 2;
+      const Job changed = ApplyRemedy(
+          job_, {.kind = RemedyKind::kSmallerMicroBatch, .micro_batch_samples = samples});
+      if (Stopped()) return;
+      const bool enough = FitsAtAll(changed, MakeBatching(changed, stop_), stop_, &segments_left_);
+      (enough ? fits : too_many) = samples;
+    }
+    if (fits == 0) return;
+    Offer({.kind = RemedyKind::kSmallerMicroBatch,
+           .text = "fewer samples per micro-batch: " + std::to_string(fits) + " instead of " +
+                   std::to_string(job_.training.micro_batch_samples),
+           .micro_batch_samples = fits});
+  }
+
   static Remedy MoreGpus(int64_t gpus) {
     return {.kind = RemedyKind::kMoreGpus, .gpu_count = gpus};
   }
@@ -307,6 +325,9 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       break;
     case RemedyKind::kGradients16Bit:
       changed.training.distributed_gradients_fp32 = false;
+      break;
+    case RemedyKind::kSmallerMicroBatch:
+      changed.training.micro_batch_samples = remedy.micro_batch_samples;
       break;
   }
   return changed;

@@ -19,6 +19,7 @@ std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const
 // Returns the job with the change made, as a caller makes it:
 //   kMoreGpus         gpu_count, in as many GPUs to a node as the cluster has
 //   kSmallerCaps      token_cap, and unit_cap unless 0
+//   kSmallerMicroBatch  micro_batch_samples
 //   kAllowRecompute   recompute free
 //   kShardOptimizer, kShardWeights   ZeRO stage 1, 3
 //   kFreeDegrees      degrees of tensor, pipeline and data free, the others without a least;

@@ -108,7 +108,7 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
 // Returns a record with Megatron-Core's habits and none of its limits.
 constexpr Trainer Unlimited(const About& about) {
   Trainer trainer = Record(about, Framework::kMegatron);
-  trainer.low_precision = trainer.keeps_layers_16bit = true;
+  trainer.low_precision = trainer.keeps_layers_16bit = trainer.four_bit_base = true;
   trainer.encoder_split = EncoderSplit::kAny;
   trainer.dispatchers = kMegatronDispatchers;
   trainer.offload = kAnyOffload;
@@ -142,6 +142,14 @@ constexpr Trainer WithSmallGradients(const About& about) {
 constexpr Execution WithTransformerEngine(Execution execution) {
   execution.keeps_quantised_inputs = true;
   return execution;
+}
+
+// Adapters beside frozen weights in 4 bits: bitsandbytes under PEFT works with every ZeRO stage and
+// with FSDP (PEFT 0.10, docs/source/accelerate); torchtune has NF4 of its own. Megatron-Core and
+// XTuner v1 have neither.
+constexpr Trainer WithFourBitBase(Trainer trainer) {
+  trainer.four_bit_base = true;
+  return trainer;
 }
 
 // Returns a record of a trainer that shards fully, module by module.
@@ -238,10 +246,10 @@ constexpr std::array kTrainers = {
         {.name = "fsdp",
          .title = "FSDP with fused kernels",
          .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"}),
-    Sharded({.name = "pytorch-fsdp",
-             .title = "PyTorch FSDP",
-             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
-            EagerShards(0.87)),
+    WithFourBitBase(Sharded({.name = "pytorch-fsdp",
+                             .title = "PyTorch FSDP",
+                             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
+                            EagerShards(0.87))),
     With(kTitanDispatchers,
          Sharded({.name = "torchtitan",
                   .title = "torchtitan",
@@ -256,21 +264,21 @@ constexpr std::array kTrainers = {
                        "H100",
              .fitted_runs = 58},
             WithTransformerEngine(EagerShards(0.86))),
-    AroundHuggingFace({.name = "deepspeed",
-                       .title = "DeepSpeed with Hugging Face modules",
-                       .source = "DeepSpeed's default configuration"},
-                      0),
-    AroundHuggingFace(
+    WithFourBitBase(AroundHuggingFace({.name = "deepspeed",
+                                       .title = "DeepSpeed with Hugging Face modules",
+                                       .source = "DeepSpeed's default configuration"},
+                                      0)),
+    WithFourBitBase(AroundHuggingFace(
         {.name = "huggingface-trainer",
          .title = "Hugging Face Trainer",
          .source = "as DeepSpeed, whose stages it runs; host time of a trained weight "
                    "from Qwen's published runs on A100",
          .fitted_runs = 18},
-        kEagerLossBytes),
-    Sharded({.name = "torchtune",
-             .title = "torchtune",
-             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
-            EagerShards(0.87)),
+        kEagerLossBytes)),
+    WithFourBitBase(Sharded({.name = "torchtune",
+                             .title = "torchtune",
+                             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
+                            EagerShards(0.87))),
     WithWholeLayers({.name = "internevo",
                      .title = "InternEvo",
                      .source = "each rank broadcasts its own updated weights (broadcast_params of "

@@ -40,6 +40,7 @@ struct Trainer {
   bool always_shards_weights = false;
   bool low_precision = false;       // runs recipes below 16 bits (PrecisionRecipe)
   bool keeps_layers_16bit = false;  // with such a recipe, can keep the first and last layers in 16
+  bool four_bit_base = false;       // trains adapters beside frozen weights in 4 bits (QLoRA)
   DispatcherSet dispatchers = DispatcherBit(Dispatcher::kAllToAll);
   OffloadAbility offload = {};
   // Defaults where the job says nothing.

@@ -134,6 +134,11 @@ inline constexpr Choice<planner::LoraTarget, v1::LoraTarget> kLoraTargets[] = {
     {planner::kLoraMlpUp, v1::LORA_TARGET_MLP_UP},
     {planner::kLoraMlpDown, v1::LORA_TARGET_MLP_DOWN}};
 
+inline constexpr Choice<planner::FrozenFormat, v1::FrozenFormat> kFrozenFormats[] = {
+    {planner::FrozenFormat::k16Bit, v1::FROZEN_FORMAT_16BIT},
+    {planner::FrozenFormat::kNf4, v1::FROZEN_FORMAT_NF4},
+    {planner::FrozenFormat::kNf4Double, v1::FROZEN_FORMAT_NF4_DOUBLE}};
+
 inline constexpr Choice<planner::LayerKind, v1::LayerKind> kLayerKinds[] = {
     {planner::LayerKind::kPatchEmbedding, v1::LAYER_KIND_PATCH_EMBEDDING},
     {planner::LayerKind::kEncoder, v1::LAYER_KIND_ENCODER},

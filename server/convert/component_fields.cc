@@ -89,6 +89,8 @@ planner::TrainMode TrainModeOr(v1::TrainMode mode, planner::TrainMode inherited)
 planner::LoraSpec LoraFromProto(const v1::Lora& from, const FieldPath& path, ViolationSink& sink) {
   planner::LoraSpec lora;
   lora.rank = CheckIntOr(sink, path.Child("rank"), from.rank(), {1, 4096}, lora.rank);
+  lora.base =
+      FromProto(kFrozenFormats, from.base_format(), lora.base, path.Child("base_format"), sink);
   if (from.targets().empty()) return lora;
   lora.targets = 0;
   for (int i = 0; i < from.targets_size(); ++i) {

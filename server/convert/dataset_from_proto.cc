@@ -11,6 +11,7 @@
 #include "planner/catalog/default_dataset.h"
 #include "planner/job.h"
 #include "planner/model/model_spec.h"
+#include "planner/workload/mixing.h"
 #include "planner/workload/unit_scales.h"
 #include "server/convert/checks.h"
 #include "server/convert/digest.h"
@@ -18,6 +19,8 @@
 
 namespace evenkeel::server {
 namespace {
+
+constexpr RealRange kWeights = {1e-6, 1e4}, kShares = {1e-6, 1e6};
 
 // Assumes samples that the model takes. How many units a sample has of each of several encoders
 // cannot be guessed.
@@ -57,30 +60,90 @@ void CheckPart(const v1::DatasetPart& part, const FieldPath& path, ViolationSink
   }
 }
 
+// Checks how often a part is drawn.
+void CheckMix(const v1::Dataset& from, int i, const FieldPath& path, ViolationSink& sink) {
+  const v1::DatasetPart& part = from.parts(i);
+  const bool shared = from.parts(0).share() != 0;
+  if (part.has_weight()) {
+    CheckReal(sink, path.Child("weight"), part.weight(), kWeights);
+    if (shared || part.share() != 0)
+      sink.Add(path.Child("weight"),
+               "must be unset with share, which says how often the part is "
+               "drawn whatever its size");
+  }
+  if (part.share() != 0) {
+    CheckReal(sink, path.Child("share"), part.share(), kShares);
+    if (!shared) sink.Add(path.Child("share"), "must be unset unless all parts have one");
+  } else if (shared) {
+    sink.Add(path.Child("share"), "required: the first part has a share, so all need one");
+  }
+}
+
+// Mixes the parts as their weights or shares say, and notes how many samples each has.
+void MixParts(const v1::Dataset& from, std::vector<std::vector<planner::LengthBin>> parts,
+              planner::Job* job) {
+  const auto count = [](const std::vector<planner::LengthBin>& bins) {
+    int64_t samples = 0;
+    for (const planner::LengthBin& bin : bins) samples += bin.count;
+    return samples;
+  };
+  const bool shared = from.parts(0).share() != 0;
+  std::vector<double> shares;
+  std::vector<int64_t> before;
+  for (int i = 0; i < from.parts_size(); ++i) {
+    std::vector<planner::LengthBin>& bins = parts[static_cast<size_t>(i)];
+    before.push_back(count(bins));
+    shares.push_back(from.parts(i).share());
+    if (!shared && from.parts(i).has_weight()) bins = Repeated(bins, from.parts(i).weight());
+  }
+  if (shared) parts = Shared(parts, shares);
+  for (int i = 0; i < from.parts_size(); ++i) {
+    const std::vector<planner::LengthBin>& bins = parts[static_cast<size_t>(i)];
+    job->dataset.bins.insert(job->dataset.bins.end(), bins.begin(), bins.end());
+    const v1::DatasetPart& part = from.parts(i);
+    job->figures.push_back(
+        {.figure = "dataset.parts[" + std::to_string(i) + "]",
+         .basis = planner::Basis::kGiven,
+         .detail = part.name() + ": " +
+                   (shared ? "share " + NumberText(part.share())
+                           : "weight " + NumberText(part.has_weight() ? part.weight() : 1)) +
+                   ", " + std::to_string(count(bins)) + " samples in an epoch, of " +
+                   std::to_string(before[static_cast<size_t>(i)])});
+  }
+}
+
+bool IsWeighted(const v1::Dataset& from) {
+  return std::any_of(from.parts().begin(), from.parts().end(), [](const auto& part) {
+    return part.share() != 0 || (part.has_weight() && part.weight() != 1.0);
+  });
+}
+
 void AppendParts(const v1::Dataset& from, const FieldPath& path, ViolationSink& sink,
-                 const planner::ModelSpec* model, std::vector<planner::LengthBin>* bins) {
+                 const planner::ModelSpec* model, planner::Job* job) {
   if (from.parts_size() > kMaxParts) {
     sink.Add(path.Child("parts"), "must have at most " + std::to_string(kMaxParts) +
                                       " parts, but has " + std::to_string(from.parts_size()));
     return;
   }
   std::set<std::string> names;
+  std::vector<std::vector<planner::LengthBin>> parts;
+  const int64_t before = sink.count();
   for (int i = 0; i < from.parts_size(); ++i) {
     const v1::DatasetPart& part = from.parts(i);
     const FieldPath part_path = path.Child("parts", i);
     CheckPart(part, part_path, sink, &names);
     const FieldPath histogram = part_path.Child("histogram");
     if (part.has_histogram()) {
-      AppendHistogram(part.histogram(), histogram, sink, model, bins);
+      AppendHistogram(part.histogram(), histogram, sink, model, &parts.emplace_back());
     } else {
       sink.Add(histogram, "required: the part's samples");
     }
-    if (part.has_weight() && !(part.weight() == 1.0)) {
-      sink.Add(part_path.Child("weight"), std::string(kNotYet) +
-                                              "mixing weights; must be 1 or unset, but is " +
-                                              NumberText(part.weight()));
-    }
+    CheckMix(from, i, part_path, sink);
   }
+  if (sink.count() != before) return;
+  if (IsWeighted(from)) return MixParts(from, std::move(parts), job);
+  for (const std::vector<planner::LengthBin>& part : parts)
+    job->dataset.bins.insert(job->dataset.bins.end(), part.begin(), part.end());
 }
 
 void CheckChoice(const v1::Dataset& from, const FieldPath& path, ViolationSink& sink) {
@@ -142,7 +205,7 @@ void DatasetFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
   if (dataset.has_histogram()) {
     AppendHistogram(dataset.histogram(), dataset_path.Child("histogram"), sink, model, bins);
   }
-  AppendParts(dataset, dataset_path, sink, model, bins);
+  AppendParts(dataset, dataset_path, sink, model, job);
   if (!dataset.dataset_ref().empty()) {
     AppendStored(dataset.dataset_ref(), dataset_path.Child("dataset_ref"), sink, model, datasets,
                  bins);

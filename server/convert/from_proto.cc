@@ -163,8 +163,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
     CheckShareGiven(job, job_path, sink);
     evaluation->plan = PlanSpecFromProto(request.plan(), plan_path, job, sink);
     evaluation->packs = job;
-    OverlayBatchRule(request.plan().batch_rule(), plan_path.Child("batch_rule"), sink,
-                     &evaluation->packs);
+    OverlayBatchRule(request.plan(), plan_path, sink, &evaluation->packs);
     HoldLastGroup(request.plan(), plan_path, sink, evaluation);
   }
   evaluation->include_timeline = request.include_timeline();

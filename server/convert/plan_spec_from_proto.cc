@@ -230,9 +230,38 @@ PlanSpec PlanSpecFromProto(const v1::Plan& from, const FieldPath& path, const pl
   return to;
 }
 
-void OverlayBatchRule(const v1::BatchRule& from, const FieldPath& path, ViolationSink& sink,
+namespace {
+
+// Checks that a plan for padded micro-batches says nothing else of them. A plan that was made for
+// them has its largest one as caps.
+void CheckPaddedRule(const v1::Plan& plan, const FieldPath& path, ViolationSink& sink,
+                     const planner::Training& training) {
+  const int64_t samples = plan.padded_batches().micro_batch_samples();
+  const v1::BatchRule& rule = plan.batch_rule();
+  if (plan.has_padded_batches()) {
+    if (samples != training.micro_batch_samples)
+      sink.Add(path.Child("padded_batches").Child("micro_batch_samples"),
+               "must be the job's " + std::to_string(training.micro_batch_samples) + ", but is " +
+                   std::to_string(samples));
+  } else if (rule.unit_cap() != 0 || rule.token_cap() != 0 || rule.order_window() != 0 ||
+             rule.packer() != v1::PACKER_UNSPECIFIED) {
+    sink.Add(path.Child("batch_rule"), "must be unset: the job pads micro-batches of " +
+                                           std::to_string(training.micro_batch_samples) +
+                                           " samples instead of packing");
+  }
+}
+
+}  // namespace
+
+void OverlayBatchRule(const v1::Plan& plan, const FieldPath& plan_path, ViolationSink& sink,
                       planner::Job* job) {
   planner::Training& training = job->training;
+  if (training.micro_batch_samples > 0) return CheckPaddedRule(plan, plan_path, sink, training);
+  if (plan.has_padded_batches())
+    sink.Add(plan_path.Child("padded_batches"),
+             "must be unset: the job packs samples (training.micro_batch_samples is unset)");
+  const v1::BatchRule& from = plan.batch_rule();
+  const FieldPath path = plan_path.Child("batch_rule");
   training.unit_cap = CheckIntOr(sink, path.Child("unit_cap"), from.unit_cap(),
                                  {1, planner::kUnitCapAtMost}, training.unit_cap);
   if (job->model.towers.empty() && from.unit_cap() > 0)

@@ -28,8 +28,9 @@ struct PlanSpec {
 PlanSpec PlanSpecFromProto(const v1::Plan& from, const FieldPath& path, const planner::Job& job,
                            ViolationSink& sink);
 
-// Overrides the rule of `job` with the fields of `from` that EvaluatePlan uses.
-void OverlayBatchRule(const v1::BatchRule& from, const FieldPath& path, ViolationSink& sink,
+// Overrides the rule of `job` with the fields of the plan's that EvaluatePlan uses. A plan for
+// padded micro-batches has none to override, but must be for those of the job.
+void OverlayBatchRule(const v1::Plan& plan, const FieldPath& plan_path, ViolationSink& sink,
                       planner::Job* job);
 
 // Translates a fault that the planner found in a spec into the caller's terms: a `field` such as

@@ -71,6 +71,8 @@ v1::RemedyKind KindOf(planner::RemedyKind kind) {
       return v1::REMEDY_KIND_OFFLOAD_OPTIMIZER;
     case planner::RemedyKind::kGradients16Bit:
       return v1::REMEDY_KIND_GRADIENTS_16BIT;
+    case planner::RemedyKind::kSmallerMicroBatch:
+      return v1::REMEDY_KIND_SMALLER_MICRO_BATCH;
   }
   return v1::REMEDY_KIND_UNSPECIFIED;
 }
@@ -100,6 +102,13 @@ void FillConstraints(const planner::Constraints& constraints, v1::Constraints* o
   for (const int64_t layers : constraints.stage_layers) out->add_stage_layers(Count(layers));
 }
 
+// Leaves padding to the longest of a micro-batch unset.
+template <typename Mutable>
+void FillPadding(const planner::Training& training, Mutable out) {
+  if (training.pad_to_tokens > 0) out()->set_tokens(training.pad_to_tokens);
+  if (training.pad_to_multiple > 1) out()->set_multiple(training.pad_to_multiple);
+}
+
 void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
   out->set_global_batch_samples(training.global_batch_samples);
   out->set_epochs(Count(training.epochs));
@@ -118,6 +127,9 @@ void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
   out->set_optimizer(ToProto(kOptimizers, training.optimizer));
   out->set_seed(static_cast<int64_t>(training.seed));
   out->set_isf_iterations(Count(training.isf_iterations));
+  if (training.micro_batch_samples == 0) return;
+  out->set_micro_batch_samples(training.micro_batch_samples);
+  FillPadding(training, [out] { return out->mutable_padding(); });
 }
 
 void FillTiers(const planner::Cluster& cluster, v1::PlanSubject* out) {
@@ -184,6 +196,7 @@ void FillMisfit(const planner::Misfit& misfit, v1::Misfit* out) {
     to->set_unit_cap(remedy.unit_cap);
     to->set_token_cap(remedy.token_cap);
     to->set_gpu_type(remedy.gpu);
+    to->set_micro_batch_samples(remedy.micro_batch_samples);
     for (const int64_t layers : remedy.stage_layers) to->add_stage_layers(Count(layers));
   }
   out->set_proven(misfit.proven);
@@ -198,6 +211,18 @@ void FillAlternative(const planner::Alternative& alternative, v1::Alternative* o
   out->set_gpu_days(alternative.gpu_days);
   out->set_least_free_bytes(alternative.least_free_bytes);
   out->set_indistinguishable(alternative.indistinguishable);
+}
+
+void FillPadded(const planner::Training& training, const planner::PaddedBatches& padded,
+                v1::PaddedBatches* out) {
+  out->set_micro_batch_samples(training.micro_batch_samples);
+  FillPadding(training, [out] { return out->mutable_padding(); });
+  out->set_mean_row_tokens(padded.mean_row_tokens);
+  out->set_longest_row_tokens(padded.longest_row_tokens);
+  out->set_slowest_rank_ratio(padded.slowest_rank_ratio);
+  if (!padded.packed) return;
+  FillAlternative(*padded.packed, out->mutable_packed());
+  out->set_packing_gain_ratio(padded.packing_gain);
 }
 
 v1::SizeChange ChangeOf(planner::SizeChange change) {
@@ -306,6 +331,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
     return;
   }
   FillRun(plan, out);
+  if (plan.padded) FillPadded(job.training, *plan.padded, out->mutable_padded_batches());
   if (plan.encoder_data_gain) out->set_encoder_data_gain_ratio(*plan.encoder_data_gain);
   if (plan.trainer_limits_cost) out->set_trainer_limits_cost_ratio(*plan.trainer_limits_cost);
   FillGroups(plan, out);

@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "evenkeel/v1/job.pb.h"
+#include "planner/base/integers.h"
 #include "planner/cost/expert_dispatch.h"
 #include "planner/job.h"
+#include "planner/model/towers.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
@@ -31,6 +34,8 @@ constexpr int kMaxGroupLengths = static_cast<int>(planner::kGroupLengthsAtMost);
 constexpr IntRange kGroupLengthRange = {128, 16'777'216};
 
 constexpr IntRange kZeroGroups = {1, 65536};
+constexpr IntRange kMicroBatchSamples = {1, 65536};
+constexpr IntRange kPadMultiples = {1, 65536};
 
 void Refuse(ViolationSink& sink, const FieldPath& field, const std::string& value,
             const std::string& accepted) {
@@ -92,7 +97,8 @@ void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSin
     samples += static_cast<double>(bin.count);
     longest = std::max(longest, bin.llm_tokens);
   }
-  const bool usual = training.token_cap == 0 && longest > kLongSample &&
+  const bool usual = training.token_cap == 0 && from.micro_batch_samples() == 0 &&
+                     longest > kLongSample &&
                      static_cast<double>(longest) * samples >= kLongOverMean * tokens;
   const FieldPath field = path.Child("group_selection");
   training.group_selection = FromProto(
@@ -155,6 +161,35 @@ void ConvertTrainer(const v1::Training& from, const FieldPath& path, ViolationSi
   }
 }
 
+// Checks that the trainer can hold frozen weights in 4 bits, and under which products.
+void CheckFrozenFormat(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
+                       const planner::ModelSpec& model, planner::Job* job) {
+  const planner::FrozenFormat format = planner::FrozenFormatOf(model);
+  if (format == planner::FrozenFormat::k16Bit) return;
+  const planner::Training& training = job->training;
+  if (!training.trainer->four_bit_base) {
+    std::string known;
+    for (const planner::Trainer& trainer : planner::Trainers()) {
+      if (trainer.four_bit_base) known += (known.empty() ? "" : ", ") + std::string(trainer.name);
+    }
+    sink.Add(path.Child("trainer"), std::string(training.trainer->title) +
+                                        " cannot train adapters beside frozen weights in 4 bits "
+                                        "(lora.base_format); accepted: " +
+                                        known);
+  }
+  if (from.precision() != v1::PRECISION_UNSPECIFIED &&
+      training.precision != planner::Precision::k16Bit)
+    sink.Add(path.Child("precision"),
+             "must be PRECISION_BF16 or PRECISION_FP16 with frozen weights in 4 bits, whose "
+             "products have 16 bits");
+  job->figures.push_back({.figure = "model.frozen_format",
+                          .basis = planner::Basis::kAssumed,
+                          .detail = "4-bit NormalFloat, " +
+                                    NumberText(8 * planner::BytesOf(format)) +
+                                    " bits a weight; each use reads it and writes it in 16 bits at "
+                                    "the bandwidth of the memory"});
+}
+
 // Converts what is sharded.
 void ConvertSharding(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                      planner::Training* training) {
@@ -173,11 +208,69 @@ void ConvertSharding(const v1::Training& from, const FieldPath& path, ViolationS
     sink.Add(group, "must be unset: with ZERO_STAGE_0 nothing is sharded");
 }
 
-void CheckNotYet(const v1::Training& from, const FieldPath& path, ViolationSink& sink) {
-  if (from.micro_batch_samples() != 0) {
-    Refuse(sink, path.Child("micro_batch_samples"), "micro-batches of so many samples",
-           "unset (packs are filled up to the caps)");
+// Refuses what only packs have.
+void CheckNoPacks(const v1::Training& from, const FieldPath& path, ViolationSink& sink) {
+  const std::pair<const char*, bool> fields[] = {
+      {"unit_cap", from.unit_cap() != 0},
+      {"token_cap", from.token_cap() != 0},
+      {"packer", from.packer() != v1::PACKER_UNSPECIFIED},
+      {"isf_iterations", from.isf_iterations() != 0},
+      {"order_window", from.order_window() != 0},
+      {"group_lengths", !from.group_lengths().empty()},
+      {"curriculum_steps", from.has_curriculum_steps()}};
+  for (const auto& [field, set] : fields) {
+    if (set)
+      sink.Add(path.Child(field),
+               "must be unset with micro_batch_samples: samples are padded, not packed");
   }
+  if (from.group_selection() != v1::GROUP_SELECTION_UNSPECIFIED &&
+      from.group_selection() != v1::GROUP_SELECTION_ONE)
+    sink.Add(path.Child("group_selection"),
+             "must be unset or GROUP_SELECTION_ONE with micro_batch_samples: samples are padded, "
+             "not packed");
+}
+
+// Converts micro-batches that are padded. The trainer's names for them are in the contract.
+void ConvertPadding(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
+                    planner::Job* job) {
+  const FieldPath field = path.Child("micro_batch_samples"), padding = path.Child("padding");
+  const int64_t tokens =
+      CheckInt(sink, padding.Child("tokens"), from.padding().tokens(), kTokenCaps);
+  const int64_t multiple =
+      CheckIntOr(sink, padding.Child("multiple"), from.padding().multiple(), kPadMultiples, 1);
+  if (from.micro_batch_samples() == 0) {
+    if (from.has_padding()) sink.Add(padding, "must be unset without micro_batch_samples");
+    return;
+  }
+  CheckNoPacks(from, path, sink);
+  int64_t samples = 0, longest = 0;
+  for (const planner::LengthBin& bin : job->dataset.bins) {
+    samples += bin.count;
+    longest = std::max(longest, bin.llm_tokens);
+  }
+  planner::Training& training = job->training;
+  training.micro_batch_samples =
+      CheckInt(sink, field, from.micro_batch_samples(), kMicroBatchSamples);
+  training.pad_to_tokens = tokens;
+  training.pad_to_multiple = multiple;
+  if (samples == 0) return;  // the dataset was refused
+  if (training.micro_batch_samples > samples)
+    sink.Add(field, "must be at most the " + std::to_string(samples) + " samples of the dataset");
+  if (training.pad_to_tokens > 0 && training.pad_to_tokens < longest)
+    sink.Add(padding.Child("tokens"),
+             "must be at least the longest sample, " + std::to_string(longest) +
+                 " tokens: give the lengths to which the loader cuts samples");
+  const int64_t row =
+      planner::RoundUp(std::max(longest, training.pad_to_tokens), training.pad_to_multiple);
+  if (training.micro_batch_samples > planner::kTokenCapAtMost / row)
+    sink.Add(field, "micro-batches of " + std::to_string(row) +
+                        " tokens per sample must have at "
+                        "most " +
+                        std::to_string(planner::kTokenCapAtMost) + " tokens: accepted are 1 to " +
+                        std::to_string(planner::kTokenCapAtMost / row) + " samples");
+}
+
+void CheckNotYet(const v1::Training& from, const FieldPath& path, ViolationSink& sink) {
   if (from.has_dummy_vision_units() && from.dummy_vision_units() != 1) {
     Refuse(sink, path.Child("dummy_vision_units"), std::to_string(from.dummy_vision_units()),
            "1, or unset");
@@ -267,6 +360,15 @@ void AddFigures(const v1::Training& from, const planner::Training& training, pla
                          : "no record of " + training.trainer_name +
                                ": habits between those of the known trainers"});
   }
+  if (training.micro_batch_samples > 0) {
+    job->figures.push_back(
+        {.figure = "training.micro_batch_samples",
+         .basis = planner::Basis::kGiven,
+         .detail = std::to_string(training.micro_batch_samples) + " samples, padded to " +
+                   (training.pad_to_tokens > 0 ? std::to_string(training.pad_to_tokens) + " tokens"
+                                               : "the longest of a micro-batch")});
+    return;
+  }
   const bool derived = training.token_cap == 0;
   job->figures.push_back({.figure = "training.token_cap",
                           .basis = derived ? planner::Basis::kFitted : planner::Basis::kGiven,
@@ -285,6 +387,7 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   ConvertCaps(from, path, sink, model, &training);
   ConvertTrainer(from, path, sink, &training);
   ConvertPrecision(from, path, sink, job->cluster.gpu, &training);
+  if (model != nullptr) CheckFrozenFormat(from, path, sink, *model, job);
   training.optimizer =
       FromProto(kOptimizers, from.optimizer(), training.optimizer, path.Child("optimizer"), sink);
   ConvertSharding(from, path, sink, &training);
@@ -300,6 +403,7 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
                                        kIsfIterations, kDefaultIsfIterations);
   CheckNotYet(from, path, sink);
   training.packer = PackerFromProto(from.packer(), path.Child("packer"), sink);
+  ConvertPadding(from, path, sink, job);
   ConvertGroups(from, path, sink, job);
   const bool groups = training.group_selection != planner::GroupSelection::kOne;
   training.order_window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),

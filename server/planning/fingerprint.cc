@@ -54,6 +54,8 @@ class JobWriter {
   static constexpr int kNetworkTiersTag = 87;
   static constexpr int kOffloadTag = 90;
   static constexpr int kHostTag = 91;
+  static constexpr int kFrozenFormatTag = 95;
+  static constexpr int kPaddingTag = 96;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -101,8 +103,11 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::LoraSpec& lora) {
-    const auto& [rank, targets] = lora;
+    const auto& [rank, base, targets] = lora;
     Fields(rank, static_cast<int64_t>(targets));
+    if (base == planner::FrozenFormat::k16Bit) return;
+    out_.Count(kFrozenFormatTag, 1);
+    Fields(base);
   }
 
   void Put(int /*tag*/, const planner::LanguageModel& model) {
@@ -287,7 +292,8 @@ class JobWriter {
     const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, zero_group, trainer,
                  trainer_name, trainer_version, execution, precision, optimizer, offload,
                  distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
-                 group_selection, group_lengths, curriculum_steps] = training;
+                 group_selection, group_lengths, curriculum_steps, micro_batch_samples,
+                 pad_to_tokens, pad_to_multiple] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
            trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
            isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
@@ -302,6 +308,10 @@ class JobWriter {
     if (offload.asked) {
       out_.Count(kOffloadTag, 1);
       Fields(offload.choose, offload.ratio);
+    }
+    if (micro_batch_samples != 0) {
+      out_.Count(kPaddingTag, 1);
+      Fields(micro_batch_samples, pad_to_tokens, pad_to_multiple);
     }
     if (precision == planner::Precision::k16Bit) return;
     out_.Count(kPrecisionTag, 1);

@@ -66,7 +66,10 @@ double PlanCost(const planner::Job& job) {
   // A free share takes up to 28 searches, most of them dismissed by their first bounds.
   if (job.training.offload.choose) search *= kShares;
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
-  const double searches = 1 + (job.compare_sizes ? 2 : 0) + (job.compare_precisions ? 5 : 0);
+  // Beside a plan for padded micro-batches stands a short one for packs.
+  const double packs = job.training.micro_batch_samples > 0 ? 1 : 0;
+  const double searches =
+      1 + packs + (job.compare_sizes ? 2 : 0) + (job.compare_precisions ? 5 : 0);
   return searches * search + LaunchCost(job, search, planner::LaunchedPlan::kOurs) +
          BatchRuleCost(job);
 }

@@ -285,6 +285,9 @@ TEST(JobFlagsTest, NumbersOutOfRangeAreRefusedByFlagAndRange) {
                                 {"--predicted-tokens", {"0", "9"}, "1 to 8"},
                                 {"--global-batch", {"0", "10000001"}, "1 to 10000000"},
                                 {"--unit-cap", {"0", "1000001"}, "1 to 1000000"},
+                                {"--micro-batch-samples", {"0", "65537"}, "1 to 65536"},
+                                {"--pad-to", {"0", "16777217"}, "1 to 16777216"},
+                                {"--pad-multiple", {"0", "65537"}, "1 to 65536"},
                                 {"--token-cap", {"0", "16777217"}, "1 to 16777216"},
                                 {"--epochs", {"0", "10001", "1.5"}, "1 to 10000"},
                                 {"--zero", {"-1", "4", "7"}, "0 to 3"},
@@ -341,6 +344,32 @@ TEST(JobFlagsTest, BadJobFilesAreNamed) {
       EXPECT_NE(std::string(error.what()).find(file.path()), std::string::npos) << error.what();
     }
   }
+}
+
+TEST(JobFlagsTest, PaddedMicroBatches) {
+  const v1::Training training =
+      Parse(Three({"--micro-batch-samples", "4", "--pad-to", "4096", "--pad-multiple", "64"}))
+          .job()
+          .training();
+  EXPECT_EQ(training.micro_batch_samples(), 4);
+  EXPECT_EQ(training.padding().tokens(), 4096);
+  EXPECT_EQ(training.padding().multiple(), 64);
+  EXPECT_FALSE(Parse(Three({"--micro-batch-samples", "4"})).job().training().has_padding());
+}
+
+TEST(JobFlagsTest, WeightsAndSharesOfDatasets) {
+  const TempFile one("w.jsonl", "{\"length\": 300}");
+  const TempFile two("x.jsonl", "{\"length\": 12}");
+  const std::vector<std::string> both = {"--dataset", one.path(), "--dataset", two.path()};
+  const auto parts = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), both.begin(), both.end());
+    return Parse(Three(more)).job().dataset();
+  };
+  EXPECT_EQ(parts({"--dataset-weights", "2,0.5"}).parts(1).weight(), 0.5);
+  EXPECT_FALSE(parts({"--dataset-shares", "0.7,0.3"}).parts(0).has_weight());
+  EXPECT_EQ(parts({"--dataset-shares", "0.7,0.3"}).parts(0).share(), 0.7);
+  EXPECT_THROW(parts({"--dataset-shares", "0.7"}), CommandError);
+  EXPECT_THROW(Parse(Three({"--dataset", one.path(), "--dataset-weights", "1"})), CommandError);
 }
 
 TEST(JobFlagsTest, SeveralDatasetsBecomeParts) {

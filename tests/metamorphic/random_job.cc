@@ -430,6 +430,20 @@ void DrawEncoderData(Draws& draws, v1::PlanJobRequest* request) {
   TakeIfAdmitted(std::move(changed), request);
 }
 
+// Pads micro-batches instead of packing, which leaves nothing to say of packs.
+void DrawPadding(Draws& draws, v1::Training* training) {
+  training->clear_unit_cap();
+  training->clear_token_cap();
+  training->clear_packer();
+  training->clear_isf_iterations();
+  training->clear_order_window();
+  training->clear_group_selection();
+  training->clear_group_lengths();
+  training->clear_curriculum_steps();
+  training->set_micro_batch_samples(draws.Scaled(int64_t{1}, int64_t{32}));
+  if (draws.OneIn(3)) training->mutable_padding()->set_multiple(draws.Among({8, 64, 128}));
+}
+
 }  // namespace
 
 v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
@@ -467,6 +481,7 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   if (draws.OneIn(3)) DrawAdmittedPrecision(draws, &request);
   if (!facts.tokens_per_unit.empty() && draws.OneIn(3)) DrawEncoderData(draws, &request);
   if (draws.OneIn(3)) DrawAdmittedDispatcher(draws, &request);
+  if (draws.OneIn(12)) DrawPadding(draws, job->mutable_training());
   return request;
 }
 

@@ -184,6 +184,7 @@ v1::GpuPool* PoolOf(v1::PlanJobRequest* request) {
 v1::PlanJobRequest WithCaps(const v1::PlanJobRequest& request, const v1::Plan& plan) {
   v1::PlanJobRequest changed = request;
   v1::Training* training = changed.mutable_job()->mutable_training();
+  if (training->micro_batch_samples() > 0) return changed;  // padded: there are no caps
   const v1::BatchRule& rule = plan.batch_rule();
   training->set_token_cap(std::min<int64_t>(rule.token_cap(), 16'777'216));
   training->set_unit_cap(std::min<int64_t>(rule.unit_cap(), 1'000'000));
@@ -236,6 +237,9 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
       training->set_token_cap(remedy.token_cap());
       training->set_unit_cap(remedy.unit_cap());
       training->set_group_selection(v1::GROUP_SELECTION_ONE);
+      break;
+    case v1::REMEDY_KIND_SMALLER_MICRO_BATCH:
+      training->set_micro_batch_samples(remedy.micro_batch_samples());
       break;
     case v1::REMEDY_KIND_ALLOW_RECOMPUTE:
       constraints->set_recompute(v1::RECOMPUTE_POLICY_AUTO);

@@ -240,7 +240,7 @@ type BatchRule struct {
 	MeanUnits float64 `protobuf:"fixed64,14,opt,name=mean_units,json=meanUnits,proto3" json:"mean_units,omitempty"`
 	// Mean tokens per pack.
 	MeanTokens float64 `protobuf:"fixed64,15,opt,name=mean_tokens,json=meanTokens,proto3" json:"mean_tokens,omitempty"`
-	// PadRatio. Always 0: packs are laid end to end, without padding.
+	// PadRatio: padding, as a share of all tokens. 0 for packs, which are laid end to end.
 	PadRatio float64 `protobuf:"fixed64,16,opt,name=pad_ratio,json=padRatio,proto3" json:"pad_ratio,omitempty"`
 	// DistRatio of units over the data-parallel ranks, from the totals of each step. Unset for a misfit, which has no
 	// ranks.

@@ -867,8 +867,14 @@ type DatasetPart struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Required. Joint histogram of its samples.
 	Histogram *Histogram `protobuf:"bytes,2,opt,name=histogram,proto3" json:"histogram,omitempty"`
-	// How many times an epoch goes through this part. Only 1 is accepted in this version. Unset: 1.
-	Weight        *float64 `protobuf:"fixed64,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
+	// How many times an epoch goes through this part; fractions take a part of it. An epoch then has the sum of the
+	// parts' samples, each part's times its weight. Must be unset if parts have a `share`. Range: 10^-6 to 10^4.
+	// Unset: 1.
+	Weight *float64 `protobuf:"fixed64,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
+	// Share of the samples that are drawn from this part, whatever its size, relative to the sum of all shares (the
+	// weights of Megatron's --data-path, probabilities of interleave_datasets). An epoch then has as many samples as the
+	// parts hold together. Either all parts have a share or none. Range: 10^-6 to 10^6. Unset: parts mix by their sizes.
+	Share         float64 `protobuf:"fixed64,4,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -920,6 +926,13 @@ func (x *DatasetPart) GetHistogram() *Histogram {
 func (x *DatasetPart) GetWeight() float64 {
 	if x != nil && x.Weight != nil {
 		return *x.Weight
+	}
+	return 0
+}
+
+func (x *DatasetPart) GetShare() float64 {
+	if x != nil {
+		return x.Share
 	}
 	return 0
 }
@@ -1034,8 +1047,10 @@ type Training struct {
 	Seed int64 `protobuf:"varint,10,opt,name=seed,proto3" json:"seed,omitempty"`
 	// Rounds of iterative sampling and filtering (T) for PACKER_ISF. Range: 1 to 100. Unset: 10.
 	IsfIterations int32 `protobuf:"varint,11,opt,name=isf_iterations,json=isfIterations,proto3" json:"isf_iterations,omitempty"`
-	// Samples per micro-batch, for data loaders that count samples instead of filling packs up to the caps. Refused with
-	// "not yet" in this version.
+	// Samples per micro-batch, for data loaders that count samples and pad them to one length, as `padding` says, instead
+	// of filling packs. Micro-batches are drawn at random. Padding costs time and memory like real tokens; units are not
+	// padded. `unit_cap`, `token_cap`, `packer`, `isf_iterations`, `order_window` and packing groups must then be unset.
+	// Range: 1 to 65536, and at most the samples of the dataset. Unset: packs are filled up to the caps.
 	MicroBatchSamples int64 `protobuf:"varint,12,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
 	// Units that the encoder works on for a pack without units, so that ranks stay in step. Range: 0 to 1000000; values
 	// other than 1 are refused with "not yet" in this version. Unset: 1.
@@ -1065,8 +1080,9 @@ type Training struct {
 	// sharding; --num-distributed-optimizer-instances). Where it does not divide the ranks that hold copies of a weight,
 	// the next smaller divisor holds. Refused with ZERO_STAGE_0. Range: 1 to 65536. Unset: all these ranks.
 	ZeroGroup int32 `protobuf:"varint,23,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
-	// What is kept in host memory. Unset: nothing.
-	Offload       *Offload `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`
+	// To which length the samples of a micro-batch are padded. Must be unset without `micro_batch_samples`. Unset: to the
+	// longest of the micro-batch.
+	Padding       *Padding `protobuf:"bytes,28,opt,name=padding,proto3" json:"padding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1248,11 +1264,68 @@ func (x *Training) GetZeroGroup() int32 {
 	return 0
 }
 
-func (x *Training) GetOffload() *Offload {
+func (x *Training) GetPadding() *Padding {
 	if x != nil {
-		return x.Offload
+		return x.Padding
 	}
 	return nil
+}
+
+// To which length a data loader pads the samples of a micro-batch.
+type Padding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One length for all micro-batches (--seq-length of Megatron's data sets for fine-tuning, max_length padding of
+	// Hugging Face's). At least the longest sample; a loader that cuts samples off is described by their cut lengths.
+	// Range: 1 to 16777216. Unset: the longest sample of each micro-batch.
+	Tokens int64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The length is rounded up to a multiple of this (pad_to_multiple_of). Range: 1 to 65536. Unset: 1.
+	Multiple      int64 `protobuf:"varint,2,opt,name=multiple,proto3" json:"multiple,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Padding) Reset() {
+	*x = Padding{}
+	mi := &file_evenkeel_v1_job_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Padding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Padding) ProtoMessage() {}
+
+func (x *Padding) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_job_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Padding.ProtoReflect.Descriptor instead.
+func (*Padding) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Padding) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Padding) GetMultiple() int64 {
+	if x != nil {
+		return x.Multiple
+	}
+	return 0
 }
 
 // Constraints on the plan. TP x CP x PP x DP (tensor, context, pipeline and data parallel) is the number of GPUs;
@@ -1301,7 +1374,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[5]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1386,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[5]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1399,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Constraints) GetTensorParallel() *DegreeRange {
@@ -1426,7 +1499,7 @@ type DegreeRange struct {
 
 func (x *DegreeRange) Reset() {
 	*x = DegreeRange{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[6]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1511,7 @@ func (x *DegreeRange) String() string {
 func (*DegreeRange) ProtoMessage() {}
 
 func (x *DegreeRange) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[6]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1524,7 @@ func (x *DegreeRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreeRange.ProtoReflect.Descriptor instead.
 func (*DegreeRange) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DegreeRange) GetMin() int32 {
@@ -1482,7 +1555,7 @@ type Objective struct {
 
 func (x *Objective) Reset() {
 	*x = Objective{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[7]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1494,7 +1567,7 @@ func (x *Objective) String() string {
 func (*Objective) ProtoMessage() {}
 
 func (x *Objective) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[7]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1507,7 +1580,7 @@ func (x *Objective) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Objective.ProtoReflect.Descriptor instead.
 func (*Objective) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Objective) GetKind() ObjectiveKind {
@@ -1543,7 +1616,7 @@ type Reliability struct {
 
 func (x *Reliability) Reset() {
 	*x = Reliability{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[8]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1628,7 @@ func (x *Reliability) String() string {
 func (*Reliability) ProtoMessage() {}
 
 func (x *Reliability) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[8]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1641,7 @@ func (x *Reliability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reliability.ProtoReflect.Descriptor instead.
 func (*Reliability) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Reliability) GetNodeMeanTimeBetweenFailuresSeconds() float64 {
@@ -1603,7 +1676,7 @@ var File_evenkeel_v1_job_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x15evenkeel/v1/job.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x17evenkeel/v1/model.proto\x1a\x19evenkeel/v1/offload.proto\x1a\x19evenkeel/v1/trainer.proto\"\xbb\x03\n" +
+	"\x15evenkeel/v1/job.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x17evenkeel/v1/model.proto\x1a\x19evenkeel/v1/trainer.proto\"\xbb\x03\n" +
 	"\x03Job\x12(\n" +
 	"\x05model\x18\x01 \x01(\v2\x12.evenkeel.v1.ModelR\x05model\x12.\n" +
 	"\adataset\x18\x02 \x01(\v2\x14.evenkeel.v1.DatasetR\adataset\x12.\n" +
@@ -1617,11 +1690,12 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\thistogram\x18\x01 \x01(\v2\x16.evenkeel.v1.HistogramR\thistogram\x12.\n" +
 	"\x05parts\x18\x02 \x03(\v2\x18.evenkeel.v1.DatasetPartR\x05parts\x12\x1f\n" +
 	"\vdataset_ref\x18\x03 \x01(\tR\n" +
-	"datasetRef\"\x7f\n" +
+	"datasetRef\"\x95\x01\n" +
 	"\vDatasetPart\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
 	"\thistogram\x18\x02 \x01(\v2\x16.evenkeel.v1.HistogramR\thistogram\x12\x1b\n" +
-	"\x06weight\x18\x03 \x01(\x01H\x00R\x06weight\x88\x01\x01B\t\n" +
+	"\x06weight\x18\x03 \x01(\x01H\x00R\x06weight\x88\x01\x01\x12\x14\n" +
+	"\x05share\x18\x04 \x01(\x01R\x05shareB\t\n" +
 	"\a_weight\"\x88\x01\n" +
 	"\tHistogram\x12\x14\n" +
 	"\x05units\x18\x01 \x03(\x03R\x05units\x12\x1d\n" +
@@ -1654,9 +1728,12 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\atrainer\x18\x14 \x01(\v2\x14.evenkeel.v1.TrainerR\atrainer\x12\x1d\n" +
 	"\n" +
 	"zero_group\x18\x17 \x01(\x05R\tzeroGroup\x12.\n" +
-	"\aoffload\x18\x1b \x01(\v2\x14.evenkeel.v1.OffloadR\aoffloadB\x15\n" +
+	"\apadding\x18\x1c \x01(\v2\x14.evenkeel.v1.PaddingR\apaddingB\x15\n" +
 	"\x13_dummy_vision_unitsB\x13\n" +
-	"\x11_curriculum_steps\"\xa9\x06\n" +
+	"\x11_curriculum_steps\"=\n" +
+	"\aPadding\x12\x16\n" +
+	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1a\n" +
+	"\bmultiple\x18\x02 \x01(\x03R\bmultiple\"\xa9\x06\n" +
 	"\vConstraints\x12A\n" +
 	"\x0ftensor_parallel\x18\x01 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x0etensorParallel\x12E\n" +
 	"\x11pipeline_parallel\x18\x02 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x10pipelineParallel\x12=\n" +
@@ -1766,7 +1843,7 @@ func file_evenkeel_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_evenkeel_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_evenkeel_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_evenkeel_v1_job_proto_goTypes = []any{
 	(GroupSelection)(0),    // 0: evenkeel.v1.GroupSelection
 	(LaunchFramework)(0),   // 1: evenkeel.v1.LaunchFramework
@@ -1783,50 +1860,50 @@ var file_evenkeel_v1_job_proto_goTypes = []any{
 	(*DatasetPart)(nil),    // 12: evenkeel.v1.DatasetPart
 	(*Histogram)(nil),      // 13: evenkeel.v1.Histogram
 	(*Training)(nil),       // 14: evenkeel.v1.Training
-	(*Constraints)(nil),    // 15: evenkeel.v1.Constraints
-	(*DegreeRange)(nil),    // 16: evenkeel.v1.DegreeRange
-	(*Objective)(nil),      // 17: evenkeel.v1.Objective
-	(*Reliability)(nil),    // 18: evenkeel.v1.Reliability
-	(*Model)(nil),          // 19: evenkeel.v1.Model
-	(*Cluster)(nil),        // 20: evenkeel.v1.Cluster
-	(TrainingFramework)(0), // 21: evenkeel.v1.TrainingFramework
-	(Packer)(0),            // 22: evenkeel.v1.Packer
-	(*Execution)(nil),      // 23: evenkeel.v1.Execution
-	(*Trainer)(nil),        // 24: evenkeel.v1.Trainer
-	(*Offload)(nil),        // 25: evenkeel.v1.Offload
+	(*Padding)(nil),        // 15: evenkeel.v1.Padding
+	(*Constraints)(nil),    // 16: evenkeel.v1.Constraints
+	(*DegreeRange)(nil),    // 17: evenkeel.v1.DegreeRange
+	(*Objective)(nil),      // 18: evenkeel.v1.Objective
+	(*Reliability)(nil),    // 19: evenkeel.v1.Reliability
+	(*Model)(nil),          // 20: evenkeel.v1.Model
+	(*Cluster)(nil),        // 21: evenkeel.v1.Cluster
+	(TrainingFramework)(0), // 22: evenkeel.v1.TrainingFramework
+	(Packer)(0),            // 23: evenkeel.v1.Packer
+	(*Execution)(nil),      // 24: evenkeel.v1.Execution
+	(*Trainer)(nil),        // 25: evenkeel.v1.Trainer
 }
 var file_evenkeel_v1_job_proto_depIdxs = []int32{
-	19, // 0: evenkeel.v1.Job.model:type_name -> evenkeel.v1.Model
+	20, // 0: evenkeel.v1.Job.model:type_name -> evenkeel.v1.Model
 	11, // 1: evenkeel.v1.Job.dataset:type_name -> evenkeel.v1.Dataset
-	20, // 2: evenkeel.v1.Job.cluster:type_name -> evenkeel.v1.Cluster
+	21, // 2: evenkeel.v1.Job.cluster:type_name -> evenkeel.v1.Cluster
 	14, // 3: evenkeel.v1.Job.training:type_name -> evenkeel.v1.Training
-	15, // 4: evenkeel.v1.Job.constraints:type_name -> evenkeel.v1.Constraints
-	17, // 5: evenkeel.v1.Job.objective:type_name -> evenkeel.v1.Objective
+	16, // 4: evenkeel.v1.Job.constraints:type_name -> evenkeel.v1.Constraints
+	18, // 5: evenkeel.v1.Job.objective:type_name -> evenkeel.v1.Objective
 	1,  // 6: evenkeel.v1.Job.launch_frameworks:type_name -> evenkeel.v1.LaunchFramework
-	18, // 7: evenkeel.v1.Job.reliability:type_name -> evenkeel.v1.Reliability
+	19, // 7: evenkeel.v1.Job.reliability:type_name -> evenkeel.v1.Reliability
 	13, // 8: evenkeel.v1.Dataset.histogram:type_name -> evenkeel.v1.Histogram
 	12, // 9: evenkeel.v1.Dataset.parts:type_name -> evenkeel.v1.DatasetPart
 	13, // 10: evenkeel.v1.DatasetPart.histogram:type_name -> evenkeel.v1.Histogram
-	21, // 11: evenkeel.v1.Training.framework:type_name -> evenkeel.v1.TrainingFramework
+	22, // 11: evenkeel.v1.Training.framework:type_name -> evenkeel.v1.TrainingFramework
 	2,  // 12: evenkeel.v1.Training.precision:type_name -> evenkeel.v1.Precision
 	4,  // 13: evenkeel.v1.Training.optimizer:type_name -> evenkeel.v1.Optimizer
 	5,  // 14: evenkeel.v1.Training.zero_stage:type_name -> evenkeel.v1.ZeroStage
 	3,  // 15: evenkeel.v1.Training.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	22, // 16: evenkeel.v1.Training.packer:type_name -> evenkeel.v1.Packer
-	23, // 17: evenkeel.v1.Training.execution:type_name -> evenkeel.v1.Execution
+	23, // 16: evenkeel.v1.Training.packer:type_name -> evenkeel.v1.Packer
+	24, // 17: evenkeel.v1.Training.execution:type_name -> evenkeel.v1.Execution
 	0,  // 18: evenkeel.v1.Training.group_selection:type_name -> evenkeel.v1.GroupSelection
-	24, // 19: evenkeel.v1.Training.trainer:type_name -> evenkeel.v1.Trainer
-	25, // 20: evenkeel.v1.Training.offload:type_name -> evenkeel.v1.Offload
-	16, // 21: evenkeel.v1.Constraints.tensor_parallel:type_name -> evenkeel.v1.DegreeRange
-	16, // 22: evenkeel.v1.Constraints.pipeline_parallel:type_name -> evenkeel.v1.DegreeRange
-	16, // 23: evenkeel.v1.Constraints.data_parallel:type_name -> evenkeel.v1.DegreeRange
-	16, // 24: evenkeel.v1.Constraints.context_parallel:type_name -> evenkeel.v1.DegreeRange
-	16, // 25: evenkeel.v1.Constraints.expert_parallel:type_name -> evenkeel.v1.DegreeRange
-	16, // 26: evenkeel.v1.Constraints.virtual_stages:type_name -> evenkeel.v1.DegreeRange
+	25, // 19: evenkeel.v1.Training.trainer:type_name -> evenkeel.v1.Trainer
+	15, // 20: evenkeel.v1.Training.padding:type_name -> evenkeel.v1.Padding
+	17, // 21: evenkeel.v1.Constraints.tensor_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 22: evenkeel.v1.Constraints.pipeline_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 23: evenkeel.v1.Constraints.data_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 24: evenkeel.v1.Constraints.context_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 25: evenkeel.v1.Constraints.expert_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 26: evenkeel.v1.Constraints.virtual_stages:type_name -> evenkeel.v1.DegreeRange
 	8,  // 27: evenkeel.v1.Constraints.recompute:type_name -> evenkeel.v1.RecomputePolicy
 	6,  // 28: evenkeel.v1.Constraints.schedule:type_name -> evenkeel.v1.PipelineSchedule
 	7,  // 29: evenkeel.v1.Constraints.partition_method:type_name -> evenkeel.v1.PartitionMethod
-	16, // 30: evenkeel.v1.Constraints.encoder_data_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 30: evenkeel.v1.Constraints.encoder_data_parallel:type_name -> evenkeel.v1.DegreeRange
 	9,  // 31: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
 	32, // [32:32] is the sub-list for method output_type
 	32, // [32:32] is the sub-list for method input_type
@@ -1843,18 +1920,17 @@ func file_evenkeel_v1_job_proto_init() {
 	file_evenkeel_v1_batching_proto_init()
 	file_evenkeel_v1_cluster_proto_init()
 	file_evenkeel_v1_model_proto_init()
-	file_evenkeel_v1_offload_proto_init()
 	file_evenkeel_v1_trainer_proto_init()
 	file_evenkeel_v1_job_proto_msgTypes[2].OneofWrappers = []any{}
 	file_evenkeel_v1_job_proto_msgTypes[4].OneofWrappers = []any{}
-	file_evenkeel_v1_job_proto_msgTypes[5].OneofWrappers = []any{}
+	file_evenkeel_v1_job_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_job_proto_rawDesc), len(file_evenkeel_v1_job_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

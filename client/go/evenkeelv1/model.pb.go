@@ -78,6 +78,64 @@ func (TrainMode) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_model_proto_rawDescGZIP(), []int{0}
 }
 
+// Format of frozen weights beside adapters.
+type FrozenFormat int32
+
+const (
+	// The default, FROZEN_FORMAT_16BIT.
+	FrozenFormat_FROZEN_FORMAT_UNSPECIFIED FrozenFormat = 0
+	// 16 bits.
+	FrozenFormat_FROZEN_FORMAT_16BIT FrozenFormat = 1
+	// 4-bit NormalFloat (QLoRA, arXiv 2305.14314) with a scale in fp32 for each 64 weights: 4.5 bits per weight. Each use
+	// turns them into 16 bits first.
+	FrozenFormat_FROZEN_FORMAT_NF4 FrozenFormat = 2
+	// The same with scales in 8 bits, which have a scale in fp32 for each 256 (double quantization): 4.127 bits.
+	FrozenFormat_FROZEN_FORMAT_NF4_DOUBLE FrozenFormat = 3
+)
+
+// Enum value maps for FrozenFormat.
+var (
+	FrozenFormat_name = map[int32]string{
+		0: "FROZEN_FORMAT_UNSPECIFIED",
+		1: "FROZEN_FORMAT_16BIT",
+		2: "FROZEN_FORMAT_NF4",
+		3: "FROZEN_FORMAT_NF4_DOUBLE",
+	}
+	FrozenFormat_value = map[string]int32{
+		"FROZEN_FORMAT_UNSPECIFIED": 0,
+		"FROZEN_FORMAT_16BIT":       1,
+		"FROZEN_FORMAT_NF4":         2,
+		"FROZEN_FORMAT_NF4_DOUBLE":  3,
+	}
+)
+
+func (x FrozenFormat) Enum() *FrozenFormat {
+	p := new(FrozenFormat)
+	*p = x
+	return p
+}
+
+func (x FrozenFormat) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FrozenFormat) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_model_proto_enumTypes[1].Descriptor()
+}
+
+func (FrozenFormat) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_model_proto_enumTypes[1]
+}
+
+func (x FrozenFormat) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FrozenFormat.Descriptor instead.
+func (FrozenFormat) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_model_proto_rawDescGZIP(), []int{1}
+}
+
 // Linear layers beside which adapters can be placed.
 type LoraTarget int32
 
@@ -123,11 +181,11 @@ func (x LoraTarget) String() string {
 }
 
 func (LoraTarget) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_model_proto_enumTypes[1].Descriptor()
+	return file_evenkeel_v1_model_proto_enumTypes[2].Descriptor()
 }
 
 func (LoraTarget) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_model_proto_enumTypes[1]
+	return &file_evenkeel_v1_model_proto_enumTypes[2]
 }
 
 func (x LoraTarget) Number() protoreflect.EnumNumber {
@@ -136,7 +194,7 @@ func (x LoraTarget) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LoraTarget.Descriptor instead.
 func (LoraTarget) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_model_proto_rawDescGZIP(), []int{1}
+	return file_evenkeel_v1_model_proto_rawDescGZIP(), []int{2}
 }
 
 // What an encoder works on.
@@ -181,11 +239,11 @@ func (x Modality) String() string {
 }
 
 func (Modality) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_model_proto_enumTypes[2].Descriptor()
+	return file_evenkeel_v1_model_proto_enumTypes[3].Descriptor()
 }
 
 func (Modality) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_model_proto_enumTypes[2]
+	return &file_evenkeel_v1_model_proto_enumTypes[3]
 }
 
 func (x Modality) Number() protoreflect.EnumNumber {
@@ -194,7 +252,7 @@ func (x Modality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Modality.Descriptor instead.
 func (Modality) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_model_proto_rawDescGZIP(), []int{2}
+	return file_evenkeel_v1_model_proto_rawDescGZIP(), []int{3}
 }
 
 // Normalisation before attention and MLP.
@@ -234,11 +292,11 @@ func (x Norm) String() string {
 }
 
 func (Norm) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_model_proto_enumTypes[3].Descriptor()
+	return file_evenkeel_v1_model_proto_enumTypes[4].Descriptor()
 }
 
 func (Norm) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_model_proto_enumTypes[3]
+	return &file_evenkeel_v1_model_proto_enumTypes[4]
 }
 
 func (x Norm) Number() protoreflect.EnumNumber {
@@ -247,7 +305,7 @@ func (x Norm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Norm.Descriptor instead.
 func (Norm) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_model_proto_rawDescGZIP(), []int{3}
+	return file_evenkeel_v1_model_proto_rawDescGZIP(), []int{4}
 }
 
 // A model by name, or component by component.
@@ -383,7 +441,10 @@ type Lora struct {
 	// Rank of the adapters. Range: 1 to 4096. Unset: 16.
 	Rank int32 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
 	// Linear layers that get an adapter. Unset: all of those below.
-	Targets       []LoraTarget `protobuf:"varint,2,rep,packed,name=targets,proto3,enum=evenkeel.v1.LoraTarget" json:"targets,omitempty"`
+	Targets []LoraTarget `protobuf:"varint,2,rep,packed,name=targets,proto3,enum=evenkeel.v1.LoraTarget" json:"targets,omitempty"`
+	// Format in which the component's frozen linear layers are held. Norms, embeddings and the head stay in 16 bits.
+	// Unset: FROZEN_FORMAT_16BIT.
+	BaseFormat    FrozenFormat `protobuf:"varint,3,opt,name=base_format,json=baseFormat,proto3,enum=evenkeel.v1.FrozenFormat" json:"base_format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -430,6 +491,13 @@ func (x *Lora) GetTargets() []LoraTarget {
 		return x.Targets
 	}
 	return nil
+}
+
+func (x *Lora) GetBaseFormat() FrozenFormat {
+	if x != nil {
+		return x.BaseFormat
+	}
+	return FrozenFormat_FROZEN_FORMAT_UNSPECIFIED
 }
 
 // A transformer encoder. Fields that are set override the catalogue entry. Without an entry, the fields marked
@@ -1109,10 +1177,12 @@ const file_evenkeel_v1_model_proto_rawDesc = "" +
 	"\x04lora\x18\x06 \x01(\v2\x11.evenkeel.v1.LoraR\x04lora\x12\x1f\n" +
 	"\vconfig_json\x18\a \x01(\tR\n" +
 	"configJson\x12)\n" +
-	"\x10predicted_tokens\x18\b \x01(\x05R\x0fpredictedTokens\"M\n" +
+	"\x10predicted_tokens\x18\b \x01(\x05R\x0fpredictedTokens\"\x89\x01\n" +
 	"\x04Lora\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\x05R\x04rank\x121\n" +
-	"\atargets\x18\x02 \x03(\x0e2\x17.evenkeel.v1.LoraTargetR\atargets\"\x80\a\n" +
+	"\atargets\x18\x02 \x03(\x0e2\x17.evenkeel.v1.LoraTargetR\atargets\x12:\n" +
+	"\vbase_format\x18\x03 \x01(\x0e2\x19.evenkeel.v1.FrozenFormatR\n" +
+	"baseFormat\"\x80\a\n" +
 	"\aEncoder\x12!\n" +
 	"\fcatalog_name\x18\x01 \x01(\tR\vcatalogName\x121\n" +
 	"\bmodality\x18\x02 \x01(\x0e2\x15.evenkeel.v1.ModalityR\bmodality\x12\x1b\n" +
@@ -1211,7 +1281,12 @@ const file_evenkeel_v1_model_proto_rawDesc = "" +
 	"\x16TRAIN_MODE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTRAIN_MODE_FULL\x10\x01\x12\x15\n" +
 	"\x11TRAIN_MODE_FROZEN\x10\x02\x12\x13\n" +
-	"\x0fTRAIN_MODE_LORA\x10\x03*\x8f\x01\n" +
+	"\x0fTRAIN_MODE_LORA\x10\x03*{\n" +
+	"\fFrozenFormat\x12\x1d\n" +
+	"\x19FROZEN_FORMAT_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13FROZEN_FORMAT_16BIT\x10\x01\x12\x15\n" +
+	"\x11FROZEN_FORMAT_NF4\x10\x02\x12\x1c\n" +
+	"\x18FROZEN_FORMAT_NF4_DOUBLE\x10\x03*\x8f\x01\n" +
 	"\n" +
 	"LoraTarget\x12\x1b\n" +
 	"\x17LORA_TARGET_UNSPECIFIED\x10\x00\x12\x13\n" +
@@ -1242,46 +1317,48 @@ func file_evenkeel_v1_model_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_model_proto_rawDescData
 }
 
-var file_evenkeel_v1_model_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_evenkeel_v1_model_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_evenkeel_v1_model_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_evenkeel_v1_model_proto_goTypes = []any{
 	(TrainMode)(0),           // 0: evenkeel.v1.TrainMode
-	(LoraTarget)(0),          // 1: evenkeel.v1.LoraTarget
-	(Modality)(0),            // 2: evenkeel.v1.Modality
-	(Norm)(0),                // 3: evenkeel.v1.Norm
-	(*Model)(nil),            // 4: evenkeel.v1.Model
-	(*Lora)(nil),             // 5: evenkeel.v1.Lora
-	(*Encoder)(nil),          // 6: evenkeel.v1.Encoder
-	(*NativeResolution)(nil), // 7: evenkeel.v1.NativeResolution
-	(*Projector)(nil),        // 8: evenkeel.v1.Projector
-	(*LanguageModel)(nil),    // 9: evenkeel.v1.LanguageModel
-	(*LatentAttention)(nil),  // 10: evenkeel.v1.LatentAttention
-	(*MixtureOfExperts)(nil), // 11: evenkeel.v1.MixtureOfExperts
+	(FrozenFormat)(0),        // 1: evenkeel.v1.FrozenFormat
+	(LoraTarget)(0),          // 2: evenkeel.v1.LoraTarget
+	(Modality)(0),            // 3: evenkeel.v1.Modality
+	(Norm)(0),                // 4: evenkeel.v1.Norm
+	(*Model)(nil),            // 5: evenkeel.v1.Model
+	(*Lora)(nil),             // 6: evenkeel.v1.Lora
+	(*Encoder)(nil),          // 7: evenkeel.v1.Encoder
+	(*NativeResolution)(nil), // 8: evenkeel.v1.NativeResolution
+	(*Projector)(nil),        // 9: evenkeel.v1.Projector
+	(*LanguageModel)(nil),    // 10: evenkeel.v1.LanguageModel
+	(*LatentAttention)(nil),  // 11: evenkeel.v1.LatentAttention
+	(*MixtureOfExperts)(nil), // 12: evenkeel.v1.MixtureOfExperts
 }
 var file_evenkeel_v1_model_proto_depIdxs = []int32{
-	6,  // 0: evenkeel.v1.Model.encoders:type_name -> evenkeel.v1.Encoder
-	9,  // 1: evenkeel.v1.Model.language_model:type_name -> evenkeel.v1.LanguageModel
+	7,  // 0: evenkeel.v1.Model.encoders:type_name -> evenkeel.v1.Encoder
+	10, // 1: evenkeel.v1.Model.language_model:type_name -> evenkeel.v1.LanguageModel
 	0,  // 2: evenkeel.v1.Model.encoder_train_mode:type_name -> evenkeel.v1.TrainMode
 	0,  // 3: evenkeel.v1.Model.language_model_train_mode:type_name -> evenkeel.v1.TrainMode
-	5,  // 4: evenkeel.v1.Model.lora:type_name -> evenkeel.v1.Lora
-	1,  // 5: evenkeel.v1.Lora.targets:type_name -> evenkeel.v1.LoraTarget
-	2,  // 6: evenkeel.v1.Encoder.modality:type_name -> evenkeel.v1.Modality
-	3,  // 7: evenkeel.v1.Encoder.norm:type_name -> evenkeel.v1.Norm
-	0,  // 8: evenkeel.v1.Encoder.train_mode:type_name -> evenkeel.v1.TrainMode
-	5,  // 9: evenkeel.v1.Encoder.lora:type_name -> evenkeel.v1.Lora
-	7,  // 10: evenkeel.v1.Encoder.native_resolution:type_name -> evenkeel.v1.NativeResolution
-	8,  // 11: evenkeel.v1.Encoder.projector:type_name -> evenkeel.v1.Projector
-	0,  // 12: evenkeel.v1.Projector.train_mode:type_name -> evenkeel.v1.TrainMode
-	3,  // 13: evenkeel.v1.LanguageModel.norm:type_name -> evenkeel.v1.Norm
-	11, // 14: evenkeel.v1.LanguageModel.mixture_of_experts:type_name -> evenkeel.v1.MixtureOfExperts
-	0,  // 15: evenkeel.v1.LanguageModel.train_mode:type_name -> evenkeel.v1.TrainMode
-	5,  // 16: evenkeel.v1.LanguageModel.lora:type_name -> evenkeel.v1.Lora
-	10, // 17: evenkeel.v1.LanguageModel.latent_attention:type_name -> evenkeel.v1.LatentAttention
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	6,  // 4: evenkeel.v1.Model.lora:type_name -> evenkeel.v1.Lora
+	2,  // 5: evenkeel.v1.Lora.targets:type_name -> evenkeel.v1.LoraTarget
+	1,  // 6: evenkeel.v1.Lora.base_format:type_name -> evenkeel.v1.FrozenFormat
+	3,  // 7: evenkeel.v1.Encoder.modality:type_name -> evenkeel.v1.Modality
+	4,  // 8: evenkeel.v1.Encoder.norm:type_name -> evenkeel.v1.Norm
+	0,  // 9: evenkeel.v1.Encoder.train_mode:type_name -> evenkeel.v1.TrainMode
+	6,  // 10: evenkeel.v1.Encoder.lora:type_name -> evenkeel.v1.Lora
+	8,  // 11: evenkeel.v1.Encoder.native_resolution:type_name -> evenkeel.v1.NativeResolution
+	9,  // 12: evenkeel.v1.Encoder.projector:type_name -> evenkeel.v1.Projector
+	0,  // 13: evenkeel.v1.Projector.train_mode:type_name -> evenkeel.v1.TrainMode
+	4,  // 14: evenkeel.v1.LanguageModel.norm:type_name -> evenkeel.v1.Norm
+	12, // 15: evenkeel.v1.LanguageModel.mixture_of_experts:type_name -> evenkeel.v1.MixtureOfExperts
+	0,  // 16: evenkeel.v1.LanguageModel.train_mode:type_name -> evenkeel.v1.TrainMode
+	6,  // 17: evenkeel.v1.LanguageModel.lora:type_name -> evenkeel.v1.Lora
+	11, // 18: evenkeel.v1.LanguageModel.latent_attention:type_name -> evenkeel.v1.LatentAttention
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_model_proto_init() }
@@ -1297,7 +1374,7 @@ func file_evenkeel_v1_model_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_model_proto_rawDesc), len(file_evenkeel_v1_model_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,

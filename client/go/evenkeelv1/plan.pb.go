@@ -306,8 +306,9 @@ type Plan struct {
 	// The plan with each dispatcher of experts that the trainer and the GPUs have, quickest first. Empty if experts are
 	// not spread over ranks, and with packing groups.
 	ExpertDispatchers []*DispatcherTime `protobuf:"bytes,23,rep,name=expert_dispatchers,json=expertDispatchers,proto3" json:"expert_dispatchers,omitempty"`
-	// What is kept in host memory, what that costs and what it gains. Unset: the job does not ask for it.
-	Offload       *OffloadReport `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`
+	// Padded micro-batches. Then `batch_rule` describes them as packs: its caps are the largest one, its mean includes
+	// padding, and its order is random. Unset: packs are filled up to the caps.
+	PaddedBatches *PaddedBatches `protobuf:"bytes,30,opt,name=padded_batches,json=paddedBatches,proto3" json:"padded_batches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -503,11 +504,113 @@ func (x *Plan) GetExpertDispatchers() []*DispatcherTime {
 	return nil
 }
 
-func (x *Plan) GetOffload() *OffloadReport {
+func (x *Plan) GetPaddedBatches() *PaddedBatches {
 	if x != nil {
-		return x.Offload
+		return x.PaddedBatches
 	}
 	return nil
+}
+
+// Micro-batches of a fixed number of samples, padded to one length, and what packing would gain.
+type PaddedBatches struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Samples per micro-batch.
+	MicroBatchSamples int64 `protobuf:"varint,1,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
+	// To which length they are padded. Unset: the longest of each.
+	Padding *Padding `protobuf:"bytes,2,opt,name=padding,proto3" json:"padding,omitempty"`
+	// Expected length of a padded sample.
+	MeanRowTokens float64 `protobuf:"fixed64,3,opt,name=mean_row_tokens,json=meanRowTokens,proto3" json:"mean_row_tokens,omitempty"`
+	// Length of the longest sample, padded. Memory is planned for micro-batches that have it.
+	LongestRowTokens int64 `protobuf:"varint,4,opt,name=longest_row_tokens,json=longestRowTokens,proto3" json:"longest_row_tokens,omitempty"`
+	// Expected time of the rank with most work in a step, over that of a mean rank, by `BatchRule.pack_times`. From the
+	// distribution of lengths, not from simulated steps.
+	SlowestRankRatio float64 `protobuf:"fixed64,5,opt,name=slowest_rank_ratio,json=slowestRankRatio,proto3" json:"slowest_rank_ratio,omitempty"`
+	// The best plan that a short search finds for the same job with packs. Unset: none fits.
+	Packed *Alternative `protobuf:"bytes,6,opt,name=packed,proto3" json:"packed,omitempty"`
+	// What packing would gain: GPU-days of `packed` over this plan's, less 1. Below 0: packing is faster. Unset: no plan
+	// with packs fits.
+	PackingGainRatio *float64 `protobuf:"fixed64,7,opt,name=packing_gain_ratio,json=packingGainRatio,proto3,oneof" json:"packing_gain_ratio,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *PaddedBatches) Reset() {
+	*x = PaddedBatches{}
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PaddedBatches) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PaddedBatches) ProtoMessage() {}
+
+func (x *PaddedBatches) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PaddedBatches.ProtoReflect.Descriptor instead.
+func (*PaddedBatches) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PaddedBatches) GetMicroBatchSamples() int64 {
+	if x != nil {
+		return x.MicroBatchSamples
+	}
+	return 0
+}
+
+func (x *PaddedBatches) GetPadding() *Padding {
+	if x != nil {
+		return x.Padding
+	}
+	return nil
+}
+
+func (x *PaddedBatches) GetMeanRowTokens() float64 {
+	if x != nil {
+		return x.MeanRowTokens
+	}
+	return 0
+}
+
+func (x *PaddedBatches) GetLongestRowTokens() int64 {
+	if x != nil {
+		return x.LongestRowTokens
+	}
+	return 0
+}
+
+func (x *PaddedBatches) GetSlowestRankRatio() float64 {
+	if x != nil {
+		return x.SlowestRankRatio
+	}
+	return 0
+}
+
+func (x *PaddedBatches) GetPacked() *Alternative {
+	if x != nil {
+		return x.Packed
+	}
+	return nil
+}
+
+func (x *PaddedBatches) GetPackingGainRatio() float64 {
+	if x != nil && x.PackingGainRatio != nil {
+		return *x.PackingGainRatio
+	}
+	return 0
 }
 
 // What was planned, with every default filled in.
@@ -572,21 +675,17 @@ type PlanSubject struct {
 	ZeroGroup int32 `protobuf:"varint,30,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
 	// What joins the nodes.
 	NetworkFabric NetworkFabric `protobuf:"varint,31,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
-	// What is kept in host memory, as the job says. Unset: nothing.
-	Offload *Offload `protobuf:"bytes,36,opt,name=offload,proto3" json:"offload,omitempty"`
-	// Host memory of a node that the job may use, as given. Unset: not given.
-	HostMemoryBytes int64 `protobuf:"varint,37,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
-	// Bandwidth between a GPU and its host, as given. Unset: not given.
-	HostLinkBytesPerSecond float64 `protobuf:"fixed64,38,opt,name=host_link_bytes_per_second,json=hostLinkBytesPerSecond,proto3" json:"host_link_bytes_per_second,omitempty"`
-	// Bandwidth of a node's host memory, as given. Unset: not given.
-	HostMemoryBytesPerSecond float64 `protobuf:"fixed64,39,opt,name=host_memory_bytes_per_second,json=hostMemoryBytesPerSecond,proto3" json:"host_memory_bytes_per_second,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	// Samples per micro-batch of a loader that pads. Unset: packs are filled up to the caps.
+	MicroBatchSamples int64 `protobuf:"varint,36,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
+	// To which length they are padded, as the job says.
+	Padding       *Padding `protobuf:"bytes,37,opt,name=padding,proto3" json:"padding,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanSubject) Reset() {
 	*x = PlanSubject{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[1]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +697,7 @@ func (x *PlanSubject) String() string {
 func (*PlanSubject) ProtoMessage() {}
 
 func (x *PlanSubject) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[1]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +710,7 @@ func (x *PlanSubject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanSubject.ProtoReflect.Descriptor instead.
 func (*PlanSubject) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{1}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PlanSubject) GetModel() string {
@@ -817,32 +916,18 @@ func (x *PlanSubject) GetNetworkFabric() NetworkFabric {
 	return NetworkFabric_NETWORK_FABRIC_UNSPECIFIED
 }
 
-func (x *PlanSubject) GetOffload() *Offload {
+func (x *PlanSubject) GetMicroBatchSamples() int64 {
 	if x != nil {
-		return x.Offload
+		return x.MicroBatchSamples
+	}
+	return 0
+}
+
+func (x *PlanSubject) GetPadding() *Padding {
+	if x != nil {
+		return x.Padding
 	}
 	return nil
-}
-
-func (x *PlanSubject) GetHostMemoryBytes() int64 {
-	if x != nil {
-		return x.HostMemoryBytes
-	}
-	return 0
-}
-
-func (x *PlanSubject) GetHostLinkBytesPerSecond() float64 {
-	if x != nil {
-		return x.HostLinkBytesPerSecond
-	}
-	return 0
-}
-
-func (x *PlanSubject) GetHostMemoryBytesPerSecond() float64 {
-	if x != nil {
-		return x.HostMemoryBytesPerSecond
-	}
-	return 0
 }
 
 // How the steps of a packing group run. All groups share one split of the model into stages; what is recomputed
@@ -865,7 +950,7 @@ type GroupRun struct {
 
 func (x *GroupRun) Reset() {
 	*x = GroupRun{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[2]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +962,7 @@ func (x *GroupRun) String() string {
 func (*GroupRun) ProtoMessage() {}
 
 func (x *GroupRun) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[2]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +975,7 @@ func (x *GroupRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupRun.ProtoReflect.Descriptor instead.
 func (*GroupRun) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{2}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GroupRun) GetParallelism() *Parallelism {
@@ -974,7 +1059,7 @@ type Predictions struct {
 
 func (x *Predictions) Reset() {
 	*x = Predictions{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -986,7 +1071,7 @@ func (x *Predictions) String() string {
 func (*Predictions) ProtoMessage() {}
 
 func (x *Predictions) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[3]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -999,7 +1084,7 @@ func (x *Predictions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Predictions.ProtoReflect.Descriptor instead.
 func (*Predictions) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Predictions) GetStep() *StepTime {
@@ -1139,7 +1224,7 @@ type Goodput struct {
 
 func (x *Goodput) Reset() {
 	*x = Goodput{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1236,7 @@ func (x *Goodput) String() string {
 func (*Goodput) ProtoMessage() {}
 
 func (x *Goodput) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[4]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1249,7 @@ func (x *Goodput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodput.ProtoReflect.Descriptor instead.
 func (*Goodput) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{4}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Goodput) GetUsefulShare() float64 {
@@ -1254,7 +1339,7 @@ type StepTime struct {
 
 func (x *StepTime) Reset() {
 	*x = StepTime{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1351,7 @@ func (x *StepTime) String() string {
 func (*StepTime) ProtoMessage() {}
 
 func (x *StepTime) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[5]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1364,7 @@ func (x *StepTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTime.ProtoReflect.Descriptor instead.
 func (*StepTime) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StepTime) GetEncoderComputeSeconds() float64 {
@@ -1379,7 +1464,7 @@ type LadderRung struct {
 
 func (x *LadderRung) Reset() {
 	*x = LadderRung{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1476,7 @@ func (x *LadderRung) String() string {
 func (*LadderRung) ProtoMessage() {}
 
 func (x *LadderRung) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[6]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1489,7 @@ func (x *LadderRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
 func (*LadderRung) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{6}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LadderRung) GetName() string {
@@ -1507,7 +1592,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +1604,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[7]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +1617,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{7}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Proof) GetStepSeconds() float64 {
@@ -1658,7 +1743,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +1755,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[8]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +1768,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{8}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Alternative) GetParallelism() *Parallelism {
@@ -1754,7 +1839,7 @@ type OtherSize struct {
 
 func (x *OtherSize) Reset() {
 	*x = OtherSize{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +1851,7 @@ func (x *OtherSize) String() string {
 func (*OtherSize) ProtoMessage() {}
 
 func (x *OtherSize) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +1864,7 @@ func (x *OtherSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherSize.ProtoReflect.Descriptor instead.
 func (*OtherSize) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{9}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OtherSize) GetChange() SizeChange {
@@ -1832,7 +1917,7 @@ type OtherPrecision struct {
 
 func (x *OtherPrecision) Reset() {
 	*x = OtherPrecision{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +1929,7 @@ func (x *OtherPrecision) String() string {
 func (*OtherPrecision) ProtoMessage() {}
 
 func (x *OtherPrecision) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +1942,7 @@ func (x *OtherPrecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherPrecision.ProtoReflect.Descriptor instead.
 func (*OtherPrecision) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{10}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OtherPrecision) GetPrecision() Precision {
@@ -1925,7 +2010,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2022,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2035,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{11}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Launch) GetFramework() LaunchFramework {
@@ -2055,7 +2140,7 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x18evenkeel/v1/misfit.proto\x1a\x19evenkeel/v1/offload.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x19evenkeel/v1/trainer.proto\"\xf0\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x18evenkeel/v1/misfit.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x19evenkeel/v1/trainer.proto\"\xfd\n" +
 	"\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
@@ -2087,10 +2172,19 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"memory_fit\x18\x14 \x01(\x0e2\x16.evenkeel.v1.MemoryFitR\tmemoryFit\x12>\n" +
 	"\x19trainer_limits_cost_ratio\x18\x15 \x01(\x01H\x00R\x16trainerLimitsCostRatio\x88\x01\x01\x12:\n" +
 	"\x17encoder_data_gain_ratio\x18\x18 \x01(\x01H\x01R\x14encoderDataGainRatio\x88\x01\x01\x12J\n" +
-	"\x12expert_dispatchers\x18\x17 \x03(\v2\x1b.evenkeel.v1.DispatcherTimeR\x11expertDispatchers\x124\n" +
-	"\aoffload\x18\x1b \x01(\v2\x1a.evenkeel.v1.OffloadReportR\aoffloadB\x1c\n" +
+	"\x12expert_dispatchers\x18\x17 \x03(\v2\x1b.evenkeel.v1.DispatcherTimeR\x11expertDispatchers\x12A\n" +
+	"\x0epadded_batches\x18\x1e \x01(\v2\x1a.evenkeel.v1.PaddedBatchesR\rpaddedBatchesB\x1c\n" +
 	"\x1a_trainer_limits_cost_ratioB\x1a\n" +
-	"\x18_encoder_data_gain_ratio\"\x8c\f\n" +
+	"\x18_encoder_data_gain_ratio\"\xef\x02\n" +
+	"\rPaddedBatches\x12.\n" +
+	"\x13micro_batch_samples\x18\x01 \x01(\x03R\x11microBatchSamples\x12.\n" +
+	"\apadding\x18\x02 \x01(\v2\x14.evenkeel.v1.PaddingR\apadding\x12&\n" +
+	"\x0fmean_row_tokens\x18\x03 \x01(\x01R\rmeanRowTokens\x12,\n" +
+	"\x12longest_row_tokens\x18\x04 \x01(\x03R\x10longestRowTokens\x12,\n" +
+	"\x12slowest_rank_ratio\x18\x05 \x01(\x01R\x10slowestRankRatio\x120\n" +
+	"\x06packed\x18\x06 \x01(\v2\x18.evenkeel.v1.AlternativeR\x06packed\x121\n" +
+	"\x12packing_gain_ratio\x18\a \x01(\x01H\x00R\x10packingGainRatio\x88\x01\x01B\x15\n" +
+	"\x13_packing_gain_ratio\"\x94\v\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -2124,10 +2218,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
 	"zero_group\x18\x1e \x01(\x05R\tzeroGroup\x12A\n" +
 	"\x0enetwork_fabric\x18\x1f \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\x12.\n" +
-	"\aoffload\x18$ \x01(\v2\x14.evenkeel.v1.OffloadR\aoffload\x12*\n" +
-	"\x11host_memory_bytes\x18% \x01(\x03R\x0fhostMemoryBytes\x12:\n" +
-	"\x1ahost_link_bytes_per_second\x18& \x01(\x01R\x16hostLinkBytesPerSecond\x12>\n" +
-	"\x1chost_memory_bytes_per_second\x18' \x01(\x01R\x18hostMemoryBytesPerSecond\"\xe3\x01\n" +
+	"\x13micro_batch_samples\x18$ \x01(\x03R\x11microBatchSamples\x12.\n" +
+	"\apadding\x18% \x01(\v2\x14.evenkeel.v1.PaddingR\apadding\"\xe3\x01\n" +
 	"\bGroupRun\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12*\n" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +
@@ -2268,47 +2360,47 @@ func file_evenkeel_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(MemoryFit)(0),         // 0: evenkeel.v1.MemoryFit
 	(SearchEnd)(0),         // 1: evenkeel.v1.SearchEnd
 	(ProofStatus)(0),       // 2: evenkeel.v1.ProofStatus
 	(SizeChange)(0),        // 3: evenkeel.v1.SizeChange
 	(*Plan)(nil),           // 4: evenkeel.v1.Plan
-	(*PlanSubject)(nil),    // 5: evenkeel.v1.PlanSubject
-	(*GroupRun)(nil),       // 6: evenkeel.v1.GroupRun
-	(*Predictions)(nil),    // 7: evenkeel.v1.Predictions
-	(*Goodput)(nil),        // 8: evenkeel.v1.Goodput
-	(*StepTime)(nil),       // 9: evenkeel.v1.StepTime
-	(*LadderRung)(nil),     // 10: evenkeel.v1.LadderRung
-	(*Proof)(nil),          // 11: evenkeel.v1.Proof
-	(*Alternative)(nil),    // 12: evenkeel.v1.Alternative
-	(*OtherSize)(nil),      // 13: evenkeel.v1.OtherSize
-	(*OtherPrecision)(nil), // 14: evenkeel.v1.OtherPrecision
-	(*Launch)(nil),         // 15: evenkeel.v1.Launch
-	(*Misfit)(nil),         // 16: evenkeel.v1.Misfit
-	(*BatchRule)(nil),      // 17: evenkeel.v1.BatchRule
-	(*PackingGroup)(nil),   // 18: evenkeel.v1.PackingGroup
-	(*Parallelism)(nil),    // 19: evenkeel.v1.Parallelism
-	(*Stage)(nil),          // 20: evenkeel.v1.Stage
-	(*Placement)(nil),      // 21: evenkeel.v1.Placement
-	(*Provenance)(nil),     // 22: evenkeel.v1.Provenance
-	(PipelineSchedule)(0),  // 23: evenkeel.v1.PipelineSchedule
-	(*GroupChoice)(nil),    // 24: evenkeel.v1.GroupChoice
-	(*DispatcherTime)(nil), // 25: evenkeel.v1.DispatcherTime
-	(*OffloadReport)(nil),  // 26: evenkeel.v1.OffloadReport
-	(ZeroStage)(0),         // 27: evenkeel.v1.ZeroStage
-	(GradientPrecision)(0), // 28: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),         // 29: evenkeel.v1.Optimizer
-	(*Constraints)(nil),    // 30: evenkeel.v1.Constraints
-	(TrainingFramework)(0), // 31: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),      // 32: evenkeel.v1.Execution
-	(*Objective)(nil),      // 33: evenkeel.v1.Objective
-	(*Reliability)(nil),    // 34: evenkeel.v1.Reliability
-	(*Trainer)(nil),        // 35: evenkeel.v1.Trainer
-	(Precision)(0),         // 36: evenkeel.v1.Precision
-	(NetworkFabric)(0),     // 37: evenkeel.v1.NetworkFabric
-	(*Offload)(nil),        // 38: evenkeel.v1.Offload
+	(*PaddedBatches)(nil),  // 5: evenkeel.v1.PaddedBatches
+	(*PlanSubject)(nil),    // 6: evenkeel.v1.PlanSubject
+	(*GroupRun)(nil),       // 7: evenkeel.v1.GroupRun
+	(*Predictions)(nil),    // 8: evenkeel.v1.Predictions
+	(*Goodput)(nil),        // 9: evenkeel.v1.Goodput
+	(*StepTime)(nil),       // 10: evenkeel.v1.StepTime
+	(*LadderRung)(nil),     // 11: evenkeel.v1.LadderRung
+	(*Proof)(nil),          // 12: evenkeel.v1.Proof
+	(*Alternative)(nil),    // 13: evenkeel.v1.Alternative
+	(*OtherSize)(nil),      // 14: evenkeel.v1.OtherSize
+	(*OtherPrecision)(nil), // 15: evenkeel.v1.OtherPrecision
+	(*Launch)(nil),         // 16: evenkeel.v1.Launch
+	(*Misfit)(nil),         // 17: evenkeel.v1.Misfit
+	(*BatchRule)(nil),      // 18: evenkeel.v1.BatchRule
+	(*PackingGroup)(nil),   // 19: evenkeel.v1.PackingGroup
+	(*Parallelism)(nil),    // 20: evenkeel.v1.Parallelism
+	(*Stage)(nil),          // 21: evenkeel.v1.Stage
+	(*Placement)(nil),      // 22: evenkeel.v1.Placement
+	(*Provenance)(nil),     // 23: evenkeel.v1.Provenance
+	(PipelineSchedule)(0),  // 24: evenkeel.v1.PipelineSchedule
+	(*GroupChoice)(nil),    // 25: evenkeel.v1.GroupChoice
+	(*DispatcherTime)(nil), // 26: evenkeel.v1.DispatcherTime
+	(*Padding)(nil),        // 27: evenkeel.v1.Padding
+	(ZeroStage)(0),         // 28: evenkeel.v1.ZeroStage
+	(GradientPrecision)(0), // 29: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),         // 30: evenkeel.v1.Optimizer
+	(*Constraints)(nil),    // 31: evenkeel.v1.Constraints
+	(TrainingFramework)(0), // 32: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),      // 33: evenkeel.v1.Execution
+	(*Objective)(nil),      // 34: evenkeel.v1.Objective
+	(*Reliability)(nil),    // 35: evenkeel.v1.Reliability
+	(*Trainer)(nil),        // 36: evenkeel.v1.Trainer
+	(Precision)(0),         // 37: evenkeel.v1.Precision
+	(NetworkFabric)(0),     // 38: evenkeel.v1.NetworkFabric
 	(*Interval)(nil),       // 39: evenkeel.v1.Interval
 	(LaunchFramework)(0),   // 40: evenkeel.v1.LaunchFramework
 	(LaunchMatch)(0),       // 41: evenkeel.v1.LaunchMatch
@@ -2317,66 +2409,68 @@ var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(*LaunchNote)(nil),     // 44: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
-	5,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
-	16, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
-	17, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
-	18, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
-	19, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
-	20, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
-	7,  // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
-	10, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
-	11, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
-	12, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
-	21, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
-	15, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
-	22, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
-	13, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
-	14, // 14: evenkeel.v1.Plan.other_precisions:type_name -> evenkeel.v1.OtherPrecision
-	23, // 15: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	6,  // 16: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
-	24, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
+	6,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
+	17, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
+	18, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
+	19, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
+	20, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
+	21, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
+	8,  // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
+	11, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
+	12, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
+	13, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
+	22, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
+	16, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
+	23, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
+	14, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
+	15, // 14: evenkeel.v1.Plan.other_precisions:type_name -> evenkeel.v1.OtherPrecision
+	24, // 15: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	7,  // 16: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
+	25, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
 	0,  // 18: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
-	25, // 19: evenkeel.v1.Plan.expert_dispatchers:type_name -> evenkeel.v1.DispatcherTime
-	26, // 20: evenkeel.v1.Plan.offload:type_name -> evenkeel.v1.OffloadReport
-	27, // 21: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	28, // 22: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	29, // 23: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
-	30, // 24: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
-	31, // 25: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
-	32, // 26: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
-	33, // 27: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
-	34, // 28: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
-	35, // 29: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
-	36, // 30: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
-	37, // 31: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
-	38, // 32: evenkeel.v1.PlanSubject.offload:type_name -> evenkeel.v1.Offload
-	19, // 33: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
-	20, // 34: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
-	9,  // 35: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
-	9,  // 36: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
-	8,  // 37: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	39, // 38: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
-	39, // 39: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
-	1,  // 40: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
-	2,  // 41: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
-	19, // 42: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
-	3,  // 43: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
-	12, // 44: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	36, // 45: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
-	12, // 46: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
-	40, // 47: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	41, // 48: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	42, // 49: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	43, // 50: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	44, // 51: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	19, // 52: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	23, // 53: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	20, // 54: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	26, // 19: evenkeel.v1.Plan.expert_dispatchers:type_name -> evenkeel.v1.DispatcherTime
+	5,  // 20: evenkeel.v1.Plan.padded_batches:type_name -> evenkeel.v1.PaddedBatches
+	27, // 21: evenkeel.v1.PaddedBatches.padding:type_name -> evenkeel.v1.Padding
+	13, // 22: evenkeel.v1.PaddedBatches.packed:type_name -> evenkeel.v1.Alternative
+	28, // 23: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	29, // 24: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	30, // 25: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
+	31, // 26: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
+	32, // 27: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
+	33, // 28: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
+	34, // 29: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
+	35, // 30: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
+	36, // 31: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
+	37, // 32: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
+	38, // 33: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
+	27, // 34: evenkeel.v1.PlanSubject.padding:type_name -> evenkeel.v1.Padding
+	20, // 35: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
+	21, // 36: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
+	10, // 37: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
+	10, // 38: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
+	9,  // 39: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
+	39, // 40: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
+	39, // 41: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
+	1,  // 42: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
+	2,  // 43: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
+	20, // 44: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
+	3,  // 45: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
+	13, // 46: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
+	37, // 47: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
+	13, // 48: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
+	40, // 49: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	41, // 50: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	42, // 51: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	43, // 52: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	44, // 53: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	20, // 54: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	24, // 55: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	21, // 56: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -2390,18 +2484,18 @@ func file_evenkeel_v1_plan_proto_init() {
 	file_evenkeel_v1_job_proto_init()
 	file_evenkeel_v1_launch_proto_init()
 	file_evenkeel_v1_misfit_proto_init()
-	file_evenkeel_v1_offload_proto_init()
 	file_evenkeel_v1_provenance_proto_init()
 	file_evenkeel_v1_stage_proto_init()
 	file_evenkeel_v1_trainer_proto_init()
 	file_evenkeel_v1_plan_proto_msgTypes[0].OneofWrappers = []any{}
+	file_evenkeel_v1_plan_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_plan_proto_rawDesc), len(file_evenkeel_v1_plan_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

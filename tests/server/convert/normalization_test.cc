@@ -83,6 +83,33 @@ TEST(Normalization, BinsInAnyOrderSplitOrInParts) {
                   data("histogram { units: [1, 5] llm_tokens: [300, 1400] sample_count: [4, 3] }"));
 }
 
+TEST(Normalization, WeightsAndSharesAreCounts) {
+  const auto counts = [](const std::string& a, const std::string& b) {
+    const std::string histogram =
+        " histogram { llm_tokens: [300, 900] sample_count: [600, 300] } }";
+    const planner::Job job =
+        JobOf(With(kText, kPool,
+                   "dataset { parts { name: \"a\" " + a + histogram + "parts { name: \"b\" " + b +
+                       " histogram { llm_tokens: 50 sample_count: 100 } } }"));
+    std::vector<int64_t> of_bins;
+    for (const planner::LengthBin& bin : job.dataset.bins) of_bins.push_back(bin.count);
+    return of_bins;
+  };
+  using Counts = std::vector<int64_t>;
+  EXPECT_EQ(counts("", "weight: 1"), (Counts{100, 600, 300}));
+  EXPECT_EQ(counts("weight: 0.5", "weight: 3"), (Counts{300, 300, 150}));
+  EXPECT_EQ(counts("share: 0.3", "share: 0.7"), (Counts{700, 200, 100}));
+}
+
+TEST(Normalization, PaddingToTheLongestSpelledOut) {
+  const std::string padded = With(kText, kPool, "training { micro_batch_samples: 2 }");
+  ExpectSame(padded,
+             With(kText, kPool, "training { micro_batch_samples: 2 padding { multiple: 1 } }"));
+  ExpectDifferent(
+      padded, With(kText, kPool, "training { micro_batch_samples: 2 padding { tokens: 4096 } }"));
+  ExpectDifferent(padded, With(kText, kPool));
+}
+
 TEST(Normalization, NoUnitsAreUnitsOfZero) {
   ExpectSame(
       With(kText, kPool, "dataset { histogram { llm_tokens: 9 sample_count: 1 } }"),

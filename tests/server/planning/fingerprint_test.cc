@@ -147,6 +147,8 @@ std::vector<NamedChange> ChangesOfItsLayers() {
        [](auto& j) {
          Llm(j).runs = {{{.key_values = planner::KeyValues::kReused}, 1}};
        }},
+      {"lora.base", [](auto& j) { Llm(j).lora.base = planner::FrozenFormat::kNf4; }},
+      {"lora.base doubled", [](auto& j) { Llm(j).lora.base = planner::FrozenFormat::kNf4Double; }},
       {"recurrent", [](auto& j) { Llm(j).recurrent.emplace(); }},
       {"recurrent.gate_rank",
        [](auto& j) { Llm(j).recurrent = planner::RecurrentSpec{.gate_rank = 2}; }},
@@ -246,6 +248,11 @@ std::vector<NamedChange> ChangesOfTraining() {
          j.training.execution.holds_quantised_weights ^= true;
        }},
       {"zero_group", [](auto& j) { j.training.zero_group = 8; }},
+      {"micro_batch_samples", [](auto& j) { j.training.micro_batch_samples = 4; }},
+      {"micro_batch_samples and tokens",
+       [](auto& j) { j.training.micro_batch_samples = 4, j.training.pad_to_tokens = 8192; }},
+      {"micro_batch_samples and multiple",
+       [](auto& j) { j.training.micro_batch_samples = 4, j.training.pad_to_multiple = 64; }},
       {"optimizer", [](auto& j) { j.training.optimizer = planner::Optimizer::kMuon; }},
       {"overlap_experts", [](auto& j) { j.training.execution.overlap_experts ^= true; }},
       {"dispatcher",

@@ -70,12 +70,16 @@ std::string Missing(const Json& row) {
   return "";
 }
 
+// Frozen weights beside adapters in 4 bits, by bitsandbytes or torchtune, whose scales have 8.
+constexpr const char* kPackedBase = "nf4 weights, bf16";
+
 // Returns the recipe of a row, or nullopt for one that the planner does not know. Where a row says
 // "fp8" alone, it is the recipe that its trainer had then.
 std::optional<Precision> PrecisionOf(const Json& row) {
   const std::string precision = Text(row, "precision"), id = Text(row, "id");
   const std::string notes = Text(row, "notes"), trainer = Text(Child(row, "trainer"), "name");
-  if (precision == "bf16" || precision == "fp16") return Precision::k16Bit;
+  if (precision == "bf16" || precision == "fp16" || precision == kPackedBase)
+    return Precision::k16Bit;
   if (precision == "mxfp8") return Precision::kMxfp8;
   if (precision == "nvfp4") return Precision::kNvfp4;
   if (precision != "fp8") return std::nullopt;
@@ -180,11 +184,12 @@ LanguageModel ModelOf(const Json& model, int64_t sequence) {
   return m;
 }
 
-void SetAdapters(const Json& trains, LanguageModel& m) {
-  const Json& lora = Child(trains, "lora");
+void SetAdapters(const Json& row, LanguageModel& m) {
+  const Json& lora = Child(Child(row, "trains"), "lora");
   if (!lora.is_object() || !lora.contains("rank")) return;
   m.train = TrainMode::kLora;
   m.lora.rank = Int(lora, "rank");
+  if (Text(row, "precision") == kPackedBase) m.lora.base = FrozenFormat::kNf4Double;
   const std::string targets = Text(lora, "targets");
   if (Has(targets, "fused QKV")) {
     m.lora.targets = kLoraQkv | (Has(targets, "attention output") ? kLoraAttentionOut : 0u);
@@ -332,7 +337,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   Job& job = run.job;
   const int64_t sequence = Int(row, "seq_len");
   job.model.language_model = ModelOf(Child(row, "model"), sequence);
-  SetAdapters(Child(row, "trains"), job.model.language_model);
+  SetAdapters(row, job.model.language_model);
   const int64_t gpus = Int(row, "gpus");
   const double network = Real(row, "inter_node_gbytes_per_s_per_gpu") * 1e9;
   job.cluster = ClusterOf(*gpu, gpus, network > 0 ? network : NetworkOf(Json::object(), *gpu));

@@ -5,7 +5,7 @@ import html as escape
 from collections.abc import Iterator
 
 from . import pictures
-from .v1 import job_pb2, planner_service_pb2, stage_pb2
+from .v1 import job_pb2, plan_pb2, planner_service_pb2, stage_pb2
 
 GIB = 1 << 30
 KINDS = {stage_pb2.LAYER_KIND_PATCH_EMBEDDING: "patches", stage_pb2.LAYER_KIND_ENCODER: "encoder",
@@ -93,9 +93,23 @@ def _summary(response: planner_service_pb2.PlanJobResponse) -> Iterator[tuple[st
     yield "schedule", SCHEDULES.get(plan.schedule, "1F1B")
     rule = plan.batch_rule
     units = f"{rule.unit_cap:,} units, " if rule.unit_cap else ""
+    if plan.HasField("padded_batches"):
+        yield from _padding(plan)
+        return
     yield "a pack", f"at most {units}{rule.token_cap:,} tokens; {rule.samples_per_pack:.3g} samples on average"
     yield "a step holds", (f"{predictions.micro_batches:,} packs on each rank, {predictions.samples_per_step:,.0f} "
                            "samples in all")
+
+
+def _padding(plan: plan_pb2.Plan) -> Iterator[tuple[str, str]]:
+    padded, rule, predictions = plan.padded_batches, plan.batch_rule, plan.predictions
+    yield "a micro-batch", (f"{padded.micro_batch_samples:,} samples, padded to {padded.mean_row_tokens:,.0f} tokens "
+                            f"each on average, {padded.longest_row_tokens:,} at most; {rule.pad_ratio:.0%} padding")
+    yield "a step holds", (f"{predictions.micro_batches:,} micro-batches on each rank, "
+                           f"{predictions.samples_per_step:,.0f} samples in all")
+    if padded.HasField("packing_gain_ratio"):
+        yield "with packing", (f"{padded.packed.gpu_days:.3g} GPU-days, {abs(padded.packing_gain_ratio):.0%} "
+                               f"{'less' if padded.packing_gain_ratio < 0 else 'more'}")
 
 
 def _cells(stage: stage_pb2.Stage) -> tuple[str, ...]:

@@ -1,0 +1,113 @@
+#include "planner/check/padding_checker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kSamplesAtMost = 2'000'000;  // whose rows are counted again, one by one
+
+class PaddingChecker {
+ public:
+  PaddingChecker(const Job& job, const Batching& batching, const Plan& plan)
+      : job_(job), batching_(batching), plan_(plan) {}
+
+  std::vector<std::string> Run() {
+    const int64_t samples = job_.training.micro_batch_samples;
+    if (samples == 0) {
+      Require(!plan_.padded && !batching_.padded, "padding that the job does not ask for");
+      return std::move(faults_);
+    }
+    CheckShapes(samples);
+    if (plan_.misfit) return std::move(faults_);
+    Require(plan_.padded.has_value(), "padding: nothing said of it");
+    if (plan_.padded) CheckFigures(*plan_.padded);
+    return std::move(faults_);
+  }
+
+ private:
+  void Require(bool holds, const char* fault) {
+    if (!holds) faults_.emplace_back(fault);
+  }
+  // Products of so many factors lose some digits.
+  static bool Near(double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); }
+
+  int64_t Row(int64_t longest) const {
+    const Training& t = job_.training;
+    const int64_t tokens = t.pad_to_tokens > 0 ? t.pad_to_tokens : longest;
+    return tokens + (t.pad_to_multiple - tokens % t.pad_to_multiple) % t.pad_to_multiple;
+  }
+
+  // Returns the mean length of a row. Of all sets of samples, the share without any of those that
+  // are longer falls with each longer one by (all left - samples) / all left. So much of the share
+  // as a length's samples take away has that length as its longest.
+  double MeanRow(int64_t samples, int64_t all) const {
+    std::vector<std::pair<int64_t, int64_t>> bins;
+    for (const LengthBin& bin : job_.dataset.bins) bins.emplace_back(bin.llm_tokens, bin.count);
+    std::sort(bins.rbegin(), bins.rend());
+    double mean = 0, share = 1;
+    int64_t left = all;
+    for (const auto& [tokens, count] : bins) {
+      const double before = share;
+      for (int64_t i = 0; i < count && share > 0; ++i, --left)
+        share *=
+            static_cast<double>(std::max<int64_t>(0, left - samples)) / static_cast<double>(left);
+      mean += static_cast<double>(Row(tokens)) * (before - share);
+    }
+    return mean;
+  }
+
+  void CheckShapes(int64_t samples) {
+    const BatchRule& rule = plan_.batch_rule;
+    int64_t all = 0, longest = 0;
+    double tokens = 0;
+    for (const LengthBin& bin : job_.dataset.bins) {
+      all += bin.count;
+      longest = std::max(longest, bin.llm_tokens);
+      tokens += static_cast<double>(bin.llm_tokens) * static_cast<double>(bin.count);
+    }
+    const double n = static_cast<double>(samples), row = static_cast<double>(Row(longest));
+    Require(rule.packs * samples >= all && (rule.packs - 1) * samples < all &&
+                rule.samples_per_pack == n,
+            "padding: micro-batches do not hold the samples");
+    Require(static_cast<double>(rule.token_cap) == n * row && batching_.largest.tokens == n * row &&
+                batching_.largest.squared == n * row * row,
+            "padding: the largest micro-batch is not the longest row for each sample");
+    if (all <= kSamplesAtMost)
+      Require(Near(rule.mean_tokens, n * MeanRow(samples, all)),
+              "padding: the mean row is not that of the histogram");
+    Require(
+        Near(batching_.mean.tokens * (1 - rule.pad_ratio), n * tokens / static_cast<double>(all)),
+        "padding: its share is not what the rows lack");
+  }
+
+  void CheckFigures(const PaddedBatches& padded) {
+    const double n = static_cast<double>(job_.training.micro_batch_samples);
+    Require(Near(padded.mean_row_tokens * n, plan_.batch_rule.mean_tokens) &&
+                static_cast<double>(padded.longest_row_tokens) * n ==
+                    static_cast<double>(plan_.batch_rule.token_cap),
+            "padding: rows differ from the micro-batches");
+    Require(padded.slowest_rank_ratio >= 1 &&
+                padded.slowest_rank_ratio <= 1.01 * static_cast<double>(plan_.parallelism.data),
+            "padding: the slowest rank has more than all ranks together");
+    Require(!padded.packed || Near(padded.packed->gpu_days,
+                                   (1 + padded.packing_gain) * plan_.prediction.gpu_days),
+            "padding: the gain of packing does not follow from the plans");
+  }
+
+  const Job& job_;
+  const Batching& batching_;
+  const Plan& plan_;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace
+
+std::vector<std::string> CheckPadding(const Job& job, const Batching& batching, const Plan& plan) {
+  return PaddingChecker(job, batching, plan).Run();
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,19 @@
+// Checks the padded micro-batches of a plan, from the histogram, by formulas of its own.
+#ifndef EVENKEEL_PLANNER_CHECK_PADDING_CHECKER_H_
+#define EVENKEEL_PLANNER_CHECK_PADDING_CHECKER_H_
+
+#include <string>
+#include <vector>
+
+#include "planner/job.h"
+#include "planner/packing/batch_rule.h"
+#include "planner/plan.h"
+
+namespace evenkeel::planner {
+
+// Returns what is wrong. Empty for a job that packs and a plan that says nothing of padding.
+std::vector<std::string> CheckPadding(const Job& job, const Batching& batching, const Plan& plan);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_CHECK_PADDING_CHECKER_H_
