@@ -151,6 +151,11 @@ type GpuPool struct {
 	// each, and `gpu_count` must then be unset. For OBJECTIVE_KIND_FEWEST_GPUS these are the counts to choose from.
 	// Unset: `gpu_count` is the only one.
 	GpuCounts []int32 `protobuf:"varint,9,rep,packed,name=gpu_counts,json=gpuCounts,proto3" json:"gpu_counts,omitempty"`
+	// Tiers of the network, innermost first, at most 3: the domain of the scale-up link, a pod of switches, everything.
+	// Ranks fill the units of a tier evenly and in order. Tensor-parallel groups stay in a scale-up domain, which may
+	// span nodes. Unset: the domain of the GPU type (`CatalogGpu.scaleup_domain_gpus`), and without one nothing but
+	// nodes.
+	NetworkTiers []*NetworkTier `protobuf:"bytes,10,rep,name=network_tiers,json=networkTiers,proto3" json:"network_tiers,omitempty"`
 	// What joins the nodes. It matters to `Execution.expert_dispatcher` alone. Unset: NETWORK_FABRIC_RDMA.
 	NetworkFabric NetworkFabric `protobuf:"varint,11,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
 	// Host memory of a node that the job may use. No plan needs more (`Placement.host_memory_bytes`). Range: 2^30 to 2^46.
@@ -260,6 +265,13 @@ func (x *GpuPool) GetGpuCounts() []int32 {
 	return nil
 }
 
+func (x *GpuPool) GetNetworkTiers() []*NetworkTier {
+	if x != nil {
+		return x.NetworkTiers
+	}
+	return nil
+}
+
 func (x *GpuPool) GetNetworkFabric() NetworkFabric {
 	if x != nil {
 		return x.NetworkFabric
@@ -288,13 +300,104 @@ func (x *GpuPool) GetHostMemoryBytesPerSecond() float64 {
 	return 0
 }
 
+// GPUs that a tier of the network joins. A job on more of them than fit in one unit uses as many equal units as it
+// takes.
+type NetworkTier struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What people call a unit. At most 64 bytes without control characters. Not in the last of several tiers, which
+	// joins all GPUs. Unset: "scale-up domain", or "pod".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// GPUs of a unit, a multiple of `gpus_per_node` and of the tier before (of its `usable_gpu_count` where that is set).
+	// Range: 1 to 65536. Unset: in the first tier the domain of the GPU type, or the node; in the last of several all
+	// GPUs of the job, which the last must hold.
+	GpuCount int32 `protobuf:"varint,2,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
+	// Bandwidth between two of the GPUs, per GPU and direction, if all GPUs use it at once. Range: 10^7 to 10^13. Unset:
+	// in the first tier `intra_node_bytes_per_second`, in the second `inter_node_bytes_per_second` (these must be unset
+	// where this is set), in the third that of the second over `oversubscription_ratio`.
+	BytesPerSecond float64 `protobuf:"fixed64,3,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
+	// GPUs of a unit that the job may use, such as 64 of 72 where two nodes are spare. A multiple of `gpus_per_node` and
+	// of the tier before, at most `gpu_count`. The job's GPUs must fill whole units, or part of one. Not in the last of
+	// several tiers. Unset: as many as make equal units, at most `gpu_count`.
+	UsableGpuCount int32 `protobuf:"varint,5,opt,name=usable_gpu_count,json=usableGpuCount,proto3" json:"usable_gpu_count,omitempty"`
+	// Bandwidth into a unit of the tier before over that out of it. Range: 1 to 100. Only in the third tier, without
+	// `bytes_per_second`. Unset: 1.
+	OversubscriptionRatio float64 `protobuf:"fixed64,6,opt,name=oversubscription_ratio,json=oversubscriptionRatio,proto3" json:"oversubscription_ratio,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
+}
+
+func (x *NetworkTier) Reset() {
+	*x = NetworkTier{}
+	mi := &file_evenkeel_v1_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NetworkTier) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NetworkTier) ProtoMessage() {}
+
+func (x *NetworkTier) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NetworkTier.ProtoReflect.Descriptor instead.
+func (*NetworkTier) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *NetworkTier) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NetworkTier) GetGpuCount() int32 {
+	if x != nil {
+		return x.GpuCount
+	}
+	return 0
+}
+
+func (x *NetworkTier) GetBytesPerSecond() float64 {
+	if x != nil {
+		return x.BytesPerSecond
+	}
+	return 0
+}
+
+func (x *NetworkTier) GetUsableGpuCount() int32 {
+	if x != nil {
+		return x.UsableGpuCount
+	}
+	return 0
+}
+
+func (x *NetworkTier) GetOversubscriptionRatio() float64 {
+	if x != nil {
+		return x.OversubscriptionRatio
+	}
+	return 0
+}
+
 // A GPU type described by the caller.
 type Gpu struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. Name of the GPU type in the plan. At most 128 bytes without control characters; must not be a catalogue
 	// name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Required. Dense 16-bit matrix peak without sparsity, in FLOP/s. Range: 10^12 to 10^17.
+	// Required. Dense 16-bit matrix peak without sparsity, in FLOP/s. Range: 10^10 to 10^17.
 	Dense_16BitFlopsPerSecond float64 `protobuf:"fixed64,2,opt,name=dense_16bit_flops_per_second,json=dense16bitFlopsPerSecond,proto3" json:"dense_16bit_flops_per_second,omitempty"`
 	// Required. Size of the GPU's memory. Range: 2^30 to 2^42.
 	MemoryBytes int64 `protobuf:"varint,3,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
@@ -315,7 +418,7 @@ type Gpu struct {
 
 func (x *Gpu) Reset() {
 	*x = Gpu{}
-	mi := &file_evenkeel_v1_cluster_proto_msgTypes[2]
+	mi := &file_evenkeel_v1_cluster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -327,7 +430,7 @@ func (x *Gpu) String() string {
 func (*Gpu) ProtoMessage() {}
 
 func (x *Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_cluster_proto_msgTypes[2]
+	mi := &file_evenkeel_v1_cluster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -340,7 +443,7 @@ func (x *Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gpu.ProtoReflect.Descriptor instead.
 func (*Gpu) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_evenkeel_v1_cluster_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Gpu) GetName() string {
@@ -398,7 +501,7 @@ const file_evenkeel_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"\x19evenkeel/v1/cluster.proto\x12\vevenkeel.v1\"5\n" +
 	"\aCluster\x12*\n" +
-	"\x05pools\x18\x01 \x03(\v2\x14.evenkeel.v1.GpuPoolR\x05pools\"\xe3\x04\n" +
+	"\x05pools\x18\x01 \x03(\v2\x14.evenkeel.v1.GpuPoolR\x05pools\"\xa2\x05\n" +
 	"\aGpuPool\x12\x19\n" +
 	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\"\n" +
 	"\x03gpu\x18\x02 \x01(\v2\x10.evenkeel.v1.GpuR\x03gpu\x12\x1b\n" +
@@ -409,11 +512,19 @@ const file_evenkeel_v1_cluster_proto_rawDesc = "" +
 	"\x0ereserved_bytes\x18\a \x01(\x03R\rreservedBytes\x12+\n" +
 	"\x12price_per_gpu_hour\x18\b \x01(\x01R\x0fpricePerGpuHour\x12\x1d\n" +
 	"\n" +
-	"gpu_counts\x18\t \x03(\x05R\tgpuCounts\x12A\n" +
+	"gpu_counts\x18\t \x03(\x05R\tgpuCounts\x12=\n" +
+	"\rnetwork_tiers\x18\n" +
+	" \x03(\v2\x18.evenkeel.v1.NetworkTierR\fnetworkTiers\x12A\n" +
 	"\x0enetwork_fabric\x18\v \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\x12*\n" +
 	"\x11host_memory_bytes\x18\x0e \x01(\x03R\x0fhostMemoryBytes\x12:\n" +
 	"\x1ahost_link_bytes_per_second\x18\x0f \x01(\x01R\x16hostLinkBytesPerSecond\x12>\n" +
-	"\x1chost_memory_bytes_per_second\x18\x10 \x01(\x01R\x18hostMemoryBytesPerSecond\"\xbe\x02\n" +
+	"\x1chost_memory_bytes_per_second\x18\x10 \x01(\x01R\x18hostMemoryBytesPerSecond\"\xcf\x01\n" +
+	"\vNetworkTier\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
+	"\tgpu_count\x18\x02 \x01(\x05R\bgpuCount\x12(\n" +
+	"\x10bytes_per_second\x18\x03 \x01(\x01R\x0ebytesPerSecond\x12(\n" +
+	"\x10usable_gpu_count\x18\x05 \x01(\x05R\x0eusableGpuCount\x125\n" +
+	"\x16oversubscription_ratio\x18\x06 \x01(\x01R\x15oversubscriptionRatioJ\x04\b\x04\x10\x05\"\xbe\x02\n" +
 	"\x03Gpu\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12>\n" +
 	"\x1cdense_16bit_flops_per_second\x18\x02 \x01(\x01R\x18dense16bitFlopsPerSecond\x12!\n" +
@@ -441,22 +552,24 @@ func file_evenkeel_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_evenkeel_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_evenkeel_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_evenkeel_v1_cluster_proto_goTypes = []any{
-	(NetworkFabric)(0), // 0: evenkeel.v1.NetworkFabric
-	(*Cluster)(nil),    // 1: evenkeel.v1.Cluster
-	(*GpuPool)(nil),    // 2: evenkeel.v1.GpuPool
-	(*Gpu)(nil),        // 3: evenkeel.v1.Gpu
+	(NetworkFabric)(0),  // 0: evenkeel.v1.NetworkFabric
+	(*Cluster)(nil),     // 1: evenkeel.v1.Cluster
+	(*GpuPool)(nil),     // 2: evenkeel.v1.GpuPool
+	(*NetworkTier)(nil), // 3: evenkeel.v1.NetworkTier
+	(*Gpu)(nil),         // 4: evenkeel.v1.Gpu
 }
 var file_evenkeel_v1_cluster_proto_depIdxs = []int32{
 	2, // 0: evenkeel.v1.Cluster.pools:type_name -> evenkeel.v1.GpuPool
-	3, // 1: evenkeel.v1.GpuPool.gpu:type_name -> evenkeel.v1.Gpu
-	0, // 2: evenkeel.v1.GpuPool.network_fabric:type_name -> evenkeel.v1.NetworkFabric
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	4, // 1: evenkeel.v1.GpuPool.gpu:type_name -> evenkeel.v1.Gpu
+	3, // 2: evenkeel.v1.GpuPool.network_tiers:type_name -> evenkeel.v1.NetworkTier
+	0, // 3: evenkeel.v1.GpuPool.network_fabric:type_name -> evenkeel.v1.NetworkFabric
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_cluster_proto_init() }
@@ -470,7 +583,7 @@ func file_evenkeel_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_cluster_proto_rawDesc), len(file_evenkeel_v1_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1080,6 +1080,8 @@ type Training struct {
 	// sharding; --num-distributed-optimizer-instances). Where it does not divide the ranks that hold copies of a weight,
 	// the next smaller divisor holds. Refused with ZERO_STAGE_0. Range: 1 to 65536. Unset: all these ranks.
 	ZeroGroup int32 `protobuf:"varint,23,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
+	// What is kept in host memory. Unset: nothing.
+	Offload *Offload `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`
 	// To which length the samples of a micro-batch are padded. Must be unset without `micro_batch_samples`. Unset: to the
 	// longest of the micro-batch.
 	Padding       *Padding `protobuf:"bytes,28,opt,name=padding,proto3" json:"padding,omitempty"`
@@ -1262,6 +1264,13 @@ func (x *Training) GetZeroGroup() int32 {
 		return x.ZeroGroup
 	}
 	return 0
+}
+
+func (x *Training) GetOffload() *Offload {
+	if x != nil {
+		return x.Offload
+	}
+	return nil
 }
 
 func (x *Training) GetPadding() *Padding {
@@ -1676,7 +1685,7 @@ var File_evenkeel_v1_job_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x15evenkeel/v1/job.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x17evenkeel/v1/model.proto\x1a\x19evenkeel/v1/trainer.proto\"\xbb\x03\n" +
+	"\x15evenkeel/v1/job.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x17evenkeel/v1/model.proto\x1a\x19evenkeel/v1/offload.proto\x1a\x19evenkeel/v1/trainer.proto\"\xbb\x03\n" +
 	"\x03Job\x12(\n" +
 	"\x05model\x18\x01 \x01(\v2\x12.evenkeel.v1.ModelR\x05model\x12.\n" +
 	"\adataset\x18\x02 \x01(\v2\x14.evenkeel.v1.DatasetR\adataset\x12.\n" +
@@ -1702,7 +1711,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"llm_tokens\x18\x02 \x03(\x03R\tllmTokens\x12!\n" +
 	"\fsample_count\x18\x03 \x03(\x03R\vsampleCount\x12#\n" +
-	"\rencoder_count\x18\x04 \x01(\x05R\fencoderCount\"\xa6\b\n" +
+	"\rencoder_count\x18\x04 \x01(\x05R\fencoderCount\"\xd6\b\n" +
 	"\bTraining\x120\n" +
 	"\x14global_batch_samples\x18\x01 \x01(\x03R\x12globalBatchSamples\x12\x19\n" +
 	"\bunit_cap\x18\x02 \x01(\x03R\aunitCap\x12\x1b\n" +
@@ -1728,6 +1737,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\atrainer\x18\x14 \x01(\v2\x14.evenkeel.v1.TrainerR\atrainer\x12\x1d\n" +
 	"\n" +
 	"zero_group\x18\x17 \x01(\x05R\tzeroGroup\x12.\n" +
+	"\aoffload\x18\x1b \x01(\v2\x14.evenkeel.v1.OffloadR\aoffload\x12.\n" +
 	"\apadding\x18\x1c \x01(\v2\x14.evenkeel.v1.PaddingR\apaddingB\x15\n" +
 	"\x13_dummy_vision_unitsB\x13\n" +
 	"\x11_curriculum_steps\"=\n" +
@@ -1871,6 +1881,7 @@ var file_evenkeel_v1_job_proto_goTypes = []any{
 	(Packer)(0),            // 23: evenkeel.v1.Packer
 	(*Execution)(nil),      // 24: evenkeel.v1.Execution
 	(*Trainer)(nil),        // 25: evenkeel.v1.Trainer
+	(*Offload)(nil),        // 26: evenkeel.v1.Offload
 }
 var file_evenkeel_v1_job_proto_depIdxs = []int32{
 	20, // 0: evenkeel.v1.Job.model:type_name -> evenkeel.v1.Model
@@ -1893,23 +1904,24 @@ var file_evenkeel_v1_job_proto_depIdxs = []int32{
 	24, // 17: evenkeel.v1.Training.execution:type_name -> evenkeel.v1.Execution
 	0,  // 18: evenkeel.v1.Training.group_selection:type_name -> evenkeel.v1.GroupSelection
 	25, // 19: evenkeel.v1.Training.trainer:type_name -> evenkeel.v1.Trainer
-	15, // 20: evenkeel.v1.Training.padding:type_name -> evenkeel.v1.Padding
-	17, // 21: evenkeel.v1.Constraints.tensor_parallel:type_name -> evenkeel.v1.DegreeRange
-	17, // 22: evenkeel.v1.Constraints.pipeline_parallel:type_name -> evenkeel.v1.DegreeRange
-	17, // 23: evenkeel.v1.Constraints.data_parallel:type_name -> evenkeel.v1.DegreeRange
-	17, // 24: evenkeel.v1.Constraints.context_parallel:type_name -> evenkeel.v1.DegreeRange
-	17, // 25: evenkeel.v1.Constraints.expert_parallel:type_name -> evenkeel.v1.DegreeRange
-	17, // 26: evenkeel.v1.Constraints.virtual_stages:type_name -> evenkeel.v1.DegreeRange
-	8,  // 27: evenkeel.v1.Constraints.recompute:type_name -> evenkeel.v1.RecomputePolicy
-	6,  // 28: evenkeel.v1.Constraints.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	7,  // 29: evenkeel.v1.Constraints.partition_method:type_name -> evenkeel.v1.PartitionMethod
-	17, // 30: evenkeel.v1.Constraints.encoder_data_parallel:type_name -> evenkeel.v1.DegreeRange
-	9,  // 31: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	26, // 20: evenkeel.v1.Training.offload:type_name -> evenkeel.v1.Offload
+	15, // 21: evenkeel.v1.Training.padding:type_name -> evenkeel.v1.Padding
+	17, // 22: evenkeel.v1.Constraints.tensor_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 23: evenkeel.v1.Constraints.pipeline_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 24: evenkeel.v1.Constraints.data_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 25: evenkeel.v1.Constraints.context_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 26: evenkeel.v1.Constraints.expert_parallel:type_name -> evenkeel.v1.DegreeRange
+	17, // 27: evenkeel.v1.Constraints.virtual_stages:type_name -> evenkeel.v1.DegreeRange
+	8,  // 28: evenkeel.v1.Constraints.recompute:type_name -> evenkeel.v1.RecomputePolicy
+	6,  // 29: evenkeel.v1.Constraints.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	7,  // 30: evenkeel.v1.Constraints.partition_method:type_name -> evenkeel.v1.PartitionMethod
+	17, // 31: evenkeel.v1.Constraints.encoder_data_parallel:type_name -> evenkeel.v1.DegreeRange
+	9,  // 32: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_job_proto_init() }
@@ -1920,6 +1932,7 @@ func file_evenkeel_v1_job_proto_init() {
 	file_evenkeel_v1_batching_proto_init()
 	file_evenkeel_v1_cluster_proto_init()
 	file_evenkeel_v1_model_proto_init()
+	file_evenkeel_v1_offload_proto_init()
 	file_evenkeel_v1_trainer_proto_init()
 	file_evenkeel_v1_job_proto_msgTypes[2].OneofWrappers = []any{}
 	file_evenkeel_v1_job_proto_msgTypes[4].OneofWrappers = []any{}

@@ -50,6 +50,10 @@ const (
 	RemedyKind_REMEDY_KIND_FREE_SCHEDULE RemedyKind = 11
 	// Fewer samples per padded micro-batch.
 	RemedyKind_REMEDY_KIND_SMALLER_MICRO_BATCH RemedyKind = 15
+	// Keep states of the optimizer in host memory.
+	RemedyKind_REMEDY_KIND_OFFLOAD_OPTIMIZER RemedyKind = 20
+	// Accumulate gradients in 16 bits.
+	RemedyKind_REMEDY_KIND_GRADIENTS_16BIT RemedyKind = 21
 )
 
 // Enum value maps for RemedyKind.
@@ -68,6 +72,8 @@ var (
 		10: "REMEDY_KIND_STAGE_LAYERS",
 		11: "REMEDY_KIND_FREE_SCHEDULE",
 		15: "REMEDY_KIND_SMALLER_MICRO_BATCH",
+		20: "REMEDY_KIND_OFFLOAD_OPTIMIZER",
+		21: "REMEDY_KIND_GRADIENTS_16BIT",
 	}
 	RemedyKind_value = map[string]int32{
 		"REMEDY_KIND_UNSPECIFIED":         0,
@@ -83,6 +89,8 @@ var (
 		"REMEDY_KIND_STAGE_LAYERS":        10,
 		"REMEDY_KIND_FREE_SCHEDULE":       11,
 		"REMEDY_KIND_SMALLER_MICRO_BATCH": 15,
+		"REMEDY_KIND_OFFLOAD_OPTIMIZER":   20,
+		"REMEDY_KIND_GRADIENTS_16BIT":     21,
 	}
 )
 
@@ -124,6 +132,8 @@ func (RemedyKind) EnumDescriptor() ([]byte, []int) {
 //   - STAGE_LAYERS: `constraints.stage_layers`, with `constraints.partition_method` unset.
 //   - FREE_SCHEDULE: `constraints.schedule`, to unset.
 //   - SMALLER_MICRO_BATCH: `training.micro_batch_samples`.
+//   - OFFLOAD_OPTIMIZER: `training.offload`, to an empty message.
+//   - GRADIENTS_16BIT: `training.gradient_precision`, to GRADIENT_PRECISION_16BIT.
 //   - FREE_DEGREES: the ranges of tensor, pipeline and data parallel, `stage_layers` and `partition_method`, to unset;
 //     `min` of all other ranges, to 1.
 type Remedy struct {
@@ -247,7 +257,7 @@ type Misfit struct {
 	Memory *MemoryParts `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Memory of one GPU that a plan may use.
 	CapacityBytes int64 `protobuf:"varint,5,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
-	// Memory that one GPU of the stage lacks: `memory.total_bytes` less `capacity_bytes`.
+	// Memory that one GPU of the stage lacks: `memory.total_bytes` less `capacity_bytes`. 0: none, see `host_short_bytes`.
 	ShortBytes int64 `protobuf:"varint,6,opt,name=short_bytes,json=shortBytes,proto3" json:"short_bytes,omitempty"`
 	// Changes under which the job fits, nearest first. Empty: none of those tried helps. Always empty in an evaluated
 	// plan, for which none is tried.
@@ -256,9 +266,11 @@ type Misfit struct {
 	Text string `protobuf:"bytes,8,opt,name=text,proto3" json:"text,omitempty"`
 	// Whether it is proven that nothing fits. False: for parallelisms that run several chunks of the model on a stage,
 	// not all cuts were tried, so one that fits may exist.
-	Proven        bool `protobuf:"varint,9,opt,name=proven,proto3" json:"proven,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Proven bool `protobuf:"varint,9,opt,name=proven,proto3" json:"proven,omitempty"`
+	// Host memory that a node lacks. Set only if the GPUs lack none.
+	HostShortBytes int64 `protobuf:"varint,12,opt,name=host_short_bytes,json=hostShortBytes,proto3" json:"host_short_bytes,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Misfit) Reset() {
@@ -354,6 +366,13 @@ func (x *Misfit) GetProven() bool {
 	return false
 }
 
+func (x *Misfit) GetHostShortBytes() int64 {
+	if x != nil {
+		return x.HostShortBytes
+	}
+	return 0
+}
+
 var File_evenkeel_v1_misfit_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_misfit_proto_rawDesc = "" +
@@ -367,7 +386,7 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\ttoken_cap\x18\x05 \x01(\x03R\btokenCap\x12\x19\n" +
 	"\bgpu_type\x18\x06 \x01(\tR\agpuType\x12!\n" +
 	"\fstage_layers\x18\a \x03(\x05R\vstageLayers\x12.\n" +
-	"\x13micro_batch_samples\x18\f \x01(\x03R\x11microBatchSamples\"\xed\x02\n" +
+	"\x13micro_batch_samples\x18\f \x01(\x03R\x11microBatchSamples\"\x97\x03\n" +
 	"\x06Misfit\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12\x1f\n" +
 	"\vstage_index\x18\x02 \x01(\x05R\n" +
@@ -379,7 +398,8 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"shortBytes\x12/\n" +
 	"\bremedies\x18\a \x03(\v2\x13.evenkeel.v1.RemedyR\bremedies\x12\x12\n" +
 	"\x04text\x18\b \x01(\tR\x04text\x12\x16\n" +
-	"\x06proven\x18\t \x01(\bR\x06proven*\xa2\x03\n" +
+	"\x06proven\x18\t \x01(\bR\x06proven\x12(\n" +
+	"\x10host_short_bytes\x18\f \x01(\x03R\x0ehostShortBytes*\xe6\x03\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -395,7 +415,9 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\x18REMEDY_KIND_STAGE_LAYERS\x10\n" +
 	"\x12\x1d\n" +
 	"\x19REMEDY_KIND_FREE_SCHEDULE\x10\v\x12#\n" +
-	"\x1fREMEDY_KIND_SMALLER_MICRO_BATCH\x10\x0fb\x06proto3"
+	"\x1fREMEDY_KIND_SMALLER_MICRO_BATCH\x10\x0f\x12!\n" +
+	"\x1dREMEDY_KIND_OFFLOAD_OPTIMIZER\x10\x14\x12\x1f\n" +
+	"\x1bREMEDY_KIND_GRADIENTS_16BIT\x10\x15b\x06proto3"
 
 var (
 	file_evenkeel_v1_misfit_proto_rawDescOnce sync.Once

@@ -306,6 +306,8 @@ type Plan struct {
 	// The plan with each dispatcher of experts that the trainer and the GPUs have, quickest first. Empty if experts are
 	// not spread over ranks, and with packing groups.
 	ExpertDispatchers []*DispatcherTime `protobuf:"bytes,23,rep,name=expert_dispatchers,json=expertDispatchers,proto3" json:"expert_dispatchers,omitempty"`
+	// What is kept in host memory, what that costs and what it gains. Unset: the job does not ask for it.
+	Offload *OffloadReport `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`
 	// Padded micro-batches. Then `batch_rule` describes them as packs: its caps are the largest one, its mean includes
 	// padding, and its order is random. Unset: packs are filled up to the caps.
 	PaddedBatches *PaddedBatches `protobuf:"bytes,30,opt,name=padded_batches,json=paddedBatches,proto3" json:"padded_batches,omitempty"`
@@ -504,6 +506,13 @@ func (x *Plan) GetExpertDispatchers() []*DispatcherTime {
 	return nil
 }
 
+func (x *Plan) GetOffload() *OffloadReport {
+	if x != nil {
+		return x.Offload
+	}
+	return nil
+}
+
 func (x *Plan) GetPaddedBatches() *PaddedBatches {
 	if x != nil {
 		return x.PaddedBatches
@@ -675,10 +684,20 @@ type PlanSubject struct {
 	ZeroGroup int32 `protobuf:"varint,30,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
 	// What joins the nodes.
 	NetworkFabric NetworkFabric `protobuf:"varint,31,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
+	// Tiers of the network, with `usable_gpu_count` as the plan uses them. Unset: nodes, and what joins them.
+	NetworkTiers []*NetworkTier `protobuf:"bytes,32,rep,name=network_tiers,json=networkTiers,proto3" json:"network_tiers,omitempty"`
+	// What is kept in host memory, as the job says. Unset: nothing.
+	Offload *Offload `protobuf:"bytes,36,opt,name=offload,proto3" json:"offload,omitempty"`
+	// Host memory of a node that the job may use, as given. Unset: not given.
+	HostMemoryBytes int64 `protobuf:"varint,37,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
+	// Bandwidth between a GPU and its host, as given. Unset: not given.
+	HostLinkBytesPerSecond float64 `protobuf:"fixed64,38,opt,name=host_link_bytes_per_second,json=hostLinkBytesPerSecond,proto3" json:"host_link_bytes_per_second,omitempty"`
+	// Bandwidth of a node's host memory, as given. Unset: not given.
+	HostMemoryBytesPerSecond float64 `protobuf:"fixed64,39,opt,name=host_memory_bytes_per_second,json=hostMemoryBytesPerSecond,proto3" json:"host_memory_bytes_per_second,omitempty"`
 	// Samples per micro-batch of a loader that pads. Unset: packs are filled up to the caps.
-	MicroBatchSamples int64 `protobuf:"varint,36,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
+	MicroBatchSamples int64 `protobuf:"varint,40,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
 	// To which length they are padded, as the job says.
-	Padding       *Padding `protobuf:"bytes,37,opt,name=padding,proto3" json:"padding,omitempty"`
+	Padding       *Padding `protobuf:"bytes,41,opt,name=padding,proto3" json:"padding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -914,6 +933,41 @@ func (x *PlanSubject) GetNetworkFabric() NetworkFabric {
 		return x.NetworkFabric
 	}
 	return NetworkFabric_NETWORK_FABRIC_UNSPECIFIED
+}
+
+func (x *PlanSubject) GetNetworkTiers() []*NetworkTier {
+	if x != nil {
+		return x.NetworkTiers
+	}
+	return nil
+}
+
+func (x *PlanSubject) GetOffload() *Offload {
+	if x != nil {
+		return x.Offload
+	}
+	return nil
+}
+
+func (x *PlanSubject) GetHostMemoryBytes() int64 {
+	if x != nil {
+		return x.HostMemoryBytes
+	}
+	return 0
+}
+
+func (x *PlanSubject) GetHostLinkBytesPerSecond() float64 {
+	if x != nil {
+		return x.HostLinkBytesPerSecond
+	}
+	return 0
+}
+
+func (x *PlanSubject) GetHostMemoryBytesPerSecond() float64 {
+	if x != nil {
+		return x.HostMemoryBytesPerSecond
+	}
+	return 0
 }
 
 func (x *PlanSubject) GetMicroBatchSamples() int64 {
@@ -2140,8 +2194,7 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x18evenkeel/v1/misfit.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x19evenkeel/v1/trainer.proto\"\xfd\n" +
-	"\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x18evenkeel/v1/misfit.proto\x1a\x19evenkeel/v1/offload.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x19evenkeel/v1/trainer.proto\"\xb3\v\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
 	"\asubject\x18\x02 \x01(\v2\x18.evenkeel.v1.PlanSubjectR\asubject\x12+\n" +
@@ -2172,7 +2225,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"memory_fit\x18\x14 \x01(\x0e2\x16.evenkeel.v1.MemoryFitR\tmemoryFit\x12>\n" +
 	"\x19trainer_limits_cost_ratio\x18\x15 \x01(\x01H\x00R\x16trainerLimitsCostRatio\x88\x01\x01\x12:\n" +
 	"\x17encoder_data_gain_ratio\x18\x18 \x01(\x01H\x01R\x14encoderDataGainRatio\x88\x01\x01\x12J\n" +
-	"\x12expert_dispatchers\x18\x17 \x03(\v2\x1b.evenkeel.v1.DispatcherTimeR\x11expertDispatchers\x12A\n" +
+	"\x12expert_dispatchers\x18\x17 \x03(\v2\x1b.evenkeel.v1.DispatcherTimeR\x11expertDispatchers\x124\n" +
+	"\aoffload\x18\x1b \x01(\v2\x1a.evenkeel.v1.OffloadReportR\aoffload\x12A\n" +
 	"\x0epadded_batches\x18\x1e \x01(\v2\x1a.evenkeel.v1.PaddedBatchesR\rpaddedBatchesB\x1c\n" +
 	"\x1a_trainer_limits_cost_ratioB\x1a\n" +
 	"\x18_encoder_data_gain_ratio\"\xef\x02\n" +
@@ -2184,7 +2238,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x12slowest_rank_ratio\x18\x05 \x01(\x01R\x10slowestRankRatio\x120\n" +
 	"\x06packed\x18\x06 \x01(\v2\x18.evenkeel.v1.AlternativeR\x06packed\x121\n" +
 	"\x12packing_gain_ratio\x18\a \x01(\x01H\x00R\x10packingGainRatio\x88\x01\x01B\x15\n" +
-	"\x13_packing_gain_ratio\"\x94\v\n" +
+	"\x13_packing_gain_ratio\"\xab\r\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -2217,9 +2271,14 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\tprecision\x18\x1d \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\x12\x1d\n" +
 	"\n" +
 	"zero_group\x18\x1e \x01(\x05R\tzeroGroup\x12A\n" +
-	"\x0enetwork_fabric\x18\x1f \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\x12.\n" +
-	"\x13micro_batch_samples\x18$ \x01(\x03R\x11microBatchSamples\x12.\n" +
-	"\apadding\x18% \x01(\v2\x14.evenkeel.v1.PaddingR\apadding\"\xe3\x01\n" +
+	"\x0enetwork_fabric\x18\x1f \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\x12=\n" +
+	"\rnetwork_tiers\x18  \x03(\v2\x18.evenkeel.v1.NetworkTierR\fnetworkTiers\x12.\n" +
+	"\aoffload\x18$ \x01(\v2\x14.evenkeel.v1.OffloadR\aoffload\x12*\n" +
+	"\x11host_memory_bytes\x18% \x01(\x03R\x0fhostMemoryBytes\x12:\n" +
+	"\x1ahost_link_bytes_per_second\x18& \x01(\x01R\x16hostLinkBytesPerSecond\x12>\n" +
+	"\x1chost_memory_bytes_per_second\x18' \x01(\x01R\x18hostMemoryBytesPerSecond\x12.\n" +
+	"\x13micro_batch_samples\x18( \x01(\x03R\x11microBatchSamples\x12.\n" +
+	"\apadding\x18) \x01(\v2\x14.evenkeel.v1.PaddingR\apadding\"\xe3\x01\n" +
 	"\bGroupRun\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12*\n" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +
@@ -2389,24 +2448,27 @@ var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(PipelineSchedule)(0),  // 24: evenkeel.v1.PipelineSchedule
 	(*GroupChoice)(nil),    // 25: evenkeel.v1.GroupChoice
 	(*DispatcherTime)(nil), // 26: evenkeel.v1.DispatcherTime
-	(*Padding)(nil),        // 27: evenkeel.v1.Padding
-	(ZeroStage)(0),         // 28: evenkeel.v1.ZeroStage
-	(GradientPrecision)(0), // 29: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),         // 30: evenkeel.v1.Optimizer
-	(*Constraints)(nil),    // 31: evenkeel.v1.Constraints
-	(TrainingFramework)(0), // 32: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),      // 33: evenkeel.v1.Execution
-	(*Objective)(nil),      // 34: evenkeel.v1.Objective
-	(*Reliability)(nil),    // 35: evenkeel.v1.Reliability
-	(*Trainer)(nil),        // 36: evenkeel.v1.Trainer
-	(Precision)(0),         // 37: evenkeel.v1.Precision
-	(NetworkFabric)(0),     // 38: evenkeel.v1.NetworkFabric
-	(*Interval)(nil),       // 39: evenkeel.v1.Interval
-	(LaunchFramework)(0),   // 40: evenkeel.v1.LaunchFramework
-	(LaunchMatch)(0),       // 41: evenkeel.v1.LaunchMatch
-	(*LaunchVariable)(nil), // 42: evenkeel.v1.LaunchVariable
-	(*LaunchFile)(nil),     // 43: evenkeel.v1.LaunchFile
-	(*LaunchNote)(nil),     // 44: evenkeel.v1.LaunchNote
+	(*OffloadReport)(nil),  // 27: evenkeel.v1.OffloadReport
+	(*Padding)(nil),        // 28: evenkeel.v1.Padding
+	(ZeroStage)(0),         // 29: evenkeel.v1.ZeroStage
+	(GradientPrecision)(0), // 30: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),         // 31: evenkeel.v1.Optimizer
+	(*Constraints)(nil),    // 32: evenkeel.v1.Constraints
+	(TrainingFramework)(0), // 33: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),      // 34: evenkeel.v1.Execution
+	(*Objective)(nil),      // 35: evenkeel.v1.Objective
+	(*Reliability)(nil),    // 36: evenkeel.v1.Reliability
+	(*Trainer)(nil),        // 37: evenkeel.v1.Trainer
+	(Precision)(0),         // 38: evenkeel.v1.Precision
+	(NetworkFabric)(0),     // 39: evenkeel.v1.NetworkFabric
+	(*NetworkTier)(nil),    // 40: evenkeel.v1.NetworkTier
+	(*Offload)(nil),        // 41: evenkeel.v1.Offload
+	(*Interval)(nil),       // 42: evenkeel.v1.Interval
+	(LaunchFramework)(0),   // 43: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),       // 44: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil), // 45: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),     // 46: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),     // 47: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	6,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
@@ -2429,48 +2491,51 @@ var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	25, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
 	0,  // 18: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
 	26, // 19: evenkeel.v1.Plan.expert_dispatchers:type_name -> evenkeel.v1.DispatcherTime
-	5,  // 20: evenkeel.v1.Plan.padded_batches:type_name -> evenkeel.v1.PaddedBatches
-	27, // 21: evenkeel.v1.PaddedBatches.padding:type_name -> evenkeel.v1.Padding
-	13, // 22: evenkeel.v1.PaddedBatches.packed:type_name -> evenkeel.v1.Alternative
-	28, // 23: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	29, // 24: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	30, // 25: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
-	31, // 26: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
-	32, // 27: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
-	33, // 28: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
-	34, // 29: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
-	35, // 30: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
-	36, // 31: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
-	37, // 32: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
-	38, // 33: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
-	27, // 34: evenkeel.v1.PlanSubject.padding:type_name -> evenkeel.v1.Padding
-	20, // 35: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
-	21, // 36: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
-	10, // 37: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
-	10, // 38: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
-	9,  // 39: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	39, // 40: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
-	39, // 41: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
-	1,  // 42: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
-	2,  // 43: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
-	20, // 44: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
-	3,  // 45: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
-	13, // 46: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	37, // 47: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
-	13, // 48: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
-	40, // 49: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	41, // 50: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	42, // 51: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	43, // 52: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	44, // 53: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	20, // 54: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	24, // 55: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	21, // 56: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	27, // 20: evenkeel.v1.Plan.offload:type_name -> evenkeel.v1.OffloadReport
+	5,  // 21: evenkeel.v1.Plan.padded_batches:type_name -> evenkeel.v1.PaddedBatches
+	28, // 22: evenkeel.v1.PaddedBatches.padding:type_name -> evenkeel.v1.Padding
+	13, // 23: evenkeel.v1.PaddedBatches.packed:type_name -> evenkeel.v1.Alternative
+	29, // 24: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	30, // 25: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	31, // 26: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
+	32, // 27: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
+	33, // 28: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
+	34, // 29: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
+	35, // 30: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
+	36, // 31: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
+	37, // 32: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
+	38, // 33: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
+	39, // 34: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
+	40, // 35: evenkeel.v1.PlanSubject.network_tiers:type_name -> evenkeel.v1.NetworkTier
+	41, // 36: evenkeel.v1.PlanSubject.offload:type_name -> evenkeel.v1.Offload
+	28, // 37: evenkeel.v1.PlanSubject.padding:type_name -> evenkeel.v1.Padding
+	20, // 38: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
+	21, // 39: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
+	10, // 40: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
+	10, // 41: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
+	9,  // 42: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
+	42, // 43: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
+	42, // 44: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
+	1,  // 45: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
+	2,  // 46: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
+	20, // 47: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
+	3,  // 48: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
+	13, // 49: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
+	38, // 50: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
+	13, // 51: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
+	43, // 52: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	44, // 53: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	45, // 54: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	46, // 55: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	47, // 56: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	20, // 57: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	24, // 58: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	21, // 59: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -2484,6 +2549,7 @@ func file_evenkeel_v1_plan_proto_init() {
 	file_evenkeel_v1_job_proto_init()
 	file_evenkeel_v1_launch_proto_init()
 	file_evenkeel_v1_misfit_proto_init()
+	file_evenkeel_v1_offload_proto_init()
 	file_evenkeel_v1_provenance_proto_init()
 	file_evenkeel_v1_stage_proto_init()
 	file_evenkeel_v1_trainer_proto_init()
