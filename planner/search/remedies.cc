@@ -1,6 +1,7 @@
 #include "planner/search/remedies.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "planner/hardware/gpus.h"
 #include "planner/partition/segments.h"
 #include "planner/search/choose_caps.h"
+#include "planner/search/choose_offload.h"
 #include "planner/search/least_memory.h"
 #include "planner/search/limits.h"
 #include "planner/search/other_sizes.h"
@@ -44,6 +46,16 @@ class Remedies {
     job_.training.micro_batch_samples > 0 ? TryFewerSamples() : TrySmallerCaps();
     TryMoreGpus();
     TryLargerGpu();
+    // Tried last, so that they take no work from the others, but nearer than other packs and GPUs.
+    const size_t others = found_.size();
+    TryGradients();
+    TryOffload();
+    const auto changes_more = [](const Remedy& remedy) {
+      return remedy.kind == RemedyKind::kSmallerCaps || remedy.kind == RemedyKind::kMoreGpus ||
+             remedy.kind == RemedyKind::kLargerGpu;
+    };
+    const auto last = found_.begin() + static_cast<std::ptrdiff_t>(others);
+    std::rotate(std::find_if(found_.begin(), last, changes_more), last, found_.end());
     return std::move(found_);
   }
 
@@ -127,6 +139,33 @@ class Remedies {
     if (job_.training.zero_stage != ZeroStage::kNone) return;
     Try({.kind = RemedyKind::kShardOptimizer,
          .text = "shard the optimizer over data-parallel ranks (ZeRO 1)"});
+  }
+
+  void TryGradients() {
+    if (!job_.training.distributed_gradients_fp32) return;
+    Try({.kind = RemedyKind::kGradients16Bit,
+         .text = "accumulate gradients in 16 bits (training.gradient_precision)"});
+  }
+
+  // What fits with some share is found by the search for the best one.
+  void TryOffload() {
+    const Training& training = job_.training;
+    const OffloadShares shares = OffloadSharesOf(*training.trainer, training.zero_stage);
+    if (training.offload.asked || shares == OffloadShares::kNone ||
+        training.optimizer != Optimizer::kAdam)
+      return;
+    for (const double ratio : {1.0, 0.7, 0.4}) {
+      if (ratio < 1 && shares == OffloadShares::kWhole) return;
+      if (Stopped()) return;
+      const Job changed = WithOffload(job_, ratio);
+      if (!FitsAtAll(changed, batching_, stop_, &segments_left_)) continue;
+      if (!SomethingFits(changed, stop_)) continue;
+      found_.push_back({.kind = RemedyKind::kOffloadOptimizer,
+                        .text = "keep states of the optimizer in host memory (training.offload), "
+                                "up to " +
+                                std::to_string(Nearest(100 * ratio)) + "% of them"});
+      return;
+    }
   }
 
   static bool Bound(const DegreeRange& r) { return r.min > 1 || r.max != 0; }

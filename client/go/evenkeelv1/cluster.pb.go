@@ -158,8 +158,8 @@ type GpuPool struct {
 	NetworkTiers []*NetworkTier `protobuf:"bytes,10,rep,name=network_tiers,json=networkTiers,proto3" json:"network_tiers,omitempty"`
 	// What joins the nodes. It matters to `Execution.expert_dispatcher` alone. Unset: NETWORK_FABRIC_RDMA.
 	NetworkFabric NetworkFabric `protobuf:"varint,11,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
-	// Host memory of a node that the job may use. No plan needs more (`Placement.host_memory_bytes`). Range: 2^30 to 2^46.
-	// Unset: the plan is held to that of a usual host of the GPU type if it offloads, and to none otherwise.
+	// Host memory of a node that the job may use. No plan needs more (`Placement.host_memory_bytes`). Range: 2^30 to
+	// 2^46. Unset: the plan is held to that of a usual host of the GPU type if it offloads, and to none otherwise.
 	HostMemoryBytes int64 `protobuf:"varint,14,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
 	// Bandwidth between a GPU and its host that copies reach, per GPU and direction. Only with `training.offload`. Range:
 	// 10^8 to 10^13. Unset: 0.8 of PCIe's or, for Grace's superchips, of NVLink-C2C's, which the plan's provenance lists

@@ -257,7 +257,8 @@ type Misfit struct {
 	Memory *MemoryParts `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Memory of one GPU that a plan may use.
 	CapacityBytes int64 `protobuf:"varint,5,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
-	// Memory that one GPU of the stage lacks: `memory.total_bytes` less `capacity_bytes`. 0: none, see `host_short_bytes`.
+	// Memory that one GPU of the stage lacks: `memory.total_bytes` less `capacity_bytes`. 0: none, but its host does, see
+	// `host_short_bytes`.
 	ShortBytes int64 `protobuf:"varint,6,opt,name=short_bytes,json=shortBytes,proto3" json:"short_bytes,omitempty"`
 	// Changes under which the job fits, nearest first. Empty: none of those tried helps. Always empty in an evaluated
 	// plan, for which none is tried.
