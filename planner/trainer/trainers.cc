@@ -216,7 +216,7 @@ constexpr Execution kGeneric = {
 // Returns the record for trainers that have none, which may run any recipe.
 constexpr Trainer Generic(const About& about) {
   Trainer trainer = WithWholeLayers(about, kGeneric, {.offload = kAnyOffload});
-  trainer.low_precision = trainer.keeps_layers_16bit = true;
+  trainer.low_precision = trainer.keeps_layers_16bit = trainer.four_bit_base = true;
   trainer.dispatchers = kMegatronDispatchers;
   return trainer;
 }
