@@ -152,7 +152,7 @@ class Remedies {
     const Training& training = job_.training;
     const OffloadShares shares = OffloadSharesOf(*training.trainer, training.zero_stage);
     if (training.offload.asked || shares == OffloadShares::kNone ||
-        training.optimizer != Optimizer::kAdam)
+        training.optimizer != Optimizer::kAdam || training.group_selection != GroupSelection::kOne)
       return;
     for (const double ratio : {1.0, 0.7, 0.4}) {
       if (ratio < 1 && shares == OffloadShares::kWhole) return;

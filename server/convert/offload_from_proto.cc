@@ -72,6 +72,10 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
   if (training.optimizer != planner::Optimizer::kAdam)
     sink.Add(field, std::string(kNotYet) +
                         "offload of this optimizer; accepted: training.optimizer OPTIMIZER_ADAM");
+  if (training.group_selection != planner::GroupSelection::kOne)
+    sink.Add(field, std::string(kNotYet) +
+                        "offload with packing groups; accepted: training.group_selection "
+                        "GROUP_SELECTION_ONE");
   CheckTrainer(training, field, training.offload.choose, sink);
 }
 

@@ -177,6 +177,35 @@ TEST(PlanCheckerTest, FindsEveryPlantedFaultOfAMisfit) {
   }
 }
 
+const Planted kOffloadFaults[] = {
+    {"no report", [](Plan& p) { p.offload.reset(); }},
+    {"states on neither side", [](Plan& p) { p.stages[1].offloaded_bytes /= 2; }},
+    {"states on both sides", [](Plan& p) { p.stages[0].offloaded_bytes *= 2; }},
+    {"a GPU without states", [](Plan& p) { p.stages[0].memory.optimizer = 0; }},
+    {"more than a host has", [](Plan& p) { p.placement.host_memory_bytes = int64_t{1} << 41; }},
+    {"less than the states", [](Plan& p) { p.placement.host_memory_bytes = int64_t{1} << 33; }},
+};
+
+TEST(PlanCheckerTest, FindsEveryPlantedFaultOfAnOffload) {
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 4);
+  FixDegrees(job, 1, 2, 2);
+  job.training.token_cap = 4096;
+  job.training.offload = {.asked = true, .ratio = 0.5, .charged_ratio = 0.5};
+  const PlanResult good = MakePlan(job, {});
+  ASSERT_EQ(good.end, PlanEnd::kComplete);
+  ASSERT_TRUE(good.plan.fits());
+  const Batching planned =
+      MakeBatching(job, {good.plan.batch_rule.unit_cap, good.plan.batch_rule.token_cap}, "");
+  ASSERT_EQ(CheckPlan(job, planned, good.plan), std::vector<std::string>{});
+  for (const Planted& planted : kOffloadFaults) {
+    Plan plan = good.plan;
+    planted.fault(plan);
+    EXPECT_FALSE(CheckPlan(job, planned, plan).empty()) << planted.what;
+  }
+  job.training.trainer = FindTrainer("torchtitan");  // which offloads nothing
+  EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
+}
+
 // Returns an interleaved job over ring context ranks.
 Job WholeSpaceJob() {
   Job job = WholeSpace(TextJob("llama3-8b", "h100-sxm-80gb", 32));

@@ -54,6 +54,9 @@ TEST(OffloadTest, RefusesWhatCannotBe) {
             std::string::npos);
   EXPECT_NE(ViolationsOf("offload { } optimizer: OPTIMIZER_LION").find("OPTIMIZER_ADAM"),
             std::string::npos);
+  EXPECT_NE(ViolationsOf("offload { } group_selection: GROUP_SELECTION_EXACT")
+                .find("GROUP_SELECTION_ONE"),
+            std::string::npos);
   EXPECT_NE(ViolationsOf("offload { } zero_stage: ZERO_STAGE_0").find("only with ZERO_STAGE_1"),
             std::string::npos);
   EXPECT_NE(ViolationsOf(R"(offload { } trainer { name: "torchtitan" })")
