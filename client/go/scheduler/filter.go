@@ -71,7 +71,8 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if status != nil {
 		return nil, status
 	}
-	if found.chosen != nil && neighbour != "" {
+	// Nodes near the neighbour may be of a scale-up domain that Filter does not admit.
+	if found.chosen != nil && neighbour != "" && found.domain == "" && found.room == nil {
 		found.only = p.narrow(ctx, pod, found, neighbour)
 		found.narrowed = found.only != nil
 	}
