@@ -135,7 +135,6 @@ bool ReadNumber(const std::string& text, Number* value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// Adds a pool, such as "h100-sxm-80gb:16,32@4.50", with the nodes that the flags describe.
 void SetFabric(const JobFlags& flags, v1::GpuPool* pool) {
   if (flags.network_fabric == "rdma") pool->set_network_fabric(v1::NETWORK_FABRIC_RDMA);
   if (flags.network_fabric == "efa") pool->set_network_fabric(v1::NETWORK_FABRIC_EFA);
@@ -149,6 +148,22 @@ void SetHost(const JobFlags& flags, v1::GpuPool* pool) {
     pool->set_host_memory_bytes_per_second(*flags.host_memory_gbytes * 1e9);
 }
 
+// Returns the tier, with those before it.
+v1::NetworkTier* Tier(v1::GpuPool* pool, int number) {
+  while (pool->network_tiers_size() <= number) pool->add_network_tiers();
+  return pool->mutable_network_tiers(number);
+}
+
+void SetTiers(const JobFlags& flags, v1::GpuPool* pool) {
+  if (flags.domain_gpus) Tier(pool, 0)->set_gpu_count(*flags.domain_gpus);
+  if (flags.usable_domain_gpus) Tier(pool, 0)->set_usable_gpu_count(*flags.usable_domain_gpus);
+  if (!flags.pod_gpus) return;
+  Tier(pool, 1)->set_gpu_count(*flags.pod_gpus);
+  Tier(pool, 2);
+  if (flags.oversubscription) Tier(pool, 2)->set_oversubscription_ratio(*flags.oversubscription);
+}
+
+// Adds a pool, such as "h100-sxm-80gb:16,32@4.50", with the nodes that the flags describe.
 void AddPool(const std::string& text, const JobFlags& flags, v1::Cluster* cluster) {
   const auto fail = [&] {
     Fail(fmt::format("--pool: \"{}\" is no TYPE:N[,N...][@PRICE], such as h100-sxm-80gb:16,32@4.50",
@@ -182,21 +197,6 @@ void AddPool(const std::string& text, const JobFlags& flags, v1::Cluster* cluste
     pool->set_inter_node_bytes_per_second(*flags.inter_node_gbps * 1e9 / 8);
   if (flags.reserve_gib) pool->set_reserved_bytes(std::llround(*flags.reserve_gib * (1 << 30)));
   SetHost(flags, pool);
-}
-
-// Returns the tier, with those before it.
-v1::NetworkTier* Tier(v1::GpuPool* pool, int number) {
-  while (pool->network_tiers_size() <= number) pool->add_network_tiers();
-  return pool->mutable_network_tiers(number);
-}
-
-void SetTiers(const JobFlags& flags, v1::GpuPool* pool) {
-  if (flags.domain_gpus) Tier(pool, 0)->set_gpu_count(*flags.domain_gpus);
-  if (flags.usable_domain_gpus) Tier(pool, 0)->set_usable_gpu_count(*flags.usable_domain_gpus);
-  if (!flags.pod_gpus) return;
-  Tier(pool, 1)->set_gpu_count(*flags.pod_gpus);
-  Tier(pool, 2);
-  if (flags.oversubscription) Tier(pool, 2)->set_oversubscription_ratio(*flags.oversubscription);
 }
 
 void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {

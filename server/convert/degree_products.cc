@@ -56,9 +56,9 @@ void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, Violati
     hints += "; EP divides the " + std::to_string(job.model.language_model.moe->experts) +
              " experts and the ranks of a stage over expert_tensor_parallel";
     if (!planner::DispatcherReaches(job, job.cluster.gpu_count))
-      hints +=
-          "; its dispatcher needs all ranks of experts in a node or scale-up domain on this "
-          "network_fabric";
+      hints += std::string("; its dispatcher needs all ranks of experts in a ") +
+               (domain > job.cluster.gpus_per_node ? "scale-up domain" : "node") +
+               " on this network_fabric";
   }
   if (job.constraints.encoder_data.min > 1) {
     hints += "; encoder data is CP";

@@ -76,14 +76,6 @@ void DrawPool(Draws& draws, Size size, v1::GpuPool* pool) {
   if (draws.OneIn(4))
     pool->set_inter_node_bytes_per_second(draws.OneIn(4) ? draws.Among({1e7, 1e13})
                                                          : draws.Scaled(1e9, 1e11));
-  if (draws.OneIn(6)) {
-    pool->add_network_tiers()->set_gpu_count(static_cast<int>(node * draws.Between(1, 18)));
-    if (draws.OneIn(2)) {
-      const int64_t domain = pool->network_tiers(0).gpu_count();
-      pool->add_network_tiers()->set_gpu_count(static_cast<int>(domain * draws.Between(1, 4)));
-      pool->add_network_tiers()->set_oversubscription_ratio(draws.Among({1.0, 2.5, 100.0}));
-    }
-  }
   if (draws.OneIn(5)) pool->set_reserved_bytes(draws.Between(0, int64_t{10} << 30));
   if (draws.OneIn(3)) pool->set_price_per_gpu_hour(draws.Among({0.01, 2.5, 1e6}));
 }

@@ -27,13 +27,10 @@ type cycle struct {
 	place  int
 	home   domain
 
-	node   string         // the pod must go there: ranks that share a node began there
-	needs  int64          // free GPUs that a node must have: the rest of such ranks
-	beside string         // the pod should go there: the planner put its ranks on that node
-	domain string         // the scale-up domain in which the pod must go: ranks that share one began there
-	room   map[string]int // places of each scale-up domain, where ranks that share one begin; nil: they do not
-	rest   int            // places that such ranks need
-	near   bool           // whether nodes differ in how near they are to the pod's neighbours, or to its job
+	node   string // the pod must go there: ranks that share a node began there
+	needs  int64  // free GPUs that a node must have: the rest of such ranks
+	beside string // the pod should go there: the planner put its ranks on that node
+	near   bool   // whether nodes differ in how near they are to the pod's neighbours, or to its job
 	nodes  *topologies
 	scores []int64 // of each of the distinct topologies
 
@@ -89,7 +86,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if !all {
 		return &fwk.PreFilterResult{NodeNames: names}, nil
 	}
-	if found.needs <= job.podGPUs && found.domain == "" && found.room == nil {
+	if found.needs <= job.podGPUs {
 		return nil, fwk.NewStatus(fwk.Skip) // Filter would let every node pass: it need not be called for each
 	}
 	return nil, nil
@@ -146,9 +143,6 @@ func (p *Plugin) place(ctx context.Context, pod *v1.Pod, job *podJob) (*cycle, s
 	if err != nil {
 		return nil, "", fwk.NewStatus(fwk.Unschedulable, err.Error())
 	}
-	if found.rest > 0 {
-		found.room = p.domainRoom(found)
-	}
 	return found, neighbour, nil
 }
 
@@ -193,12 +187,6 @@ func (p *Plugin) neighbours(g *gang, found *cycle, pod *v1.Pod) (nearest string,
 	node, left := g.blockNode(found.place, block)
 	found.node, found.needs = node, int64(left)*job.podGPUs
 	found.beside, _ = g.blockNode(found.place, chosen.podsPerNode(job.podGPUs))
-	if together := chosen.podsPerDomain(job.podGPUs); together > block && p.args.DomainLabel != "" {
-		began, left := g.blockNode(found.place, together)
-		if found.domain = p.domainOf(p.nodeNamed(began)); began == "" {
-			found.rest = left
-		}
-	}
 	byRank, byStage := g.nearest(found.place, job.pods/chosen.stages, job.pods)
 	found.nodes = p.inventory.topologies()
 	if found.node == "" && len(found.nodes.distinct) > 1 {
@@ -232,47 +220,11 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
 			"node(s) were not the one that ranks of the same tensor-parallel group are on")
 	}
-	if found.domain != "" && p.domainOf(node) != found.domain {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
-			"node(s) were not in the scale-up domain that ranks of the same group are in")
-	}
-	if domain := p.domainOf(node); found.room != nil && domain != "" && found.room[domain] < found.rest {
-		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node(s) were in scale-up domains without room for %d pods",
-			found.rest))
-	}
 	if found.needs > found.job.podGPUs && free(info, found.job.resource) < found.needs {
 		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node(s) had no %d free GPUs for ranks that share a node",
 			found.needs))
 	}
 	return nil
-}
-
-// domainOf returns the scale-up domain that a node's label names; "": none, or no node.
-func (p *Plugin) domainOf(node *v1.Node) string {
-	if node == nil {
-		return ""
-	}
-	return node.Labels[p.args.DomainLabel]
-}
-
-// domainRoom counts the places for pods of the job in each scale-up domain.
-func (p *Plugin) domainRoom(found *cycle) map[string]int {
-	names, _ := p.inventory.nodesOf(found.chosen.gpuType)
-	lister, room := p.handle.SnapshotSharedLister().NodeInfos(), map[string]int{}
-	for name := range names {
-		if info, err := lister.Get(name); err == nil && info.Node() != nil && !info.Node().Spec.Unschedulable {
-			room[p.domainOf(info.Node())] += int(free(info, found.job.resource) / found.job.podGPUs)
-		}
-	}
-	return room
-}
-
-func (p *Plugin) nodeNamed(name string) *v1.Node {
-	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(name)
-	if err != nil {
-		return nil
-	}
-	return info.Node()
 }
 
 func free(info fwk.NodeInfo, resource v1.ResourceName) int64 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"evenkeel.dev/client/go/annotations"
 	"evenkeel.dev/client/go/evenkeelv1"
 )
 
@@ -16,7 +15,6 @@ type layout struct {
 	stages      int
 	colocated   int // so many consecutive ranks share a node (a tensor-parallel group)
 	ranksOfNode int // so many ranks the planner put on one node
-	together    int // so many consecutive ranks must share a scale-up domain, which spans nodes; 1: none must
 }
 
 func newLayout(plan *evenkeelv1.Plan) layout {
@@ -27,7 +25,6 @@ func newLayout(plan *evenkeelv1.Plan) layout {
 		stages:      max(int(plan.GetParallelism().GetPipeline()), 1),
 		colocated:   max(int(plan.GetPlacement().GetColocatedRanks()), 1),
 		ranksOfNode: max(int(plan.GetPlacement().GetGpusPerNode()), 1),
-		together:    annotations.RanksOfADomain(plan),
 	}
 }
 
@@ -55,10 +52,6 @@ func (l layout) stage(rank, count int) string {
 	return fmt.Sprintf("%d-%d", first, last)
 }
 
-// podsPerBlock pods of consecutive index must share a node; podsPerNode should. podsPerDomain must share a scale-up
-// domain.
+// podsPerBlock pods of consecutive index must share a node; podsPerNode should.
 func (l layout) podsPerBlock(podGPUs int64) int { return max(l.colocated/int(podGPUs), 1) }
 func (l layout) podsPerNode(podGPUs int64) int  { return max(l.ranksOfNode/int(podGPUs), 1) }
-func (l layout) podsPerDomain(podGPUs int64) int {
-	return max(l.together/int(podGPUs), 1)
-}

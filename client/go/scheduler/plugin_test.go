@@ -293,36 +293,6 @@ func TestTensorGroupSharesANode(t *testing.T) {
 	})
 }
 
-func TestTensorGroupOverNodesStaysInADomain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Args{DomainLabel: "network.topology.nvidia.com/leaf"})
-		r.addNodes("h", h100Product, 6, 3) // two domains of three nodes: one node of each stays free
-		r.planner.set(func(*evenkeelv1.PlanJobRequest) (*evenkeelv1.PlanJobResponse, error) {
-			wide := plan("plan-w", "h100-sxm-80gb", 32, 8)
-			wide.Placement.Tiers = []*evenkeelv1.PlacementTier{{Name: "scale-up domain", RankCount: 16, UnitCount: 2,
-				RequiredRanks: 16}}
-			return &evenkeelv1.PlanJobResponse{Plan: wide}, nil
-		})
-		r.schedule(gangPod("g", 0, 4, 8))
-		synctest.Wait()
-		domains := map[int]string{}
-		for at := range 4 {
-			node, state, status := r.schedule(gangPod("g", at, 4, 8))
-			if node == "" {
-				t.Fatalf("pod %d: %v", at, status)
-			}
-			for _, known := range r.nodes {
-				if known.Name == node {
-					domains[read(state).place] = known.Labels["network.topology.nvidia.com/leaf"]
-				}
-			}
-		}
-		if domains[0] != domains[1] || domains[2] != domains[3] || domains[0] == domains[2] {
-			t.Errorf("domains %v", domains)
-		}
-	})
-}
-
 func TestGangStaysUnderOneLeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Args{})

@@ -14,8 +14,8 @@ namespace evenkeel::server {
 namespace {
 
 std::string Pool(const std::string& rest) {
-  return R"(job { model { language_model { name: "llama3-8b" } } cluster { pools { )" + rest +
-         " } } }";
+  return R"(job { model { language_model { catalog_name: "llama3-8b" } } cluster { pools { )" +
+         rest + " } } }";
 }
 
 const char kRacks[] = R"(gpu_type: "gb200" gpus_per_node: 4 )";
