@@ -61,8 +61,9 @@ std::string RenderPaddedBatches(const Style& style, const v1::Plan& plan) {
                                    "expected",
                                    Percent(padded.slowest_rank_ratio() - 1)));
     pairs.emplace_back("a step",
-                       fmt::format("{} micro-batches on each rank, {} samples; {} step{} per epoch",
+                       fmt::format("{} micro-batch{} on each rank, {} samples; {} step{} per epoch",
                                    Integer(predictions.micro_batches()),
+                                   predictions.micro_batches() == 1 ? "" : "es",
                                    Significant(predictions.samples_per_step()),
                                    Integer(predictions.steps_per_epoch()),
                                    predictions.steps_per_epoch() == 1 ? "" : "s"));

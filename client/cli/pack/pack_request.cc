@@ -127,6 +127,7 @@ void ScaleUnits(const v1::BatchRule& rule, SampleLengths* samples) {
 
 PlannedPacking PackingOf(const v1::Plan& plan) {
   PlannedPacking planned;
+  if (plan.has_padded_batches()) Fail("the plan pads its micro-batches: it has no rule to pack by");
   planned.rule = plan.batch_rule();
   planned.groups = plan.packing_groups();
   planned.curriculum_steps = plan.group_choice().curriculum_steps();

@@ -55,6 +55,9 @@ v1::EvaluatePlanRequest TimelineRequest(const v1::Job& job, const v1::Plan& plan
   rule->set_token_cap(plan.batch_rule().token_cap());
   rule->set_packer(plan.batch_rule().packer());
   rule->set_order_window(plan.batch_rule().order_window());
+  if (plan.has_padded_batches())
+    own->mutable_padded_batches()->set_micro_batch_samples(
+        plan.padded_batches().micro_batch_samples());
   *own->mutable_packing_groups() = plan.packing_groups();
   request.set_include_timeline(true);
   return request;

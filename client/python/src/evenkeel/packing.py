@@ -42,6 +42,8 @@ def settings_of(rule: RuleLike) -> PackSettings:
     plan: plan_pb2.Plan = requests.plan_of(rule, "rule")
     if plan.HasField("misfit"):
         raise ValueError(f"plan {plan.plan_id} does not fit: there is nothing to pack for")
+    if plan.HasField("padded_batches"):
+        raise ValueError(f"plan {plan.plan_id} pads its micro-batches: it has no rule to pack by")
     return PackSettings(plan.batch_rule, plan.plan_id, tuple(plan.packing_groups),
                         plan.group_choice.curriculum_steps, plan.parallelism.data, plan.predictions.micro_batches)
 
