@@ -32,8 +32,8 @@ python=$folder/loop/bin/python
 
 install() {
   [ -x "$python" ] || /usr/bin/python3 -m venv "$folder/loop" || return
-  "$python" -m pip install -q torch transformers accelerate lightning &&
-    "$python" -m pip install -q --no-deps torchtitan megatron-core &&
+  "$python" -m pip install -q torch transformers accelerate lightning torchtitan &&
+    "$python" -m pip install -q --no-deps megatron-core &&
     "$python" -m pip install -q --force-reinstall --no-deps "$root/client/python" &&
     "$python" -m pip install -q "$root/client/python"
 }
