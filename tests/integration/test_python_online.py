@@ -293,6 +293,7 @@ class RuleTest(unittest.TestCase):
 
     def test_rules_that_a_stream_cannot_follow(self):
         for rule, text in (({"unit_cap": 9}, "token_cap"), ({"token_cap": 9, "packer": "PACKER_ISF"}, "PACKER_ISF"),
+                           ({"token_cap": 9, "level": "PACK_LEVEL_TIME"}, "PACK_LEVEL_TIME"),
                            ({"token_cap": 9, "nonsense": 1}, "nonsense")):
             with self.assertRaisesRegex(ValueError, text):
                 evenkeel.OnlinePacker(rule)
