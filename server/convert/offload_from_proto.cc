@@ -9,7 +9,7 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr RealRange kShares = {0, 1};
+constexpr RealRange kOptimizerRatios = {0, 1};
 
 // The rates of the host change nothing but an offload.
 void CheckHostRates(const v1::Job& from, const FieldPath& path, ViolationSink& sink) {
@@ -66,7 +66,8 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
   if (given.has_optimizer_ratio()) {
     // Adding zero removes the sign of a negative zero.
     const double ratio =
-        CheckReal(sink, field.Child("optimizer_ratio"), given.optimizer_ratio(), kShares) + 0.0;
+        CheckReal(sink, field.Child("optimizer_ratio"), given.optimizer_ratio(), kOptimizerRatios) +
+        0.0;
     training.offload.ratio = training.offload.charged_ratio = ratio;
   }
   if (training.optimizer != planner::Optimizer::kAdam)

@@ -56,13 +56,8 @@ _HOME = {
                      "ResourceInfo", "ServerError", "UnauthenticatedError", "UnavailableError"), "errors"),
 }
 _MODULES = ("aio", "cli", "client", "connection", "energon", "errors", "lengths", "local", "media", "online",
-<<<<<<< HEAD
             "pack_folder", "packing", "pictures", "processor", "rank_gather", "ray", "reporting", "retry", "sampler",
             "stats", "streams", "v1", "xtuner")
-=======
-            "pack_folder", "packing", "pictures", "processor", "ray", "retry", "sampler", "stats", "streams", "v1",
-            "xtuner")
->>>>>>> ray
 
 __all__ = [  # the names of _HOME, spelled out for type checkers
     "Audio", "BusyError", "CallCancelledError", "Client", "DeadlineExceededError", "EvenkeelBatchSampler",
