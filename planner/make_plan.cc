@@ -269,7 +269,7 @@ class Planning {
     if (found.stopped || found.found.best.empty()) return;
     plan().padded->packed =
         MakeAlternative(packs, found.batching, found.found.best.front(), hooks_.stop);
-    plan().padded->packing_gain = plan().padded->packed->gpu_days / plan().prediction.gpu_days - 1;
+    plan().padded->packing_gain = plan().prediction.gpu_days / plan().padded->packed->gpu_days - 1;
   }
 
   // Appends alternatives with one group, from `best[first]` onward.

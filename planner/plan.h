@@ -194,7 +194,7 @@ struct PaddedBatches {
   // Expected time of the rank with most work in a step over a mean rank's, by
   // BatchRule::pack_times.
   double slowest_rank_ratio = 1;
-  // The same job with packs, by a short search, and its GPU-days over the plan's, less 1. nullopt
+  // The same job with packs, by a short search, and the plan's GPU-days over its, less 1. nullopt
   // if nothing fits with packs.
   std::optional<Alternative> packed;
   double packing_gain = 0;

@@ -27,7 +27,7 @@ std::string PackingText(const v1::Plan& plan) {
   const double gain = padded.packing_gain_ratio();
   const v1::Alternative& packed = padded.packed();
   return fmt::format("{}, {} {}: {}, {} per step of {} samples", GpuTime(packed.gpu_days()),
-                     Percent(std::abs(gain)), gain < 0 ? "less" : "more",
+                     Percent(std::abs(1 / (1 + gain) - 1)), gain > 0 ? "less" : "more",
                      ParallelismText(packed.parallelism()), Duration(packed.step_seconds()),
                      Significant(packed.samples_per_step()));
 }

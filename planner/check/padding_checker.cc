@@ -93,8 +93,8 @@ class PaddingChecker {
     Require(padded.slowest_rank_ratio >= 1 &&
                 padded.slowest_rank_ratio <= 1.01 * static_cast<double>(plan_.parallelism.data),
             "padding: the slowest rank has more than all ranks together");
-    Require(!padded.packed || Near(padded.packed->gpu_days,
-                                   (1 + padded.packing_gain) * plan_.prediction.gpu_days),
+    Require(!padded.packed || Near((1 + padded.packing_gain) * padded.packed->gpu_days,
+                                   plan_.prediction.gpu_days),
             "padding: the gain of packing does not follow from the plans");
   }
 

@@ -54,8 +54,8 @@ std::string PythonList(const std::vector<int64_t>& values);
 // evenly, because trainers refuse other lengths.
 int64_t EvenLength(const Trials& trials, const PlanSpec& spec, int64_t tokens);
 
-// Return the samples of a micro-batch as the trainer counts them (1 for a pack) and the most tokens of
-// one of them.
+// Return the samples of a micro-batch as the trainer counts them (1 for a pack), and the most
+// tokens of one of them.
 int64_t SamplesOf(const Training& training);
 int64_t SampleTokens(const Trials& trials);
 

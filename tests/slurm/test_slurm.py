@@ -68,7 +68,8 @@ class SlurmTest(unittest.TestCase):
     def test_a_range_of_nodes_has_a_plan_for_each(self):
         with open(DOCS, encoding="utf-8") as file:
             self.assertIn(self.OWN_PLAN, file.read())
-        done = self.slurm.submit(MODEL, GPUS, "--nodes=1-2", script=f'env; {self.OWN_PLAN}; echo "own=$EVENKEEL_PLAN_ID"')
+        done = self.slurm.submit(MODEL, GPUS, "--nodes=1-2",
+                                 script=f'env; {self.OWN_PLAN}; echo "own=$EVENKEEL_PLAN_ID"')
         found = variables(self.slurm.output(done))
         for nodes in (1, 2):
             plan = self.server.ctl("plan", "--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", str(8 * nodes),

@@ -536,8 +536,8 @@ type PaddedBatches struct {
 	SlowestRankRatio float64 `protobuf:"fixed64,5,opt,name=slowest_rank_ratio,json=slowestRankRatio,proto3" json:"slowest_rank_ratio,omitempty"`
 	// The best plan that a short search finds for the same job with packs. Unset: none fits.
 	Packed *Alternative `protobuf:"bytes,6,opt,name=packed,proto3" json:"packed,omitempty"`
-	// What packing would gain: GPU-days of `packed` over this plan's, less 1. Below 0: packing is faster. Unset: no plan
-	// with packs fits.
+	// What packing would gain: GPU-days of this plan over those of `packed`, less 1. Below 0: packing loses. Unset: no
+	// plan with packs fits.
 	PackingGainRatio *float64 `protobuf:"fixed64,7,opt,name=packing_gain_ratio,json=packingGainRatio,proto3,oneof" json:"packing_gain_ratio,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

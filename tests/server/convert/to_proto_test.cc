@@ -188,7 +188,8 @@ TEST(PlanToProto, RestOfAFittingPlan) {
   EXPECT_EQ(plan.placement().host_memory_bytes(), 1000);
   EXPECT_EQ(plan.placement().shm_bytes(), 100);
   EXPECT_EQ(plan.provenance().planner_version(), PlannerVersion());
-  EXPECT_TRUE(PlannerVersion().starts_with(std::string(kReleaseVersion) + "+r")) << PlannerVersion();
+  EXPECT_TRUE(PlannerVersion().starts_with(std::string(kReleaseVersion) + "+r"))
+      << PlannerVersion();
   EXPECT_EQ(plan.provenance().calibration_version(), "none");
   EXPECT_EQ(plan.provenance().figures(1).basis(), v1::BASIS_FITTED);
 }

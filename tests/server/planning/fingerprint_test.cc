@@ -164,6 +164,11 @@ std::vector<NamedChange> ChangesOfTheRest() {
       {"bin.llm_tokens", [](auto& j) { ++j.dataset.bins[1].llm_tokens; }},
       {"bin.count", [](auto& j) { ++j.dataset.bins[1].count; }},
       {"is_default", [](auto& j) { j.dataset.is_default ^= true; }},
+  };
+}
+
+std::vector<NamedChange> ChangesOfTheCluster() {
+  return {
       {"gpu.name", [](auto& j) { j.cluster.gpu.name += "x"; }},
       {"gpu.flops", [](auto& j) { j.cluster.gpu.dense_16bit_flops *= 2; }},
       {"gpu.measured", [](auto& j) { j.cluster.gpu.best_measured_16bit_flops = 1; }},
@@ -210,6 +215,11 @@ std::vector<NamedChange> ChangesOfTheRest() {
       {"offload.ratio",
        [](auto& j) { j.training.offload = {.asked = true, .choose = false, .ratio = 0.5}; }},
       {"price", [](auto& j) { j.cluster.price_per_gpu_hour *= 2; }},
+  };
+}
+
+std::vector<NamedChange> ChangesOfTrainingAndTrainer() {
+  return {
       {"global_batch", [](auto& j) { ++j.training.global_batch_samples; }},
       {"unit_cap", [](auto& j) { ++j.training.unit_cap; }},
       {"token_cap", [](auto& j) { ++j.training.token_cap; }},
@@ -304,6 +314,8 @@ TEST(PlanId, ChangesWithEveryField) {
   std::vector<NamedChange> changes = ChangesOfTheModel();
   for (NamedChange& change : ChangesOfItsLayers()) changes.push_back(std::move(change));
   for (NamedChange& change : ChangesOfTheRest()) changes.push_back(std::move(change));
+  for (NamedChange& change : ChangesOfTheCluster()) changes.push_back(std::move(change));
+  for (NamedChange& change : ChangesOfTrainingAndTrainer()) changes.push_back(std::move(change));
   for (NamedChange& change : ChangesOfTraining()) changes.push_back(std::move(change));
   std::map<std::string, std::string> seen = {{PlanId(FullJob()), "unchanged"}};
   for (const NamedChange& change : changes) {

@@ -108,8 +108,9 @@ def _padding(plan: plan_pb2.Plan) -> Iterator[tuple[str, str]]:
     yield "a step holds", (f"{predictions.micro_batches:,} micro-batches on each rank, "
                            f"{predictions.samples_per_step:,.0f} samples in all")
     if padded.HasField("packing_gain_ratio"):
-        yield "with packing", (f"{padded.packed.gpu_days:.3g} GPU-days, {abs(padded.packing_gain_ratio):.0%} "
-                               f"{'less' if padded.packing_gain_ratio < 0 else 'more'}")
+        change = 1 / (1 + padded.packing_gain_ratio) - 1
+        yield "with packing", (f"{padded.packed.gpu_days:.3g} GPU-days, {abs(change):.0%} "
+                               f"{'less' if change < 0 else 'more'}")
 
 
 def _cells(stage: stage_pb2.Stage) -> tuple[str, ...]:
