@@ -473,7 +473,7 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   if (draws.OneIn(3)) DrawAdmittedPrecision(draws, &request);
   if (!facts.tokens_per_unit.empty() && draws.OneIn(3)) DrawEncoderData(draws, &request);
   if (draws.OneIn(3)) DrawAdmittedDispatcher(draws, &request);
-  if (draws.OneIn(12)) DrawPadding(draws, job->mutable_training());
+  if (draws.OneIn(12)) DrawPadding(draws, request.mutable_job()->mutable_training());
   return request;
 }
 

@@ -241,6 +241,12 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
     case v1::REMEDY_KIND_SMALLER_MICRO_BATCH:
       training->set_micro_batch_samples(remedy.micro_batch_samples());
       break;
+    case v1::REMEDY_KIND_OFFLOAD_OPTIMIZER:
+      training->mutable_offload();
+      break;
+    case v1::REMEDY_KIND_GRADIENTS_16BIT:
+      training->set_gradient_precision(v1::GRADIENT_PRECISION_16BIT);
+      break;
     case v1::REMEDY_KIND_ALLOW_RECOMPUTE:
       constraints->set_recompute(v1::RECOMPUTE_POLICY_AUTO);
       break;
