@@ -157,8 +157,11 @@ void EpochSum(const v1::Plan& plan, Faults* faults) {
 
 // Fields that may be negative.
 const std::set<std::string_view>& Signed() {
-  static const std::set<std::string_view> names = {"seed", "measured_correction_seconds",
-                                                   "slower_by_ratio", "encoder_data_gain_ratio",
+  static const std::set<std::string_view> names = {"seed",
+                                                   "measured_correction_seconds",
+                                                   "slower_by_ratio",
+                                                   "encoder_data_gain_ratio",
+                                                   "packing_gain_ratio",
                                                    "measured_rest_bytes"};
   return names;
 }
