@@ -156,6 +156,10 @@ slow_when_instrumented="CostBombs.StopIsAskedOftenEnough:PlanCost.OrdersJobsAsTh
 slow_when_instrumented+=":GroupedPlanTest.NoPinnedSplitLiesBelowTheBound:SearchTest.WholeSpaceAsIfAllWerePlanned"
 slow_when_instrumented+=":MisfitTest.RandomMisfits*:MakePlanTest.EveryLanguageModelOnSomeGpus"
 slow_when_instrumented+=":MakeLaunchTest.ATrainerLosesNothingOfItsPlans"
+slow_when_instrumented+=":ChooseOffloadTest.HostMemoryIsNeverExceeded:ChooseOffloadTest.NoPinnedShareIsBetter"
+slow_when_instrumented+=":ChooseOffloadTest.HoldsHostsOfEverySchedule:TimeLevelTest.LongSets*"
+slow_when_instrumented+=":NetworkTiersTest.PodsNeverHelp*:NetworkTiersTest.ADomainIsAsGoodAsANode"
+slow_when_instrumented+=":PaddedPlanTest.NoPinnedPlanIsBetter:MakePlanTest.StopsWhereverItIsTold"
 
 # sanitized FOLDER SANITIZERS: builds and runs what is free of gRPC, with fewer cases of each property. Under
 # sanitizers, gcc gives false warnings of uninitialized values (GCC bug 105562 in std::regex) and of bounds, so these
