@@ -142,7 +142,7 @@ int64_t Network::StageSend(const Parallelism& p, int64_t s, int64_t bytes) const
     return Nearest(NodeCollective(Collective::kAllToAll, 2, 2 * D(bytes)));
   const double efficiency = constants_.inter_node_efficiency;
   double rate = BetweenNodes(1, efficiency);
-  if (StageLinkCrosses(p, s, pod_))
+  if (pod_ < cluster_.gpu_count && StageLinkCrosses(p, s, pod_))
     rate = std::min(rate, BetweenPods(p.tensor * p.context * p.data, efficiency));
   return Nearest(constants_.send_latency_ns + D(bytes) / rate);
 }
