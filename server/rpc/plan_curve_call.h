@@ -14,13 +14,12 @@
 #include "grpcpp/support/slice.h"
 #include "server/base/mutex.h"
 #include "server/convert/curve_from_proto.h"
-#include "server/convert/profile_to_proto.h"
 #include "server/core/plan_cache.h"
 #include "server/core/planning_core.h"
 #include "server/planning/compute_plan.h"
-#include "server/rpc/plan_job_call.h"
 #include "server/rpc/request_memo.h"
 #include "server/rpc/rpc_scope.h"
+#include "server/rpc/used_calibration.h"
 
 namespace evenkeel::server {
 

@@ -2,7 +2,6 @@
 #ifndef EVENKEEL_SERVER_RPC_PLAN_JOB_CALL_H_
 #define EVENKEEL_SERVER_RPC_PLAN_JOB_CALL_H_
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,11 +11,11 @@
 #include "grpcpp/support/slice.h"
 #include "server/base/mutex.h"
 #include "server/convert/offers_from_proto.h"
-#include "server/convert/profile_to_proto.h"
 #include "server/core/planning_core.h"
 #include "server/planning/compute_plan.h"
 #include "server/rpc/request_memo.h"
 #include "server/rpc/rpc_scope.h"
+#include "server/rpc/used_calibration.h"
 
 namespace evenkeel::server {
 
@@ -27,12 +26,6 @@ struct PlanJobParts {
   RequestMemo<KnownPlan>& memo;
   std::optional<double> max_age_seconds;  // 0 to compute it again
   std::string label;
-};
-
-// The calibration of the job.
-struct UsedCalibration {
-  uint64_t generation = 0;
-  CalibrationFacts facts;
 };
 
 // Owns itself until OnDone. Code that begins it later holds it too. gRPC calls OnDone only after
