@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "evenkeel/v1/plan.pb.h"
@@ -35,14 +36,24 @@ std::string MoreOrLess(double ratio, const char* more, const char* less) {
 
 std::string SlowerText(double ratio) { return MoreOrLess(ratio, " slower", " faster"); }
 
-std::string GibibytesText(int64_t bytes) {
+std::string MebibytesOf(int64_t bytes) {
   return planner::MebibytesText(static_cast<double>(std::abs(bytes)));
 }
 
-// Forward times of the ranks by stage, where they were measured.
-using ForwardTimes = std::map<int, std::vector<double>>;
+// Forward time that is the norm of a stage's ranks, by stage, where it was measured.
+using StageForward = std::map<int, double>;
 
-void FillStages(const v1::Plan& plan, const v1::StepOutcome& outcome, const ForwardTimes& forward,
+StageForward StageForwardOf(const v1::StepOutcome& outcome) {
+  std::map<int, std::vector<double>> times;
+  for (const v1::RankSteps& rank : outcome.ranks()) {
+    if (rank.forward_seconds() > 0) times[rank.stage_index()].push_back(rank.forward_seconds());
+  }
+  StageForward forward;
+  for (auto& [stage, of_ranks] : times) forward[stage] = LowerMedian(std::move(of_ranks));
+  return forward;
+}
+
+void FillStages(const v1::Plan& plan, const v1::StepOutcome& outcome, const StageForward& forward,
                 v1::StepDrift* drift) {
   std::map<int, int64_t> allocated;
   for (int s = 0; s < outcome.stage_allocated_bytes_size(); ++s) {
@@ -60,8 +71,8 @@ void FillStages(const v1::Plan& plan, const v1::StepOutcome& outcome, const Forw
     stage->set_stage_index(s);
     stage->set_planned_bytes(plan.stages(s).memory().allocated_bytes());
     const double planned_forward = plan.stages(s).forward_seconds() * predicted.micro_batches();
-    if (const auto times = forward.find(s); times != forward.end() && planned_forward > 0) {
-      stage->set_forward_ratio(LowerMedian(times->second) / planned_forward);
+    if (const auto norm = forward.find(s); norm != forward.end() && planned_forward > 0) {
+      stage->set_forward_ratio(norm->second / planned_forward);
     }
     const auto most = allocated.find(s);
     if (most == allocated.end() || stage->planned_bytes() <= 0) continue;
@@ -81,12 +92,12 @@ v1::DriftVerdict WorstMemory(const v1::StepDrift& drift) {
   return worst;
 }
 
-void FillSlowRanks(const v1::StepOutcome& outcome, const ForwardTimes& forward,
+void FillSlowRanks(const v1::StepOutcome& outcome, const StageForward& forward,
                    v1::StepDrift* drift) {
   std::vector<v1::SlowRank> slow;
   for (const v1::RankSteps& rank : outcome.ranks()) {
     if (rank.forward_seconds() <= 0) continue;
-    const double ratio = rank.forward_seconds() / LowerMedian(forward.at(rank.stage_index()));
+    const double ratio = rank.forward_seconds() / forward.at(rank.stage_index());
     if (ratio <= kSlowRank) continue;
     slow.emplace_back();
     slow.back().set_rank(rank.rank());
@@ -179,12 +190,12 @@ std::string MemoryText(const v1::Plan& plan, const v1::StepDrift& drift) {
     }
     const int64_t more = stage.allocated_bytes() - stage.planned_bytes();
     text += (text.empty() ? "" : " ") + std::string("Stage ") +
-            std::to_string(stage.stage_index()) + " allocates " + GibibytesText(more) +
+            std::to_string(stage.stage_index()) + " allocates " + MebibytesOf(more) +
             (more > 0 ? " more" : " less") + " than the planned " +
-            GibibytesText(stage.planned_bytes());
+            MebibytesOf(stage.planned_bytes());
     if (more > 0) {
       text += ", of " +
-              GibibytesText(std::max<int64_t>(0, plan.stages(stage.stage_index()).free_bytes())) +
+              MebibytesOf(std::max<int64_t>(0, plan.stages(stage.stage_index()).free_bytes())) +
               " that the plan leaves free";
     }
     text += ".";
@@ -210,10 +221,7 @@ void FillDrift(const v1::Plan& plan, const v1::StepOutcome& outcome, v1::StepDri
   drift->set_step_ratio(outcome.step_seconds() / drift->predicted_seconds());
   *drift->mutable_step_interval() = predicted.step_interval();
   drift->set_step(VerdictOf(drift->step_ratio(), predicted.step_interval()));
-  ForwardTimes forward;
-  for (const v1::RankSteps& rank : outcome.ranks()) {
-    if (rank.forward_seconds() > 0) forward[rank.stage_index()].push_back(rank.forward_seconds());
-  }
+  const StageForward forward = StageForwardOf(outcome);
   FillStages(plan, outcome, forward, drift);
   FillSlowRanks(outcome, forward, drift);
   drift->set_memory(WorstMemory(*drift));
