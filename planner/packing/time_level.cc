@@ -26,9 +26,9 @@ class TimeSearch {
   TimeSearch(const Lengths& lengths, const PackRule& rule, const DealRule& deal,
              const PackTimes& times)
       : lengths_(lengths), rule_(rule), deal_(deal), times_(times) {
-    Add(Pack(lengths, rule));
-    // Of the packs that are not level in time; it is the first try.
-    Keep(0, Deal(WorkOf(SumsOf(lengths, tries_[0].packing), times_), deal_));
+    // The first try is the packs that are not level in time.
+    const auto sums = Add(Pack(lengths, rule));
+    Keep(0, Deal(WorkOf(sums, times_), deal_));
     best_.idle_by_tokens = epoch_.idle;
     rule_.times = times;
     AddBy(TimeMethod::kLongestFirst);
@@ -61,12 +61,15 @@ class TimeSearch {
     if (packing.size() > 0) Add(std::move(packing));
   }
 
-  void Add(Packing packing) {
+  // Returns the packs' sums.
+  std::vector<PackSums> Add(Packing packing) {
     TimeTry added{std::move(packing), {}, {}};
     rule_.stop.Ask();
-    added.times = PackTimesOf(lengths_, SumsOf(lengths_, added.packing), times_);
+    std::vector<PackSums> sums = SumsOf(lengths_, added.packing);
+    added.times = PackTimesOf(lengths_, sums, times_);
     added.work = WorkByTime(added.times);
     tries_.push_back(std::move(added));
+    return sums;
   }
 
   // Keeps the order if no shorter epoch is known; of equals, the first.
