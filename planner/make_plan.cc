@@ -197,13 +197,14 @@ class Planning {
   bool LimitsMayCost(const Candidate& chosen) const {
     const Trainer& trainer = *job_.training.trainer;
     const Constraints& c = job_.constraints;
-    const bool whole_layers = !trainer.selective_recompute &&
-                              c.recompute == RecomputePolicy::kWholeLayers &&
-                              std::any_of(chosen.stages.begin(), chosen.stages.end(),
-                                          [](const StageWork& s) { return s.recompute_ns > 0; });
+    const bool few_sets = !trainer.selective_recompute &&
+                          (c.recompute == RecomputePolicy::kWholeLayers ||
+                           (trainer.alternate_products && c.recompute == RecomputePolicy::kAuto)) &&
+                          std::any_of(chosen.stages.begin(), chosen.stages.end(),
+                                      [](const StageWork& s) { return s.recompute_ns > 0; });
     const bool one_chunk = !trainer.interleaves && VirtualStagesUnasked(c) &&
                            job_.training.zero_stage != ZeroStage::kWeights;
-    return found_.memory_binds || whole_layers || one_chunk || KeepsEncoderWhole(job_);
+    return found_.memory_binds || few_sets || one_chunk || KeepsEncoderWhole(job_);
   }
 
   // Looks for a better plan without what the trainer cannot do: another recompute for each layer,
@@ -212,6 +213,7 @@ class Planning {
     if (!LimitsMayCost(chosen)) return;
     const Trainer& trainer = *job_.training.trainer;
     Trainer freer = trainer;
+    freer.alternate_products = false;
     freer.selective_recompute = freer.cuts_encoder = freer.interleaves = true;
     Job free = job_;
     free.training.trainer = &freer;

@@ -74,6 +74,8 @@ const char* PartName(int part) {
       return "MLP";
     case v1::RECOMPUTE_PART_LATENT_PROJECTION:
       return "latent projection";
+    case v1::RECOMPUTE_PART_ALTERNATE_PRODUCTS:
+      return "every other product";
     default:
       return "whole layer";
   }

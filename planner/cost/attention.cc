@@ -185,6 +185,8 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   // Reused keys and values are kept where they were made.
   b.Keep(q + (shape.key_values == KeyValues::kReused ? 0 : kv), inputs_dropped_by);
   b.Transient(q + kv + out);
+  b.KeepResults(out + 2 * D(rank.heads));
+  op.keeps_exchange = true;
   const PackCost scores = Scores(b, rank, sequence);
   if (unfused) {
     // Keeps the 16-bit softmax and, with dropout, its mask of one byte and the dropped copy.
@@ -247,7 +249,8 @@ void AddProjections(LayerBuilder& b, const AttentionShape& s, const InputWidths&
                .whole_flops = 2 * h * D(WidthsOf(s, s.heads, s.kv_heads).all()),
                .bias = s.qkv_bias,
                .unbiased = s.key_bias ? 0 : widths.keys,
-               .target = kLoraQkv});
+               .target = kLoraQkv,
+               .products = {widths.queries, widths.keys, widths.values, widths.gates}});
   b.Transient(D(widths.all()) + (b.gathers() ? 2 : 1) * h + h * b.shard());
 }
 

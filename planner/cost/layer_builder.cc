@@ -38,8 +38,10 @@ void LayerBuilder::AddLinear(const Linear& l) {
   const auto quantise = [&](int64_t width) {
     return OverRows(kernels.Quantise(width, format, setting_.recipe.known_scales), l.share);
   };
-  op.matrices += all(kernels.Matrix(l.out, l.in, rows, format));
-  op.matrices += quantise(l.in);
+  PackCost forward = all(kernels.Matrix(l.out, l.in, rows, format));
+  forward += quantise(l.in);
+  op.matrices += forward;
+  CountProducts(l, forward);
   op.input_gradients += all(kernels.Matrix(l.in, l.out, rows, format));
   op.input_gradients += quantise(l.out);
   op.weight_gradients += all(kernels.WeightGradient(l.out, l.in, rows, format));
@@ -78,6 +80,32 @@ void LayerBuilder::AddLinear(const Linear& l) {
   }
   work_.trained_parameters += trained;
   if (l.expert) work_.trained_expert_parameters += trained;
+}
+
+// The rules of torchtitan's SelectiveAC (distributed/activation_checkpoint.py, 0.3.0): it keeps
+// what PyTorch calls compute-intensive, among them products with a bias (addmm), and of products
+// without one (mm) every other. Those of torchao's 8-bit tensors are mm too: two published runs
+// hold what that gives. Routers and grouped products of experts run again.
+void LayerBuilder::CountProducts(const Linear& l, const PackCost& time) {
+  LayerOperation& op = operation();
+  if (l.expert || l.router) {
+    op.products_again += time;
+    return;
+  }
+  if (l.bias) {
+    KeepResults(D(l.out) * l.share);
+    return;
+  }
+  const bool one = l.products.front() == 0;
+  for (size_t i = 0; i < (one ? 1 : l.products.size()); ++i) {
+    const double width = D(one ? l.out : l.products[i]);
+    if (width == 0) continue;
+    if (products_++ % 2 == 0) {
+      KeepResults(width * l.share);
+    } else {
+      op.products_again += (width / D(l.out)) * time;
+    }
+  }
 }
 
 void LayerBuilder::Unpack(const Linear& l) {
@@ -142,6 +170,10 @@ void LayerBuilder::KeepBytes(const PackCost& bytes, RecomputeParts dropped_by) {
   operation().kept.push_back({bytes, dropped_by});
 }
 
+void LayerBuilder::KeepResults(double values) {
+  operation().kept_results += PerRow(kValueBytes * values);
+}
+
 void LayerBuilder::Stream(double values) {
   operation().streams += OverRows(setting_.kernels.MemoryBound(kValueBytes * values));
   operation().launches += 1;
@@ -160,8 +192,13 @@ void LayerBuilder::TensorPass(double width) {
   const double rows = MeanRows();
   if (ranks <= 1 || rows <= 0) return;
   const double ns = setting_.network.NodeCollective(ranks, rows * kValueBytes * width);
-  operation().communication += PerRow(ns / rows);
-  operation().launches += 1;
+  LayerOperation& op = operation();
+  if (op.launches > 0) {  // it scatters what the products gave
+    op.keeps_exchange = true;
+    KeepResults(width * shard_);
+  }
+  op.communication += PerRow(ns / rows);
+  op.launches += 1;
   tensor_passes_.push_back({work_.operations.size() - 1, ns});
 }
 
@@ -195,6 +232,8 @@ void LayerBuilder::ExpertExchange(double values, int64_t top_k) {
                               setting_.parallelism, std::max<int64_t>(1, execution.expert_tensor))};
   const double ns = DispatchTime(execution.dispatcher, setting_.network, routed);
   if (ns <= 0) return;
+  operation().keeps_exchange = true;
+  KeepResults(values * D(top_k) / tensor());
   operation().communication += PerRow(ns / MeanRows());
   operation().launches += 1;
   expert_exchanges_.push_back({work_.operations.size() - 1, ns});

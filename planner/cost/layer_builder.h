@@ -3,6 +3,7 @@
 #ifndef EVENKEEL_PLANNER_COST_LAYER_BUILDER_H_
 #define EVENKEEL_PLANNER_COST_LAYER_BUILDER_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -59,7 +60,10 @@ class LayerBuilder {
     double share = 1;
     int64_t copies = 1;
     bool expert = false;
+    bool router = false;
     bool shared = false;  // the weight is counted elsewhere
+    // Widths of the products that eager modules run for it, one by one. If empty, there is one.
+    std::array<int64_t, 4> products = {};
   };
   void AddLinear(const Linear& linear);
   // Adds what frozen weights in 4 bits cost at each use: they are read and written in 16 bits
@@ -76,6 +80,8 @@ class LayerBuilder {
   // Keeps the quantised copy of a linear layer's input that another operation keeps in 16 bits.
   void KeepQuantised(double values, uint32_t target, RecomputeParts dropped_by = 0);
   void KeepBytes(const PackCost& bytes, RecomputeParts dropped_by = 0);
+  // Says that kAlternateProducts keeps this many 16-bit values per row of the operation's results.
+  void KeepResults(double values);
   // Adds 16-bit values per row that are read or written.
   void Stream(double values);
   // Adds 16-bit values per row that the backward pass holds besides the kept tensors.
@@ -131,6 +137,8 @@ class LayerBuilder {
 
  private:
   double MeanRows() const;
+  // Counts a linear layer's products, and says which of them kAlternateProducts runs again.
+  void CountProducts(const Linear& linear, const PackCost& time);
   bool KeepsQuantised(uint32_t target) const;
   void HideTensorPasses();
   // Hides exchanges of experts beside the operations from `from` to `to`.
@@ -147,6 +155,7 @@ class LayerBuilder {
     double ns = 0;
   };
   std::vector<Exchanged> tensor_passes_, expert_exchanges_;
+  int64_t products_ = 0;    // without a bias, so far
   size_t shared_from_ = 0;  // the first operation of the shared expert; 0 without one
 };
 

@@ -36,6 +36,10 @@ struct LayerOperation {
   bool host_waits = false;         // the host reads its result before it launches what follows
   std::vector<KeptTensor> kept;    // freed when this operation has run backward
   PackCost transient;              // bytes: gradients and copies that its backward pass holds
+  // Under kAlternateProducts: the time of the products that run again, the bytes of the results
+  // that are kept, and whether the result of `communication` is among them.
+  PackCost products_again, kept_results;
+  bool keeps_exchange = false;
 };
 
 // A layer of one component. Parameters are those of one GPU.

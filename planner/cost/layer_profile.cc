@@ -203,6 +203,13 @@ class ProfileBuilder {
     return sets;
   }
 
+  // Returns the sets of parts that a layer may recompute where each chooses its own.
+  std::vector<RecomputeParts> FreeSets(LayerKind kind, const LayerWork& work) const {
+    if (!job_.training.trainer->alternate_products) return PartSets(work);
+    if (kind == LayerKind::kEncoder) return {};
+    return {kAlternateProducts};
+  }
+
   void SetMemory(LayerCost& layer, const LayerWork& work) {
     if (!layer.has_backward) {
       layer.modes.front().workspace_bytes = WorkspaceBytes(Surroundings(work));
@@ -211,7 +218,8 @@ class ProfileBuilder {
     const double workspace = Surroundings(work) + BackwardTransient(work, largest_here_);
     layer.modes = job_.constraints.recompute == RecomputePolicy::kOneSetting
                       ? GivenModes(work, mean_, largest_here_, workspace, SetsOf(layer.kind))
-                      : RecomputeModes(work, mean_, largest_here_, workspace, also_);
+                      : RecomputeModes(work, mean_, largest_here_, workspace,
+                                       FreeSets(layer.kind, work), also_);
     if (!IsTransformerLayer(layer.kind)) {
       layer.modes.resize(1);
       return;

@@ -54,7 +54,8 @@ void AddProducts(LayerBuilder& b, const Products& p) {
                .target = kLoraMlpUp,
                .share = p.share,
                .copies = p.copies,
-               .expert = p.expert});
+               .expert = p.expert,
+               .products = {p.ffn, p.gated ? p.ffn : 0}});
   b.Transient(ups * held + (p.gathers ? 2 : 1) * rows + residual);
 
   b.Begin(p.expert ? "experts activation" : "activation", kMlp | kActivation);
@@ -86,7 +87,8 @@ void AddRouter(LayerBuilder& b, int64_t hidden, const MoeSpec& moe) {
                .out = moe.experts,
                .whole_flops = 2 * D(hidden) * D(moe.experts),
                .bias = moe.expert_bias,
-               .share = own});
+               .share = own,
+               .router = true});
   if (moe.router_scales) {
     b.AddParameters(D(hidden + moe.experts));
     b.Stream(2 * D(hidden) * own);

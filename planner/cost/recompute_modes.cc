@@ -16,10 +16,20 @@ bool Repeats(const LayerOperation& op, RecomputeParts parts) {
   return (parts & kWholeLayer) != 0 || (op.repeated_by & parts) != 0;
 }
 
+// Adds what kAlternateProducts runs again of an operation.
+void RepeatAlternates(const LayerOperation& op, RecomputeMode& mode) {
+  mode.repeated += op.products_again;
+  mode.repeated += op.adapters;
+  if ((op.repeated_by & kCoreAttention) == 0) mode.repeated += op.attention;
+  mode.repeated += op.streams;
+  if (!op.keeps_exchange) mode.repeated_communication += op.communication;
+}
+
 RecomputeMode ModeOf(const LayerWork& work, RecomputeParts parts, const PackShape& mean,
                      const PackShape& largest, double workspace) {
   RecomputeMode mode{.parts = parts};
   for (const LayerOperation& op : work.operations) {
+    if (parts == kAlternateProducts) RepeatAlternates(op, mode);
     if (!Repeats(op, parts)) continue;
     mode.repeated += op.matrices;
     mode.repeated += op.adapters;
@@ -68,7 +78,8 @@ std::vector<RecomputeMode> Hull(std::vector<RecomputeMode> modes) {
   return hull;
 }
 
-// Returns the sets of parts that the layer has. The MLP includes the activation.
+}  // namespace
+
 std::vector<RecomputeParts> PartSets(const LayerWork& work) {
   RecomputeParts all = 0;
   for (const LayerOperation& op : work.operations) all |= op.repeated_by;
@@ -81,11 +92,14 @@ std::vector<RecomputeParts> PartSets(const LayerWork& work) {
   return sets;
 }
 
-}  // namespace
-
 double KeptBytes(const LayerWork& work, RecomputeParts parts, const PackShape& largest) {
   if ((parts & kWholeLayer) != 0) return work.input_bytes.at(largest);
   double sum = 0;
+  if (parts == kAlternateProducts) {
+    sum = work.input_bytes.at(largest);
+    for (const LayerOperation& op : work.operations) sum += op.kept_results.at(largest);
+    return sum;
+  }
   for (const LayerOperation& op : work.operations) {
     for (const KeptTensor& tensor : op.kept) {
       if ((tensor.dropped_by & parts) == 0) sum += tensor.bytes.at(largest);
@@ -106,13 +120,14 @@ double BackwardTransient(const LayerWork& work, const PackShape& largest) {
 
 std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape& mean,
                                           const PackShape& largest, double workspace,
+                                          const std::vector<RecomputeParts>& sets,
                                           const std::vector<RecomputeParts>& also) {
   const auto mode_of = [&](RecomputeParts parts) {
     return ModeOf(work, parts, mean, largest, workspace);
   };
   const RecomputeMode nothing = mode_of(0), everything = mode_of(kWholeLayer);
   std::vector<RecomputeMode> between;
-  for (const RecomputeParts parts : PartSets(work)) {
+  for (const RecomputeParts parts : sets) {
     const RecomputeMode mode = mode_of(parts);
     if (mode.kept_bytes > everything.kept_bytes && mode.repeated_ns < everything.repeated_ns)
       between.push_back(mode);

@@ -18,10 +18,15 @@ double KeptBytes(const LayerWork& work, RecomputeParts parts, const PackShape& l
 // the operations behind have freed by then. At least 0.
 double BackwardTransient(const LayerWork& work, const PackShape& largest);
 
-// Returns the modes that recompute nothing, everything, the sets of parts on the lower hull in
-// between, and the sets in `also`. `workspace` bytes are held in addition.
+// Returns the sets of parts that the layer has. The MLP includes the activation, and
+// kAlternateProducts is in none.
+std::vector<RecomputeParts> PartSets(const LayerWork& work);
+
+// Returns the modes that recompute nothing, everything, those of `sets` on the lower hull in
+// between, and those of `also`. `workspace` bytes are held in addition.
 std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape& mean,
                                           const PackShape& largest, double workspace,
+                                          const std::vector<RecomputeParts>& sets,
                                           const std::vector<RecomputeParts>& also);
 
 // Returns the modes that recompute nothing, `sets` and everything, in order of time, without sets

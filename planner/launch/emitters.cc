@@ -162,8 +162,13 @@ RecomputedIndices RecomputedOf(const PlanSpec& spec) {
       if (!IsTransformerLayer(group.kind)) continue;
       const bool tower = group.kind == LayerKind::kEncoder;
       int64_t& first = tower ? encoder : language;
-      std::vector<int64_t>& list = tower ? indices.encoder : indices.language;
-      for (int64_t i = 0; i < group.recomputed_count(); ++i) list.push_back(first + i);
+      int64_t at = first;
+      for (const RecomputedLayers& r : group.recomputed) {
+        std::vector<int64_t>& list = tower                           ? indices.encoder
+                                     : r.parts == kAlternateProducts ? indices.alternate
+                                                                     : indices.language;
+        for (int64_t i = 0; i < r.count; ++i) list.push_back(at++);
+      }
       first += group.count;
     }
   }

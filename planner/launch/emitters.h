@@ -80,9 +80,10 @@ std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer
                                 std::vector<LaunchNote>* notes);
 
 // Indices of the layers that are recomputed whole, of the encoders and of the language model, in
-// the order of the model. The layers of several encoders are counted on.
+// the order of the model, and of the language model's layers that recompute alternate products. The
+// layers of several encoders are counted on.
 struct RecomputedIndices {
-  std::vector<int64_t> encoder, language;
+  std::vector<int64_t> encoder, language, alternate;
 };
 RecomputedIndices RecomputedOf(const PlanSpec& spec);
 

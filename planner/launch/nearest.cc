@@ -127,7 +127,9 @@ class Restriction {
   }
 
   bool HoldRecompute() {
-    if (!abilities_.layers_one_by_one || RecomputesWholeLayers(trial_.spec)) return true;
+    const RecomputeParts also =
+        abilities_.alternate_products ? RecomputeParts{kAlternateProducts} : 0;
+    if (!abilities_.layers_one_by_one || RecomputesWholeLayers(trial_.spec, also)) return true;
     job_.constraints.recompute = RecomputePolicy::kWholeLayers;
     return Take(trials_.Best(job_), "recompute",
                 abilities_.name +

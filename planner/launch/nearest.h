@@ -22,6 +22,7 @@ struct Abilities {
   bool gpipe = false;
   bool tower_anywhere = false;         // else the whole encoder is on the first stage
   bool layers_one_by_one = false;      // each layer is recomputed whole or not at all
+  bool alternate_products = false;     // or its kAlternateProducts
   bool one_recompute_setting = false;  // all stages have the same, at least if they are cut anew
 };
 

@@ -98,18 +98,31 @@ std::string Training(const Trials& trials, const PlanSpec& spec) {
 
 constexpr const char* kPlannedCheckpointing = R"(
 
-class PlannedAC(FullAC):
-    """Recomputes the layers of LANGUAGE_RECOMPUTED and no others."""
+class PlannedAC(SelectiveAC):
+    """Recomputes the layers of LANGUAGE_RECOMPUTED whole, and of LANGUAGE_ALTERNATE as SelectiveAC does."""
 
     @dataclass(kw_only=True, slots=True)
-    class Config(FullAC.Config):
+    class Config(SelectiveAC.Config):
         pass
 
     def _wrap_block(self, module, *, base_fqn=None):
-        if base_fqn is None or int(base_fqn.rsplit(".", 1)[1]) not in LANGUAGE_RECOMPUTED:
-            return module
-        return super()._wrap_block(module, base_fqn=base_fqn)
+        layer = -1 if base_fqn is None else int(base_fqn.rsplit(".", 1)[1])
+        if layer in LANGUAGE_RECOMPUTED:
+            return FullAC._wrap_block(self, module, base_fqn=base_fqn)
+        if layer in LANGUAGE_ALTERNATE:
+            return super()._wrap_block(module, base_fqn=base_fqn)
+        return module
 )";
+
+enum class Checkpointing { kNone, kFull, kSelective, kPlanned };
+
+Checkpointing CheckpointingOf(const RecomputedIndices& indices, int64_t layers) {
+  const bool none = indices.language.empty() && indices.alternate.empty();
+  if (none) return Checkpointing::kNone;
+  if (static_cast<int64_t>(indices.language.size()) == layers) return Checkpointing::kFull;
+  if (static_cast<int64_t>(indices.alternate.size()) == layers) return Checkpointing::kSelective;
+  return Checkpointing::kPlanned;
+}
 
 constexpr const char* kConfigFunction = R"(
 
@@ -144,13 +157,18 @@ std::string BaseOf(const std::string& model) {
 std::string TorchtitanFile(const Trials& trials, const PlanSpec& spec) {
   const Job& job = trials.job();
   const RecomputedIndices indices = RecomputedOf(spec);
-  const bool some = !indices.language.empty();
-  const bool all = static_cast<int64_t>(indices.language.size()) == job.model.language_model.layers;
+  const Checkpointing kind = CheckpointingOf(indices, job.model.language_model.layers);
+  const bool planned = kind == Checkpointing::kPlanned;
   std::string text =
       PythonHead(trials, "The plan for torchtitan: apply() sets it on a Trainer.Config.");
   text += std::string("import importlib\nimport os\n") +
-          (some && !all ? "from dataclasses import dataclass\n" : "");
-  if (some) text += "\nfrom torchtitan.distributed.activation_checkpoint import FullAC\n";
+          (planned ? "from dataclasses import dataclass\n" : "");
+  if (kind != Checkpointing::kNone)
+    text += std::string("\nfrom torchtitan.distributed.activation_checkpoint import ") +
+            (planned                             ? "FullAC, SelectiveAC"
+             : kind == Checkpointing::kSelective ? "SelectiveAC"
+                                                 : "FullAC") +
+            "\n";
   text += "\n# Where EVENKEEL_BASE names no other: the model's own configuration.\nBASE = \"" +
           BaseOf(job.model.name) + "\"\n";
   text +=
@@ -158,15 +176,19 @@ std::string TorchtitanFile(const Trials& trials, const PlanSpec& spec) {
       "stages.\nMODULES = " +
       ModulesText(spec, !job.model.towers.empty()) +
       "\n# Layers that run forward again in the backward pass.\nLANGUAGE_RECOMPUTED = " +
-      PythonList(indices.language) + "\nENCODER_RECOMPUTED = " + PythonList(indices.encoder) + "\n";
-  if (some && !all) text += kPlannedCheckpointing;
+      PythonList(indices.language) + "\nENCODER_RECOMPUTED = " + PythonList(indices.encoder) +
+      "\n# Layers that run norms, activations and every other product again.\n"
+      "LANGUAGE_ALTERNATE = " +
+      PythonList(indices.alternate) + "\n";
+  if (planned) text += kPlannedCheckpointing;
   text +=
       "\n\ndef apply(config):\n    \"\"\"Sets degrees, pipeline, batch and recompute; returns "
       "config.\"\"\"\n" +
       Degrees(job, spec) + Training(trials, spec) + "    config.activation_checkpoint = " +
-      (!some ? "None"
-       : all ? "FullAC.Config()"
-             : "PlannedAC.Config()") +
+      (kind == Checkpointing::kNone        ? "None"
+       : kind == Checkpointing::kFull      ? "FullAC.Config()"
+       : kind == Checkpointing::kSelective ? "SelectiveAC.Config()"
+                                           : "PlannedAC.Config()") +
       "\n    return config\n";
   return text + kConfigFunction;
 }
@@ -212,8 +234,11 @@ void NoteRest(const Trials& trials, const PlanSpec& spec, Launch* out) {
 }  // namespace
 
 void EmitTorchtitan(const Trials& trials, Launch* out) {
-  const Abilities abilities{
-      .name = "torchtitan", .even_rounds = true, .gpipe = true, .layers_one_by_one = true};
+  const Abilities abilities{.name = "torchtitan",
+                            .even_rounds = true,
+                            .gpipe = true,
+                            .layers_one_by_one = true,
+                            .alternate_products = true};
   const std::optional<Trial> runs = NearestRun(trials, abilities, &out->notes);
   if (!runs) {
     out->match = LaunchMatch::kNone;

@@ -125,9 +125,9 @@ bool SameRun(const PlanSpec& a, const PlanSpec& b) {
   return true;
 }
 
-bool RecomputesWholeLayers(const PlanSpec& spec) {
+bool RecomputesWholeLayers(const PlanSpec& spec, RecomputeParts also) {
   for (const RecomputeParts parts : PartsIn(spec)) {
-    if (parts != 0 && parts != kWholeLayer) return false;
+    if (parts != 0 && parts != kWholeLayer && parts != also) return false;
   }
   return true;
 }

@@ -66,8 +66,8 @@ double SlowerBy(const Trial& trial, const Trial& other);
 // Returns whether both run the same layers with the same recompute in the same order.
 bool SameRun(const PlanSpec& a, const PlanSpec& b);
 
-// Returns whether every layer is recomputed whole or not at all.
-bool RecomputesWholeLayers(const PlanSpec& spec);
+// Returns whether every layer is recomputed whole or not at all, or as `also` says.
+bool RecomputesWholeLayers(const PlanSpec& spec, RecomputeParts also = 0);
 bool RecomputesAnything(const PlanSpec& spec);
 
 // Returns the number of a chunk's transformer layers of the language model.

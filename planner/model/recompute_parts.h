@@ -15,7 +15,10 @@ enum RecomputePart : uint32_t {
   kActivation = 4,        // "moe_act": the function between the MLP's products
   kMlp = 8,               // "mlp" or "moe": the whole MLP with its norm
   kWholeLayer = 16,       // --recompute-granularity full
-  kLatentProjection = 32  // "mla_up_proj": from the latents of MLA to queries, keys and values
+  kLatentProjection = 32,  // "mla_up_proj": from the latents of MLA to queries, keys and values
+  // All but attention, exchanges and every other product, counted from the first: torchtitan's
+  // SelectiveAC. Never with other parts.
+  kAlternateProducts = 64
 };
 using RecomputeParts = uint32_t;
 

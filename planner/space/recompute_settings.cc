@@ -35,7 +35,8 @@ std::vector<Module> ModulesOf(const Job& job) {
 
 RecomputePolicy FreestRecompute(const Trainer& trainer) {
   if (trainer.one_recompute_setting) return RecomputePolicy::kOneSetting;
-  return trainer.selective_recompute ? RecomputePolicy::kAuto : RecomputePolicy::kWholeLayers;
+  const bool parts = trainer.selective_recompute || trainer.alternate_products;
+  return parts ? RecomputePolicy::kAuto : RecomputePolicy::kWholeLayers;
 }
 
 std::vector<RecomputeSetting> SelectiveSettings(const Job& job) {

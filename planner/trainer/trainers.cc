@@ -17,9 +17,10 @@ constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
                               .fused_kernels = false,
                               .fused_weight_gradients = false};
 
-// Bytes per logit of an eager loss: 16-bit logits, their fp32 copy, its shifted copy and the fp32
-// softmax.
-constexpr double kEagerLossBytes = 14;
+// Bytes per logit of an eager loss: 16-bit logits, their fp32 copy and the fp32 softmax; Hugging
+// Face and nanotron hold a shifted copy too.
+constexpr double kEagerLossBytes = 10;
+constexpr double kShiftedLossBytes = 14;
 
 // FSDP's mixed precision: weights are fp32 shards.
 constexpr Execution EagerShards(double kernel_rate) {
@@ -182,6 +183,15 @@ constexpr DispatcherSet kXTunerDispatchers =
 constexpr DispatcherSet kTitanDispatchers =
     kXTunerDispatchers | DispatcherBit(Dispatcher::kHybridEp);
 
+// Its recompute is SelectiveAC or FullAC, by layer (distributed/activation_checkpoint.py).
+constexpr Trainer Torchtitan(const About& about) {
+  Execution execution = EagerShards(0.85);
+  execution.loss_bytes_per_logit = kEagerLossBytes;  // cross_entropy_loss of components/loss.py
+  Trainer trainer = With(kTitanDispatchers, Sharded(about, execution));
+  trainer.alternate_products = true;
+  return trainer;
+}
+
 // Returns a record of Megatron-Core's layers under Megatron-FSDP.
 constexpr Trainer MegatronFsdp(const About& about) {
   Trainer trainer = With(kMegatronDispatchers, Sharded(about, {}));
@@ -208,7 +218,7 @@ constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
                                  .fused_loss = false,
                                  .fused_kernels = false,
                                  .fused_weight_gradients = false,
-                                 .loss_bytes_per_logit = kEagerLossBytes,
+                                 .loss_bytes_per_logit = kShiftedLossBytes,
                                  .keeps_gathered_inputs = true};
 constexpr Execution kGeneric = {
     .attention = AttentionKernel::kFlash2, .fused_loss = false, .kernel_rate = 0.9};
@@ -249,14 +259,12 @@ constexpr std::array kTrainers = {
     WithFourBitBase(Sharded({.name = "pytorch-fsdp",
                              .title = "PyTorch FSDP",
                              .source = "FSDP2 around modules that are not compiled, as torchtitan"},
-                            EagerShards(0.87))),
-    With(kTitanDispatchers,
-         Sharded({.name = "torchtitan",
-                  .title = "torchtitan",
-                  .source = "FSDP2 around modules that are not compiled; kernel rate from its "
-                            "published runs on A100 and H100",
-                  .fitted_runs = 5},
-                 EagerShards(0.87))),
+                            EagerShards(0.85))),
+    Torchtitan({.name = "torchtitan",
+                .title = "torchtitan",
+                .source = "FSDP2 around modules that are not compiled; kernel rate from its "
+                          "published runs on A100 and H100",
+                .fitted_runs = 5}),
     Sharded({.name = "llm-foundry",
              .alias = "fsdp-llm-foundry",
              .title = "LLM Foundry",
@@ -274,11 +282,11 @@ constexpr std::array kTrainers = {
          .source = "as DeepSpeed, whose stages it runs; host time of a trained weight "
                    "from Qwen's published runs on A100",
          .fitted_runs = 18},
-        kEagerLossBytes)),
+        kShiftedLossBytes)),
     WithFourBitBase(Sharded({.name = "torchtune",
                              .title = "torchtune",
                              .source = "FSDP2 around modules that are not compiled, as torchtitan"},
-                            EagerShards(0.87))),
+                            EagerShards(0.85))),
     WithWholeLayers({.name = "internevo",
                      .title = "InternEvo",
                      .source = "each rank broadcasts its own updated weights (broadcast_params of "

@@ -30,6 +30,9 @@ struct Trainer {
   bool tensor_parallel = true;
   bool pipeline = true;
   bool selective_recompute = true;     // if false, it recomputes whole layers or nothing
+  // Without selective_recompute: it can also recompute a layer but for attention, exchanges and
+  // every other product (kAlternateProducts).
+  bool alternate_products = false;
   bool one_recompute_setting = false;  // the same for all stages
   // With one_recompute_setting: it can recompute some of each stage's layers whole, from the front,
   // not only all of them.

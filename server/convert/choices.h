@@ -154,7 +154,8 @@ inline constexpr Choice<planner::RecomputePart, v1::RecomputePart> kRecomputePar
     {planner::kActivation, v1::RECOMPUTE_PART_ACTIVATION},
     {planner::kMlp, v1::RECOMPUTE_PART_MLP},
     {planner::kWholeLayer, v1::RECOMPUTE_PART_WHOLE_LAYER},
-    {planner::kLatentProjection, v1::RECOMPUTE_PART_LATENT_PROJECTION}};
+    {planner::kLatentProjection, v1::RECOMPUTE_PART_LATENT_PROJECTION},
+    {planner::kAlternateProducts, v1::RECOMPUTE_PART_ALTERNATE_PRODUCTS}};
 
 // Returns the contract's value for a planner's value.
 template <typename Ours, typename Theirs, size_t N>

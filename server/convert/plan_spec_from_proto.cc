@@ -45,6 +45,9 @@ std::vector<planner::RecomputedLayers> ConvertRecomputed(const v1::LayerGroup& f
       to.parts |= FromProto(kRecomputeParts, from.recomputed(i).parts(k), planner::RecomputePart{},
                             part, sink);
     }
+    if ((to.parts & planner::kAlternateProducts) != 0 && to.parts != planner::kAlternateProducts)
+      sink.Add(entry.Child("parts"),
+               "RECOMPUTE_PART_ALTERNATE_PRODUCTS must be the only part of its layers");
     sum += to.count;
     if (to.count > 0) all.push_back(to);
   }

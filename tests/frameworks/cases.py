@@ -110,15 +110,22 @@ def chunks_of(stages, virtual):
     return [[g for g in stages[s]["layers"] if g["chunk"] == c] for c in range(virtual) for s in range(len(stages))]
 
 
-def recomputed_of(stages, virtual, kinds=LANGUAGE):
-    """Returns the indices of layers of those kinds that are recomputed whole."""
+WHOLE, ALTERNATE = "RECOMPUTE_PART_WHOLE_LAYER", "RECOMPUTE_PART_ALTERNATE_PRODUCTS"
+
+
+def recomputed_of(stages, virtual, kinds=LANGUAGE, part=WHOLE):
+    """Returns the indices of layers of those kinds that recompute this part; others must not be there."""
     indices, at = [], 0
     for chunk in chunks_of(stages, virtual):
         for group in chunk:
             if group["kind"] not in kinds:
                 continue
-            assert all(r["parts"] == ["RECOMPUTE_PART_WHOLE_LAYER"] for r in group.get("recomputed", [])), group
-            indices += range(at, at + group["recomputed_count"])
+            first = at
+            for recomputed in group.get("recomputed", []):
+                assert recomputed["parts"] in ([WHOLE], [part], [ALTERNATE]), group
+                if recomputed["parts"] == [part]:
+                    indices += range(first, first + recomputed["layer_count"])
+                first += recomputed["layer_count"]
             at += group["layer_count"]
     return indices
 

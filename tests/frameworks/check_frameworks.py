@@ -325,6 +325,8 @@ class Torchtitan(unittest.TestCase):
                 self.assertEqual(parts[-1][-2:], ["norm", "lm_head"])
                 self.assertIn("tok_embeddings", parts[0])
                 self.assertEqual(module.LANGUAGE_RECOMPUTED, cases.recomputed_of(stages, parallelism["virtual_stages"]))
+                self.assertEqual(module.LANGUAGE_ALTERNATE,
+                                 cases.recomputed_of(stages, parallelism["virtual_stages"], part=cases.ALTERNATE))
                 seen += 1
                 virtual += parallelism["virtual_stages"] > 1
         self.assertGreaterEqual(seen, 20)

@@ -164,6 +164,11 @@ class FromTest(unittest.TestCase):
         answer = self.answer(self.write("job.toml", TORCHTITAN), "--gpu", "h100-sxm-80gb", "--gpus", "8")
         self.assertEqual((answer["framework"], self.degrees(answer)), ("torchtitan", [2, 1, 4, 1, 1, 1]))
         self.assertEqual(answer["not_understood"], [])
+        self.assertTrue(any('selective_ac_option = "op"' in change["argument"] for change in answer["changes"]))
+        text = TORCHTITAN.replace('mode = "full"', 'mode = "selective"\nselective_ac_option = "op"')
+        answer = self.answer(self.write("job.toml", text), "--gpu", "h100-sxm-80gb", "--gpus", "8")
+        self.assertIn("RECOMPUTE_PART_ALTERNATE_PRODUCTS", json.dumps(answer["request"]))
+        self.assertFalse(any('"op"' in change["argument"] for change in answer["changes"]))
         answer = self.answer(self.write("ds.json", json.dumps(DEEPSPEED)), "--gpu", "h100-sxm-80gb", "--gpus", "8",
                              "--model", "llama3-8b", "--token-cap", "8192")
         self.assertEqual(answer["request"]["job"]["training"]["zero_stage"], "ZERO_STAGE_3")

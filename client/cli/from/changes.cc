@@ -190,6 +190,10 @@ class Neighbours {
                           part),
               {.kind = Kind::kBlock, .block = {part}, .encoder = run_.recompute.encoder});
     }
+    if (format_ == ConfigFormat::kTorchtitan && run_.recompute.kind != Kind::kAlternate)
+      TryRecompute("recompute of every other product",
+                   "activation_checkpoint.mode = \"selective\" with selective_ac_option = \"op\"",
+                   {.kind = Kind::kAlternate});
     if (run_.recompute.kind != Kind::kEvery && run_.parts.empty())
       TryRecompute("recompute of every layer",
                    deepspeed ? "gradient checkpointing in the program"

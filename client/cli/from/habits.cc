@@ -268,6 +268,8 @@ Recompute TorchtitanRecompute(const UserConfig& config) {
                                      config.language_recomputed.end());
     recompute.encoder_layers.insert(config.encoder_recomputed.begin(),
                                     config.encoder_recomputed.end());
+    recompute.alternate_layers.insert(config.language_alternate.begin(),
+                                      config.language_alternate.end());
     return recompute;
   }
   const std::string mode = config.Text(Field::kRecompute, "selective");
@@ -276,8 +278,7 @@ Recompute TorchtitanRecompute(const UserConfig& config) {
   if (mode != "selective") config.Refuse(Field::kRecompute, "not yet: none, selective or full");
   const std::string option = config.Text(Field::kRecomputeMethod, "2");
   int64_t nth = 0;
-  if (option == "op")
-    return {.kind = Recompute::Kind::kModules, .modules = {"layernorm", "activation"}};
+  if (option == "op") return {.kind = Recompute::Kind::kAlternate};
   if (!absl::SimpleAtoi(option, &nth) || nth < 1)
     config.Refuse(Field::kRecomputeMethod, "must be op or a number of layers");
   return {.kind = Recompute::Kind::kListed, .every_nth = nth};
@@ -338,10 +339,6 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
     SetOtherExecution(config, run);
   }
   SetTrainer(config, flags, run);
-  if (config.format == ConfigFormat::kTorchtitan &&
-      run->recompute.kind == Recompute::Kind::kModules)
-    run->assumed.push_back(
-        "recompute: per-op selective checkpointing is taken as that of norms and activations");
 }
 
 }  // namespace evenkeel::cli

@@ -131,6 +131,7 @@ void SortPython(const std::vector<Setting>& settings, UserConfig* config) {
     if (setting.key == "RECOMPUTED") config->recomputed = Numbers(setting);
     if (setting.key == "LANGUAGE_RECOMPUTED") config->language_recomputed = Numbers(setting);
     if (setting.key == "ENCODER_RECOMPUTED") config->encoder_recomputed = Numbers(setting);
+    if (setting.key == "LANGUAGE_ALTERNATE") config->language_alternate = Numbers(setting);
     if (setting.key == "MODULES") {
       for (const std::string& chunk : setting.values) {
         int64_t layers = 0;
@@ -139,6 +140,7 @@ void SortPython(const std::vector<Setting>& settings, UserConfig* config) {
       }
     }
     const bool list = setting.key == "PARTS" || setting.key == "MODULES" ||
+                      setting.key == "LANGUAGE_ALTERNATE" ||
                       absl::EndsWith(setting.key, "RECOMPUTED");
     config->lists_recomputed =
         config->lists_recomputed || absl::EndsWith(setting.key, "RECOMPUTED");

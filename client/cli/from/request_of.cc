@@ -13,8 +13,7 @@ namespace {
 using Parts = std::vector<v1::RecomputePart>;
 
 // What a module of --recompute-modules is in a dense layer and in one with experts, as in
-// planner/launch/recompute_settings.cc. "activation" is torchtitan's, behind its policy for
-// operations.
+// planner/launch/recompute_settings.cc.
 struct ModuleParts {
   const char* module;
   v1::RecomputePart dense, experts;
@@ -26,8 +25,7 @@ constexpr ModuleParts kModuleParts[] = {
     {"mlp", v1::RECOMPUTE_PART_MLP, v1::RECOMPUTE_PART_UNSPECIFIED},
     {"moe", v1::RECOMPUTE_PART_UNSPECIFIED, v1::RECOMPUTE_PART_MLP},
     {"moe_act", v1::RECOMPUTE_PART_UNSPECIFIED, v1::RECOMPUTE_PART_ACTIVATION},
-    {"shared_experts", v1::RECOMPUTE_PART_UNSPECIFIED, v1::RECOMPUTE_PART_UNSPECIFIED},
-    {"activation", v1::RECOMPUTE_PART_ACTIVATION, v1::RECOMPUTE_PART_ACTIVATION}};
+    {"shared_experts", v1::RECOMPUTE_PART_UNSPECIFIED, v1::RECOMPUTE_PART_UNSPECIFIED}};
 
 bool IsEncoder(v1::LayerKind kind) { return kind == v1::LAYER_KIND_ENCODER; }
 bool IsLanguage(v1::LayerKind kind) {
@@ -82,6 +80,7 @@ class Recomputing {
   // `position` is the layer's place in the list of all layers.
   Parts Of(v1::LayerKind kind, int64_t position) {
     const Parts whole = {v1::RECOMPUTE_PART_WHOLE_LAYER};
+    const Parts alternate = {v1::RECOMPUTE_PART_ALTERNATE_PRODUCTS};
     const Recompute& r = run_.recompute;
     if (!run_.parts.empty()) return run_.recomputed_parts.count(position) > 0 ? whole : Parts();
     if (IsEncoder(kind)) {
@@ -98,10 +97,13 @@ class Recomputing {
         return whole;
       case Recompute::Kind::kModules:
         return PartsOfModules(run_, kind);
+      case Recompute::Kind::kAlternate:
+        return alternate;
       case Recompute::Kind::kBlock:
         return left_-- > 0 ? whole : Parts();
       case Recompute::Kind::kListed:
         if (r.every_nth > 0) return index % r.every_nth == 0 ? whole : Parts();
+        if (r.alternate_layers.count(index) > 0) return alternate;
         return r.language_layers.count(index) > 0 ? whole : Parts();
     }
     return {};

@@ -17,16 +17,18 @@ namespace evenkeel::cli {
 struct Recompute {
   enum class Kind {
     kNone,
-    kModules,  // parts of every language layer
-    kBlock,    // the first language layers of each chunk
-    kEvery,    // every layer of the language model
-    kListed    // layers by index
+    kModules,    // parts of every language layer
+    kAlternate,  // alternate products of every language layer: torchtitan's "op"
+    kBlock,      // the first language layers of each chunk
+    kEvery,      // every layer of the language model
+    kListed      // layers by index
   };
   Kind kind = Kind::kNone;
   std::vector<std::string> modules;                   // Megatron-Core's names
   std::vector<int64_t> block;                         // one number, or one for each stage
   bool encoder = false;                               // every encoder layer too
   std::set<int64_t> language_layers, encoder_layers;  // kListed
+  std::set<int64_t> alternate_layers;                 // kListed: alternate products of these
   int64_t every_nth = 0;                              // kListed without lists: torchtitan's option
 };
 

@@ -551,7 +551,8 @@ type RecomputePolicy int32
 const (
 	// The default: see Constraints.recompute.
 	RecomputePolicy_RECOMPUTE_POLICY_UNSPECIFIED RecomputePolicy = 0
-	// Each stage recomputes only as much as it must to fit in memory.
+	// Each stage recomputes only as much as it must to fit in memory. The sets of parts are all; of trainers that can
+	// recompute alternate products, those and whole layers.
 	RecomputePolicy_RECOMPUTE_POLICY_AUTO RecomputePolicy = 1
 	// No layer is recomputed.
 	RecomputePolicy_RECOMPUTE_POLICY_FORBIDDEN RecomputePolicy = 2

@@ -112,6 +112,9 @@ const (
 	RecomputePart_RECOMPUTE_PART_WHOLE_LAYER RecomputePart = 5
 	// The projection from the latent vectors of latent attention to queries, keys and values ("mla_up_proj").
 	RecomputePart_RECOMPUTE_PART_LATENT_PROJECTION RecomputePart = 6
+	// All of the layer but attention, exchanges between ranks and every other matrix product, counted from the first
+	// (torchtitan's SelectiveAC, "op" in its older files). No other part stands beside it.
+	RecomputePart_RECOMPUTE_PART_ALTERNATE_PRODUCTS RecomputePart = 7
 )
 
 // Enum value maps for RecomputePart.
@@ -124,15 +127,17 @@ var (
 		4: "RECOMPUTE_PART_MLP",
 		5: "RECOMPUTE_PART_WHOLE_LAYER",
 		6: "RECOMPUTE_PART_LATENT_PROJECTION",
+		7: "RECOMPUTE_PART_ALTERNATE_PRODUCTS",
 	}
 	RecomputePart_value = map[string]int32{
-		"RECOMPUTE_PART_UNSPECIFIED":       0,
-		"RECOMPUTE_PART_NORMS":             1,
-		"RECOMPUTE_PART_CORE_ATTENTION":    2,
-		"RECOMPUTE_PART_ACTIVATION":        3,
-		"RECOMPUTE_PART_MLP":               4,
-		"RECOMPUTE_PART_WHOLE_LAYER":       5,
-		"RECOMPUTE_PART_LATENT_PROJECTION": 6,
+		"RECOMPUTE_PART_UNSPECIFIED":        0,
+		"RECOMPUTE_PART_NORMS":              1,
+		"RECOMPUTE_PART_CORE_ATTENTION":     2,
+		"RECOMPUTE_PART_ACTIVATION":         3,
+		"RECOMPUTE_PART_MLP":                4,
+		"RECOMPUTE_PART_WHOLE_LAYER":        5,
+		"RECOMPUTE_PART_LATENT_PROJECTION":  6,
+		"RECOMPUTE_PART_ALTERNATE_PRODUCTS": 7,
 	}
 )
 
@@ -872,7 +877,7 @@ const file_evenkeel_v1_stage_proto_rawDesc = "" +
 	"\x1aLAYER_KIND_TOKEN_EMBEDDING\x10\x04\x12\x14\n" +
 	"\x10LAYER_KIND_DENSE\x10\x05\x12\x12\n" +
 	"\x0eLAYER_KIND_MOE\x10\x06\x12\x13\n" +
-	"\x0fLAYER_KIND_HEAD\x10\a*\xe9\x01\n" +
+	"\x0fLAYER_KIND_HEAD\x10\a*\x90\x02\n" +
 	"\rRecomputePart\x12\x1e\n" +
 	"\x1aRECOMPUTE_PART_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14RECOMPUTE_PART_NORMS\x10\x01\x12!\n" +
@@ -880,7 +885,8 @@ const file_evenkeel_v1_stage_proto_rawDesc = "" +
 	"\x19RECOMPUTE_PART_ACTIVATION\x10\x03\x12\x16\n" +
 	"\x12RECOMPUTE_PART_MLP\x10\x04\x12\x1e\n" +
 	"\x1aRECOMPUTE_PART_WHOLE_LAYER\x10\x05\x12$\n" +
-	" RECOMPUTE_PART_LATENT_PROJECTION\x10\x06b\x06proto3"
+	" RECOMPUTE_PART_LATENT_PROJECTION\x10\x06\x12%\n" +
+	"!RECOMPUTE_PART_ALTERNATE_PRODUCTS\x10\ab\x06proto3"
 
 var (
 	file_evenkeel_v1_stage_proto_rawDescOnce sync.Once

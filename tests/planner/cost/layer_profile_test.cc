@@ -57,6 +57,28 @@ TEST(LayerProfileTest, TiedHeadIsHeldTwiceWhereStagesDiffer) {
             m.vocab * m.hidden);
 }
 
+// Of q, k, v, output, gate, up and down, every other one is kept: q, v, gate and down, besides the
+// layer's input and attention's result. torchtitan: SelectiveAC.
+TEST(LayerProfileTest, AlternateProductsOfTorchtitan) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  job.training.trainer = FindTrainer("torchtitan");
+  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.training.zero_stage = ZeroStage::kWeights;
+  const LanguageModel& m = job.model.language_model;
+  const LayerCost& layer = Kind(Profile(job, {1, 1, 8}), LayerKind::kDense);
+  ASSERT_EQ(layer.modes.size(), 3u);
+  const RecomputeMode& some = layer.modes[1];
+  EXPECT_EQ(some.parts, static_cast<RecomputeParts>(kAlternateProducts));
+  const int64_t values = m.hidden + 4096 + 1024 + (4096 + 2 * 32) + m.ffn + m.hidden;
+  EXPECT_EQ(some.kept_bytes, 2 * values * 4096);
+  const double share = some.repeated.at(kPack) / layer.forward.at(kPack);
+  EXPECT_GT(share, 0.3);
+  EXPECT_LT(share, 0.5);
+  // An encoder's layers, which its policy does not wrap, are recomputed whole or not at all.
+  job.model = QuickstartJob().model;
+  EXPECT_EQ(Kind(Profile(job, {1, 1, 8}), LayerKind::kEncoder).modes.size(), 2u);
+}
+
 TEST(LayerProfileTest, ChainFollowsTheModel) {
   const LayerProfile profile = Profile(QuickstartJob());
   EXPECT_EQ(profile.size(), 1 + 45 + 1 + 1 + 48 + 1);

@@ -39,6 +39,10 @@ LayerWork Layer() {
   return work;
 }
 
+std::vector<RecomputeMode> Modes(double workspace, const std::vector<RecomputeParts>& also) {
+  return RecomputeModes(Layer(), kPack, kPack, workspace, PartSets(Layer()), also);
+}
+
 TEST(RecomputeModesTest, KeepsWhatThePartsDoNotBringBack) {
   const LayerWork work = Layer();
   EXPECT_EQ(KeptBytes(work, 0, kPack), 36000);
@@ -58,7 +62,7 @@ TEST(RecomputeModesTest, TransientsCountWhatLaterOperationsHaveFreed) {
 
 // Order by bytes saved per time: core attention 20 / 2, activation 4 / 1, norm 2 / 1, MLP 12 / 10.
 TEST(RecomputeModesTest, OffersTheLowerHull) {
-  const std::vector<RecomputeMode> modes = RecomputeModes(Layer(), kPack, kPack, 100, {});
+  const std::vector<RecomputeMode> modes = Modes(100, {});
   std::vector<RecomputeParts> parts;
   for (const RecomputeMode& mode : modes) parts.push_back(mode.parts);
   EXPECT_EQ(parts,
@@ -76,7 +80,7 @@ TEST(RecomputeModesTest, OffersTheLowerHull) {
 }
 
 TEST(RecomputeModesTest, CommunicationOfRepeatedPartsIsRepeated) {
-  const std::vector<RecomputeMode> modes = RecomputeModes(Layer(), kPack, kPack, 0, {kMlp});
+  const std::vector<RecomputeMode> modes = Modes(0, {kMlp});
   for (const RecomputeMode& mode : modes) {
     const bool mlp = mode.parts == kMlp || mode.parts == kWholeLayer;
     EXPECT_EQ(mode.repeated_communication.per_token, mlp ? 1 : 0) << mode.parts;
@@ -84,7 +88,7 @@ TEST(RecomputeModesTest, CommunicationOfRepeatedPartsIsRepeated) {
 }
 
 TEST(RecomputeModesTest, SetsThatAPlanNamesAreThere) {
-  const std::vector<RecomputeMode> modes = RecomputeModes(Layer(), kPack, kPack, 0, {kMlp, kNorms});
+  const std::vector<RecomputeMode> modes = Modes(0, {kMlp, kNorms});
   const auto has = [&](RecomputeParts parts) {
     for (const RecomputeMode& mode : modes) {
       if (mode.parts == parts) return true;
@@ -96,6 +100,24 @@ TEST(RecomputeModesTest, SetsThatAPlanNamesAreThere) {
   EXPECT_LE(modes.size(), kModesAtMost);
   EXPECT_EQ(modes.front().parts, 0u);
   EXPECT_EQ(modes.back().parts, static_cast<RecomputeParts>(kWholeLayer));
+}
+
+// Of alternate products: streams and the products named run again, attention does not.
+TEST(RecomputeModesTest, AlternateProductsKeepResults) {
+  LayerWork work = Layer();
+  work.operations[1].kept_results = {.per_token = 3};
+  work.operations[2].kept_results = {.per_token = 4};
+  work.operations[2].products_again = {.per_token = 5};
+  EXPECT_EQ(KeptBytes(work, kAlternateProducts, kPack), 9000);
+  for (const bool keeps : {false, true}) {
+    work.operations[2].keeps_exchange = keeps;
+    const std::vector<RecomputeMode> modes =
+        RecomputeModes(work, kPack, kPack, 0, {kAlternateProducts}, {});
+    ASSERT_EQ(modes.size(), 3u);
+    EXPECT_EQ(modes[1].parts, static_cast<RecomputeParts>(kAlternateProducts));
+    EXPECT_EQ(modes[1].repeated_ns, keeps ? 7000 : 8000);
+    EXPECT_EQ(modes[1].workspace_bytes, 36000 - 9000);
+  }
 }
 
 // Sets that save nothing, or take as long as the whole layer, are not offered.

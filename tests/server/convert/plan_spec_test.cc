@@ -163,6 +163,12 @@ TEST(PlanSpec, AllFaultsOfTheStagesAtOnce) {
                      "plan.stages[0].layers[0].recomputed",
                      "plan.stages[1].layers[0].recomputed[0].parts[0]",
                      "plan.stages[1].layers[0].recomputed[0].parts[1]"}));
+  EXPECT_EQ(Fields(R"(
+    parallelism { tensor: 4 pipeline: 2 data: 4 }
+    stages { layers { layer_count: 44 recomputed {
+      parts: [RECOMPUTE_PART_NORMS, RECOMPUTE_PART_ALTERNATE_PRODUCTS] layer_count: 1 } } }
+    stages { layers { layer_count: 48 } })"),
+            (Strings{"plan.stages[0].layers[0].recomputed[0].parts"}));
 }
 
 TEST(PlanSpec, LayersMustBeThoseOfTheModel) {

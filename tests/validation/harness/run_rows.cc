@@ -196,15 +196,13 @@ void SetAdapters(const Json& row, LanguageModel& m) {
   }
 }
 
-// Returns whether this is torchtitan's selective recompute: every other layer, or every other
-// product of each layer, which takes about the same time.
-bool RecomputesHalf(const std::string& recompute) {
-  return Has(recompute, "every other") || Has(recompute, "(op)") ||
-         Has(recompute, "selective (default of the config of that date");
-}
+// Returns whether this is torchtitan's recompute of every other layer.
+bool RecomputesHalf(const std::string& recompute) { return Has(recompute, "every other"); }
 
 RecomputeParts PartsOf(const std::string& recompute) {
   if (recompute == "full" || RecomputesHalf(recompute)) return kWholeLayer;
+  if (Has(recompute, "(op)") || Has(recompute, "selective (default of the config of that date"))
+    return kAlternateProducts;
   if (recompute == "selective" || Has(recompute, "inferred")) return kCoreAttention;
   RecomputeParts parts = 0;
   if (Has(recompute, "layernorm")) parts |= kNorms;
@@ -264,6 +262,10 @@ void SetExecution(const Json& row, Training& training) {
   if (Has(dispatcher, "HybridEP")) e.dispatcher = Dispatcher::kHybridEp;
   if (dispatcher == "allgather") e.dispatcher = Dispatcher::kAllGather;
   e.fused_kernels = Flag(row, "compiled", e.fused_kernels) || e.fused_kernels;
+  // torchtitan compiles the loss with the model since 2025: 16-bit logits and their gradient.
+  if (training.trainer->alternate_products && Flag(row, "compiled") &&
+      (Text(row, "date").empty() || Text(row, "date") >= "2025"))
+    e.loss_bytes_per_logit = 4;
   e.expert_tensor = Int(row, "etp", 1);
   e.dropout = Flag(row, "dropout");
   if (row.contains("compiled_loss")) {
