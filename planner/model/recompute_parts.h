@@ -10,11 +10,11 @@ namespace evenkeel::planner {
 // RecomputeParts; 0 is the empty set. The names are those of Megatron's --recompute-modules, if it
 // has the part.
 enum RecomputePart : uint32_t {
-  kNorms = 1,             // "layernorm"
-  kCoreAttention = 2,     // "core_attn": scores, softmax and their product with the values
-  kActivation = 4,        // "moe_act": the function between the MLP's products
-  kMlp = 8,               // "mlp" or "moe": the whole MLP with its norm
-  kWholeLayer = 16,       // --recompute-granularity full
+  kNorms = 1,              // "layernorm"
+  kCoreAttention = 2,      // "core_attn": scores, softmax and their product with the values
+  kActivation = 4,         // "moe_act": the function between the MLP's products
+  kMlp = 8,                // "mlp" or "moe": the whole MLP with its norm
+  kWholeLayer = 16,        // --recompute-granularity full
   kLatentProjection = 32,  // "mla_up_proj": from the latents of MLA to queries, keys and values
   // All but attention, exchanges and every other product, counted from the first: torchtitan's
   // SelectiveAC. Never with other parts.

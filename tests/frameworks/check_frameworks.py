@@ -404,7 +404,7 @@ class Torchtitan(unittest.TestCase):
             self.assertEqual(made.parallelism, config.parallelism)
             self.assertIs(type(made.activation_checkpoint), type(config.activation_checkpoint))
             seen.add(type(config.activation_checkpoint).__qualname__)
-        self.assertEqual(seen, {"PlannedAC.Config", "FullAC.Config", "NoneType"})
+        self.assertEqual(seen, {"PlannedAC.Config", "SelectiveAC.Config", "NoneType"})
 
     def test_an_unknown_field_is_refused(self):
         with self.assertRaises(AttributeError):
@@ -412,8 +412,14 @@ class Torchtitan(unittest.TestCase):
 
     def test_only_the_planned_layers_are_wrapped(self):
         checkpoint = importlib.import_module("torchtitan.distributed.activation_checkpoint")
-        wrapped = []
-        checkpoint.ptd_checkpoint_wrapper = lambda module, **kwargs: wrapped.append(module) or module
+        checkpoint._get_default_save_ops = set
+        whole, alternate, seen = [], [], False
+
+        def wrap(module, context_fn=None, **_):
+            (whole if context_fn is None else alternate).append(module.layer)
+            return module
+
+        checkpoint.ptd_checkpoint_wrapper = wrap
         for name, plan in PLANS:
             if plan is None:
                 continue
@@ -422,12 +428,13 @@ class Torchtitan(unittest.TestCase):
                 continue
             module = load_text("evenkeel_torchtitan", launch["files"][0]["content"])
             policy = module.PlannedAC(module.PlannedAC.Config())
-            wrapped.clear()
+            whole.clear()
+            alternate.clear()
             for i in range(200):
-                policy._wrap_block(i, base_fqn=f"layers.{i}")
-            self.assertEqual(wrapped, module.LANGUAGE_RECOMPUTED, name)
-            return
-        self.fail("no plan recomputes some layers")
+                policy._wrap_block(types.SimpleNamespace(layer=i, named_modules=list), base_fqn=f"layers.{i}")
+            self.assertEqual((whole, alternate), (module.LANGUAGE_RECOMPUTED, module.LANGUAGE_ALTERNATE), name)
+            seen = True
+        self.assertTrue(seen, "no plan recomputes some layers")
 
 
 if __name__ == "__main__":
