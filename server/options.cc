@@ -162,6 +162,11 @@ std::string AuthPolicyPath(const std::string& text, Options* options) {
   return text.empty() || text.back() == '/' ? "must be the path of a file, or off" : "";
 }
 
+std::string OtlpEndpoint(const std::string& text, Options* options) {
+  options->otlp_endpoint = text;
+  return ReadOtlpSettings(text, &std::getenv, &options->traces);
+}
+
 constexpr int64_t kYearSeconds = 366 * 24 * 3600;
 
 // The one table of settings.
@@ -324,6 +329,10 @@ constexpr Setting kSettings[] = {
      &Seconds<&Options::drain_delay_seconds, 0, 3600>},
     {"reflection", "true", "Serve gRPC server reflection, which grpcurl needs: true or false.",
      &Flag<&Options::reflection>},
+    {"otlp-endpoint", "environment",
+     "OTLP receiver (gRPC) that gets the spans of calls: http://HOST[:PORT], https://HOST[:PORT] "
+     "or unix:/path. environment: that of OTEL_EXPORTER_OTLP_ENDPOINT, or none. off: none.",
+     &OtlpEndpoint},
     {"log-level", "info",
      "Least level that is logged: debug, info (one line per call), warning, error or off.", &Level},
 };

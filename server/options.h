@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/log.h"
+#include "server/tracing/otlp_settings.h"
 
 namespace evenkeel::server {
 
@@ -65,7 +66,9 @@ struct Options {
   double drain_delay_seconds = 0;  // time after SIGTERM before the sockets close
 
   bool reflection = false;
-  std::string auth_policy;  // path, or "off"
+  std::string auth_policy;    // path, or "off"
+  std::string otlp_endpoint;  // URL, "environment" or "off"
+  OtlpSettings traces;        // what that and the environment say
   LogLevel log_level = LogLevel::kInfo;
 
   // Settings that differ from their default, as flag and text, such as {"--workers", "2"}. For the

@@ -1,5 +1,5 @@
 // Trace context as defined by W3C (https://www.w3.org/TR/trace-context/): the trace that a call
-// belongs to, and the span of this server in it. Nothing is exported; the log has the spans.
+// belongs to, and the span of this server in it.
 #ifndef EVENKEEL_SERVER_RPC_TRACE_CONTEXT_H_
 #define EVENKEEL_SERVER_RPC_TRACE_CONTEXT_H_
 

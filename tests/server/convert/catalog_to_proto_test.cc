@@ -104,7 +104,7 @@ TEST(ListModels, RefusesWhatItCanNotRead) {
 
 TEST(ListModels, APageBeyondTheEndIsEmpty) {
   v1::ListModelsRequest request;
-  request.set_page_token(std::string(planner::kCatalogVersion).append("/100000"));
+  request.set_page_token(std::string(planner::kCatalogVersion) + "/100000");
   v1::ListModelsResponse response;
   EXPECT_TRUE(ListModels(request, &response).empty());
   EXPECT_EQ(response.models_size(), 0);
