@@ -23,8 +23,8 @@ std::optional<TraceContext> ParseTraceParent(std::string_view text);
 // Returns the header in version 00.
 std::string FormatTraceParent(const TraceContext& context);
 
-// Returns a new span below `parent`. If `parent` is nullptr, it is the first span of a new trace,
-// which nobody records.
+// Returns a new span below `parent`, sampled if that is. If `parent` is nullptr, it is the first
+// span of a new trace, and not sampled.
 TraceContext NewSpan(const TraceContext* parent);
 
 }  // namespace evenkeel::server
