@@ -11,6 +11,7 @@
 #include "server/metrics/process_collector.h"
 #include "server/metrics/redis_families.h"
 #include "server/metrics/take_snapshot.h"
+#include "server/metrics/trace_families.h"
 
 namespace evenkeel::server {
 namespace {
@@ -206,6 +207,7 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
   }
   if (sources.listener) Append(ListenerFamilies(sources.listener()), &families);
   if (sources.redis) Append(RedisFamilies(sources.redis()), &families);
+  if (sources.traces) Append(TraceFamilies(sources.traces()), &families);
   return families;
 }
 

@@ -36,7 +36,8 @@ type Args struct {
 	// OnPlannerFailure: FailOpen or FailClosed. Default: FailOpen.
 	OnPlannerFailure FailurePolicy `json:"onPlannerFailure,omitempty"`
 
-	// Deadline of one background call, all attempts together. Range: 10ms to 5m. Default: 2s.
+	// Deadline of one background call, all attempts together. A planner that restarts is waited for as long. Range: 10ms
+	// to 5m. Default: 5s.
 	Deadline metav1.Duration `json:"deadline,omitempty"`
 	// Attempts of a call. Range: 1 to 5. Default: 3.
 	Attempts int `json:"attempts,omitempty"`
@@ -70,7 +71,7 @@ type Args struct {
 func (a *Args) setDefaults() {
 	setDefault(&a.Address, "127.0.0.1:50051")
 	setDefault(&a.OnPlannerFailure, FailOpen)
-	setDefault(&a.Deadline.Duration, 2*time.Second)
+	setDefault(&a.Deadline.Duration, 5*time.Second)
 	setDefault(&a.Attempts, 3)
 	setDefault(&a.CacheSize, 4096)
 	setDefault(&a.CacheTTL.Duration, 10*time.Minute)
@@ -128,7 +129,7 @@ func (a *Args) validate() error {
 
 func (a *Args) client() evenkeel.Options {
 	return evenkeel.Options{Address: a.Address, TLS: a.TLS, Timeout: a.Deadline.Duration, MaxAttempts: a.Attempts,
-		UserAgent: "evenkeel-scheduler"}
+		UserAgent: "evenkeel-scheduler", WaitForServer: true}
 }
 
 // parseArgs reads the plugin's pluginConfig. A field that is not known is an error: a misspelt onPlannerFailure would
