@@ -179,10 +179,8 @@ std::optional<Misfit> WithoutHostRoom(const Job& job, const LayerProfile& profil
   Misfit misfit;
   misfit.parallelism = c.parallelism;
   for (size_t s = 0; s < stages.size(); ++s) {
-    std::vector<ChunkLoad> loads;
-    for (size_t k = s; k < c.stages.size(); k += stages.size())
-      loads.push_back({c.stages[k].counts, 0});
-    const int64_t lacking = job.cluster.gpus_per_node * HostExcess(profile, loads);
+    const int64_t lacking = job.cluster.gpus_per_node *
+                            HostExcess(profile, HeldLoads(c, static_cast<int64_t>(s)));
     if (lacking <= misfit.host_short_bytes) continue;
     misfit.host_short_bytes = lacking;
     misfit.stage = static_cast<int64_t>(s);

@@ -77,7 +77,8 @@ Host HostOf(const Cluster& cluster) {
 }
 
 bool HostBinds(const Job& job) {
-  return job.training.offload.charged_ratio > 0 || job.cluster.host_memory_bytes > 0;
+  return job.training.offload.charged_ratio > 0 || job.training.activations.charged_layers > 0 ||
+         job.cluster.host_memory_bytes > 0;
 }
 
 int64_t HostRoom(const Job& job, const PackShape& largest) {
@@ -85,6 +86,12 @@ int64_t HostRoom(const Job& job, const PackShape& largest) {
   const int64_t ranks = job.cluster.gpus_per_node;
   const int64_t others = HostMemoryOf(job, ranks, 0, largest).total();
   return std::max<int64_t>(0, HostOf(job.cluster).memory_bytes - others) / ranks;
+}
+
+double HostCopyRate(const Cluster& cluster) {
+  const Host host = HostOf(cluster);
+  return std::min(host.link_bytes_per_second,
+                  host.memory_bytes_per_second / D(cluster.gpus_per_node));
 }
 
 double HostUpdateTime(const Job& job, double parameters) {

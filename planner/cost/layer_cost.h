@@ -63,6 +63,10 @@ struct LayerCost {
   // Host memory that the rank takes for the layer: the states that a checkpoint stages, and what is
   // offloaded.
   int64_t host_bytes = 0;
+  // Of a pack's activations: bytes that its pass back to front reads, as any pack keeps them, and
+  // those in host memory for the largest pack that the caps allow. 0 if nothing is offloaded.
+  PackCost copied;
+  int64_t host_kept_bytes = 0;
   int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept
 
   // modes[0] recomputes nothing, and the last mode of a recomputable layer recomputes all of it.

@@ -5,6 +5,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/cost/activation_copies.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/encoder_share.h"
 #include "planner/cost/end_layers.h"
@@ -216,6 +217,8 @@ class ProfileBuilder {
       layer.modes.resize(1);
       return;
     }
+    if (job_.training.activations.layers > 0 && layer.kind != LayerKind::kEncoder)
+      layer.copied = KeptCost(work, RecomputedBesideOffload(job_));
     // Full recompute repeats the whole layer, with the time that the host adds.
     layer.modes.back().repeated = layer.forward;
     layer.modes.back().repeated_communication = layer.forward_communication;
@@ -241,6 +244,7 @@ class ProfileBuilder {
     const bool of_encoder = IsTowerLayer(layer.kind);
     Calibrate(job_.calibration, of_encoder ? EncoderDegrees(degrees_).tensor : degrees_.tensor,
               layer);
+    OffloadActivations(job_, mean_, layer);
     PackCost forward = layer.forward, backward = layer.backward;
     forward += layer.forward_communication;
     backward += layer.backward_communication;

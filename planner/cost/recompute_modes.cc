@@ -83,6 +83,17 @@ std::vector<RecomputeParts> PartSets(const LayerWork& work) {
 
 }  // namespace
 
+PackCost KeptCost(const LayerWork& work, RecomputeParts parts) {
+  if ((parts & kWholeLayer) != 0) return work.input_bytes;
+  PackCost sum;
+  for (const LayerOperation& op : work.operations) {
+    for (const KeptTensor& tensor : op.kept) {
+      if ((tensor.dropped_by & parts) == 0) sum += tensor.bytes;
+    }
+  }
+  return sum;
+}
+
 double KeptBytes(const LayerWork& work, RecomputeParts parts, const PackShape& largest) {
   if ((parts & kWholeLayer) != 0) return work.input_bytes.at(largest);
   double sum = 0;

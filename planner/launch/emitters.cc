@@ -40,6 +40,12 @@ std::string MegatronLayout(const ModelSpec& model, const PlanSpec& spec) {
 
 std::string ShareText(double share) { return absl::StrFormat("%.9g", share); }
 
+bool MegatronOffloadsActivations(const Job& job, const Parallelism& p) {
+  const int64_t layers = job.training.activations.layers;
+  return layers > 0 && layers < job.model.language_model.layers && p.pipeline == 1 &&
+         job.constraints.recompute == RecomputePolicy::kForbidden;
+}
+
 std::string PythonList(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "\"" : ", \"") + name + "\"";

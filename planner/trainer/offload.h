@@ -14,6 +14,17 @@ struct OffloadAbility {
   bool overlaps = false;
 };
 
+// Which language layers a trainer can send to host memory with their activations. The default is
+// none.
+struct ActivationAbility {
+  bool kept = false;        // all that layers keep, where nothing is recomputed
+  bool inputs = false;      // inputs of layers, where every layer is recomputed whole
+  bool any_count = false;   // any number of layers; if false, all or none
+  bool all_layers = false;  // all layers; if false, at least one stays
+  bool pipeline = false;    // with several stages
+  bool offloads() const { return kept || inputs; }
+};
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_TRAINER_OFFLOAD_H_
