@@ -179,8 +179,8 @@ std::optional<Misfit> WithoutHostRoom(const Job& job, const LayerProfile& profil
   Misfit misfit;
   misfit.parallelism = c.parallelism;
   for (size_t s = 0; s < stages.size(); ++s) {
-    const int64_t lacking = job.cluster.gpus_per_node *
-                            HostExcess(profile, HeldLoads(c, static_cast<int64_t>(s)));
+    const int64_t lacking =
+        job.cluster.gpus_per_node * HostExcess(profile, HeldLoads(c, static_cast<int64_t>(s)));
     if (lacking <= misfit.host_short_bytes) continue;
     misfit.host_short_bytes = lacking;
     misfit.stage = static_cast<int64_t>(s);

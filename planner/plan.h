@@ -80,8 +80,8 @@ struct StagePlan {
   int64_t send_bytes = 0;
   // Micro-batches whose activations are held at once, counted once per chunk.
   int64_t in_flight = 0;
-  int64_t parameters = 0;       // on one GPU of the stage
-  int64_t offloaded_bytes = 0;  // of one GPU's optimizer, in host memory
+  int64_t parameters = 0;                  // on one GPU of the stage
+  int64_t offloaded_bytes = 0;             // of one GPU's optimizer, in host memory
   int64_t offloaded_activation_bytes = 0;  // of one GPU, in host memory
   int64_t all_offloaded_bytes() const { return offloaded_bytes + offloaded_activation_bytes; }
   MemoryParts memory;
@@ -286,16 +286,16 @@ struct Misfit {
 
 // What the offload of an optimizer and of activations moves, costs and gains.
 struct OffloadPlan {
-  double ratio = 0;                 // of the optimizer's states
-  int64_t gpu_bytes = 0;            // that leave the fullest GPU
-  int64_t host_bytes = 0;           // of a node, that hold them
-  int64_t host_capacity_bytes = 0;  // of a node
-  int64_t added_ns = 0;             // per step, above an update of everything on the GPU
-  int64_t step_ns = 0;              // for the requested batch, simulated
-  int64_t step_without_ns = 0;      // the same of the best plan without; 0 if none fits
-  bool activations_asked = false;   // else the figures below are 0
-  int64_t activation_layers = 0;    // of the language model
-  int64_t activation_bytes = 0;     // of the GPU that has most of them in host memory
+  double ratio = 0;                   // of the optimizer's states
+  int64_t gpu_bytes = 0;              // that leave the fullest GPU
+  int64_t host_bytes = 0;             // of a node, that hold them
+  int64_t host_capacity_bytes = 0;    // of a node
+  int64_t added_ns = 0;               // per step, above an update of everything on the GPU
+  int64_t step_ns = 0;                // for the requested batch, simulated
+  int64_t step_without_ns = 0;        // the same of the best plan without; 0 if none fits
+  bool activations_asked = false;     // else the figures below are 0
+  int64_t activation_layers = 0;      // of the language model
+  int64_t activation_bytes = 0;       // of the GPU that has most of them in host memory
   int64_t activation_host_bytes = 0;  // of a node, that hold them
   int64_t activation_added_ns = 0;    // per step, while passes wait for copies
 };

@@ -26,6 +26,16 @@ std::string ShareFault(const std::string& text) {
   return number ? "" : "must be auto or a number from 0 to 1";
 }
 
+// Says the same of a number of layers.
+std::string LayersFault(const std::string& text) {
+  if (text == "auto") return "";
+  int layers = -1;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, layers);
+  const bool number = error == std::errc() && at == end && layers >= 0 && layers <= 1024;
+  return number ? "" : "must be auto or a whole number from 0 to 1024";
+}
+
 void AddModelFlags(CLI::App* command, JobFlags* flags) {
   const char* const kJob = "Job";
   Add(command, "--job", &flags->job_file, "FILE",
@@ -160,6 +170,9 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
   Add(command, "--offload-optimizer", &flags->offload_optimizer, "auto|SHARE",
       "Share of the optimizer's states in host memory, 0 to 1, or the best one [none]", kTraining)
       ->check(CLI::Validator(ShareFault, ""));
+  Add(command, "--offload-activations", &flags->offload_activations, "auto|LAYERS",
+      "Language layers whose activations wait in host memory, or the best number [none]", kTraining)
+      ->check(CLI::Validator(LayersFault, ""));
   std::vector<std::string> precisions;
   for (const auto& [name, precision] : kPrecisionNames) precisions.emplace_back(name);
   Add(command, "--precision", &flags->precision, "bf16|fp16|fp8|...",

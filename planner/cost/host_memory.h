@@ -36,8 +36,8 @@ bool HostBinds(const Job& job);
 // Returns the bytes that one rank's layers may take of the host's memory, or kNoHostLimit.
 int64_t HostRoom(const Job& job, const PackShape& largest);
 
-// Returns the bytes/s at which each GPU of a node copies to or from its host while all others do the
-// same.
+// Returns the bytes/s at which each GPU of a node copies to or from its host while all others do
+// the same.
 double HostCopyRate(const Cluster& cluster);
 
 // Returns the ns in which a rank's host updates so many parameters: copies of gradients and

@@ -64,13 +64,13 @@ void NoteActivations(const Job& job, const Plan& plan, Launch* launch) {
     return;
   }
   launch->notes.push_back(
-      {"memory",
-       "The plan keeps " +
-           std::string(inputs ? "the inputs of " : "the activations of ") + std::to_string(layers) +
-           " language layers in host memory, which these settings do not turn on: " +
-           (job.training.trainer->name == "torchtune"
-                ? "set enable_activation_offloading with enable_activation_checkpointing."
-                : "set it in your training code, or they may not fit.")});
+      {"memory", "The plan keeps " +
+                     std::string(inputs ? "the inputs of " : "the activations of ") +
+                     std::to_string(layers) +
+                     " language layers in host memory, which these settings do not turn on: " +
+                     (job.training.trainer->name == "torchtune"
+                          ? "set enable_activation_offloading with enable_activation_checkpointing."
+                          : "set it in your training code, or they may not fit.")});
 }
 
 // Returns where a trainer is told which dispatcher to take, if the settings do not say it.

@@ -174,7 +174,9 @@ class Remedies {
   void TryActivations() {
     const Training& training = job_.training;
     const ActivationAbility& able = training.trainer->activations;
-    if (training.offload.asked || training.group_selection != GroupSelection::kOne ||
+    // Where the planner may choose, it has tried.
+    const bool tried = training.activations.asked && training.activations.layers == 0;
+    if (tried || training.offload.choose || training.group_selection != GroupSelection::kOne ||
         !AdmitsActivationOffload(job_))
       return;
     const int64_t most = OffloadedLayersAtMost(job_);
@@ -341,6 +343,8 @@ std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const
 Job ApplyRemedy(const Job& job, const Remedy& remedy) {
   Job changed = job;
   Constraints& c = changed.constraints;
+  const ActivationOffload& activations = job.training.activations;
+  c = FreeConstraints(job);
   switch (remedy.kind) {
     case RemedyKind::kMoreGpus:
       changed.cluster = Resized(job.cluster, remedy.gpu_count);
@@ -397,6 +401,9 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       changed.training.micro_batch_samples = remedy.micro_batch_samples;
       break;
   }
+  // The change is one of the request: what an offload holds is held again.
+  if (activations.layers > 0 && remedy.kind != RemedyKind::kOffloadActivations)
+    AskActivationOffload(activations.layers, &changed);
   return changed;
 }
 

@@ -3,7 +3,8 @@
 namespace evenkeel::planner {
 
 void AskActivationOffload(std::optional<int64_t> layers, Job* job) {
-  const Constraints& c = job->constraints;
+  job->constraints = FreeConstraints(*job);
+  const Constraints c = job->constraints;
   job->training.activations = {.asked = true,
                                .choose = !layers,
                                .free_recompute = c.recompute,
@@ -43,7 +44,8 @@ bool AdmitsActivationOffload(const Job& job) {
   const Trainer& trainer = *job.training.trainer;
   const bool one_stage = c.pipeline_parallel.min <= 1 && c.stage_layers.size() <= 1;
   return RecomputeBesideOffload(trainer, c.recompute) && c.virtual_stages.min <= 1 &&
-         (one_stage || trainer.activations.pipeline);
+         (one_stage || trainer.activations.pipeline) &&
+         (!job.model.language_model.moe || trainer.activations.experts);
 }
 
 int64_t OffloadedLayersAtMost(const Job& job) {

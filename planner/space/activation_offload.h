@@ -9,13 +9,13 @@
 
 namespace evenkeel::planner {
 
-// Asks for the offload of so many layers, or of as many as the planner chooses.
+// Asks for the offload of so many layers, or of as many as the planner chooses. REQUIRES:
+// AdmitsActivationOffload, unless `layers` is 0.
 void AskActivationOffload(std::optional<int64_t> layers, Job* job);
 
 // Returns the job with `layers` offloaded, of which `charged` are paid for: held to the recompute
 // and the pipeline that its trainer can combine with that or, with no layers, free as before.
-// REQUIRES: AskActivationOffload was called; RecomputeBesideOffload is not nullopt unless `layers`
-// is 0.
+// REQUIRES: AskActivationOffload was called, or `layers` is 0.
 Job WithActivations(const Job& job, int64_t layers, int64_t charged);
 
 // Returns the recompute with which the trainer offloads activations where the job asks for

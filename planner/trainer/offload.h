@@ -22,6 +22,7 @@ struct ActivationAbility {
   bool any_count = false;   // any number of layers; if false, all or none
   bool all_layers = false;  // all layers; if false, at least one stays
   bool pipeline = false;    // with several stages
+  bool experts = false;     // of models that have layers with experts
   bool offloads() const { return kept || inputs; }
 };
 

@@ -80,18 +80,23 @@ constexpr OffloadAbility kAnyOffload = {.by_stage = {OffloadShares::kAny, Offloa
                                                      OffloadShares::kAny, OffloadShares::kAny},
                                         .overlaps = true};
 
-// TransformerEngine's offload of layers (--cpu-offloading-num-layers): less than all layers, without
-// a pipeline, without any recompute (__post_init__ of megatron/core/transformer/
-// transformer_config.py). Copies run beside the layers' compute.
+// TransformerEngine's offload of layers (--cpu-offloading-num-layers): less than all layers,
+// without a pipeline, without any recompute (__post_init__ of megatron/core/transformer/
+// transformer_config.py). Layers with experts are not supported (NVIDIA/Megatron-LM pull request
+// 1913). Copies run beside the layers' compute.
 constexpr ActivationAbility kWholeLayers = {.kept = true, .any_count = true};
 
-// The input that a recomputed layer keeps: OffloadActivations of torchtune, which its recipes accept
-// with enable_activation_checkpointing alone, and XTUNER_ACTIVATION_OFFLOAD of XTuner v1
+// The input that a recomputed layer keeps: OffloadActivations of torchtune, which its recipes
+// accept with enable_activation_checkpointing alone, and XTUNER_ACTIVATION_OFFLOAD of XTuner v1
 // (async_save_on_cpu). Both copy on streams of their own.
-constexpr ActivationAbility kLayerInputs = {.inputs = true, .all_layers = true};
+constexpr ActivationAbility kLayerInputs = {.inputs = true, .all_layers = true, .experts = true};
 
-constexpr ActivationAbility kAnyLayers = {
-    .kept = true, .inputs = true, .any_count = true, .all_layers = true, .pipeline = true};
+constexpr ActivationAbility kAnyLayers = {.kept = true,
+                                          .inputs = true,
+                                          .any_count = true,
+                                          .all_layers = true,
+                                          .pipeline = true,
+                                          .experts = true};
 
 // Returns a record of a trainer that offloads the inputs of layers.
 constexpr Trainer OffloadsInputs(Trainer trainer) {

@@ -139,6 +139,7 @@ enum class Field {
   kOffloadsOptimizer,
   kOffloadShare,
   kOverlapOffload,
+  kOffloadedLayers,
 };
 
 // What was found in a configuration.
