@@ -78,6 +78,9 @@ struct OptimizerOffload {
   // Share whose time and host memory are counted. Less than `ratio` only where bounds are sought:
   // no plan with a share between both is quicker.
   double charged_ratio = 0;
+  // Weights and gradients are there, too, and every pass copies them (FSDP2's CPUOffloadPolicy).
+  // Only with all states, at ZeroStage::kWeights.
+  bool weights = false;
 };
 
 // An inclusive range. {n, n} fixes the degree.

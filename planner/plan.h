@@ -287,6 +287,7 @@ struct Misfit {
 // What the offload of an optimizer and of activations moves, costs and gains.
 struct OffloadPlan {
   double ratio = 0;                   // of the optimizer's states
+  bool weights = false;               // weights and gradients are in host memory, too
   int64_t gpu_bytes = 0;              // that leave the fullest GPU
   int64_t host_bytes = 0;             // of a node, that hold them
   int64_t host_capacity_bytes = 0;    // of a node

@@ -173,6 +173,10 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
   Add(command, "--offload-activations", &flags->offload_activations, "auto|LAYERS",
       "Language layers whose activations wait in host memory, or the best number [none]", kTraining)
       ->check(CLI::Validator(LayersFault, ""));
+  command
+      ->add_flag("--offload-weights", flags->offload_weights,
+                 "Keep weights, gradients and the optimizer's states in host memory (FSDP)")
+      ->group(kTraining);
   std::vector<std::string> precisions;
   for (const auto& [name, precision] : kPrecisionNames) precisions.emplace_back(name);
   Add(command, "--precision", &flags->precision, "bf16|fp16|fp8|...",

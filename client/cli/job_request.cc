@@ -305,6 +305,11 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
 
 void SetOffload(const JobFlags& flags, v1::Job* job) {
   const std::string &optimizer = flags.offload_optimizer, &layers = flags.offload_activations;
+  if (flags.offload_weights) job->mutable_training()->mutable_offload()->set_weights(true);
+  if (optimizer == "auto" && flags.offload_weights)
+    throw CommandError(ExitCode::kBadInput,
+                       "--offload-optimizer: auto does not go with --offload-weights, which takes "
+                       "all of it");
   if (optimizer == "auto" && !layers.empty())
     throw CommandError(ExitCode::kBadInput,
                        "--offload-optimizer: a share, not auto, goes with --offload-activations");

@@ -194,7 +194,14 @@ std::string OffloadGain(const v1::OffloadReport& offload) {
 
 std::string OffloadText(const v1::OffloadReport& offload) {
   std::string text;
-  if (offload.optimizer_ratio() > 0)
+  if (offload.weights())
+    text = fmt::format(
+        "weights, gradients and the optimizer's states in host memory: {} of a GPU, {} of the {} "
+        "of "
+        "a node; a step takes {} longer for it",
+        Bytes(offload.gpu_bytes()), Bytes(offload.host_bytes()),
+        Bytes(offload.host_capacity_bytes()), Duration(offload.added_seconds()));
+  else if (offload.optimizer_ratio() > 0)
     text = fmt::format(
         "{} of the optimizer's states in host memory: {} of a GPU, {} of the {} of a node; a step "
         "takes {} longer for it",

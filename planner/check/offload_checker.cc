@@ -33,6 +33,7 @@ class OffloadChecker {
     const OptimizerOffload& asked = job_.training.offload;
     Require(asked.ratio >= 0 && asked.ratio <= 1 && asked.ratio == asked.charged_ratio, "no share");
     const Trainer& trainer = *job_.training.trainer;
+    if (asked.weights) return CheckWeights();
     const OffloadShares shares = OffloadSharesOf(trainer, job_.training.zero_stage);
     Require(asked.ratio == 0 || shares == OffloadShares::kAny ||
                 (shares == OffloadShares::kWhole && asked.ratio == 1),
@@ -48,6 +49,37 @@ class OffloadChecker {
       Require(std::abs(kept - gone) <= (2 * states + 4) * static_cast<double>(layers + 1),
               "host and GPU do not hold the states together");
       Require(asked.ratio > 0 || stage.offloaded_bytes == 0, "states that nobody asked for");
+    }
+  }
+
+  // Checks that the GPUs keep nothing between passes, and that the host has what they would keep.
+  void CheckWeights() {
+    Require(job_.training.trainer->offload.weights &&
+                job_.training.zero_stage == ZeroStage::kWeights && job_.training.offload.ratio == 1,
+            "weights that the trainer cannot offload");
+    Job on_gpu = job_;
+    on_gpu.training.offload = {};
+    const LayerProfile profile =
+        BuildLayerProfile(on_gpu, plan_.parallelism, batching_.mean, batching_.largest);
+    int64_t position = 0;
+    for (const StagePlan& stage : plan_.stages) {
+      const MemoryParts& m = stage.memory;
+      Require(m.weights == 0 && m.gradients == 0 && m.optimizer == 0,
+              "weights, gradients or states that stay on the GPU");
+      int64_t states = 0, gradients = 0, forward = 0, layers = 0;
+      for (const LayerGroup& group : stage.layers) layers += group.count;
+      for (int64_t i = position; i < position + layers; ++i) {
+        states += profile.at(i).weight_bytes + profile.at(i).optimizer_bytes;
+        gradients += profile.at(i).gradient_bytes;
+        forward += profile.at(i).forward_ns;
+      }
+      position += layers;
+      // Gradients have 2 or 4 bytes on the GPU, and 4 on the host. Each layer's bytes are rounded.
+      const int64_t off = 4 * layers;
+      Require(stage.offloaded_bytes >= states + gradients - off &&
+                  stage.offloaded_bytes <= states + 2 * gradients + off,
+              "the host does not hold what the GPUs would");
+      Require(stage.forward_ns >= forward, "passes do not wait for weights");
     }
   }
 

@@ -40,8 +40,14 @@ int64_t HostRoom(const Job& job, const PackShape& largest);
 // the same.
 double HostCopyRate(const Cluster& cluster);
 
+// Return the ns in which a rank copies its shard of a layer's weights from the host, in the format
+// in which it holds them, and its shard of the gradients to the host. 0 where weights stay on the
+// GPU.
+double ShardDownTime(const Job& job, double parameters);
+double ShardUpTime(const Job& job, double parameters);
+
 // Returns the ns in which a rank's host updates so many parameters: copies of gradients and
-// weights, and the update at the rate of the host's memory.
+// weights, unless the passes made them, and the update at the rate of the host's memory.
 double HostUpdateTime(const Job& job, double parameters);
 
 // Returns the host memory of one pod. `ranks` are the job's ranks in one node; `state_bytes` are

@@ -162,7 +162,8 @@ class ProfileBuilder {
     const RankGroup all = network_.DataGroup(p_);
     const int64_t shards = ShardRanks(job_.training, all.ranks);
     const auto [inside, across] = SplitBy(all, shards);
-    const double pass = network_.GroupCollective(Collective::kAllGather, inside, weights);
+    const double pass = network_.GroupCollective(Collective::kAllGather, inside, weights) +
+                        ShardDownTime(job_, work.parameters / D(shards));
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
     layer.forward_communication.constant += std::max(0.0, pass - forward);
     if (!layer.has_backward) return;
@@ -172,7 +173,8 @@ class ProfileBuilder {
         !layer.trains
             ? 0
             : network_.GroupCollective(Collective::kReduceScatter, inside, reduced) +
-                  network_.GroupCollective(Collective::kAllReduce, across, reduced / D(shards));
+                  network_.GroupCollective(Collective::kAllReduce, across, reduced / D(shards)) +
+                  ShardUpTime(job_, work.trained_parameters / D(shards));
     layer.backward_communication.constant += std::max(0.0, pass + scatter - backward);
   }
 

@@ -51,6 +51,17 @@ void NoteOptimizer(const Training& training, Launch* launch) {
                                             "training code."});
 }
 
+// Only torchtitan's settings and FSDP's module say that weights are in host memory.
+void NoteOffloadedWeights(const Training& training, Launch* launch) {
+  if (!training.offload.weights || launch->match == LaunchMatch::kNone ||
+      launch->framework == LaunchFramework::kTorchtitan ||
+      launch->framework == LaunchFramework::kFsdp)
+    return;
+  launch->notes.push_back({"memory",
+                           "The plan keeps weights, gradients and the optimizer's states in host "
+                           "memory, which these settings do not turn on: they may not fit."});
+}
+
 // Says where the offload of activations is turned on, if the settings do not do it.
 void NoteActivations(const Job& job, const Plan& plan, Launch* launch) {
   const int64_t layers = job.training.activations.layers;
@@ -214,6 +225,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
       Emit(trials, &launch);
     }
     NoteOptimizer(job.training, &launch);
+    NoteOffloadedWeights(job.training, &launch);
     NoteActivations(other ? *other : job, plan, &launch);
     NoteZeroGroup(job.training, &launch);
     NoteDispatcher(other ? *other : job, batching, plan, &launch);

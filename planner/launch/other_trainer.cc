@@ -132,7 +132,11 @@ std::optional<Job> Under(const Trainer& trainer, const Job& job) {
   if (!HoldActivations(&other)) return std::nullopt;
   Constraints& c = other.constraints;
   OptimizerOffload& offload = other.training.offload;
-  switch (OffloadSharesOf(trainer, other.training.zero_stage)) {
+  if (offload.weights &&
+      !(trainer.offload.weights && other.training.zero_stage == ZeroStage::kWeights))
+    return std::nullopt;
+  switch (offload.weights ? OffloadShares::kAny
+                          : OffloadSharesOf(trainer, other.training.zero_stage)) {
     case OffloadShares::kAny:
       break;
     case OffloadShares::kWhole:

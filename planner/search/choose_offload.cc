@@ -217,6 +217,7 @@ Job WithOffload(const Job& job, double ratio) {
   Job with = job;
   with.training.offload.choose = false;
   with.training.offload.ratio = with.training.offload.charged_ratio = ratio;
+  with.training.offload.weights = job.training.offload.weights && ratio == 1;
   return with;
 }
 
@@ -233,23 +234,35 @@ Job WithBestOffload(const Job& job, const PlanHooks& hooks, const SearchWork& li
 std::optional<OffloadPlan> OffloadOf(const Job& job, const Batching& batching, const Candidate& c,
                                      const std::vector<StagePlan>& stages) {
   if (!job.training.offload.asked) return std::nullopt;
+  const bool weights = job.training.offload.weights;
   OffloadPlan plan{.ratio = job.training.offload.ratio,
+                   .weights = weights,
                    .host_capacity_bytes = HostOf(job.cluster).memory_bytes};
   const int64_t per_node = job.cluster.gpus_per_node;
+  const Job without = WithOffload(job, 0);
   const LayerProfile none =
-      BuildLayerProfile(WithOffload(job, 0), c.parallelism, batching.mean, batching.largest);
+      BuildLayerProfile(without, c.parallelism, batching.mean, batching.largest);
   for (size_t s = 0; s < stages.size(); ++s) {
-    int64_t optimizer = 0;
+    const MemoryParts& left = stages[s].memory;
+    int64_t gone = -left.optimizer - (weights ? left.weights + left.gradients : 0);
     for (size_t k = s; k < c.stages.size(); k += stages.size()) {
-      for (size_t of = 0; of < none.classes.size(); ++of)
-        optimizer += c.stages[k].counts[of] * none.classes[of].optimizer_bytes;
+      for (size_t of = 0; of < none.classes.size(); ++of) {
+        const LayerCost& layer = none.classes[of];
+        gone += c.stages[k].counts[of] * (weights ? layer.static_bytes() : layer.optimizer_bytes);
+      }
     }
-    plan.gpu_bytes = std::max(plan.gpu_bytes, optimizer - stages[s].memory.optimizer);
+    plan.gpu_bytes = std::max(plan.gpu_bytes, gone);
     plan.host_bytes = std::max(plan.host_bytes, per_node * stages[s].offloaded_bytes);
   }
-  const SimulatedStep on_gpu =
-      MeanPackStep(WithOffload(job, 0), c.parallelism, c.shape(), c.stages);
-  plan.added_ns = std::max<int64_t>(0, c.step.optimizer_ns - on_gpu.optimizer_ns);
+  const auto mean_step = [&](const Job& of, const std::vector<StageWork>& works) {
+    return MeanPackStep(of, c.parallelism, c.shape(), works);
+  };
+  plan.added_ns = weights ? mean_step(job, c.stages).total_ns() -
+                                mean_step(without, StageWorks(without, none, c.parallelism,
+                                                              c.boundaries, c.recomputed))
+                                    .total_ns()
+                          : c.step.optimizer_ns - mean_step(without, c.stages).optimizer_ns;
+  plan.added_ns = std::max<int64_t>(0, plan.added_ns);
   AddActivations(job, batching, c, stages, &plan);
   plan.step_ns =
       ScaleToBatch(c.step.total_ns(), batching.packs_per_step(job.training.global_batch_samples),

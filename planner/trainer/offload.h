@@ -12,6 +12,7 @@ struct OffloadAbility {
   std::array<OffloadShares, 4> by_stage = {};  // by ZeroStage
   // Copies and updates of different weights run at the same time. If false, one follows the other.
   bool overlaps = false;
+  bool weights = false;  // with weights and gradients, where weights are sharded
 };
 
 // Which language layers a trainer can send to host memory with their activations. The default is

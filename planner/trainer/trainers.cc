@@ -78,7 +78,15 @@ constexpr OffloadAbility kCpuAdam = {.by_stage = {OffloadShares::kNone, OffloadS
 
 constexpr OffloadAbility kAnyOffload = {.by_stage = {OffloadShares::kAny, OffloadShares::kAny,
                                                      OffloadShares::kAny, OffloadShares::kAny},
-                                        .overlaps = true};
+                                        .overlaps = true,
+                                        .weights = true};
+
+// FSDP2's CPUOffloadPolicy moves all of a module's shard or nothing
+// (torch/distributed/fsdp/_fully_shard/_fsdp_param.py).
+constexpr Trainer OffloadsWeights(Trainer trainer) {
+  trainer.offload.weights = true;
+  return trainer;
+}
 
 // TransformerEngine's offload of layers (--cpu-offloading-num-layers): less than all layers,
 // without a pipeline, without any recompute (__post_init__ of megatron/core/transformer/
@@ -273,17 +281,20 @@ constexpr std::array kTrainers = {
         {.name = "fsdp",
          .title = "FSDP with fused kernels",
          .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"}),
-    WithFourBitBase(Sharded({.name = "pytorch-fsdp",
-                             .title = "PyTorch FSDP",
-                             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
-                            EagerShards(0.87))),
-    With(kTitanDispatchers,
-         Sharded({.name = "torchtitan",
-                  .title = "torchtitan",
-                  .source = "FSDP2 around modules that are not compiled; kernel rate from its "
-                            "published runs on A100 and H100",
-                  .fitted_runs = 5},
-                 EagerShards(0.87))),
+    OffloadsWeights(
+        WithFourBitBase(Sharded({.name = "pytorch-fsdp",
+                                 .title = "PyTorch FSDP",
+                                 .source = "FSDP2 around modules that are not compiled, as "
+                                           "torchtitan"},
+                                EagerShards(0.87)))),
+    OffloadsWeights(
+        With(kTitanDispatchers,
+             Sharded({.name = "torchtitan",
+                      .title = "torchtitan",
+                      .source = "FSDP2 around modules that are not compiled; kernel rate from its "
+                                "published runs on A100 and H100",
+                      .fitted_runs = 5},
+                     EagerShards(0.87)))),
     Sharded({.name = "llm-foundry",
              .alias = "fsdp-llm-foundry",
              .title = "LLM Foundry",
@@ -302,12 +313,12 @@ constexpr std::array kTrainers = {
                    "from Qwen's published runs on A100",
          .fitted_runs = 18},
         kEagerLossBytes)),
-    OffloadsInputs(
+    OffloadsWeights(OffloadsInputs(
         WithFourBitBase(Sharded({.name = "torchtune",
                                  .title = "torchtune",
                                  .source = "FSDP2 around modules that are not compiled, as "
                                            "torchtitan"},
-                                EagerShards(0.87)))),
+                                EagerShards(0.87))))),
     WithWholeLayers({.name = "internevo",
                      .title = "InternEvo",
                      .source = "each rank broadcasts its own updated weights (broadcast_params of "

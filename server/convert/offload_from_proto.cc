@@ -55,6 +55,24 @@ void CheckTrainer(const planner::Training& training, const FieldPath& path, bool
                                      : " offloads the optimizer only with " + stages));
 }
 
+// Weights and gradients go with all of the optimizer's states.
+void WeightsFromProto(const v1::Offload& given, const FieldPath& path, ViolationSink& sink,
+                      planner::Training* training) {
+  const planner::Trainer& trainer = *training->trainer;
+  if (given.has_optimizer_ratio() && given.optimizer_ratio() != 1)
+    sink.Add(path.Child("optimizer_ratio"), "must be unset or 1: weights is true");
+  if (!trainer.offload.weights) {
+    sink.Add(path.Child("weights"),
+             "must be false: " + std::string(trainer.title) +
+                 " offloads no weights that this version can plan; accepted with trainers "
+                 "torchtitan, torchtune, pytorch-fsdp, generic and unlimited");
+  } else if (training->zero_stage != planner::ZeroStage::kWeights) {
+    sink.Add(path.Child("weights"), "must be false: weights are offloaded only with ZERO_STAGE_3");
+  }
+  training->offload.ratio = training->offload.charged_ratio = 1;
+  training->offload.weights = true;
+}
+
 // Checks that the trainer can offload activations beside what the job asks of recompute and stages.
 bool CheckActivationAbility(const planner::Job& job, const FieldPath& field,
                             const FieldPath& constraints, ViolationSink& sink) {
@@ -128,7 +146,7 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
   planner::Training& training = job->training;
   const bool activations = given.has_activation_layers() || given.choose_activation_layers();
   training.offload.asked = true;
-  training.offload.choose = !given.has_optimizer_ratio() && !activations;
+  training.offload.choose = !given.has_optimizer_ratio() && !activations && !given.weights();
   if (given.has_optimizer_ratio()) {
     // Adding zero removes the sign of a negative zero.
     const double ratio =
@@ -136,7 +154,9 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
         0.0;
     training.offload.ratio = training.offload.charged_ratio = ratio;
   }
-  const bool of_optimizer = training.offload.choose || given.has_optimizer_ratio();
+  if (given.weights()) WeightsFromProto(given, field, sink, &training);
+  const bool of_optimizer =
+      training.offload.choose || given.has_optimizer_ratio() || given.weights();
   if (of_optimizer && training.optimizer != planner::Optimizer::kAdam)
     sink.Add(field, std::string(kNotYet) +
                         "offload of this optimizer; accepted: training.optimizer OPTIMIZER_ADAM");
@@ -144,7 +164,8 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
     sink.Add(field, std::string(kNotYet) +
                         "offload with packing groups; accepted: training.group_selection "
                         "GROUP_SELECTION_ONE");
-  if (of_optimizer) CheckTrainer(training, field, training.offload.choose, sink);
+  if (of_optimizer && !given.weights())
+    CheckTrainer(training, field, training.offload.choose, sink);
 }
 
 void ActivationsFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
@@ -211,6 +232,7 @@ void OffloadToProto(const planner::Job& job, v1::PlanSubject* out) {
   v1::Offload* to = out->mutable_offload();
   const planner::ActivationOffload& activations = job.training.activations;
   if (!offload.choose) to->set_optimizer_ratio(offload.ratio);
+  to->set_weights(offload.weights);
   if (!activations.asked) return;
   to->set_choose_activation_layers(activations.choose);
   if (!activations.choose) to->set_activation_layers(static_cast<int32_t>(activations.layers));

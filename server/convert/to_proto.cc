@@ -274,6 +274,7 @@ void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Plac
 
 void FillOffload(const planner::OffloadPlan& offload, v1::OffloadReport* out) {
   out->set_optimizer_ratio(offload.ratio);
+  out->set_weights(offload.weights);
   out->set_gpu_bytes(offload.gpu_bytes);
   out->set_host_bytes(offload.host_bytes);
   out->set_host_capacity_bytes(offload.host_capacity_bytes);

@@ -57,6 +57,7 @@ class JobWriter {
   static constexpr int kFrozenFormatTag = 95;
   static constexpr int kPaddingTag = 96;
   static constexpr int kActivationsTag = 97;
+  static constexpr int kOffloadedWeightsTag = 98;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -310,6 +311,7 @@ class JobWriter {
       out_.Count(kOffloadTag, 1);
       Fields(offload.choose, offload.ratio);
     }
+    if (offload.weights) out_.Count(kOffloadedWeightsTag, 1);
     if (activations.asked) {
       out_.Count(kActivationsTag, 1);
       Fields(activations.choose, activations.layers, activations.free_recompute,

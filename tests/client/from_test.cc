@@ -197,6 +197,20 @@ TEST(RunOfTest, ReadsOffloadOfActivations) {
   EXPECT_THROW(RunOfArguments("--cpu-offloading-num-layers some"), CommandError);
 }
 
+TEST(RunOfTest, ReadsOffloadOfTorchtitansWeights) {
+  const auto offload = [](const std::string& setting) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {8};
+    flags.model = "llama3-8b";
+    const std::string text = "[training]\nlocal_batch_size = 1\nseq_len = 8192\n" + setting;
+    return RunOf(ReadConfigText(text, "train.toml", ""), flags).job.training();
+  };
+  EXPECT_TRUE(offload("enable_cpu_offload = true\n").offload().weights());
+  EXPECT_FALSE(offload("enable_cpu_offload = false\n").has_offload());
+  EXPECT_FALSE(offload("").has_offload());
+}
+
 TEST(RunOfTest, ReadsLayersThatStayIn16Bits) {
   const v1::Execution kept = RunOfArguments(
                                  "--fp8-format hybrid --fp8-recipe tensorwise "

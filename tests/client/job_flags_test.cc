@@ -231,6 +231,12 @@ TEST(JobFlagsTest, Offload) {
     EXPECT_ANY_THROW(Parse(Three({"--offload-optimizer", share}))) << share;
 }
 
+TEST(JobFlagsTest, OffloadOfWeights) {
+  EXPECT_TRUE(Parse(Three({"--offload-weights"})).job().training().offload().weights());
+  EXPECT_FALSE(Parse(Three({})).job().training().has_offload());
+  EXPECT_ANY_THROW(Parse(Three({"--offload-weights", "--offload-optimizer", "auto"})));
+}
+
 TEST(JobFlagsTest, OffloadOfActivations) {
   const v1::Offload chosen =
       Parse(Three({"--offload-activations", "auto"})).job().training().offload();

@@ -118,6 +118,11 @@ void SetActivationOffload(const UserConfig& config, const JobFlags& flags, UserR
         static_cast<int32_t>(layers));
 }
 
+void SetOffloadedWeights(const UserConfig& config, UserRun* run) {
+  if (config.On(Field::kOffloadsWeights))
+    run->job.mutable_training()->mutable_offload()->set_weights(true);
+}
+
 v1::ZeroStage MegatronSharding(const UserConfig& config) {
   if (config.On(Field::kTorchFsdp)) return v1::ZERO_STAGE_3;
   if (config.On(Field::kMegatronFsdp))
@@ -341,6 +346,7 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   SetOptimizer(config, flags, run);
   SetOffload(config, flags, run);
   SetActivationOffload(config, flags, run);
+  SetOffloadedWeights(config, run);
   SetSharding(config, flags, run);
   if (config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale) {
     SetMegatronExecution(config, run);

@@ -140,6 +140,7 @@ enum class Field {
   kOffloadShare,
   kOverlapOffload,
   kOffloadedLayers,
+  kOffloadsWeights,
 };
 
 // What was found in a configuration.

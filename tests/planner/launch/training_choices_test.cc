@@ -165,6 +165,29 @@ TEST(TrainingChoicesTest, ActivationsInHostMemory) {
   EXPECT_TRUE(HasNote(LaunchOf(inputs, LaunchFramework::kFsdp), "memory"));
 }
 
+TEST(TrainingChoicesTest, WeightsInHostMemory) {
+  Job job = Llama("h100-sxm-80gb");
+  job.training.trainer = FindTrainer("torchtitan");
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  const auto text = [&](LaunchFramework framework) {
+    return LaunchOf(job, framework).files.back().content;
+  };
+  EXPECT_EQ(text(LaunchFramework::kTorchtitan).find("cpu_offload"), std::string::npos);
+  EXPECT_EQ(text(LaunchFramework::kFsdp).find("CPUOffloadPolicy"), std::string::npos);
+  job.training.offload = {.asked = true, .ratio = 1, .charged_ratio = 1, .weights = true};
+  EXPECT_NE(text(LaunchFramework::kTorchtitan).find("t.enable_cpu_offload = True\n"),
+            std::string::npos);
+  const std::string module = text(LaunchFramework::kFsdp);
+  EXPECT_NE(module.find("import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard"),
+            std::string::npos);
+  EXPECT_NE(module.find("fully_shard(model, mesh=sharded, mp_policy=policy, offload_policy=host,"),
+            std::string::npos);
+  EXPECT_NE(module.find("fully_shard(layer, mesh=sharded, mp_policy=policy, offload_policy=host,"),
+            std::string::npos);
+  EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kXTuner), "memory"));
+}
+
 // 18 ranks hold copies, in 9 groups of 2 context-parallel ranks: no group of 9 ranks is whole ones.
 TEST(TrainingChoicesTest, TorchtitansDegreesMultiplyToTheDataParallelOne) {
   Job job = TextJob("llama3-8b", "b200-sxm-180gb", 18);

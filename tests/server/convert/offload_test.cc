@@ -124,6 +124,33 @@ TEST(OffloadTest, IsRepeatedAndReported) {
   EXPECT_FALSE(alone.subject().offload().has_optimizer_ratio());
 }
 
+TEST(OffloadTest, WeightsTakeAllStatesAlong) {
+  const std::string titan = R"(trainer { name: "torchtitan" } )";
+  const Job job = JobOf(Request(titan + "offload { weights: true }"));
+  EXPECT_TRUE(job.training.offload.weights);
+  EXPECT_FALSE(job.training.offload.choose);
+  EXPECT_EQ(job.training.offload.ratio, 1);
+  EXPECT_EQ(job.training.offload.charged_ratio, 1);
+  EXPECT_EQ(ViolationsOf(titan + "offload { weights: true optimizer_ratio: 1 }"), "");
+  EXPECT_NE(ViolationsOf(titan + "offload { weights: true optimizer_ratio: 0.5 }")
+                .find("optimizer_ratio: must be unset or 1"),
+            std::string::npos);
+  EXPECT_NE(ViolationsOf("offload { weights: true }").find("offload.weights: must be false"),
+            std::string::npos);
+  EXPECT_NE(ViolationsOf(R"(trainer { name: "unlimited" } offload { weights: true })")
+                .find("only with ZERO_STAGE_3"),
+            std::string::npos);
+  EXPECT_NE(ViolationsOf(titan + "offload { weights: true } optimizer: OPTIMIZER_LION")
+                .find("OPTIMIZER_ADAM"),
+            std::string::npos);
+  planner::Plan plan;
+  plan.offload = {.ratio = 1, .weights = true};
+  v1::Plan out;
+  PlanToProto(job, plan, "plan-0", &out);
+  EXPECT_TRUE(out.subject().offload().weights());
+  EXPECT_TRUE(out.offload().weights());
+}
+
 planner::ActivationOffload Activations(const std::string& training) {
   return JobOf(Request(training)).training.activations;
 }
