@@ -86,7 +86,9 @@ TEST(ActivationOffloadTest, RandomJobsFindWhatPinnedOnesDo) {
         continue;
       }
       ++fit;
-      if (layers > 0) EXPECT_LE(pinned.placement.host_memory_bytes, host);
+      if (layers > 0) {
+        EXPECT_LE(pinned.placement.host_memory_bytes, host);
+      }
       ASSERT_TRUE(free.fits()) << "job " << i << " with " << layers << " layers";
       EXPECT_LE(static_cast<double>(free.offload->step_ns),
                 kTolerance * static_cast<double>(pinned.offload->step_ns))
@@ -157,7 +159,9 @@ TEST(ActivationOffloadTest, HostMemoryIsNeverExceeded) {
       const Plan plan = PlanOf(Pinned(job, layers));
       some_fit = some_fit || plan.fits();
       some_lack = some_lack || (!plan.fits() && plan.misfit->host_short_bytes > 0);
-      if (plan.fits()) EXPECT_LE(plan.placement.host_memory_bytes, gib * kGiB);
+      if (plan.fits()) {
+        EXPECT_LE(plan.placement.host_memory_bytes, gib * kGiB);
+      }
     }
   }
   EXPECT_TRUE(some_fit);
@@ -197,7 +201,9 @@ TEST(ActivationOffloadTest, InputsOfRecomputedLayersGoAllOrNone) {
   }
   const Plan plan = PlanOf(Choosing(job));
   EXPECT_TRUE(plan.offload->activation_layers == 0 || plan.offload->activation_layers == 32);
-  if (!none.fits()) EXPECT_EQ(plan.offload->activation_layers, 32);
+  if (!none.fits()) {
+    EXPECT_EQ(plan.offload->activation_layers, 32);
+  }
 }
 
 TEST(ActivationOffloadTest, HoldsAJobToWhatItsTrainerCombines) {

@@ -60,7 +60,9 @@ TEST(WeightOffloadTest, FasterLinksLeaveLessToWaitFor) {
     job.cluster.host_memory_bytes_per_second = 16 * rate;
     const Plan plan = PlanOf(job);
     ASSERT_TRUE(plan.fits());
-    if (before > 0) EXPECT_LT(plan.offload->added_ns, before) << rate;
+    if (before > 0) {
+      EXPECT_LT(plan.offload->added_ns, before) << rate;
+    }
     before = plan.offload->added_ns;
   }
 }
