@@ -21,7 +21,7 @@ PackCost Waiting(const PackCost& copies, double copies_ns, double pass_ns) {
 
 }  // namespace
 
-RecomputeParts RecomputedBesideOffload(const Job& job) {
+RecomputeParts PartsBesideOffload(const Job& job) {
   const bool whole = job.constraints.recompute == RecomputePolicy::kFull;
   return whole ? RecomputeParts{kWholeLayer} : RecomputeParts{0};
 }
@@ -33,7 +33,7 @@ void OffloadActivations(const Job& job, const PackShape& mean, LayerCost& layer)
   const double moved = D(activations.layers) / layers;
   const double charged = D(activations.charged_layers) / layers;
   const RecomputeMode& used =
-      RecomputedBesideOffload(job) == 0 ? layer.modes.front() : layer.modes.back();
+      PartsBesideOffload(job) == 0 ? layer.modes.front() : layer.modes.back();
 
   const PackCost copies = (1e9 * charged / HostCopyRate(job.cluster)) * layer.copied;
   const double copies_ns = copies.at(mean);

@@ -9,7 +9,7 @@
 namespace evenkeel::planner {
 
 // Returns what an offloaded language layer recomputes: nothing, or the whole of it.
-RecomputeParts RecomputedBesideOffload(const Job& job);
+RecomputeParts PartsBesideOffload(const Job& job);
 
 // Moves the job's share of what a layer keeps (LayerCost::copied) to the host, and adds the time
 // that passes wait for copies.

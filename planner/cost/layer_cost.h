@@ -63,8 +63,8 @@ struct LayerCost {
   // Host memory that the rank takes for the layer: the states that a checkpoint stages, and what is
   // offloaded.
   int64_t host_bytes = 0;
-  // Of a pack's activations: bytes that its pass back to front reads, as any pack keeps them, and
-  // those in host memory for the largest pack that the caps allow. 0 if nothing is offloaded.
+  // Where activations are offloaded, the bytes that the layer keeps of a pack, on GPU and host
+  // together, and those of the largest pack that are on the host.
   PackCost copied;
   int64_t host_kept_bytes = 0;
   int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept

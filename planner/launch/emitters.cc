@@ -42,7 +42,8 @@ std::string ShareText(double share) { return absl::StrFormat("%.9g", share); }
 
 bool MegatronOffloadsActivations(const Job& job, const Parallelism& p) {
   const int64_t layers = job.training.activations.layers;
-  return layers > 0 && layers < job.model.language_model.layers && p.pipeline == 1 &&
+  const LanguageModel& model = job.model.language_model;
+  return layers > 0 && layers < model.layers && !model.moe && p.pipeline == 1 &&
          job.constraints.recompute == RecomputePolicy::kForbidden;
 }
 

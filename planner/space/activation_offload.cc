@@ -43,7 +43,8 @@ bool AdmitsActivationOffload(const Job& job) {
   const Constraints c = FreeConstraints(job);
   const Trainer& trainer = *job.training.trainer;
   const bool one_stage = c.pipeline_parallel.min <= 1 && c.stage_layers.size() <= 1;
-  return RecomputeBesideOffload(trainer, c.recompute) && c.virtual_stages.min <= 1 &&
+  const bool one_chunk = c.virtual_stages.min <= 1 && c.schedule != Schedule::kInterleaved;
+  return RecomputeBesideOffload(trainer, c.recompute) && one_chunk &&
          (one_stage || trainer.activations.pipeline) &&
          (!job.model.language_model.moe || trainer.activations.experts);
 }

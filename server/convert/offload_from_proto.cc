@@ -104,6 +104,10 @@ bool CheckActivationAbility(const planner::Job& job, const FieldPath& field,
     sink.Add(constraints.Child("virtual_stages"),
              std::string(kNotYet) +
                  "virtual stages with activations in host memory; accepted: 1, or unset");
+  if (c.schedule == planner::Schedule::kInterleaved)
+    sink.Add(constraints.Child("schedule"),
+             std::string(kNotYet) +
+                 "virtual stages with activations in host memory; accepted: any other schedule");
   if (!able.pipeline && c.pipeline_parallel.min > 1)
     sink.Add(constraints.Child("pipeline_parallel"),
              "must admit 1: " + title + " offloads activations only without a pipeline");

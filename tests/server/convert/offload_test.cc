@@ -196,6 +196,9 @@ TEST(OffloadTest, RefusesActivationsThatCannotLeave) {
   refuses("offload { activation_layers: 1 } " + held, "job.constraints.recompute: does not go");
   refuses("offload { activation_layers: 1 } } constraints { pipeline_parallel { min: 2 } ",
           "job.constraints.pipeline_parallel: must admit 1");
+  refuses(
+      "offload { activation_layers: 1 } } constraints { schedule: PIPELINE_SCHEDULE_INTERLEAVED ",
+      "job.constraints.schedule: not yet: virtual stages with activations");
   EXPECT_EQ(ViolationsOf(R"(offload { activation_layers: 32 } trainer { name: "torchtune" })"), "");
   EXPECT_EQ(
       ViolationsOf(R"(offload { activation_layers: 32 } trainer { name: "unlimited" } )" + held),
