@@ -176,6 +176,7 @@ std::optional<Misfit> WorstStage(const Parallelism& p, const std::vector<StagePl
 // Returns the stage whose GPUs take most of their host's memory, if that is more than there is.
 std::optional<Misfit> WithoutHostRoom(const Job& job, const LayerProfile& profile,
                                       const Candidate& c, const std::vector<StagePlan>& stages) {
+  if (profile.host_room == kNoHostLimit) return std::nullopt;
   Misfit misfit;
   misfit.parallelism = c.parallelism;
   for (size_t s = 0; s < stages.size(); ++s) {
