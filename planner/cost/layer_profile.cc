@@ -5,6 +5,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/cost/activation_copies.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/encoder_share.h"
 #include "planner/cost/end_layers.h"
@@ -161,7 +162,8 @@ class ProfileBuilder {
     const RankGroup all = network_.DataGroup(p_);
     const int64_t shards = ShardRanks(job_.training, all.ranks);
     const auto [inside, across] = SplitBy(all, shards);
-    const double pass = network_.GroupCollective(Collective::kAllGather, inside, weights);
+    const double pass = network_.GroupCollective(Collective::kAllGather, inside, weights) +
+                        ShardDownTime(job_, work.parameters / D(shards));
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
     layer.forward_communication.constant += std::max(0.0, pass - forward);
     if (!layer.has_backward) return;
@@ -171,7 +173,8 @@ class ProfileBuilder {
         !layer.trains
             ? 0
             : network_.GroupCollective(Collective::kReduceScatter, inside, reduced) +
-                  network_.GroupCollective(Collective::kAllReduce, across, reduced / D(shards));
+                  network_.GroupCollective(Collective::kAllReduce, across, reduced / D(shards)) +
+                  ShardUpTime(job_, work.trained_parameters / D(shards));
     layer.backward_communication.constant += std::max(0.0, pass + scatter - backward);
   }
 
@@ -224,6 +227,8 @@ class ProfileBuilder {
       layer.modes.resize(1);
       return;
     }
+    if (job_.training.activations.layers > 0 && layer.kind != LayerKind::kEncoder)
+      layer.copied = KeptCost(work, PartsBesideOffload(job_));
     // Full recompute repeats the whole layer, with the time that the host adds.
     layer.modes.back().repeated = layer.forward;
     layer.modes.back().repeated_communication = layer.forward_communication;
@@ -249,6 +254,7 @@ class ProfileBuilder {
     const bool of_encoder = IsTowerLayer(layer.kind);
     Calibrate(job_.calibration, of_encoder ? EncoderDegrees(degrees_).tensor : degrees_.tensor,
               layer);
+    OffloadActivations(job_, mean_, layer);
     PackCost forward = layer.forward, backward = layer.backward;
     forward += layer.forward_communication;
     backward += layer.backward_communication;

@@ -154,8 +154,9 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
       sum.weights += kWeightBytes * parameters + quantised_bytes * matrices - saved * packed;
     } else {
       const bool cast = training.execution.casts_master_weights && optimizer.master_bytes > 0;
-      // The GPU has no master weight to cast where the host has it.
-      const double held_as_master = cast ? trained * (1 - training.offload.ratio) : 0;
+      // The GPU has no master weight to cast where the host alone has it.
+      const double cast_share = training.offload.weights ? 1 : 1 - training.offload.ratio;
+      const double held_as_master = cast ? trained * cast_share : 0;
       sum.weights += (kWeightBytes * (parameters - held_as_master) - saved * packed) * share;
     }
     sum.gradients += gradient * trained * (zero >= ZeroStage::kGradients ? share : 1);
@@ -174,6 +175,11 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
       work.packed_parameters - work.packed_expert_parameters, WeightCopies(p));
   add(work.expert_parameters, work.trained_expert_parameters, work.matrix_expert_parameters,
       work.packed_expert_parameters, ExpertCopies(training, p));
+  if (training.offload.weights) {
+    // The gradients' copies are counted with the states.
+    sum.offloaded += sum.weights;
+    sum.weights = sum.gradients = 0;
+  }
   return sum;
 }
 

@@ -260,6 +260,12 @@ void AddRecompute(const Job& job, const RecomputeFlags& setting, const PlanSpec&
   if (per_stage) AddPerStage(job, spec, setting.block, out);
 }
 
+// TransformerEngine offloads the first layers.
+void AddActivations(const Job& job, const PlanSpec& spec, Arguments& out) {
+  if (MegatronOffloadsActivations(job, spec.parallelism))
+    out.Add("--cpu-offloading-num-layers", job.training.activations.layers);
+}
+
 }  // namespace
 
 std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec& spec,
@@ -272,6 +278,7 @@ std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec&
   AddBatch(trials, spec, arguments);
   AddExecution(job, spec.parallelism, arguments);
   AddRecompute(job, setting, spec, arguments);
+  AddActivations(job, spec, arguments);
   return words;
 }
 

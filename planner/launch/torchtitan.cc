@@ -91,6 +91,7 @@ std::string Training(const Trials& trials, const PlanSpec& spec) {
   return "    t = config.training\n    t.local_batch_size = " + std::to_string(local) +
          "\n    t.global_batch_size = " + std::to_string(spec.micro_batches * p.data * samples) +
          "\n    t.seq_len = " + std::to_string(EvenLength(trials, spec, SampleTokens(trials))) +
+         (trials.job().training.offload.weights ? "\n    t.enable_cpu_offload = True" : "") +
          "\n    t.mixed_precision_param = \"bfloat16\"\n    t.mixed_precision_reduce = "
          "\"float32\"\n" +
          (graphs ? "" : "    t.disable_cuda_graphs = True  # refused with pipelines and experts\n");

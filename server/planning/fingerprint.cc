@@ -56,6 +56,8 @@ class JobWriter {
   static constexpr int kHostTag = 91;
   static constexpr int kFrozenFormatTag = 95;
   static constexpr int kPaddingTag = 96;
+  static constexpr int kActivationsTag = 97;
+  static constexpr int kOffloadedWeightsTag = 98;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -291,9 +293,9 @@ class JobWriter {
   void Put(int /*tag*/, const planner::Training& training) {
     const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, zero_group, trainer,
                  trainer_name, trainer_version, execution, precision, optimizer, offload,
-                 distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
-                 group_selection, group_lengths, curriculum_steps, micro_batch_samples,
-                 pad_to_tokens, pad_to_multiple] = training;
+                 activations, distributed_gradients_fp32, epochs, seed, isf_iterations, packer,
+                 order_window, group_selection, group_lengths, curriculum_steps,
+                 micro_batch_samples, pad_to_tokens, pad_to_multiple] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
            trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
            isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
@@ -308,6 +310,12 @@ class JobWriter {
     if (offload.asked) {
       out_.Count(kOffloadTag, 1);
       Fields(offload.choose, offload.ratio);
+    }
+    if (offload.weights) out_.Count(kOffloadedWeightsTag, 1);
+    if (activations.asked) {
+      out_.Count(kActivationsTag, 1);
+      Fields(activations.choose, activations.layers, activations.free_recompute,
+             activations.free_pipeline, activations.free_virtual_stages);
     }
     if (micro_batch_samples != 0) {
       out_.Count(kPaddingTag, 1);

@@ -109,6 +109,20 @@ void SetOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   run->job.mutable_training()->mutable_offload()->set_optimizer_ratio(share);
 }
 
+// TransformerEngine's offload: with layers above 0, --cpu-offloading is implied.
+void SetActivationOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (!flags.offload_activations.empty()) return;
+  const int64_t layers = config.Int(Field::kOffloadedLayers, 0, 0, 1024);
+  if (layers > 0)
+    run->job.mutable_training()->mutable_offload()->set_activation_layers(
+        static_cast<int32_t>(layers));
+}
+
+void SetOffloadedWeights(const UserConfig& config, UserRun* run) {
+  if (config.On(Field::kOffloadsWeights))
+    run->job.mutable_training()->mutable_offload()->set_weights(true);
+}
+
 v1::ZeroStage MegatronSharding(const UserConfig& config) {
   if (config.On(Field::kTorchFsdp)) return v1::ZERO_STAGE_3;
   if (config.On(Field::kMegatronFsdp))
@@ -332,6 +346,8 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   SetPrecision(config, flags, run);
   SetOptimizer(config, flags, run);
   SetOffload(config, flags, run);
+  SetActivationOffload(config, flags, run);
+  SetOffloadedWeights(config, run);
   SetSharding(config, flags, run);
   if (config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale) {
     SetMegatronExecution(config, run);

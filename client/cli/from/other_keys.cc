@@ -121,10 +121,10 @@ constexpr KeyRecord kTorchtitanRead[] = {
     {"activation_checkpoint.selective_ac_option", Field::kRecomputeMethod,
      "stages.layers.recomputed"},
     {"optimizer.name", Field::kOptimizer, "training.optimizer"},
+    {"training.enable_cpu_offload", Field::kOffloadsWeights, "training.offload"},
 };
 
 constexpr NotPredicted kTorchtitanNotPredicted[] = {
-    {"training.enable_cpu_offload", "states in host memory", true},
     {"training.mixed_precision_param", "weights are taken to be gathered in bf16"},
     {"parallelism.enable_compiled_autograd", "taken as off"},
     {"parallelism.module_fqns_per_model_part", "stages are taken to be even"},

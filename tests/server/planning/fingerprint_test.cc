@@ -214,6 +214,18 @@ std::vector<NamedChange> ChangesOfTheCluster() {
        [](auto& j) { j.training.offload.asked = j.training.offload.choose = true; }},
       {"offload.ratio",
        [](auto& j) { j.training.offload = {.asked = true, .choose = false, .ratio = 0.5}; }},
+      {"offload.weights",
+       [](auto& j) { j.training.offload = {.asked = true, .ratio = 1, .weights = true}; }},
+      {"activations", [](auto& j) { j.training.activations.asked = true; }},
+      {"activations.choose",
+       [](auto& j) { j.training.activations.asked = j.training.activations.choose = true; }},
+      {"activations.layers",
+       [](auto& j) { j.training.activations = {.asked = true, .layers = 3, .charged_layers = 3}; }},
+      {"activations.free_recompute",
+       [](auto& j) {
+         j.training.activations = {.asked = true,
+                                   .free_recompute = planner::RecomputePolicy::kForbidden};
+       }},
       {"price", [](auto& j) { j.cluster.price_per_gpu_hour *= 2; }},
   };
 }
