@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,8 @@ struct Cluster {
   NetworkUnit domain;  // of the scale-up link, if it spans nodes: inside, as inside a node
   NetworkUnit pod;     // outside of which bandwidth is scarcer than between nodes
   double inter_pod_bytes_per_second = 0;  // per GPU and direction, if all GPUs use it
+  // Of the calibration. nullptr: the cost model alone counts.
+  std::shared_ptr<const std::vector<CollectiveCurve>> collectives;
 };
 
 // kWholeLayers recomputes all of a layer or nothing, as frameworks without selective recompute do.

@@ -54,7 +54,8 @@ std::vector<FigureBasis> Figures(const Job& job) {
                      uncertainty.source});
   figures.push_back(
       {"network.between_nodes", Basis::kAssumed,
-       "0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring"});
+       std::string("0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring") +
+           (job.cluster.collectives ? ", scaled to network.collectives" : "")});
   if (const Dispatcher dispatcher = job.training.execution.dispatcher;
       dispatcher == Dispatcher::kLeastTime) {
     figures.push_back({"network.expert_dispatcher", Basis::kFitted,

@@ -86,8 +86,8 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
       ->type_name("TYPE:N[,N...][@PRICE]")
       ->group(kCluster)
       ->take_all();
-  Add(command, "--gpus-per-node", &flags->gpus_per_node, "N", "GPUs that share a node [8]",
-      kCluster)
+  Add(command, "--gpus-per-node", &flags->gpus_per_node, "N",
+      "GPUs that share a node [the GPU type's]", kCluster)
       ->check(Whole(1, 1024));
   Add(command, "--domain-gpus", &flags->domain_gpus, "N",
       "GPUs that the scale-up link joins across nodes, as 72 in an NVL72 [the GPU type's]",
@@ -248,10 +248,10 @@ void AddGroupFlags(CLI::App* command, JobFlags* flags) {
   command
       ->add_option("--context-exchange", flags->context_exchange,
                    "What GPUs that share a pack exchange: heads or keys and values [ulysses]")
-      ->type_name("ulysses|ring")
+      ->type_name("ulysses|ring|all-gather|hierarchical")
       ->group(kGroups)
       ->take_last()
-      ->check(CLI::IsMember({"ulysses", "ring"}).description(""));
+      ->check(CLI::IsMember({"ulysses", "ring", "all-gather", "hierarchical"}).description(""));
 }
 
 void AddConstraintFlags(CLI::App* command, JobFlags* flags) {

@@ -34,7 +34,7 @@ struct JobFlags {
   std::string groups;     // "one", "published" or "exact"
   std::vector<int64_t> group_lengths;
   std::optional<int64_t> curriculum;
-  std::string context_exchange;   // "ulysses" or "ring"
+  std::string context_exchange;   // "ulysses", "ring", "all-gather" or "hierarchical"
   std::string recompute;          // a name of kPolicies in job_request.cc
   std::string precision;          // a name of kPrecisionNames, or empty
   std::string expert_dispatcher;  // a name of kDispatcherNames, or empty

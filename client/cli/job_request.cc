@@ -383,8 +383,13 @@ void SetGroups(const JobFlags& flags, v1::Job* job) {
   }
   if (flags.curriculum) job->mutable_training()->set_curriculum_steps(*flags.curriculum);
   if (flags.context_exchange.empty()) return;
+  static const std::map<std::string, v1::ContextExchange> kNames = {
+      {"ulysses", v1::CONTEXT_EXCHANGE_ULYSSES},
+      {"ring", v1::CONTEXT_EXCHANGE_RING},
+      {"all-gather", v1::CONTEXT_EXCHANGE_ALL_GATHER},
+      {"hierarchical", v1::CONTEXT_EXCHANGE_HIERARCHICAL}};
   job->mutable_training()->mutable_execution()->set_context_exchange(
-      flags.context_exchange == "ring" ? v1::CONTEXT_EXCHANGE_RING : v1::CONTEXT_EXCHANGE_ULYSSES);
+      kNames.at(flags.context_exchange));
 }
 
 void SetConstraints(const JobFlags& flags, v1::Job* job) {

@@ -129,9 +129,9 @@ class Checker {
     const Execution& execution = job_.training.execution;
     const int64_t shares = p.tensor * p.context;
     for (const LayerRun& run : RunsOf(model)) {
-      const bool ring = p.context == 1 || execution.context == ContextKind::kRing;
+      const bool any = p.context == 1 || execution.context != ContextKind::kUlysses;
       if (Attends(run.layer.mixer))
-        Require(ring || run.layer.heads % shares == 0,
+        Require(any || run.layer.heads % shares == 0,
                 "context parallel does not divide the heads of a rank");
       if (Recurs(run.layer.mixer))
         Require(model.recurrent->value_heads % shares == 0,

@@ -223,6 +223,10 @@ double LayerBuilder::Exchange(Collective op, const RankGroup& group, double byte
   return exposed;
 }
 
+void LayerBuilder::AddGradientExchange(double ns) {
+  if (ns > 0) operation().gradient_communication += PerRow(ns / MeanRows());
+}
+
 void LayerBuilder::ExpertExchange(double values, int64_t top_k) {
   const Execution& execution = setting_.execution;
   const RoutedRows routed{.rows = MeanRows() / tensor(),

@@ -30,6 +30,8 @@ struct RankSetting {
   // share them.
   double unit_share = 1;
   RankGroup encoder_group = {};
+  // Neighbours of the context ranks that exchange heads. Others have other rows of a sample.
+  int64_t head_ranks = 1;
 };
 
 // How many rows a layer works on. One rank holds `share` of them (context parallelism).
@@ -97,6 +99,8 @@ class LayerBuilder {
   double Exchange(Collective op, const RankGroup& group, double bytes_per_row,
                   double hidden_ns = 0);
 
+  // Adds communication of the backward pass alone.
+  void AddGradientExchange(double ns);
   // Adds an exchange of rows between the ranks of experts, by the execution's dispatcher, for
   // `values` of each of the rank's routed rows. With Execution::overlap_experts it runs beside the
   // compute that another micro-batch has in a layer of this kind, with overlap_shared_expert beside

@@ -92,7 +92,8 @@ class ProfileBuilder {
             .dataset = job_.dataset,
             .recipe = recipe,
             .mean = mean_,
-            .equal_packs = EqualRows(mean_, largest_)};
+            .equal_packs = EqualRows(mean_, largest_),
+            .head_ranks = HeadRanksOf(job_, p_, network_)};
   }
 
   // Sets forward and backward times by what trains. Backward repeats each product for the input's
@@ -123,7 +124,11 @@ class ProfileBuilder {
       if (full) layer.weight_gradient += op.weight_gradients;
       layer.weight_gradient += op.adapters;
     }
-    if (layer.has_backward) layer.backward_communication = layer.forward_communication;
+    if (layer.has_backward) {
+      layer.backward_communication = layer.forward_communication;
+      for (const LayerOperation& op : work.operations)
+        layer.backward_communication += op.gradient_communication;
+    }
     AddHostTime(layer, launches, work.trained_tensors, host_waits);
     trained_before_ = trained_before_ || layer.trains;
   }

@@ -10,6 +10,7 @@
 
 #include "planner/cost/expert_dispatch.h"
 #include "planner/cost/memory.h"
+#include "planner/cost/network.h"
 #include "planner/launch/emitters.h"
 #include "planner/model/layer_runs.h"
 
@@ -99,6 +100,21 @@ void AddDispatcher(const Execution& execution, Dispatcher dispatcher, Arguments&
   if (execution.overlap_shared_expert) out.Add("--moe-shared-expert-overlap");
 }
 
+// Groups of neighbours exchange heads, and their ranks of equal place keys and values.
+void AddContext(const Job& job, const Parallelism& p, Arguments& out) {
+  if (p.context == 1) return;
+  const int64_t heads = HeadRanksOf(job, p, Network(job.cluster, job.constants));
+  if (job.training.execution.context == ContextKind::kAllGather) {
+    out.Add("--cp-comm-type", "all_gather");
+  } else if (heads == 1 || heads == p.context) {
+    out.Add("--cp-comm-type", heads == 1 ? "p2p" : "a2a");
+  } else {
+    out.Add("--cp-comm-type", "a2a+p2p");
+    out.Add("--hierarchical-context-parallel-sizes", heads);
+    out.Add(std::to_string(p.context / heads));
+  }
+}
+
 void AddDegrees(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   const Job& job = trials.job();
   const Parallelism& p = spec.parallelism;
@@ -106,7 +122,7 @@ void AddDegrees(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   out.Add("--tensor-model-parallel-size", p.tensor);
   out.Add("--pipeline-model-parallel-size", p.pipeline);
   out.Add("--context-parallel-size", p.context);
-  if (p.context > 1) out.Add("--cp-comm-type", e.context == ContextKind::kRing ? "p2p" : "a2a");
+  AddContext(job, p, out);
   if (job.model.language_model.moe) {
     out.Add("--expert-model-parallel-size", p.expert);
     out.Add("--expert-tensor-parallel-size", p.expert > 1 ? e.expert_tensor : p.tensor);

@@ -63,10 +63,11 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   LaunchFromProto(from, path, sink, job);
 }
 
-// Times are measured in 16 bits, and say nothing of products in fewer.
+// Times of layers are measured in 16 bits, and say nothing of products in fewer.
 void Calibrate(const CalibrationSource& calibrations, planner::Job* job) {
   if (!calibrations) return;
   job->calibration = calibrations(*job);
+  job->cluster.collectives = job->calibration.collectives;
   if (job->training.precision != planner::Precision::k16Bit)
     job->calibration = planner::WithoutTimes(std::move(job->calibration));
 }

@@ -53,7 +53,8 @@ const Histogram::BucketBoundaries kPackSecondsBuckets = {0.001, 0.005, 0.025, 0.
 
 constexpr const char* kProfileEndingNames[kProfileEndings] = {"recorded", "known", "refused",
                                                               "dry_run", "store_error"};
-constexpr const char* kMeasuredNames[kMeasuredLists] = {"layer_time", "memory", "step"};
+constexpr const char* kMeasuredNames[kMeasuredLists] = {"layer_time", "memory", "step",
+                                                        "collective"};
 constexpr const char* kRefusedNames[kRefusedFor] = {
     "impossible", "out_of_bounds", "outlier", "single_setting", "plan_unknown", "plan_differs"};
 constexpr const char* kDeniedNames[] = {"unauthenticated", "method_not_allowed"};

@@ -235,8 +235,9 @@ class JobWriter {
   void Put(int /*tag*/, const planner::GpuSpec& gpu) {
     const auto& [name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes,
                  hbm_bytes_per_second, bfloat16, scaleup_pairs_only, scaleup_bytes_per_second,
-                 pcie_bytes_per_second, scaleup_domain_gpus, costs] = gpu;
+                 pcie_bytes_per_second, scaleup_domain_gpus, node_gpus, costs] = gpu;
     (void)scaleup_domain_gpus;  // Cluster::domain says what of it a job uses
+    (void)node_gpus;            // Cluster::gpus_per_full_node
     Fields(name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes, hbm_bytes_per_second,
            bfloat16, scaleup_pairs_only, scaleup_bytes_per_second, pcie_bytes_per_second);
     // The costs of a catalogue's type follow from its name. The source shows what was asked for.
@@ -247,7 +248,8 @@ class JobWriter {
     const auto& [gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
                  inter_node_bytes_per_second, fabric, reserved_bytes, host_memory_bytes,
                  host_link_bytes_per_second, host_memory_bytes_per_second, price_per_gpu_hour,
-                 domain, pod, inter_pod_bytes_per_second] = cluster;
+                 domain, pod, inter_pod_bytes_per_second, collectives] = cluster;
+    (void)collectives;  // those of the calibration
     Fields(gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
            inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour);
     if (host_memory_bytes != 0 || host_link_bytes_per_second != 0 ||
@@ -373,8 +375,9 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::Calibration& calibration) {
-    const auto& [version, layer_version, layers, step, rest_bytes, rest_count, revisions] =
-        calibration;
+    const auto& [version, layer_version, layers, collectives, step, rest_bytes, rest_count,
+                 revisions] = calibration;
+    (void)collectives;  // the versions are digests of them
     Fields(version, layer_version, layers, step, rest_bytes, rest_count, revisions);
   }
 

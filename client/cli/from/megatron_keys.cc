@@ -154,7 +154,7 @@ std::vector<NotPredicted> Unpredicted() {
       {"delay-wgrad-compute", "taken to run with the backward pass"},
       {"moe-token-drop-policy", "rows beyond the capacity are dropped, whichever they are"},
       {"moe-pad-expert-input-to-capacity", "buffers are taken to hold the rows that come"},
-      {"hierarchical-context-parallel-sizes", "taken as one ring"},
+      {"hierarchical-context-parallel-sizes", "taken as the ranks of a node that divide the heads"},
       {"schedules-method", "the schedule is taken to be 1F1B"},
       {"moe-fb-overlap", "passes are taken to run one after the other"},
       {"enable-hetero", "all stages are taken to run on one GPU type"},

@@ -63,6 +63,10 @@ type Args struct {
 	// TopologyLabels: node labels from the widest domain to the narrowest. Default: topology.kubernetes.io/zone, and
 	// core, spine, leaf and accelerator of network.topology.nvidia.com (NVIDIA Topograph).
 	TopologyLabels []string `json:"topologyLabels,omitempty"`
+	// DomainLabel: node label that names the domain of the scale-up link, where that spans nodes. Ranks that must share one
+	// only go to nodes with the same value. "-": no label names it, and ranks are not held to domains. Default:
+	// network.topology.nvidia.com/accelerator.
+	DomainLabel string `json:"domainLabel,omitempty"`
 	// InterNodeBytesPerSecond: bandwidth between nodes, per GPU and direction, of jobs that do not say. Range: 1e7 to
 	// 1e13. Default: the planner's.
 	InterNodeBytesPerSecond float64 `json:"interNodeBytesPerSecond,omitempty"`
@@ -78,6 +82,10 @@ func (a *Args) setDefaults() {
 	setDefault(&a.FailureTTL.Duration, 5*time.Second)
 	setDefault(&a.BreakerFailures, 5)
 	setDefault(&a.BreakerCooldown.Duration, 10*time.Second)
+	setDefault(&a.DomainLabel, "network.topology.nvidia.com/accelerator")
+	if a.DomainLabel == "-" {
+		a.DomainLabel = ""
+	}
 	if a.GPUResources == nil {
 		a.GPUResources = []string{"nvidia.com/gpu", "amd.com/gpu"}
 	}

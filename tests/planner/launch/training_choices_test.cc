@@ -224,5 +224,30 @@ TEST(IntegersTest, LargestDivisorBelow) {
   }
 }
 
+TEST(TrainingChoicesTest, ContextRanksExchangeWhatThePlanSays) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 32);
+  FixDegrees(job, 4, 1, 1);
+  job.constraints.context_parallel = {8, 8};
+  job.training.token_cap = 65536;
+  const std::pair<ContextKind, std::vector<std::string>> flags[] = {
+      {ContextKind::kUlysses, {"--cp-comm-type", "a2a"}},
+      {ContextKind::kRing, {"--cp-comm-type", "p2p"}},
+      {ContextKind::kAllGather, {"--cp-comm-type", "all_gather"}},
+      // Of 8 GPUs of a node, 4 are a tensor-parallel group.
+      {ContextKind::kHierarchical,
+       {"--cp-comm-type", "a2a+p2p", "--hierarchical-context-parallel-sizes", "2", "4"}}};
+  for (const auto& [kind, words] : flags) {
+    job.training.execution.context = kind;
+    const Launch megatron = LaunchOf(job, LaunchFramework::kMegatron);
+    EXPECT_TRUE(HasArguments(megatron, words)) << words.back();
+    EXPECT_EQ(HasArguments(megatron, {"--hierarchical-context-parallel-sizes"}),
+              kind == ContextKind::kHierarchical);
+    const Launch torchtitan = LaunchOf(job, LaunchFramework::kTorchtitan);
+    const std::string rotates = "p.context_parallel_rotate_method = \"allgather\"";
+    EXPECT_EQ(torchtitan.files.front().content.find(rotates) != std::string::npos,
+              kind == ContextKind::kAllGather);
+  }
+}
+
 }  // namespace
 }  // namespace evenkeel::planner
