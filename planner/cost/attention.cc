@@ -177,7 +177,7 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   const double whole = D(shape.heads) * D(rank.head_size + rank.value_size);
   // Causal: each token sees half of its sample.
   if (sequence > 0) {
-    op.flops += {.per_unit = 2 * whole * D(sequence) * b.rows().per_unit};
+    op.flops += b.WholeRows(2 * whole * D(sequence));
   } else {
     op.flops += {.per_token = seen.per_token * whole, .per_squared = seen.per_squared * whole};
     AddContextExchange(b, rank);
@@ -199,9 +199,6 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   if (sequence == 0 && p.context > 1 && execution.context == ContextKind::kUlysses) b.Keep(out);
 }
 
-namespace {
-
-// Keeps the input of the output projection. Fused attention keeps it in 16 bits for itself.
 void KeepOutputInput(LayerBuilder& b, const RankHeads& rank) {
   const double values = D(rank.heads * rank.value_size);
   if (b.setting().execution.attention == AttentionKernel::kUnfused) {
@@ -210,6 +207,8 @@ void KeepOutputInput(LayerBuilder& b, const RankHeads& rank) {
     b.KeepQuantised(values, kLoraAttentionOut);
   }
 }
+
+namespace {
 
 // Adds the index of attention without latents. Every tensor-parallel rank has all of it.
 void AddBlockIndex(LayerBuilder& b, const AttentionShape& s) {
@@ -392,6 +391,17 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
       b,
       {.heads = layer.heads, .rank = rank, .kind = layer.attention, .window = layer.window_tokens},
       kLatentProjection);
+  if (m.attention_gate) {
+    const int64_t out = rank.heads * rank.value_size;
+    b.Begin("output gate");
+    b.AddLinear({.in = m.hidden,
+                 .out = out,
+                 .whole_flops = 2 * h * D(layer.heads * rank.value_size),
+                 .target = kLoraQkv});
+    b.Keep(2 * D(out));  // the gate, and its product with the output
+    b.Stream(3 * D(out));
+    b.Transient(2 * D(out));
+  }
   b.Begin("attention output");
   KeepOutputInput(b, rank);
   b.AddLinear({.in = rank.heads * rank.value_size,

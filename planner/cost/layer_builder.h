@@ -29,6 +29,7 @@ struct RankSetting {
   // share them.
   double unit_share = 1;
   RankGroup encoder_group = {};
+  bool encoder_trains = true;  // else nothing that layers read of encoders has a gradient
 };
 
 // How many rows a layer works on. One rank holds `share` of them (context parallelism).
@@ -44,6 +45,8 @@ class LayerBuilder {
 
   // Begins an operation. The calls that follow add to it.
   void Begin(const char* name, RecomputeParts repeated_by = 0);
+  // Says whose rows the operations that follow work on.
+  void Over(Rows rows) { rows_ = rows; }
 
   // A linear layer in -> out, both widths on this rank. It works on `share` of the rank's rows
   // (above or below 1 for experts) as `copies` matrices (experts). `whole_flops` are the FLOPs of
@@ -59,7 +62,8 @@ class LayerBuilder {
     double share = 1;
     int64_t copies = 1;
     bool expert = false;
-    bool shared = false;  // the weight is counted elsewhere
+    bool shared = false;       // the weight is counted elsewhere
+    bool fixed_input = false;  // nothing before it trains, whatever else the layer reads
   };
   void AddLinear(const Linear& linear);
   // Adds what frozen weights in 4 bits cost at each use: they are read and written in 16 bits
@@ -76,6 +80,8 @@ class LayerBuilder {
   // Keeps the quantised copy of a linear layer's input that another operation keeps in 16 bits.
   void KeepQuantised(double values, uint32_t target, RecomputeParts dropped_by = 0);
   void KeepBytes(const PackCost& bytes, RecomputeParts dropped_by = 0);
+  // Keeps `values` per row that full recompute of the layer keeps too.
+  void KeepAlways(double values);
   // Adds 16-bit values per row that are read or written.
   void Stream(double values);
   // Adds 16-bit values per row that the backward pass holds besides the kept tensors.
@@ -104,7 +110,7 @@ class LayerBuilder {
   // Adds a norm over `width` values of `share` of the rows.
   void AddNorm(Norm norm, double width, double share);
 
-  PackCost PerRow(double value) const;
+  PackCost PerRow(double value) const { return PerRowOf(rows_, value); }
   // Returns a value per row of the model, all ranks together.
   PackCost WholeRows(double value) const;
   PackCost OverRows(const Affine& cost, double share = 1) const;
@@ -130,6 +136,7 @@ class LayerBuilder {
   LayerWork Finish(double width);
 
  private:
+  static PackCost PerRowOf(const Rows& rows, double value);
   double MeanRows() const;
   bool KeepsQuantised(uint32_t target) const;
   void HideTensorPasses();
@@ -142,9 +149,11 @@ class LayerBuilder {
   LoraSpec lora_;
   double shard_;
   LayerWork work_;
+  PackCost kept_always_;
   struct Exchanged {
     size_t operation = 0;
     double ns = 0;
+    Rows rows = {};
   };
   std::vector<Exchanged> tensor_passes_, expert_exchanges_;
   size_t shared_from_ = 0;  // the first operation of the shared expert; 0 without one

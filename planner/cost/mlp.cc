@@ -179,6 +179,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
                   .input_dropped_by = kMlp});
 
   b.Begin("combine", kMlp);
+  if (moe.latent > 0 && moe.latent_norm) b.AddNorm(m.norm, w, own);
   exchange();
   b.Transient(3 * w * share * held + 2 * h * b.shard());
   project("latent up", width, m.hidden);

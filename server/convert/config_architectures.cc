@@ -327,7 +327,9 @@ constexpr Wrapped kWrapped[] = {
     {"qwen3_vl_text", "qwen3"},
     {"qwen3_vl_moe_text", "qwen3_moe"},
     {"qwen3_omni_moe_text", "qwen3_moe"},
-    {"minimax_m3", "minimax_m3_vl_text"}};  // as its text alone is published
+    {"minimax_m3", "minimax_m3_vl_text"},  // as its text alone is published
+    {"minimax_text_01", "minimax"},        // as published before transformers had it
+    {"minimax_m1", "minimax"}};
 
 std::vector<ConfigArchitecture> WithWrapped(std::vector<ConfigArchitecture> all) {
   for (const auto& [name, like, defaults] : kWrapped) {

@@ -233,6 +233,69 @@ std::vector<ConfigWrapper> VisionWrappers() {
   };
 }
 
+// Encoders of GLM-4.1V to 4.6V, and of GLM-OCR, which differs in norms and biases.
+ConfigEncoder Glm(std::string_view model_type) {
+  return {.model_type = model_type,
+          .defaults = R"({"depth":24,"hidden_size":1536,"attention_bias":false,"num_heads":12,
+                          "in_channels":3,"image_size":336,"patch_size":14,
+                          "spatial_merge_size":2,"temporal_patch_size":2,"out_hidden_size":4096,
+                          "intermediate_size":13696})",
+          .layers = "depth",
+          .heads = "num_heads",
+          .ffn = "out_hidden_size",
+          .output = "out_hidden_size",
+          .norm = Norm::kRmsNorm,
+          .gated = true,
+          .qkv_bias = kAttentionBias,
+          .linear_bias = false,
+          .positions = false,
+          .norms = 2,
+          .native = true,
+          .image_positions = true};
+}
+
+std::vector<ConfigEncoder> MergingEncoders() {
+  return {
+      Glm("glm4v_vision"),
+      Glm("glm4v_moe_vision"),
+      {.model_type = "minimax_m3_vl_vision",
+       .defaults = R"({"hidden_size":1280,"intermediate_size":5120,"num_hidden_layers":32,
+                       "num_attention_heads":16,"num_channels":3,"patch_size":14,
+                       "temporal_patch_size":2,"spatial_merge_size":2})",
+       .patch_bias = false,
+       .positions = false,
+       .norms = 1,
+       .native = true,
+       .unread = {"image_size"}},
+  };
+}
+
+ConfigWrapper GlmWrapper(std::string_view model_type, std::string_view language,
+                         std::string_view encoder, std::string_view text_defaults) {
+  return {.model_type = model_type,
+          .language = language,
+          .defaults = kUntied,
+          .text_defaults = text_defaults,
+          .vision = {.encoder = encoder,
+                     .steps = ConfigSteps::kGatedMerger,
+                     .inner = "intermediate_size",
+                     .patch_merge = PatchMerge::kSide,
+                     .merge = "spatial_merge_size"}};
+}
+
+std::vector<ConfigWrapper> GlmWrappers() {
+  constexpr std::string_view kDense =
+      R"({"vocab_size":151552,"hidden_size":4096,"intermediate_size":13696,
+          "num_hidden_layers":40,"num_attention_heads":32})";
+  return {
+      GlmWrapper("glm4v", "glm4v_text", "glm4v_vision", kDense),
+      GlmWrapper("glm46v", "glm4v_text", "glm4v_vision", kDense),
+      GlmWrapper("glm4v_moe", "glm4v_moe_text", "glm4v_moe_vision",
+                 R"({"vocab_size":151424,"hidden_size":4096,"intermediate_size":10944,
+                     "num_hidden_layers":46,"num_attention_heads":96})"),
+  };
+}
+
 std::vector<ConfigWrapper> OtherVisionWrappers() {
   return {
       {.model_type = "internvl",
@@ -277,11 +340,27 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
        .text_defaults = R"({"hidden_size":2304,"intermediate_size":9216,"num_hidden_layers":30,
                             "num_attention_heads":8})",
        .vision = {.encoder = "gemma4_vision",
+                  .optional = true,
                   .patch_merge = PatchMerge::kSide,
                   .merge = "pooling_kernel_size",
                   .pooled = true,
                   .linears = 1,
-                  .bias = {}}},
+                  .bias = {}},
+       .audio = {.encoder = "gemma4_audio",
+                 .steps = ConfigSteps::kTwoLinears,
+                 .inner = "output_proj_dims",
+                 .optional = true}},
+      {.model_type = "minimax_m3_vl",
+       .language = "minimax_m3_vl_text",
+       .defaults = R"({"tie_word_embeddings":false,"projector_hidden_size":6144})",
+       .text_defaults = R"({"vocab_size":200064,"hidden_size":6144,"num_hidden_layers":60,
+                            "num_attention_heads":64})",
+       .unread = {"merged_hidden_size"},
+       .vision = {.encoder = "minimax_m3_vl_vision",
+                  .steps = ConfigSteps::kTwoMlps,
+                  .inner = "projector_hidden_size",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "spatial_merge_size"}},
       {.model_type = "mistral3",
        .language = "mistral",
        .defaults = R"({"tie_word_embeddings":true,"spatial_merge_size":2,
@@ -300,6 +379,11 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
 // The language model's own default shape follows those of the whole.
 std::vector<ConfigWrapper> AudioWrappers() {
   return {
+      {.model_type = "whisper",
+       .language = "whisper",
+       .defaults = R"({"tie_word_embeddings":true})",
+       .flat = true,
+       .audio = {.encoder = "whisper", .steps = ConfigSteps::kNormAlone}},
       {.model_type = "qwen2_5_omni_thinker",
        .language = "qwen2_5_omni_text",
        .defaults = kUntied,
@@ -348,14 +432,22 @@ std::vector<ConfigWrapper> AudioWrappers() {
 }  // namespace
 
 const std::vector<ConfigEncoder>& ConfigEncoders() {
-  static const std::vector<ConfigEncoder> all =
-      planner::Concatenate<ConfigEncoder>({VisionEncoders, NativeEncoders, AudioEncoders});
+  static const std::vector<ConfigEncoder> all = planner::Concatenate<ConfigEncoder>(
+      {VisionEncoders, NativeEncoders, MergingEncoders, AudioEncoders});
   return all;
 }
 
 const std::vector<ConfigWrapper>& ConfigWrappers() {
-  static const std::vector<ConfigWrapper> all =
-      planner::Concatenate<ConfigWrapper>({VisionWrappers, OtherVisionWrappers, AudioWrappers});
+  static const std::vector<ConfigWrapper> all = planner::Concatenate<ConfigWrapper>(
+      {VisionWrappers, GlmWrappers, OtherVisionWrappers, AudioWrappers});
+  return all;
+}
+
+const std::vector<ConfigUnknown>& ConfigUnknowns() {
+  static const std::vector<ConfigUnknown> all = {
+      {"kimi_k3", "nothing that is published says of what its projector (patchmergerv2) consists"},
+      {"gemma3n", "its encoder of images is no transformer (MobileNet-V5)"},
+  };
   return all;
 }
 

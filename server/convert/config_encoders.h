@@ -43,9 +43,13 @@ struct ConfigEncoder {
   std::string_view full_layers = {};       // key of the layers that attend to the whole image
   std::string_view deep_stacked = {};      // key of the layers whose outputs are projected too
   bool native = false;                     // images keep their resolution, audio its length
+  bool image_positions = false;  // a native one's table has a row for each patch of an image
   // For audio: keys of half the spectra of a chunk, whose tokens attend to each other, and of the
   // spectra over which attention reaches in place of a chunk; and of AudioFront::channels.
   std::string_view chunk = {}, reach = {}, channels = {};
+  // A conformer's: its attention sees a chunk and what comes before and behind it, two convolutions
+  // over time and bins come first, and its MLPs are four times as wide as it.
+  bool conformer = false;
   std::vector<std::string_view> unread = {};
 };
 
@@ -59,9 +63,22 @@ enum class PatchMerge {
   kWidth,  // `merge` of the encoder is their width together
 };
 
+// Projectors that are more than a norm and two linear layers.
+enum class ConfigSteps {
+  kNone,
+  kNormAlone,    // and layers of the language model attend to the encoder's tokens
+  kGatedMerger,  // a product that merges patches, one more, a norm and a gated MLP
+  kTwoMlps,      // an MLP for each patch, and one for those that are merged
+  kTwoLinears    // into `inner`, and from there
+};
+
 // How an encoder is joined to the language model.
 struct ConfigJoint {
   std::string_view encoder;  // model_type of an encoder's config that has none
+  ConfigSteps steps = ConfigSteps::kNone;
+  std::string_view inner = {};  // key of a width inside `steps`
+  int64_t inner_times = 1;      // that width over the key's value
+  bool optional = false;        // a config without it has none
   PatchMerge patch_merge = PatchMerge::kNone;
   std::string_view merge = {};
   bool pooled = false;  // merged patches keep the width: they are averaged
@@ -83,6 +100,8 @@ struct ConfigWrapper {
   std::string_view defaults = "{}";       // of the whole
   std::string_view text_defaults = "{}";  // of a `text_config` of that language model
   bool may_tie = true;  // else the head has weights of its own, whatever the config says
+  bool flat = false;    // the encoder's keys stand beside those of the language model
+  std::vector<std::string_view> unread = {};
   // In this order in samples. One without the name of an encoder is none.
   ConfigJoint vision = {}, audio = {};
 };
@@ -95,6 +114,12 @@ struct ConfigWhole {
   std::vector<std::string_view> left_out;  // keys of the others
 };
 
+// A model that cannot be read as a whole, and why.
+struct ConfigUnknown {
+  std::string_view model_type, reason;
+};
+
+const std::vector<ConfigUnknown>& ConfigUnknowns();
 const std::vector<ConfigEncoder>& ConfigEncoders();
 const std::vector<ConfigWrapper>& ConfigWrappers();
 const std::vector<ConfigWhole>& ConfigWholes();

@@ -26,6 +26,7 @@ class Reader {
     }
     if (values_.valid() && whole_.valid()) ReadUnits();
     if (values_.valid() && whole_.valid()) ReadProjector(hidden);
+    if (values_.valid() && whole_.valid()) ReadSteps(hidden);
     return std::move(tower_);
   }
 
@@ -47,8 +48,9 @@ class Reader {
     e.layers = values_.Required(from_.layers, {1, 128});
     e.hidden = values_.Required(from_.width, {64, 65536});
     e.heads = values_.Required(from_.heads, {1, 1024});
-    e.ffn = from_.ffn_ratio.empty() ? values_.Required(from_.ffn, {64, 262144})
-                                    : values_.Required(from_.ffn_ratio, {1, 16}) * e.hidden;
+    e.ffn = from_.conformer           ? 4 * e.hidden
+            : from_.ffn_ratio.empty() ? values_.Required(from_.ffn, {64, 262144})
+                                      : values_.Required(from_.ffn_ratio, {1, 16}) * e.hidden;
     e.head_dim = values_.Or("head_dim", {8, 512}, 0);
     if (values_.valid() && e.head_dim == 0 && e.hidden % e.heads != 0)
       values_.Fail(values_.Shown(from_.heads) + " must divide " + values_.Shown(from_.width));
@@ -91,6 +93,10 @@ class Reader {
     e.native_resolution = from_.native;
     const int64_t of_norm = (e.norm == planner::Norm::kLayerNorm ? 2 : 1) * e.hidden;
     e.other_parameters = from_.norms * of_norm;
+    if (from_.image_positions) {
+      const int64_t side = Side("image_size") / std::max<int64_t>(1, e.patch_pixels);
+      e.other_parameters += side * side * e.hidden;
+    }
     if (from_.position_rows.empty()) return;
     const IntRange places = {1, 1 << 20};
     const int64_t columns =
@@ -103,6 +109,7 @@ class Reader {
     planner::Encoder& e = tower_.encoder;
     e.modality = from_.modality;
     e.class_tokens = 0;
+    if (from_.conformer) return ReadConformer();
     e.front.mel_bins = values_.Required("num_mel_bins", {1, 1024});
     if (!from_.channels.empty()) e.front.channels = values_.Required(from_.channels, {1, 65536});
     AddOthers();
@@ -113,6 +120,25 @@ class Reader {
       e.window_tokens = planner::CeilDivide(e.window_tokens, 2);
     if (!from_.reach.empty())
       e.window_tokens *= std::max<int64_t>(1, values_.Required(from_.reach, {1, 1 << 20}) / chunk);
+  }
+
+  // Gemma 4's. The linear layer behind the convolutions has room for as many bins as the first one
+  // has channels.
+  void ReadConformer() {
+    planner::Encoder& e = tower_.encoder;
+    const auto channels =
+        values_.Numbers("subsampling_conv_channels", {4, 65536}).value_or(std::vector<int64_t>{});
+    if (values_.valid() && (channels.size() != 2 || channels.front() % 4 != 0))
+      values_.Fail(values_.Shown("subsampling_conv_channels") +
+                   " must be two numbers, of which 4 divides the first");
+    if (!values_.valid()) return;
+    e.front = {.mel_bins = channels[0], .channels = channels[0], .second_channels = channels[1]};
+    e.conformer = {.conv_width = values_.Required("conv_kernel_size", {1, 64}),
+                   .other_parameters = e.hidden * e.hidden + e.head_dim};
+    e.window_tokens = values_.Required("attention_chunk_size", {1, 65536}) +
+                      values_.Required("attention_context_left", {1, 65536}) - 1 +
+                      values_.Required("attention_context_right", {0, 65536});
+    AddOthers();
   }
 
   // Returns the patches that become one token of the language model; 0 if none does.
@@ -166,6 +192,7 @@ class Reader {
       e.tokens_per_unit = values_.Required(from_.position_rows, {1, 65536});
       merged_ = Merged(e.tokens_per_unit);
       e.llm_tokens_per_unit = std::max<int64_t>(1, e.tokens_per_unit / merged_);
+      if (joint_.steps == ConfigSteps::kNormAlone) e.llm_tokens_per_unit = 0;
       return;
     }
     const int64_t image = Side("image_size");
@@ -200,6 +227,51 @@ class Reader {
     if (from_.deep_stacked.empty()) return;
     const auto stacked = values_.Numbers(from_.deep_stacked, {0, 127});
     p.deep_stacked = stacked ? static_cast<int64_t>(stacked->size()) : 0;
+  }
+
+  // Rows are those of a unit: of a token of the language model at native resolution.
+  void ReadSteps(int64_t hidden) {
+    using planner::Split;
+    constexpr IntRange kWidths = {1, 262144};
+    const planner::Encoder& e = tower_.encoder;
+    std::vector<planner::ProjectorStep>& steps = tower_.projector.steps;
+    switch (joint_.steps) {
+      case ConfigSteps::kNone:
+        return;
+      case ConfigSteps::kNormAlone:
+        if (e.hidden != hidden)
+          values_.Fail(values_.Shown(from_.width) + " must be the decoder's width too");
+        steps = {{.rows = e.tokens_per_unit, .in = e.hidden, .norm_width = e.hidden}};
+        break;
+      case ConfigSteps::kGatedMerger: {
+        const int64_t inner = values_.Required(joint_.inner, kWidths) * joint_.inner_times;
+        steps = {{.in = e.hidden * merged_, .out = hidden},
+                 {.in = hidden, .out = hidden, .bias = false},
+                 {.in = hidden,
+                  .out = inner,
+                  .bias = false,
+                  .gated = true,
+                  .split = Split::kOutputs,
+                  .norm_width = hidden},
+                 {.in = inner, .out = hidden, .bias = false, .split = Split::kInputs}};
+        break;
+      }
+      case ConfigSteps::kTwoMlps: {
+        const int64_t inner = whole_.Required(joint_.inner, kWidths);
+        steps = {{.rows = merged_, .in = e.hidden, .out = inner, .split = Split::kOutputs},
+                 {.rows = merged_, .in = inner, .out = hidden, .split = Split::kInputs},
+                 {.in = hidden * merged_, .out = inner, .split = Split::kOutputs},
+                 {.in = inner, .out = hidden, .split = Split::kInputs}};
+        break;
+      }
+      case ConfigSteps::kTwoLinears: {
+        const int64_t inner = values_.Required(joint_.inner, kWidths);
+        steps = {{.in = e.hidden, .out = inner}, {.in = inner, .out = hidden, .bias = false}};
+        break;
+      }
+    }
+    tower_.projector.input_width = tower_.projector.hidden_width = 0;
+    tower_.projector.norm = false;
   }
 
   ConfigValues& values_;

@@ -56,6 +56,12 @@ class JobWriter {
   static constexpr int kHostTag = 91;
   static constexpr int kFrozenFormatTag = 95;
   static constexpr int kPaddingTag = 96;
+  static constexpr int kCrossTag = 110;
+  static constexpr int kConformerTag = 111;
+  static constexpr int kFrontTag = 112;
+  static constexpr int kStepsTag = 113;
+  static constexpr int kFullGateTag = 114;
+  static constexpr int kLatentNormTag = 115;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -83,7 +89,7 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::MoeSpec& moe) {
     const auto& [experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias, mlp_bias,
-                 shared_gate, latent, router_scales] = moe;
+                 shared_gate, latent, router_scales, latent_norm] = moe;
     Fields(experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias);
     if (mlp_bias || shared_gate || latent != 0) {
       out_.Count(kMoeTag, 1);
@@ -91,6 +97,7 @@ class JobWriter {
       if (latent != 0) Fields(latent);
     }
     if (router_scales) out_.Count(kRouterScalesTag, 1);
+    if (latent_norm) out_.Count(kLatentNormTag, 1);
   }
 
   void Put(int /*tag*/, const planner::MlaSpec& mla) {
@@ -115,13 +122,17 @@ class JobWriter {
                  tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
                  predicted_tokens, train, lora, runs, layer_norms, norm_weights, out_bias, mlp_bias,
                  width_qk_norm, attention_sinks, head_bias, attention_gate, recurrent, index,
-                 compressed, per_layer, streams] = model;
+                 compressed, per_layer, streams, stream_kind, laurel_rank, key_bias, cross] = model;
     Fields(name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
            tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
            predicted_tokens, train, lora);
     if (index || compressed || per_layer || streams != 1) {
       out_.Count(kMoreOfModelTag, 1);
       Fields(index, compressed, per_layer, streams);
+    }
+    if (stream_kind != planner::StreamKind::kHyper || laurel_rank != 0 || !key_bias || cross) {
+      out_.Count(kCrossTag, 1);
+      Fields(stream_kind, laurel_rank, key_bias, cross);
     }
     const bool plain = runs.empty() && layer_norms == 2 && norm_weights && !out_bias && !mlp_bias &&
                        !width_qk_norm && !attention_sinks && !head_bias && !attention_gate &&
@@ -135,17 +146,33 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::RecurrentSpec& recurrent) {
     const auto& [scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias,
-                 linear_bias, step_rank, gate_rank, norm] = recurrent;
+                 linear_bias, step_rank, gate_rank, norm, full_gate] = recurrent;
     Fields(scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias, linear_bias,
            step_rank);
     if (gate_rank == 0 && norm) return;
     out_.Count(kRecurrentTag, 1);
     Fields(gate_rank, norm);
+    if (full_gate) out_.Count(kFullGateTag, 1);
   }
 
   void Put(int /*tag*/, const planner::IndexSpec& index) {
     const auto& [heads, head_dim] = index;
     Fields(heads, head_dim);
+  }
+
+  void Put(int /*tag*/, const planner::CrossSpec& cross) {
+    const auto& [width, tokens_per_unit] = cross;
+    Fields(width, tokens_per_unit);
+  }
+
+  void Put(int /*tag*/, const planner::ConformerSpec& conformer) {
+    const auto& [conv_width, pointwise, other_parameters, conv_bias] = conformer;
+    Fields(conv_width, pointwise, other_parameters, conv_bias);
+  }
+
+  void Put(int /*tag*/, const planner::ProjectorStep& step) {
+    const auto& [rows, in, out, bias, gated, split, norm_width, norm] = step;
+    Fields(rows, in, out, bias, gated, split, norm_width, norm);
   }
 
   void Put(int /*tag*/, const planner::CompressedSpec& compressed) {
@@ -161,9 +188,10 @@ class JobWriter {
   void Put(int /*tag*/, const planner::LayerRun& run) {
     const auto& [layer, count] = run;
     const auto& [mixer, attention, window_tokens, heads, kv_heads, head_dim, experts, ffn, mlp,
-                 value_dim, key_values, sinks, entry_tokens, entries] = layer;
+                 value_dim, key_values, sinks, entry_tokens, entries, cross] = layer;
     Fields(attention, window_tokens, heads, kv_heads, head_dim, experts, ffn, count);
     if (mixer != planner::Mixer::kAttention || !mlp) Fields(mixer, mlp);
+    if (cross) out_.Count(kCrossTag, 1);
     if (value_dim == 0 && key_values == planner::KeyValues::kProjected && !sinks &&
         entry_tokens == 0)
       return;
@@ -176,7 +204,7 @@ class JobWriter {
                  linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
                  class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit,
                  native_resolution, train, lora, window_tokens, full_layers, other_parameters,
-                 key_bias, front, head_norm, norms] = encoder;
+                 key_bias, front, head_norm, norms, conformer] = encoder;
     Fields(name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
            linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
            class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit, native_resolution,
@@ -189,16 +217,27 @@ class JobWriter {
       out_.Count(kEncoderNormsTag, 1);
       Fields(head_norm, norms);
     }
-    const auto& [mel_bins, channels] = front;
+    if (conformer.conv_width > 0) {
+      out_.Count(kConformerTag, 1);
+      Fields(conformer);
+    }
+    const auto& [mel_bins, channels, second_channels, separable] = front;
     if (key_bias && front == planner::AudioFront{}) return;
     out_.Count(kAudioTag, 1);
     Fields(key_bias, mel_bins, channels);
+    if (second_channels == 0 && !separable) return;
+    out_.Count(kFrontTag, 1);
+    Fields(second_channels, separable);
   }
 
   void Put(int /*tag*/, const planner::Projector& projector) {
     const auto& [input_width, hidden_width, norm, train, lora, norm_kind, norm_width, merging_width,
-                 bias, deep_stacked] = projector;
+                 bias, deep_stacked, steps] = projector;
     Fields(input_width, hidden_width, norm, train, lora);
+    if (!steps.empty()) {
+      out_.Count(kStepsTag, 1);
+      Fields(steps);
+    }
     if (norm_kind == planner::Norm::kLayerNorm && norm_width == 0 && merging_width == 0 && bias &&
         deep_stacked == 0)
       return;
