@@ -35,6 +35,7 @@ NEEDED = {
     "hunyuan_v1_moe": {"head_dim": 128, "num_experts": 16, "moe_topk": 2},
     "nemotron": {"head_dim": 128, "num_key_value_heads": 8},
     "qwen3_omni_moe_thinker": {"head_dim": 128},
+    "glm4v_moe": {"head_dim": 128},
     "deepseek_v2": {"num_experts_per_tok": 6, "moe_intermediate_size": 1408, "first_k_dense_replace": 1},
     "dots1": {"num_experts_per_tok": 6, "n_routed_experts": 128, "n_shared_experts": 2, "first_k_dense_replace": 1},
 }
@@ -239,7 +240,7 @@ def wrapped_shapes(model_type):
         vision_default[output] = default.text_config.hidden_size
         yield "default", config_class(vision_config=vision_default)
     elif model_type not in WITH_POOLING_HEAD:
-        yield "default", config_class()
+        yield "default", config_class(**({"text_config": NEEDED[model_type]} if model_type in NEEDED else {}))
     for name, tied in (("small", False), ("tied", True)):
         yield name, config_class(text_config=dict(TEXT, **text), vision_config=vision, tie_word_embeddings=tied,
                                  **whole)
