@@ -46,7 +46,7 @@ bool SameWidths(const Projector& a, const Projector& b) {
   const auto dims = [](const Projector& p) {
     return std::tuple(p.input_width, p.merging_width, p.hidden_width, p.norm, p.deep_stacked);
   };
-  return dims(a) == dims(b) && a.steps == b.steps;
+  return dims(a) == dims(b) && a.steps == b.steps && a.resampler == b.resampler;
 }
 
 bool SameLayers(const LanguageModel& a, const LanguageModel& b) {

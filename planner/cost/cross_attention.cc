@@ -84,4 +84,47 @@ void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
   AddResidual(b, m.hidden);
 }
 
+// Small beside the encoder, so every tensor-parallel rank has all of it.
+void AddResampler(LayerBuilder& b, const ResamplerSpec& r) {
+  const double w = D(r.width), all = D(r.latents + r.context) / D(r.latents);
+  const int64_t queries = r.heads * r.head_dim, keys = 2 * r.kv_heads * r.head_dim;
+  const auto linear = [&](int64_t in, int64_t out, double share, uint32_t target) {
+    b.KeepInput(D(in) * share, target);
+    b.AddLinear({.in = in,
+                 .out = out,
+                 .whole_flops = 2 * share * D(in) * D(out),
+                 .target = target,
+                 .share = share});
+    b.Transient(share * D(in + out));
+  };
+  b.Begin("latents");
+  b.AddParameters(D(r.latents) * w);
+  for (int64_t i = 0; i < r.layers; ++i) {
+    b.Begin("resampler norms");
+    b.AddNorm(Norm::kRmsNorm, w, 1);
+    b.AddNorm(Norm::kRmsNorm, w, all - 1);
+    b.Begin("resampler inputs");
+    linear(r.width, queries, 1, kLoraQkv);
+    linear(r.width, keys, all, kLoraQkv);
+    b.Keep(all * D(keys));
+    AddCoreAttention(b,
+                     {.heads = r.heads,
+                      .rank = {r.heads, r.kv_heads, r.head_dim, r.head_dim},
+                      .sequence = r.latents + r.context,
+                      .key_values = KeyValues::kReused},
+                     0);
+    b.Begin("resampler output");
+    linear(queries, r.width, 1, kLoraAttentionOut);
+    b.Begin("resampler mlp");
+    b.AddNorm(Norm::kRmsNorm, w, 1);
+    linear(r.width, 2 * r.ffn, 1, kLoraMlpUp);
+    b.Keep(2 * D(r.ffn));
+    b.Stream(5 * D(r.ffn));
+    linear(r.ffn, r.width, 1, kLoraMlpDown);
+    b.Stream(6 * w);  // both residuals
+  }
+  b.Begin("resampler norm");
+  b.AddNorm(Norm::kRmsNorm, w, 1);
+}
+
 }  // namespace evenkeel::planner

@@ -227,6 +227,7 @@ LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, s
   }
   const double given = D(GivenTokens(tower.encoder));
   for (const ProjectorStep& step : p.steps) AddStep(b, step, D(step.rows) / given);
+  if (p.resampler.layers > 0) AddResampler(b, p.resampler);
   if (setting.encoder_group.ranks > 1) {
     // The pack's embeddings come together behind the projectors, and their gradients before them.
     const double width = D((1 + p.deep_stacked) * hidden) / setting.unit_share;

@@ -80,6 +80,9 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
 void KeepOutputInput(LayerBuilder& b, const RankHeads& rank);
 // Adds attention to the tokens that the last encoder gives.
 void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer);
+// Adds the layers in which a projector's latents attend to the encoder's tokens. Its rows are those
+// of the latents.
+void AddResampler(LayerBuilder& b, const ResamplerSpec& resampler);
 // Adds what makes an encoder's layer a conformer's: the MLP before attention, and the convolution.
 void AddFirstMlp(LayerBuilder& b, const Encoder& e);
 void AddConvolution(LayerBuilder& b, const Encoder& e);

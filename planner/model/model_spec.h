@@ -83,6 +83,9 @@ struct MoeSpec {
   int64_t latent = 0;
   bool router_scales = false;  // learned scales of the router's input and of each expert (Gemma 4)
   bool latent_norm = false;    // a norm over `latent` of what experts give (Kimi K3)
+  // Inner width of as many experts again, with a router of their own, which the tokens of images
+  // visit in place of these: one token for each unit (ERNIE-4.5-VL). 0: there are none.
+  int64_t image_ffn = 0;
 };
 
 // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434 section 2.1).
@@ -356,6 +359,21 @@ struct ProjectorStep {
   friend bool operator==(const ProjectorStep&, const ProjectorStep&) = default;
 };
 
+// Layers in which learned tokens, that become the unit's in the language model, attend to the
+// encoder's and to each other (Perceiver, arXiv 2103.03206, Idefics2). Gated MLPs, no biases.
+struct ResamplerSpec {
+  int64_t layers = 0;  // 0: there is no resampler
+  int64_t latents = 0;
+  int64_t context = 0;  // tokens of a unit that come from the encoder
+  int64_t width = 0;
+  int64_t ffn = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+
+  friend bool operator==(const ResamplerSpec&, const ResamplerSpec&) = default;
+};
+
 // Norm(input_width), Linear input_width -> hidden_width, GELU, Linear hidden_width -> LLM hidden;
 // or a single Linear input_width -> LLM hidden, where hidden_width is 0. input_width counts the
 // channels after token merging (pixel shuffle 2x2: 4 x encoder hidden).
@@ -372,8 +390,10 @@ struct Projector {
   // Further projectors of the outputs of earlier layers, each with a norm over input_width: their
   // results are added inside the language model (Qwen3-VL).
   int64_t deep_stacked = 0;
-  // In place of all of that. The last one gives the rows that the language model reads.
+  // In place of all of that. The last one gives the rows that the language model reads, or those
+  // that the resampler does.
   std::vector<ProjectorStep> steps = {};
+  ResamplerSpec resampler = {};
 };
 
 struct EncoderTower {

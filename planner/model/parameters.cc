@@ -178,7 +178,10 @@ int64_t MixtureParameters(const LanguageModel& model, const MoeSpec& moe, int64_
                                          : LinearParameters(model.hidden, moe.latent, bias) +
                                                LinearParameters(moe.latent, model.hidden, bias) +
                                                (moe.latent_norm ? moe.latent : 0);
-  return LinearParameters(model.hidden, moe.experts, moe.expert_bias) + latent +
+  const int64_t router = LinearParameters(model.hidden, moe.experts, moe.expert_bias);
+  const int64_t of_images =
+      moe.image_ffn == 0 ? 0 : router + experts * mlp(model.hidden, moe.image_ffn);
+  return router + latent + of_images +
          experts * mlp(moe.latent == 0 ? model.hidden : moe.latent, moe.expert_ffn) +
          (moe.shared_ffn > 0 ? mlp(model.hidden, moe.shared_ffn) : 0) +
          (moe.shared_gate ? model.hidden : 0) +
@@ -265,6 +268,16 @@ int64_t StepParameters(const ProjectorStep& step) {
   return norm + (step.gated ? 2 : 1) * LinearParameters(step.in, step.out, step.bias);
 }
 
+// Three norms, queries of the latents, keys and values of all, and an MLP in each layer; then a
+// norm.
+int64_t ResamplerParameters(const ResamplerSpec& r) {
+  if (r.layers == 0) return 0;
+  const int64_t attention = 2 * r.width * (r.heads + r.kv_heads) * r.head_dim;
+  return r.layers * (attention + MlpParameters(r.width, r.ffn, /*gated=*/true, /*bias=*/false) +
+                     3 * r.width) +
+         (r.latents + 1) * r.width;
+}
+
 }  // namespace
 
 int64_t CountParameters(const LanguageModel& model) {
@@ -308,7 +321,7 @@ int64_t CountParameters(const Encoder& encoder) {
 int64_t CountParameters(const Projector& projector, int64_t llm_hidden) {
   int64_t stepped = 0;
   for (const ProjectorStep& step : projector.steps) stepped += StepParameters(step);
-  if (!projector.steps.empty()) return stepped;
+  if (!projector.steps.empty()) return stepped + ResamplerParameters(projector.resampler);
   const int64_t norm_width =
       projector.norm_width > 0 ? projector.norm_width : projector.input_width;
   const auto linear = [&](int64_t in, int64_t out) {

@@ -66,6 +66,7 @@ struct ConfigExperts {
   bool mlp_bias = false;
   bool shared_gate = false;
   ConfigFlag latent_norm = {};
+  bool of_images = false;  // `width` lists that of other experts too, which images visit
 };
 
 // The keys of planner::RecurrentSpec. `value_dim` may be "auto": `expand` times the hidden size

@@ -69,7 +69,9 @@ enum class ConfigSteps {
   kNormAlone,    // and layers of the language model attend to the encoder's tokens
   kGatedMerger,  // a product that merges patches, one more, a norm and a gated MLP
   kTwoMlps,      // an MLP for each patch, and one for those that are merged
-  kTwoLinears    // into `inner`, and from there
+  kTwoLinears,   // into `inner`, and from there
+  kFrames,       // an MLP for merged patches, one for those of two frames, and a linear layer
+  kResampler     // a gated MLP for each patch, and a resampler
 };
 
 // How an encoder is joined to the language model.
@@ -99,8 +101,9 @@ struct ConfigWrapper {
   std::string_view language;              // model_type of a `text_config` that has none
   std::string_view defaults = "{}";       // of the whole
   std::string_view text_defaults = "{}";  // of a `text_config` of that language model
-  bool may_tie = true;  // else the head has weights of its own, whatever the config says
-  bool flat = false;    // the encoder's keys stand beside those of the language model
+  bool may_tie = true;         // else the head has weights of its own, whatever the config says
+  bool flat = false;           // the encoder's keys stand beside those of the language model
+  std::string_view part = {};  // key of another object, whose keys `defaults` has as "part.key"
   std::vector<std::string_view> unread = {};
   // In this order in samples. One without the name of an encoder is none.
   ConfigJoint vision = {}, audio = {};
@@ -126,11 +129,11 @@ const std::vector<ConfigWhole>& ConfigWholes();
 // Returns the encoders of audio, which ConfigEncoders() has too.
 std::vector<ConfigEncoder> AudioEncoders();
 
-// Returns the encoder and its projector into `hidden` channels, without names and training. It is
+// Returns the encoder and its projector into the language model, without names and training. It is
 // of use only if both values are valid then.
 planner::EncoderTower ReadTower(ConfigValues& values, ConfigValues& whole,
                                 const ConfigEncoder& encoder, const ConfigJoint& joint,
-                                int64_t hidden);
+                                const planner::LanguageModel& model);
 
 }  // namespace evenkeel::server
 

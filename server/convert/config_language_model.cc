@@ -157,7 +157,15 @@ class Reader {
       return;
     }
     moe.top_k = values_.Required(from.per_token, {1, std::max<int64_t>(1, moe.experts)});
-    moe.expert_ffn = values_.Required(from.width, kWidths);
+    if (from.of_images) {
+      const auto widths = values_.Numbers(from.width, kWidths).value_or(std::vector<int64_t>{});
+      if (values_.valid() && widths.size() != 2)
+        values_.Fail(values_.Shown(from.width) + " must be two numbers: of text and of images");
+      if (!values_.valid()) return;
+      moe.expert_ffn = widths[0], moe.image_ffn = widths[1];
+    } else {
+      moe.expert_ffn = values_.Required(from.width, kWidths);
+    }
     if (!from.shared.empty()) {
       const int64_t shared = values_.Or(from.shared, {0, 64}, 0);
       if (from.shared_width.empty()) moe.shared_ffn = shared * moe.expert_ffn;

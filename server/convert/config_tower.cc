@@ -14,8 +14,8 @@ constexpr IntRange kSides = {1, 8192};
 class Reader {
  public:
   Reader(ConfigValues& values, ConfigValues& whole, const ConfigEncoder& encoder,
-         const ConfigJoint& joint)
-      : values_(values), whole_(whole), from_(encoder), joint_(joint) {}
+         const ConfigJoint& joint, int64_t llm_ffn)
+      : values_(values), whole_(whole), from_(encoder), joint_(joint), ffn_(llm_ffn) {}
 
   planner::EncoderTower Read(int64_t hidden) {
     ReadShape();
@@ -229,6 +229,38 @@ class Reader {
     p.deep_stacked = stacked ? static_cast<int64_t>(stacked->size()) : 0;
   }
 
+  void ReadResampler(int64_t hidden) {
+    using planner::Split;
+    constexpr IntRange kHeads = {1, 1024};
+    planner::Encoder& e = tower_.encoder;
+    const auto of = [&](const char* key, IntRange range) {
+      return whole_.Required(std::string("perceiver_config.") + key, range);
+    };
+    tower_.projector.resampler = {.layers = of("resampler_depth", {1, 64}),
+                                  .latents = of("resampler_n_latents", {1, 65536}),
+                                  .context = e.tokens_per_unit,
+                                  .width = hidden,
+                                  .ffn = 4 * hidden,
+                                  .heads = of("resampler_n_heads", kHeads),
+                                  .kv_heads = of("num_key_value_heads", kHeads),
+                                  .head_dim = of("resampler_head_dim", {8, 512})};
+    whole_.Find("perceiver_config.hidden_size");  // transformers takes that of the language model
+    const int64_t rows = e.tokens_per_unit;
+    tower_.projector.steps = {
+        {.rows = rows,
+         .in = e.hidden,
+         .out = ffn_,
+         .bias = false,
+         .gated = true,
+         .split = Split::kOutputs},
+        {.rows = rows, .in = ffn_, .out = hidden, .bias = false, .split = Split::kInputs}};
+    e.llm_tokens_per_unit = tower_.projector.resampler.latents;
+    const planner::ResamplerSpec& r = tower_.projector.resampler;
+    if (whole_.valid() && r.heads % r.kv_heads != 0)
+      whole_.Fail(whole_.Shown("perceiver_config.num_key_value_heads") +
+                  " must divide \"resampler_n_heads\"");
+  }
+
   // Rows are those of a unit: of a token of the language model at native resolution.
   void ReadSteps(int64_t hidden) {
     using planner::Split;
@@ -269,6 +301,20 @@ class Reader {
         steps = {{.in = e.hidden, .out = inner}, {.in = inner, .out = hidden, .bias = false}};
         break;
       }
+      case ConfigSteps::kFrames: {
+        const int64_t merged = e.hidden * merged_;
+        values_.Or("temporal_merge_size", {2, 2}, 2);
+        steps = {{.in = merged, .out = merged, .split = Split::kOutputs},
+                 {.in = merged, .out = merged, .split = Split::kInputs},
+                 {.in = 2 * merged, .out = merged, .split = Split::kOutputs, .norm_width = merged},
+                 {.in = merged, .out = merged, .split = Split::kInputs},
+                 {.in = merged, .out = hidden, .norm_width = merged},
+                 {.in = hidden, .norm_width = hidden, .norm = planner::Norm::kRmsNorm}};
+        break;
+      }
+      case ConfigSteps::kResampler:
+        ReadResampler(hidden);
+        break;
     }
     tower_.projector.input_width = tower_.projector.hidden_width = 0;
     tower_.projector.norm = false;
@@ -278,6 +324,7 @@ class Reader {
   ConfigValues& whole_;
   const ConfigEncoder& from_;
   const ConfigJoint& joint_;
+  const int64_t ffn_;  // of the language model
   int64_t merged_ = 1;
   planner::EncoderTower tower_;
 };
@@ -286,8 +333,8 @@ class Reader {
 
 planner::EncoderTower ReadTower(ConfigValues& values, ConfigValues& whole,
                                 const ConfigEncoder& encoder, const ConfigJoint& joint,
-                                int64_t hidden) {
-  return Reader(values, whole, encoder, joint).Read(hidden);
+                                const planner::LanguageModel& model) {
+  return Reader(values, whole, encoder, joint, model.ffn).Read(model.hidden);
 }
 
 }  // namespace evenkeel::server

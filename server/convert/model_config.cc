@@ -10,6 +10,7 @@
 #include "server/convert/checks.h"
 #include "server/convert/config_architectures.h"
 #include "server/convert/config_encoders.h"
+#include "server/convert/config_keys.h"
 #include "server/convert/config_language_model.h"
 #include "server/convert/config_parts.h"
 #include "server/convert/config_values.h"
@@ -155,6 +156,7 @@ class ConfigReader {
     read.push_back(kTextConfig);
     if (wrapper != nullptr && !wrapper->vision.encoder.empty()) read.push_back(kVisionConfig);
     if (wrapper != nullptr && !wrapper->audio.encoder.empty()) read.push_back(kAudioConfig);
+    if (wrapper != nullptr && !wrapper->part.empty()) read.push_back(wrapper->part);
     RefuseParts(config_, read, inside_, field_, sink_);
   }
 
@@ -178,8 +180,19 @@ class ConfigReader {
         "config.json of model type " + type + ", as " + std::string(known->source) + " reads it";
   }
 
+  // Returns the config with the keys of another object beside its own, as "part.key".
+  Json WithPart(std::string_view part) const {
+    Json whole = config_;
+    if (!IsPresent(config_, part) || !config_[std::string(part)].is_object()) return whole;
+    for (const auto& [key, value] : config_[std::string(part)].items())
+      if (MayChangeShapes(key)) whole[std::string(part) + "." + key] = value;
+    whole.erase(std::string(part));
+    return whole;
+  }
+
   void ReadEncoders(const ConfigWrapper& wrapper) {
-    ConfigValues whole(config_, wrapper.defaults, wrapper.model_type, inside_, field_, sink_);
+    const Json with_part = WithPart(wrapper.part);
+    ConfigValues whole(with_part, wrapper.defaults, wrapper.model_type, inside_, field_, sink_);
     ReadEncoder(wrapper.vision, kVisionConfig, whole, wrapper.flat);
     ReadEncoder(wrapper.audio, kAudioConfig, whole, wrapper.flat);
     if (IsPresent(config_, kTextConfig)) {
@@ -207,7 +220,7 @@ class ConfigReader {
     if ((known->modality == planner::Modality::kAudio) != (key == kAudioConfig))
       return sink_.Add(field_, values.Shown("model_type") + " is that of another kind of encoder");
     CheckFeatures(*known, whole);
-    planner::EncoderTower tower = ReadTower(values, whole, *known, joint, model_.spec.hidden);
+    planner::EncoderTower tower = ReadTower(values, whole, *known, joint, model_.spec);
     tower.encoder.name = type + (flat ? "-encoder-config" : "-config");
     values.RefuseUnknownKeys(known->unread);
     model_.source +=

@@ -24,7 +24,9 @@ SOURCES = [os.path.join(ROOT, "server", "convert", name)
 
 # Without code in transformers: compared with nothing here.
 WITHOUT_CODE = {"kimi_k2", "mimo"}
-# Built only inside a model with an encoder, by the class of that name.
+# Built only inside a model with an encoder, which is compared.
+ONLY_INSIDE = {"ernie4_5_vl_moe_text"}
+# The same, but by the class of that name.
 TEXT_ONLY_INSIDE = {"mistral4": "Mistral4ForCausalLM"}
 
 # What the default shape lacks.
@@ -158,6 +160,12 @@ WRAPPERS = {
                 ["sliding_attention", "sliding_attention", "full_attention"]},
                {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
                 "num_key_value_heads": 6, "head_dim": 96, "position_embedding_size": 500}, {}),
+    "ernie4_5_vl_moe": ({"head_dim": 128, "moe_num_experts": 6, "moe_k": 2, "moe_num_shared_experts": 1,
+                         "moe_intermediate_size": [256, 128]},
+                        {"depth": 3, "num_heads": 6, "hidden_size": 384, "intermediate_size": 640}, {}),
+    "idefics2": ({"model_type": "mistral"}, dict(IDEFICS, image_size=280),
+                 {"perceiver_config": {"hidden_size": 512, "resampler_depth": 2, "resampler_n_latents": 24,
+                                       "resampler_n_heads": 6, "resampler_head_dim": 48, "num_key_value_heads": 2}}),
     "glm4v": ({}, GLM, {}),
     "glm46v": ({}, dict(GLM, attention_bias=True), {}),
     "glm4v_moe": ({"head_dim": 64, "n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 256}, GLM,
@@ -262,6 +270,7 @@ def model_types():
     for source in SOURCES:
         with open(source, encoding="utf-8") as file:
             types += re.findall(r'\.model_type = "([a-z0-9_]+)"', file.read())
+    types = [model_type for model_type in types if model_type not in ONLY_INSIDE]
     return types + list(WRAPPERS) + list(AUDIO) + list(WHOLES)  # a decoder of SPEECH is an architecture
 
 
