@@ -122,9 +122,10 @@ struct ConfigArchitecture {
   int layer_norms = 2;
   ConfigFlag parallel = {};  // attention and MLP beside each other share one norm
   bool gated = true;
-  bool grouped = true;  // `num_key_value_heads` may be fewer than the heads
-  bool latent = false;  // multi-head latent attention
-  bool index = false;   // that sees the tokens which an index scores best
+  bool grouped = true;    // `num_key_value_heads` may be fewer than the heads
+  bool head_size = true;  // else `head_dim` is not read: it follows from the heads
+  bool latent = false;    // multi-head latent attention
+  bool index = false;     // that sees the tokens which an index scores best
   ConfigFlag qkv_bias = {}, out_bias = {}, mlp_bias = {}, head_bias = {};
   bool key_bias = true;                        // where qkv_bias
   bool cross = false;                          // layers attend to what the encoder gives

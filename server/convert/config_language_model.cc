@@ -51,6 +51,11 @@ class Reader {
     } else {
       model_.head_dim = model_.hidden / model_.heads;
     }
+    if (values_.valid() && !architecture_.head_size &&
+        model_.head_dim * model_.heads != model_.hidden)
+      values_.Fail(values_.Shown("head_dim") + " must be " +
+                   std::to_string(model_.hidden / model_.heads) + ": " +
+                   std::string(values_.model_type()) + " has no heads of another width");
     if (values_.valid() && model_.heads % model_.kv_heads != 0)
       values_.Fail("\"num_key_value_heads\" must divide \"num_attention_heads\" (" +
                    std::to_string(model_.heads) + "), but is " + std::to_string(model_.kv_heads));

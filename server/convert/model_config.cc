@@ -10,7 +10,6 @@
 #include "server/convert/checks.h"
 #include "server/convert/config_architectures.h"
 #include "server/convert/config_encoders.h"
-#include "server/convert/config_keys.h"
 #include "server/convert/config_language_model.h"
 #include "server/convert/config_parts.h"
 #include "server/convert/config_values.h"
@@ -153,9 +152,11 @@ class ConfigReader {
     std::vector<std::string_view> read(std::begin(kOtherConfigs), std::end(kOtherConfigs));
     if (const auto* text = server::Find(ConfigArchitectures(), TypeOf(config_)))
       for (const ConfigPart& part : text->parts) read.push_back(part.key);
-    read.push_back(kTextConfig);
+    const bool flat = wrapper != nullptr && wrapper->flat;
+    if (!flat) read.push_back(kTextConfig);
     if (wrapper != nullptr && !wrapper->vision.encoder.empty()) read.push_back(kVisionConfig);
-    if (wrapper != nullptr && !wrapper->audio.encoder.empty()) read.push_back(kAudioConfig);
+    if (wrapper != nullptr && !wrapper->audio.encoder.empty() && !flat)
+      read.push_back(kAudioConfig);
     if (wrapper != nullptr && !wrapper->part.empty()) read.push_back(wrapper->part);
     RefuseParts(config_, read, inside_, field_, sink_);
   }
@@ -166,6 +167,10 @@ class ConfigReader {
     const ConfigArchitecture* known = server::Find(ConfigArchitectures(), type);
     if (known == nullptr)
       return sink_.Add(field_, NotKnown(ConfigArchitectures(), "model_type", type));
+    if (known->cross && TypeOf(config_) != type)
+      return sink_.Add(field_, "\"model_type\" " + Quoted(type) +
+                                   " cannot be a part of another model: its decoder attends to "
+                                   "what its own encoder gives");
     const std::string inside = IsPresent(config_, kTextConfig) ? Inside(kTextConfig) : inside_;
     std::vector<std::string> faults;
     UnfoldConfig(*known, text, faults);
@@ -185,7 +190,7 @@ class ConfigReader {
     Json whole = config_;
     if (!IsPresent(config_, part) || !config_[std::string(part)].is_object()) return whole;
     for (const auto& [key, value] : config_[std::string(part)].items())
-      if (MayChangeShapes(key)) whole[std::string(part) + "." + key] = value;
+      if (key != "model_type") whole[std::string(part) + "." + key] = value;
     whole.erase(std::string(part));
     return whole;
   }

@@ -127,10 +127,10 @@ class ModelWriter {
                  linear_bias, step_rank, gate_rank, norm, full_gate] = recurrent;
     Fields(scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias, linear_bias,
            step_rank);
+    if (full_gate) out_.Count(kFullGateTag, 1);
     if (gate_rank == 0 && norm) return;
     out_.Count(kRecurrentTag, 1);
     Fields(gate_rank, norm);
-    if (full_gate) out_.Count(kFullGateTag, 1);
   }
 
   void Put(int /*tag*/, const planner::IndexSpec& index) {
