@@ -337,6 +337,20 @@ void AddIndex(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
   b.Transient(2 * D(width) + 2 * h);
 }
 
+// Scales attention's output by a projection of its input.
+void AddLatentGate(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
+                   const RankHeads& rank) {
+  const int64_t out = rank.heads * rank.value_size;
+  b.Begin("output gate");
+  b.AddLinear({.in = m.hidden,
+               .out = out,
+               .whole_flops = 2 * D(m.hidden) * D(layer.heads * rank.value_size),
+               .target = kLoraQkv});
+  b.Keep(2 * D(out));  // the gate, and its product with the output
+  b.Stream(3 * D(out));
+  b.Transient(2 * D(out));
+}
+
 }  // namespace
 
 void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
@@ -391,17 +405,7 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
       b,
       {.heads = layer.heads, .rank = rank, .kind = layer.attention, .window = layer.window_tokens},
       kLatentProjection);
-  if (m.attention_gate) {
-    const int64_t out = rank.heads * rank.value_size;
-    b.Begin("output gate");
-    b.AddLinear({.in = m.hidden,
-                 .out = out,
-                 .whole_flops = 2 * h * D(layer.heads * rank.value_size),
-                 .target = kLoraQkv});
-    b.Keep(2 * D(out));  // the gate, and its product with the output
-    b.Stream(3 * D(out));
-    b.Transient(2 * D(out));
-  }
+  if (m.attention_gate) AddLatentGate(b, m, layer, rank);
   b.Begin("attention output");
   KeepOutputInput(b, rank);
   b.AddLinear({.in = rank.heads * rank.value_size,

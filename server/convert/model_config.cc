@@ -200,11 +200,13 @@ class ConfigReader {
     ConfigValues whole(with_part, wrapper.defaults, wrapper.model_type, inside_, field_, sink_);
     ReadEncoder(wrapper.vision, kVisionConfig, whole, wrapper.flat);
     ReadEncoder(wrapper.audio, kAudioConfig, whole, wrapper.flat);
-    if (IsPresent(config_, kTextConfig)) {
-      std::vector<std::string_view> unread = UnreadOfWhole();
-      unread.insert(unread.end(), wrapper.unread.begin(), wrapper.unread.end());
-      whole.RefuseUnknownKeys(unread);
-    }
+    std::vector<std::string_view> unread = UnreadOfWhole();
+    unread.insert(unread.end(), wrapper.unread.begin(), wrapper.unread.end());
+    if (!IsPresent(config_, kTextConfig))  // the keys beside a part are the language model's
+      for (const auto& [key, value] : with_part.get_ref<const Json::object_t&>())
+        if (wrapper.part.empty() || !key.starts_with(std::string(wrapper.part) + "."))
+          unread.push_back(key);
+    whole.RefuseUnknownKeys(unread);
     if (wrapper.audio.steps != ConfigSteps::kNormAlone || model_.towers.empty()) return;
     const planner::Encoder& heard = model_.towers.back().encoder;
     model_.spec.cross = {.width = heard.hidden, .tokens_per_unit = heard.tokens_per_unit};

@@ -89,7 +89,8 @@ ALSO = {
                     "layer_types": ["linear_attention", "full_attention"] * 3 + ["linear_attention"]},
     "glm4_moe_lite": {"num_key_value_heads": 12, "n_routed_experts": 6, "num_experts_per_tok": 2,
                       "moe_intermediate_size": 256},
-    "minimax": {"head_dim": 96, "layer_types": ["linear_attention"] * 3 + ["full_attention"] * 2 + ["linear_attention"] * 2},
+    "minimax": {"head_dim": 96, "layer_types": ["linear_attention"] * 3 + ["full_attention"] * 2 +
+                                              ["linear_attention"] * 2},
     "gemma3n_text": {"head_dim": 64, "intermediate_size": [1280, 1280, 640, 640, 1280, 640, 1280],
                      "num_kv_shared_layers": 2, "altup_num_inputs": 3, "laurel_rank": 40,
                      "hidden_size_per_layer_input": 32, "vocab_size_per_layer_input": 3000,

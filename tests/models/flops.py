@@ -27,7 +27,8 @@ EVERY_EXPERT = {"llama4_text": ("num_experts_per_tok", "num_local_experts")}
 
 def mixers(model):
     """Returns the names of recurrent mixers: modules with a short convolution, or with fixed decays."""
-    return [name for name, module in model.named_modules() if hasattr(module, "conv1d") or hasattr(module, "slope_rate")]
+    return [name for name, module in model.named_modules()
+            if hasattr(module, "conv1d") or hasattr(module, "slope_rate")]
 
 
 def total(counts):

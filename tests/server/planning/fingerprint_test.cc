@@ -123,6 +123,42 @@ std::vector<NamedChange> ChangesOfItsLayers() {
        [](auto& j) { Llm(j).compressed = planner::CompressedSpec{.out_rank = 2}; }},
       {"llm.per_layer", [](auto& j) { Llm(j).per_layer = planner::PerLayerSpec{.width = 2}; }},
       {"llm.streams", [](auto& j) { ++Llm(j).streams; }},
+      {"llm.runs",
+       [](auto& j) {
+         Llm(j).runs = {{{}, 1}};
+       }},
+      {"layer.value_dim",
+       [](auto& j) {
+         Llm(j).runs = {{{.value_dim = 64}, 1}};
+       }},
+      {"layer.sinks",
+       [](auto& j) {
+         Llm(j).runs = {{{.sinks = true}, 1}};
+       }},
+      {"layer.entry_tokens",
+       [](auto& j) {
+         Llm(j).runs = {{{.entry_tokens = 4}, 1}};
+       }},
+      {"layer.entries",
+       [](auto& j) {
+         Llm(j).runs = {{{.entry_tokens = 4, .entries = 2}, 1}};
+       }},
+      {"layer.key_values",
+       [](auto& j) {
+         Llm(j).runs = {{{.key_values = planner::KeyValues::kReused}, 1}};
+       }},
+      {"lora.base", [](auto& j) { Llm(j).lora.base = planner::FrozenFormat::kNf4; }},
+      {"lora.base doubled", [](auto& j) { Llm(j).lora.base = planner::FrozenFormat::kNf4Double; }},
+      {"recurrent", [](auto& j) { Llm(j).recurrent.emplace(); }},
+      {"recurrent.gate_rank",
+       [](auto& j) { Llm(j).recurrent = planner::RecurrentSpec{.gate_rank = 2}; }},
+      {"recurrent.norm", [](auto& j) { Llm(j).recurrent = planner::RecurrentSpec{.norm = false}; }},
+  };
+}
+
+// What decoders that attend to an encoder, conformers and others with parts of their own have.
+std::vector<NamedChange> ChangesOfParts() {
+  return {
       {"llm.stream_kind", [](auto& j) { Llm(j).stream_kind = planner::StreamKind::kAltUp; }},
       {"llm.stream_kind blocks",
        [](auto& j) { Llm(j).stream_kind = planner::StreamKind::kBlocks; }},
@@ -162,36 +198,6 @@ std::vector<NamedChange> ChangesOfItsLayers() {
          j.model.towers[0].projector.steps = {{.in = 2}};
          j.model.towers[0].projector.resampler.layers = 2;
        }},
-      {"llm.runs",
-       [](auto& j) {
-         Llm(j).runs = {{{}, 1}};
-       }},
-      {"layer.value_dim",
-       [](auto& j) {
-         Llm(j).runs = {{{.value_dim = 64}, 1}};
-       }},
-      {"layer.sinks",
-       [](auto& j) {
-         Llm(j).runs = {{{.sinks = true}, 1}};
-       }},
-      {"layer.entry_tokens",
-       [](auto& j) {
-         Llm(j).runs = {{{.entry_tokens = 4}, 1}};
-       }},
-      {"layer.entries",
-       [](auto& j) {
-         Llm(j).runs = {{{.entry_tokens = 4, .entries = 2}, 1}};
-       }},
-      {"layer.key_values",
-       [](auto& j) {
-         Llm(j).runs = {{{.key_values = planner::KeyValues::kReused}, 1}};
-       }},
-      {"lora.base", [](auto& j) { Llm(j).lora.base = planner::FrozenFormat::kNf4; }},
-      {"lora.base doubled", [](auto& j) { Llm(j).lora.base = planner::FrozenFormat::kNf4Double; }},
-      {"recurrent", [](auto& j) { Llm(j).recurrent.emplace(); }},
-      {"recurrent.gate_rank",
-       [](auto& j) { Llm(j).recurrent = planner::RecurrentSpec{.gate_rank = 2}; }},
-      {"recurrent.norm", [](auto& j) { Llm(j).recurrent = planner::RecurrentSpec{.norm = false}; }},
   };
 }
 
@@ -352,6 +358,7 @@ std::vector<NamedChange> ChangesOfTraining() {
 TEST(PlanId, ChangesWithEveryField) {
   std::vector<NamedChange> changes = ChangesOfTheModel();
   for (NamedChange& change : ChangesOfItsLayers()) changes.push_back(std::move(change));
+  for (NamedChange& change : ChangesOfParts()) changes.push_back(std::move(change));
   for (NamedChange& change : ChangesOfTheRest()) changes.push_back(std::move(change));
   for (NamedChange& change : ChangesOfTheCluster()) changes.push_back(std::move(change));
   for (NamedChange& change : ChangesOfTrainingAndTrainer()) changes.push_back(std::move(change));
