@@ -331,7 +331,11 @@ constexpr Wrapped kWrapped[] = {
     {"qwen3_omni_moe_text", "qwen3_moe"},
     {"minimax_m3", "minimax_m3_vl_text"},  // as its text alone is published
     {"minimax_text_01", "minimax"},        // as published before transformers had it
-    {"minimax_m1", "minimax"}};
+    {"minimax_m1", "minimax"},
+    {"phi4_multimodal", "phi3",
+     R"({"vocab_size":200064,"hidden_size":3072,"intermediate_size":8192,"num_hidden_layers":32,
+         "num_attention_heads":32,"num_key_value_heads":8,"tie_word_embeddings":false,
+         "sliding_window":null})"}};
 
 std::vector<ConfigArchitecture> WithWrapped(std::vector<ConfigArchitecture> all) {
   for (const auto& [name, like, defaults, head_size] : kWrapped) {

@@ -202,6 +202,13 @@ std::vector<ConfigEncoder> MergingEncoders() {
   return {
       Glm("glm4v_vision"),
       Glm("glm4v_moe_vision"),
+      {.model_type = "phi4_multimodal_vision",
+       .defaults = R"({"hidden_size":1152,"intermediate_size":4304,"num_hidden_layers":27,
+                       "num_attention_heads":16,"num_channels":3,"image_size":448,
+                       "patch_size":14})",
+       .norms = 1,
+       .pooling_head = true,
+       .unread = {"crop_size", "feature_layer"}},
       {.model_type = "ernie4_5_vl_moe_vision",
        .defaults = R"({"depth":32,"hidden_size":1280,"num_heads":16,"in_channels":3,
                        "patch_size":14,"spatial_merge_size":2,"intermediate_size":5120,

@@ -12,6 +12,16 @@
 
 namespace evenkeel::server {
 
+// Conformers, by their keys and by what comes before their layers.
+enum class ConfigConformer {
+  kNone,
+  // Attention sees a chunk and what comes before and behind it, MLPs are four times as wide as it,
+  // and two convolutions with norms come first (Gemma 4).
+  kChunks,
+  // Attention sees 500 tokens, and three separable convolutions come first (Phi-4).
+  kSeparable
+};
+
 // The `vision_config` or `audio_config` of one model_type.
 struct ConfigEncoder {
   std::string_view model_type;
@@ -47,9 +57,8 @@ struct ConfigEncoder {
   // For audio: keys of half the spectra of a chunk, whose tokens attend to each other, and of the
   // spectra over which attention reaches in place of a chunk; and of AudioFront::channels.
   std::string_view chunk = {}, reach = {}, channels = {};
-  // A conformer's: its attention sees a chunk and what comes before and behind it, two convolutions
-  // over time and bins come first, and its MLPs are four times as wide as it.
-  bool conformer = false;
+  ConfigConformer conformer = ConfigConformer::kNone;
+  bool pooling_head = false;  // built, though nothing reads it
   std::vector<std::string_view> unread = {};
 };
 
@@ -60,7 +69,8 @@ enum class PatchMerge {
   kRatio,     // the square of 1 / `merge`
   kPerImage,  // `merge` is the number of tokens of an image
   kPair,
-  kWidth,  // `merge` of the encoder is their width together
+  kHalved,  // four, of sides rounded up
+  kWidth,   // `merge` of the encoder is their width together
 };
 
 // Projectors that are more than a norm and two linear layers.
@@ -70,6 +80,7 @@ enum class ConfigSteps {
   kGatedMerger,  // a product that merges patches, one more, a norm and a gated MLP
   kTwoMlps,      // an MLP for each patch, and one for those that are merged
   kTwoLinears,   // into `inner`, and from there
+  kTwins,        // an MLP, and another one for samples with images too
   kFrames,       // an MLP for merged patches, one for those of two frames, and a linear layer
   kResampler     // a gated MLP for each patch, and a resampler
 };
@@ -93,7 +104,8 @@ struct ConfigJoint {
   int linears = 2;
   bool inner_is_input = false;
   ConfigFlag bias = kYes;
-  int64_t marks = 0;  // learned tokens of the language model's, such as one that ends rows
+  int64_t marks = 0;      // learned tokens of the language model's, such as one that ends rows
+  int64_t own_marks = 0;  // the same, of the encoder's width
 };
 
 struct ConfigWrapper {

@@ -1,6 +1,7 @@
 // An encoder and its projector from the values of a config.json.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "planner/base/integers.h"
 #include "planner/model/audio_front.h"
@@ -48,8 +49,8 @@ class Reader {
     e.layers = values_.Required(from_.layers, {1, 128});
     e.hidden = values_.Required(from_.width, {64, 65536});
     e.heads = values_.Required(from_.heads, {1, 1024});
-    e.ffn = from_.conformer           ? 4 * e.hidden
-            : from_.ffn_ratio.empty() ? values_.Required(from_.ffn, {64, 262144})
+    e.ffn = from_.conformer == ConfigConformer::kChunks ? 4 * e.hidden
+            : from_.ffn_ratio.empty()                   ? values_.Required(from_.ffn, {64, 262144})
                                       : values_.Required(from_.ffn_ratio, {1, 16}) * e.hidden;
     e.head_dim = values_.Or("head_dim", {8, 512}, 0);
     if (values_.valid() && e.head_dim == 0 && e.hidden % e.heads != 0)
@@ -97,6 +98,9 @@ class Reader {
       const int64_t side = Side("image_size") / std::max<int64_t>(1, e.patch_pixels);
       e.other_parameters += side * side * e.hidden;
     }
+    if (from_.pooling_head)  // a token that attends to all, a norm and an MLP
+      e.other_parameters += 4 * e.hidden * (e.hidden + 1) + e.hidden + of_norm +
+                            2 * e.hidden * e.ffn + e.hidden + e.ffn;
     if (from_.position_rows.empty()) return;
     const IntRange places = {1, 1 << 20};
     const int64_t columns =
@@ -109,7 +113,8 @@ class Reader {
     planner::Encoder& e = tower_.encoder;
     e.modality = from_.modality;
     e.class_tokens = 0;
-    if (from_.conformer) return ReadConformer();
+    if (from_.conformer == ConfigConformer::kChunks) return ReadChunks();
+    if (from_.conformer == ConfigConformer::kSeparable) return ReadSeparable();
     e.front.mel_bins = values_.Required("num_mel_bins", {1, 1024});
     if (!from_.channels.empty()) e.front.channels = values_.Required(from_.channels, {1, 65536});
     AddOthers();
@@ -124,7 +129,7 @@ class Reader {
 
   // Gemma 4's. The linear layer behind the convolutions has room for as many bins as the first one
   // has channels.
-  void ReadConformer() {
+  void ReadChunks() {
     planner::Encoder& e = tower_.encoder;
     const auto channels =
         values_.Numbers("subsampling_conv_channels", {4, 65536}).value_or(std::vector<int64_t>{});
@@ -139,6 +144,30 @@ class Reader {
                       values_.Required("attention_context_left", {1, 65536}) - 1 +
                       values_.Required("attention_context_right", {0, 65536});
     AddOthers();
+  }
+
+  // Phi-4's. Longer recordings are cut into pieces of 500 tokens.
+  void ReadSeparable() {
+    planner::Encoder& e = tower_.encoder;
+    constexpr IntRange kWidths = {1, 65536};
+    for (const char* key : {"ext_pw_out_channel", "depthwise_separable_out_channel"})
+      if (values_.Or(key, kWidths, e.hidden) != e.hidden)
+        values_.NotYet(values_.Shown(key) + " other than the encoder's width");
+    for (const auto& [key, only] :
+         {std::pair("depthwise_multiplier", 1), {"time_reduction", 8}, {"downsample_rate", 1}})
+      if (values_.Or(key, kWidths, only) != only)
+        values_.NotYet(values_.Shown(key) + " other than " + std::to_string(only));
+    e.front = {.mel_bins = values_.Required("input_size", {8, 1024}),
+               .channels = values_.Required("nemo_conv_channels", kWidths),
+               .separable = true};
+    e.conformer = {.conv_width = values_.Required("kernel_size", {1, 64}),
+                   .pointwise = 2,
+                   .other_parameters = 2 * e.hidden,
+                   .conv_bias = true};
+    e.window_tokens = 500;
+    AddOthers();
+    const int64_t distances = values_.Required("bias_max_distance", {1, 1 << 20});
+    e.other_parameters += distances * (values_.Flag({.key = "bias_symmetric"}) ? 1 : 2) * e.heads;
   }
 
   // Returns the patches that become one token of the language model; 0 if none does.
@@ -169,6 +198,8 @@ class Reader {
       }
       case PatchMerge::kPair:
         return 2;
+      case PatchMerge::kHalved:
+        return 4;
       case PatchMerge::kWidth: {
         const int64_t hidden = tower_.encoder.hidden;
         const int64_t width = values_.Required(joint_.merge, {1, 262144});
@@ -205,12 +236,15 @@ class Reader {
     merged_ = Merged(patches);
     e.tokens_per_unit = patches + e.class_tokens;
     e.llm_tokens_per_unit = std::max<int64_t>(1, patches / merged_);
+    if (joint_.patch_merge != PatchMerge::kHalved) return;
+    const int64_t half = planner::CeilDivide(image / e.patch_pixels, 2);
+    e.llm_tokens_per_unit = half * half;
   }
 
   void ReadProjector(int64_t hidden) {
     const planner::Encoder& e = tower_.encoder;
     planner::Projector& p = tower_.projector;
-    tower_.encoder.other_parameters += joint_.marks * hidden;
+    tower_.encoder.other_parameters += joint_.marks * hidden + joint_.own_marks * e.hidden;
     p.input_width = e.hidden * (joint_.pooled ? 1 : merged_);
     p.norm = joint_.norm;
     p.norm_kind = joint_.norm_kind;
@@ -301,6 +335,11 @@ class Reader {
         steps = {{.in = e.hidden, .out = inner}, {.in = inner, .out = hidden, .bias = false}};
         break;
       }
+      case ConfigSteps::kTwins:
+        steps = {{.in = e.hidden, .out = hidden, .split = Split::kOutputs},
+                 {.in = hidden, .out = hidden, .split = Split::kInputs}};
+        tower_.encoder.other_parameters += (e.hidden + 1) * hidden + (hidden + 1) * hidden;
+        break;
       case ConfigSteps::kFrames: {
         const int64_t merged = e.hidden * merged_;
         values_.Or("temporal_merge_size", {2, 2}, 2);

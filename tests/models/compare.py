@@ -180,6 +180,15 @@ WRAPPERS = {
 }
 
 
+# Models whose config has the keys of the language model beside those of two encoders: those of the small shapes.
+FLAT = {
+    "phi4_multimodal": (dict(TEXT, bos_token_id=None, eos_token_id=None),
+                        {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
+                         "image_size": 210, "crop_size": 210},
+                        {"num_blocks": 3, "hidden_size": 384, "ext_pw_out_channel": 384, "num_attention_heads": 6,
+                         "depthwise_separable_out_channel": 384, "intermediate_size": 640, "nemo_conv_channels": 96,
+                         "kernel_size": 5, "bias_max_distance": 300}),
+}
 # Models with a decoder that attends to an encoder's tokens.
 SPEECH = {
     "whisper": ({"encoder_layers": 3, "decoder_layers": 5, "d_model": 384, "encoder_attention_heads": 4,
@@ -266,18 +275,28 @@ def speech_shapes(model_type):
     yield "other", config_class(**dict(small, **other))
 
 
+def flat_shapes(model_type):
+    config_class = transformers.CONFIG_MAPPING[model_type]
+    text, vision, audio = FLAT[model_type]
+    yield "default", config_class()
+    for name, tied, other in (("small", False, {}), ("tied", True, {}),
+                              ("other", False, {"bias_symmetric": True, "input_size": 128})):
+        yield name, config_class(**dict(text, tie_word_embeddings=tied), vision_config=vision,
+                                 audio_config=dict(audio, **other))
+
+
 def model_types():
     types = []
     for source in SOURCES:
         with open(source, encoding="utf-8") as file:
             types += re.findall(r'\.model_type = "([a-z0-9_]+)"', file.read())
     types = [model_type for model_type in types if model_type not in ONLY_INSIDE]
-    return types + list(WRAPPERS) + list(AUDIO) + list(WHOLES)  # a decoder of SPEECH is an architecture
+    return types + list(FLAT) + list(WRAPPERS) + list(AUDIO) + list(WHOLES)  # a decoder of SPEECH is an architecture
 
 
 def shapes(model_type):
     for models, shapes_of in ((WRAPPERS, wrapped_shapes), (AUDIO, audio_shapes), (WHOLES, whole_shapes),
-                              (SPEECH, speech_shapes)):
+                              (SPEECH, speech_shapes), (FLAT, flat_shapes)):
         if model_type in models:
             yield from shapes_of(model_type)
             return
@@ -337,7 +356,7 @@ def counted_by_transformers(config):
 
 
 # Samples with units of two encoders, which must be given.
-TWO_COLUMNS = {"encoder_count": 2, "units": [256, 100, 0, 0], "llm_tokens": [512, 512], "sample_count": [1000, 1000]}
+TWO_COLUMNS = {"encoder_count": 2, "units": [1, 100, 0, 0], "llm_tokens": [512, 512], "sample_count": [1000, 1000]}
 
 
 # Models whose layers for multi-token prediction transformers builds, for generation alone.
@@ -393,7 +412,7 @@ def cases(model_type):
             yield name, f"transformers: {str(error)[:120]}", None
             continue
         audio = model_type in AUDIO or model_type in WHOLES
-        columns = model_type in WHOLES or (model_type in AUDIO and AUDIO[model_type][1] is not None) or (
+        columns = model_type in WHOLES or model_type in FLAT or (model_type in AUDIO and AUDIO[model_type][1] is not None) or (
             model_type in HEARING and config.audio_config is not None)
         yield name, expected["all"], counted_by_planner(config.to_dict(), columns)
         if audio:

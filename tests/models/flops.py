@@ -86,7 +86,7 @@ def small(model_type):
 
 
 def texts():
-    wrappers = set(compare.WRAPPERS) | set(compare.AUDIO) | set(compare.WHOLES)
+    wrappers = set(compare.WRAPPERS) | set(compare.AUDIO) | set(compare.WHOLES) | set(compare.FLAT)
     return [t for t in compare.model_types() if t not in wrappers and t not in compare.WITHOUT_CODE]
 
 
