@@ -182,7 +182,7 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   const double whole = D(shape.heads) * D(rank.head_size + rank.value_size);
   // Causal: each token sees half of its sample.
   if (sequence > 0) {
-    op.flops += {.per_unit = 2 * whole * D(sequence) * b.rows().per_unit};
+    op.flops += b.WholeRows(2 * whole * D(sequence));
   } else {
     op.flops += {.per_token = seen.per_token * whole, .per_squared = seen.per_squared * whole};
     AddContextExchange(b, rank);
@@ -209,9 +209,6 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
     b.Transient(2 * kv * D(p.context - 1));
 }
 
-namespace {
-
-// Keeps the input of the output projection. Fused attention keeps it in 16 bits for itself.
 void KeepOutputInput(LayerBuilder& b, const RankHeads& rank) {
   const double values = D(rank.heads * rank.value_size);
   if (b.setting().execution.attention == AttentionKernel::kUnfused) {
@@ -220,6 +217,8 @@ void KeepOutputInput(LayerBuilder& b, const RankHeads& rank) {
     b.KeepQuantised(values, kLoraAttentionOut);
   }
 }
+
+namespace {
 
 // Adds the index of attention without latents. Every tensor-parallel rank has all of it.
 void AddBlockIndex(LayerBuilder& b, const AttentionShape& s) {
@@ -349,6 +348,20 @@ void AddIndex(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
   b.Transient(2 * D(width) + 2 * h);
 }
 
+// Scales attention's output by a projection of its input.
+void AddLatentGate(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
+                   const RankHeads& rank) {
+  const int64_t out = rank.heads * rank.value_size;
+  b.Begin("output gate");
+  b.AddLinear({.in = m.hidden,
+               .out = out,
+               .whole_flops = 2 * D(m.hidden) * D(layer.heads * rank.value_size),
+               .target = kLoraQkv});
+  b.Keep(2 * D(out));  // the gate, and its product with the output
+  b.Stream(3 * D(out));
+  b.Transient(2 * D(out));
+}
+
 }  // namespace
 
 void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
@@ -403,6 +416,7 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
       b,
       {.heads = layer.heads, .rank = rank, .kind = layer.attention, .window = layer.window_tokens},
       kLatentProjection);
+  if (m.attention_gate) AddLatentGate(b, m, layer, rank);
   b.Begin("attention output");
   KeepOutputInput(b, rank);
   b.AddLinear({.in = rank.heads * rank.value_size,

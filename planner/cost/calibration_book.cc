@@ -39,14 +39,14 @@ bool SameLayers(const Encoder& a, const Encoder& b) {
                       e.patch_pixels, e.temporal_patch, e.native_resolution, e.window_tokens,
                       e.front.mel_bins, e.front.channels, e.head_norm, e.layer_norms);
   };
-  return dims(a) == dims(b);
+  return dims(a) == dims(b) && a.front == b.front && a.conformer == b.conformer;
 }
 
 bool SameWidths(const Projector& a, const Projector& b) {
   const auto dims = [](const Projector& p) {
     return std::tuple(p.input_width, p.merging_width, p.hidden_width, p.norm, p.deep_stacked);
   };
-  return dims(a) == dims(b);
+  return dims(a) == dims(b) && a.steps == b.steps && a.resampler == b.resampler;
 }
 
 bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
@@ -59,7 +59,8 @@ bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
                       mla.v_dim, mla.index_heads, mla.index_dim, m.attention_gate, m.streams);
   };
   return dims(a) == dims(b) && a.recurrent == b.recurrent && a.index == b.index &&
-         a.compressed == b.compressed && a.per_layer == b.per_layer;
+         a.compressed == b.compressed && a.per_layer == b.per_layer && a.cross == b.cross &&
+         a.stream_kind == b.stream_kind && a.laurel_rank == b.laurel_rank;
 }
 
 // Names may be a caller's own, so measurements hold only for layers of the same dimensions.

@@ -17,6 +17,7 @@
 #include "planner/cost/recompute_modes.h"
 #include "planner/cost/transformer_layer.h"
 #include "planner/model/layer_runs.h"
+#include "planner/model/towers.h"
 #include "planner/space/degrees.h"
 #include "planner/space/recompute_settings.h"
 
@@ -75,6 +76,7 @@ class ProfileBuilder {
     profile_.host_room = HostRoom(job_, largest_);
     for (size_t i = 0; i < job_.model.towers.size(); ++i) AddTower(i);
     trained_before_ = tower_trains_;
+    setting_.encoder_trains = setting_16bit_.encoder_trains = tower_trains_;
     if (KeepsEncoderWhole(job_)) profile_.first_stage_layers = profile_.size();
     AddTokenEmbedding(m);
     AddDecoderLayers(m);
@@ -249,7 +251,8 @@ class ProfileBuilder {
   // Sets the bytes that leave a layer: its own rows and, in an encoder, what earlier ones gave.
   void SetOutput(LayerCost& layer, const Rows& rows, int64_t width) {
     PackCost bytes = OutputBytes(rows, width);
-    if (IsTowerLayer(layer.kind)) bytes += passing_;
+    // A decoder that attends to what the encoder gives hands it on.
+    if (IsTowerLayer(layer.kind) || job_.model.language_model.cross) bytes += passing_;
     layer.mean_output_bytes = Nearest(bytes.at(mean_));
     layer.output_bytes = Nearest(bytes.at(largest_here_));
   }
@@ -330,7 +333,7 @@ class ProfileBuilder {
     // All ranks have all embeddings, as the language model splits them.
     p_ = degrees_;
     largest_here_ = largest_;
-    const Rows projected = UnitRows(index, e.llm_tokens_per_unit, 1);
+    const Rows projected = UnitRows(index, GivenTokens(e), 1);
     SetOutput(projector, projected, hidden);
     Add(std::move(projector), 1);
     passing_ += OutputBytes(projected, hidden);
@@ -416,8 +419,8 @@ class ProfileBuilder {
   const KernelTime kernels_;
   const Network network_;
   const Execution execution_;
-  RankSetting setting_;              // by the recipe
-  const RankSetting setting_16bit_;  // of layers that stay in 16 bits
+  RankSetting setting_;        // by the recipe
+  RankSetting setting_16bit_;  // of layers that stay in 16 bits
   bool trained_before_ = false;
   bool tower_trains_ = false;
   int64_t encoder_ = 0;  // that is being added

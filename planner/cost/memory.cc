@@ -96,7 +96,8 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
   const int64_t fixed = LibraryBytes(job) + (shards ? job.training.execution.bucket_bytes : 0);
   if (p.pipeline == 1) return fixed;
   const double shard = job.training.execution.sequence_parallel ? 1 / D(p.tensor) : 1;
-  double widest = largest.tokens / D(p.context) * D(PassedWidth(job.model.language_model));
+  const double passed = largest.tokens / D(p.context) * D(PassedWidth(job.model.language_model));
+  double widest = passed;
   // Whole encoders hand on whole rows, of their share of the images.
   const double rows =
       job.training.execution.sequence_parallel ? D(p.tensor) / D(EncoderDegrees(p).tensor) : 1;
@@ -106,6 +107,9 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
         EncoderShareOf(job.dataset, encoder, e, p.encoder_data, /*mean=*/{}, largest);
     widest = std::max(widest, largest.units[e] * share.largest * rows * D(encoder.tokens_per_unit) *
                                   D(encoder.hidden));
+    if (const auto& cross = job.model.language_model.cross)  // passes with the decoder's rows
+      widest =
+          std::max(widest, passed + largest.units[e] * D(cross->tokens_per_unit) * D(cross->width));
   }
   return std::min(fixed + Nearest(std::min(kPipelineTensors * 2 * shard * widest, 1e15)),
                   kPartBytesAtMost);

@@ -313,6 +313,8 @@ std::string LeftToTheModel(const LanguageModel& m) {
   if (m.compressed) parts.push_back("attention to compressed tokens");
   if (m.per_layer) parts.push_back("the embedding of each layer");
   if (m.streams > 1) parts.push_back(std::to_string(m.streams) + " residual streams");
+  if (m.laurel_rank > 0) parts.push_back("the low-rank residual");
+  if (m.cross) parts.push_back("attention to the encoder's tokens");
   if (m.moe && m.moe->router_scales) parts.push_back("the scales of the router");
   if (m.moe && m.moe->shared_gate) parts.push_back("the gate of the shared expert");
   for (const LanguageLayer& layer : classes) {
