@@ -5,12 +5,15 @@
 #define EVENKEEL_PLANNER_CALIBRATION_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "planner/model/layer_kind.h"
 
 namespace evenkeel::planner {
+
+struct CollectiveCurve;  // planner/hardware/measured_collectives.h
 
 // A measured value divided by the prediction of the analytic model.
 struct MeasuredRatio {
@@ -31,9 +34,10 @@ struct LayerCalibration {
 // Corrections of the analytic model for one job. If empty, the analytic model applies unchanged.
 struct Calibration {
   std::string version;        // a digest of all fields below; empty if nothing was measured
-  std::string layer_version;  // a digest of `layers`; empty if there are none
-  std::vector<LayerCalibration> layers;  // ascending by kind and tensor
-  MeasuredRatio step;                    // times of whole steps, on top of `layers`
+  std::string layer_version;  // a digest of `layers` and `collectives`; empty without both
+  std::vector<LayerCalibration> layers;                 // ascending by kind and tensor
+  std::shared_ptr<const std::vector<CollectiveCurve>> collectives;  // nullptr: none
+  MeasuredRatio step;              // times of whole steps, on top of `layers` and `collectives`
   int64_t rest_bytes = 0;          // bytes that steps allocated beyond the model's prediction, per
                                    // stage; >= 0
   int64_t rest_count = 0;          // number of measured steps whose median is `rest_bytes`

@@ -176,13 +176,12 @@ std::optional<Misfit> WorstStage(const Parallelism& p, const std::vector<StagePl
 // Returns the stage whose GPUs take most of their host's memory, if that is more than there is.
 std::optional<Misfit> WithoutHostRoom(const Job& job, const LayerProfile& profile,
                                       const Candidate& c, const std::vector<StagePlan>& stages) {
+  if (profile.host_room == kNoHostLimit) return std::nullopt;
   Misfit misfit;
   misfit.parallelism = c.parallelism;
   for (size_t s = 0; s < stages.size(); ++s) {
-    std::vector<ChunkLoad> loads;
-    for (size_t k = s; k < c.stages.size(); k += stages.size())
-      loads.push_back({c.stages[k].counts, 0});
-    const int64_t lacking = job.cluster.gpus_per_node * HostExcess(profile, loads);
+    const int64_t lacking =
+        job.cluster.gpus_per_node * HostExcess(profile, HeldLoads(c, static_cast<int64_t>(s)));
     if (lacking <= misfit.host_short_bytes) continue;
     misfit.host_short_bytes = lacking;
     misfit.stage = static_cast<int64_t>(s);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,8 @@ struct Cluster {
   NetworkUnit domain;  // of the scale-up link, if it spans nodes: inside, as inside a node
   NetworkUnit pod;     // outside of which bandwidth is scarcer than between nodes
   double inter_pod_bytes_per_second = 0;  // per GPU and direction, if all GPUs use it
+  // Of the calibration. nullptr: the cost model alone counts.
+  std::shared_ptr<const std::vector<CollectiveCurve>> collectives;
 };
 
 // kWholeLayers recomputes all of a layer or nothing, as frameworks without selective recompute do.
@@ -78,6 +81,28 @@ struct OptimizerOffload {
   // Share whose time and host memory are counted. Less than `ratio` only where bounds are sought:
   // no plan with a share between both is quicker.
   double charged_ratio = 0;
+  // Weights and gradients are there, too, and every pass copies them (FSDP2's CPUOffloadPolicy).
+  // Only with all states, at ZeroStage::kWeights.
+  bool weights = false;
+};
+
+// An inclusive range. {n, n} fixes the degree.
+struct DegreeRange {
+  int64_t min = 1;
+  int64_t max = 0;  // 0 for no bound
+};
+
+// Language layers whose kept activations wait in host memory between their forward and backward
+// pass. space/activation_offload.h says what a job with some may still choose.
+struct ActivationOffload {
+  bool asked = false;   // if false, nothing is offloaded and nothing is said of it
+  bool choose = false;  // the planner chooses how many
+  int64_t layers = 0;   // of the whole model; every stage offloads the same share of its own
+  // Layers whose copies and host memory are counted: see OptimizerOffload::charged_ratio.
+  int64_t charged_layers = 0;
+  // What the job's constraints say where no layer is offloaded.
+  RecomputePolicy free_recompute = RecomputePolicy::kAuto;
+  DegreeRange free_pipeline, free_virtual_stages;
 };
 
 // Unset caps (0) are derived from the data.
@@ -95,6 +120,7 @@ struct Training {
   Precision precision = Precision::k16Bit;
   Optimizer optimizer = Optimizer::kAdam;
   OptimizerOffload offload;
+  ActivationOffload activations;
   // fp32 gradient accumulation (Megatron's default), else 16-bit.
   bool distributed_gradients_fp32 = true;
   int64_t epochs = 1;
@@ -112,12 +138,6 @@ struct Training {
   int64_t micro_batch_samples = 0;
   int64_t pad_to_tokens = 0;    // one length for all micro-batches; 0 for the longest of each
   int64_t pad_to_multiple = 1;  // the length is rounded up to a multiple
-};
-
-// An inclusive range. {n, n} fixes the degree.
-struct DegreeRange {
-  int64_t min = 1;
-  int64_t max = 0;  // 0 for no bound
 };
 
 // How the model is cut into stages. All except kExact are published methods, for comparison:

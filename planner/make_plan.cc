@@ -30,6 +30,7 @@
 #include "planner/search/prediction.h"
 #include "planner/search/search.h"
 #include "planner/search/stage_plans.h"
+#include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
 #include "planner/space/placement_tiers.h"
 #include "planner/space/recompute_settings.h"
@@ -53,7 +54,8 @@ std::vector<FigureBasis> Figures(const Job& job) {
                      uncertainty.source});
   figures.push_back(
       {"network.between_nodes", Basis::kAssumed,
-       "0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring"});
+       std::string("0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring") +
+           (job.cluster.collectives ? ", scaled to network.collectives" : "")});
   if (const Dispatcher dispatcher = job.training.execution.dispatcher;
       dispatcher == Dispatcher::kLeastTime) {
     figures.push_back({"network.expert_dispatcher", Basis::kFitted,
@@ -74,7 +76,7 @@ std::vector<FigureBasis> Figures(const Job& job) {
   figures.push_back({"placement.host_memory", Basis::kAssumed,
                      "6 GiB per process, its GPU's weights and optimizer once for a checkpoint, 4 "
                      "loader workers per GPU with 2 packs each"});
-  if (job.training.offload.ratio > 0) {
+  if (job.training.offload.ratio > 0 || job.training.activations.layers > 0) {
     const Host host = HostOf(job.cluster);
     figures.push_back(
         {"offload.host", Basis::kAssumed,
@@ -83,6 +85,12 @@ std::vector<FigureBasis> Figures(const Job& job) {
              " GiB and " + std::to_string(Nearest(host.memory_bytes_per_second * 1e-9)) +
              " GB/s of a node, " + std::to_string(Nearest(host.link_bytes_per_second * 1e-9)) +
              " GB/s between a GPU and its host"});
+  }
+  if (job.training.activations.layers > 0)
+    figures.push_back({"offload.activations", Basis::kAssumed,
+                       "copies run beside the passes of the layers whose activations they are, at "
+                       "the rate of the link or of a GPU's share of the host's memory"});
+  if (job.training.offload.ratio > 0) {
     figures.push_back({"offload.update", Basis::kAssumed,
                        "Adam on the host at 45% of its memory's rate, as ZeRO-Offload's 10^10 "
                        "parameters in 2.57 s on a DGX-2"});
@@ -173,7 +181,10 @@ class Planning {
     plan().offload = OffloadOf(job_, batching_, chosen, plan().stages);
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (in_short_) return;
-    plan().ladder = MakeLadder(job_, batching_, chosen, hooks_.stop);
+    // Baselines recompute instead of keeping activations in host memory.
+    plan().ladder = job_.training.activations.layers == 0
+                        ? MakeLadder(job_, batching_, chosen, hooks_.stop)
+                        : MakeLadder(WithActivations(job_, 0, 0), batching_, chosen, hooks_.stop);
     FindLimitsCost(chosen);
     FindEncoderGain(chosen);
     FindOffloadGain();
@@ -255,8 +266,9 @@ class Planning {
 
   // Looks for the best plan of the same packs without offload.
   void FindOffloadGain() {
-    if (!plan().offload || plan().offload->ratio == 0) return;
-    const Job without = WithOffload(job_, 0);
+    if (!plan().offload || (plan().offload->ratio == 0 && plan().offload->activation_layers == 0))
+      return;
+    const Job without = WithoutOffload(job_);
     const SearchResult found = Search(without, batching_, 0, hooks_.stop, 0, kWorkInShort);
     if (!found.best.empty()) plan().offload->step_without_ns = found.best.front().simulated_ns;
   }
@@ -359,9 +371,9 @@ class Planning {
     int64_t state = 0, offloaded = 0, most = -1;  // of the GPU whose host takes most
     for (const StagePlan& stage : plan().stages) {
       const int64_t states = stage.memory.weights + stage.memory.optimizer;
-      if (states + stage.offloaded_bytes <= most) continue;
-      most = states + stage.offloaded_bytes;
-      state = states, offloaded = stage.offloaded_bytes;
+      if (states + stage.all_offloaded_bytes() <= most) continue;
+      most = states + stage.all_offloaded_bytes();
+      state = states, offloaded = stage.all_offloaded_bytes();
     }
     const HostMemory host =
         HostMemoryOf(job_, placement.gpus_per_node, state, batching_.largest, offloaded);
@@ -385,7 +397,7 @@ class Planning {
 PlanResult MakePlan(const Job& job, const PlanHooks& hooks) {
   PlanResult result;
   if (!RunsThrough(hooks.stop, [&] {
-        if (!job.training.offload.choose) {
+        if (!ChoosesOffload(job)) {
           result = Planning(job, hooks).Run();
           return;
         }
@@ -399,7 +411,7 @@ PlanResult MakePlan(const Job& job, const PlanHooks& hooks) {
 PlanResult MakePlanInShort(const Job& job, const PlanHooks& hooks) {
   PlanResult result;
   if (!RunsThrough(hooks.stop, [&] {
-        if (!job.training.offload.choose) {
+        if (!ChoosesOffload(job)) {
           result = Planning(job, hooks, true).Run();
           return;
         }

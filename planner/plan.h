@@ -80,8 +80,10 @@ struct StagePlan {
   int64_t send_bytes = 0;
   // Micro-batches whose activations are held at once, counted once per chunk.
   int64_t in_flight = 0;
-  int64_t parameters = 0;       // on one GPU of the stage
-  int64_t offloaded_bytes = 0;  // of one GPU's optimizer, in host memory
+  int64_t parameters = 0;                  // on one GPU of the stage
+  int64_t offloaded_bytes = 0;             // of one GPU's optimizer, in host memory
+  int64_t offloaded_activation_bytes = 0;  // of one GPU, in host memory
+  int64_t all_offloaded_bytes() const { return offloaded_bytes + offloaded_activation_bytes; }
   MemoryParts memory;
   int64_t capacity_bytes = 0;  // of one GPU, less the bytes to keep free
   int64_t free_bytes() const { return capacity_bytes - memory.total(); }
@@ -250,7 +252,8 @@ enum class RemedyKind {
   kFreeSchedule,
   kOffloadOptimizer,
   kGradients16Bit,
-  kSmallerMicroBatch
+  kSmallerMicroBatch,
+  kOffloadActivations
 };
 
 // A change under which the job fits, tested by planning the changed job. ApplyRemedy
@@ -281,15 +284,21 @@ struct Misfit {
   std::vector<Remedy> remedies;  // nearest first; empty if none of those tried helps
 };
 
-// What the optimizer's offload moves, costs and gains.
+// What the offload of an optimizer and of activations moves, costs and gains.
 struct OffloadPlan {
-  double ratio = 0;                 // of the optimizer's states
-  int64_t gpu_bytes = 0;            // that leave the fullest GPU
-  int64_t host_bytes = 0;           // of a node, that hold them
-  int64_t host_capacity_bytes = 0;  // of a node
-  int64_t added_ns = 0;             // per step, above an update of everything on the GPU
-  int64_t step_ns = 0;              // for the requested batch, simulated
-  int64_t step_without_ns = 0;      // the same of the best plan without; 0 if none fits
+  double ratio = 0;                   // of the optimizer's states
+  bool weights = false;               // weights and gradients are in host memory, too
+  int64_t gpu_bytes = 0;              // that leave the fullest GPU
+  int64_t host_bytes = 0;             // of a node, that hold them
+  int64_t host_capacity_bytes = 0;    // of a node
+  int64_t added_ns = 0;               // per step, above an update of everything on the GPU
+  int64_t step_ns = 0;                // for the requested batch, simulated
+  int64_t step_without_ns = 0;        // the same of the best plan without; 0 if none fits
+  bool activations_asked = false;     // else the figures below are 0
+  int64_t activation_layers = 0;      // of the language model
+  int64_t activation_bytes = 0;       // of the GPU that has most of them in host memory
+  int64_t activation_host_bytes = 0;  // of a node, that hold them
+  int64_t activation_added_ns = 0;    // per step, while passes wait for copies
 };
 
 // A packing group and how its steps run. Counts are per epoch; figures are as in BatchRule.

@@ -9,6 +9,7 @@
 #include "server/core/clock.h"
 #include "server/log.h"
 #include "server/redis/redis_profile_store.h"
+#include "server/redis/redis_tls.h"
 
 namespace evenkeel::server {
 namespace {
@@ -50,12 +51,27 @@ void LogStoreFault(const std::string& fault) {
   LogLine(LogLevel::kWarning, "plan store").Add("fault", fault);
 }
 
-// Reads a Redis address. Returns what is wrong with it, or "".
-std::string ReadAddress(const std::string& text, const std::string& password_file,
-                        RedisAddress* address) {
-  const std::string problem = ParseRedisAddress(text, address);
-  if (!problem.empty() || password_file == kOff) return problem;
-  return ReadRedisPassword(password_file, address);
+void LogRedisFault(const std::string& fault) {
+  const bool is_well = fault.empty();
+  LogLine(is_well ? LogLevel::kInfo : LogLevel::kWarning, "shared redis")
+      .Add("fault", is_well ? "none: it is used again" : fault);
+}
+
+std::string PathOf(const std::string& setting, const char* none) {
+  return setting == none ? "" : setting;
+}
+
+// Reads a Redis address, its password and the files of its TLS. Returns what is wrong, or "".
+std::string ReadAddress(const Options& options, const std::string& text,
+                        const std::string& password_file, RedisAddress* address) {
+  std::string problem = ParseRedisAddress(text, address);
+  if (problem.empty() && password_file != kOff) {
+    problem = ReadRedisPassword(password_file, address);
+  }
+  if (!problem.empty() || !address->tls) return problem;
+  address->tls_files = {PathOf(options.redis_tls_ca, "system"),
+                        PathOf(options.redis_tls_cert, kOff), PathOf(options.redis_tls_key, kOff)};
+  return CheckRedisTlsFiles(address->tls_files);
 }
 
 }  // namespace
@@ -78,7 +94,7 @@ std::unique_ptr<ProfileStore> OpenProfileStore(const Options& options, const std
   settings.tenant = tenant;
   settings.trust = options.profile_redis_trust;
   *error =
-      ReadAddress(is_same ? options.redis : store,
+      ReadAddress(options, is_same ? options.redis : store,
                   is_same && !has_own ? options.redis_password : options.profile_redis_password,
                   &settings.address);
   return error->empty() ? RedisProfileStore::Open(settings, error) : nullptr;
@@ -89,10 +105,11 @@ bool OpenPlanStores(const Options& options, uint64_t seed, PlanStores* stores, s
   std::unique_ptr<SharedBytes> shared;
   if (options.redis != kOff) {
     RedisTierSettings settings;
-    *error = ReadAddress(options.redis, options.redis_password, &settings.address);
+    *error = ReadAddress(options, options.redis, options.redis_password, &settings.address);
     if (!error->empty()) return false;
     settings.budget = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::duration<double>(options.redis_timeout_seconds));
+    settings.on_fault = &LogRedisFault;
     const auto redis = std::make_shared<RedisTier>(settings, SystemClock(), seed);
     shared = std::make_unique<RedisBytes>(redis, kPlanKeys, kPlanLife);
     stores->datasets = std::make_unique<RedisBytes>(redis, kDatasetKeys, kDatasetLife);

@@ -83,9 +83,10 @@ std::string ProfileStorePath(const std::string& text, Options* options) {
   options->profile_store = text;
   RedisAddress address;
   if (IsRedisName(text)) return ParseRedisAddress(text, &address);
-  return text.empty() || text.back() == '/'
-             ? "must be the path of a file, auto, redis, redis://HOST[:PORT], unix:/path, or off"
-             : "";
+  return text.empty() || text.back() == '/' ? "must be the path of a file, auto, redis, "
+                                              "redis://HOST[:PORT], rediss://HOST[:PORT], "
+                                              "unix:/path, or off"
+                                            : "";
 }
 
 std::string Redis(const std::string& text, Options* options) {
@@ -114,12 +115,25 @@ std::string Path(const std::string& text, Options* options) {
   return text.empty() ? "must be a path, or off" : "";
 }
 
+// Reads the path of a file, or "system" for what the machine has.
+template <std::string Options::*kField>
+std::string SystemPath(const std::string& text, Options* options) {
+  options->*kField = text;
+  return text.empty() || text == "off" ? "must be a path, or system" : "";
+}
+
 // Returns what is wrong between settings, one line for each fault.
 std::string CheckTransport(const Options& options) {
   std::string problems;
   const auto need = [&problems](bool is_fine, const char* what) {
     if (!is_fine) problems += std::string(what) + "\n";
   };
+  const bool has_redis_files = options.redis_tls_ca != "system" || options.redis_tls_cert != "off";
+  need(!has_redis_files || IsRedisWithTls(options.redis) || IsRedisWithTls(options.profile_store),
+       "--redis-tls-ca and --redis-tls-cert need --redis or --profile-store to be a rediss:// "
+       "address");
+  need((options.redis_tls_cert != "off") == (options.redis_tls_key != "off"),
+       "--redis-tls-cert and --redis-tls-key belong together");
   const bool is_tls = options.tls_cert != "off";
   need(is_tls == (options.tls_key != "off"), "--tls-cert and --tls-key belong together");
   need(is_tls || options.tls_client_ca == "off", "--tls-client-ca needs --tls-cert");
@@ -146,6 +160,11 @@ std::string Level(const std::string& text, Options* options) {
 std::string AuthPolicyPath(const std::string& text, Options* options) {
   options->auth_policy = text;
   return text.empty() || text.back() == '/' ? "must be the path of a file, or off" : "";
+}
+
+std::string OtlpEndpoint(const std::string& text, Options* options) {
+  options->otlp_endpoint = text;
+  return ReadOtlpSettings(text, &std::getenv, &options->traces);
 }
 
 constexpr int64_t kYearSeconds = 366 * 24 * 3600;
@@ -216,8 +235,9 @@ constexpr Setting kSettings[] = {
      &Whole<&Options::plan_store_bytes, kMiB, 1024 * kGiB>},
     {"profile-store", "auto",
      "File that keeps recorded profiles (RecordProfile); its folder must exist, and it belongs to "
-     "one server. redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], unix:/path, or redis for that of "
-     "--redis: a Redis that replicas share. auto: profiles.lmdb, as for --plan-store. off: they "
+     "one server. redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], rediss://... with TLS, "
+     "unix:/path, or redis for that of --redis: a Redis that replicas share. auto: profiles.lmdb, "
+     "as for --plan-store. off: they "
      "are kept in memory and lost with the server.",
      &ProfileStorePath},
     {"profile-redis-password-file", "off",
@@ -229,13 +249,23 @@ constexpr Setting kSettings[] = {
      &Flag<&Options::profile_redis_trust>},
     {"redis", "off",
      "Redis through which replicas share plans: HOST:PORT, unix:/path or "
-     "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]. off: each replica has its own only.",
+     "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss://... with TLS. off: each replica "
+     "has its own only.",
      &Redis},
     {"redis-password-file", "off", "File whose first line is the password for --redis.",
      &Path<&Options::redis_password>},
     {"redis-timeout", "0.005",
      "Seconds that a look-up in that Redis may take, its wait included; then the plan is computed.",
      &RedisTimeout},
+    {"redis-tls-ca", "system",
+     "PEM file of the authorities that sign the certificates of rediss:// addresses, for both "
+     "Redis. system: those that this machine trusts.",
+     &SystemPath<&Options::redis_tls_ca>},
+    {"redis-tls-cert", "off",
+     "PEM file of the server's certificate and its chain, for a Redis that asks for one.",
+     &Path<&Options::redis_tls_cert>},
+    {"redis-tls-key", "off", "PEM file of its private key, without a pass phrase.",
+     &Path<&Options::redis_tls_key>},
     {"auth-policy", "off",
      "File that says who may call what, and as which tenant (docs/SECURITY.md); changes take "
      "effect "
@@ -299,6 +329,10 @@ constexpr Setting kSettings[] = {
      &Seconds<&Options::drain_delay_seconds, 0, 3600>},
     {"reflection", "true", "Serve gRPC server reflection, which grpcurl needs: true or false.",
      &Flag<&Options::reflection>},
+    {"otlp-endpoint", "environment",
+     "OTLP receiver (gRPC) that gets the spans of calls: http://HOST[:PORT], https://HOST[:PORT] "
+     "or unix:/path. environment: that of OTEL_EXPORTER_OTLP_ENDPOINT, or none. off: none.",
+     &OtlpEndpoint},
     {"log-level", "info",
      "Least level that is logged: debug, info (one line per call), warning, error or off.", &Level},
 };

@@ -11,35 +11,39 @@
 #include <vector>
 
 #include "server/log.h"
+#include "server/tracing/otlp_settings.h"
 
 namespace evenkeel::server {
 
 struct Options {
-  std::vector<std::string> listen;        // HOST:PORT or unix:/path
-  std::string metrics_address;            // HOST:PORT, or "off"
-  std::string admin_address;              // unix:/path, HOST:PORT of loopback, or "off"
-  int64_t workers = 0;                    // planning threads; 0 for one per CPU
-  int64_t queue_length = 0;               // computations that may wait
-  double max_plan_seconds = 0;            // limit for one computation
-  int64_t cache_bytes = 0;                // limit on stored plans
-  int64_t memo_bytes = 0;                 // limit on remembered requests
-  int64_t max_request_bytes = 0;          // limit on one message
-  int64_t max_concurrent_streams = 0;     // per connection
-  int64_t memory_quota_bytes = 0;         // limit on gRPC's buffers; 0 for no quota
-  int64_t pack_workers = 0;               // packing threads; 0 for half the number of workers
-  int64_t pack_max_samples = 0;           // limit on one upload
-  int64_t pack_max_streams = 0;           // PackDataset calls at a time
-  int64_t pack_memory_bytes = 0;          // limit for all of them together
-  double pack_idle_timeout_seconds = 0;   // for the caller to send or take a message
-  int64_t dataset_bytes = 0;              // limit on datasets kept for dataset_ref
-  std::string plan_store;                 // path, "auto" or "off"
-  int64_t plan_store_bytes = 0;           // limit on plans on disk
-  std::string profile_store;              // path, "auto", "off", "redis" or redis://...
-  bool profile_redis_trust = false;       // the operator vouches for that Redis
-  std::string profile_redis_password;     // file, or "off"
-  std::string redis;                      // address of the shared plan tier, or "off"
-  std::string redis_password;             // file, or "off"
-  double redis_timeout_seconds = 0;       // budget of one of its look-ups
+  std::vector<std::string> listen;       // HOST:PORT or unix:/path
+  std::string metrics_address;           // HOST:PORT, or "off"
+  std::string admin_address;             // unix:/path, HOST:PORT of loopback, or "off"
+  int64_t workers = 0;                   // planning threads; 0 for one per CPU
+  int64_t queue_length = 0;              // computations that may wait
+  double max_plan_seconds = 0;           // limit for one computation
+  int64_t cache_bytes = 0;               // limit on stored plans
+  int64_t memo_bytes = 0;                // limit on remembered requests
+  int64_t max_request_bytes = 0;         // limit on one message
+  int64_t max_concurrent_streams = 0;    // per connection
+  int64_t memory_quota_bytes = 0;        // limit on gRPC's buffers; 0 for no quota
+  int64_t pack_workers = 0;              // packing threads; 0 for half the number of workers
+  int64_t pack_max_samples = 0;          // limit on one upload
+  int64_t pack_max_streams = 0;          // PackDataset calls at a time
+  int64_t pack_memory_bytes = 0;         // limit for all of them together
+  double pack_idle_timeout_seconds = 0;  // for the caller to send or take a message
+  int64_t dataset_bytes = 0;             // limit on datasets kept for dataset_ref
+  std::string plan_store;                // path, "auto" or "off"
+  int64_t plan_store_bytes = 0;          // limit on plans on disk
+  std::string profile_store;             // path, "auto", "off", "redis" or redis://...
+  bool profile_redis_trust = false;      // the operator vouches for that Redis
+  std::string profile_redis_password;    // file, or "off"
+  std::string redis;                     // address of the shared plan tier, or "off"
+  std::string redis_password;            // file, or "off"
+  double redis_timeout_seconds = 0;      // budget of one of its look-ups
+  std::string redis_tls_ca;              // path, or "system"
+  std::string redis_tls_cert;            // path, or "off"; the next one too
+  std::string redis_tls_key;
   double drain_timeout_seconds = 0;       // for calls in flight, after SIGTERM
   double keepalive_time_seconds = 0;      // silence before the server pings
   double keepalive_timeout_seconds = 0;   // for the answer to the ping
@@ -62,7 +66,9 @@ struct Options {
   double drain_delay_seconds = 0;  // time after SIGTERM before the sockets close
 
   bool reflection = false;
-  std::string auth_policy;  // path, or "off"
+  std::string auth_policy;    // path, or "off"
+  std::string otlp_endpoint;  // URL, "environment" or "off"
+  OtlpSettings traces;        // what that and the environment say
   LogLevel log_level = LogLevel::kInfo;
 
   // Settings that differ from their default, as flag and text, such as {"--workers", "2"}. For the

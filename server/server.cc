@@ -29,6 +29,7 @@
 #include "server/rpc/reflection.h"
 #include "server/rpc/request_memo.h"
 #include "server/rpc/rpc_scope.h"
+#include "server/tracing/otlp_sender.h"
 
 namespace evenkeel::server {
 namespace {
@@ -92,6 +93,21 @@ BuildLabels MakeBuildLabels() {
   return {EVENKEEL_VERSION, PlannerVersion(), std::string(planner::kCatalogVersion)};
 }
 
+// Leaves *tracer alone if no spans are exported. Returns false, with the reason in *error, if the
+// settings name files that cannot be used.
+bool OpenTracer(const Options& options, std::unique_ptr<Tracer>* tracer, std::string* error) {
+  if (options.traces.target.empty()) return true;
+  Tracer::Send send = MakeOtlpSender(options.traces, EVENKEEL_VERSION, error);
+  if (!send) return false;
+  *tracer = std::make_unique<Tracer>(
+      options.traces.tracer, std::move(send), [](const std::string& fault) {
+        const bool is_well = fault.empty();
+        LogLine(is_well ? LogLevel::kInfo : LogLevel::kWarning, "traces")
+            .Add("fault", is_well ? "none: spans are taken again" : fault);
+      });
+  return true;
+}
+
 TierGauges ToGauges(const char* tier, const TierCounters& counters, bool knows_size) {
   return {tier,           counters.hits,    counters.misses, counters.errors, counters.evictions,
           counters.bytes, counters.entries, counters.ok,     knows_size,      counters.set_aside};
@@ -122,8 +138,10 @@ std::vector<RecentPlan> RecentPlans(const PlanCache& cache, double now) {
 
 // Parts in order of construction. Each may use those above it.
 struct Server::Parts {
-  Parts(const Options& options, PlanStores stores, ComputeFunction compute, PackFunction pack)
-      : metrics(MakeBuildLabels(), AllMethodLabels()),
+  Parts(const Options& options, PlanStores stores, std::unique_ptr<Tracer> traces,
+        ComputeFunction compute, PackFunction pack)
+      : tracer(std::move(traces)),
+        metrics(MakeBuildLabels(), AllMethodLabels()),
         in_flight(0),
         cache(static_cast<size_t>(options.cache_bytes), static_cast<uint32_t>(RandomBits())),
         tiers(std::move(stores.tiers)),
@@ -150,6 +168,7 @@ struct Server::Parts {
                        options.pack_idle_timeout_seconds},
                       {calibrations, cache, tiers.get(), profile_writer, profile_reader}},
         reflection(options.reflection) {
+    service_parts.world.tracer = tracer.get();
     metrics.SetSources(
         {[this] { return cache.counters(); }, [this] { return Tiers(tiers.get()); },
          [this] { return core.queue_depth(); }, [this] { return in_flight.load(); },
@@ -165,9 +184,13 @@ struct Server::Parts {
            return WorkerGauges{core.workers(), core.busy_workers(), limit};
          },
          &LogLinesDropped, [this] { return listener ? listener->gauges() : ListenerGauges{}; },
-         stores.redis, [this](Lane lane) { return core.queue_depth(lane); }});
+         stores.redis, Traces(), [this](Lane lane) { return core.queue_depth(lane); }});
   }
 
+  std::function<TraceCounters()> Traces() const {
+    if (tracer == nullptr) return {};
+    return [this] { return tracer->counters(); };
+  }
   bool OpenPolicy(const Options& options, std::string* error);
   GrpcServices MakeServices(const std::string& connection_principal);
   bool Listen(const Options& options, ListenerHooks hooks, std::string* error);
@@ -176,6 +199,7 @@ struct Server::Parts {
   StatusPage Status(const Options& options) const;
 
   Clock clock;
+  const std::unique_ptr<Tracer> tracer;  // nullptr if no spans are exported
   Metrics metrics;
   std::atomic<int64_t> in_flight;
   PlanCache cache;
@@ -267,8 +291,10 @@ std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction co
   CaptureGrpcLog();
   PlanStores stores;
   if (!OpenPlanStores(options, RandomBits(), &stores, error)) return nullptr;
-  auto parts =
-      std::make_unique<Parts>(options, std::move(stores), std::move(compute), std::move(pack));
+  std::unique_ptr<Tracer> tracer;
+  if (!OpenTracer(options, &tracer, error)) return nullptr;
+  auto parts = std::make_unique<Parts>(options, std::move(stores), std::move(tracer),
+                                       std::move(compute), std::move(pack));
   if (parts->calibrations.Open("", error) == nullptr) return nullptr;
   if (!parts->OpenPolicy(options, error)) return nullptr;
   if (!parts->Listen(options, std::move(hooks), error)) return nullptr;

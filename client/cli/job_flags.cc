@@ -26,6 +26,16 @@ std::string ShareFault(const std::string& text) {
   return number ? "" : "must be auto or a number from 0 to 1";
 }
 
+// Says the same of a number of layers.
+std::string LayersFault(const std::string& text) {
+  if (text == "auto") return "";
+  int layers = -1;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, layers);
+  const bool number = error == std::errc() && at == end && layers >= 0 && layers <= 1024;
+  return number ? "" : "must be auto or a whole number from 0 to 1024";
+}
+
 void AddModelFlags(CLI::App* command, JobFlags* flags) {
   const char* const kJob = "Job";
   Add(command, "--job", &flags->job_file, "FILE",
@@ -76,8 +86,8 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
       ->type_name("TYPE:N[,N...][@PRICE]")
       ->group(kCluster)
       ->take_all();
-  Add(command, "--gpus-per-node", &flags->gpus_per_node, "N", "GPUs that share a node [8]",
-      kCluster)
+  Add(command, "--gpus-per-node", &flags->gpus_per_node, "N",
+      "GPUs that share a node [the GPU type's]", kCluster)
       ->check(Whole(1, 1024));
   Add(command, "--domain-gpus", &flags->domain_gpus, "N",
       "GPUs that the scale-up link joins across nodes, as 72 in an NVL72 [the GPU type's]",
@@ -133,6 +143,19 @@ void AddPaddingFlags(CLI::App* command, JobFlags* flags) {
       ->check(Whole(1, 65536));
 }
 
+void AddOffloadFlags(CLI::App* command, JobFlags* flags, const char* group) {
+  Add(command, "--offload-optimizer", &flags->offload_optimizer, "auto|SHARE",
+      "Share of the optimizer's states in host memory, 0 to 1, or the best one [none]", group)
+      ->check(CLI::Validator(ShareFault, ""));
+  Add(command, "--offload-activations", &flags->offload_activations, "auto|LAYERS",
+      "Language layers whose activations wait in host memory, or the best number [none]", group)
+      ->check(CLI::Validator(LayersFault, ""));
+  command
+      ->add_flag("--offload-weights", flags->offload_weights,
+                 "Keep weights, gradients and the optimizer's states in host memory (FSDP)")
+      ->group(group);
+}
+
 void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& framework_flag) {
   const char* const kTraining = "Training";
   Add(command, "--global-batch", &flags->global_batch, "N", "Mean samples per optimizer step [512]",
@@ -157,9 +180,7 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       "lion, sgd or muon [adam]",
       kTraining)
       ->check(CLI::IsMember(optimizers).description(""));
-  Add(command, "--offload-optimizer", &flags->offload_optimizer, "auto|SHARE",
-      "Share of the optimizer's states in host memory, 0 to 1, or the best one [none]", kTraining)
-      ->check(CLI::Validator(ShareFault, ""));
+  AddOffloadFlags(command, flags, kTraining);
   std::vector<std::string> precisions;
   for (const auto& [name, precision] : kPrecisionNames) precisions.emplace_back(name);
   Add(command, "--precision", &flags->precision, "bf16|fp16|fp8|...",
@@ -227,10 +248,10 @@ void AddGroupFlags(CLI::App* command, JobFlags* flags) {
   command
       ->add_option("--context-exchange", flags->context_exchange,
                    "What GPUs that share a pack exchange: heads or keys and values [ulysses]")
-      ->type_name("ulysses|ring")
+      ->type_name("ulysses|ring|all-gather|hierarchical")
       ->group(kGroups)
       ->take_last()
-      ->check(CLI::IsMember({"ulysses", "ring"}).description(""));
+      ->check(CLI::IsMember({"ulysses", "ring", "all-gather", "hierarchical"}).description(""));
 }
 
 void AddConstraintFlags(CLI::App* command, JobFlags* flags) {

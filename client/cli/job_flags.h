@@ -34,7 +34,7 @@ struct JobFlags {
   std::string groups;     // "one", "published" or "exact"
   std::vector<int64_t> group_lengths;
   std::optional<int64_t> curriculum;
-  std::string context_exchange;   // "ulysses" or "ring"
+  std::string context_exchange;   // "ulysses", "ring", "all-gather" or "hierarchical"
   std::string recompute;          // a name of kPolicies in job_request.cc
   std::string precision;          // a name of kPrecisionNames, or empty
   std::string expert_dispatcher;  // a name of kDispatcherNames, or empty
@@ -44,6 +44,8 @@ struct JobFlags {
   std::optional<int64_t> micro_batch_samples, pad_to, pad_multiple;
   std::string optimizer;          // a name of kOptimizerNames, or empty
   std::string offload_optimizer;  // "auto" or a share, or empty
+  bool offload_weights = false;
+  std::string offload_activations;  // "auto" or a number of layers, or empty
   std::optional<double> host_memory_gib, host_link_gbytes, host_memory_gbytes;
   std::optional<int32_t> predicted_tokens;
   std::vector<std::string> freeze;  // "encoder", "llm"

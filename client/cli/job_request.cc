@@ -303,6 +303,28 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
   }
 }
 
+void SetOffload(const JobFlags& flags, v1::Job* job) {
+  const std::string &optimizer = flags.offload_optimizer, &layers = flags.offload_activations;
+  if (flags.offload_weights) job->mutable_training()->mutable_offload()->set_weights(true);
+  if (optimizer == "auto" && flags.offload_weights)
+    throw CommandError(ExitCode::kBadInput,
+                       "--offload-optimizer: auto does not go with --offload-weights, which takes "
+                       "all of it");
+  if (optimizer == "auto" && !layers.empty())
+    throw CommandError(ExitCode::kBadInput,
+                       "--offload-optimizer: a share, not auto, goes with --offload-activations");
+  if (!optimizer.empty()) {
+    v1::Offload* offload = job->mutable_training()->mutable_offload();
+    offload->clear_optimizer_ratio();
+    if (optimizer != "auto") offload->set_optimizer_ratio(std::strtod(optimizer.c_str(), nullptr));
+  }
+  if (layers.empty()) return;
+  v1::Offload* offload = job->mutable_training()->mutable_offload();
+  offload->clear_activation_layers();
+  offload->set_choose_activation_layers(layers == "auto");
+  if (layers != "auto") offload->set_activation_layers(std::atoi(layers.c_str()));
+}
+
 void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.global_batch) job->mutable_training()->set_global_batch_samples(*flags.global_batch);
   if (flags.unit_cap) job->mutable_training()->set_unit_cap(*flags.unit_cap);
@@ -315,12 +337,7 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
   if (flags.zero_group) job->mutable_training()->set_zero_group(*flags.zero_group);
-  if (!flags.offload_optimizer.empty()) {
-    v1::Offload* offload = job->mutable_training()->mutable_offload();
-    offload->clear_optimizer_ratio();
-    if (flags.offload_optimizer != "auto")
-      offload->set_optimizer_ratio(std::strtod(flags.offload_optimizer.c_str(), nullptr));
-  }
+  SetOffload(flags, job);
   for (const auto& [name, optimizer] : kOptimizerNames) {
     if (flags.optimizer == name) job->mutable_training()->set_optimizer(optimizer);
   }
@@ -366,8 +383,13 @@ void SetGroups(const JobFlags& flags, v1::Job* job) {
   }
   if (flags.curriculum) job->mutable_training()->set_curriculum_steps(*flags.curriculum);
   if (flags.context_exchange.empty()) return;
+  static const std::map<std::string, v1::ContextExchange> kNames = {
+      {"ulysses", v1::CONTEXT_EXCHANGE_ULYSSES},
+      {"ring", v1::CONTEXT_EXCHANGE_RING},
+      {"all-gather", v1::CONTEXT_EXCHANGE_ALL_GATHER},
+      {"hierarchical", v1::CONTEXT_EXCHANGE_HIERARCHICAL}};
   job->mutable_training()->mutable_execution()->set_context_exchange(
-      flags.context_exchange == "ring" ? v1::CONTEXT_EXCHANGE_RING : v1::CONTEXT_EXCHANGE_ULYSSES);
+      kNames.at(flags.context_exchange));
 }
 
 void SetConstraints(const JobFlags& flags, v1::Job* job) {

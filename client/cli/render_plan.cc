@@ -184,17 +184,39 @@ std::string SplitText(const v1::Parallelism& parallelism) {
          OtherDegrees(parallelism);
 }
 
-std::string OffloadText(const v1::OffloadReport& offload) {
-  if (offload.optimizer_ratio() == 0) return "none: a share in host memory gains nothing";
-  std::string text = fmt::format(
-      "{} of the optimizer's states in host memory: {} of a GPU, {} of the {} of a node; a step "
-      "takes {} longer for it",
-      Percent(offload.optimizer_ratio()), Bytes(offload.gpu_bytes()), Bytes(offload.host_bytes()),
-      Bytes(offload.host_capacity_bytes()), Duration(offload.added_seconds()));
-  if (!offload.has_step_without_seconds()) return text + "; no plan was found to fit without it";
+// Compares with the best plan that offloads nothing.
+std::string OffloadGain(const v1::OffloadReport& offload) {
+  if (!offload.has_step_without_seconds()) return "; no plan was found to fit without it";
   const double gain = offload.step_without_seconds() / offload.step_seconds() - 1;
-  return text + fmt::format("; without it, the best plan found takes {} {}",
-                            Percent(std::abs(gain)), gain >= 0 ? "longer" : "less");
+  return fmt::format("; without it, the best plan found takes {} {}", Percent(std::abs(gain)),
+                     gain >= 0 ? "longer" : "less");
+}
+
+std::string OffloadText(const v1::OffloadReport& offload) {
+  std::string text;
+  if (offload.weights())
+    text = fmt::format(
+        "weights, gradients and the optimizer's states in host memory: {} of a GPU, {} of the {} "
+        "of "
+        "a node; a step takes {} longer for it",
+        Bytes(offload.gpu_bytes()), Bytes(offload.host_bytes()),
+        Bytes(offload.host_capacity_bytes()), Duration(offload.added_seconds()));
+  else if (offload.optimizer_ratio() > 0)
+    text = fmt::format(
+        "{} of the optimizer's states in host memory: {} of a GPU, {} of the {} of a node; a step "
+        "takes {} longer for it",
+        Percent(offload.optimizer_ratio()), Bytes(offload.gpu_bytes()), Bytes(offload.host_bytes()),
+        Bytes(offload.host_capacity_bytes()), Duration(offload.added_seconds()));
+  if (offload.activation_layers() > 0)
+    text += fmt::format(
+        "{}activations of {} language layers in host memory: {} of a GPU, {} of the {} of a node; "
+        "passes wait {} of a step for copies",
+        text.empty() ? "" : "; ", offload.activation_layers(), Bytes(offload.activation_bytes()),
+        Bytes(offload.activation_host_bytes()), Bytes(offload.host_capacity_bytes()),
+        Duration(offload.activation_added_seconds()));
+  if (!text.empty()) return text + OffloadGain(offload);
+  return offload.has_activation_layers() ? "none: activations in host memory gain nothing"
+                                         : "none: a share in host memory gains nothing";
 }
 
 std::string ScheduleText(const v1::Plan& plan) {

@@ -39,8 +39,8 @@ std::string Ratio(const v1::MeasuredRatio& ratio) {
 
 std::string Ending(const v1::RecordProfileRequest& request,
                    const v1::RecordProfileResponse& response) {
-  const int accepted =
-      response.timed_layer_count() + response.probe_count() + response.outcome_count();
+  const int accepted = response.timed_layer_count() + response.probe_count() +
+                       response.outcome_count() + response.collective_count();
   if (accepted == 0) return "Nothing was recorded: all measurements were refused.\n";
   if (request.dry_run() && !response.already_recorded()) {
     return "A dry run: nothing was recorded.\n";
@@ -66,6 +66,7 @@ std::string Errors(const Style& style, const v1::RecordProfileResponse& response
   AddError(table, "layer times", response.layer_time_error());
   AddError(table, "kept activations", response.memory_error());
   AddError(table, "step times", response.step_error());
+  AddError(table, "collectives", response.collective_error());
   if (table.empty()) return "";
   return Section(style, "Error of predictions", "mean |predicted / measured - 1|") +
          table.Render(style);
@@ -132,7 +133,9 @@ std::string What(const v1::ProfileRevision& revision) {
     case v1::PROFILE_ACTION_REMOVE:
       return fmt::format("took out {}", revision.target_revision());
     default:
-      return revision.model();
+      return revision.collective_count() > 0
+                 ? fmt::format("{} collectives", revision.collective_count())
+                 : revision.model();
   }
 }
 
@@ -153,12 +156,14 @@ std::string LocalTime(const google::protobuf::Timestamp& time) {
 
 std::string RenderRecorded(const Style& style, const v1::RecordProfileRequest& request,
                            const v1::RecordProfileResponse& response) {
+  const std::string accepted =
+      request.collectives_size() > 0
+          ? fmt::format("{} collectives", response.collective_count())
+          : fmt::format("{} layer times, {} memory probes, {} step outcomes",
+                        response.timed_layer_count(), response.probe_count(),
+                        response.outcome_count());
   return Ending(request, response) +
-         fmt::format(
-             "Accepted: {} layer times, {} memory probes, {} step outcomes; calibration "
-             "{}.\n",
-             response.timed_layer_count(), response.probe_count(), response.outcome_count(),
-             response.calibration_version()) +
+         fmt::format("Accepted: {}; calibration {}.\n", accepted, response.calibration_version()) +
          Errors(style, response) + Ratios(style, response) + Refused(style, response);
 }
 
@@ -195,7 +200,9 @@ std::string RenderHistory(const Style& style, const v1::ListProfilesResponse& re
                {"in force", Align::kLeft}});
   for (const v1::ProfileRevision& r : response.revisions()) {
     const bool is_profile = r.action() == v1::PROFILE_ACTION_RECORD;
-    const auto count = [&](int value) { return is_profile ? Integer(value) : std::string(); };
+    const auto count = [&](int value) {
+      return is_profile && r.collective_count() == 0 ? Integer(value) : std::string();
+    };
     table.Add({Integer(r.revision()), LocalTime(r.create_time()), Plain(style, r.author()),
                Plain(style, What(r)), Plain(style, r.gpu_type()), count(r.tensor_parallel()),
                count(r.timed_layer_count()), count(r.probe_count()), count(r.outcome_count()),

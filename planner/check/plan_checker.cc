@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "planner/check/offload_checker.h"
 #include "planner/check/padding_checker.h"
 #include "planner/check/stage_checker.h"
 #include "planner/cost/calibration.h"
@@ -49,7 +50,8 @@ class Checker {
       CheckOneSetting();
       CheckPrediction();
       CheckProof();
-      CheckOffload();
+      for (std::string& fault : CheckOffload(job_, batching_, plan_))
+        faults_.push_back(std::move(fault));
     }
     for (std::string& fault : CheckPadding(job_, batching_, plan_))
       faults_.push_back(std::move(fault));
@@ -127,9 +129,9 @@ class Checker {
     const Execution& execution = job_.training.execution;
     const int64_t shares = p.tensor * p.context;
     for (const LayerRun& run : RunsOf(model)) {
-      const bool ring = p.context == 1 || execution.context == ContextKind::kRing;
+      const bool any = p.context == 1 || execution.context != ContextKind::kUlysses;
       if (Attends(run.layer.mixer))
-        Require(ring || run.layer.heads % shares == 0,
+        Require(any || run.layer.heads % shares == 0,
                 "context parallel does not divide the heads of a rank");
       if (Recurs(run.layer.mixer))
         Require(model.recurrent->value_heads % shares == 0,
@@ -244,40 +246,6 @@ class Checker {
     }
     Require(encoder.size() <= 1 && (encoder.empty() || !*encoder.rbegin() || block > 0),
             "recompute: stages differ in encoder layers");
-  }
-
-  // Checks what is offloaded against the states that the GPUs keep, and the host against its room.
-  void CheckOffload() {
-    const OptimizerOffload& asked = job_.training.offload;
-    Require(asked.asked == plan_.offload.has_value() || plan_.grouping,
-            "offload: not reported as asked");
-    Require(asked.ratio >= 0 && asked.ratio <= 1 && asked.ratio == asked.charged_ratio,
-            "offload: no share");
-    const Trainer& trainer = *job_.training.trainer;
-    const OffloadShares shares = OffloadSharesOf(trainer, job_.training.zero_stage);
-    Require(asked.ratio == 0 || shares == OffloadShares::kAny ||
-                (shares == OffloadShares::kWhole && asked.ratio == 1),
-            "offload: a share that the trainer cannot offload");
-    // Of a parameter, the host holds the states and 4 bytes of its gradient.
-    const double states = RecordOf(job_.training.optimizer).state_bytes();
-    int64_t most = 0;
-    for (const StagePlan& stage : plan_.stages) {
-      int64_t layers = 0;
-      for (const LayerGroup& group : stage.layers) layers += group.count;
-      most = std::max(most, stage.memory.weights + stage.memory.optimizer + stage.offloaded_bytes);
-      const double kept = static_cast<double>(stage.memory.optimizer) * asked.ratio * (states + 4);
-      const double gone = static_cast<double>(stage.offloaded_bytes) * (1 - asked.ratio) * states;
-      // Each layer's bytes are rounded.
-      Require(std::abs(kept - gone) <= (2 * states + 4) * static_cast<double>(layers + 1),
-              "offload: host and GPU do not hold the states together");
-      Require(asked.ratio > 0 || stage.offloaded_bytes == 0,
-              "offload: states that nobody asked for");
-    }
-    if (!HostBinds(job_)) return;
-    const int64_t capacity = HostOf(job_.cluster).memory_bytes;
-    Require(plan_.placement.host_memory_bytes <= capacity &&
-                most * job_.cluster.gpus_per_node < plan_.placement.host_memory_bytes,
-            "host memory: more than a node has, or less than its GPUs' states");
   }
 
   void CheckPrediction() {

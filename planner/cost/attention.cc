@@ -8,8 +8,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// Heads that one context-parallel rank works on. Ulysses exchanges heads for rows; key and value
-// heads are copied if there are fewer than ranks.
+// Heads that one context-parallel rank works on. Ranks that exchange heads for rows each have some
+// of them; key and value heads are copied if there are fewer than ranks.
 struct CoreHeads {
   int64_t heads = 0, kv_heads = 0;
   // Share of the whole samples' attention that the rank computes with these heads.
@@ -19,27 +19,32 @@ struct CoreHeads {
 CoreHeads HeadsOf(const LayerBuilder& b, const RankHeads& rank, bool causal) {
   const Parallelism& p = b.setting().parallelism;
   if (!causal || p.context == 1) return {rank.heads, rank.kv_heads, 1};
-  if (b.setting().execution.context == ContextKind::kRing)
-    return {rank.heads, rank.kv_heads, 1 / D(p.context)};
-  return {std::max<int64_t>(1, rank.heads / p.context),
-          std::max<int64_t>(1, rank.kv_heads / p.context), 1};
+  const int64_t ranks = b.setting().head_ranks;
+  return {std::max<int64_t>(1, rank.heads / ranks), std::max<int64_t>(1, rank.kv_heads / ranks),
+          1 / D(p.context / ranks)};
 }
 
-// Adds what context-parallel ranks exchange: heads (Ulysses: inputs and outputs), or keys and
-// values while they work on those that they already have (ring).
+// Adds what context-parallel ranks exchange: heads (inputs and outputs), and keys and values: while
+// they work on those that they already have (a ring), or before (an all-gather).
 void AddContextExchange(LayerBuilder& b, const RankHeads& rank) {
   const Parallelism& p = b.setting().parallelism;
   if (p.context == 1) return;
-  const RankGroup group = b.setting().network.ContextGroup(p);
-  const double kv = D(rank.kv_heads) * D(rank.head_size + rank.value_size);
-  if (b.setting().execution.context == ContextKind::kUlysses) {
+  const int64_t head_ranks = b.setting().head_ranks, rings = p.context / head_ranks;
+  const SplitGroups split = SplitBy(b.setting().network.ContextGroup(p), head_ranks);
+  const double width = D(rank.head_size + rank.value_size);
+  if (head_ranks > 1) {
     const double q = D(rank.heads) * D(rank.head_size), out = D(rank.heads) * D(rank.value_size);
-    b.Exchange(Collective::kAllToAll, group, 2 * (q + kv));
-    b.Exchange(Collective::kAllToAll, group, 2 * out);
-  } else {
-    b.Exchange(Collective::kAllGather, group, 2 * kv * D(p.context),
-               b.operation().attention.at(b.setting().mean));
+    b.Exchange(Collective::kAllToAll, split.inside, 2 * (q + D(rank.kv_heads) * width));
+    b.Exchange(Collective::kAllToAll, split.inside, 2 * out);
   }
+  if (rings == 1) return;
+  // Each of its rows, and those that it got for its heads.
+  const double kv = D(std::max(head_ranks, rank.kv_heads)) * width;
+  const bool gathers = b.setting().execution.context == ContextKind::kAllGather;
+  const double exposed = b.Exchange(Collective::kAllGather, split.across, 2 * kv * D(rings),
+                                    gathers ? 0 : b.operation().attention.at(b.setting().mean));
+  // The backward pass gathers again, and reduces the gradients of all.
+  if (gathers) b.AddGradientExchange(exposed);
 }
 
 // Squares of sample lengths of which causal attention computes half, as a sum over tokens and
@@ -177,7 +182,7 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   const double whole = D(shape.heads) * D(rank.head_size + rank.value_size);
   // Causal: each token sees half of its sample.
   if (sequence > 0) {
-    op.flops += {.per_unit = 2 * whole * D(sequence) * b.rows().per_unit};
+    op.flops += b.WholeRows(2 * whole * D(sequence));
   } else {
     op.flops += {.per_token = seen.per_token * whole, .per_squared = seen.per_squared * whole};
     AddContextExchange(b, rank);
@@ -197,13 +202,13 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   b.Keep(2 * D(rank.heads), kCoreAttention);  // log of the softmax's sum, fp32
   b.Keep(out);
   b.Transient(2 * q);  // gradient of the queries accumulates in fp32
-  // Ulysses keeps the output on both sides of the exchange.
-  if (sequence == 0 && p.context > 1 && execution.context == ContextKind::kUlysses) b.Keep(out);
+  // Ranks that exchange heads keep the output on both sides of the exchange.
+  if (sequence == 0 && b.setting().head_ranks > 1) b.Keep(out);
+  // All keys and values are there at once, and their gradients before they are reduced.
+  if (sequence == 0 && execution.context == ContextKind::kAllGather)
+    b.Transient(2 * kv * D(p.context - 1));
 }
 
-namespace {
-
-// Keeps the input of the output projection. Fused attention keeps it in 16 bits for itself.
 void KeepOutputInput(LayerBuilder& b, const RankHeads& rank) {
   const double values = D(rank.heads * rank.value_size);
   if (b.setting().execution.attention == AttentionKernel::kUnfused) {
@@ -212,6 +217,8 @@ void KeepOutputInput(LayerBuilder& b, const RankHeads& rank) {
     b.KeepQuantised(values, kLoraAttentionOut);
   }
 }
+
+namespace {
 
 // Adds the index of attention without latents. Every tensor-parallel rank has all of it.
 void AddBlockIndex(LayerBuilder& b, const AttentionShape& s) {
@@ -341,6 +348,20 @@ void AddIndex(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
   b.Transient(2 * D(width) + 2 * h);
 }
 
+// Scales attention's output by a projection of its input.
+void AddLatentGate(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
+                   const RankHeads& rank) {
+  const int64_t out = rank.heads * rank.value_size;
+  b.Begin("output gate");
+  b.AddLinear({.in = m.hidden,
+               .out = out,
+               .whole_flops = 2 * D(m.hidden) * D(layer.heads * rank.value_size),
+               .target = kLoraQkv});
+  b.Keep(2 * D(out));  // the gate, and its product with the output
+  b.Stream(3 * D(out));
+  b.Transient(2 * D(out));
+}
+
 }  // namespace
 
 void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
@@ -395,6 +416,7 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
       b,
       {.heads = layer.heads, .rank = rank, .kind = layer.attention, .window = layer.window_tokens},
       kLatentProjection);
+  if (m.attention_gate) AddLatentGate(b, m, layer, rank);
   b.Begin("attention output");
   KeepOutputInput(b, rank);
   b.AddLinear({.in = rank.heads * rank.value_size,

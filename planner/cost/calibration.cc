@@ -8,6 +8,8 @@
 
 #include "planner/base/decimal_text.h"
 #include "planner/base/integers.h"
+#include "planner/cost/collective_rating.h"
+#include "planner/hardware/measured_collectives.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -144,6 +146,9 @@ std::vector<FigureBasis> CalibrationFigures(const Calibration& calibration, cons
     AddLayerFigures(calibration, kind, IsTowerLayer(kind) ? EncoderDegrees(p).tensor : p.tensor,
                     &figures);
   }
+  if (calibration.collectives != nullptr)
+    figures.push_back({"network.collectives", Basis::kMeasured,
+                       "in place of the model's: " + MeasuredText(*calibration.collectives)});
   if (calibration.step.count > 0) {
     figures.push_back(
         {"step_time.total", Basis::kMeasured, BasisText(calibration.step, "measured steps")});
@@ -172,7 +177,8 @@ PredictionErrors ErrorsOf(const Profile& profile, const std::vector<Rating>& rat
     steps.push_back(calibration.step.value * static_cast<double>(m.predicted_ns) /
                     static_cast<double>(m.measured_ns));
   }
-  return {MeanError(times), MeanError(memory), MeanError(steps)};
+  return {MeanError(times), MeanError(memory), MeanError(steps),
+          MeanError(CollectiveRatios(profile, calibration))};
 }
 
 }  // namespace evenkeel::planner

@@ -20,8 +20,8 @@ namespace evenkeel::planner {
 // only, the nearest degree counts.
 void Calibrate(const Calibration& calibration, int64_t tensor, LayerCost& layer);
 
-// Returns the part of the calibration that still holds on another GPU type: the bytes that layers
-// keep and that steps allocate, but no times.
+// Returns the part of the calibration that still holds on another GPU type or in another precision:
+// the bytes that layers keep and that steps allocate, but no times of layers and steps.
 Calibration WithoutTimes(Calibration calibration);
 
 // Returns the step time to expect in practice where the model predicts `modelled_ns`, in ns.
@@ -36,7 +36,7 @@ struct PredictionError {
   double mean = 0;
 };
 struct PredictionErrors {
-  PredictionError layer_times, memory, steps;
+  PredictionError layer_times, memory, steps, collectives;
 };
 PredictionErrors ErrorsOf(const Profile& profile, const std::vector<Rating>& ratings,
                           const Calibration& calibration);

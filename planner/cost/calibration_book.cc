@@ -39,14 +39,14 @@ bool SameLayers(const Encoder& a, const Encoder& b) {
                       e.patch_pixels, e.temporal_patch, e.native_resolution, e.window_tokens,
                       e.front.mel_bins, e.front.channels, e.head_norm, e.layer_norms);
   };
-  return dims(a) == dims(b);
+  return dims(a) == dims(b) && a.front == b.front && a.conformer == b.conformer;
 }
 
 bool SameWidths(const Projector& a, const Projector& b) {
   const auto dims = [](const Projector& p) {
     return std::tuple(p.input_width, p.merging_width, p.hidden_width, p.norm, p.deep_stacked);
   };
-  return dims(a) == dims(b);
+  return dims(a) == dims(b) && a.steps == b.steps && a.resampler == b.resampler;
 }
 
 bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
@@ -59,7 +59,8 @@ bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
                       mla.v_dim, mla.index_heads, mla.index_dim, m.attention_gate, m.streams);
   };
   return dims(a) == dims(b) && a.recurrent == b.recurrent && a.index == b.index &&
-         a.compressed == b.compressed && a.per_layer == b.per_layer;
+         a.compressed == b.compressed && a.per_layer == b.per_layer && a.cross == b.cross &&
+         a.stream_kind == b.stream_kind && a.laurel_rank == b.laurel_rank;
 }
 
 // Names may be a caller's own, so measurements hold only for layers of the same dimensions.
@@ -124,9 +125,22 @@ void Add(const MeasuredRatio& ratio, Digest* digest) {
   digest->Add(ratio.spread);
 }
 
+void Add(const CollectiveCurve& curve, Digest* digest) {
+  digest->Add(static_cast<int64_t>(curve.op));
+  digest->Add(curve.ranks);
+  digest->Add(curve.ranks_per_node);
+  for (const CollectivePoint& point : curve.points) {
+    digest->Add(point.bytes);
+    digest->Add(point.ns);
+  }
+}
+
 void SetLayerVersion(Calibration* calibration) {
-  if (calibration->layers.empty()) return;
+  if (calibration->layers.empty() && calibration->collectives == nullptr) return;
   Digest digest;
+  if (calibration->collectives != nullptr) {
+    for (const CollectiveCurve& curve : *calibration->collectives) Add(curve, &digest);
+  }
   for (const LayerCalibration& layer : calibration->layers) {
     digest.Add(static_cast<int64_t>(layer.kind));
     digest.Add(layer.tensor);
@@ -172,8 +186,36 @@ CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
       steps_[{profile.gpu.name, NameOf(profile.model)}].push_back(
           {rated->revision, step, profile.described ? rated : nullptr});
     }
+    for (const CollectiveCurve& curve : profile.collectives) {
+      std::vector<RecordedCurve>& known = curves_[profile.gpu.name];
+      std::erase_if(known, [&](const RecordedCurve& k) { return SameGroup(k.curve, curve); });
+      known.push_back({rated->revision, curve});  // what is newer counts
+    }
   }
   for (auto& [key, component] : components_) component.layers = LayersOf(component.ratings);
+  for (auto& [gpu, known] : curves_) {
+    std::sort(known.begin(), known.end(), [](const RecordedCurve& a, const RecordedCurve& b) {
+      return BeforeInOrder(a.curve, b.curve);
+    });
+  }
+}
+
+void CalibrationBook::AddCollectives(const GpuSpec& gpu, const CurveTest& uses,
+                                     Calibration* calibration) const {
+  const auto found = curves_.find(gpu.name);
+  if (found == curves_.end()) return;
+  CollectiveCurves curves;
+  for (const RecordedCurve& recorded : found->second) {
+    if (!uses(recorded.curve)) continue;
+    curves.push_back(recorded.curve);
+    // A larger message takes no less time than a smaller one: what says so is noise.
+    std::vector<CollectivePoint>& points = curves.back().points;
+    for (size_t i = 1; i < points.size(); ++i)
+      points[i].ns = std::max(points[i].ns, points[i - 1].ns);
+    calibration->revisions.push_back(recorded.revision);
+  }
+  if (!curves.empty())
+    calibration->collectives = std::make_shared<const CollectiveCurves>(std::move(curves));
 }
 
 void CalibrationBook::AddComponents(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
@@ -192,7 +234,6 @@ void CalibrationBook::AddComponents(const ModelSpec& model, bool encoder_only, c
             [](const LayerCalibration& a, const LayerCalibration& b) {
               return std::tie(a.kind, a.tensor) < std::tie(b.kind, b.tensor);
             });
-  SetLayerVersion(calibration);
 }
 
 bool CalibrationBook::Counts(const RecordedStep& recorded, const std::string& layer_version) const {
@@ -225,21 +266,34 @@ void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
   if (!rests.empty()) calibration->rest_bytes = std::max<int64_t>(0, MedianOf(std::move(rests)));
 }
 
-Calibration CalibrationBook::Make(const ModelSpec& model, bool encoder_only,
-                                  const GpuSpec& gpu) const {
+Calibration CalibrationBook::Make(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
+                                  const CurveTest& uses) const {
   Calibration calibration;
   AddComponents(model, encoder_only, gpu, &calibration);
+  AddCollectives(gpu, uses, &calibration);
+  SetLayerVersion(&calibration);
   if (!encoder_only) AddSteps(model, gpu, &calibration);
   SetVersion(&calibration);
   return calibration;
 }
 
 Calibration CalibrationBook::For(const ModelSpec& model, const GpuSpec& gpu) const {
-  return Make(model, /*encoder_only=*/false, gpu);
+  return Make(model, /*encoder_only=*/false, gpu, [](const CollectiveCurve&) { return false; });
 }
 
+Calibration CalibrationBook::For(const ModelSpec& model, const Cluster& cluster) const {
+  return Make(model, /*encoder_only=*/false, cluster.gpu, [&](const CollectiveCurve& curve) {
+    const double rate = curve.inter_node_bytes_per_second;
+    return cluster.gpu_count > 1 && (rate == 0 || rate == cluster.inter_node_bytes_per_second);
+  });
+}
+
+// Steps are compared with others on any network, as if it were one that no curve is bound to.
 Calibration CalibrationBook::For(const Profile& profile) const {
-  return Make(profile.model, profile.encoder_only, profile.gpu);
+  const bool own = !profile.collectives.empty();
+  return Make(profile.model, profile.encoder_only, profile.gpu, [&](const CollectiveCurve& curve) {
+    return own || curve.inter_node_bytes_per_second == 0;
+  });
 }
 
 std::vector<Rating> CalibrationBook::RatingsLike(const Profile& profile) const {

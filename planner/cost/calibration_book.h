@@ -3,6 +3,7 @@
 #define EVENKEEL_PLANNER_COST_CALIBRATION_BOOK_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "planner/cost/measured_profile.h"
 #include "planner/cost/profile_rating.h"
 #include "planner/hardware/gpu_spec.h"
+#include "planner/job.h"
 #include "planner/model/model_spec.h"
 
 namespace evenkeel::planner {
@@ -35,7 +37,9 @@ class CalibrationBook {
   // Returns the calibration for a job with this model on this GPU type. A component counts if it
   // has the catalogue's name and its dimensions.
   Calibration For(const ModelSpec& model, const GpuSpec& gpu) const;
-  // Returns the calibration for the components that a profile measures, without its stand-in.
+  // The same, with the collectives that were measured on such a cluster.
+  Calibration For(const ModelSpec& model, const Cluster& cluster) const;
+  // Returns the calibration for what a profile measures, without its stand-in.
   Calibration For(const Profile& profile) const;
 
   // Returns all ratings of the profile's component on its GPU type, under any tensor degree.
@@ -65,12 +69,24 @@ class CalibrationBook {
   bool Counts(const RecordedStep& recorded, const std::string& layer_version) const;
   void AddComponents(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
                      Calibration* calibration) const;
+  // A curve, and the revision that it comes from.
+  struct RecordedCurve {
+    int64_t revision = 0;
+    CollectiveCurve curve;
+  };
+
+  // Whether a job uses a curve.
+  using CurveTest = std::function<bool(const CollectiveCurve&)>;
+  // Adds the curves that `uses` says.
+  void AddCollectives(const GpuSpec& gpu, const CurveTest& uses, Calibration* calibration) const;
   void AddSteps(const ModelSpec& model, const GpuSpec& gpu, Calibration* calibration) const;
-  Calibration Make(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu) const;
+  Calibration Make(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
+                   const CurveTest& uses) const;
 
   std::string model_version_;
   std::map<Key, Component> components_;
   std::map<Key, std::vector<RecordedStep>> steps_;
+  std::map<std::string, std::vector<RecordedCurve>> curves_;  // by GPU type, in BeforeInOrder
 };
 
 }  // namespace evenkeel::planner

@@ -122,10 +122,26 @@ void AddCompressedAttention(LayerBuilder& b, const LanguageModel& m, const Langu
   AddResidual(b, m.hidden);
 }
 
+namespace {
+
+// Scores what earlier blocks gave, and sums it by the scores. Blocks are kept where they were made.
+void AddBlockResidual(LayerBuilder& b, const LanguageModel& m) {
+  const double shard = b.shard(), all = D(m.streams * m.hidden) * shard;
+  b.Begin("block residual", kNorms);
+  b.AddParameters((m.norm == Norm::kLayerNorm ? 3 : 2) * D(m.hidden));
+  b.operation().flops += b.WholeRows(4 * D(m.streams * m.hidden));
+  b.Keep(D(m.hidden) * shard + D(m.streams) * shard);
+  b.Stream(2 * all + D(m.hidden) * shard);
+  b.Transient(2 * D(m.hidden) * shard);
+}
+
+}  // namespace
+
 void AddHyperConnection(LayerBuilder& b, const LanguageModel& m) {
-  if (m.streams == 1) return;
+  if (m.streams == 1 || m.stream_kind == StreamKind::kAltUp) return;
   const int64_t n = m.streams, weights = (2 + n) * n;
   const double shard = b.shard(), all = D(n * m.hidden) * shard;
+  if (m.stream_kind == StreamKind::kBlocks) return AddBlockResidual(b, m);
   b.Begin("hyper-connection", kNorms);
   b.AddLinear({.in = n * m.hidden,
                .out = weights,
@@ -136,6 +152,45 @@ void AddHyperConnection(LayerBuilder& b, const LanguageModel& m) {
   // Reads the streams for their weights, to collapse them and to mix them, and writes them.
   b.Stream(4 * all);
   b.Transient(2 * all);
+}
+
+// One stream's routers weigh what every stream is predicted to be, and how the layer's output
+// corrects it. Both read and write all streams.
+void AddAlternatingUpdate(LayerBuilder& b, const LanguageModel& m) {
+  const int64_t n = m.streams;
+  const double shard = b.shard(), h = D(m.hidden), all = D(n) * h * shard;
+  b.Begin("alternating update", kNorms);
+  b.AddNorm(m.norm, h, shard);
+  const auto linear = [&](int64_t in, int64_t out, bool shared) {
+    b.AddLinear({.in = in,
+                 .out = out,
+                 .whole_flops = 2 * D(in) * D(out),
+                 .share = shard,
+                 .shared = shared});
+  };
+  linear(m.hidden, n, false);
+  linear(m.hidden, n, true);  // the same router before the layer and behind it
+  linear(n, n * n, false);
+  linear(n, n, false);
+  b.operation().flops += b.WholeRows(2 * D(n * n) * h);
+  b.AddParameters(h);  // the scale of the output
+  b.Keep(2 * all);     // the streams, and what they are predicted to be
+  b.Stream(6 * all);
+  b.Transient(2 * all);
+}
+
+void AddStreamProjections(LayerBuilder& b, const LanguageModel& m) {
+  const int64_t others = m.streams - 1;
+  const double shard = b.shard(), h = D(m.hidden);
+  b.Begin("stream projections");
+  b.KeepInput(h * shard, 0);
+  b.AddLinear({.in = m.hidden,
+               .out = others * m.hidden,
+               .whole_flops = 2 * h * D(others) * h,
+               .share = shard});
+  b.Keep(D(others) * h * shard);
+  b.Stream(4 * D(others) * h * shard);  // each is scaled to the size of the first
+  b.Transient(2 * D(m.streams) * h * shard);
 }
 
 }  // namespace evenkeel::planner

@@ -7,6 +7,7 @@
 #include "planner/cost/transformer_layer.h"
 #include "planner/model/audio_front.h"
 #include "planner/model/layer_runs.h"
+#include "planner/model/towers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -31,9 +32,15 @@ double KeptLossBytes(const Execution& e) { return e.fused_loss ? 2 : 4; }
 
 // Adds a weighted sum of the residual streams.
 void AddStreamSum(LayerBuilder& b, const LanguageModel& m) {
+  if (m.stream_kind == StreamKind::kAltUp) return AddStreamProjections(b, m);
   const int64_t n = m.streams;
   const double all = D(n * m.hidden) * b.shard();
   b.Begin("stream sum");
+  if (m.stream_kind == StreamKind::kBlocks) {
+    b.AddParameters((m.norm == Norm::kLayerNorm ? 3 : 2) * D(m.hidden));
+    b.Stream(2 * all);
+    return;
+  }
   b.AddLinear(
       {.in = n * m.hidden, .out = n, .whole_flops = 2 * D(n * n * m.hidden), .share = b.shard()});
   b.AddParameters(D(n + 1));
@@ -125,6 +132,32 @@ void AddProjector(LayerBuilder& b, const Projector& p, int64_t hidden, bool norm
   b.Transient(2 * D(inner) + 2 * D(hidden));
 }
 
+// Adds a norm and a linear layer over `share` of the rows. Tensor-parallel ranks split it as it
+// says.
+void AddStep(LayerBuilder& b, const ProjectorStep& step, double share) {
+  const int64_t tensor = b.setting().parallelism.tensor, wide = step.gated ? 2 : 1;
+  const int64_t in = step.split == Split::kInputs ? CeilDivide(step.in, tensor) : step.in;
+  const int64_t out = step.split == Split::kOutputs ? CeilDivide(step.out, tensor) : step.out;
+  uint32_t target = 0;
+  if (step.split == Split::kOutputs) target = kLoraMlpUp;
+  if (step.split == Split::kInputs) target = kLoraMlpDown;
+  b.Begin("projector");
+  if (step.norm_width > 0)
+    b.AddNorm(step.norm, D(step.norm_width),
+              share * b.shard() * (step.in > 0 ? D(step.in) / D(step.norm_width) : 1));
+  if (step.out == 0) return;
+  b.KeepInput(D(in) * share * (step.split == Split::kInputs ? 1 : b.shard()), target);
+  b.AddLinear({.in = in,
+               .out = wide * out,
+               .whole_flops = 2 * share * D(step.in) * D(wide * step.out),
+               .bias = step.bias,
+               .target = target,
+               .share = share});
+  if (step.split == Split::kOutputs) b.Keep(D(wide * out) * share);  // before the activation
+  b.Stream(2 * D(wide * out) * share);
+  b.Transient(share * (D(in) + 2 * D(wide * out)));
+}
+
 // The table of vectors for all layers, and a projection of the first embedding that is added.
 void AddPerLayerTable(LayerBuilder& b, const LanguageModel& m, const PerLayerSpec& spec) {
   const int64_t tensor = b.setting().parallelism.tensor, width = m.layers * spec.width;
@@ -153,7 +186,8 @@ LayerWork AudioFrontWork(const RankSetting& setting, const Encoder& e, size_t in
                  .whole_flops = 2 * D(layer.positions) * D(layer.out) * D(layer.in),
                  .bias = layer.bias,
                  .share = D(layer.positions)});
-    if (e.front.channels == 0 || !layer.bias) continue;
+    if (layer.norm) b.AddParameters(D(layer.out));
+    if (e.front.channels == 0 || (!layer.bias && !layer.norm)) continue;
     const int64_t outputs = layer.positions * layer.out;
     b.Keep(D(outputs));
     b.Stream(2 * D(outputs));
@@ -184,11 +218,16 @@ LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e, size_
 LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, size_t index,
                         int64_t hidden) {
   const Projector& p = tower.projector;
-  LayerBuilder b(setting, UnitRows(index, tower.encoder.llm_tokens_per_unit, setting.unit_share),
-                 p.train, p.lora);
-  AddProjector(b, p, hidden, p.norm, p.norm_width > 0 ? p.norm_width : p.input_width);
-  for (int64_t i = 0; i < p.deep_stacked; ++i)
-    AddProjector(b, p, hidden, /*norm=*/true, p.input_width);
+  LayerBuilder b(setting, UnitRows(index, GivenTokens(tower.encoder), setting.unit_share), p.train,
+                 p.lora);
+  if (p.steps.empty()) {
+    AddProjector(b, p, hidden, p.norm, p.norm_width > 0 ? p.norm_width : p.input_width);
+    for (int64_t i = 0; i < p.deep_stacked; ++i)
+      AddProjector(b, p, hidden, /*norm=*/true, p.input_width);
+  }
+  const double given = D(GivenTokens(tower.encoder));
+  for (const ProjectorStep& step : p.steps) AddStep(b, step, D(step.rows) / given);
+  if (p.resampler.layers > 0) AddResampler(b, p.resampler);
   if (setting.encoder_group.ranks > 1) {
     // The pack's embeddings come together behind the projectors, and their gradients before them.
     const double width = D((1 + p.deep_stacked) * hidden) / setting.unit_share;
@@ -207,7 +246,11 @@ LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& m)
   if (b.gathers()) b.TensorPass(D(m.hidden));
   b.Keep(4);  // token ids of 8 bytes
   if (setting.execution.dropout) b.Keep(D(m.hidden) * b.shard() / 2);
-  if (m.streams > 1) b.Stream(D((m.streams + 1) * m.hidden) * b.shard());
+  if (m.stream_kind == StreamKind::kAltUp) {
+    AddStreamProjections(b, m);
+  } else if (m.streams > 1 && m.stream_kind == StreamKind::kHyper) {
+    b.Stream(D((m.streams + 1) * m.hidden) * b.shard());
+  }
   if (m.per_layer) AddPerLayerTable(b, m, *m.per_layer);
   return b.Finish(4);
 }

@@ -77,7 +77,8 @@ Host HostOf(const Cluster& cluster) {
 }
 
 bool HostBinds(const Job& job) {
-  return job.training.offload.charged_ratio > 0 || job.cluster.host_memory_bytes > 0;
+  return job.training.offload.charged_ratio > 0 || job.training.activations.charged_layers > 0 ||
+         job.cluster.host_memory_bytes > 0;
 }
 
 int64_t HostRoom(const Job& job, const PackShape& largest) {
@@ -85,6 +86,24 @@ int64_t HostRoom(const Job& job, const PackShape& largest) {
   const int64_t ranks = job.cluster.gpus_per_node;
   const int64_t others = HostMemoryOf(job, ranks, 0, largest).total();
   return std::max<int64_t>(0, HostOf(job.cluster).memory_bytes - others) / ranks;
+}
+
+double HostCopyRate(const Cluster& cluster) {
+  const Host host = HostOf(cluster);
+  return std::min(host.link_bytes_per_second,
+                  host.memory_bytes_per_second / D(cluster.gpus_per_node));
+}
+
+double ShardDownTime(const Job& job, double parameters) {
+  if (!job.training.offload.weights) return 0;
+  const double bytes = job.training.execution.casts_master_weights ? 4 : D(kWeightBytes);
+  return 1e9 * parameters * bytes / HostCopyRate(job.cluster);
+}
+
+double ShardUpTime(const Job& job, double parameters) {
+  if (!job.training.offload.weights) return 0;
+  const double bytes = job.training.distributed_gradients_fp32 ? 4 : 2;
+  return 1e9 * parameters * bytes / HostCopyRate(job.cluster);
 }
 
 double HostUpdateTime(const Job& job, double parameters) {
@@ -95,6 +114,7 @@ double HostUpdateTime(const Job& job, double parameters) {
   const double down = parameters * gradient / host.link_bytes_per_second;
   const double up = parameters * D(kWeightBytes) / host.link_bytes_per_second;
   const double update = parameters * RecordOf(job.training.optimizer).moved_bytes / rate;
+  if (job.training.offload.weights) return 1e9 * update;
   return 1e9 * (job.training.trainer->offload.overlaps ? std::max({down, update, up})
                                                        : down + update + up);
 }

@@ -15,7 +15,7 @@ struct HostMemory {
   int64_t processes = 0;      // interpreters, libraries and pinned buffers of the ranks
   int64_t checkpoint = 0;     // weights and optimizer state, staged while they are written
   int64_t data_loading = 0;   // packs that the data loaders' workers hold
-  int64_t offloaded = 0;      // optimizer states that left the GPUs, and their gradients
+  int64_t offloaded = 0;      // optimizer states and their gradients, and activations
   int64_t shared_memory = 0;  // the part of the above in /dev/shm: packs, NCCL's buffers
   int64_t total() const { return processes + checkpoint + data_loading + offloaded; }
 };
@@ -36,13 +36,23 @@ bool HostBinds(const Job& job);
 // Returns the bytes that one rank's layers may take of the host's memory, or kNoHostLimit.
 int64_t HostRoom(const Job& job, const PackShape& largest);
 
+// Returns the bytes/s at which each GPU of a node copies to or from its host while all others do
+// the same.
+double HostCopyRate(const Cluster& cluster);
+
+// Return the ns in which a rank copies its shard of a layer's weights from the host, in the format
+// in which it holds them, and its shard of the gradients to the host. 0 where weights stay on the
+// GPU.
+double ShardDownTime(const Job& job, double parameters);
+double ShardUpTime(const Job& job, double parameters);
+
 // Returns the ns in which a rank's host updates so many parameters: copies of gradients and
-// weights, and the update at the rate of the host's memory.
+// weights, unless the passes made them, and the update at the rate of the host's memory.
 double HostUpdateTime(const Job& job, double parameters);
 
 // Returns the host memory of one pod. `ranks` are the job's ranks in one node; `state_bytes` are
 // the weights and optimizer state of the fullest GPU; `offloaded_bytes` are what it offloads, and
-// the gradients' copies; `largest` is the pack that must fit.
+// copies of gradients; `largest` is the pack that must fit.
 HostMemory HostMemoryOf(const Job& job, int64_t ranks, int64_t state_bytes,
                         const PackShape& largest, int64_t offloaded_bytes = 0);
 

@@ -42,8 +42,10 @@ void LayerBuilder::AddLinear(const Linear& l) {
   forward += quantise(l.in);
   op.matrices += forward;
   CountProducts(l, forward);
-  op.input_gradients += all(kernels.Matrix(l.in, l.out, rows, format));
-  op.input_gradients += quantise(l.out);
+  if (!l.fixed_input) {
+    op.input_gradients += all(kernels.Matrix(l.in, l.out, rows, format));
+    op.input_gradients += quantise(l.out);
+  }
   op.weight_gradients += all(kernels.WeightGradient(l.out, l.in, rows, format));
   if (format != NumberFormat::k16Bit) op.launches += 1;
   op.flops += PackCost{.per_unit = rows_.per_unit * l.whole_flops,
@@ -130,9 +132,9 @@ void LayerBuilder::AddParameters(double parameters) {
   ++work_.trained_tensors;
 }
 
-PackCost LayerBuilder::PerRow(double value) const {
-  return {.per_unit = rows_.per_unit * rows_.share * value,
-          .per_token = rows_.per_token * rows_.share * value};
+PackCost LayerBuilder::PerRowOf(const Rows& rows, double value) {
+  return {.per_unit = rows.per_unit * rows.share * value,
+          .per_token = rows.per_token * rows.share * value};
 }
 
 PackCost LayerBuilder::WholeRows(double value) const {
@@ -170,6 +172,12 @@ void LayerBuilder::KeepBytes(const PackCost& bytes, RecomputeParts dropped_by) {
   operation().kept.push_back({bytes, dropped_by});
 }
 
+void LayerBuilder::KeepAlways(double values) {
+  const PackCost bytes = PerRow(kValueBytes * values);
+  KeepBytes(bytes);
+  kept_always_ += bytes;
+}
+
 void LayerBuilder::KeepResults(double values) {
   operation().kept_results += PerRow(kValueBytes * values);
 }
@@ -199,16 +207,17 @@ void LayerBuilder::TensorPass(double width) {
   }
   op.communication += PerRow(ns / rows);
   op.launches += 1;
-  tensor_passes_.push_back({work_.operations.size() - 1, ns});
+  tensor_passes_.push_back({work_.operations.size() - 1, ns, rows_});
 }
 
 void LayerBuilder::HideTensorPasses() {
-  const double ranks = tensor(), rows = MeanRows();
+  const double ranks = tensor();
   for (const Exchanged& pass : tensor_passes_) {
+    const double rows = PerRowOf(pass.rows, 1).at(setting_.mean);
     LayerOperation& op = work_.operations[pass.operation];
     const double beside = op.matrices.at(setting_.mean) * (1 - 1 / ranks);
     const double hidden = std::min(pass.ns * (1 - 1 / ranks), beside);
-    op.communication += PerRow(-hidden / rows);
+    op.communication += PerRowOf(pass.rows, -hidden / rows);
   }
 }
 
@@ -221,6 +230,10 @@ double LayerBuilder::Exchange(Collective op, const RankGroup& group, double byte
   operation().communication += PerRow(exposed / rows);
   operation().launches += 1;
   return exposed;
+}
+
+void LayerBuilder::AddGradientExchange(double ns) {
+  if (ns > 0) operation().gradient_communication += PerRow(ns / MeanRows());
 }
 
 void LayerBuilder::ExpertExchange(double values, int64_t top_k) {
@@ -279,6 +292,7 @@ LayerWork LayerBuilder::Finish(double width) {
     HideExpertExchanges(shared_from_, end - 1);  // the last is the residual's
   }
   work_.input_bytes = PerRow(kValueBytes * width * shard_);
+  work_.input_bytes += kept_always_;
   return std::move(work_);
 }
 

@@ -30,6 +30,9 @@ struct RankSetting {
   // share them.
   double unit_share = 1;
   RankGroup encoder_group = {};
+  // Neighbours of the context ranks that exchange heads. Others have other rows of a sample.
+  int64_t head_ranks = 1;
+  bool encoder_trains = true;  // else nothing that layers read of encoders has a gradient
 };
 
 // How many rows a layer works on. One rank holds `share` of them (context parallelism).
@@ -45,6 +48,8 @@ class LayerBuilder {
 
   // Begins an operation. The calls that follow add to it.
   void Begin(const char* name, RecomputeParts repeated_by = 0);
+  // Says whose rows the operations that follow work on.
+  void Over(Rows rows) { rows_ = rows; }
 
   // A linear layer in -> out, both widths on this rank. It works on `share` of the rank's rows
   // (above or below 1 for experts) as `copies` matrices (experts). `whole_flops` are the FLOPs of
@@ -61,7 +66,8 @@ class LayerBuilder {
     int64_t copies = 1;
     bool expert = false;
     bool router = false;
-    bool shared = false;  // the weight is counted elsewhere
+    bool shared = false;       // the weight is counted elsewhere
+    bool fixed_input = false;  // nothing before it trains, whatever else the layer reads
     // Widths of the products that eager modules run for it, one by one. If empty, there is one.
     std::array<int64_t, 4> products = {};
   };
@@ -80,6 +86,8 @@ class LayerBuilder {
   // Keeps the quantised copy of a linear layer's input that another operation keeps in 16 bits.
   void KeepQuantised(double values, uint32_t target, RecomputeParts dropped_by = 0);
   void KeepBytes(const PackCost& bytes, RecomputeParts dropped_by = 0);
+  // Keeps `values` per row that full recompute of the layer keeps too.
+  void KeepAlways(double values);
   // Says that kAlternateProducts keeps this many 16-bit values per row of the operation's results.
   void KeepResults(double values);
   // Adds 16-bit values per row that are read or written.
@@ -97,6 +105,8 @@ class LayerBuilder {
   double Exchange(Collective op, const RankGroup& group, double bytes_per_row,
                   double hidden_ns = 0);
 
+  // Adds communication of the backward pass alone.
+  void AddGradientExchange(double ns);
   // Adds an exchange of rows between the ranks of experts, by the execution's dispatcher, for
   // `values` of each of the rank's routed rows. With Execution::overlap_experts it runs beside the
   // compute that another micro-batch has in a layer of this kind, with overlap_shared_expert beside
@@ -110,7 +120,7 @@ class LayerBuilder {
   // Adds a norm over `width` values of `share` of the rows.
   void AddNorm(Norm norm, double width, double share);
 
-  PackCost PerRow(double value) const;
+  PackCost PerRow(double value) const { return PerRowOf(rows_, value); }
   // Returns a value per row of the model, all ranks together.
   PackCost WholeRows(double value) const;
   PackCost OverRows(const Affine& cost, double share = 1) const;
@@ -136,6 +146,7 @@ class LayerBuilder {
   LayerWork Finish(double width);
 
  private:
+  static PackCost PerRowOf(const Rows& rows, double value);
   double MeanRows() const;
   // Counts a linear layer's products, and says which of them kAlternateProducts runs again.
   void CountProducts(const Linear& linear, const PackCost& time);
@@ -150,9 +161,11 @@ class LayerBuilder {
   LoraSpec lora_;
   double shard_;
   LayerWork work_;
+  PackCost kept_always_;
   struct Exchanged {
     size_t operation = 0;
     double ns = 0;
+    Rows rows = {};
   };
   std::vector<Exchanged> tensor_passes_, expert_exchanges_;
   int64_t products_ = 0;    // without a bias, so far

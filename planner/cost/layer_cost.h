@@ -63,6 +63,10 @@ struct LayerCost {
   // Host memory that the rank takes for the layer: the states that a checkpoint stages, and what is
   // offloaded.
   int64_t host_bytes = 0;
+  // Where activations are offloaded, the bytes that the layer keeps of a pack, on GPU and host
+  // together, and those of the largest pack that are on the host.
+  PackCost copied;
+  int64_t host_kept_bytes = 0;
   int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept
 
   // modes[0] recomputes nothing, and the last mode of a recomputable layer recomputes all of it.

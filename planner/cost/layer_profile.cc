@@ -5,6 +5,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/cost/activation_copies.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/encoder_share.h"
 #include "planner/cost/end_layers.h"
@@ -16,6 +17,7 @@
 #include "planner/cost/recompute_modes.h"
 #include "planner/cost/transformer_layer.h"
 #include "planner/model/layer_runs.h"
+#include "planner/model/towers.h"
 #include "planner/space/degrees.h"
 #include "planner/space/recompute_settings.h"
 
@@ -74,6 +76,7 @@ class ProfileBuilder {
     profile_.host_room = HostRoom(job_, largest_);
     for (size_t i = 0; i < job_.model.towers.size(); ++i) AddTower(i);
     trained_before_ = tower_trains_;
+    setting_.encoder_trains = setting_16bit_.encoder_trains = tower_trains_;
     if (KeepsEncoderWhole(job_)) profile_.first_stage_layers = profile_.size();
     AddTokenEmbedding(m);
     AddDecoderLayers(m);
@@ -91,7 +94,8 @@ class ProfileBuilder {
             .dataset = job_.dataset,
             .recipe = recipe,
             .mean = mean_,
-            .equal_packs = EqualRows(mean_, largest_)};
+            .equal_packs = EqualRows(mean_, largest_),
+            .head_ranks = HeadRanksOf(job_, p_, network_)};
   }
 
   // Sets forward and backward times by what trains. Backward repeats each product for the input's
@@ -122,7 +126,11 @@ class ProfileBuilder {
       if (full) layer.weight_gradient += op.weight_gradients;
       layer.weight_gradient += op.adapters;
     }
-    if (layer.has_backward) layer.backward_communication = layer.forward_communication;
+    if (layer.has_backward) {
+      layer.backward_communication = layer.forward_communication;
+      for (const LayerOperation& op : work.operations)
+        layer.backward_communication += op.gradient_communication;
+    }
     AddHostTime(layer, launches, work.trained_tensors, host_waits);
     trained_before_ = trained_before_ || layer.trains;
   }
@@ -161,7 +169,8 @@ class ProfileBuilder {
     const RankGroup all = network_.DataGroup(p_);
     const int64_t shards = ShardRanks(job_.training, all.ranks);
     const auto [inside, across] = SplitBy(all, shards);
-    const double pass = network_.GroupCollective(Collective::kAllGather, inside, weights);
+    const double pass = network_.GroupCollective(Collective::kAllGather, inside, weights) +
+                        ShardDownTime(job_, work.parameters / D(shards));
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
     layer.forward_communication.constant += std::max(0.0, pass - forward);
     if (!layer.has_backward) return;
@@ -171,7 +180,8 @@ class ProfileBuilder {
         !layer.trains
             ? 0
             : network_.GroupCollective(Collective::kReduceScatter, inside, reduced) +
-                  network_.GroupCollective(Collective::kAllReduce, across, reduced / D(shards));
+                  network_.GroupCollective(Collective::kAllReduce, across, reduced / D(shards)) +
+                  ShardUpTime(job_, work.trained_parameters / D(shards));
     layer.backward_communication.constant += std::max(0.0, pass + scatter - backward);
   }
 
@@ -224,6 +234,8 @@ class ProfileBuilder {
       layer.modes.resize(1);
       return;
     }
+    if (job_.training.activations.layers > 0 && layer.kind != LayerKind::kEncoder)
+      layer.copied = KeptCost(work, PartsBesideOffload(job_));
     // Full recompute repeats the whole layer, with the time that the host adds.
     layer.modes.back().repeated = layer.forward;
     layer.modes.back().repeated_communication = layer.forward_communication;
@@ -239,7 +251,8 @@ class ProfileBuilder {
   // Sets the bytes that leave a layer: its own rows and, in an encoder, what earlier ones gave.
   void SetOutput(LayerCost& layer, const Rows& rows, int64_t width) {
     PackCost bytes = OutputBytes(rows, width);
-    if (IsTowerLayer(layer.kind)) bytes += passing_;
+    // A decoder that attends to what the encoder gives hands it on.
+    if (IsTowerLayer(layer.kind) || job_.model.language_model.cross) bytes += passing_;
     layer.mean_output_bytes = Nearest(bytes.at(mean_));
     layer.output_bytes = Nearest(bytes.at(largest_here_));
   }
@@ -249,6 +262,7 @@ class ProfileBuilder {
     const bool of_encoder = IsTowerLayer(layer.kind);
     Calibrate(job_.calibration, of_encoder ? EncoderDegrees(degrees_).tensor : degrees_.tensor,
               layer);
+    OffloadActivations(job_, mean_, layer);
     PackCost forward = layer.forward, backward = layer.backward;
     forward += layer.forward_communication;
     backward += layer.backward_communication;
@@ -319,7 +333,7 @@ class ProfileBuilder {
     // All ranks have all embeddings, as the language model splits them.
     p_ = degrees_;
     largest_here_ = largest_;
-    const Rows projected = UnitRows(index, e.llm_tokens_per_unit, 1);
+    const Rows projected = UnitRows(index, GivenTokens(e), 1);
     SetOutput(projector, projected, hidden);
     Add(std::move(projector), 1);
     passing_ += OutputBytes(projected, hidden);
@@ -405,8 +419,8 @@ class ProfileBuilder {
   const KernelTime kernels_;
   const Network network_;
   const Execution execution_;
-  RankSetting setting_;              // by the recipe
-  const RankSetting setting_16bit_;  // of layers that stay in 16 bits
+  RankSetting setting_;        // by the recipe
+  RankSetting setting_16bit_;  // of layers that stay in 16 bits
   bool trained_before_ = false;
   bool tower_trains_ = false;
   int64_t encoder_ = 0;  // that is being added

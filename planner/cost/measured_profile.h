@@ -1,5 +1,6 @@
 // A user's measurements of one model, or of one component, on one GPU type under one
-// tensor-parallel degree. Plain values; times are in ns and sizes in bytes, both of one GPU.
+// tensor-parallel degree, or of the collectives of a GPU type. Plain values; times are in ns and
+// sizes in bytes, both of one GPU.
 #ifndef EVENKEEL_PLANNER_COST_MEASURED_PROFILE_H_
 #define EVENKEEL_PLANNER_COST_MEASURED_PROFILE_H_
 
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "planner/hardware/gpu_spec.h"
+#include "planner/hardware/measured_collectives.h"
 #include "planner/model/layer_kind.h"
 #include "planner/model/model_spec.h"
 
@@ -71,6 +73,8 @@ struct Profile {
   std::vector<LayerTimeMeasurement> layer_times;
   std::vector<MemoryMeasurement> memory;
   std::vector<StepMeasurement> steps;
+  // On `gpu`, whatever the model. A profile has these or the lists above.
+  std::vector<CollectiveCurve> collectives;
 };
 
 }  // namespace evenkeel::planner

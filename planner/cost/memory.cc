@@ -96,7 +96,8 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
   const int64_t fixed = LibraryBytes(job) + (shards ? job.training.execution.bucket_bytes : 0);
   if (p.pipeline == 1) return fixed;
   const double shard = job.training.execution.sequence_parallel ? 1 / D(p.tensor) : 1;
-  double widest = largest.tokens / D(p.context) * D(PassedWidth(job.model.language_model));
+  const double passed = largest.tokens / D(p.context) * D(PassedWidth(job.model.language_model));
+  double widest = passed;
   // Whole encoders hand on whole rows, of their share of the images.
   const double rows =
       job.training.execution.sequence_parallel ? D(p.tensor) / D(EncoderDegrees(p).tensor) : 1;
@@ -106,6 +107,9 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
         EncoderShareOf(job.dataset, encoder, e, p.encoder_data, /*mean=*/{}, largest);
     widest = std::max(widest, largest.units[e] * share.largest * rows * D(encoder.tokens_per_unit) *
                                   D(encoder.hidden));
+    if (const auto& cross = job.model.language_model.cross)  // passes with the decoder's rows
+      widest =
+          std::max(widest, passed + largest.units[e] * D(cross->tokens_per_unit) * D(cross->width));
   }
   return std::min(fixed + Nearest(std::min(kPipelineTensors * 2 * shard * widest, 1e15)),
                   kPartBytesAtMost);
@@ -154,8 +158,9 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
       sum.weights += kWeightBytes * parameters + quantised_bytes * matrices - saved * packed;
     } else {
       const bool cast = training.execution.casts_master_weights && optimizer.master_bytes > 0;
-      // The GPU has no master weight to cast where the host has it.
-      const double held_as_master = cast ? trained * (1 - training.offload.ratio) : 0;
+      // The GPU has no master weight to cast where the host alone has it.
+      const double cast_share = training.offload.weights ? 1 : 1 - training.offload.ratio;
+      const double held_as_master = cast ? trained * cast_share : 0;
       sum.weights += (kWeightBytes * (parameters - held_as_master) - saved * packed) * share;
     }
     sum.gradients += gradient * trained * (zero >= ZeroStage::kGradients ? share : 1);
@@ -174,6 +179,11 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
       work.packed_parameters - work.packed_expert_parameters, WeightCopies(p));
   add(work.expert_parameters, work.trained_expert_parameters, work.matrix_expert_parameters,
       work.packed_expert_parameters, ExpertCopies(training, p));
+  if (training.offload.weights) {
+    // The gradients' copies are counted with the states.
+    sum.offloaded += sum.weights;
+    sum.weights = sum.gradients = 0;
+  }
   return sum;
 }
 

@@ -80,12 +80,13 @@ void AddProducts(LayerBuilder& b, const Products& p) {
   b.Transient(held + rows + residual);
 }
 
-void AddRouter(LayerBuilder& b, int64_t hidden, const MoeSpec& moe) {
-  const double own = 1.0 / b.tensor();
+// Scores `share` of the rows.
+void AddRouter(LayerBuilder& b, int64_t hidden, const MoeSpec& moe, double share) {
+  const double own = share / b.tensor();
   b.Begin("router", kMlp);
   b.AddLinear({.in = hidden,
                .out = moe.experts,
-               .whole_flops = 2 * D(hidden) * D(moe.experts),
+               .whole_flops = 2 * share * D(hidden) * D(moe.experts),
                .bias = moe.expert_bias,
                .share = own,
                .router = true});
@@ -98,6 +99,16 @@ void AddRouter(LayerBuilder& b, int64_t hidden, const MoeSpec& moe) {
   b.operation().host_waits = true;  // for the rows of each expert
 }
 
+// Returns the share of the tokens that come from images, of which each unit gives one.
+double ShareOfImages(const RankSetting& setting) {
+  double tokens = 0, units = 0;
+  for (const LengthBin& bin : setting.dataset.bins) {
+    tokens += D(bin.count) * D(bin.llm_tokens);
+    units += D(bin.count) * D(bin.units[0]);
+  }
+  return tokens > 0 ? std::min(1.0, units / tokens) : 0;
+}
+
 // Adds a projection between the hidden size and that of the experts, of a rank's share of the rows.
 void AddProjection(LayerBuilder& b, const char* name, int64_t in, int64_t out, bool bias) {
   const double own = 1.0 / b.tensor();
@@ -106,6 +117,20 @@ void AddProjection(LayerBuilder& b, const char* name, int64_t in, int64_t out, b
       {.in = in, .out = out, .whole_flops = 2 * D(in) * D(out), .bias = bias, .share = own});
   b.KeepInput(D(in) * own, 0, kMlp);
   b.Transient(D(in + out) * own);
+}
+
+void AddSharedExpert(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
+  b.SharedExpert();
+  AddProducts(b, {.hidden = m.hidden,
+                  .ffn = CeilDivide(moe.shared_ffn, b.setting().parallelism.tensor),
+                  .whole_ffn = D(moe.shared_ffn),
+                  .gated = m.gated_mlp,
+                  .bias = m.linear_bias,
+                  .gathers = b.gathers()});
+  if (!moe.shared_gate) return;
+  b.Begin("shared gate", kMlp);
+  b.AddParameters(D(m.hidden));
+  b.Stream(3 * D(m.hidden));
 }
 
 }  // namespace
@@ -153,7 +178,9 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   b.AddNorm(m.norm, h, b.shard());
   b.KeepInput(h * b.gathered_shard(), kLoraMlpUp, kNorms | kMlp);
 
-  AddRouter(b, m.hidden, moe);
+  const double of_images = moe.image_ffn > 0 ? ShareOfImages(b.setting()) : 0;
+  AddRouter(b, m.hidden, moe, 1 - of_images);
+  if (moe.image_ffn > 0) AddRouter(b, m.hidden, moe, of_images);
 
   const RoutedRows routed{.top_k = moe.top_k,
                           .group = b.setting().network.ExpertGroup(p, expert_tensor)};
@@ -168,37 +195,29 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   exchange();
   b.Transient(2 * w * share * held + 2 * h * b.shard());
 
-  AddProducts(b, {.hidden = width,
-                  .ffn = CeilDivide(moe.expert_ffn, expert_tensor),
-                  .whole_ffn = k * D(moe.expert_ffn),
-                  .share = share,
-                  .copies = moe.experts / p.expert,
-                  .gated = m.gated_mlp,
-                  .bias = m.linear_bias || moe.mlp_bias,
-                  .expert = true,
-                  .held = held,
-                  .input_values = w * share * held,
-                  .input_dropped_by = kMlp});
+  const auto experts = [&](int64_t ffn, double of_rows) {
+    AddProducts(b, {.hidden = width,
+                    .ffn = CeilDivide(ffn, expert_tensor),
+                    .whole_ffn = of_rows * k * D(ffn),
+                    .share = of_rows * share,
+                    .copies = moe.experts / p.expert,
+                    .gated = m.gated_mlp,
+                    .bias = m.linear_bias || moe.mlp_bias,
+                    .expert = true,
+                    .held = held,
+                    .input_values = w * of_rows * share * held,
+                    .input_dropped_by = kMlp});
+  };
+  experts(moe.expert_ffn, 1 - of_images);
+  if (moe.image_ffn > 0) experts(moe.image_ffn, of_images);
 
   b.Begin("combine", kMlp);
+  if (moe.latent > 0 && moe.latent_norm) b.AddNorm(m.norm, w, own);
   exchange();
   b.Transient(3 * w * share * held + 2 * h * b.shard());
   project("latent up", width, m.hidden);
 
-  if (moe.shared_ffn > 0) {
-    b.SharedExpert();
-    AddProducts(b, {.hidden = m.hidden,
-                    .ffn = CeilDivide(moe.shared_ffn, p.tensor),
-                    .whole_ffn = D(moe.shared_ffn),
-                    .gated = m.gated_mlp,
-                    .bias = m.linear_bias,
-                    .gathers = b.gathers()});
-    if (moe.shared_gate) {
-      b.Begin("shared gate", kMlp);
-      b.AddParameters(h);
-      b.Stream(3 * h);
-    }
-  }
+  if (moe.shared_ffn > 0) AddSharedExpert(b, m, moe);
   AddResidual(b, m.hidden);
 }
 

@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "planner/base/integers.h"
+#include "planner/hardware/measured_collectives.h"
 #include "planner/space/network_tiers.h"
+#include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::planner {
 
@@ -57,10 +59,14 @@ RankGroup Network::ExpertDataGroup(const Parallelism& p, int64_t expert_tensor) 
   return Group(std::max<int64_t>(1, p.tensor * p.context * p.data / stride), stride);
 }
 
-double Network::NodeCollective(Collective op, int64_t ranks, double bytes) const {
+double Network::NodeModel(Collective op, int64_t ranks, double bytes) const {
   if (ranks <= 1 || bytes <= 0) return 0;
   return cluster_.gpu.costs.collectives->Time(op, ranks, bytes,
                                               cluster_.intra_node_bytes_per_second);
+}
+
+double Network::NodeCollective(Collective op, int64_t ranks, double bytes) const {
+  return GroupCollective(op, {ranks, ranks}, bytes);
 }
 
 double Network::NodeCollective(int64_t ranks, double total_bytes) const {
@@ -71,8 +77,28 @@ double Network::NodeCollective(int64_t ranks, double total_bytes) const {
 
 double Network::GroupCollective(Collective op, const RankGroup& group, double bytes) const {
   if (group.ranks <= 1 || bytes <= 0) return 0;
-  if (group.ranks_per_node >= group.ranks) return NodeCollective(op, group.ranks, bytes);
+  return MeasuredRatio(op, group, bytes) * GroupModel(op, group, bytes);
+}
+
+double Network::GroupModel(Collective op, const RankGroup& group, double bytes) const {
+  if (op == Collective::kSendReceive)
+    return SendModel(group.ranks_per_node < group.ranks, bytes,
+                     BetweenNodes(1, constants_.inter_node_efficiency));
+  if (group.ranks_per_node >= group.ranks) return NodeModel(op, group.ranks, bytes);
   return op == Collective::kAllToAll ? Exchange(group, bytes) : Ring(op, group, bytes);
+}
+
+double Network::MeasuredRatio(Collective op, const RankGroup& group, double bytes) const {
+  // Nobody says whether the ranks of a curve shared a pod.
+  if (cluster_.collectives == nullptr || group.ranks_per_pod > 0) return 1;
+  const NearCurves near = CurvesFor(*cluster_.collectives, op, group.ranks, group.ranks_per_node);
+  if (near.below == nullptr) return 1;
+  const auto ratio = [&](const CollectiveCurve& curve) {
+    const double at = std::clamp(bytes, curve.points.front().bytes, curve.points.back().bytes);
+    return curve.At(at) / GroupModel(op, {curve.ranks, curve.ranks_per_node}, at);
+  };
+  const double below = ratio(*near.below);
+  return near.above == nullptr ? below : below + near.above_share * (ratio(*near.above) - below);
 }
 
 double Network::BetweenNodesTime(const RankGroup& group, double bytes, double efficiency) const {
@@ -108,7 +134,7 @@ double Network::Ring(Collective op, const RankGroup& group, double bytes) const 
                                       (D(group.ranks_per_pod) *
                                        BetweenPods(pod_, constants_.inter_node_efficiency)));
   if (group.ranks_per_node > 1)
-    transfer = std::max(transfer, NodeCollective(op, group.ranks_per_node, bytes));
+    transfer = std::max(transfer, NodeModel(op, group.ranks_per_node, bytes));
   return transfer + passes * (constants_.node_hop_ns * D(nodes - 1) +
                               constants_.rank_hop_ns * D(group.ranks - nodes));
 }
@@ -119,8 +145,7 @@ double Network::Exchange(const RankGroup& group, double bytes) const {
   const double outside =
       BetweenNodesTime(group, bytes * (1 - inside), constants_.inter_node_efficiency);
   return constants_.send_latency_ns +
-         std::max(outside,
-                  NodeCollective(Collective::kAllToAll, group.ranks_per_node, bytes * inside));
+         std::max(outside, NodeModel(Collective::kAllToAll, group.ranks_per_node, bytes * inside));
 }
 
 bool Network::StageLinkCrossesNodes(const Parallelism& p, int64_t s) const {
@@ -136,15 +161,36 @@ bool Network::StageLinkCrosses(const Parallelism& p, int64_t s, int64_t unit) co
   return ranks >= unit || (s * ranks) / unit != (last_of_stage + ranks) / unit;
 }
 
-int64_t Network::StageSend(const Parallelism& p, int64_t s, int64_t bytes) const {
+double Network::SendModel(bool crosses, double bytes, double rate) const {
   // In an all-to-all of two ranks, each rank keeps half of its buffer and sends the other half.
-  if (!StageLinkCrosses(p, s, domain_))
-    return Nearest(NodeCollective(Collective::kAllToAll, 2, 2 * D(bytes)));
+  return crosses ? constants_.send_latency_ns + bytes / rate
+                 : NodeModel(Collective::kAllToAll, 2, 2 * bytes);
+}
+
+int64_t Network::StageSend(const Parallelism& p, int64_t s, int64_t bytes) const {
+  const bool crosses = StageLinkCrosses(p, s, domain_);
   const double efficiency = constants_.inter_node_efficiency;
   double rate = BetweenNodes(1, efficiency);
-  if (pod_ < cluster_.gpu_count && StageLinkCrosses(p, s, pod_))
+  if (crosses && pod_ < cluster_.gpu_count && StageLinkCrosses(p, s, pod_)) {
     rate = std::min(rate, BetweenPods(p.tensor * p.context * p.data, efficiency));
-  return Nearest(constants_.send_latency_ns + D(bytes) / rate);
+    return Nearest(SendModel(crosses, D(bytes), rate));
+  }
+  const RankGroup pair{2, crosses ? 1 : 2};
+  return Nearest(MeasuredRatio(Collective::kSendReceive, pair, D(bytes)) *
+                 SendModel(crosses, D(bytes), rate));
+}
+
+int64_t HeadRanksOf(const Job& job, const Parallelism& p, const Network& network) {
+  switch (job.training.execution.context) {
+    case ContextKind::kUlysses:
+      return p.context;
+    case ContextKind::kHierarchical:
+      return HeadRanks(job.model, p.tensor, p.context, network.ContextGroup(p).ranks_per_node);
+    case ContextKind::kRing:
+    case ContextKind::kAllGather:
+      break;
+  }
+  return 1;
 }
 
 }  // namespace evenkeel::planner

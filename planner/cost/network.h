@@ -45,7 +45,8 @@ class Network {
   // Returns the group that reduces the gradients of one rank's experts.
   RankGroup ExpertDataGroup(const Parallelism& p, int64_t expert_tensor = 1) const;
 
-  // Returns the ns of a collective inside one node; `bytes` counts as in CollectiveTable.
+  // Returns the ns of a collective inside one node; `bytes` counts as in CollectiveTable. This and
+  // the functions below take what was measured (Cluster::collectives) where there is such.
   double NodeCollective(Collective op, int64_t ranks, double bytes) const;
   // Returns the mean ns of an all-gather and a reduce-scatter inside one node; `total_bytes` is the
   // gathered size.
@@ -72,6 +73,12 @@ class Network {
 
  private:
   RankGroup Group(int64_t ranks, int64_t stride) const;
+  // The functions named Model, and Ring and Exchange, know of no measurements.
+  double NodeModel(Collective op, int64_t ranks, double bytes) const;
+  double GroupModel(Collective op, const RankGroup& group, double bytes) const;
+  double SendModel(bool crosses, double bytes, double rate) const;
+  // Returns measured over predicted time of a collective; 1 where nothing like it was measured.
+  double MeasuredRatio(Collective op, const RankGroup& group, double bytes) const;
   double Ring(Collective op, const RankGroup& group, double bytes) const;
   double Exchange(const RankGroup& group, double bytes) const;
   // Returns the bytes per ns that `ranks` ranks of one node reach together between nodes.
@@ -83,6 +90,9 @@ class Network {
   CostConstants constants_;
   int64_t domain_, pod_;  // ranks that share a scale-up domain, and a pod
 };
+
+// Returns how many neighbours of the context ranks exchange heads, under the job's ContextKind.
+int64_t HeadRanksOf(const Job& job, const Parallelism& p, const Network& network);
 
 }  // namespace evenkeel::planner
 

@@ -43,6 +43,11 @@ Matrices MatricesOf(const LanguageModel& m, const KernelTime& kernels, int64_t t
       sum.Add(kernels, m.hidden, shard(queries + keys + values), count);
       sum.Add(kernels, shard(layer.heads * layer.value_dim), m.hidden, count);
     }
+    if (layer.cross && m.cross) {
+      sum.Add(kernels, m.hidden, shard(queries), count);
+      sum.Add(kernels, m.cross->width, shard(keys + values), count);
+      sum.Add(kernels, shard(layer.heads * layer.value_dim), m.hidden, count);
+    }
     const double ups = m.gated_mlp ? 2 : 1;
     const auto mlp = [&](int64_t width, int64_t ffn, double copies) {
       sum.Add(kernels, width, shard(ffn), ups * copies);
@@ -51,6 +56,7 @@ Matrices MatricesOf(const LanguageModel& m, const KernelTime& kernels, int64_t t
     if (layer.experts && m.moe) {
       const int64_t width = m.moe->latent > 0 ? m.moe->latent : m.hidden;
       mlp(width, m.moe->expert_ffn, count * D(m.moe->experts));
+      if (m.moe->image_ffn > 0) mlp(width, m.moe->image_ffn, count * D(m.moe->experts));
       mlp(m.hidden, m.moe->shared_ffn, count);
     } else if (layer.mlp) {
       mlp(m.hidden, layer.ffn, count);

@@ -9,6 +9,7 @@
 
 #include "planner/base/decimal_text.h"
 #include "planner/base/integers.h"
+#include "planner/cost/collective_rating.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/model/layer_runs.h"
 
@@ -202,6 +203,16 @@ Claim RateStep(const Profile& profile, int64_t index) {
   return c;
 }
 
+Claim RateCollective(const Profile& profile, int64_t index) {
+  Claim c{.list = Measured::kCollective, .indices = {index}};
+  if (std::optional<CurveDoubt> doubt =
+          DoubtOf(profile.collectives[static_cast<size_t>(index)], profile.gpu)) {
+    Refuse(c, doubt->impossible ? RefusalReason::kImpossible : RefusalReason::kOutOfBounds,
+           std::move(doubt->text));
+  }
+  return c;
+}
+
 std::vector<Claim> RateAll(const Profile& profile) {
   std::vector<Claim> all;
   for (size_t i = 0; i < profile.layer_times.size(); ++i) {
@@ -214,6 +225,9 @@ std::vector<Claim> RateAll(const Profile& profile) {
   for (auto& [place, indices] : places) all.push_back(RatePlace(profile, std::move(indices)));
   for (size_t i = 0; i < profile.steps.size(); ++i) {
     all.push_back(RateStep(profile, static_cast<int64_t>(i)));
+  }
+  for (size_t i = 0; i < profile.collectives.size(); ++i) {
+    all.push_back(RateCollective(profile, static_cast<int64_t>(i)));
   }
   return all;
 }
@@ -319,9 +333,9 @@ Judgement Judge(const Profile& profile, const std::vector<Rating>& known,
   std::vector<Claim> all = RateAll(profile);
   RefuseOutliers(profile, known, known_steps, all);
   Judgement judgement{.accepted = profile};
-  std::vector<bool> refused[] = {std::vector<bool>(profile.layer_times.size()),
-                                 std::vector<bool>(profile.memory.size()),
-                                 std::vector<bool>(profile.steps.size())};
+  std::vector<bool> refused[] = {
+      std::vector<bool>(profile.layer_times.size()), std::vector<bool>(profile.memory.size()),
+      std::vector<bool>(profile.steps.size()), std::vector<bool>(profile.collectives.size())};
   for (const Claim& c : all) {
     if (!c.reason) {
       judgement.ratings.insert(judgement.ratings.end(), c.ratings.begin(), c.ratings.end());
@@ -339,6 +353,7 @@ Judgement Judge(const Profile& profile, const std::vector<Rating>& known,
   Keep(profile.layer_times, refused[0], &judgement.accepted.layer_times);
   Keep(profile.memory, refused[1], &judgement.accepted.memory);
   Keep(profile.steps, refused[2], &judgement.accepted.steps);
+  Keep(profile.collectives, refused[3], &judgement.accepted.collectives);
   return judgement;
 }
 

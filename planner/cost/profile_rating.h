@@ -13,9 +13,6 @@
 
 namespace evenkeel::planner {
 
-// A measurement is refused if it differs from the analytic model by more than this factor, either
-// way.
-inline constexpr double kRatioAtMost = 3;
 // If there are at least kOthersAtLeast other measurements of its kind and tensor degree, it is also
 // refused if its distance from their median exceeds both kDeviationsAtMost times their median
 // absolute deviation (scaled to a standard deviation) and kDeviationShare of the median.
@@ -30,7 +27,7 @@ enum class RefusalReason {
   kSingleSetting,  // a memory probe without a second one under another recompute setting
 };
 
-enum class Measured { kLayerTime, kMemory, kStep };
+enum class Measured { kLayerTime, kMemory, kStep, kCollective };
 
 struct Refusal {
   Measured list = Measured::kLayerTime;

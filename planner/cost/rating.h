@@ -8,6 +8,10 @@
 
 namespace evenkeel::planner {
 
+// A measurement is refused if it differs from the analytic model by more than this factor, either
+// way.
+inline constexpr double kRatioAtMost = 3;
+
 enum class Rated { kForward, kBackward, kActivation };
 
 // Measured over predicted value of one quantity.

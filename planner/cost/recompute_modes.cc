@@ -92,14 +92,26 @@ std::vector<RecomputeParts> PartSets(const LayerWork& work) {
   return sets;
 }
 
-double KeptBytes(const LayerWork& work, RecomputeParts parts, const PackShape& largest) {
-  if ((parts & kWholeLayer) != 0) return work.input_bytes.at(largest);
-  double sum = 0;
+PackCost KeptCost(const LayerWork& work, RecomputeParts parts) {
+  if ((parts & kWholeLayer) != 0) return work.input_bytes;
+  PackCost sum;
   if (parts == kAlternateProducts) {
-    sum = work.input_bytes.at(largest);
-    for (const LayerOperation& op : work.operations) sum += op.kept_results.at(largest);
+    sum = work.input_bytes;
+    for (const LayerOperation& op : work.operations) sum += op.kept_results;
     return sum;
   }
+  for (const LayerOperation& op : work.operations) {
+    for (const KeptTensor& tensor : op.kept) {
+      if ((tensor.dropped_by & parts) == 0) sum += tensor.bytes;
+    }
+  }
+  return sum;
+}
+
+double KeptBytes(const LayerWork& work, RecomputeParts parts, const PackShape& largest) {
+  if ((parts & kWholeLayer) != 0) return work.input_bytes.at(largest);
+  if (parts == kAlternateProducts) return KeptCost(work, parts).at(largest);
+  double sum = 0;
   for (const LayerOperation& op : work.operations) {
     for (const KeptTensor& tensor : op.kept) {
       if ((tensor.dropped_by & parts) == 0) sum += tensor.bytes.at(largest);

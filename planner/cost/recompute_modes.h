@@ -12,6 +12,7 @@
 namespace evenkeel::planner {
 
 // Returns the bytes that a layer keeps from forward to backward if it recomputes `parts`.
+PackCost KeptCost(const LayerWork& work, RecomputeParts parts);
 double KeptBytes(const LayerWork& work, RecomputeParts parts, const PackShape& largest);
 
 // Returns the bytes of the largest transient during a layer's backward pass, less the bytes that

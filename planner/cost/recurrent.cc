@@ -8,7 +8,7 @@ namespace evenkeel::planner {
 namespace {
 
 // Tokens of a chunk, inside which the scan multiplies all pairs: flash-linear-attention, Mamba-2.
-constexpr double kDeltaChunk = 64, kStatesChunk = 128;
+constexpr double kDeltaChunk = 64, kStatesChunk = 128, kLightningChunk = 256;
 
 // Rate of Mamba-2's scan over that of a gated delta net's, and of Mamba's, whose work is no
 // product. The first is measured on B200; the second is assumed. So is that Kimi Delta Attention
@@ -43,6 +43,8 @@ double ScanFlops(const RecurrentSpec& r, const Share& share) {
     case ScanKind::kGatedDelta:    // pairs of keys with queries and keys, the inverse's products,
     case ScanKind::kChannelDelta:  // states
       return heads * (2 * kDeltaChunk * (3 * key + 2 * value) + 6 * key * value);
+    case ScanKind::kLightning:  // pairs of keys with queries and values, states
+      return heads * (2 * kLightningChunk * (key + value) + 4 * key * value);
   }
   return 0;
 }
@@ -55,6 +57,7 @@ double RateOf(ScanKind scan) {
       return kStatesRate;
     case ScanKind::kGatedDelta:
     case ScanKind::kChannelDelta:
+    case ScanKind::kLightning:
       break;
   }
   return 1;
@@ -67,7 +70,9 @@ double AddInputs(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& r
   const auto widths = [&](const Share& s) {
     if (r.scan == ScanKind::kSelective) return 2 * s.values;
     if (r.scan == ScanKind::kChannelDelta)  // every rank has the whole low ranks
-      return 2 * s.keys + s.values + D(s.value_heads + 2 * r.gate_rank);
+      return 2 * s.keys + s.values + (r.full_gate ? s.values : D(r.gate_rank)) +
+             D(s.value_heads + r.gate_rank);
+    if (r.scan == ScanKind::kLightning) return 2 * (s.keys + s.values);
     return 2 * (s.keys + s.values) +
            D((r.scan == ScanKind::kGatedDelta ? 2 : 1) * s.value_heads);  // steps, decays
   };
@@ -104,14 +109,14 @@ void AddSteps(LayerBuilder& b, const RecurrentSpec& r, const Share& share, const
 // Decays of every channel of the keys, and the gate, from their low ranks.
 void AddGates(LayerBuilder& b, const RecurrentSpec& r, const Share& share, const Share& whole) {
   b.Begin("gates");
-  b.KeepInput(2 * D(r.gate_rank), 0);
+  b.KeepInput((r.full_gate ? 1 : 2) * D(r.gate_rank), 0);
   const auto up = [&](double width, double of_all) {
     b.AddLinear({.in = r.gate_rank,
                  .out = static_cast<int64_t>(width),
                  .whole_flops = 2 * D(r.gate_rank) * of_all});
   };
   up(share.keys, whole.keys);
-  up(share.values, whole.values);
+  if (!r.full_gate) up(share.values, whole.values);
   b.AddParameters(share.keys);  // biases of the decays
   b.Keep(2 * share.keys);       // decays in fp32
   b.Stream(3 * share.keys);
@@ -135,14 +140,15 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   const bool channels = r.scan == ScanKind::kChannelDelta;
   const bool delta = channels || r.scan == ScanKind::kGatedDelta;
   const bool selective = r.scan == ScanKind::kSelective;
+  const bool lightning = r.scan == ScanKind::kLightning;
   b.Begin("input norm", kNorms);
   b.AddNorm(m.norm, D(m.hidden), b.shard());
   b.Transient(2 * D(m.hidden) * b.shard());
   const double inputs = AddInputs(b, m, r, share, whole);
 
-  b.Begin("short convolution");
   const double mixed = selective ? share.values : 2 * share.keys + share.values;
-  b.AddParameters(mixed * D(r.conv_width + (r.conv_bias ? 1 : 0)));
+  b.Begin(lightning ? "activation" : "short convolution");
+  if (!lightning) b.AddParameters(mixed * D(r.conv_width + (r.conv_bias ? 1 : 0)));
   b.Keep(mixed);
   b.Stream(3 * mixed);  // as measured on H100
   b.Transient(2 * mixed);
@@ -152,7 +158,7 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   b.Begin("scan");
   // Of a head: its decay, its step's bias (kChannelDelta has those of channels) and a skip's
   // weight.
-  const double scalars = channels ? 1 : delta ? 2 : 3;
+  const double scalars = lightning ? 0 : channels ? 1 : delta ? 2 : 3;
   b.AddParameters(selective ? share.values * D(r.key_dim + 1) : scalars * D(share.value_heads));
   const double ns = b.setting().kernels.ScanTime(ScanFlops(r, share)) / RateOf(r.scan);
   b.operation().attention = b.PerRow(ns);
@@ -163,7 +169,8 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   // keys, values, and of each chunk the inverse of its triangle; Mamba the steps.
   if (delta) b.Keep(mixed + kDeltaChunk * D(share.value_heads));
   if (selective) b.Keep(2 * share.values);
-  if (!selective) b.Keep(4 * D(share.value_heads));  // steps and decays in fp32
+  if (lightning) b.Keep(mixed);
+  if (!selective && !lightning) b.Keep(4 * D(share.value_heads));  // steps and decays in fp32
   b.Keep(share.values);
   b.Transient(2 * mixed + 2 * share.values);
   ExchangeHeads(b, inputs, share.values);

@@ -53,6 +53,8 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, size_t 
                            bool windowed) {
   const int64_t image = e.native_resolution ? ImageTokens(setting, e, index) : e.tokens_per_unit;
   LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit, setting.unit_share), e.train, e.lora);
+  const bool conformer = e.conformer.conv_width > 0;
+  if (conformer) AddFirstMlp(b, e);
   AddAttention(b, {.hidden = e.hidden,
                    .heads = e.heads,
                    .kv_heads = e.heads,
@@ -65,12 +67,13 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, size_t 
                    .norm = e.norm,
                    .rotary = !e.learned_positions,
                    .sequence = windowed ? std::min(image, e.window_tokens) : image});
+  if (conformer) AddConvolution(b, e);
   AddMlp(b, {.hidden = e.hidden,
              .ffn = e.ffn,
              .gated = e.gated_mlp,
              .bias = e.linear_bias,
              .norm = e.norm});
-  for (int64_t i = 2; i < e.layer_norms; ++i) AddOutputNorm(b, e.norm, e.hidden);
+  for (int64_t i = conformer ? 4 : 2; i < e.layer_norms; ++i) AddOutputNorm(b, e.norm, e.hidden);
   if (e.layer_scale) b.AddParameters(2 * static_cast<double>(e.hidden));
   return b.Finish(static_cast<double>(e.hidden));
 }
@@ -85,6 +88,7 @@ void AddPlainAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
           .rank = LanguageHeads(m, layer, b.setting().parallelism.tensor),
           .qkv_bias = m.qkv_bias || m.linear_bias,
           .out_bias = m.out_bias || m.linear_bias,
+          .key_bias = m.key_bias,
           .head_norm = m.qk_norm,
           .width_norm = m.width_qk_norm,
           .norm = m.norm,
@@ -98,6 +102,19 @@ void AddPlainAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
           .own_input = layer.mixer != Mixer::kBoth});
 }
 
+// A low-rank projection of the norm before attention, with a norm, is added to attention's output.
+void AddLaurel(LayerBuilder& b, const LanguageModel& m) {
+  const double h = D(m.hidden) * b.shard(), rank = D(m.laurel_rank) * b.shard();
+  const double flops = 2 * D(m.hidden) * D(m.laurel_rank);
+  b.Begin("low-rank residual");
+  b.AddLinear({.in = m.hidden, .out = m.laurel_rank, .whole_flops = flops, .share = b.shard()});
+  b.KeepInput(rank, 0);
+  b.AddLinear({.in = m.laurel_rank, .out = m.hidden, .whole_flops = flops, .share = b.shard()});
+  b.AddNorm(m.norm, D(m.hidden), b.shard());
+  b.Stream(3 * h);
+  b.Transient(2 * h + rank);
+}
+
 void AddMixer(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer) {
   const bool both = layer.mixer == Mixer::kBoth;
   if (layer.mixer != Mixer::kNone) AddHyperConnection(b, m);
@@ -109,6 +126,8 @@ void AddMixer(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& laye
     AddCompressedAttention(b, m, layer, *m.compressed);
   } else {
     AddPlainAttention(b, m, layer);
+    if (m.laurel_rank > 0) AddLaurel(b, m);
+    if (layer.cross) AddCrossAttention(b, m, layer);
   }
 }
 
@@ -131,6 +150,7 @@ void AddPerLayerInput(LayerBuilder& b, const LanguageModel& m, const PerLayerSpe
 }  // namespace
 
 void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer) {
+  if (m.stream_kind == StreamKind::kAltUp) AddAlternatingUpdate(b, m);
   AddMixer(b, m, layer);
   if (layer.mlp) AddHyperConnection(b, m);
   if (layer.mlp && layer.experts) {

@@ -76,6 +76,16 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
 // Reads heads, rank, sequence, kind and window of the shape.
 void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
                       RecomputeParts inputs_dropped_by);
+// Keeps the input of attention's output projection. Fused attention keeps it in 16 bits for itself.
+void KeepOutputInput(LayerBuilder& b, const RankHeads& rank);
+// Adds attention to the tokens that the last encoder gives.
+void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer);
+// Adds the layers in which a projector's latents attend to the encoder's tokens. Its rows are those
+// of the latents.
+void AddResampler(LayerBuilder& b, const ResamplerSpec& resampler);
+// Adds what makes an encoder's layer a conformer's: the MLP before attention, and the convolution.
+void AddFirstMlp(LayerBuilder& b, const Encoder& e);
+void AddConvolution(LayerBuilder& b, const Encoder& e);
 
 // Norm, MLP and residual.
 struct MlpShape {
@@ -89,6 +99,10 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe);
 
 // Adds what reads, mixes and writes the residual streams around one mixer or MLP.
 void AddHyperConnection(LayerBuilder& b, const LanguageModel& m);
+// Adds what predicts and corrects all streams around a layer.
+void AddAlternatingUpdate(LayerBuilder& b, const LanguageModel& m);
+// Adds the projections into all streams but one, or out of them.
+void AddStreamProjections(LayerBuilder& b, const LanguageModel& m);
 
 // Adds x + dropout(y), which keeps the mask.
 void AddResidual(LayerBuilder& b, int64_t hidden);

@@ -8,7 +8,8 @@
 
 namespace evenkeel::planner {
 
-enum class Collective { kAllGather, kReduceScatter, kAllReduce, kAllToAll };
+// kSendReceive, from each rank to the next, has no table: it is only ever measured.
+enum class Collective { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kSendReceive };
 
 struct CollectiveTable {
   static constexpr std::array<double, 6> kBytes = {65536.0,    1048576.0,  4194304.0,
@@ -19,11 +20,11 @@ struct CollectiveTable {
   // Microseconds, by [Collective][index of kRanks][index of kBytes].
   std::array<std::array<std::array<double, 6>, 3>, 4> us = {};
 
-  // Returns the time of `op` in nanoseconds over `ranks` >= 2 GPUs of a node whose link has
-  // `bytes_per_second`. `bytes` counts as in nccl-tests: the bytes that an all-gather gathers, that
-  // a reduce-scatter or all-reduce reduces, or that one rank sends in an all-to-all. The time is
-  // linear between the table's sizes and ranks. Beyond 8 ranks, the bytes that a ring puts on each
-  // link and its latency keep growing.
+  // REQUIRES: `op` is not kSendReceive. Returns the time of `op` in nanoseconds over `ranks` >= 2
+  // GPUs of a node whose link has `bytes_per_second`. `bytes` counts as in nccl-tests: the bytes
+  // that an all-gather gathers, that a reduce-scatter or all-reduce reduces, or that one rank sends
+  // in an all-to-all. The time is linear between the table's sizes and ranks. Beyond 8 ranks, the
+  // bytes that a ring puts on each link and its latency keep growing.
   double Time(Collective op, int64_t ranks, double bytes, double bytes_per_second) const;
 
  private:

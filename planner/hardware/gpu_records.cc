@@ -182,6 +182,7 @@ std::vector<GpuEntry> LargeHopperGpus() {
   };
 }
 
+// Clusters have nodes of 4: Alps has 10,752 in 2,688 nodes (docs.cscs.ch/alps/hardware).
 std::vector<GpuEntry> GraceHopperGpus() {
   return {
       // The driver's name counts the CPU memory.
@@ -191,7 +192,8 @@ std::vector<GpuEntry> GraceHopperGpus() {
                 .memory_bytes = 96 * kGiB,
                 .hbm_bytes_per_second = 4000e9,
                 .scaleup_bytes_per_second = 450e9,
-                .pcie_bytes_per_second = 63e9},
+                .pcie_bytes_per_second = 63e9,
+                .node_gpus = 4},
        .traits = HopperTraits(),
        .aliases = WithLabels({"nvidia gh200 480gb"}),
        .vendor = "nvidia",
@@ -203,7 +205,8 @@ std::vector<GpuEntry> GraceHopperGpus() {
                 .memory_bytes = 141 * kGiB,
                 .hbm_bytes_per_second = 4800e9,
                 .scaleup_bytes_per_second = 450e9,
-                .pcie_bytes_per_second = 63e9},
+                .pcie_bytes_per_second = 63e9,
+                .node_gpus = 4},
        .traits = HopperTraits(),
        .aliases = WithLabels({"gh200-144gb", "nvidia gh200 144g hbm3e"}),
        .vendor = "nvidia",
@@ -212,6 +215,7 @@ std::vector<GpuEntry> GraceHopperGpus() {
   };
 }
 
+// An NVL72 has 18 trays of 4 GPUs, each a node (NVIDIA, GB200 NVL72 and GB300 NVL72 product pages).
 std::vector<GpuEntry> BlackwellGpus() {
   return {
       // Some boards may have PCIe Gen6; this is not confirmed.
@@ -246,7 +250,8 @@ std::vector<GpuEntry> BlackwellGpus() {
                 .hbm_bytes_per_second = 8000e9,
                 .scaleup_bytes_per_second = 900e9,
                 .pcie_bytes_per_second = 63e9,
-                .scaleup_domain_gpus = 72},
+                .scaleup_domain_gpus = 72,
+                .node_gpus = 4},
        .traits = WithProcessors(WithKernels(BlackwellTraits(), Gb200Kernels()), 152),
        .aliases = WithLabels({"gb200", "nvidia gb200"}),
        .vendor = "nvidia",
@@ -258,7 +263,8 @@ std::vector<GpuEntry> BlackwellGpus() {
                 .hbm_bytes_per_second = 8000e9,
                 .scaleup_bytes_per_second = 900e9,
                 .pcie_bytes_per_second = 63e9,
-                .scaleup_domain_gpus = 72},
+                .scaleup_domain_gpus = 72,
+                .node_gpus = 4},
        .traits = WithProcessors(WithKernels(BlackwellTraits(), Gb300Kernels()), 152),
        .aliases = WithLabels({"gb300", "nvidia gb300"}),
        .vendor = "nvidia",

@@ -21,6 +21,7 @@ struct GpuSpec {
   double scaleup_bytes_per_second = 0;  // NVLink or similar; 0 if none
   double pcie_bytes_per_second = 0;
   int64_t scaleup_domain_gpus = 0;  // GPUs that the link joins across nodes; 0: those of a node
+  int64_t node_gpus = 8;            // GPUs of a usual node
   GpuCosts costs;
 };
 

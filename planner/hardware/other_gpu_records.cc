@@ -156,13 +156,15 @@ std::vector<GpuEntry> AmdGpus() {
        .vendor = "amd",
        .source = "AMD Instinct MI355X data sheet",
        .uncertain = ""},
-      // Two dies of 64 GB, each of which the driver shows as its own device.
+      // Two dies of 64 GB, each of which the driver shows as its own device. Nodes of Frontier and
+      // LUMI have 4 of these modules (HPE Cray EX235a).
       {.spec = {.name = "mi250x-128gb",
                 .dense_16bit_flops = 383e12,
                 .memory_bytes = 128 * kGiB,
                 .hbm_bytes_per_second = 3280e9,
                 .scaleup_bytes_per_second = 350e9,
-                .pcie_bytes_per_second = 31.5e9},
+                .pcie_bytes_per_second = 31.5e9,
+                .node_gpus = 4},
        .traits = CdnaTraits(208, kWorkspace),
        .aliases = WithLabels({"mi250x", "amd instinct mi250x", "amd_instinct_mi250x"}),
        .vendor = "amd",

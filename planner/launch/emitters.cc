@@ -40,6 +40,13 @@ std::string MegatronLayout(const ModelSpec& model, const PlanSpec& spec) {
 
 std::string ShareText(double share) { return absl::StrFormat("%.9g", share); }
 
+bool MegatronOffloadsActivations(const Job& job, const Parallelism& p) {
+  const int64_t layers = job.training.activations.layers;
+  const LanguageModel& model = job.model.language_model;
+  return layers > 0 && layers < model.layers && !model.moe && p.pipeline == 1 &&
+         job.constraints.recompute == RecomputePolicy::kForbidden;
+}
+
 std::string PythonList(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "\"" : ", \"") + name + "\"";

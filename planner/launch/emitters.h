@@ -46,6 +46,9 @@ class Arguments {
 // Returns a share in as many digits as it needs, up to nine.
 std::string ShareText(double share);
 
+// Returns whether the job offloads activations in the way that Megatron-LM's arguments can say.
+bool MegatronOffloadsActivations(const Job& job, const Parallelism& p);
+
 // Return a Python list of strings or integers. REQUIRES: names need no escapes.
 std::string PythonList(const std::vector<std::string>& names);
 std::string PythonList(const std::vector<int64_t>& values);

@@ -1,6 +1,7 @@
 // PyTorch FSDP2 (torch.distributed.fsdp.fully_shard, torch 2.6 and later): makes a module with a
 // function that wraps a model and the loop over a step's packs.
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "planner/launch/emitters.h"
@@ -40,6 +41,22 @@ def run_step(model, packs, loss_of):
         loss_of(model, pack).backward()
 )";
 
+// Returns shard() and run_step(), with weights in host memory if so.
+std::string ShardText(bool offloads_weights) {
+  std::string text = kShard;
+  if (!offloads_weights) return text;
+  const auto replace = [&text](std::string_view from, std::string_view to) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  };
+  replace("import MixedPrecisionPolicy", "import CPUOffloadPolicy, MixedPrecisionPolicy");
+  replace("    for layer in (*encoder_layers",
+          "    host = CPUOffloadPolicy()  # weights, gradients and the optimizer's states\n"
+          "    for layer in (*encoder_layers");
+  replace("mp_policy=policy,", "mp_policy=policy, offload_policy=host,");
+  return text;
+}
+
 std::string FsdpFile(const Trials& trials, const PlanSpec& spec) {
   const Parallelism& p = spec.parallelism;
   const Training& t = trials.job().training;
@@ -61,7 +78,7 @@ std::string FsdpFile(const Trials& trials, const PlanSpec& spec) {
          (t.distributed_gradients_fp32 ? "float32" : half) +
          "\"\n# Weights are gathered again in the backward pass (ZeRO-3).\nRESHARD_AFTER_FORWARD = "
          "True\n" +
-         PythonRecompute(RecomputedOf(spec)) + kShard;
+         PythonRecompute(RecomputedOf(spec)) + ShardText(t.offload.weights);
 }
 
 }  // namespace

@@ -51,6 +51,39 @@ void NoteOptimizer(const Training& training, Launch* launch) {
                                             "training code."});
 }
 
+// Only torchtitan's settings and FSDP's module say that weights are in host memory.
+void NoteOffloadedWeights(const Training& training, Launch* launch) {
+  if (!training.offload.weights || launch->match == LaunchMatch::kNone ||
+      launch->framework == LaunchFramework::kTorchtitan ||
+      launch->framework == LaunchFramework::kFsdp)
+    return;
+  launch->notes.push_back({"memory",
+                           "The plan keeps weights, gradients and the optimizer's states in host "
+                           "memory, which these settings do not turn on: they may not fit."});
+}
+
+// Says where the offload of activations is turned on, if the settings do not do it.
+void NoteActivations(const Job& job, const Plan& plan, Launch* launch) {
+  const int64_t layers = job.training.activations.layers;
+  if (layers == 0 || launch->match == LaunchMatch::kNone) return;
+  const Parallelism& p =
+      launch->match == LaunchMatch::kExact ? plan.parallelism : launch->parallelism;
+  if (TakesMegatronArguments(launch->framework) && MegatronOffloadsActivations(job, p)) return;
+  const bool inputs = job.constraints.recompute == RecomputePolicy::kFull;
+  if (launch->framework == LaunchFramework::kXTuner && inputs) {
+    launch->environment.push_back({"XTUNER_ACTIVATION_OFFLOAD", "1"});
+    return;
+  }
+  launch->notes.push_back(
+      {"memory", "The plan keeps " +
+                     std::string(inputs ? "the inputs of " : "the activations of ") +
+                     std::to_string(layers) +
+                     " language layers in host memory, which these settings do not turn on: " +
+                     (job.training.trainer->name == "torchtune"
+                          ? "set enable_activation_offloading with enable_activation_checkpointing."
+                          : "set it in your training code, or they may not fit.")});
+}
+
 // Returns where a trainer is told which dispatcher to take, if the settings do not say it.
 std::string WhereDispatcherIsSet(LaunchFramework framework, std::string_view name) {
   const std::string quoted = "\"" + std::string(name) + "\"";
@@ -192,6 +225,8 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
       Emit(trials, &launch);
     }
     NoteOptimizer(job.training, &launch);
+    NoteOffloadedWeights(job.training, &launch);
+    NoteActivations(other ? *other : job, plan, &launch);
     NoteZeroGroup(job.training, &launch);
     NoteDispatcher(other ? *other : job, batching, plan, &launch);
     NoteLayersIn16Bit(other ? other->training : job.training, &launch);

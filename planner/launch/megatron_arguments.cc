@@ -10,6 +10,7 @@
 
 #include "planner/cost/expert_dispatch.h"
 #include "planner/cost/memory.h"
+#include "planner/cost/network.h"
 #include "planner/launch/emitters.h"
 #include "planner/model/layer_runs.h"
 
@@ -99,6 +100,21 @@ void AddDispatcher(const Execution& execution, Dispatcher dispatcher, Arguments&
   if (execution.overlap_shared_expert) out.Add("--moe-shared-expert-overlap");
 }
 
+// Groups of neighbours exchange heads, and their ranks of equal place keys and values.
+void AddContext(const Job& job, const Parallelism& p, Arguments& out) {
+  if (p.context == 1) return;
+  const int64_t heads = HeadRanksOf(job, p, Network(job.cluster, job.constants));
+  if (job.training.execution.context == ContextKind::kAllGather) {
+    out.Add("--cp-comm-type", "all_gather");
+  } else if (heads == 1 || heads == p.context) {
+    out.Add("--cp-comm-type", heads == 1 ? "p2p" : "a2a");
+  } else {
+    out.Add("--cp-comm-type", "a2a+p2p");
+    out.Add("--hierarchical-context-parallel-sizes", heads);
+    out.Add(std::to_string(p.context / heads));
+  }
+}
+
 void AddDegrees(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   const Job& job = trials.job();
   const Parallelism& p = spec.parallelism;
@@ -106,7 +122,7 @@ void AddDegrees(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   out.Add("--tensor-model-parallel-size", p.tensor);
   out.Add("--pipeline-model-parallel-size", p.pipeline);
   out.Add("--context-parallel-size", p.context);
-  if (p.context > 1) out.Add("--cp-comm-type", e.context == ContextKind::kRing ? "p2p" : "a2a");
+  AddContext(job, p, out);
   if (job.model.language_model.moe) {
     out.Add("--expert-model-parallel-size", p.expert);
     out.Add("--expert-tensor-parallel-size", p.expert > 1 ? e.expert_tensor : p.tensor);
@@ -260,6 +276,12 @@ void AddRecompute(const Job& job, const RecomputeFlags& setting, const PlanSpec&
   if (per_stage) AddPerStage(job, spec, setting.block, out);
 }
 
+// TransformerEngine offloads the first layers.
+void AddActivations(const Job& job, const PlanSpec& spec, Arguments& out) {
+  if (MegatronOffloadsActivations(job, spec.parallelism))
+    out.Add("--cpu-offloading-num-layers", job.training.activations.layers);
+}
+
 }  // namespace
 
 std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec& spec,
@@ -272,6 +294,7 @@ std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec&
   AddBatch(trials, spec, arguments);
   AddExecution(job, spec.parallelism, arguments);
   AddRecompute(job, setting, spec, arguments);
+  AddActivations(job, spec, arguments);
   return words;
 }
 
@@ -290,6 +313,8 @@ std::string LeftToTheModel(const LanguageModel& m) {
   if (m.compressed) parts.push_back("attention to compressed tokens");
   if (m.per_layer) parts.push_back("the embedding of each layer");
   if (m.streams > 1) parts.push_back(std::to_string(m.streams) + " residual streams");
+  if (m.laurel_rank > 0) parts.push_back("the low-rank residual");
+  if (m.cross) parts.push_back("attention to the encoder's tokens");
   if (m.moe && m.moe->router_scales) parts.push_back("the scales of the router");
   if (m.moe && m.moe->shared_gate) parts.push_back("the gate of the shared expert");
   for (const LanguageLayer& layer : classes) {

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
 #include "planner/space/recompute_settings.h"
 
@@ -101,6 +102,19 @@ bool Hold(const Trainer& trainer, const Training& training, Constraints* c) {
   return pipeline || (one(&c->pipeline_parallel) && one(&c->virtual_stages));
 }
 
+// Holds the job to what its trainer needs for the activations that it offloads. Returns false if it
+// cannot offload them.
+bool HoldActivations(Job* job) {
+  const int64_t layers = job->training.activations.layers;
+  if (layers == 0) return true;
+  const int64_t most = OffloadedLayersAtMost(*job);
+  const bool possible =
+      layers == most || (layers < most && job->training.trainer->activations.any_count);
+  if (!possible || !AdmitsActivationOffload(*job)) return false;
+  *job = WithActivations(*job, layers, layers);
+  return true;
+}
+
 }  // namespace
 
 const Trainer& TrainerToLaunch(LaunchFramework framework, const Job& job) {
@@ -115,9 +129,14 @@ std::optional<Job> Under(const Trainer& trainer, const Job& job) {
   if (job.training.precision != Precision::k16Bit && !trainer.low_precision) return std::nullopt;
   Job other = job;
   SetTraining(trainer, job, &other.training);
+  if (!HoldActivations(&other)) return std::nullopt;
   Constraints& c = other.constraints;
   OptimizerOffload& offload = other.training.offload;
-  switch (OffloadSharesOf(trainer, other.training.zero_stage)) {
+  if (offload.weights &&
+      !(trainer.offload.weights && other.training.zero_stage == ZeroStage::kWeights))
+    return std::nullopt;
+  switch (offload.weights ? OffloadShares::kAny
+                          : OffloadSharesOf(trainer, other.training.zero_stage)) {
     case OffloadShares::kAny:
       break;
     case OffloadShares::kWhole:

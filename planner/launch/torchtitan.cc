@@ -71,6 +71,8 @@ std::string Degrees(const Job& job, const PlanSpec& spec) {
   set("tensor_parallel_degree", std::to_string(p.tensor));
   set("enable_sequence_parallel", job.training.execution.sequence_parallel ? "True" : "False");
   set("context_parallel_degree", std::to_string(p.context));
+  if (p.context > 1 && job.training.execution.context == ContextKind::kAllGather)
+    set("context_parallel_rotate_method", "\"allgather\"");
   set("expert_parallel_degree", std::to_string(p.expert));
   set("pipeline_parallel_degree", std::to_string(p.pipeline));
   if (p.pipeline > 1) {
@@ -91,6 +93,7 @@ std::string Training(const Trials& trials, const PlanSpec& spec) {
   return "    t = config.training\n    t.local_batch_size = " + std::to_string(local) +
          "\n    t.global_batch_size = " + std::to_string(spec.micro_batches * p.data * samples) +
          "\n    t.seq_len = " + std::to_string(EvenLength(trials, spec, SampleTokens(trials))) +
+         (trials.job().training.offload.weights ? "\n    t.enable_cpu_offload = True" : "") +
          "\n    t.mixed_precision_param = \"bfloat16\"\n    t.mixed_precision_reduce = "
          "\"float32\"\n" +
          (graphs ? "" : "    t.disable_cuda_graphs = True  # refused with pipelines and experts\n");
@@ -216,7 +219,9 @@ void NoteRest(const Trials& trials, const PlanSpec& spec, Launch* out) {
                          "backward (fsdp_reshard_after_forward \"never\"): gradients are reduced "
                          "with every micro-batch, and each GPU holds a shard of them.")});
   }
-  if (p.context > 1 && job.training.execution.context == ContextKind::kUlysses)
+  const ContextKind exchange = job.training.execution.context;
+  if (p.context > 1 &&
+      (exchange == ContextKind::kUlysses || exchange == ContextKind::kHierarchical))
     out->notes.push_back({"stages",
                           "torchtitan's context parallelism is a ring, not Ulysses: "
                           "it does not exchange heads as the plan does."});

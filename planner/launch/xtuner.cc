@@ -155,7 +155,7 @@ void EmitXTuner(const Trials& trials, Launch* out) {
   if (trials.job().launch.float16)
     out->notes.push_back({"precision", "XTuner v1 trains in bfloat16, not in float16."});
   if (runs->spec.parallelism.context > 1 &&
-      trials.job().training.execution.context == ContextKind::kRing)
+      trials.job().training.execution.context != ContextKind::kUlysses)
     out->notes.push_back({"stages", "XTuner's sequence parallelism is Ulysses, not a ring."});
   out->notes.push_back(
       {"batches", BatchText(trials, runs->spec) +

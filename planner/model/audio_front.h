@@ -15,6 +15,7 @@ struct FrontLayer {
   int64_t positions = 1;  // per token of the encoder
   int64_t values = 0;     // that it reads per token
   bool bias = true;
+  bool norm = false;  // of its outputs, without biases
 };
 
 // First to last, into tokens of `hidden` channels.

@@ -57,6 +57,10 @@ enum class Modality { kImage, kVideo, kAudio };
 struct AudioFront {
   int64_t mel_bins = 128;
   int64_t channels = 0;  // of the three convolutions; 0: there are two, of the encoder's width
+  // Of the second of two convolutions over time and bins, in place of three; without biases, each
+  // with a norm (Gemma 4). 0: there are three.
+  int64_t second_channels = 0;
+  bool separable = false;  // the second and the third are depthwise, then pointwise (Phi-4)
 
   friend bool operator==(const AudioFront&, const AudioFront&) = default;
 };
@@ -78,6 +82,10 @@ struct MoeSpec {
   // (Nemotron 3). 0: the hidden size.
   int64_t latent = 0;
   bool router_scales = false;  // learned scales of the router's input and of each expert (Gemma 4)
+  bool latent_norm = false;    // a norm over `latent` of what experts give (Kimi K3)
+  // Inner width of as many experts again, with a router of their own, which the tokens of images
+  // visit in place of these: one token for each unit (ERNIE-4.5-VL). 0: there are none.
+  int64_t image_ffn = 0;
 };
 
 // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434 section 2.1).
@@ -132,10 +140,11 @@ enum class AttentionKind { kFull, kWindow, kChunked, kIndexed };
 
 // How a recurrent mixer runs over the tokens of a sample.
 enum class ScanKind {
-  kSelective,    // Mamba (arXiv 2312.00752)
-  kStates,       // Mamba-2 (arXiv 2405.21060): chunks of products
-  kGatedDelta,   // Gated DeltaNet (arXiv 2412.06464): chunks of products
-  kChannelDelta  // Kimi Delta Attention (arXiv 2510.26692): the same with a decay per channel
+  kSelective,     // Mamba (arXiv 2312.00752)
+  kStates,        // Mamba-2 (arXiv 2405.21060): chunks of products
+  kGatedDelta,    // Gated DeltaNet (arXiv 2412.06464): chunks of products
+  kChannelDelta,  // Kimi Delta Attention (arXiv 2510.26692): the same with a decay per channel
+  kLightning      // Lightning Attention (arXiv 2401.04658): chunks of products, fixed decays
 };
 
 // A mixer whose state does not grow with the sample: projections to queries, keys, values and a
@@ -149,14 +158,32 @@ struct RecurrentSpec {
   int64_t key_dim = 0;
   int64_t value_heads = 0;
   int64_t value_dim = 0;
-  int64_t conv_width = 0;  // tokens
+  int64_t conv_width = 0;  // tokens; 0: there is no convolution
   bool conv_bias = false;
   bool linear_bias = false;
-  int64_t step_rank = 0;  // of kSelective's step sizes
-  int64_t gate_rank = 0;  // of the projections of kChannelDelta's decays, and of its gate
-  bool norm = true;       // else the scan's output is gated alone (Falcon-H1)
+  int64_t step_rank = 0;   // of kSelective's step sizes
+  int64_t gate_rank = 0;   // of the projections of kChannelDelta's decays, and of its gate
+  bool norm = true;        // else the scan's output is gated alone (Falcon-H1)
+  bool full_gate = false;  // kChannelDelta's gate is a projection of its own, not of a low rank
 
   friend bool operator==(const RecurrentSpec&, const RecurrentSpec&) = default;
+};
+
+// What a decoder's layers attend to besides: the tokens that the last encoder gives (Whisper).
+struct CrossSpec {
+  int64_t width = 0;            // of those tokens
+  int64_t tokens_per_unit = 0;  // of the encoder
+
+  friend bool operator==(const CrossSpec&, const CrossSpec&) = default;
+};
+
+// How layers read, mix and write residual streams.
+enum class StreamKind {
+  kHyper,  // hyper-connections (arXiv 2512.24880) around the mixer and around the MLP
+  kAltUp,  // alternating updates (arXiv 2301.13310) around the layer, of one stream (Gemma 3n)
+  // What earlier blocks of layers gave, which each mixer and each MLP reads as a sum weighted by
+  // scores (attention residuals, arXiv 2603.15031, Kimi K3). `streams` counts the blocks.
+  kBlocks
 };
 
 // What lets tokens of a sample see each other in a layer.
@@ -195,6 +222,7 @@ struct LanguageLayer {
   // many of them a token sees, the best of an index (0: all).
   int64_t entry_tokens = 0;
   int64_t entries = 0;
+  bool cross = false;  // behind its attention it attends to what LanguageModel::cross says
 
   friend bool operator==(const LanguageLayer&, const LanguageLayer&) = default;
 };
@@ -248,9 +276,26 @@ struct LanguageModel {
   std::optional<IndexSpec> index = std::nullopt;            // of layers that are kIndexed
   std::optional<CompressedSpec> compressed = std::nullopt;  // of all layers
   std::optional<PerLayerSpec> per_layer = std::nullopt;
-  // Residual streams that layers read, mix and write by learned weights (hyper-connections, arXiv
-  // 2512.24880). 1: the usual sum.
+  // Residual streams that layers read, mix and write by learned weights. 1: the usual sum.
   int64_t streams = 1;
+  StreamKind stream_kind = StreamKind::kHyper;
+  // Rank of a projection of attention's input that is added to its output, with a norm of its own
+  // (LAuReL, arXiv 2411.07501). 0: there is none.
+  int64_t laurel_rank = 0;
+  bool key_bias = true;                           // where qkv_bias: keys have one too
+  std::optional<CrossSpec> cross = std::nullopt;  // of layers whose `cross` is set
+};
+
+// What makes an encoder's layer a conformer's (arXiv 2005.08100): a second MLP before attention,
+// and between attention and the other MLP a convolution over tokens for each channel, behind a
+// projection to twice the width whose half is a gate.
+struct ConformerSpec {
+  int64_t conv_width = 0;        // tokens; 0: the layer is no conformer's
+  int64_t pointwise = 1;         // products hidden x hidden behind the convolution
+  int64_t other_parameters = 0;  // of a layer, which no product of its rows reads
+  bool conv_bias = false;
+
+  friend bool operator==(const ConformerSpec&, const ConformerSpec&) = default;
 };
 
 // A transformer encoder with a fixed number of tokens per unit (tile, frame, stretch of audio). An
@@ -272,12 +317,14 @@ struct Encoder {
   bool qk_norm = false;     // norm over the full width of q and k
   bool layer_scale = false;
   int64_t patch_pixels = 14;
-  int64_t temporal_patch = 1;       // frames that one patch spans
-  bool patch_bias = true;           // bias on the patch embedding
-  int64_t class_tokens = 1;         // learned tokens among tokens_per_unit that are not patches
-  bool learned_positions = true;    // one row per token of a unit; else rotary
-  int64_t tokens_per_unit = 0;      // tokens inside the encoder per unit, class token included
-  int64_t llm_tokens_per_unit = 0;  // tokens that one unit becomes in the language model
+  int64_t temporal_patch = 1;     // frames that one patch spans
+  bool patch_bias = true;         // bias on the patch embedding
+  int64_t class_tokens = 1;       // learned tokens among tokens_per_unit that are not patches
+  bool learned_positions = true;  // one row per token of a unit; else rotary
+  int64_t tokens_per_unit = 0;    // tokens inside the encoder per unit, class token included
+  // Tokens that one unit becomes in the language model. 0: none, its layers attend to the
+  // encoder's.
+  int64_t llm_tokens_per_unit = 0;
   // Attention covers a whole image, whatever its size, and not one unit (Qwen2-VL). Nothing tells
   // images of a sample apart, so all units of a sample count as one image.
   bool native_resolution = false;
@@ -292,6 +339,39 @@ struct Encoder {
   AudioFront front = {};         // read only if the modality is audio
   bool head_norm = false;        // RMSNorm on each head of q and k
   int64_t layer_norms = 2;       // 4: also behind attention and behind the MLP
+  ConformerSpec conformer = {};
+};
+
+// How tensor-parallel ranks split a linear layer: by its outputs, or by its inputs.
+enum class Split { kNone, kOutputs, kInputs };
+
+// A part of a projector: a norm, and a linear layer.
+struct ProjectorStep {
+  int64_t rows = 1;  // per unit
+  int64_t in = 0;
+  int64_t out = 0;  // 0: the norm alone
+  bool bias = true;
+  bool gated = false;  // another layer of the same shape scales its output
+  Split split = Split::kNone;
+  int64_t norm_width = 0;  // of the norm before it; 0: there is none
+  Norm norm = Norm::kLayerNorm;
+
+  friend bool operator==(const ProjectorStep&, const ProjectorStep&) = default;
+};
+
+// Layers in which learned tokens, that become the unit's in the language model, attend to the
+// encoder's and to each other (Perceiver, arXiv 2103.03206, Idefics2). Gated MLPs, no biases.
+struct ResamplerSpec {
+  int64_t layers = 0;  // 0: there is no resampler
+  int64_t latents = 0;
+  int64_t context = 0;  // tokens of a unit that come from the encoder
+  int64_t width = 0;
+  int64_t ffn = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+
+  friend bool operator==(const ResamplerSpec&, const ResamplerSpec&) = default;
 };
 
 // Norm(input_width), Linear input_width -> hidden_width, GELU, Linear hidden_width -> LLM hidden;
@@ -310,6 +390,10 @@ struct Projector {
   // Further projectors of the outputs of earlier layers, each with a norm over input_width: their
   // results are added inside the language model (Qwen3-VL).
   int64_t deep_stacked = 0;
+  // In place of all of that. The last one gives the rows that the language model reads, or those
+  // that the resampler does.
+  std::vector<ProjectorStep> steps = {};
+  ResamplerSpec resampler = {};
 };
 
 struct EncoderTower {

@@ -77,8 +77,31 @@ int64_t IndexParameters(const LanguageModel& model, const LanguageLayer& layer) 
          2 * NormParameters(model.norm, model.index->head_dim);
 }
 
+// A norm, queries from the layer's input, keys and values from the encoder's tokens, and an output
+// projection.
+int64_t CrossAttentionParameters(const LanguageModel& model, const LanguageLayer& layer) {
+  if (!layer.cross || !model.cross) return 0;
+  const int64_t queries = layer.heads * layer.head_dim, keys = layer.kv_heads * layer.head_dim;
+  const int64_t values = layer.kv_heads * layer.value_dim, out = layer.heads * layer.value_dim;
+  const bool bias = model.qkv_bias || model.linear_bias;
+  return LinearParameters(model.hidden, queries, bias) +
+         LinearParameters(model.cross->width, keys + values, bias) -
+         (bias && !model.key_bias ? keys : 0) +
+         LinearParameters(out, model.hidden, model.out_bias || model.linear_bias) +
+         NormParameters(model.norm, model.hidden);
+}
+
+int64_t LaurelParameters(const LanguageModel& model) {
+  return model.laurel_rank == 0
+             ? 0
+             : 2 * model.hidden * model.laurel_rank + NormParameters(model.norm, model.hidden);
+}
+
 int64_t AttentionParameters(const LanguageModel& model, const LanguageLayer& layer) {
-  if (model.mla) return LatentAttentionParameters(model, *model.mla);
+  if (model.mla) {
+    const int64_t gate = model.attention_gate ? model.hidden * model.heads * model.mla->v_dim : 0;
+    return LatentAttentionParameters(model, *model.mla) + gate;
+  }
   if (model.compressed) return CompressedAttentionParameters(model, layer, *model.compressed);
   const int64_t query_width = layer.heads * layer.head_dim;
   const int64_t out_width = layer.heads * layer.value_dim;
@@ -88,10 +111,13 @@ int64_t AttentionParameters(const LanguageModel& model, const LanguageLayer& lay
                        model.qkv_bias || model.linear_bias) +
       LinearParameters(out_width, model.hidden, model.out_bias || model.linear_bias);
   const bool keys = layer.key_values != KeyValues::kReused;
+  if ((model.qkv_bias || model.linear_bias) && !model.key_bias && keys)
+    parameters -= layer.kv_heads * layer.head_dim;
   if (model.qk_norm) parameters += (keys ? 2 : 1) * NormParameters(model.norm, layer.head_dim);
   if (model.width_qk_norm) parameters += query_width + layer.kv_heads * layer.head_dim;
   if (model.attention_sinks || layer.sinks) parameters += layer.heads;
-  return parameters + IndexParameters(model, layer);
+  return parameters + IndexParameters(model, layer) + CrossAttentionParameters(model, layer) +
+         LaurelParameters(model);
 }
 
 // Decays and steps: per channel of a key and per head for kChannelDelta, whose other projections go
@@ -99,7 +125,8 @@ int64_t AttentionParameters(const LanguageModel& model, const LanguageLayer& lay
 int64_t ChannelDeltaParameters(int64_t hidden, const RecurrentSpec& r) {
   const int64_t keys = r.key_heads * r.key_dim, values = r.value_heads * r.value_dim;
   const int64_t mixed = 2 * keys + values;
-  return hidden * (mixed + r.value_heads + 2 * r.gate_rank) + r.gate_rank * (keys + values) +
+  const int64_t gate = r.full_gate ? hidden * values : (hidden + values) * r.gate_rank;
+  return hidden * (mixed + r.value_heads + r.gate_rank) + r.gate_rank * keys + gate +
          mixed * r.conv_width + keys + r.value_heads + r.value_dim + values * hidden;
 }
 
@@ -117,6 +144,8 @@ int64_t RecurrentParameters(int64_t hidden, const RecurrentSpec& r) {
   }
   const bool delta = r.scan == ScanKind::kGatedDelta;
   const int64_t mixed = 2 * keys + values;
+  if (r.scan == ScanKind::kLightning)  // and a gate, a norm, nothing else
+    return linear(hidden, mixed + values) + values + linear(values, hidden);
   const int64_t norm = !r.norm ? 0 : delta ? r.value_dim : values;
   return linear(hidden, mixed + values + (delta ? 2 : 1) * r.value_heads) +
          mixed * (r.conv_width + (r.conv_bias ? 1 : 0)) + (delta ? 2 : 3) * r.value_heads + norm +
@@ -147,8 +176,12 @@ int64_t MixtureParameters(const LanguageModel& model, const MoeSpec& moe, int64_
   };
   const int64_t latent = moe.latent == 0 ? 0
                                          : LinearParameters(model.hidden, moe.latent, bias) +
-                                               LinearParameters(moe.latent, model.hidden, bias);
-  return LinearParameters(model.hidden, moe.experts, moe.expert_bias) + latent +
+                                               LinearParameters(moe.latent, model.hidden, bias) +
+                                               (moe.latent_norm ? moe.latent : 0);
+  const int64_t router = LinearParameters(model.hidden, moe.experts, moe.expert_bias);
+  const int64_t of_images =
+      moe.image_ffn == 0 ? 0 : router + experts * mlp(model.hidden, moe.image_ffn);
+  return router + latent + of_images +
          experts * mlp(moe.latent == 0 ? model.hidden : moe.latent, moe.expert_ffn) +
          (moe.shared_ffn > 0 ? mlp(model.hidden, moe.shared_ffn) : 0) +
          (moe.shared_gate ? model.hidden : 0) +
@@ -160,10 +193,17 @@ int64_t LayerNormParameters(const LanguageModel& model) {
 }
 
 // Weights of the hyper-connections before a layer's mixer and before its MLP: of each stream for
-// what the block reads, for what it writes, and for every other stream.
+// what the block reads, for what it writes, and for every other stream. Of alternating updates: a
+// router with its norm, what it predicts and what it corrects, and a scale of the output. Of
+// earlier blocks: for mixer and MLP a norm and a vector that scores.
 int64_t StreamParameters(const LanguageModel& model) {
   const int64_t n = model.streams;
-  return n == 1 ? 0 : 2 * ((2 + n) * n * (n * model.hidden + 1) + 3);
+  if (n == 1) return 0;
+  if (model.stream_kind == StreamKind::kAltUp)
+    return n * (n * n + n + model.hidden) + NormParameters(model.norm, model.hidden) + model.hidden;
+  if (model.stream_kind == StreamKind::kBlocks)
+    return 2 * (NormParameters(model.norm, model.hidden) + model.hidden);
+  return 2 * ((2 + n) * n * (n * model.hidden + 1) + 3);
 }
 
 int64_t LayerParameters(const LanguageModel& model, const LanguageLayer& layer, bool active_only) {
@@ -187,8 +227,14 @@ int64_t AroundParameters(const LanguageModel& model) {
     parameters +=
         (of.vocab + model.hidden) * model.layers * of.width + NormParameters(model.norm, of.width);
   }
-  if (model.streams > 1) parameters += model.streams * (model.streams * model.hidden + 1) + 1;
-  return parameters;
+  if (model.streams == 1) return parameters;
+  const int64_t n = model.streams;
+  // Into the other streams, and out of them.
+  if (model.stream_kind == StreamKind::kAltUp)
+    return parameters + 2 * (n - 1) * model.hidden * model.hidden;
+  if (model.stream_kind == StreamKind::kBlocks)
+    return parameters + NormParameters(model.norm, model.hidden) + model.hidden;
+  return parameters + n * (n * model.hidden + 1) + 1;
 }
 
 int64_t LanguageModelParameters(const LanguageModel& model, bool active_only) {
@@ -205,6 +251,31 @@ int64_t LanguageModelParameters(const LanguageModel& model, bool active_only) {
     parameters += model.predicted_tokens * (2 * model.hidden * model.hidden + 3 * norm +
                                             LayerParameters(model, runs.back().layer, active_only));
   return parameters;
+}
+
+// What a conformer's layer has beside a transformer's and its norms.
+int64_t ConformerParameters(const Encoder& e) {
+  const ConformerSpec& c = e.conformer;
+  if (c.conv_width == 0) return 0;
+  return MlpParameters(e.hidden, e.ffn, e.gated_mlp, e.linear_bias) +
+         LinearParameters(e.hidden, 2 * e.hidden, e.linear_bias) +
+         c.pointwise * LinearParameters(e.hidden, e.hidden, e.linear_bias) +
+         LinearParameters(c.conv_width, e.hidden, c.conv_bias) + c.other_parameters;
+}
+
+int64_t StepParameters(const ProjectorStep& step) {
+  const int64_t norm = step.norm_width > 0 ? NormParameters(step.norm, step.norm_width) : 0;
+  return norm + (step.gated ? 2 : 1) * LinearParameters(step.in, step.out, step.bias);
+}
+
+// Three norms, queries of the latents, keys and values of all, and an MLP in each layer; then a
+// norm.
+int64_t ResamplerParameters(const ResamplerSpec& r) {
+  if (r.layers == 0) return 0;
+  const int64_t attention = 2 * r.width * (r.heads + r.kv_heads) * r.head_dim;
+  return r.layers * (attention + MlpParameters(r.width, r.ffn, /*gated=*/true, /*bias=*/false) +
+                     3 * r.width) +
+         (r.latents + 1) * r.width;
 }
 
 }  // namespace
@@ -229,11 +300,13 @@ int64_t CountParameters(const Encoder& encoder) {
   if (encoder.qkv_bias && !encoder.key_bias) layer -= width;
   if (encoder.qk_norm) layer += 2 * NormParameters(encoder.norm, width);
   if (encoder.layer_scale) layer += 2 * encoder.hidden;
+  layer += ConformerParameters(encoder);
 
   if (encoder.modality == Modality::kAudio) {
     int64_t parameters = encoder.layers * layer + encoder.other_parameters;
     for (const FrontLayer& front : LayersOf(encoder.front, encoder.hidden))
-      parameters += LinearParameters(front.in, front.out, front.bias);
+      parameters +=
+          LinearParameters(front.in, front.out, front.bias) + (front.norm ? front.out : 0);
     return parameters;
   }
   const int64_t patch_values =
@@ -246,6 +319,9 @@ int64_t CountParameters(const Encoder& encoder) {
 }
 
 int64_t CountParameters(const Projector& projector, int64_t llm_hidden) {
+  int64_t stepped = 0;
+  for (const ProjectorStep& step : projector.steps) stepped += StepParameters(step);
+  if (!projector.steps.empty()) return stepped + ResamplerParameters(projector.resampler);
   const int64_t norm_width =
       projector.norm_width > 0 ? projector.norm_width : projector.input_width;
   const auto linear = [&](int64_t in, int64_t out) {

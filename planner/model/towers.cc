@@ -18,6 +18,10 @@ std::string EncoderNames(const ModelSpec& model) {
   return names;
 }
 
+int64_t GivenTokens(const Encoder& encoder) {
+  return encoder.llm_tokens_per_unit > 0 ? encoder.llm_tokens_per_unit : encoder.tokens_per_unit;
+}
+
 int64_t EncoderLayers(const ModelSpec& model) { return SumOf(model, &Encoder::layers); }
 
 int64_t LlmTokensPerUnit(const ModelSpec& model) {

@@ -12,6 +12,10 @@ namespace evenkeel::planner {
 // Returns the names of the encoders, joined by "+"; empty if the model has none.
 std::string EncoderNames(const ModelSpec& model);
 
+// Returns the tokens of a unit that the encoder's projector gives: those of the language model, or
+// all of the encoder's where layers attend to them.
+int64_t GivenTokens(const Encoder& encoder);
+
 // Returns the number of layers of all encoders.
 int64_t EncoderLayers(const ModelSpec& model);
 

@@ -231,7 +231,7 @@ int64_t LeastAllocated(const LayerProfile& profile, const ChunkLoad& stage,
                        RecomputePolicy policy) {
   const ModeCounts recomputed = SmallestRecompute(profile, stage, policy);
   return MemoryOf(profile, stage.counts, recomputed, stage.in_flight).allocated() +
-         (HostHasRoom(profile, stage.counts) ? 0 : kNoHostRoom);
+         (HostHasRoom(profile, stage) ? 0 : kNoHostRoom);
 }
 
 }  // namespace evenkeel::planner

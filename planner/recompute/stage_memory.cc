@@ -31,19 +31,22 @@ StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chun
   return memory;
 }
 
-int64_t HostExcess(const LayerProfile& profile, std::span<const ChunkLoad> chunks) {
-  ClassCounts counts{};
+int64_t OffloadedActivations(const LayerProfile& profile, std::span<const ChunkLoad> chunks) {
+  int64_t bytes = 0;
   for (const ChunkLoad& chunk : chunks) {
-    for (size_t k = 0; k < profile.classes.size(); ++k) counts[k] += chunk.counts[k];
+    for (size_t k = 0; k < profile.classes.size(); ++k)
+      bytes += chunk.counts[k] * HeldBytes(chunk.in_flight, profile.classes[k].host_kept_bytes);
   }
-  return HostExcess(profile, counts);
+  return bytes;
 }
 
-int64_t HostExcess(const LayerProfile& profile, const ClassCounts& counts) {
+int64_t HostExcess(const LayerProfile& profile, std::span<const ChunkLoad> chunks) {
   if (profile.host_room == kNoHostLimit) return 0;
-  int64_t bytes = 0;
-  for (size_t k = 0; k < profile.classes.size(); ++k)
-    bytes += counts[k] * profile.classes[k].host_bytes;
+  int64_t bytes = OffloadedActivations(profile, chunks);
+  for (const ChunkLoad& chunk : chunks) {
+    for (size_t k = 0; k < profile.classes.size(); ++k)
+      bytes += chunk.counts[k] * profile.classes[k].host_bytes;
+  }
   return std::max<int64_t>(0, bytes - profile.host_room);
 }
 

@@ -55,16 +55,18 @@ struct StageBytes {
 StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
                     std::span<const ModeCounts> recomputed);
 
+// Returns the bytes of activations that one GPU of a stage has in host memory.
+int64_t OffloadedActivations(const LayerProfile& profile, std::span<const ChunkLoad> chunks);
+
 // Returns the bytes of host memory that one GPU of a stage takes above its room; 0 if there is
 // room.
 int64_t HostExcess(const LayerProfile& profile, std::span<const ChunkLoad> chunks);
-int64_t HostExcess(const LayerProfile& profile, const ClassCounts& counts);
 
 inline bool HostHasRoom(const LayerProfile& profile, std::span<const ChunkLoad> chunks) {
   return profile.host_room == kNoHostLimit || HostExcess(profile, chunks) == 0;
 }
-inline bool HostHasRoom(const LayerProfile& profile, const ClassCounts& counts) {
-  return profile.host_room == kNoHostLimit || HostExcess(profile, counts) == 0;
+inline bool HostHasRoom(const LayerProfile& profile, const ChunkLoad& chunk) {
+  return HostHasRoom(profile, {&chunk, 1});
 }
 
 // Returns the memory of a stage of one chunk.

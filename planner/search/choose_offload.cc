@@ -10,32 +10,53 @@
 #include "planner/search/choose_caps.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/stage_plans.h"
+#include "planner/space/activation_offload.h"
 
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kWhole = 1000;  // shares are counted in thousandths
+constexpr int64_t kWhole = 1000;  // shares of the optimizer are counted in thousandths
 
-// A share is chosen to within this part of a step, or by so many searches.
+// An amount is chosen to within this part of a step, or by so many searches.
 constexpr int64_t kTolerance = 1000;
 constexpr int kSearchesAtMost = 24;
 constexpr int kReductionsAtMost = 4;
 
-// Divides ranges of shares, the most promising first. What a range can reach at best is a plan
-// whose GPUs hold as little as with its upper end, and which pays for its lower end alone.
-class ShareSearch {
- public:
-  ShareSearch(const Job& job, const PlanHooks& hooks, const SearchWork& limits)
-      : job_(job), hooks_(hooks), limits_(limits) {}
+double ShareOf(int64_t thousandths) {
+  return static_cast<double>(thousandths) / static_cast<double>(kWhole);
+}
 
-  int64_t Run() {
+// Divides ranges of amounts (thousandths of the optimizer, or layers), the most promising first.
+// What a range can reach at best is a plan whose GPUs hold as little as with its upper end, and
+// which pays for its lower end alone.
+class AmountSearch {
+ public:
+  AmountSearch(const Job& job, const PlanHooks& hooks, const SearchWork& limits)
+      : job_(job),
+        hooks_(hooks),
+        limits_(limits),
+        of_layers_(job.training.activations.choose),
+        most_(of_layers_ ? OffloadedLayersAtMost(job) : kWhole) {}
+
+  Job Run() {
+    const int64_t amount = Best();
+    return With(amount, amount);
+  }
+
+ private:
+  struct Range {
+    int64_t low = 0, high = 0;  // amounts above the first, up to the second
+    int64_t least = 0;          // that the plan needs which bounds the range
+    int64_t bound_ns = 0;
+  };
+
+  int64_t Best() {
     Try(0);
-    if (OffloadSharesOf(*job_.training.trainer, job_.training.zero_stage) ==
-        OffloadShares::kWhole) {
-      Try(kWhole);
+    if (AllOrNothing()) {
+      Try(most_);
       return best_;
     }
-    Open(0, kWhole);
+    Open(0, most_);
     while (!ranges_.empty() && searches_ < kSearchesAtMost && !Stopped()) {
       const auto next =
           std::min_element(ranges_.begin(), ranges_.end(),
@@ -43,82 +64,85 @@ class ShareSearch {
       const Range range = *next;
       ranges_.erase(next);
       if (!MayGain(range.bound_ns)) break;
-      // The plan that bounds the range is known with its least share.
+      // The plan that bounds the range is known with its least amount.
       const int64_t middle = (range.low + range.least - 1) / 2;
       Open(range.least, range.high);
       Open(range.low, middle);
       Open(std::max(range.low, middle), range.least - 1);
     }
-    if (best_ns_ == 0) Try(kWhole);
-    if (best_ns_ == 0) return kWhole;
+    if (best_ns_ == 0) Try(most_);
+    if (best_ns_ == 0) return of_layers_ ? 0 : most_;
     Reduce();
     return best_;
   }
 
- private:
-  struct Range {
-    int64_t low = 0, high = 0;  // shares above the first, up to the second
-    int64_t least = 0;          // that the plan needs which bounds the range
-    int64_t bound_ns = 0;
-  };
+  // Returns the job with what its GPUs hold as with the first amount, and what is paid for as with
+  // the second.
+  Job With(int64_t moved, int64_t charged) const {
+    if (of_layers_) return WithActivations(job_, moved, charged);
+    Job with = WithOffload(job_, ShareOf(moved));
+    with.training.offload.charged_ratio = ShareOf(charged);
+    return with;
+  }
+
+  bool AllOrNothing() const {
+    const Training& training = job_.training;
+    if (of_layers_) return !training.trainer->activations.any_count;
+    return OffloadSharesOf(*training.trainer, training.zero_stage) == OffloadShares::kWhole;
+  }
 
   bool Stopped() const { return hooks_.stop && hooks_.stop(); }
 
   // Returns whether a step is shorter than the best by more than the tolerance.
   bool MayGain(int64_t ns) const { return best_ns_ == 0 || ns < best_ns_ - best_ns_ / kTolerance; }
 
-  static double ShareOf(int64_t thousandths) {
-    return static_cast<double>(thousandths) / static_cast<double>(kWhole);
-  }
-
   CapsSearch Plan(const Job& job) {
     ++searches_;
     return ChooseCaps(job, 0, hooks_, limits_);
   }
 
-  void Offer(int64_t share, int64_t ns) {
-    if (best_ns_ > 0 && (ns > best_ns_ || (ns == best_ns_ && share >= best_))) return;
-    best_ = share, best_ns_ = ns;
+  void Offer(int64_t amount, int64_t ns) {
+    if (best_ns_ > 0 && (ns > best_ns_ || (ns == best_ns_ && amount >= best_))) return;
+    best_ = amount, best_ns_ = ns;
   }
 
-  void Try(int64_t share) {
-    const CapsSearch search = Plan(WithOffload(job_, ShareOf(share)));
+  void Try(int64_t amount) {
+    const CapsSearch search = Plan(With(amount, amount));
     if (!search.stopped && !search.found.best.empty())
-      Offer(share, search.found.best.front().simulated_ns);
+      Offer(amount, search.found.best.front().simulated_ns);
   }
 
-  // What a search with the best share finds may need less.
+  // What a search with the best amount finds may need less. Without any layer, the recompute of the
+  // search was free, so its plan says nothing of that of others.
   void Reduce() {
     for (int tries = 0; tries < kReductionsAtMost && best_ > 0 && !Stopped(); ++tries) {
-      const int64_t share = best_;
-      const CapsSearch search = Plan(WithOffload(job_, ShareOf(share)));
+      const int64_t amount = best_;
+      const CapsSearch search = Plan(With(amount, amount));
       if (search.stopped || search.found.best.empty()) return;
       const Candidate& c = search.found.best.front();
-      const int64_t least = LeastShare(search.batching, c, -1, share);
-      if (least == share) return;
+      const int64_t least = LeastAmount(search.batching, c, of_layers_ ? 0 : -1, amount);
+      if (least == amount) return;
       const std::optional<int64_t> ns = StepWith(search.batching, c, least);
       if (ns) Offer(least, *ns);
-      if (best_ == share) return;
+      if (best_ == amount) return;
     }
   }
 
   void Open(int64_t low, int64_t high) {
     if (low >= high || searches_ >= kSearchesAtMost || Stopped()) return;
-    Job relaxed = WithOffload(job_, ShareOf(high));
-    relaxed.training.offload.charged_ratio = ShareOf(low);
-    const CapsSearch search = Plan(relaxed);
+    const CapsSearch search = Plan(With(high, low));
     if (search.stopped || search.found.best.empty()) return;
     const Candidate& c = search.found.best.front();
     if (!MayGain(c.simulated_ns)) return;
-    const int64_t share = LeastShare(search.batching, c, low, high);
-    if (const std::optional<int64_t> ns = StepWith(search.batching, c, share)) Offer(share, *ns);
-    ranges_.push_back({low, high, share, c.simulated_ns});
+    const int64_t amount = LeastAmount(search.batching, c, low, high);
+    if (const std::optional<int64_t> ns = StepWith(search.batching, c, amount)) Offer(amount, *ns);
+    ranges_.push_back({low, high, amount, c.simulated_ns});
   }
 
-  // Returns the least share above `low` with which the candidate fits on the GPUs. It fits with
+  // Returns the least amount above `low` with which the candidate fits on the GPUs. It fits with
   // `high`.
-  int64_t LeastShare(const Batching& batching, const Candidate& c, int64_t low,
-                     int64_t high) const {
+  int64_t LeastAmount(const Batching& batching, const Candidate& c, int64_t low,
+                      int64_t high) const {
     while (high - low > 1) {
       const int64_t middle = (low + high) / 2;
       (Fits(batching, c, middle) ? high : low) = middle;
@@ -126,8 +150,8 @@ class ShareSearch {
     return high;
   }
 
-  bool Fits(const Batching& batching, const Candidate& c, int64_t share) const {
-    const Job job = WithOffload(job_, ShareOf(share));
+  bool Fits(const Batching& batching, const Candidate& c, int64_t amount) const {
+    const Job job = With(amount, amount);
     const std::vector<StagePlan> stages =
         StagePlans(job, ProfileOf(job, batching, c), c, hooks_.stop);
     return std::all_of(stages.begin(), stages.end(),
@@ -140,17 +164,13 @@ class ShareSearch {
     return profile;
   }
 
-  // Returns the candidate's step with the share, or nullopt if the host lacks room for it.
+  // Returns the candidate's step with the amount, or nullopt if the host lacks room for it.
   std::optional<int64_t> StepWith(const Batching& batching, const Candidate& c,
-                                  int64_t share) const {
-    const Job job = WithOffload(job_, ShareOf(share));
+                                  int64_t amount) const {
+    const Job job = With(amount, amount);
     const LayerProfile profile = ProfileOf(job, batching, c);
-    const size_t stages = static_cast<size_t>(c.parallelism.pipeline);
-    for (size_t s = 0; s < stages; ++s) {
-      std::vector<ChunkLoad> loads;
-      for (size_t k = s; k < c.stages.size(); k += stages) loads.push_back({c.stages[k].counts, 0});
-      if (!HostHasRoom(profile, loads)) return std::nullopt;
-    }
+    for (int64_t s = 0; s < c.parallelism.pipeline; ++s)
+      if (!HostHasRoom(profile, HeldLoads(c, s))) return std::nullopt;
     const Candidate with =
         Evaluate(job, profile, c.parallelism, c.micro_batches, c.boundaries, c.recomputed,
                  DealtPacks(batching, c.parallelism.data, c.micro_batches, hooks_.stop), c.schedule,
@@ -163,10 +183,33 @@ class ShareSearch {
   const Job& job_;
   const PlanHooks& hooks_;
   const SearchWork limits_;
-  std::vector<Range> ranges_;  // that may hold a better share
+  const bool of_layers_;  // else thousandths of the optimizer
+  const int64_t most_;
+  std::vector<Range> ranges_;  // that may hold a better amount
   int64_t best_ = 0, best_ns_ = 0;
   int searches_ = 0;
 };
+
+// Adds what is said of activations. Copies that are free show what copies cost.
+void AddActivations(const Job& job, const Batching& batching, const Candidate& c,
+                    const std::vector<StagePlan>& stages, OffloadPlan* plan) {
+  const ActivationOffload& activations = job.training.activations;
+  plan->activations_asked = activations.asked;
+  plan->activation_layers = activations.layers;
+  if (activations.layers == 0) return;
+  for (const StagePlan& stage : stages)
+    plan->activation_bytes = std::max(plan->activation_bytes, stage.offloaded_activation_bytes);
+  plan->activation_host_bytes = job.cluster.gpus_per_node * plan->activation_bytes;
+  const Job free = WithActivations(job, activations.layers, 0);
+  const LayerProfile profile =
+      BuildLayerProfile(free, c.parallelism, batching.mean, batching.largest);
+  const std::vector<StageWork> works =
+      StageWorks(free, profile, c.parallelism, c.boundaries, c.recomputed);
+  const auto pipeline_ns = [&](const std::vector<StageWork>& segments) {
+    return MeanPackStep(job, c.parallelism, c.shape(), segments).pipeline_ns;
+  };
+  plan->activation_added_ns = std::max<int64_t>(0, pipeline_ns(c.stages) - pipeline_ns(works));
+}
 
 }  // namespace
 
@@ -174,34 +217,53 @@ Job WithOffload(const Job& job, double ratio) {
   Job with = job;
   with.training.offload.choose = false;
   with.training.offload.ratio = with.training.offload.charged_ratio = ratio;
+  with.training.offload.weights = job.training.offload.weights && ratio == 1;
   return with;
 }
 
+Job WithoutOffload(const Job& job) { return WithActivations(WithOffload(job, 0), 0, 0); }
+
+bool ChoosesOffload(const Job& job) {
+  return job.training.offload.choose || job.training.activations.choose;
+}
+
 Job WithBestOffload(const Job& job, const PlanHooks& hooks, const SearchWork& limits) {
-  const int64_t share = ShareSearch(job, hooks, limits).Run();
-  return WithOffload(job, static_cast<double>(share) / static_cast<double>(kWhole));
+  return AmountSearch(job, hooks, limits).Run();
 }
 
 std::optional<OffloadPlan> OffloadOf(const Job& job, const Batching& batching, const Candidate& c,
                                      const std::vector<StagePlan>& stages) {
   if (!job.training.offload.asked) return std::nullopt;
+  const bool weights = job.training.offload.weights;
   OffloadPlan plan{.ratio = job.training.offload.ratio,
+                   .weights = weights,
                    .host_capacity_bytes = HostOf(job.cluster).memory_bytes};
   const int64_t per_node = job.cluster.gpus_per_node;
+  const Job without = WithOffload(job, 0);
   const LayerProfile none =
-      BuildLayerProfile(WithOffload(job, 0), c.parallelism, batching.mean, batching.largest);
+      BuildLayerProfile(without, c.parallelism, batching.mean, batching.largest);
   for (size_t s = 0; s < stages.size(); ++s) {
-    int64_t optimizer = 0;
+    const MemoryParts& left = stages[s].memory;
+    int64_t gone = -left.optimizer - (weights ? left.weights + left.gradients : 0);
     for (size_t k = s; k < c.stages.size(); k += stages.size()) {
-      for (size_t of = 0; of < none.classes.size(); ++of)
-        optimizer += c.stages[k].counts[of] * none.classes[of].optimizer_bytes;
+      for (size_t of = 0; of < none.classes.size(); ++of) {
+        const LayerCost& layer = none.classes[of];
+        gone += c.stages[k].counts[of] * (weights ? layer.static_bytes() : layer.optimizer_bytes);
+      }
     }
-    plan.gpu_bytes = std::max(plan.gpu_bytes, optimizer - stages[s].memory.optimizer);
+    plan.gpu_bytes = std::max(plan.gpu_bytes, gone);
     plan.host_bytes = std::max(plan.host_bytes, per_node * stages[s].offloaded_bytes);
   }
-  const SimulatedStep on_gpu =
-      MeanPackStep(WithOffload(job, 0), c.parallelism, c.shape(), c.stages);
-  plan.added_ns = std::max<int64_t>(0, c.step.optimizer_ns - on_gpu.optimizer_ns);
+  const auto mean_step = [&](const Job& of, const std::vector<StageWork>& works) {
+    return MeanPackStep(of, c.parallelism, c.shape(), works);
+  };
+  plan.added_ns = weights ? mean_step(job, c.stages).total_ns() -
+                                mean_step(without, StageWorks(without, none, c.parallelism,
+                                                              c.boundaries, c.recomputed))
+                                    .total_ns()
+                          : c.step.optimizer_ns - mean_step(without, c.stages).optimizer_ns;
+  plan.added_ns = std::max<int64_t>(0, plan.added_ns);
+  AddActivations(job, batching, c, stages, &plan);
   plan.step_ns =
       ScaleToBatch(c.step.total_ns(), batching.packs_per_step(job.training.global_batch_samples),
                    c.micro_batches, c.parallelism.data);

@@ -1,4 +1,4 @@
-// The share of the optimizer that is offloaded, where the planner chooses it.
+// What is offloaded to host memory, where the planner chooses it.
 #ifndef EVENKEEL_PLANNER_SEARCH_CHOOSE_OFFLOAD_H_
 #define EVENKEEL_PLANNER_SEARCH_CHOOSE_OFFLOAD_H_
 
@@ -15,12 +15,19 @@
 
 namespace evenkeel::planner {
 
-// Returns the job with this share offloaded.
+// Returns the job with this share of the optimizer offloaded.
 Job WithOffload(const Job& job, double ratio);
 
-// Returns the job with the share of the shortest step, in thousandths, and the least share that its
-// plan needs. Where nothing fits, the share is 1. REQUIRES: job.training.offload.choose. Anything
-// once stopped.
+// Returns the job with nothing offloaded.
+Job WithoutOffload(const Job& job);
+
+// Returns whether the planner chooses what the job offloads.
+bool ChoosesOffload(const Job& job);
+
+// Returns the job with the offload of the shortest step, and the least that its plan needs: a share
+// of the optimizer in thousandths, or a number of layers whose activations leave the GPU. Where
+// nothing fits, it has all of the optimizer, or no layer: then recompute holds less. REQUIRES:
+// ChoosesOffload(job). Anything once stopped.
 Job WithBestOffload(const Job& job, const PlanHooks& hooks, const SearchWork& limits = {});
 
 // Returns what a candidate of these stages offloads and what that costs, without its gain. nullopt

@@ -32,7 +32,7 @@ bool Fits(const Job& job, const LayerProfile& profile, const Candidate& c) {
   for (int64_t s = 0; s < stages; ++s) {
     const StageWork& stage = c.stages[static_cast<size_t>(s)];
     const int64_t in_flight = std::min(c.micro_batches, stages - s);
-    if (!HostHasRoom(profile, stage.counts) ||
+    if (!HostHasRoom(profile, ChunkLoad{stage.counts, in_flight}) ||
         MemoryOf(profile, stage.counts, stage.recomputed, in_flight).allocated() > allocatable)
       return false;
   }

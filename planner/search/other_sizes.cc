@@ -77,6 +77,7 @@ Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {
       scaleup ? gpu.scaleup_bytes_per_second : gpu.pcie_bytes_per_second;
   changed.price_per_gpu_hour = 0;
   changed.domain = DomainOf(gpu, cluster.gpus_per_full_node);
+  changed.collectives = nullptr;
   return changed;
 }
 

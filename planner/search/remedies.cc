@@ -18,6 +18,7 @@
 #include "planner/search/other_sizes.h"
 #include "planner/search/parallelisms.h"
 #include "planner/simulate/step_simulation.h"
+#include "planner/space/activation_offload.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -50,6 +51,7 @@ class Remedies {
     const size_t others = found_.size();
     TryGradients();
     TryOffload();
+    TryActivations();
     const auto changes_more = [](const Remedy& remedy) {
       return remedy.kind == RemedyKind::kSmallerCaps || remedy.kind == RemedyKind::kMoreGpus ||
              remedy.kind == RemedyKind::kLargerGpu;
@@ -164,6 +166,31 @@ class Remedies {
                         .text = "keep states of the optimizer in host memory (training.offload), "
                                 "up to " +
                                 std::to_string(Nearest(100 * ratio)) + "% of them"});
+      return;
+    }
+  }
+
+  // Many layers leave little to the GPU, few need little of the host.
+  void TryActivations() {
+    const Training& training = job_.training;
+    const ActivationAbility& able = training.trainer->activations;
+    // Where the planner may choose, it has tried.
+    const bool tried = training.activations.asked && training.activations.layers == 0;
+    if (tried || training.offload.choose || training.group_selection != GroupSelection::kOne ||
+        !AdmitsActivationOffload(job_))
+      return;
+    const int64_t most = OffloadedLayersAtMost(job_);
+    for (const int64_t quarters : {4, 3, 2, 1}) {
+      const int64_t layers = most * quarters / 4;
+      if (layers == 0 || Stopped() || (quarters < 4 && !able.any_count)) return;
+      Job changed = job_;
+      AskActivationOffload(layers, &changed);
+      if (!FitsAtAll(changed, batching_, stop_, &segments_left_)) continue;
+      if (!SomethingFits(changed, stop_)) continue;
+      found_.push_back({.kind = RemedyKind::kOffloadActivations,
+                        .text = "keep activations in host memory "
+                                "(training.offload.choose_activation_layers), of up to " +
+                                std::to_string(layers) + " language layers"});
       return;
     }
   }
@@ -316,6 +343,8 @@ std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const
 Job ApplyRemedy(const Job& job, const Remedy& remedy) {
   Job changed = job;
   Constraints& c = changed.constraints;
+  const ActivationOffload& activations = job.training.activations;
+  c = FreeConstraints(job);
   switch (remedy.kind) {
     case RemedyKind::kMoreGpus:
       changed.cluster = Resized(job.cluster, remedy.gpu_count);
@@ -362,6 +391,9 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
     case RemedyKind::kOffloadOptimizer:
       changed.training.offload.asked = changed.training.offload.choose = true;
       break;
+    case RemedyKind::kOffloadActivations:
+      AskActivationOffload(std::nullopt, &changed);
+      break;
     case RemedyKind::kGradients16Bit:
       changed.training.distributed_gradients_fp32 = false;
       break;
@@ -369,6 +401,9 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       changed.training.micro_batch_samples = remedy.micro_batch_samples;
       break;
   }
+  // The change is one of the request: what an offload holds is held again.
+  if (activations.layers > 0 && remedy.kind != RemedyKind::kOffloadActivations)
+    AskActivationOffload(activations.layers, &changed);
   return changed;
 }
 

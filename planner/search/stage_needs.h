@@ -83,7 +83,9 @@ class StageNeeds {
       least =
           std::min(least, held_always + std::max(static_cast<int64_t>(most) + workspace, update));
     }
-    return HostHasRoom(profile_, counts) || least == kNothingFits ? least : least + kNoHostRoom;
+    // Only stages of one chunk have activations in host memory.
+    const ChunkLoad load{counts, peaks(stage).front().front()};
+    return HostHasRoom(profile_, load) || least == kNothingFits ? least : least + kNoHostRoom;
   }
 
   StageHeld Of(const std::vector<int64_t>& boundaries, int64_t stage) const {

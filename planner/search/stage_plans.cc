@@ -128,6 +128,9 @@ std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile, c
       for (size_t k = 0; k < profile.classes.size(); ++k)
         plan.offloaded_bytes += load.counts[k] * profile.classes[k].offloaded_bytes;
     }
+    if (job.training.activations.layers > 0)
+      plan.offloaded_activation_bytes =
+          OffloadedActivations(profile, HeldLoads(c, static_cast<int64_t>(s)));
     plan.memory = MemoryPartsOf(profile, loads, recomputed);
     plan.capacity_bytes = CapacityBytes(job);
     plans.push_back(std::move(plan));

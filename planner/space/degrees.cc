@@ -57,8 +57,9 @@ class Enumeration {
 
   bool ContextAllowed(int64_t t, int64_t c) const {
     if (!Admits(constraints_.context_parallel, c)) return false;
-    return c == 1 || ContextParallelAllowed(job_.model, t, c,
-                                            job_.training.execution.context == ContextKind::kRing);
+    return c == 1 ||
+           ContextParallelAllowed(job_.model, t, c,
+                                  job_.training.execution.context != ContextKind::kUlysses);
   }
 
   // `divisors` are those of gpus / t. Returns false if the visitor ended the enumeration.

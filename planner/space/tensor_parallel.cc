@@ -1,6 +1,7 @@
 #include "planner/space/tensor_parallel.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "planner/model/layer_runs.h"
@@ -29,13 +30,22 @@ bool TensorParallelAllowed(const ModelSpec& model, int64_t tensor) {
          });
 }
 
-bool ContextParallelAllowed(const ModelSpec& model, int64_t tensor, int64_t context, bool ring) {
+bool ContextParallelAllowed(const ModelSpec& model, int64_t tensor, int64_t context,
+                            bool any_degree) {
   const LanguageModel& m = model.language_model;
   const std::vector<LanguageLayer> classes = ClassesOf(m);
   return std::all_of(classes.begin(), classes.end(), [&](const LanguageLayer& layer) {
     if (Recurs(layer.mixer) && !HeadsDivide(*m.recurrent, tensor * context)) return false;
-    return !Attends(layer.mixer) || ring || layer.heads / tensor % context == 0;
+    return !Attends(layer.mixer) || any_degree || layer.heads / tensor % context == 0;
   });
+}
+
+int64_t HeadRanks(const ModelSpec& model, int64_t tensor, int64_t context, int64_t per_node) {
+  int64_t ranks = std::gcd(context, per_node);
+  for (const LanguageLayer& layer : ClassesOf(model.language_model)) {
+    if (Attends(layer.mixer)) ranks = std::gcd(ranks, layer.heads / tensor);
+  }
+  return ranks;
 }
 
 }  // namespace evenkeel::planner

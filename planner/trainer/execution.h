@@ -14,8 +14,10 @@ enum class ZeroStage { kNone, kOptimizer, kGradients, kWeights };
 // kFlash is the best kernel for the GPU: FlashAttention-3 or cuDNN on Hopper. kUnfused stores the s
 // x s scores.
 enum class AttentionKernel { kFlash, kFlash2, kUnfused };
-// What context-parallel ranks exchange: heads (kUlysses), or keys and values (kRing).
-enum class ContextKind { kUlysses, kRing };
+// What context-parallel ranks exchange: heads (kUlysses), keys and values around a ring (kRing) or
+// all at once (kAllGather), or heads inside a node and keys and values around a ring of such groups
+// (kHierarchical).
+enum class ContextKind { kUlysses, kRing, kAllGather, kHierarchical };
 
 // Kinds of trainers, by schedules and memory layout. kFsdp has no pipeline, kDeepSpeed has neither
 // pipeline nor tensor parallelism.

@@ -79,7 +79,39 @@ constexpr OffloadAbility kCpuAdam = {.by_stage = {OffloadShares::kNone, OffloadS
 
 constexpr OffloadAbility kAnyOffload = {.by_stage = {OffloadShares::kAny, OffloadShares::kAny,
                                                      OffloadShares::kAny, OffloadShares::kAny},
-                                        .overlaps = true};
+                                        .overlaps = true,
+                                        .weights = true};
+
+// FSDP2's CPUOffloadPolicy moves all of a module's shard or nothing
+// (torch/distributed/fsdp/_fully_shard/_fsdp_param.py).
+constexpr Trainer OffloadsWeights(Trainer trainer) {
+  trainer.offload.weights = true;
+  return trainer;
+}
+
+// TransformerEngine's offload of layers (--cpu-offloading-num-layers): less than all layers,
+// without a pipeline, without any recompute (__post_init__ of megatron/core/transformer/
+// transformer_config.py). Layers with experts are not supported (NVIDIA/Megatron-LM pull request
+// 1913). Copies run beside the layers' compute.
+constexpr ActivationAbility kWholeLayers = {.kept = true, .any_count = true};
+
+// The input that a recomputed layer keeps: OffloadActivations of torchtune, which its recipes
+// accept with enable_activation_checkpointing alone, and XTUNER_ACTIVATION_OFFLOAD of XTuner v1
+// (async_save_on_cpu). Both copy on streams of their own.
+constexpr ActivationAbility kLayerInputs = {.inputs = true, .all_layers = true, .experts = true};
+
+constexpr ActivationAbility kAnyLayers = {.kept = true,
+                                          .inputs = true,
+                                          .any_count = true,
+                                          .all_layers = true,
+                                          .pipeline = true,
+                                          .experts = true};
+
+// Returns a record of a trainer that offloads the inputs of layers.
+constexpr Trainer OffloadsInputs(Trainer trainer) {
+  trainer.activations = kLayerInputs;
+  return trainer;
+}
 
 // Returns a record with Megatron's degrees.
 constexpr Trainer ThreeDimensional(const About& about, const Execution& usual) {
@@ -113,6 +145,7 @@ constexpr Trainer Unlimited(const About& about) {
   trainer.encoder_split = EncoderSplit::kAny;
   trainer.dispatchers = kMegatronDispatchers;
   trainer.offload = kAnyOffload;
+  trainer.activations = kAnyLayers;
   return trainer;
 }
 
@@ -124,6 +157,7 @@ constexpr Trainer MegatronCore(const About& about) {
   Trainer trainer = ThreeDimensional(about, {});
   trainer.cuts_encoder = false;
   trainer.offload = kHybridOptimizer;
+  trainer.activations = kWholeLayers;
   trainer.low_precision = trainer.keeps_layers_16bit = true;
   trainer.dispatchers = kMegatronDispatchers;
   return trainer;
@@ -228,6 +262,7 @@ constexpr Trainer Generic(const About& about) {
   Trainer trainer = WithWholeLayers(about, kGeneric, {.offload = kAnyOffload});
   trainer.low_precision = trainer.keeps_layers_16bit = trainer.four_bit_base = true;
   trainer.dispatchers = kMegatronDispatchers;
+  trainer.activations = kAnyLayers;
   return trainer;
 }
 
@@ -256,15 +291,18 @@ constexpr std::array kTrainers = {
         {.name = "fsdp",
          .title = "FSDP with fused kernels",
          .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"}),
-    WithFourBitBase(Sharded({.name = "pytorch-fsdp",
-                             .title = "PyTorch FSDP",
-                             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
-                            EagerShards(0.85))),
-    Torchtitan({.name = "torchtitan",
-                .title = "torchtitan",
-                .source = "FSDP2 around modules that are not compiled; kernel rate from its "
-                          "published runs on A100 and H100",
-                .fitted_runs = 5}),
+    OffloadsWeights(
+        WithFourBitBase(Sharded({.name = "pytorch-fsdp",
+                                 .title = "PyTorch FSDP",
+                                 .source = "FSDP2 around modules that are not compiled, as "
+                                           "torchtitan"},
+                                EagerShards(0.85)))),
+    OffloadsWeights(
+        Torchtitan({.name = "torchtitan",
+                    .title = "torchtitan",
+                    .source = "FSDP2 around modules that are not compiled; kernel rate from its "
+                              "published runs on A100 and H100",
+                    .fitted_runs = 5})),
     Sharded({.name = "llm-foundry",
              .alias = "fsdp-llm-foundry",
              .title = "LLM Foundry",
@@ -283,10 +321,12 @@ constexpr std::array kTrainers = {
                    "from Qwen's published runs on A100",
          .fitted_runs = 18},
         kShiftedLossBytes)),
-    WithFourBitBase(Sharded({.name = "torchtune",
-                             .title = "torchtune",
-                             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
-                            EagerShards(0.85))),
+    OffloadsWeights(OffloadsInputs(
+        WithFourBitBase(Sharded({.name = "torchtune",
+                                 .title = "torchtune",
+                                 .source = "FSDP2 around modules that are not compiled, as "
+                                           "torchtitan"},
+                                EagerShards(0.85))))),
     WithWholeLayers({.name = "internevo",
                      .title = "InternEvo",
                      .source = "each rank broadcasts its own updated weights (broadcast_params of "
@@ -298,13 +338,13 @@ constexpr std::array kTrainers = {
                      .title = "nanotron",
                      .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
                     kNanotron, {.block_recompute = false, .interleaves = false}),
-    SharesImages(
+    OffloadsInputs(SharesImages(
         With(kXTunerDispatchers,
              Sharded({.name = "xtuner",
                       .title = "XTuner",
                       .source = "FSDP2 with fused kernels; sequence-parallel ranks share the "
                                 "images (modeling_intern_s1.py, modeling_qwen3_vl.py)"},
-                     {}))),
+                     {})))),
     Unlimited({.name = "unlimited",
                .title = "a trainer without limits",
                .source = "Megatron-Core's habits"}),

@@ -46,6 +46,7 @@ struct Trainer {
   bool four_bit_base = false;       // trains adapters beside frozen weights in 4 bits (QLoRA)
   DispatcherSet dispatchers = DispatcherBit(Dispatcher::kAllToAll);
   OffloadAbility offload = {};
+  ActivationAbility activations = {};
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
   bool fp32_gradients = true;             // accumulates gradients in fp32; if false, in 16 bits

@@ -9,8 +9,8 @@
 namespace evenkeel::server {
 
 // The lists of a profile.
-enum class MeasuredList { kLayerTimes, kMemory, kSteps };
-inline constexpr int kMeasuredLists = 3;
+enum class MeasuredList { kLayerTimes, kMemory, kSteps, kCollectives };
+inline constexpr int kMeasuredLists = 4;
 
 // Why a measurement was refused. Mirrors the contract's RefusalReason.
 enum class RefusedFor {

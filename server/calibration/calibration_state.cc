@@ -71,9 +71,7 @@ CalibrationStatePtr Extended(const CalibrationState& before, std::vector<History
 }
 
 CalibrationSource CalibrationsOf(const CalibrationState& state) {
-  return [&book = state.book](const planner::Job& job) {
-    return book.For(job.model, job.cluster.gpu);
-  };
+  return [&book = state.book](const planner::Job& job) { return book.For(job.model, job.cluster); };
 }
 
 }  // namespace evenkeel::server

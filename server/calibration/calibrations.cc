@@ -39,7 +39,8 @@ std::string Unreadable(int64_t revision) {
 }
 
 bool IsEmpty(const planner::Profile& profile) {
-  return profile.layer_times.empty() && profile.memory.empty() && profile.steps.empty();
+  return profile.layer_times.empty() && profile.memory.empty() && profile.steps.empty() &&
+         profile.collectives.empty();
 }
 
 }  // namespace
@@ -287,6 +288,8 @@ void Calibrations::Observe(const ProfileUpload& upload, const RecordOutcome& out
                        static_cast<int64_t>(accepted.layer_times.size()));
   observer_.OnAccepted(MeasuredList::kMemory, static_cast<int64_t>(accepted.memory.size()));
   observer_.OnAccepted(MeasuredList::kSteps, static_cast<int64_t>(accepted.steps.size()));
+  observer_.OnAccepted(MeasuredList::kCollectives,
+                       static_cast<int64_t>(accepted.collectives.size()));
   const auto error = [&](MeasuredList list, const planner::PredictionError& before,
                          const planner::PredictionError& after) {
     if (after.count > 0) observer_.OnPredictionError(list, before.mean, after.mean);
@@ -294,6 +297,7 @@ void Calibrations::Observe(const ProfileUpload& upload, const RecordOutcome& out
   error(MeasuredList::kLayerTimes, outcome.before.layer_times, outcome.after.layer_times);
   error(MeasuredList::kMemory, outcome.before.memory, outcome.after.memory);
   error(MeasuredList::kSteps, outcome.before.steps, outcome.after.steps);
+  error(MeasuredList::kCollectives, outcome.before.collectives, outcome.after.collectives);
 }
 
 RollBackOutcome Calibrations::TryTakeBack(const RollBack& roll_back, bool* conflict) {

@@ -94,9 +94,18 @@ inline constexpr Choice<planner::AttentionKernel, v1::AttentionKernel> kAttentio
     {planner::AttentionKernel::kFlash2, v1::ATTENTION_KERNEL_FLASH_2},
     {planner::AttentionKernel::kUnfused, v1::ATTENTION_KERNEL_UNFUSED}};
 
+inline constexpr Choice<planner::Collective, v1::CollectiveKind> kCollectives[] = {
+    {planner::Collective::kAllGather, v1::COLLECTIVE_KIND_ALL_GATHER},
+    {planner::Collective::kReduceScatter, v1::COLLECTIVE_KIND_REDUCE_SCATTER},
+    {planner::Collective::kAllReduce, v1::COLLECTIVE_KIND_ALL_REDUCE},
+    {planner::Collective::kAllToAll, v1::COLLECTIVE_KIND_ALL_TO_ALL},
+    {planner::Collective::kSendReceive, v1::COLLECTIVE_KIND_SEND_RECV}};
+
 inline constexpr Choice<planner::ContextKind, v1::ContextExchange> kContextExchanges[] = {
     {planner::ContextKind::kUlysses, v1::CONTEXT_EXCHANGE_ULYSSES},
-    {planner::ContextKind::kRing, v1::CONTEXT_EXCHANGE_RING}};
+    {planner::ContextKind::kRing, v1::CONTEXT_EXCHANGE_RING},
+    {planner::ContextKind::kAllGather, v1::CONTEXT_EXCHANGE_ALL_GATHER},
+    {planner::ContextKind::kHierarchical, v1::CONTEXT_EXCHANGE_HIERARCHICAL}};
 
 inline constexpr Choice<planner::Dispatcher, v1::ExpertDispatcher> kExpertDispatchers[] = {
     {planner::Dispatcher::kAllToAll, v1::EXPERT_DISPATCHER_ALL_TO_ALL},

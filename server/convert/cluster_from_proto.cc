@@ -19,7 +19,6 @@ namespace {
 
 constexpr IntRange kGpus = {1, 65536};
 constexpr IntRange kGpusPerNode = {1, 1024};
-constexpr int64_t kDefaultGpusPerNode = 8;
 constexpr int kMaxPools = 16;
 constexpr int kMaxCounts = 64;
 constexpr int kMaxOffers = 64;  // limit over all pools
@@ -65,8 +64,8 @@ void ConvertCounts(const v1::GpuPool& from, const FieldPath& path, planner::Clus
                    ViolationSink& sink, std::vector<planner::Cluster>* offers) {
   const int64_t before = sink.count();
   const int64_t per_node = CheckIntOr(sink, path.Child("gpus_per_node"), from.gpus_per_node(),
-                                      kGpusPerNode, kDefaultGpusPerNode);
-  const int64_t usable = sink.count() == before ? per_node : kDefaultGpusPerNode;
+                                      kGpusPerNode, base.gpu.node_gpus);
+  const int64_t usable = sink.count() == before ? per_node : base.gpu.node_gpus;
   TiersFromProto(from, path, usable, sink, &base);
   const auto convert = [&](int64_t gpus, const FieldPath& field) {
     const int64_t count_before = sink.count();
@@ -162,6 +161,12 @@ void AddFigures(const v1::GpuPool& from, const planner::FigureBasis& peak, plann
        .basis = as_published ? planner::Basis::kPublished : planner::Basis::kGiven,
        .detail = RateText(cluster.intra_node_bytes_per_second) +
                  (of_the_type ? LinkText(cluster.gpu) : std::string())});
+  if (from.gpus_per_node() == 0 && cluster.gpu.node_gpus != planner::GpuSpec().node_gpus) {
+    job->figures.push_back(
+        {.figure = "cluster.gpus_per_node",
+         .basis = planner::Basis::kPublished,
+         .detail = std::to_string(cluster.gpus_per_full_node) + ": a usual node of the GPU type"});
+  }
   const int64_t domain = planner::DomainGpus(cluster);
   if (cluster.domain.gpus > 0) {
     const bool given = from.network_tiers_size() > 0 && from.network_tiers(0).gpu_count() != 0;

@@ -311,6 +311,7 @@ std::vector<ConfigArchitecture> DeepSeekLike() {
 struct Wrapped {
   std::string_view name, like;
   std::string_view defaults = {};  // in place of that one's
+  bool head_size = true;
 };
 constexpr Wrapped kWrapped[] = {
     {"qwen2_vl_text", "qwen2"},
@@ -319,7 +320,8 @@ constexpr Wrapped kWrapped[] = {
      R"({"num_key_value_heads":4,"tie_word_embeddings":true,"use_sliding_window":false,
          "sliding_window":32768,"max_window_layers":28})"},
     {"glm4v_text", "glm4",
-     R"({"num_key_value_heads":2,"tie_word_embeddings":false,"attention_bias":true})"},
+     R"({"num_key_value_heads":2,"tie_word_embeddings":false,"attention_bias":true})",
+     /*head_size=*/false},
     {"glm4v_moe_text", "glm4_moe",
      R"({"num_key_value_heads":8,"tie_word_embeddings":false,"attention_bias":true,
          "use_qk_norm":false,"n_routed_experts":128,"n_shared_experts":1,
@@ -327,15 +329,22 @@ constexpr Wrapped kWrapped[] = {
     {"qwen3_vl_text", "qwen3"},
     {"qwen3_vl_moe_text", "qwen3_moe"},
     {"qwen3_omni_moe_text", "qwen3_moe"},
-    {"minimax_m3", "minimax_m3_vl_text"}};  // as its text alone is published
+    {"minimax_m3", "minimax_m3_vl_text"},  // as its text alone is published
+    {"minimax_text_01", "minimax"},        // as published before transformers had it
+    {"minimax_m1", "minimax"},
+    {"phi4_multimodal", "phi3",
+     R"({"vocab_size":200064,"hidden_size":3072,"intermediate_size":8192,"num_hidden_layers":32,
+         "num_attention_heads":32,"num_key_value_heads":8,"tie_word_embeddings":false,
+         "sliding_window":null})"}};
 
 std::vector<ConfigArchitecture> WithWrapped(std::vector<ConfigArchitecture> all) {
-  for (const auto& [name, like, defaults] : kWrapped) {
+  for (const auto& [name, like, defaults, head_size] : kWrapped) {
     ConfigArchitecture copy = *std::find_if(
         all.begin(), all.end(),
         [like = like](const ConfigArchitecture& known) { return known.model_type == like; });
     copy.model_type = name;
     if (!defaults.empty()) copy.defaults = defaults;
+    copy.head_size = head_size;
     all.push_back(std::move(copy));
   }
   return all;

@@ -33,6 +33,7 @@ enum class MixerLayers {
   kPeriod,    // in each `attn_layer_period` the one at `attn_layer_offset`
   kIndices,   // `attn_layer_indices`
   kFifth,     // the fifth and every fourth behind it
+  kSecond,    // the first and every second behind it
   kBeside,    // all attend and recur, beside each other
   kBlocks     // layers are mixers or MLPs alone: `layers_block_type`, `hybrid_override_pattern`
 };
@@ -64,6 +65,8 @@ struct ConfigExperts {
   bool router_bias = false;
   bool mlp_bias = false;
   bool shared_gate = false;
+  ConfigFlag latent_norm = {};
+  bool of_images = false;  // `width` lists that of other experts too, which images visit
 };
 
 // The keys of planner::RecurrentSpec. `value_dim` may be "auto": `expand` times the hidden size
@@ -76,6 +79,7 @@ struct ConfigRecurrent {
   ConfigFlag conv_bias = {}, linear_bias = {};
   std::string_view width = {};  // key of the values' width, in place of `expand`
   ConfigFlag norm = kYes;
+  ConfigFlag full_gate = {};
 };
 
 // What layers of one kind of attention have in place of the model's figures. Keys.
@@ -111,20 +115,27 @@ struct ConfigArchitecture {
   // What transformers takes for keys that the config leaves out, as JSON. Without `head_dim` it is
   // hidden_size / num_attention_heads, without `num_key_value_heads` one per attention head.
   std::string_view defaults;
+  std::string_view layers = "num_hidden_layers", width = "hidden_size",
+                   heads = "num_attention_heads";
   planner::Norm norm = planner::Norm::kRmsNorm;
   bool norm_weights = true;
   int layer_norms = 2;
   ConfigFlag parallel = {};  // attention and MLP beside each other share one norm
   bool gated = true;
-  bool grouped = true;  // `num_key_value_heads` may be fewer than the heads
-  bool latent = false;  // multi-head latent attention
-  bool index = false;   // that sees the tokens which an index scores best
+  bool grouped = true;    // `num_key_value_heads` may be fewer than the heads
+  bool head_size = true;  // else `head_dim` is not read: it follows from the heads
+  bool latent = false;    // multi-head latent attention
+  bool index = false;     // that sees the tokens which an index scores best
   ConfigFlag qkv_bias = {}, out_bias = {}, mlp_bias = {}, head_bias = {};
+  bool key_bias = true;                        // where qkv_bias
+  bool cross = false;                          // layers attend to what the encoder gives
+  std::string_view positions = {};             // key of the rows of a learned table
   ConfigFlag head_norm = {}, width_norm = {};  // of queries and keys
   bool sinks = false;
   ConfigFlag attention_gate = {};
   ConfigFlag tied = {.key = "tie_word_embeddings"};
-  std::string_view ffn = "intermediate_size";  // key of the width of a dense MLP
+  // Key of the width of a dense MLP, or of a list with one for each layer.
+  std::string_view ffn = "intermediate_size";
   WindowLayers windows = WindowLayers::kNone;
   bool last_is_full = false;  // whatever the config says
   ConfigLayerFigures full = {}, windowed = {};
@@ -135,9 +146,12 @@ struct ConfigArchitecture {
   ConfigFlag reusing_wide = {};
   ConfigExperts experts = {};
   ConfigRecurrent recurrent = {};
-  bool block_index = false;                                     // of attention without latents
-  bool compressed = false;                                      // planner::CompressedSpec
-  std::string_view streams = {};                                // key of LanguageModel::streams
+  bool block_index = false;       // of attention without latents
+  bool compressed = false;        // planner::CompressedSpec
+  std::string_view streams = {};  // key of LanguageModel::streams
+  planner::StreamKind stream_kind = planner::StreamKind::kHyper;
+  std::string_view stream_blocks = {};  // key of the layers of a block of StreamKind::kBlocks
+  std::string_view laurel = {};         // key of LanguageModel::laurel_rank
   std::string_view per_layer_vocab = {}, per_layer_width = {};  // keys of PerLayerSpec
   // Key of the layers that predict further tokens, each like the last layer.
   std::string_view predicted = {};

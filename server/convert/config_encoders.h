@@ -12,6 +12,16 @@
 
 namespace evenkeel::server {
 
+// Conformers, by their keys and by what comes before their layers.
+enum class ConfigConformer {
+  kNone,
+  // Attention sees a chunk and what comes before and behind it, MLPs are four times as wide as it,
+  // and two convolutions with norms come first (Gemma 4).
+  kChunks,
+  // Attention sees 500 tokens, and three separable convolutions come first (Phi-4).
+  kSeparable
+};
+
 // The `vision_config` or `audio_config` of one model_type.
 struct ConfigEncoder {
   std::string_view model_type;
@@ -43,9 +53,12 @@ struct ConfigEncoder {
   std::string_view full_layers = {};       // key of the layers that attend to the whole image
   std::string_view deep_stacked = {};      // key of the layers whose outputs are projected too
   bool native = false;                     // images keep their resolution, audio its length
+  bool image_positions = false;  // a native one's table has a row for each patch of an image
   // For audio: keys of half the spectra of a chunk, whose tokens attend to each other, and of the
   // spectra over which attention reaches in place of a chunk; and of AudioFront::channels.
   std::string_view chunk = {}, reach = {}, channels = {};
+  ConfigConformer conformer = ConfigConformer::kNone;
+  bool pooling_head = false;  // built, though nothing reads it
   std::vector<std::string_view> unread = {};
 };
 
@@ -56,12 +69,29 @@ enum class PatchMerge {
   kRatio,     // the square of 1 / `merge`
   kPerImage,  // `merge` is the number of tokens of an image
   kPair,
-  kWidth,  // `merge` of the encoder is their width together
+  kHalved,  // four, of sides rounded up
+  kWidth,   // `merge` of the encoder is their width together
+};
+
+// Projectors that are more than a norm and two linear layers.
+enum class ConfigSteps {
+  kNone,
+  kNormAlone,    // and layers of the language model attend to the encoder's tokens
+  kGatedMerger,  // a product that merges patches, one more, a norm and a gated MLP
+  kTwoMlps,      // an MLP for each patch, and one for those that are merged
+  kTwoLinears,   // into `inner`, and from there
+  kTwins,        // an MLP, and another one for samples with images too
+  kFrames,       // an MLP for merged patches, one for those of two frames, and a linear layer
+  kResampler     // a gated MLP for each patch, and a resampler
 };
 
 // How an encoder is joined to the language model.
 struct ConfigJoint {
   std::string_view encoder;  // model_type of an encoder's config that has none
+  ConfigSteps steps = ConfigSteps::kNone;
+  std::string_view inner = {};  // key of a width inside `steps`
+  int64_t inner_times = 1;      // that width over the key's value
+  bool optional = false;        // a config without it has none
   PatchMerge patch_merge = PatchMerge::kNone;
   std::string_view merge = {};
   bool pooled = false;  // merged patches keep the width: they are averaged
@@ -74,7 +104,8 @@ struct ConfigJoint {
   int linears = 2;
   bool inner_is_input = false;
   ConfigFlag bias = kYes;
-  int64_t marks = 0;  // learned tokens of the language model's, such as one that ends rows
+  int64_t marks = 0;      // learned tokens of the language model's, such as one that ends rows
+  int64_t own_marks = 0;  // the same, of the encoder's width
 };
 
 struct ConfigWrapper {
@@ -82,7 +113,10 @@ struct ConfigWrapper {
   std::string_view language;              // model_type of a `text_config` that has none
   std::string_view defaults = "{}";       // of the whole
   std::string_view text_defaults = "{}";  // of a `text_config` of that language model
-  bool may_tie = true;  // else the head has weights of its own, whatever the config says
+  bool may_tie = true;         // else the head has weights of its own, whatever the config says
+  bool flat = false;           // the encoder's keys stand beside those of the language model
+  std::string_view part = {};  // key of another object, whose keys `defaults` has as "part.key"
+  std::vector<std::string_view> unread = {};
   // In this order in samples. One without the name of an encoder is none.
   ConfigJoint vision = {}, audio = {};
 };
@@ -95,17 +129,23 @@ struct ConfigWhole {
   std::vector<std::string_view> left_out;  // keys of the others
 };
 
+// A model that cannot be read as a whole, and why.
+struct ConfigUnknown {
+  std::string_view model_type, reason;
+};
+
+const std::vector<ConfigUnknown>& ConfigUnknowns();
 const std::vector<ConfigEncoder>& ConfigEncoders();
 const std::vector<ConfigWrapper>& ConfigWrappers();
 const std::vector<ConfigWhole>& ConfigWholes();
 // Returns the encoders of audio, which ConfigEncoders() has too.
 std::vector<ConfigEncoder> AudioEncoders();
 
-// Returns the encoder and its projector into `hidden` channels, without names and training. It is
+// Returns the encoder and its projector into the language model, without names and training. It is
 // of use only if both values are valid then.
 planner::EncoderTower ReadTower(ConfigValues& values, ConfigValues& whole,
                                 const ConfigEncoder& encoder, const ConfigJoint& joint,
-                                int64_t hidden);
+                                const planner::LanguageModel& model);
 
 }  // namespace evenkeel::server
 

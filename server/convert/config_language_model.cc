@@ -31,10 +31,11 @@ class Reader {
  private:
   void ReadShape() {
     model_.layers = Layers();
-    model_.hidden = values_.Required("hidden_size", {64, 65536});
-    model_.heads = values_.Required("num_attention_heads", kHeads);
+    model_.hidden = values_.Required(architecture_.width, {64, 65536});
+    model_.heads = values_.Required(architecture_.heads, kHeads);
     model_.vocab = values_.Required("vocab_size", {256, 2097152});
-    model_.ffn = values_.Required(architecture_.ffn, kWidths);
+    model_.ffn = Ffn();
+    model_.learned_positions = values_.Or(architecture_.positions, {1, 1 << 24}, 0);
     const int64_t kv_heads = architecture_.grouped
                                  ? values_.Or("num_key_value_heads", kHeads, model_.heads)
                                  : model_.heads;
@@ -45,16 +46,28 @@ class Reader {
     } else if (head > 0) {
       model_.head_dim = head;
     } else if (values_.valid() && model_.hidden % model_.heads != 0) {
-      values_.Fail(
-          "lacks \"head_dim\", and \"num_attention_heads\" does not divide "
-          "\"hidden_size\"");
+      values_.Fail("lacks \"head_dim\", and " + values_.Shown(architecture_.heads) +
+                   " does not divide " + values_.Shown(architecture_.width));
     } else {
       model_.head_dim = model_.hidden / model_.heads;
     }
+    if (values_.valid() && !architecture_.head_size &&
+        model_.head_dim * model_.heads != model_.hidden)
+      values_.Fail(values_.Shown("head_dim") + " must be " +
+                   std::to_string(model_.hidden / model_.heads) + ": " +
+                   std::string(values_.model_type()) + " has no heads of another width");
     if (values_.valid() && model_.heads % model_.kv_heads != 0)
       values_.Fail("\"num_key_value_heads\" must divide \"num_attention_heads\" (" +
                    std::to_string(model_.heads) + "), but is " + std::to_string(model_.kv_heads));
     model_.tied_embeddings = values_.Flag(architecture_.tied);
+  }
+
+  // Where each layer has a width of its own, that of the first: ReadLayers sets the others.
+  int64_t Ffn() {
+    const auto* width = values_.Find(architecture_.ffn);
+    if (width == nullptr || !width->is_array()) return values_.Required(architecture_.ffn, kWidths);
+    const auto widths = values_.Numbers(architecture_.ffn, kWidths);
+    return widths && !widths->empty() ? widths->front() : 0;
   }
 
   // Where layers are listed, their number may be left out.
@@ -64,7 +77,7 @@ class Reader {
       const int64_t listed = BlocksListed(values_);
       if (listed > 0) return values_.Or("num_hidden_layers", kLayers, listed);
     }
-    return values_.Required("num_hidden_layers", kLayers);
+    return values_.Required(architecture_.layers, kLayers);
   }
 
   void ReadFlags() {
@@ -73,6 +86,7 @@ class Reader {
     model_.layer_norms = values_.Flag(architecture_.parallel) ? 1 : architecture_.layer_norms;
     model_.gated_mlp = architecture_.gated;
     model_.qkv_bias = values_.Flag(architecture_.qkv_bias);
+    model_.key_bias = architecture_.key_bias;
     model_.out_bias = values_.Flag(architecture_.out_bias);
     model_.mlp_bias = values_.Flag(architecture_.mlp_bias);
     model_.head_bias = values_.Flag(architecture_.head_bias);
@@ -102,12 +116,17 @@ class Reader {
       values_.NotYet("\"attention_bias\" with latent attention; it must be false");
   }
 
+  // The model's own head size may follow from its heads.
+  int64_t HeadSize(std::string_view key, IntRange range) {
+    return key == "head_dim" ? model_.head_dim : values_.Required(key, range);
+  }
+
   void ReadRecurrent() {
     constexpr IntRange kStates = {4, 1024}, kConvolutions = {2, 16}, kExpansions = {1, 16};
     const ConfigRecurrent& from = architecture_.recurrent;
     planner::RecurrentSpec to{.scan = from.scan};
-    to.key_dim = values_.Required(from.key_dim, kStates);
-    to.conv_width = values_.Required(from.conv, kConvolutions);
+    to.key_dim = HeadSize(from.key_dim, kStates);
+    if (!from.conv.empty()) to.conv_width = values_.Required(from.conv, kConvolutions);
     to.conv_bias = values_.Flag(from.conv_bias);
     to.linear_bias = values_.Flag(from.linear_bias);
     to.norm = values_.Flag(from.norm);
@@ -123,8 +142,9 @@ class Reader {
       const bool by_width = expand > 0 && values_.IsAuto(from.value_dim);
       const int64_t width = values_.Or(from.width, kWidths, expand * model_.hidden);
       to.value_dim = by_width ? width / std::max<int64_t>(1, to.value_heads)
-                              : values_.Required(from.value_dim, kHeadSizes);
+                              : HeadSize(from.value_dim, kHeadSizes);
       if (to.scan == planner::ScanKind::kChannelDelta) to.gate_rank = to.value_dim;
+      to.full_gate = values_.Flag(from.full_gate);
       if (values_.valid() && to.value_heads % to.key_heads != 0)
         values_.Fail(values_.Shown(from.key_heads) + " must divide " +
                      values_.Shown(from.value_heads));
@@ -142,13 +162,22 @@ class Reader {
       return;
     }
     moe.top_k = values_.Required(from.per_token, {1, std::max<int64_t>(1, moe.experts)});
-    moe.expert_ffn = values_.Required(from.width, kWidths);
+    if (from.of_images) {
+      const auto widths = values_.Numbers(from.width, kWidths).value_or(std::vector<int64_t>{});
+      if (values_.valid() && widths.size() != 2)
+        values_.Fail(values_.Shown(from.width) + " must be two numbers: of text and of images");
+      if (!values_.valid()) return;
+      moe.expert_ffn = widths[0], moe.image_ffn = widths[1];
+    } else {
+      moe.expert_ffn = values_.Required(from.width, kWidths);
+    }
     if (!from.shared.empty()) {
       const int64_t shared = values_.Or(from.shared, {0, 64}, 0);
       if (from.shared_width.empty()) moe.shared_ffn = shared * moe.expert_ffn;
     }
     if (!from.latent.empty()) moe.latent = values_.Or(from.latent, kWidths, 0);
     moe.expert_bias = from.router_bias;
+    moe.latent_norm = values_.Flag(from.latent_norm) && moe.latent > 0;
     moe.router_scales = from.router_scales;
     model_.layer_norms += from.norms;
     moe.mlp_bias = from.mlp_bias || model_.mlp_bias;
@@ -181,6 +210,13 @@ class Reader {
     }
     if (!architecture_.streams.empty())
       model_.streams = values_.Required(architecture_.streams, {1, 16});
+    if (model_.streams > 1) model_.stream_kind = architecture_.stream_kind;
+    const int64_t blocks = values_.Or(architecture_.stream_blocks, {1, 512}, 0);
+    if (blocks > 0) {  // all of them, and the one that a layer is in
+      model_.streams = planner::CeilDivide(model_.layers, blocks) + 1;
+      model_.stream_kind = planner::StreamKind::kBlocks;
+    }
+    model_.laurel_rank = values_.Or(architecture_.laurel, kRanks, 0);
     const int64_t width = values_.Or(architecture_.per_layer_width, {0, 65536}, 0);
     if (width > 0) {
       constexpr IntRange kVocabularies = {256, 2097152};

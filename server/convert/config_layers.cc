@@ -46,6 +46,7 @@ class Layers {
       layers_.back().attention = AttentionKind::kFull;
     FillWindows();
     FillFigures();
+    FillWidths();
     FillPerLayer();
     MarkReusing();
     return std::move(layers_);
@@ -245,6 +246,9 @@ class Layers {
         mark([&](int64_t i) { return i % period == offset; });
         break;
       }
+      case MixerLayers::kSecond:
+        mark([](int64_t i) { return i % 2 == 0; });
+        break;
       case MixerLayers::kFifth:
         mark([](int64_t i) { return i > 0 && i % 4 == 0; });
         break;
@@ -330,6 +334,20 @@ class Layers {
       values_.Find(own.kv_heads);
       CheckHeads(layer);
     }
+  }
+
+  // The widths of dense MLPs, where the config lists them.
+  void FillWidths() {
+    for (LanguageLayer& layer : layers_) layer.cross = architecture_.cross;
+    const auto* listed = values_.Find(architecture_.ffn);
+    if (listed == nullptr || !listed->is_array() || !values_.valid()) return;
+    const auto widths = values_.Numbers(architecture_.ffn, {64, 262144});
+    if (widths->size() != layers_.size())
+      return values_.Fail(values_.Shown(architecture_.ffn) +
+                          " must be a number, or a list with one per layer (" +
+                          std::to_string(layers_.size()) + ")");
+    for (size_t i = 0; i < layers_.size(); ++i)
+      layers_[i].ffn = (*widths)[i] == model_.ffn ? 0 : (*widths)[i];
   }
 
   void CheckHeads(const LanguageLayer& layer) {

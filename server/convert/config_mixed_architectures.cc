@@ -51,6 +51,57 @@ std::vector<ConfigArchitecture> Gemma4() {
   };
 }
 
+// Streams that a layer reads and corrects, a low-rank residual, and MLPs of their own widths.
+std::vector<ConfigArchitecture> Gemma3n() {
+  return {
+      {.model_type = "gemma3n_text",
+       .defaults = R"({"num_key_value_heads":2,"head_dim":256,"tie_word_embeddings":true,
+                       "attention_bias":false,"sliding_window":512,"sliding_window_pattern":5,
+                       "vocab_size":262400,"hidden_size":2048,"intermediate_size":16384,
+                       "num_hidden_layers":35,"num_attention_heads":8,
+                       "vocab_size_per_layer_input":262144,"hidden_size_per_layer_input":256,
+                       "num_kv_shared_layers":15,"altup_num_inputs":4,"laurel_rank":64})",
+       .layer_norms = 4,
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .head_norm = kYes,
+       .windows = WindowLayers::kPattern,
+       .reusing_layers = "num_kv_shared_layers",
+       .streams = "altup_num_inputs",
+       .stream_kind = planner::StreamKind::kAltUp,
+       .laurel = "laurel_rank",
+       .per_layer_vocab = "vocab_size_per_layer_input",
+       .per_layer_width = "hidden_size_per_layer_input"},
+  };
+}
+
+// The decoder of an encoder-decoder. Its config is the encoder's too.
+std::vector<ConfigArchitecture> WhisperDecoder() {
+  return {
+      {.model_type = "whisper",
+       .defaults = R"({"vocab_size":51865,"decoder_layers":4,"decoder_attention_heads":6,
+                       "decoder_ffn_dim":1536,"d_model":384,"max_target_positions":448,
+                       "tie_word_embeddings":true})",
+       .layers = "decoder_layers",
+       .width = "d_model",
+       .heads = "decoder_attention_heads",
+       .norm = planner::Norm::kLayerNorm,
+       .gated = false,
+       .grouped = false,
+       .qkv_bias = kYes,
+       .out_bias = kYes,
+       .mlp_bias = kYes,
+       .key_bias = false,
+       .cross = true,
+       .positions = "max_target_positions",
+       .ffn = "decoder_ffn_dim",
+       .unread = {"encoder_layers", "encoder_attention_heads", "encoder_ffn_dim", "num_mel_bins",
+                  "encoder_layerdrop", "decoder_layerdrop", "use_weighted_layer_sum",
+                  "classifier_proj_size", "median_filter_width", "hidden_size", "num_hidden_layers",
+                  "num_attention_heads", "num_key_value_heads", "intermediate_size"}},
+  };
+}
+
 std::vector<ConfigArchitecture> MixedHeads() {
   return {
       {.model_type = "mimo_v2_flash",
@@ -180,25 +231,32 @@ std::vector<ConfigArchitecture> KimiLinear() {
                        "moe_intermediate_size":1024,"first_k_dense_replace":1,
                        "linear_head_dim":128,"linear_num_heads":32,"linear_conv_kernel_dim":4})",
        .latent = true,
+       .attention_gate = {.key = "mla_use_output_gate"},
        .tied = {},
        .experts = {.layers = ExpertLayers::kBehindFirst,
                    .count = "num_experts",
                    .per_token = "num_experts_per_token",
                    .width = "moe_intermediate_size",
-                   .shared = "num_shared_experts"},
+                   .shared = "num_shared_experts",
+                   .latent = "routed_expert_hidden_size",
+                   .latent_norm = {.key = "latent_moe_use_norm"}},
        .recurrent = {.layers = MixerLayers::kFifth,
                      .scan = ScanKind::kChannelDelta,
                      .key_heads = "linear_num_heads",
                      .key_dim = "linear_head_dim",
                      .value_heads = "linear_num_heads",
                      .value_dim = "linear_head_dim",
-                     .conv = "linear_conv_kernel_dim"},
+                     .conv = "linear_conv_kernel_dim",
+                     .full_gate = {.key = "use_full_rank_gate"}},
+       .stream_blocks = "attn_res_block_size",
        .parts = {{.key = "linear_attn_config",
                   .names = {{"head_dim", "linear_head_dim"},
                             {"num_heads", "linear_num_heads"},
                             {"short_conv_kernel_size", "linear_conv_kernel_dim"},
                             {"full_attn_layers", "full_attn_layers"},
-                            {"kda_layers", "kda_layers"}}}},
+                            {"kda_layers", "kda_layers"},
+                            {"use_full_rank_gate", "use_full_rank_gate"}},
+                  .unread = {"gate_lower_bound"}}},
        .places = {{"full_attn_layers", "full_attention"}, {"kda_layers", "linear_attention"}},
        .unread = {"num_expert_group", "moe_renormalize", "moe_router_activation_func",
                   "model_max_length"}},
@@ -209,7 +267,7 @@ std::vector<ConfigArchitecture> KimiLinear() {
 
 std::vector<ConfigArchitecture> MixedArchitectures() {
   return planner::Concatenate<ConfigArchitecture>(
-      {Gemma4, MixedHeads, DeepSeek4, FalconH1, KimiLinear});
+      {Gemma4, Gemma3n, WhisperDecoder, MixedHeads, DeepSeek4, FalconH1, KimiLinear});
 }
 
 }  // namespace evenkeel::server

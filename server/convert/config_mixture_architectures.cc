@@ -109,6 +109,21 @@ std::vector<ConfigArchitecture> Mixtures2() {
                    .width = "moe_intermediate_size",
                    .shared = "moe_num_shared_experts",
                    .router_bias = true}},
+      {.model_type = "ernie4_5_vl_moe_text",
+       .defaults = R"({"num_key_value_heads":4,"tie_word_embeddings":true,"use_bias":false,
+                       "moe_intermediate_size":[1536,512],"moe_k":6,"moe_num_experts":64,
+                       "moe_num_shared_experts":2,"first_k_dense_replace":1})",
+       .qkv_bias = {.key = "use_bias"},
+       .out_bias = {.key = "use_bias"},
+       .mlp_bias = {.key = "use_bias"},
+       .experts = {.layers = ExpertLayers::kBehindFirst,
+                   .count = "moe_num_experts",
+                   .per_token = "moe_k",
+                   .width = "moe_intermediate_size",
+                   .shared = "moe_num_shared_experts",
+                   .unbiased = true,
+                   .router_bias = true,
+                   .of_images = true}},
   };
 }
 

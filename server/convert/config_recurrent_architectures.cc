@@ -89,6 +89,32 @@ std::vector<ConfigArchitecture> DeltaNets() {
   };
 }
 
+std::vector<ConfigArchitecture> MiniMaxes() {
+  return {
+      {.model_type = "minimax",
+       .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":false,
+                       "intermediate_size":14336,"num_local_experts":8,"num_experts_per_tok":2})",
+       .windows = WindowLayers::kAll,
+       .experts = {.layers = ExpertLayers::kAll,
+                   .count = "num_local_experts",
+                   .per_token = "num_experts_per_tok",
+                   .width = "intermediate_size"},
+       .recurrent = {.layers = MixerLayers::kSecond,
+                     .scan = ScanKind::kLightning,
+                     .key_heads = "num_attention_heads",
+                     .key_dim = "head_dim",
+                     .value_heads = "num_attention_heads",
+                     .value_dim = "head_dim"},
+       .codes = {{.key = "attn_type_list",
+                  .types = "layer_types",
+                  .meanings = {{0, "linear_attention"}, {1, "full_attention"}}}},
+       .unread = {"block_size", "rotary_dim", "shared_intermediate_size", "shared_moe_mode",
+                  "layernorm_full_attention_alpha", "layernorm_full_attention_beta",
+                  "layernorm_linear_attention_alpha", "layernorm_linear_attention_beta",
+                  "layernorm_mlp_alpha", "layernorm_mlp_beta", "postnorm"}},
+  };
+}
+
 std::vector<ConfigArchitecture> OlmoHybrid() {
   return {
       {.model_type = "olmo_hybrid",
@@ -187,7 +213,8 @@ std::vector<ConfigArchitecture> MambasWithMlps() {
 }  // namespace
 
 std::vector<ConfigArchitecture> RecurrentArchitectures() {
-  return planner::Concatenate<ConfigArchitecture>({DeltaNets, OlmoHybrid, Mambas, MambasWithMlps});
+  return planner::Concatenate<ConfigArchitecture>(
+      {DeltaNets, MiniMaxes, OlmoHybrid, Mambas, MambasWithMlps});
 }
 
 }  // namespace evenkeel::server

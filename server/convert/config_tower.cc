@@ -1,6 +1,7 @@
 // An encoder and its projector from the values of a config.json.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "planner/base/integers.h"
 #include "planner/model/audio_front.h"
@@ -14,8 +15,8 @@ constexpr IntRange kSides = {1, 8192};
 class Reader {
  public:
   Reader(ConfigValues& values, ConfigValues& whole, const ConfigEncoder& encoder,
-         const ConfigJoint& joint)
-      : values_(values), whole_(whole), from_(encoder), joint_(joint) {}
+         const ConfigJoint& joint, int64_t llm_ffn)
+      : values_(values), whole_(whole), from_(encoder), joint_(joint), ffn_(llm_ffn) {}
 
   planner::EncoderTower Read(int64_t hidden) {
     ReadShape();
@@ -26,6 +27,7 @@ class Reader {
     }
     if (values_.valid() && whole_.valid()) ReadUnits();
     if (values_.valid() && whole_.valid()) ReadProjector(hidden);
+    if (values_.valid() && whole_.valid()) ReadSteps(hidden);
     return std::move(tower_);
   }
 
@@ -47,8 +49,9 @@ class Reader {
     e.layers = values_.Required(from_.layers, {1, 128});
     e.hidden = values_.Required(from_.width, {64, 65536});
     e.heads = values_.Required(from_.heads, {1, 1024});
-    e.ffn = from_.ffn_ratio.empty() ? values_.Required(from_.ffn, {64, 262144})
-                                    : values_.Required(from_.ffn_ratio, {1, 16}) * e.hidden;
+    e.ffn = from_.conformer == ConfigConformer::kChunks ? 4 * e.hidden
+            : from_.ffn_ratio.empty()                   ? values_.Required(from_.ffn, {64, 262144})
+                                      : values_.Required(from_.ffn_ratio, {1, 16}) * e.hidden;
     e.head_dim = values_.Or("head_dim", {8, 512}, 0);
     if (values_.valid() && e.head_dim == 0 && e.hidden % e.heads != 0)
       values_.Fail(values_.Shown(from_.heads) + " must divide " + values_.Shown(from_.width));
@@ -91,6 +94,13 @@ class Reader {
     e.native_resolution = from_.native;
     const int64_t of_norm = (e.norm == planner::Norm::kLayerNorm ? 2 : 1) * e.hidden;
     e.other_parameters = from_.norms * of_norm;
+    if (from_.image_positions) {
+      const int64_t side = Side("image_size") / std::max<int64_t>(1, e.patch_pixels);
+      e.other_parameters += side * side * e.hidden;
+    }
+    if (from_.pooling_head)  // a token that attends to all, a norm and an MLP
+      e.other_parameters += 4 * e.hidden * (e.hidden + 1) + e.hidden + of_norm +
+                            2 * e.hidden * e.ffn + e.hidden + e.ffn;
     if (from_.position_rows.empty()) return;
     const IntRange places = {1, 1 << 20};
     const int64_t columns =
@@ -103,6 +113,8 @@ class Reader {
     planner::Encoder& e = tower_.encoder;
     e.modality = from_.modality;
     e.class_tokens = 0;
+    if (from_.conformer == ConfigConformer::kChunks) return ReadChunks();
+    if (from_.conformer == ConfigConformer::kSeparable) return ReadSeparable();
     e.front.mel_bins = values_.Required("num_mel_bins", {1, 1024});
     if (!from_.channels.empty()) e.front.channels = values_.Required(from_.channels, {1, 65536});
     AddOthers();
@@ -113,6 +125,49 @@ class Reader {
       e.window_tokens = planner::CeilDivide(e.window_tokens, 2);
     if (!from_.reach.empty())
       e.window_tokens *= std::max<int64_t>(1, values_.Required(from_.reach, {1, 1 << 20}) / chunk);
+  }
+
+  // Gemma 4's. The linear layer behind the convolutions has room for as many bins as the first one
+  // has channels.
+  void ReadChunks() {
+    planner::Encoder& e = tower_.encoder;
+    const auto channels =
+        values_.Numbers("subsampling_conv_channels", {4, 65536}).value_or(std::vector<int64_t>{});
+    if (values_.valid() && (channels.size() != 2 || channels.front() % 4 != 0))
+      values_.Fail(values_.Shown("subsampling_conv_channels") +
+                   " must be two numbers, of which 4 divides the first");
+    if (!values_.valid()) return;
+    e.front = {.mel_bins = channels[0], .channels = channels[0], .second_channels = channels[1]};
+    e.conformer = {.conv_width = values_.Required("conv_kernel_size", {1, 64}),
+                   .other_parameters = e.hidden * e.hidden + e.head_dim};
+    e.window_tokens = values_.Required("attention_chunk_size", {1, 65536}) +
+                      values_.Required("attention_context_left", {1, 65536}) - 1 +
+                      values_.Required("attention_context_right", {0, 65536});
+    AddOthers();
+  }
+
+  // Phi-4's. Longer recordings are cut into pieces of 500 tokens.
+  void ReadSeparable() {
+    planner::Encoder& e = tower_.encoder;
+    constexpr IntRange kWidths = {1, 65536};
+    for (const char* key : {"ext_pw_out_channel", "depthwise_separable_out_channel"})
+      if (values_.Or(key, kWidths, e.hidden) != e.hidden)
+        values_.NotYet(values_.Shown(key) + " other than the encoder's width");
+    for (const auto& [key, only] :
+         {std::pair("depthwise_multiplier", 1), {"time_reduction", 8}, {"downsample_rate", 1}})
+      if (values_.Or(key, kWidths, only) != only)
+        values_.NotYet(values_.Shown(key) + " other than " + std::to_string(only));
+    e.front = {.mel_bins = values_.Required("input_size", {8, 1024}),
+               .channels = values_.Required("nemo_conv_channels", kWidths),
+               .separable = true};
+    e.conformer = {.conv_width = values_.Required("kernel_size", {1, 64}),
+                   .pointwise = 2,
+                   .other_parameters = 2 * e.hidden,
+                   .conv_bias = true};
+    e.window_tokens = 500;
+    AddOthers();
+    const int64_t distances = values_.Required("bias_max_distance", {1, 1 << 20});
+    e.other_parameters += distances * (values_.Flag({.key = "bias_symmetric"}) ? 1 : 2) * e.heads;
   }
 
   // Returns the patches that become one token of the language model; 0 if none does.
@@ -143,6 +198,8 @@ class Reader {
       }
       case PatchMerge::kPair:
         return 2;
+      case PatchMerge::kHalved:
+        return 4;
       case PatchMerge::kWidth: {
         const int64_t hidden = tower_.encoder.hidden;
         const int64_t width = values_.Required(joint_.merge, {1, 262144});
@@ -166,6 +223,7 @@ class Reader {
       e.tokens_per_unit = values_.Required(from_.position_rows, {1, 65536});
       merged_ = Merged(e.tokens_per_unit);
       e.llm_tokens_per_unit = std::max<int64_t>(1, e.tokens_per_unit / merged_);
+      if (joint_.steps == ConfigSteps::kNormAlone) e.llm_tokens_per_unit = 0;
       return;
     }
     const int64_t image = Side("image_size");
@@ -178,12 +236,15 @@ class Reader {
     merged_ = Merged(patches);
     e.tokens_per_unit = patches + e.class_tokens;
     e.llm_tokens_per_unit = std::max<int64_t>(1, patches / merged_);
+    if (joint_.patch_merge != PatchMerge::kHalved) return;
+    const int64_t half = planner::CeilDivide(image / e.patch_pixels, 2);
+    e.llm_tokens_per_unit = half * half;
   }
 
   void ReadProjector(int64_t hidden) {
     const planner::Encoder& e = tower_.encoder;
     planner::Projector& p = tower_.projector;
-    tower_.encoder.other_parameters += joint_.marks * hidden;
+    tower_.encoder.other_parameters += joint_.marks * hidden + joint_.own_marks * e.hidden;
     p.input_width = e.hidden * (joint_.pooled ? 1 : merged_);
     p.norm = joint_.norm;
     p.norm_kind = joint_.norm_kind;
@@ -202,10 +263,107 @@ class Reader {
     p.deep_stacked = stacked ? static_cast<int64_t>(stacked->size()) : 0;
   }
 
+  void ReadResampler(int64_t hidden) {
+    using planner::Split;
+    constexpr IntRange kHeads = {1, 1024};
+    planner::Encoder& e = tower_.encoder;
+    const auto of = [&](const char* key, IntRange range) {
+      return whole_.Required(std::string("perceiver_config.") + key, range);
+    };
+    tower_.projector.resampler = {.layers = of("resampler_depth", {1, 64}),
+                                  .latents = of("resampler_n_latents", {1, 65536}),
+                                  .context = e.tokens_per_unit,
+                                  .width = hidden,
+                                  .ffn = 4 * hidden,
+                                  .heads = of("resampler_n_heads", kHeads),
+                                  .kv_heads = of("num_key_value_heads", kHeads),
+                                  .head_dim = of("resampler_head_dim", {8, 512})};
+    whole_.Find("perceiver_config.hidden_size");  // transformers takes that of the language model
+    const int64_t rows = e.tokens_per_unit;
+    tower_.projector.steps = {
+        {.rows = rows,
+         .in = e.hidden,
+         .out = ffn_,
+         .bias = false,
+         .gated = true,
+         .split = Split::kOutputs},
+        {.rows = rows, .in = ffn_, .out = hidden, .bias = false, .split = Split::kInputs}};
+    e.llm_tokens_per_unit = tower_.projector.resampler.latents;
+    const planner::ResamplerSpec& r = tower_.projector.resampler;
+    if (whole_.valid() && r.heads % r.kv_heads != 0)
+      whole_.Fail(whole_.Shown("perceiver_config.num_key_value_heads") +
+                  " must divide \"resampler_n_heads\"");
+  }
+
+  // Rows are those of a unit: of a token of the language model at native resolution.
+  void ReadSteps(int64_t hidden) {
+    using planner::Split;
+    constexpr IntRange kWidths = {1, 262144};
+    const planner::Encoder& e = tower_.encoder;
+    std::vector<planner::ProjectorStep>& steps = tower_.projector.steps;
+    switch (joint_.steps) {
+      case ConfigSteps::kNone:
+        return;
+      case ConfigSteps::kNormAlone:
+        if (e.hidden != hidden)
+          values_.Fail(values_.Shown(from_.width) + " must be the decoder's width too");
+        steps = {{.rows = e.tokens_per_unit, .in = e.hidden, .norm_width = e.hidden}};
+        break;
+      case ConfigSteps::kGatedMerger: {
+        const int64_t inner = values_.Required(joint_.inner, kWidths) * joint_.inner_times;
+        steps = {{.in = e.hidden * merged_, .out = hidden},
+                 {.in = hidden, .out = hidden, .bias = false},
+                 {.in = hidden,
+                  .out = inner,
+                  .bias = false,
+                  .gated = true,
+                  .split = Split::kOutputs,
+                  .norm_width = hidden},
+                 {.in = inner, .out = hidden, .bias = false, .split = Split::kInputs}};
+        break;
+      }
+      case ConfigSteps::kTwoMlps: {
+        const int64_t inner = whole_.Required(joint_.inner, kWidths);
+        steps = {{.rows = merged_, .in = e.hidden, .out = inner, .split = Split::kOutputs},
+                 {.rows = merged_, .in = inner, .out = hidden, .split = Split::kInputs},
+                 {.in = hidden * merged_, .out = inner, .split = Split::kOutputs},
+                 {.in = inner, .out = hidden, .split = Split::kInputs}};
+        break;
+      }
+      case ConfigSteps::kTwoLinears: {
+        const int64_t inner = values_.Required(joint_.inner, kWidths);
+        steps = {{.in = e.hidden, .out = inner}, {.in = inner, .out = hidden, .bias = false}};
+        break;
+      }
+      case ConfigSteps::kTwins:
+        steps = {{.in = e.hidden, .out = hidden, .split = Split::kOutputs},
+                 {.in = hidden, .out = hidden, .split = Split::kInputs}};
+        tower_.encoder.other_parameters += (e.hidden + 1) * hidden + (hidden + 1) * hidden;
+        break;
+      case ConfigSteps::kFrames: {
+        const int64_t merged = e.hidden * merged_;
+        values_.Or("temporal_merge_size", {2, 2}, 2);
+        steps = {{.in = merged, .out = merged, .split = Split::kOutputs},
+                 {.in = merged, .out = merged, .split = Split::kInputs},
+                 {.in = 2 * merged, .out = merged, .split = Split::kOutputs, .norm_width = merged},
+                 {.in = merged, .out = merged, .split = Split::kInputs},
+                 {.in = merged, .out = hidden, .norm_width = merged},
+                 {.in = hidden, .norm_width = hidden, .norm = planner::Norm::kRmsNorm}};
+        break;
+      }
+      case ConfigSteps::kResampler:
+        ReadResampler(hidden);
+        break;
+    }
+    tower_.projector.input_width = tower_.projector.hidden_width = 0;
+    tower_.projector.norm = false;
+  }
+
   ConfigValues& values_;
   ConfigValues& whole_;
   const ConfigEncoder& from_;
   const ConfigJoint& joint_;
+  const int64_t ffn_;  // of the language model
   int64_t merged_ = 1;
   planner::EncoderTower tower_;
 };
@@ -214,8 +372,8 @@ class Reader {
 
 planner::EncoderTower ReadTower(ConfigValues& values, ConfigValues& whole,
                                 const ConfigEncoder& encoder, const ConfigJoint& joint,
-                                int64_t hidden) {
-  return Reader(values, whole, encoder, joint).Read(hidden);
+                                const planner::LanguageModel& model) {
+  return Reader(values, whole, encoder, joint, model.ffn).Read(model.hidden);
 }
 
 }  // namespace evenkeel::server

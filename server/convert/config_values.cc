@@ -19,6 +19,9 @@ const Json* In(const Json& values, std::string_view key) {
   return at != values.end() && !at->is_null() ? &*at : nullptr;
 }
 
+// Returns the name of a key behind that of the object that it comes from.
+std::string_view InnermostOf(std::string_view key) { return key.substr(key.rfind('.') + 1); }
+
 std::string Dump(const Json& value) {
   return Quoted(value.dump(-1, ' ', true, Json::error_handler_t::replace));
 }
@@ -138,7 +141,8 @@ void ConfigValues::RefuseUnknownKeys(const std::vector<std::string_view>& unread
   for (const auto& [key, value] : config_.items()) {
     const bool empty = value.is_null() || (value.is_structured() && value.empty());
     if (empty || value == Json(false) || value == Json(0) || read_.count(key) > 0 ||
-        !MayChangeShapes(key) || std::find(unread.begin(), unread.end(), key) != unread.end())
+        !MayChangeShapes(InnermostOf(key)) ||
+        std::find(unread.begin(), unread.end(), key) != unread.end())
       continue;
     if (key == "moe_layer_freq" && value == Json(1)) continue;
     unknown.push_back(Shown(key));

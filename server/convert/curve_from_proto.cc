@@ -8,6 +8,7 @@
 
 #include "evenkeel/v1/curve.pb.h"
 #include "evenkeel/v1/planner_service.pb.h"
+#include "planner/hardware/gpus.h"
 #include "server/convert/checks.h"
 #include "server/convert/unknown_fields.h"
 
@@ -17,7 +18,7 @@ namespace {
 constexpr IntRange kNodes = {1, 65536};
 constexpr int64_t kCurveGpusAtMost = 65536;
 constexpr IntRange kCurveGpusPerNode = {1, 1024};
-constexpr int64_t kUnsetGpusPerNode = 8, kUnsetGlobalBatch = 512;
+constexpr int64_t kUnsetGlobalBatch = 512;
 constexpr int64_t kGlobalBatchAtMost = 10'000'000;
 constexpr int64_t kCurveLabelBytes = 256;
 constexpr IntRange kCurveRevisions = {0, INT64_MAX};
@@ -26,11 +27,14 @@ constexpr RealRange kRestartSeconds = {0, 1e7};
 constexpr double kAssumedRate = 1e9, kAssumedRestart = 120;
 constexpr size_t kCurveBinsAtMost = 524'288;  // bins x sizes, as for offers
 
-// Returns the GPUs of a node. A value out of range is reported where the pool is converted.
+// Returns the GPUs of a node. A value out of range and an unknown type are reported where the pool
+// is converted.
 int64_t GpusPerNode(const v1::GpuPool& pool) {
   const int64_t given = pool.gpus_per_node();
   const bool good = given >= kCurveGpusPerNode.min && given <= kCurveGpusPerNode.max;
-  return good ? given : kUnsetGpusPerNode;
+  if (good) return given;
+  const planner::GpuEntry* entry = planner::FindGpu(pool.gpu_type());
+  return entry == nullptr ? planner::GpuSpec().node_gpus : entry->spec.node_gpus;
 }
 
 class Converter {

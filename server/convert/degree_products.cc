@@ -50,7 +50,7 @@ void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, Violati
   if (job.constraints.context_parallel.min > 1 &&
       job.training.execution.context == planner::ContextKind::kUlysses) {
     hints += "; CP divides the " + std::to_string(job.model.language_model.heads) +
-             " heads over TP (unless context_exchange is CONTEXT_EXCHANGE_RING)";
+             " heads over TP (unless context_exchange is other than CONTEXT_EXCHANGE_ULYSSES)";
   }
   if (job.constraints.expert_parallel.min > 1 && job.model.language_model.moe) {
     hints += "; EP divides the " + std::to_string(job.model.language_model.moe->experts) +

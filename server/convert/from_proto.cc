@@ -57,15 +57,17 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   OffloadFromProto(from, path, sink, job);
   ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
                        cluster_valid && !SeveralOffers(from) ? &job->cluster : nullptr, job);
+  ActivationsFromProto(from, path, sink, job);
   if (sink.count() == before && !SeveralOffers(from)) CheckSearchSize(*job, path, sink);
   ObjectiveFromProto(from, path, sink, job);
   LaunchFromProto(from, path, sink, job);
 }
 
-// Times are measured in 16 bits, and say nothing of products in fewer.
+// Times of layers are measured in 16 bits, and say nothing of products in fewer.
 void Calibrate(const CalibrationSource& calibrations, planner::Job* job) {
   if (!calibrations) return;
   job->calibration = calibrations(*job);
+  job->cluster.collectives = job->calibration.collectives;
   if (job->training.precision != planner::Precision::k16Bit)
     job->calibration = planner::WithoutTimes(std::move(job->calibration));
 }
@@ -162,6 +164,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
     Calibrate(calibrations, &job);
     CheckShareGiven(job, job_path, sink);
     evaluation->plan = PlanSpecFromProto(request.plan(), plan_path, job, sink);
+    CheckOffloadOf(evaluation->plan.spec, job, plan_path, sink);
     evaluation->packs = job;
     OverlayBatchRule(request.plan(), plan_path, sink, &evaluation->packs);
     HoldLastGroup(request.plan(), plan_path, sink, evaluation);

@@ -75,6 +75,14 @@ void CheckBins(const v1::Histogram& from, const FieldPath& path, ViolationSink& 
                                               std::to_string(encoders));
     return;
   }
+  if (model.language_model.cross) {  // one stretch of audio, to which all tokens attend
+    ListCheck units(sink, path, "units");
+    for (int i = 0; i < from.units_size(); ++i)
+      if (from.units(i) != 1)
+        units.Fail(i, "must be 1, the padded recording of a sample of " +
+                          model.language_model.name + ", but is " + std::to_string(from.units(i)));
+    return;
+  }
   ListCheck tokens(sink, path, "llm_tokens");
   for (int i = 0; i < from.llm_tokens_size(); ++i) {
     const planner::PerEncoder<int64_t> units = UnitsOfBin(from, i);

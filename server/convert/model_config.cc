@@ -116,6 +116,13 @@ class ConfigReader {
     const int64_t before = sink_.count();
     const ConfigWrapper* wrapper = server::Find(ConfigWrappers(), TypeOf(config_));
     const bool vision = IsPresent(config_, kVisionConfig), audio = IsPresent(config_, kAudioConfig);
+    if (const auto* unknown = server::Find(ConfigUnknowns(), TypeOf(config_));
+        unknown != nullptr && (vision || audio)) {
+      sink_.Add(field_, std::string(kNotYet) + "\"model_type\" " + Quoted(TypeOf(config_)) +
+                            " as a whole: " + std::string(unknown->reason) +
+                            "; give the value of \"text_config\" alone to plan its language model");
+      return std::nullopt;
+    }
     if (wrapper == nullptr && (vision || audio)) {
       sink_.Add(field_, NotKnown(ConfigWrappers(), "model_type", TypeOf(config_)) + " with " +
                             (vision ? "a vision" : "an audio") +
@@ -124,9 +131,13 @@ class ConfigReader {
       return std::nullopt;
     }
     // Where transformers reads audio, an encoder that the config leaves out is the default one.
-    if (wrapper != nullptr && wrapper->audio.encoder.empty() && !vision) wrapper = nullptr;
+    if (wrapper != nullptr && !vision && !audio &&
+        (wrapper->audio.encoder.empty() || wrapper->audio.optional))
+      wrapper = nullptr;
     RefuseOtherParts(wrapper);
     ReadText(TextOf(config_, wrapper));
+    if (model_.spec.stream_kind == planner::StreamKind::kBlocks)
+      model_.source += ", with what Kimi K3's report says of residuals, gates and experts";
     if (wrapper != nullptr && sink_.count() == before) ReadEncoders(*wrapper);
     if (sink_.count() != before) return std::nullopt;
     return std::move(model_);
@@ -141,9 +152,12 @@ class ConfigReader {
     std::vector<std::string_view> read(std::begin(kOtherConfigs), std::end(kOtherConfigs));
     if (const auto* text = server::Find(ConfigArchitectures(), TypeOf(config_)))
       for (const ConfigPart& part : text->parts) read.push_back(part.key);
-    read.push_back(kTextConfig);
+    const bool flat = wrapper != nullptr && wrapper->flat;
+    if (!flat) read.push_back(kTextConfig);
     if (wrapper != nullptr && !wrapper->vision.encoder.empty()) read.push_back(kVisionConfig);
-    if (wrapper != nullptr && !wrapper->audio.encoder.empty()) read.push_back(kAudioConfig);
+    if (wrapper != nullptr && !wrapper->audio.encoder.empty() && !flat)
+      read.push_back(kAudioConfig);
+    if (wrapper != nullptr && !wrapper->part.empty()) read.push_back(wrapper->part);
     RefuseParts(config_, read, inside_, field_, sink_);
   }
 
@@ -153,6 +167,10 @@ class ConfigReader {
     const ConfigArchitecture* known = server::Find(ConfigArchitectures(), type);
     if (known == nullptr)
       return sink_.Add(field_, NotKnown(ConfigArchitectures(), "model_type", type));
+    if (known->cross && TypeOf(config_) != type)
+      return sink_.Add(field_, "\"model_type\" " + Quoted(type) +
+                                   " cannot be a part of another model: its decoder attends to "
+                                   "what its own encoder gives");
     const std::string inside = IsPresent(config_, kTextConfig) ? Inside(kTextConfig) : inside_;
     std::vector<std::string> faults;
     UnfoldConfig(*known, text, faults);
@@ -167,17 +185,39 @@ class ConfigReader {
         "config.json of model type " + type + ", as " + std::string(known->source) + " reads it";
   }
 
-  void ReadEncoders(const ConfigWrapper& wrapper) {
-    ConfigValues whole(config_, wrapper.defaults, wrapper.model_type, inside_, field_, sink_);
-    ReadEncoder(wrapper.vision, kVisionConfig, whole);
-    ReadEncoder(wrapper.audio, kAudioConfig, whole);
-    if (IsPresent(config_, kTextConfig)) whole.RefuseUnknownKeys(UnreadOfWhole());
+  // Returns the config with the keys of another object beside its own, as "part.key".
+  Json WithPart(std::string_view part) const {
+    Json whole = config_;
+    if (!IsPresent(config_, part) || !config_[std::string(part)].is_object()) return whole;
+    for (const auto& [key, value] : config_[std::string(part)].items())
+      if (key != "model_type") whole[std::string(part) + "." + key] = value;
+    whole.erase(std::string(part));
+    return whole;
   }
 
-  void ReadEncoder(const ConfigJoint& joint, std::string_view key, ConfigValues& whole) {
-    if (joint.encoder.empty()) return;
-    const std::string inside = Inside(key);
-    const Json config = IsPresent(config_, key) ? config_[std::string(key)] : Json::object();
+  void ReadEncoders(const ConfigWrapper& wrapper) {
+    const Json with_part = WithPart(wrapper.part);
+    ConfigValues whole(with_part, wrapper.defaults, wrapper.model_type, inside_, field_, sink_);
+    ReadEncoder(wrapper.vision, kVisionConfig, whole, wrapper.flat);
+    ReadEncoder(wrapper.audio, kAudioConfig, whole, wrapper.flat);
+    std::vector<std::string_view> unread = UnreadOfWhole();
+    unread.insert(unread.end(), wrapper.unread.begin(), wrapper.unread.end());
+    if (!IsPresent(config_, kTextConfig))  // the keys beside a part are the language model's
+      for (const auto& [key, value] : with_part.get_ref<const Json::object_t&>())
+        if (wrapper.part.empty() || !key.starts_with(std::string(wrapper.part) + "."))
+          unread.push_back(key);
+    whole.RefuseUnknownKeys(unread);
+    if (wrapper.audio.steps != ConfigSteps::kNormAlone || model_.towers.empty()) return;
+    const planner::Encoder& heard = model_.towers.back().encoder;
+    model_.spec.cross = {.width = heard.hidden, .tokens_per_unit = heard.tokens_per_unit};
+  }
+
+  void ReadEncoder(const ConfigJoint& joint, std::string_view key, ConfigValues& whole, bool flat) {
+    if (joint.encoder.empty() || (joint.optional && !IsPresent(config_, key))) return;
+    const std::string inside = flat ? inside_ : Inside(key);
+    const Json config = flat                      ? config_
+                        : IsPresent(config_, key) ? config_[std::string(key)]
+                                                  : Json::object();
     if (!config.is_object()) return sink_.Add(field_, Quoted(inside) + " must be an object");
     const std::string type = TypeOf(config).empty() ? std::string(joint.encoder) : TypeOf(config);
     const ConfigEncoder* known = server::Find(ConfigEncoders(), type);
@@ -187,8 +227,8 @@ class ConfigReader {
     if ((known->modality == planner::Modality::kAudio) != (key == kAudioConfig))
       return sink_.Add(field_, values.Shown("model_type") + " is that of another kind of encoder");
     CheckFeatures(*known, whole);
-    planner::EncoderTower tower = ReadTower(values, whole, *known, joint, model_.spec.hidden);
-    tower.encoder.name = type + "-config";
+    planner::EncoderTower tower = ReadTower(values, whole, *known, joint, model_.spec);
+    tower.encoder.name = type + (flat ? "-encoder-config" : "-config");
     values.RefuseUnknownKeys(known->unread);
     model_.source +=
         (model_.towers.empty() ? ", with its encoder of type " : ", and of type ") + type;
@@ -281,10 +321,10 @@ std::optional<ConfiguredModel> ModelFromConfig(std::string_view json, const Fiel
   }
   const std::string type = TypeOf(config);
   const auto decodes = config.find("is_encoder_decoder");
-  if (type == "whisper" || (decodes != config.end() && *decodes == Json(true))) {
+  const ConfigWrapper* flat = Find(ConfigWrappers(), type);
+  if (decodes != config.end() && *decodes == Json(true) && (flat == nullptr || !flat->flat)) {
     sink.Add(field, std::string(kNotYet) + "encoder-decoders such as " + Quoted(type) +
-                        ", whose decoder attends to what the encoder gives; a Whisper encoder can "
-                        "be described in encoders, before a language_model");
+                        "; Whisper's is known");
     return std::nullopt;
   }
   if (const ConfigWhole* whole = Find(ConfigWholes(), type))

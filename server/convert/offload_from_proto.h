@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_SERVER_CONVERT_OFFLOAD_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_OFFLOAD_FROM_PROTO_H_
 
+#include "planner/evaluate_plan.h"
 #include "planner/job.h"
 #include "server/convert/checks.h"
 
@@ -16,8 +17,17 @@ namespace evenkeel::server {
 void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                       planner::Job* job);
 
-// Refuses a share that the planner would have to choose: a plan is evaluated with one.
+// Converts what Training.offload says of activations, of a job with constraints.
+void ActivationsFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
+                          planner::Job* job);
+
+// Refuses a share or a number of layers that the planner would have to choose: a plan is evaluated
+// with it.
 void CheckShareGiven(const planner::Job& job, const FieldPath& path, ViolationSink& sink);
+
+// Refuses a plan that the trainer cannot run with the activations that the job offloads.
+void CheckOffloadOf(const planner::PlanSpec& plan, const planner::Job& job, const FieldPath& path,
+                    ViolationSink& sink);
 
 // Writes what the job says of it and of the host.
 void OffloadToProto(const planner::Job& job, v1::PlanSubject* out);

@@ -61,8 +61,8 @@ planner::Parallelism ConvertDegrees(const v1::Parallelism& from, const FieldPath
 void CheckSharing(const planner::Parallelism& p, const FieldPath& path, const planner::Job& job,
                   ViolationSink& sink) {
   const planner::LanguageModel& llm = job.model.language_model;
-  const bool ring = job.training.execution.context == planner::ContextKind::kRing;
-  if (!planner::ContextParallelAllowed(job.model, p.tensor, p.context, ring)) {
+  const bool any_degree = job.training.execution.context != planner::ContextKind::kUlysses;
+  if (!planner::ContextParallelAllowed(job.model, p.tensor, p.context, any_degree)) {
     const std::string heads = llm.recurrent ? "heads of attention and of recurrent layers"
                                             : std::to_string(llm.heads / p.tensor) + " heads";
     sink.Add(path.Child("context"), "must divide the " + heads +

@@ -1,5 +1,6 @@
 #include "server/convert/profile_bytes.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "evenkeel/v1/profile.pb.h"
@@ -86,6 +87,37 @@ bool ReadStep(const v1::RecordedStep& from, planner::StepMeasurement* out) {
   return out->measured_ns > 0 && out->predicted_ns > 0;
 }
 
+bool ReadCollective(const v1::CollectiveTimes& from, planner::CollectiveCurve* out) {
+  constexpr int64_t kMostRanks = 65536, kMostBytes = int64_t{1} << 42;
+  constexpr double kMostRate = 1e13;
+  const int64_t nodes = std::max(1, from.node_count());
+  const double rate = from.inter_node_bytes_per_second();
+  out->ranks = from.rank_count();
+  out->ranks_per_node = out->ranks / nodes;
+  out->inter_node_bytes_per_second = rate;
+  int64_t before = 0;
+  for (const v1::CollectiveTime& time : from.times()) {
+    const int64_t ns = Nanoseconds(time.mean_seconds());
+    if (time.bytes() <= before || time.bytes() > kMostBytes || ns <= 0) return false;
+    before = time.bytes();
+    out->points.push_back({planner::D(before), planner::D(ns)});
+  }
+  return Find(kCollectives, from.kind(), &out->op) && before > 0 && out->ranks >= 2 &&
+         out->ranks <= kMostRanks && out->ranks % nodes == 0 && rate >= 0 && rate <= kMostRate;
+}
+
+void FillCollective(const planner::CollectiveCurve& from, v1::CollectiveTimes* out) {
+  out->set_kind(ToProto(kCollectives, from.op));
+  out->set_rank_count(Count(from.ranks));
+  out->set_node_count(Count(from.ranks / from.ranks_per_node));
+  out->set_inter_node_bytes_per_second(from.inter_node_bytes_per_second);
+  for (const planner::CollectivePoint& point : from.points) {
+    v1::CollectiveTime* time = out->add_times();
+    time->set_bytes(planner::Nearest(point.bytes));
+    time->set_mean_seconds(Seconds(planner::Nearest(point.ns)));
+  }
+}
+
 // Returns false if an entry cannot have been written by this release.
 template <typename From, typename To, typename Read>
 bool ReadAll(const From& from, std::vector<To>* to, Read read) {
@@ -110,6 +142,7 @@ bool ReadSubject(const v1::Profile& message, ViolationSink& sink, ProfileFacts* 
   } else {
     return false;
   }
+  if (!message.collectives().empty() && message.model().empty()) return true;
   return message.has_described_model()
              ? MeasuredModelFromProto(message.described_model(), model, sink, facts)
              : MeasuredModelByName(message.model(), model, sink, &profile);
@@ -166,6 +199,7 @@ void ProfileToProto(const ProfileFacts& facts, v1::Profile* out) {
   for (const auto& time : profile.layer_times) FillLayerTime(time, out->add_layer_times());
   for (const auto& probe : profile.memory) FillProbe(probe, out->add_memory_probes());
   for (const auto& step : profile.steps) FillStep(step, out->add_steps());
+  for (const auto& curve : profile.collectives) FillCollective(curve, out->add_collectives());
   out->set_framework(facts.framework);
   out->set_software(facts.software);
   out->set_note(facts.note);
@@ -200,7 +234,8 @@ bool ParseProfile(std::string_view bytes, ProfileFacts* facts) {
   return profile.tensor >= 1 &&
          ReadAll(message.layer_times(), &profile.layer_times, &ReadLayerTime) &&
          ReadAll(message.memory_probes(), &profile.memory, &ReadProbe) &&
-         ReadAll(message.steps(), &profile.steps, &ReadStep);
+         ReadAll(message.steps(), &profile.steps, &ReadStep) &&
+         ReadAll(message.collectives(), &profile.collectives, &ReadCollective);
 }
 
 }  // namespace evenkeel::server

@@ -12,6 +12,7 @@
 #include "planner/hardware/gpus.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
+#include "server/convert/collectives_from_proto.h"
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/digest.h"
 #include "server/convert/measured_step.h"
@@ -54,6 +55,12 @@ class ProfileReader {
       : sink_(sink), plans_(plans), upload_(upload), profile_(upload->facts.profile) {}
 
   void Read(const v1::RecordProfileRequest& request) {
+    if (!request.collectives().empty()) {
+      ReadGpu(request);
+      CollectivesFromProto(request, sink_, &profile_);
+      ReadTexts(request);
+      return;
+    }
     ReadSubject(request);
     CheckList("layer_times", request.layer_times_size());
     for (int i = 0; i < std::min(request.layer_times_size(), kListAtMost); ++i) {
@@ -74,7 +81,8 @@ class ProfileReader {
     if (request.layer_times().empty() && request.memory_probes().empty() &&
         request.step_outcomes().empty()) {
       sink_.Add(FieldPath("layer_times"),
-                "required: at least one of layer_times, memory_probes and step_outcomes");
+                "required: at least one of layer_times, memory_probes and step_outcomes; or "
+                "collectives, alone");
     }
     ReadTexts(request);
   }

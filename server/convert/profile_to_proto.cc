@@ -65,6 +65,8 @@ std::string FieldOf(const ProfileUpload& upload, const planner::Refusal& refusal
       return entry("layer_times", refusal.index);
     case planner::Measured::kMemory:
       return entry("memory_probes", refusal.index);
+    case planner::Measured::kCollective:
+      return entry("collectives", refusal.index);
     case planner::Measured::kStep:
       break;
   }
@@ -103,10 +105,11 @@ void FillRevision(const HistoryEntry& entry, bool measurements, v1::ProfileRevis
   const planner::Profile& profile = entry.facts.profile;
   out->set_model(profile.model.name);
   out->set_gpu_type(profile.gpu.name);
-  out->set_tensor_parallel(static_cast<int32_t>(profile.tensor));
+  if (profile.collectives.empty()) out->set_tensor_parallel(static_cast<int32_t>(profile.tensor));
   out->set_timed_layer_count(Count(profile.layer_times.size()));
   out->set_probe_count(Count(profile.memory.size()));
   out->set_outcome_count(Count(profile.steps.size()));
+  out->set_collective_count(Count(profile.collectives.size()));
   out->set_unknown_to_catalog(entry.active && !entry.facts.known);
   if (measurements) ProfileToProto(entry.facts, out->mutable_profile());
 }
@@ -138,6 +141,7 @@ void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outc
   out->set_timed_layer_count(Count(accepted.layer_times.size()));
   out->set_probe_count(Count(accepted.memory.size()));
   out->set_outcome_count(Count(accepted.steps.size()));
+  out->set_collective_count(Count(accepted.collectives.size()));
   FillRefused(upload, outcome.judgement, out);
   for (const planner::LayerCalibration& layer : calibration.layers) {
     v1::LayerRatios* to = out->add_layers();
@@ -152,6 +156,9 @@ void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outc
              out->mutable_layer_time_error());
   FillErrors(outcome.before.memory, outcome.after.memory, out->mutable_memory_error());
   FillErrors(outcome.before.steps, outcome.after.steps, out->mutable_step_error());
+  if (outcome.after.collectives.count > 0)
+    FillErrors(outcome.before.collectives, outcome.after.collectives,
+               out->mutable_collective_error());
   out->set_already_recorded(outcome.already_recorded);
   out->set_durable(outcome.durable);
   for (const ComparedStep& compared : upload.compared) *out->add_drifts() = *compared.message;

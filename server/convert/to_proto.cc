@@ -67,6 +67,8 @@ v1::RemedyKind KindOf(planner::RemedyKind kind) {
       return v1::REMEDY_KIND_STAGE_LAYERS;
     case planner::RemedyKind::kFreeSchedule:
       return v1::REMEDY_KIND_FREE_SCHEDULE;
+    case planner::RemedyKind::kOffloadActivations:
+      return v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS;
     case planner::RemedyKind::kOffloadOptimizer:
       return v1::REMEDY_KIND_OFFLOAD_OPTIMIZER;
     case planner::RemedyKind::kGradients16Bit:
@@ -177,7 +179,7 @@ void FillSubject(const planner::Job& job, v1::PlanSubject* out) {
   ObjectiveToProto(job.objective, out->mutable_objective());
   if (job.reliability.node_mean_time_between_failures_seconds > 0)
     ReliabilityToProto(job.reliability, out->mutable_reliability());
-  FillConstraints(job.constraints, out->mutable_constraints());
+  FillConstraints(planner::FreeConstraints(job), out->mutable_constraints());
 }
 
 void FillMisfit(const planner::Misfit& misfit, v1::Misfit* out) {
@@ -272,12 +274,18 @@ void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Plac
 
 void FillOffload(const planner::OffloadPlan& offload, v1::OffloadReport* out) {
   out->set_optimizer_ratio(offload.ratio);
+  out->set_weights(offload.weights);
   out->set_gpu_bytes(offload.gpu_bytes);
   out->set_host_bytes(offload.host_bytes);
   out->set_host_capacity_bytes(offload.host_capacity_bytes);
   out->set_added_seconds(Seconds(offload.added_ns));
   out->set_step_seconds(Seconds(offload.step_ns));
   if (offload.step_without_ns > 0) out->set_step_without_seconds(Seconds(offload.step_without_ns));
+  if (!offload.activations_asked) return;
+  out->set_activation_layers(Count(offload.activation_layers));
+  out->set_activation_bytes(offload.activation_bytes);
+  out->set_activation_host_bytes(offload.activation_host_bytes);
+  out->set_activation_added_seconds(Seconds(offload.activation_added_ns));
 }
 
 // Fills in parallelism, schedule, stages and predictions, which an evaluated plan has too.

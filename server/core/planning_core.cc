@@ -16,10 +16,20 @@ constexpr double kFarTooLong = 3;
 constexpr double kMinRetrySeconds = 0.1;
 constexpr double kMaxRetrySeconds = 10;
 
+std::chrono::nanoseconds Nanoseconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(seconds));
+}
+
+void AddStep(PlanSteps& steps, const PlanStep& step) {
+  if (steps.size() < kMostPlanSteps) steps.push_back(step);
+}
+
 // Times the planner's phases; each ends where the next begins.
 class PhaseTimer {
  public:
-  PhaseTimer(PlanObserver& observer, const Clock& clock) : observer_(observer), clock_(clock) {}
+  PhaseTimer(PlanObserver& observer, const Clock& clock, PlanSteps& steps)
+      : observer_(observer), clock_(clock), steps_(steps) {}
   ~PhaseTimer() { End(); }
 
   void Enter(planner::Phase phase) {
@@ -30,12 +40,16 @@ class PhaseTimer {
 
  private:
   void End() {
-    if (phase_) observer_.OnPhase(*phase_, SecondsBetween(since_, clock_.Now()));
+    if (!phase_) return;
+    const auto now = clock_.Now();
+    observer_.OnPhase(*phase_, SecondsBetween(since_, now));
+    AddStep(steps_, {planner::PhaseName(*phase_), since_, now});
     phase_.reset();
   }
 
   PlanObserver& observer_;
   const Clock& clock_;
+  PlanSteps& steps_;
   std::optional<planner::Phase> phase_;
   std::chrono::steady_clock::time_point since_;
 };
@@ -98,6 +112,7 @@ struct PlanningCore::Flight {
       std::chrono::steady_clock::time_point::min();
   std::chrono::steady_clock::time_point limit;  // set at the start; used by one thread
   bool over_limit = false, expired = false;     // used by one thread
+  PlanSteps steps;                              // used by one thread at a time
 };
 
 // Answers displaced waiters after the lock was released, because it is destroyed after the lock.
@@ -196,12 +211,15 @@ PlanningCore::Ticket PlanningCore::Compute(const std::string& id, Work work, OnO
 
 void PlanningCore::Seek(const FlightPtr& flight, PlanTime oldest) {
   const PlanWanted& wanted = flight->wanted;
-  tiers_->Find(wanted.tenant, wanted.plan_id, oldest, [this, flight](const FoundPlan& found) {
+  const auto since = clock_.Now();
+  const auto sought = [this, flight, since](const FoundPlan& found) {
+    AddStep(flight->steps, {"look_up", since, clock_.Now()});
     Sought(flight, found);
     const MutexLock lock(mutex_);
     --seeking_;
     sought_.NotifyAll();
-  });
+  };
+  tiers_->Find(wanted.tenant, wanted.plan_id, oldest, sought);
 }
 
 // Called on a thread of the tiers or of the caller.
@@ -344,8 +362,8 @@ PlanOutcome PlanningCore::QueueFull(OutcomeKind kind, double cost_seconds) const
 void PlanningCore::Run(const FlightPtr& flight, const QueueWait& waited) {
   observer_.OnQueueWait(waited.lane, waited.seconds);
   const auto since = clock_.Now();
-  flight->limit = since + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                              std::chrono::duration<double>(max_plan_seconds_));
+  AddStep(flight->steps, {"queue", since - Nanoseconds(waited.seconds), since});
+  flight->limit = since + Nanoseconds(max_plan_seconds_);
   Work work;
   {
     const MutexLock lock(mutex_);
@@ -378,7 +396,7 @@ bool PlanningCore::Expire(const FlightPtr& flight) {
 }
 
 WorkResult PlanningCore::Perform(const FlightPtr& flight, const Work& work) {
-  PhaseTimer timer(observer_, clock_);
+  PhaseTimer timer(observer_, clock_, flight->steps);
   planner::PlanHooks hooks;
   hooks.stop = [this, &flight] { return ShouldStop(flight); };
   hooks.enter = [&timer](planner::Phase phase) { timer.Enter(phase); };
@@ -452,7 +470,8 @@ void PlanningCore::Keep(const StoredPlanPtr& plan) const {
   if (tiers_ != nullptr) tiers_->Put(plan);
 }
 
-void PlanningCore::Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds) {
+void PlanningCore::Land(const FlightPtr& flight, PlanOutcome outcome, double seconds) {
+  outcome.steps = std::make_shared<const PlanSteps>(std::move(flight->steps));
   std::map<uint64_t, OnOutcome> waiters;
   Work dropped;
   const bool has_plan = outcome.kind == OutcomeKind::kPlan;

@@ -25,6 +25,7 @@
 #include "server/core/lower_tiers.h"
 #include "server/core/plan_cache.h"
 #include "server/core/plan_observer.h"
+#include "server/core/plan_steps.h"
 #include "server/core/work_speed.h"
 #include "server/core/work_terms.h"
 #include "server/core/worker_pool.h"
@@ -61,6 +62,7 @@ struct PlanOutcome {
   double limit_seconds = 0;            // for kTimeLimit
   std::vector<std::string> faults;     // for kDefect, for the log
   std::vector<Violation> violations;   // for kRefused
+  PlanStepsPtr steps;                  // what was done for it, if anything; for traces
 };
 
 using OnOutcome = std::function<void(const PlanOutcome&)>;
@@ -146,7 +148,7 @@ class PlanningCore {
   StoredPlanPtr Store(ComputedPlan computed, const std::string& tenant,
                       const std::string& plan_id) const;
   void Keep(const StoredPlanPtr& plan) const;
-  void Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds);
+  void Land(const FlightPtr& flight, PlanOutcome outcome, double seconds);
   void Forget(const FlightPtr& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   PlanCache& cache_;

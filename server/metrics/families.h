@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_SERVER_METRICS_FAMILIES_H_
 #define EVENKEEL_SERVER_METRICS_FAMILIES_H_
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,20 @@ inline prometheus::MetricFamily SingleMetric(const char* name, const char* help,
   family.help = help;
   family.type = type;
   family.metric.push_back(std::move(metric));
+  return family;
+}
+
+// Returns a family of one counter per value of the label `outcome`.
+inline prometheus::MetricFamily CountedByOutcome(
+    const char* name, const char* help,
+    const std::vector<std::pair<const char*, uint64_t>>& outcomes) {
+  prometheus::MetricFamily family;
+  for (const auto& [outcome, count] : outcomes) {
+    prometheus::MetricFamily one = SingleMetric(name, help, prometheus::MetricType::Counter,
+                                                {{"outcome", outcome}}, static_cast<double>(count));
+    one.metric.insert(one.metric.begin(), family.metric.begin(), family.metric.end());
+    family = std::move(one);
+  }
   return family;
 }
 

@@ -11,6 +11,7 @@
 #include "server/metrics/process_collector.h"
 #include "server/metrics/redis_families.h"
 #include "server/metrics/take_snapshot.h"
+#include "server/metrics/trace_families.h"
 
 namespace evenkeel::server {
 namespace {
@@ -52,7 +53,8 @@ const Histogram::BucketBoundaries kPackSecondsBuckets = {0.001, 0.005, 0.025, 0.
 
 constexpr const char* kProfileEndingNames[kProfileEndings] = {"recorded", "known", "refused",
                                                               "dry_run", "store_error"};
-constexpr const char* kMeasuredNames[kMeasuredLists] = {"layer_time", "memory", "step"};
+constexpr const char* kMeasuredNames[kMeasuredLists] = {"layer_time", "memory", "step",
+                                                        "collective"};
 constexpr const char* kRefusedNames[kRefusedFor] = {
     "impossible", "out_of_bounds", "outlier", "single_setting", "plan_unknown", "plan_differs"};
 constexpr const char* kDeniedNames[] = {"unauthenticated", "method_not_allowed"};
@@ -206,6 +208,7 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
   }
   if (sources.listener) Append(ListenerFamilies(sources.listener()), &families);
   if (sources.redis) Append(RedisFamilies(sources.redis()), &families);
+  if (sources.traces) Append(TraceFamilies(sources.traces()), &families);
   return families;
 }
 

@@ -27,6 +27,7 @@
 #include "server/metrics/listener_gauges.h"
 #include "server/metrics/metrics_snapshot.h"
 #include "server/redis/redis_tier.h"
+#include "server/tracing/tracer.h"
 
 namespace evenkeel::server {
 
@@ -80,6 +81,7 @@ struct MetricSources {
   std::function<uint64_t()> log_lines_dropped;
   std::function<ListenerGauges()> listener;
   std::function<RedisTierCounters()> redis;  // empty if there is no Redis
+  std::function<TraceCounters()> traces;     // empty if no spans are exported
   std::function<size_t(Lane)> lane_depth;
 };
 

@@ -15,6 +15,7 @@
 #include "server/convert/digest.h"
 #include "server/convert/version.h"
 #include "server/planning/canonical_writer.h"
+#include "server/planning/model_writer.h"
 
 namespace evenkeel::server {
 namespace {
@@ -26,27 +27,18 @@ constexpr std::string_view kDatasetLayout = "evenkeel-dataset-1";
 
 // Writes a job field by field. Each struct is unpacked by name, so that a new field does not
 // compile until it is written here. Tags count the fields of a struct from 1.
-class JobWriter {
+class JobWriter : public ModelWriter<JobWriter> {
  public:
+  using ModelWriter::Put;
+
   static constexpr int kCalibrationTag = 64;
   static constexpr int kLaunchTag = 65;
-  static constexpr int kMoeTag = 66;
-  static constexpr int kLanguageModelTag = 67;
-  static constexpr int kEncoderTag = 68;
-  static constexpr int kProjectorTag = 69;
-  static constexpr int kIndexTag = 70;
   static constexpr int kMoreEncodersTag = 71;
   static constexpr int kPrecisionTag = 72;
   static constexpr int kExpertOverlapTag = 73;
   static constexpr int kComparePrecisionsTag = 74;
   static constexpr int kOptimizerTag = 75;
   static constexpr int kZeroGroupTag = 76;
-  static constexpr int kAudioTag = 77;
-  static constexpr int kRouterScalesTag = 78;
-  static constexpr int kRecurrentTag = 79;
-  static constexpr int kLayerTag = 80;
-  static constexpr int kMoreOfModelTag = 81;
-  static constexpr int kEncoderNormsTag = 82;
   static constexpr int kDispatcherTag = 83;
   static constexpr int kLayers16BitTag = 84;
   static constexpr int kFabricTag = 85;
@@ -54,167 +46,11 @@ class JobWriter {
   static constexpr int kNetworkTiersTag = 87;
   static constexpr int kOffloadTag = 90;
   static constexpr int kHostTag = 91;
-  static constexpr int kFrozenFormatTag = 95;
   static constexpr int kPaddingTag = 96;
+  static constexpr int kActivationsTag = 97;
+  static constexpr int kOffloadedWeightsTag = 98;
 
-  explicit JobWriter(CanonicalWriter& out) : out_(out) {}
-
-  void Put(int tag, bool value) { out_.Flag(tag, value); }
-  void Put(int tag, int64_t value) { out_.Integer(tag, value); }
-  void Put(int tag, uint64_t value) { out_.Integer(tag, value); }
-  void Put(int tag, double value) { out_.Real(tag, value); }
-  void Put(int tag, const std::string& value) { out_.Text(tag, value); }
-
-  template <typename Enum>
-  requires std::is_enum_v<Enum>
-  void Put(int tag, Enum value) { out_.Choice(tag, value); }
-
-  template <typename Value>
-  void Put(int tag, const std::optional<Value>& value) {
-    out_.Count(tag, value ? 1 : 0);
-    if (value) Put(1, *value);
-  }
-
-  template <typename Value>
-  void Put(int tag, const std::vector<Value>& values) {
-    out_.Count(tag, values.size());
-    for (const Value& value : values) Put(1, value);
-  }
-
-  void Put(int /*tag*/, const planner::MoeSpec& moe) {
-    const auto& [experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias, mlp_bias,
-                 shared_gate, latent, router_scales] = moe;
-    Fields(experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias);
-    if (mlp_bias || shared_gate || latent != 0) {
-      out_.Count(kMoeTag, 1);
-      Fields(mlp_bias, shared_gate);
-      if (latent != 0) Fields(latent);
-    }
-    if (router_scales) out_.Count(kRouterScalesTag, 1);
-  }
-
-  void Put(int /*tag*/, const planner::MlaSpec& mla) {
-    const auto& [q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim, index_heads,
-                 index_dim] = mla;
-    Fields(q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim);
-    if (index_heads == 0) return;
-    out_.Count(kIndexTag, 1);
-    Fields(index_heads, index_dim);
-  }
-
-  void Put(int /*tag*/, const planner::LoraSpec& lora) {
-    const auto& [rank, base, targets] = lora;
-    Fields(rank, static_cast<int64_t>(targets));
-    if (base == planner::FrozenFormat::k16Bit) return;
-    out_.Count(kFrozenFormatTag, 1);
-    Fields(base);
-  }
-
-  void Put(int /*tag*/, const planner::LanguageModel& model) {
-    const auto& [name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
-                 tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
-                 predicted_tokens, train, lora, runs, layer_norms, norm_weights, out_bias, mlp_bias,
-                 width_qk_norm, attention_sinks, head_bias, attention_gate, recurrent, index,
-                 compressed, per_layer, streams] = model;
-    Fields(name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
-           tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
-           predicted_tokens, train, lora);
-    if (index || compressed || per_layer || streams != 1) {
-      out_.Count(kMoreOfModelTag, 1);
-      Fields(index, compressed, per_layer, streams);
-    }
-    const bool plain = runs.empty() && layer_norms == 2 && norm_weights && !out_bias && !mlp_bias &&
-                       !width_qk_norm && !attention_sinks && !head_bias && !attention_gate &&
-                       !recurrent;
-    if (plain) return;
-    out_.Count(kLanguageModelTag, 1);
-    Fields(runs, layer_norms, norm_weights, out_bias, mlp_bias, width_qk_norm, attention_sinks,
-           head_bias);
-    if (attention_gate || recurrent) Fields(attention_gate, recurrent);
-  }
-
-  void Put(int /*tag*/, const planner::RecurrentSpec& recurrent) {
-    const auto& [scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias,
-                 linear_bias, step_rank, gate_rank, norm] = recurrent;
-    Fields(scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias, linear_bias,
-           step_rank);
-    if (gate_rank == 0 && norm) return;
-    out_.Count(kRecurrentTag, 1);
-    Fields(gate_rank, norm);
-  }
-
-  void Put(int /*tag*/, const planner::IndexSpec& index) {
-    const auto& [heads, head_dim] = index;
-    Fields(heads, head_dim);
-  }
-
-  void Put(int /*tag*/, const planner::CompressedSpec& compressed) {
-    const auto& [q_rank, out_groups, out_rank, index_heads, index_dim] = compressed;
-    Fields(q_rank, out_groups, out_rank, index_heads, index_dim);
-  }
-
-  void Put(int /*tag*/, const planner::PerLayerSpec& per_layer) {
-    const auto& [vocab, width] = per_layer;
-    Fields(vocab, width);
-  }
-
-  void Put(int /*tag*/, const planner::LayerRun& run) {
-    const auto& [layer, count] = run;
-    const auto& [mixer, attention, window_tokens, heads, kv_heads, head_dim, experts, ffn, mlp,
-                 value_dim, key_values, sinks, entry_tokens, entries] = layer;
-    Fields(attention, window_tokens, heads, kv_heads, head_dim, experts, ffn, count);
-    if (mixer != planner::Mixer::kAttention || !mlp) Fields(mixer, mlp);
-    if (value_dim == 0 && key_values == planner::KeyValues::kProjected && !sinks &&
-        entry_tokens == 0)
-      return;
-    out_.Count(kLayerTag, 1);
-    Fields(value_dim, key_values, sinks, entry_tokens, entries);
-  }
-
-  void Put(int /*tag*/, const planner::Encoder& encoder) {
-    const auto& [name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
-                 linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
-                 class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit,
-                 native_resolution, train, lora, window_tokens, full_layers, other_parameters,
-                 key_bias, front, head_norm, norms] = encoder;
-    Fields(name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
-           linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
-           class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit, native_resolution,
-           train, lora);
-    if (window_tokens != 0 || other_parameters != 0) {
-      out_.Count(kEncoderTag, 1);
-      Fields(window_tokens, full_layers, other_parameters);
-    }
-    if (head_norm || norms != 2) {
-      out_.Count(kEncoderNormsTag, 1);
-      Fields(head_norm, norms);
-    }
-    const auto& [mel_bins, channels] = front;
-    if (key_bias && front == planner::AudioFront{}) return;
-    out_.Count(kAudioTag, 1);
-    Fields(key_bias, mel_bins, channels);
-  }
-
-  void Put(int /*tag*/, const planner::Projector& projector) {
-    const auto& [input_width, hidden_width, norm, train, lora, norm_kind, norm_width, merging_width,
-                 bias, deep_stacked] = projector;
-    Fields(input_width, hidden_width, norm, train, lora);
-    if (norm_kind == planner::Norm::kLayerNorm && norm_width == 0 && merging_width == 0 && bias &&
-        deep_stacked == 0)
-      return;
-    out_.Count(kProjectorTag, 1);
-    Fields(norm_kind, norm_width, merging_width, bias, deep_stacked);
-  }
-
-  void Put(int /*tag*/, const planner::EncoderTower& tower) {
-    const auto& [encoder, projector] = tower;
-    Fields(encoder, projector);
-  }
-
-  void Put(int /*tag*/, const planner::ModelSpec& model) {
-    const auto& [name, towers, language_model] = model;
-    Fields(name, towers, language_model);
-  }
+  explicit JobWriter(CanonicalWriter& out) : ModelWriter(out) {}
 
   void Put(int /*tag*/, const planner::LengthBin& bin) {
     const auto& [units, llm_tokens, count] = bin;
@@ -233,8 +69,9 @@ class JobWriter {
   void Put(int /*tag*/, const planner::GpuSpec& gpu) {
     const auto& [name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes,
                  hbm_bytes_per_second, bfloat16, scaleup_pairs_only, scaleup_bytes_per_second,
-                 pcie_bytes_per_second, scaleup_domain_gpus, costs] = gpu;
+                 pcie_bytes_per_second, scaleup_domain_gpus, node_gpus, costs] = gpu;
     (void)scaleup_domain_gpus;  // Cluster::domain says what of it a job uses
+    (void)node_gpus;            // Cluster::gpus_per_full_node
     Fields(name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes, hbm_bytes_per_second,
            bfloat16, scaleup_pairs_only, scaleup_bytes_per_second, pcie_bytes_per_second);
     // The costs of a catalogue's type follow from its name. The source shows what was asked for.
@@ -245,7 +82,8 @@ class JobWriter {
     const auto& [gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
                  inter_node_bytes_per_second, fabric, reserved_bytes, host_memory_bytes,
                  host_link_bytes_per_second, host_memory_bytes_per_second, price_per_gpu_hour,
-                 domain, pod, inter_pod_bytes_per_second] = cluster;
+                 domain, pod, inter_pod_bytes_per_second, collectives] = cluster;
+    (void)collectives;  // those of the calibration
     Fields(gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
            inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour);
     if (host_memory_bytes != 0 || host_link_bytes_per_second != 0 ||
@@ -291,9 +129,9 @@ class JobWriter {
   void Put(int /*tag*/, const planner::Training& training) {
     const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, zero_group, trainer,
                  trainer_name, trainer_version, execution, precision, optimizer, offload,
-                 distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
-                 group_selection, group_lengths, curriculum_steps, micro_batch_samples,
-                 pad_to_tokens, pad_to_multiple] = training;
+                 activations, distributed_gradients_fp32, epochs, seed, isf_iterations, packer,
+                 order_window, group_selection, group_lengths, curriculum_steps,
+                 micro_batch_samples, pad_to_tokens, pad_to_multiple] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
            trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
            isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
@@ -308,6 +146,12 @@ class JobWriter {
     if (offload.asked) {
       out_.Count(kOffloadTag, 1);
       Fields(offload.choose, offload.ratio);
+    }
+    if (offload.weights) out_.Count(kOffloadedWeightsTag, 1);
+    if (activations.asked) {
+      out_.Count(kActivationsTag, 1);
+      Fields(activations.choose, activations.layers, activations.free_recompute,
+             activations.free_pipeline, activations.free_virtual_stages);
     }
     if (micro_batch_samples != 0) {
       out_.Count(kPaddingTag, 1);
@@ -365,8 +209,9 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::Calibration& calibration) {
-    const auto& [version, layer_version, layers, step, rest_bytes, rest_count, revisions] =
-        calibration;
+    const auto& [version, layer_version, layers, collectives, step, rest_bytes, rest_count,
+                 revisions] = calibration;
+    (void)collectives;  // the versions are digests of them
     Fields(version, layer_version, layers, step, rest_bytes, rest_count, revisions);
   }
 
@@ -420,15 +265,6 @@ class JobWriter {
     // Left out if no launch settings are asked for. They are part of the answer's bytes.
     if (!launch.frameworks.empty()) Put(kLaunchTag, launch);
   }
-
- private:
-  template <typename... Values>
-  void Fields(const Values&... values) {
-    int tag = 0;
-    (Put(++tag, values), ...);
-  }
-
-  CanonicalWriter& out_;
 };
 
 }  // namespace

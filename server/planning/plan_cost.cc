@@ -5,6 +5,7 @@
 
 #include "planner/launch/make_launch.h"
 #include "planner/launch/other_trainer.h"
+#include "planner/search/choose_offload.h"
 #include "planner/space/degrees.h"
 #include "server/convert/search_size.h"
 
@@ -64,7 +65,7 @@ double PlanCost(const planner::Job& job) {
   constexpr double kGroups = 0.7, kShares = 8;
   double search = SearchCost(job);
   // A free share takes up to 28 searches, most of them dismissed by their first bounds.
-  if (job.training.offload.choose) search *= kShares;
+  if (planner::ChoosesOffload(job)) search *= kShares;
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
   // Beside a plan for padded micro-batches stands a short one for packs.
   const double packs = job.training.micro_batch_samples > 0 ? 1 : 0;
@@ -84,7 +85,7 @@ double PlanCost(const OfferJobs& offers) {
 
 double CostInShort(const planner::Job& job) {
   constexpr double kShare = 0.1, kShares = 8;
-  return kShare * (job.training.offload.choose ? kShares : 1) * SearchCost(job) +
+  return kShare * (planner::ChoosesOffload(job) ? kShares : 1) * SearchCost(job) +
          BatchRuleCost(job);
 }
 

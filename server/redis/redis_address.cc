@@ -16,7 +16,8 @@ constexpr int kDefaultPort = 6379;
 constexpr int kMaxPort = 65535;
 constexpr int kMaxDatabase = 65535;
 constexpr char kAccepted[] =
-    "must be HOST:PORT, unix:/path or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]";
+    "must be HOST:PORT, unix:/path or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], with TLS "
+    "rediss://...";
 
 std::optional<int> NumberOf(std::string_view text, int max) {
   int value = 0;
@@ -99,22 +100,27 @@ bool ParseUrl(std::string_view rest, RedisAddress* address) {
 
 std::string ParseRedisAddress(std::string_view text, RedisAddress* address) {
   *address = RedisAddress();
-  if (text.starts_with(kTlsScheme)) {
-    return "has TLS, which this build does not speak to Redis: put stunnel or a service mesh "
-           "between, or use a unix socket";
-  }
   if (text.starts_with(kUnix)) {
     address->unix_path = text.substr(kUnix.size());
     return address->unix_path.starts_with('/') ? "" : kAccepted;
   }
-  const bool is_fine = text.starts_with(kScheme) ? ParseUrl(text.substr(kScheme.size()), address)
-                                                 : ParseHost(text, address);
+  bool is_fine = false;
+  if (text.starts_with(kTlsScheme)) {
+    address->tls = true;
+    is_fine = ParseUrl(text.substr(kTlsScheme.size()), address);
+  } else if (text.starts_with(kScheme)) {
+    is_fine = ParseUrl(text.substr(kScheme.size()), address);
+  } else {
+    is_fine = ParseHost(text, address);
+  }
   return is_fine ? "" : kAccepted;
 }
 
 bool IsRedisName(std::string_view text) {
   return text.starts_with(kScheme) || text.starts_with(kTlsScheme) || text.starts_with("unix:/");
 }
+
+bool IsRedisWithTls(std::string_view text) { return text.starts_with(kTlsScheme); }
 
 std::string NameOf(const RedisAddress& address) {
   if (!address.unix_path.empty()) return std::string(kUnix) + address.unix_path;

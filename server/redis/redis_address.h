@@ -7,6 +7,13 @@
 
 namespace evenkeel::server {
 
+// What TLS is made of. Empty paths: the authorities that the machine trusts; no certificate.
+struct RedisTlsFiles {
+  std::string ca;           // PEM: the authorities that sign the certificate of Redis
+  std::string certificate;  // PEM: our certificate and its chain, for a Redis that asks for one
+  std::string key;          // PEM: its private key, without a pass phrase
+};
+
 struct RedisAddress {
   std::string host;       // for TCP; IPv6 without brackets
   int port = 0;           // for TCP
@@ -14,15 +21,21 @@ struct RedisAddress {
   std::string user;       // empty for the default user
   std::string password;   // empty for no login
   int database = 0;
+  bool tls = false;         // for TCP
+  RedisTlsFiles tls_files;  // for `tls`
 };
 
 // Parses HOST:PORT, unix:/path or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], where user and
-// password may contain %XX. Returns "" on success, otherwise what would be accepted.
+// password may contain %XX; rediss:// is the same with TLS. Returns "" on success, otherwise what
+// would be accepted.
 std::string ParseRedisAddress(std::string_view text, RedisAddress* address);
 
 // Returns true if `text` begins as only the name of a Redis can, and no file path: redis://,
 // rediss:// or unix:/.
 bool IsRedisName(std::string_view text);
+
+// Returns true if `text` is a rediss:// address.
+bool IsRedisWithTls(std::string_view text);
 
 // Returns a name for messages, which never contains the password.
 std::string NameOf(const RedisAddress& address);

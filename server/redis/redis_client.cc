@@ -1,14 +1,13 @@
 #include "server/redis/redis_client.h"
 
 #include <hiredis/hiredis.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
+#include <optional>
 #include <utility>
+
+#include "server/redis/redis_channel.h"
 
 namespace evenkeel::server {
 namespace {
@@ -17,26 +16,6 @@ using std::chrono::steady_clock;
 
 constexpr size_t kReadBytes = size_t{64} << 10;
 constexpr size_t kMaxErrorBytes = 200;
-
-// Waits for `events`. Returns false if the deadline passed.
-bool WaitFor(int fd, short events, RedisClient::Deadline deadline) {
-  while (true) {
-    const auto left = deadline - steady_clock::now();
-    if (left <= steady_clock::duration::zero()) return false;
-    // Uses ppoll, because budgets of a few milliseconds are too short for whole milliseconds.
-    const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
-    const timespec timeout{nanos / 1'000'000'000, nanos % 1'000'000'000};
-    pollfd waited{fd, events, 0};
-    const int ready = ppoll(&waited, 1, &timeout, nullptr);
-    if (ready > 0) return true;
-    if (ready == 0 || errno != EINTR) return false;
-  }
-}
-
-bool IsReadable(int fd) {
-  pollfd asked{fd, POLLIN, 0};
-  return poll(&asked, 1, 0) > 0;
-}
 
 // Returns an error of the server in a form for messages: printable and short.
 std::string Readable(std::string text) {
@@ -89,18 +68,21 @@ struct RedisClient::Connection {
   }
 
   redisContext* context = nullptr;
+  std::optional<RedisChannel> channel;
 };
 
 RedisClient::RedisClient(RedisAddress address, std::chrono::milliseconds connect_timeout)
-    : address_(std::move(address)), connect_timeout_(connect_timeout) {}
+    : address_(std::move(address)), connect_timeout_(connect_timeout) {
+  if (address_.tls) tls_ = std::make_unique<RedisTls>(address_.tls_files);
+}
 
 RedisClient::~RedisClient() = default;
 
 void RedisClient::Disconnect() { connection_.reset(); }
 
-RedisReply RedisClient::Drop(RedisFault fault, const std::string& why) {
+RedisReply RedisClient::Drop(const RedisFailure& failure) {
   Disconnect();
-  return RedisReply::Failed(fault, "redis " + NameOf(address_) + ": " + why);
+  return RedisReply::Failed(failure.fault, "redis " + NameOf(address_) + ": " + failure.why);
 }
 
 RedisReply RedisClient::Connect(Deadline deadline) {
@@ -115,15 +97,18 @@ RedisReply RedisClient::Open(Deadline deadline) {
   redisContext*& context = connection_->context;
   context = address_.unix_path.empty() ? redisConnectNonBlock(address_.host.c_str(), address_.port)
                                        : redisConnectUnixNonBlock(address_.unix_path.c_str());
-  if (context == nullptr) return Drop(RedisFault::kUnreachable, "out of memory");
-  if (context->err != 0) return Drop(RedisFault::kUnreachable, Readable(context->errstr));
-  if (!WaitFor(context->fd, POLLOUT, deadline)) {
-    return Drop(RedisFault::kTimeout, "does not accept the connection");
+  if (context == nullptr) return Drop({RedisFault::kUnreachable, "out of memory"});
+  if (context->err != 0) return Drop({RedisFault::kUnreachable, Readable(context->errstr)});
+  connection_->channel.emplace(context->fd);
+  RedisFailure failure = connection_->channel->Connect(deadline);
+  if (failure.fault != RedisFault::kNone) return Drop(failure);
+  if (tls_ != nullptr) {
+    std::string error;
+    SslPointer ssl = tls_->Begin(address_.host, &error);
+    if (ssl == nullptr) return Drop({RedisFault::kUnreachable, error});
+    failure = connection_->channel->StartTls(std::move(ssl), deadline);
+    if (failure.fault != RedisFault::kNone) return Drop(failure);
   }
-  int error = 0;
-  socklen_t size = sizeof error;
-  if (getsockopt(context->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-  if (error != 0) return Drop(RedisFault::kUnreachable, std::strerror(error));
   ++connections_;
   return {};
 }
@@ -132,7 +117,7 @@ RedisReply RedisClient::Login(Deadline deadline) {
   const auto must_succeed = [&](const std::vector<std::string_view>& words, const char* what) {
     const RedisReply reply = Exchange(words, deadline);
     if (reply.fault != RedisFault::kServer) return reply;
-    return Drop(RedisFault::kUnreachable, what + (": " + reply.text));
+    return Drop({RedisFault::kUnreachable, what + (": " + reply.text)});
   };
   RedisReply reply;
   if (!address_.user.empty()) {
@@ -149,7 +134,7 @@ RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Dead
   was_sent_ = false;
   // There are bytes that nobody asked for, or the end of the stream. Such a connection cannot be
   // used again.
-  if (connected() && IsReadable(connection_->context->fd)) Disconnect();
+  if (connected() && !connection_->channel->IsQuiet()) Disconnect();
   RedisReply reply = Connect(deadline);
   was_sent_ = false;  // the login does not count
   return reply.ok() ? Exchange(words, deadline) : reply;
@@ -165,41 +150,33 @@ RedisReply RedisClient::Exchange(const std::vector<std::string_view>& words, Dea
   char* command = nullptr;
   const int formatted = redisFormatCommandArgv(&command, static_cast<int>(words.size()),
                                                texts.data(), lengths.data());
-  if (formatted < 0) return Drop(RedisFault::kUnreachable, "out of memory");
+  if (formatted < 0) return Drop({RedisFault::kUnreachable, "out of memory"});
   const std::string bytes(command, static_cast<size_t>(formatted));
   redisFreeCommand(command);
-  const int fd = connection_->context->fd;
-  // This does not use hiredis's own write, which would let SIGPIPE end the process.
-  for (std::string_view rest = bytes; !rest.empty();) {
-    if (!WaitFor(fd, POLLOUT, deadline)) return Drop(RedisFault::kTimeout, "takes no command");
-    const ssize_t sent = send(fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (sent < 0) return Drop(RedisFault::kUnreachable, std::strerror(errno));
-    was_sent_ = true;
-    rest.remove_prefix(static_cast<size_t>(sent));
-  }
+  RedisChannel& channel = *connection_->channel;
+  RedisFailure failure = channel.Send(bytes, deadline, &was_sent_);
+  if (failure.fault != RedisFault::kNone) return Drop(failure);
   redisReader* const reader = connection_->context->reader;
   size_t received = 0;
   std::array<char, kReadBytes> buffer;
   while (true) {
     void* found = nullptr;
     if (redisReaderGetReply(reader, &found) != REDIS_OK) {
-      return Drop(RedisFault::kProtocol, "does not speak RESP: " + Readable(reader->errstr));
+      return Drop({RedisFault::kProtocol, "does not speak RESP: " + Readable(reader->errstr)});
     }
     if (found != nullptr) {
       const std::unique_ptr<redisReply, decltype(&freeReplyObject)> owned(
           static_cast<redisReply*>(found), &freeReplyObject);
-      if (reader->pos < reader->len) return Drop(RedisFault::kProtocol, "sends more than a reply");
+      if (reader->pos < reader->len)
+        return Drop({RedisFault::kProtocol, "sends more than a reply"});
       return Converted(*owned);
     }
-    if (!WaitFor(fd, POLLIN, deadline)) return Drop(RedisFault::kTimeout, "did not reply in time");
-    const ssize_t count = recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (count < 0) return Drop(RedisFault::kUnreachable, std::strerror(errno));
-    if (count == 0) return Drop(RedisFault::kUnreachable, "closed the connection");
-    received += static_cast<size_t>(count);
-    if (received > kMaxReplyBytes) return Drop(RedisFault::kProtocol, "sends an endless reply");
-    redisReaderFeed(reader, buffer.data(), static_cast<size_t>(count));
+    size_t count = 0;
+    failure = channel.Receive(buffer, deadline, &count);
+    if (failure.fault != RedisFault::kNone) return Drop(failure);
+    received += count;
+    if (received > kMaxReplyBytes) return Drop({RedisFault::kProtocol, "sends an endless reply"});
+    redisReaderFeed(reader, buffer.data(), count);
   }
 }
 

@@ -1,6 +1,6 @@
-// One connection to a Redis with the RESP2 protocol. hiredis writes commands and reads replies. The
-// waiting is done here, so that a command never takes longer than its deadline, however slowly the
-// other side sends. There is no TLS, because hiredis 0.14 has none.
+// One connection to a Redis with the RESP2 protocol. hiredis connects, writes commands and reads
+// replies; the bytes go through a RedisChannel, because hiredis knows no deadline for a whole
+// command, and that of Debian 12 no TLS.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_CLIENT_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_CLIENT_H_
 
@@ -12,16 +12,11 @@
 #include <vector>
 
 #include "server/redis/redis_address.h"
+#include "server/redis/redis_fault.h"
 
 namespace evenkeel::server {
 
-enum class RedisFault {
-  kNone,
-  kUnreachable,  // no connection, a broken connection, or a failed login
-  kTimeout,      // no reply in time
-  kProtocol,     // the received bytes are not a reply
-  kServer,       // Redis answered with an error, and the connection is still good
-};
+class RedisTls;
 
 struct RedisReply {
   enum class Kind { kNil, kText, kInteger, kArray, kFault };
@@ -44,8 +39,8 @@ class RedisClient {
   // Limit on a reply. A larger one is a fault.
   static constexpr size_t kMaxReplyBytes = size_t{256} << 20;
 
-  // Connects on first use. `connect_timeout` limits connecting and the login, within the deadline
-  // of the command that needs them.
+  // Connects on first use. `connect_timeout` limits connecting, TLS and the login, within the
+  // deadline of the command that needs them.
   RedisClient(RedisAddress address, std::chrono::milliseconds connect_timeout);
   ~RedisClient();
   RedisClient(const RedisClient&) = delete;
@@ -74,10 +69,11 @@ class RedisClient {
   RedisReply Open(Deadline deadline);
   RedisReply Login(Deadline deadline);
   RedisReply Exchange(const std::vector<std::string_view>& words, Deadline deadline);
-  RedisReply Drop(RedisFault fault, const std::string& why);
+  RedisReply Drop(const RedisFailure& failure);
 
   const RedisAddress address_;
   const std::chrono::milliseconds connect_timeout_;
+  std::unique_ptr<RedisTls> tls_;  // nullptr without TLS
   std::unique_ptr<Connection> connection_;
   uint64_t connections_ = 0;
   bool was_sent_ = false;

@@ -1,6 +1,6 @@
 #include "server/redis/redis_tier.h"
 
-#include <string_view>
+#include <algorithm>
 #include <utility>
 
 namespace evenkeel::server {
@@ -10,7 +10,12 @@ namespace {
 // for each late reply would make a slow Redis slower.
 constexpr int kPatience = 4;
 
+// A handshake of TLS takes several round trips and some work of both sides. Nobody waits for it: a
+// look-up ends with its budget, and finds the connection next time.
+constexpr std::chrono::milliseconds kTlsHandshake{500};
+
 using Outcome = CircuitBreaker::Outcome;
+using State = CircuitBreaker::State;
 
 // Returns true if Redis is currently of no use for look-ups. A value of another type is somebody
 // else's key, not a failure.
@@ -66,13 +71,15 @@ class RedisTier::Loan {
 
 RedisTier::RedisTier(const RedisTierSettings& settings, const Clock& clock, uint64_t seed)
     : settings_(settings),
-      breaker_(settings.breaker, clock, seed),
+      connect_timeout_(
+          std::max(std::chrono::ceil<std::chrono::milliseconds>(kPatience * settings.budget),
+                   settings.address.tls ? kTlsHandshake : std::chrono::milliseconds(0))),
+      breaker_(settings.breaker, clock, seed, [this](State state) { OnBreaker(state); }),
       timer_(settings.budget),
       pool_(settings.threads, settings.queue_length, clock) {
-  const auto connect = std::chrono::ceil<std::chrono::milliseconds>(kPatience * settings.budget);
   const MutexLock lock(clients_mutex_);
   for (size_t i = 0; i < settings.threads; ++i) {
-    clients_.push_back(std::make_unique<RedisClient>(settings.address, connect));
+    clients_.push_back(std::make_unique<RedisClient>(settings.address, connect_timeout_));
   }
 }
 
@@ -80,6 +87,30 @@ RedisTier::~RedisTier() { pool_.Shutdown(); }
 
 RedisClient::Deadline RedisTier::CommandDeadline() const {
   return std::chrono::steady_clock::now() + kPatience * settings_.budget;
+}
+
+// Runs a command on a connection of the pool, and remembers why it failed. Connecting has a time of
+// its own.
+RedisReply RedisTier::Do(const std::vector<std::string_view>& words) {
+  Loan client(*this);
+  RedisReply reply = client->Connect(std::chrono::steady_clock::now() + connect_timeout_);
+  if (reply.ok()) reply = client->Command(words, CommandDeadline());
+  if (!reply.ok()) RememberFault(reply.text);
+  return reply;
+}
+
+void RedisTier::RememberFault(const std::string& why) {
+  const MutexLock lock(fault_mutex_);
+  last_fault_ = why;
+}
+
+void RedisTier::OnBreaker(State state) {
+  if (!settings_.on_fault || state == State::kHalfOpen) return;
+  const MutexLock lock(fault_mutex_);
+  const std::string why = state == State::kOpen ? last_fault_ : "";
+  if (why == told_fault_) return;
+  told_fault_ = why;
+  settings_.on_fault(why);
 }
 
 void RedisTier::Find(std::string key, Found found) {
@@ -99,8 +130,11 @@ void RedisTier::Get(const std::string& key, Lookup& lookup) {
     lookup.Answer(counts_->refused, std::nullopt, false);
     return;
   }
-  RedisReply reply = Loan(*this)->Command({"GET", key}, CommandDeadline());
+  RedisReply reply = Do({"GET", key});
   // An answer that comes too late counts as a failure too.
+  if (reply.ok() && lookup.is_done()) {
+    RememberFault("redis " + NameOf(settings_.address) + ": replies too late");
+  }
   const bool is_failure = IsFailure(reply) || lookup.is_done();
   breaker_.Report(*permit, is_failure ? Outcome::kFailure : Outcome::kSuccess);
   if (reply.kind == RedisReply::Kind::kText) {
@@ -137,8 +171,7 @@ bool RedisTier::Set(const std::string& key, const std::string& bytes,
     return false;
   }
   const std::string milliseconds = std::to_string(ttl.count());
-  const RedisReply reply =
-      Loan(*this)->Command({"SET", key, bytes, "PX", milliseconds}, CommandDeadline());
+  const RedisReply reply = Do({"SET", key, bytes, "PX", milliseconds});
   // A Redis that is full or refuses writes is still good for look-ups.
   const bool is_failure = !reply.ok() && reply.fault != RedisFault::kServer;
   breaker_.Report(*permit, is_failure ? Outcome::kFailure : Outcome::kSuccess);

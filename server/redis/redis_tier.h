@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/base/mutex.h"
@@ -30,6 +31,9 @@ struct RedisTierSettings {
   size_t queue_length = 256;               // waiting look-ups and writes
   size_t max_value_bytes = size_t{16} << 20;
   CircuitBreaker::Settings breaker;
+  // Called when Redis is given up for a while, with the reason unless that is the one of the last
+  // call, and with "" when it is used again. Must not block.
+  std::function<void(const std::string& why)> on_fault;
 };
 
 // Each look-up counts as one of hits, misses, errors, timeouts and refused; each write as one of
@@ -75,9 +79,13 @@ class RedisTier {
 
   void Get(const std::string& key, Lookup& lookup);
   bool Set(const std::string& key, const std::string& bytes, std::chrono::milliseconds ttl);
+  RedisReply Do(const std::vector<std::string_view>& words);
+  void RememberFault(const std::string& why);
+  void OnBreaker(CircuitBreaker::State state);
   RedisClient::Deadline CommandDeadline() const;
 
   const RedisTierSettings settings_;
+  const std::chrono::milliseconds connect_timeout_;
   CircuitBreaker breaker_;
   struct Counts {
     std::atomic<uint64_t> hits = 0, misses = 0, errors = 0, timeouts = 0, refused = 0;
@@ -87,6 +95,9 @@ class RedisTier {
   Mutex clients_mutex_;
   std::vector<std::unique_ptr<RedisClient>> clients_
       ABSL_GUARDED_BY(clients_mutex_);  // connections that no thread uses
+  Mutex fault_mutex_;
+  std::string last_fault_ ABSL_GUARDED_BY(fault_mutex_);
+  std::string told_fault_ ABSL_GUARDED_BY(fault_mutex_);  // what on_fault was last called with
   LookupTimer timer_;
   WorkerPool pool_;
 };

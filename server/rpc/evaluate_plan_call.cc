@@ -42,6 +42,7 @@ void EvaluatePlanCall::Start(EvaluationJob evaluation, const CalibrationFacts& c
 }
 
 void EvaluatePlanCall::Evaluate(const PlanOutcome& best) {
+  scope_->AddSteps(best);
   if (best.kind != OutcomeKind::kPlan) return End(ToStatus(best, *scope_));
   best_ = best.plan;
   const int64_t unit_cap = best_->facts.unit_cap, token_cap = best_->facts.token_cap;
@@ -56,6 +57,7 @@ void EvaluatePlanCall::Evaluate(const PlanOutcome& best) {
 }
 
 void EvaluatePlanCall::Answer(const PlanOutcome& evaluated) {
+  scope_->AddSteps(evaluated);
   const grpc::Status status = ToStatus(evaluated, *scope_);
   if (status.ok()) {
     *response_ = ToByteBuffer(EncodeEvaluatePlanResponse(

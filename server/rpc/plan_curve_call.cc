@@ -154,6 +154,7 @@ void PlanCurveCall::Take(size_t place, bool estimated, const PlanOutcome& outcom
     --under_way_;
     tickets_.erase(place);
     if (ended_) return;
+    scope_->AddSteps(outcome);
     if (failed) {
       ended_ = true;
       others = Tickets();

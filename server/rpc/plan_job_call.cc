@@ -72,6 +72,7 @@ void PlanJobCall::OnDone() {
 }
 
 void PlanJobCall::OnOutcome(const PlanOutcome& outcome) {
+  scope_->AddSteps(outcome);
   const grpc::Status status = ToStatus(outcome, *scope_);
   if (status.ok()) Fill(outcome);
   End(status);

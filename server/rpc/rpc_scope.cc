@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "server/log.h"
+#include "server/rpc/call_spans.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/peer_identity.h"
 #include "server/rpc/random_id.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr size_t kMaxRequestIdBytes = 64;
 constexpr int kRequestIdDigits = 16;
+constexpr size_t kMostComputations = 32;  // of one call, in its trace
 
 bool IsIdCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -36,16 +38,22 @@ std::string RequestIdOf(const grpc::CallbackServerContext& context) {
 
 // Returns the span of this server in the caller's trace. A trace whose header is malformed or
 // occurs twice cannot be continued. It is counted, and a new trace is started, so that there is
-// always one to quote.
-TraceContext SpanOf(const grpc::CallbackServerContext& context, Metrics& metrics) {
+// always one to quote. Sets *parent_id to the caller's span.
+TraceContext SpanOf(const grpc::CallbackServerContext& context, const RpcWorld& world,
+                    std::string* parent_id) {
   const auto [first, last] = context.client_metadata().equal_range(kTraceParentHeader);
-  if (first == last) return NewSpan(nullptr);
   std::optional<TraceContext> parent;
-  if (std::next(first) == last) {
+  if (first != last && std::next(first) == last) {
     parent = ParseTraceParent({first->second.data(), first->second.size()});
   }
-  if (!parent) metrics.OnBadTraceContext();
-  return NewSpan(parent ? &*parent : nullptr);
+  if (first != last && !parent) world.metrics.OnBadTraceContext();
+  TraceContext span = NewSpan(parent ? &*parent : nullptr);
+  if (parent) *parent_id = parent->span_id;
+  if (world.tracer != nullptr) {
+    const std::optional<bool> decision = parent ? std::optional(parent->sampled) : std::nullopt;
+    span.sampled = world.tracer->sampler().Samples(decision, span.trace_id);
+  }
+  return span;
 }
 
 const char* CodeName(grpc::StatusCode code) {
@@ -88,7 +96,7 @@ RpcScope::RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* 
       context_(context),
       since_(world.clock.Now()),
       request_id_(RequestIdOf(*context)),
-      span_(SpanOf(*context, world.metrics)) {
+      span_(SpanOf(*context, world, &parent_span_id_)) {
   ++world_.in_flight;
   world_.metrics.OnStarted(static_cast<size_t>(method));
   context->AddInitialMetadata(kRequestIdHeader, request_id_);
@@ -141,11 +149,20 @@ WorkTerms RpcScope::terms(double cost_seconds) const {
   return terms;
 }
 
+void RpcScope::AddSteps(const PlanOutcome& outcome) {
+  const bool is_wanted = world_.tracer != nullptr && span_.sampled;
+  if (is_wanted && outcome.steps != nullptr && steps_.size() < kMostComputations) {
+    steps_.push_back(outcome.steps);
+  }
+}
+
 void RpcScope::End(const grpc::Status& status) {
-  const double seconds = SecondsBetween(since_, world_.clock.Now());
+  const auto end = world_.clock.Now();
+  const double seconds = SecondsBetween(since_, end);
   world_.metrics.OnHandled(static_cast<size_t>(method_), status.error_code(), seconds);
   CountAnswer(status.error_code(), seconds);
   if (LogLine::Wanted(LogLevel::kInfo)) Log(status, seconds);
+  if (world_.tracer != nullptr && span_.sampled) Export(status, end);
 }
 
 // Counts the answer, also for callers that gave up on a plan, so that they do not vanish from the
@@ -173,6 +190,23 @@ void RpcScope::Log(const grpc::Status& status, double seconds) const {
   if (*served_from_ != '\0') line.Add("served_from", served_from_);
   line.Add("peer", context_->peer()).Add("principal", caller_.principal);
   if (!caller_.tenant.empty()) line.Add("tenant", caller_.tenant);
+}
+
+void RpcScope::Export(const grpc::Status& status, std::chrono::steady_clock::time_point end) const {
+  const auto wall = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      world_.clock.WallNow().time_since_epoch());
+  const CallSpan call{.span = span_,
+                      .parent_span_id = parent_span_id_,
+                      .method = MethodName(method_),
+                      .request_id = request_id_,
+                      .peer = context_->peer(),
+                      .tenant = caller_.tenant,
+                      .plan_id = plan_id_,
+                      .served_from = served_from_,
+                      .from = since_,
+                      .to = end,
+                      .unix_ns_at_end = wall.count()};
+  RecordCall(call, status, steps_, *world_.tracer);
 }
 
 }  // namespace evenkeel::server

@@ -9,16 +9,19 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/status.h"
 #include "server/auth/caller.h"
 #include "server/auth/policy_file.h"
 #include "server/core/clock.h"
+#include "server/core/planning_core.h"
 #include "server/core/work_terms.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/trace_context.h"
+#include "server/tracing/tracer.h"
 
 namespace evenkeel::server {
 
@@ -35,6 +38,7 @@ struct RpcWorld {
   // itself can tell.
   std::string connection_principal = {};
   const PolicyFile* policy = nullptr;  // nullptr if everybody may do everything
+  Tracer* tracer = nullptr;            // nullptr if no spans are exported
 };
 
 // Lives from a call's arrival until its answer has been handed to gRPC, and never longer than the
@@ -57,7 +61,11 @@ class RpcScope {
   // Sets the plan that the log names.
   void SetPlan(std::string_view plan_id, const char* served_from);
 
-  // Counts and logs the end of the call. Call once, before the status is given to gRPC.
+  // Adds the steps that led to the outcome to the trace.
+  void AddSteps(const PlanOutcome& outcome);
+
+  // Counts and logs the end of the call, and exports its spans. Call once, before the status is
+  // given to gRPC.
   void End(const grpc::Status& status);
 
   const std::string& request_id() const { return request_id_; }
@@ -72,13 +80,16 @@ class RpcScope {
   RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* context);
   grpc::Status Authorize();
   void Log(const grpc::Status& status, double seconds) const;
+  void Export(const grpc::Status& status, std::chrono::steady_clock::time_point end) const;
 
   RpcWorld& world_;
   const Method method_;
   grpc::CallbackServerContext* const context_;
   const std::chrono::steady_clock::time_point since_;
   std::string request_id_;
+  std::string parent_span_id_;  // empty if this call is the first of its trace
   const TraceContext span_;
+  std::vector<PlanStepsPtr> steps_;
   Caller caller_;
   std::string plan_id_;
   const char* served_from_ = "";

@@ -1,5 +1,5 @@
 // Trace context as defined by W3C (https://www.w3.org/TR/trace-context/): the trace that a call
-// belongs to, and the span of this server in it. Nothing is exported; the log has the spans.
+// belongs to, and the span of this server in it.
 #ifndef EVENKEEL_SERVER_RPC_TRACE_CONTEXT_H_
 #define EVENKEEL_SERVER_RPC_TRACE_CONTEXT_H_
 
@@ -23,8 +23,8 @@ std::optional<TraceContext> ParseTraceParent(std::string_view text);
 // Returns the header in version 00.
 std::string FormatTraceParent(const TraceContext& context);
 
-// Returns a new span below `parent`. If `parent` is nullptr, it is the first span of a new trace,
-// which nobody records.
+// Returns a new span below `parent`, sampled if that is. If `parent` is nullptr, it is the first
+// span of a new trace, and not sampled.
 TraceContext NewSpan(const TraceContext* parent);
 
 }  // namespace evenkeel::server

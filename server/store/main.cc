@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   using namespace evenkeel::server;
   CLI::App app(
       "Backs up and restores the history of profiles. STORE is the file of --profile-store, or "
-      "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or unix:/path of a Redis.");
+      "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], rediss://... with TLS, or unix:/path of a "
+      "Redis.");
   app.require_subcommand(1);
   StoreName store;
   std::string file;
@@ -23,6 +24,15 @@ int main(int argc, char** argv) {
     if (!store_first) command->add_option("STORE", store.store)->required();
     command->add_option("--password-file", store.password_file,
                         "File whose first line is the password of that Redis");
+    command->add_option("--tls-ca", store.tls_files.ca,
+                        "PEM file of the authorities that sign the certificate of a rediss:// "
+                        "address [those that this machine trusts]");
+    auto* cert = command->add_option("--tls-cert", store.tls_files.certificate,
+                                     "PEM file of a certificate for a Redis that asks for one");
+    auto* key = command->add_option("--tls-key", store.tls_files.key,
+                                    "PEM file of its private key, without a pass phrase");
+    cert->needs(key);
+    key->needs(cert);
     command->add_option("--tenant", store.tenant, "Whose history, in Redis");
     return command;
   };

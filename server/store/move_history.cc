@@ -13,6 +13,7 @@
 #include "server/calibration/file_profile_store.h"
 #include "server/calibration/history_file.h"
 #include "server/redis/redis_profile_store.h"
+#include "server/redis/redis_tls.h"
 
 namespace evenkeel::server {
 namespace {
@@ -27,6 +28,10 @@ std::unique_ptr<RedisProfileStore> OpenRedis(const StoreName& name, bool trust,
   *error = ParseRedisAddress(name.store, &settings.address);
   if (error->empty() && !name.password_file.empty()) {
     *error = ReadRedisPassword(name.password_file, &settings.address);
+  }
+  if (error->empty() && settings.address.tls) {
+    settings.address.tls_files = name.tls_files;
+    *error = CheckRedisTlsFiles(name.tls_files);
   }
   return error->empty() ? RedisProfileStore::Open(settings, error) : nullptr;
 }

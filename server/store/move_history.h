@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "server/calibration/profile_store.h"
+#include "server/redis/redis_address.h"
 
 namespace evenkeel::server {
 
 // A store as given on the command line.
 struct StoreName {
-  std::string store;          // path of a file, redis://... or unix:/path
+  std::string store;          // path of a file, redis://..., rediss://... or unix:/path
   std::string password_file;  // for Redis; empty if there is none
   std::string tenant;         // for Redis; empty for the default tenant
+  RedisTlsFiles tls_files;    // for rediss://
 };
 
 // All of these functions return what went wrong, or "" on success.

@@ -114,8 +114,8 @@ TEST(ReadConfigTest, ListsWhatItDoesNotUnderstand) {
 }
 
 TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
-  EXPECT_NE(ErrorOf("--num-layers 4 --hidden-size 8\n--cpu-offloading\n", "args")
-                .find("args:2: --cpu-offloading: not yet"),
+  EXPECT_NE(ErrorOf("--num-layers 4 --hidden-size 8\n--cpu-offloading-weights\n", "args")
+                .find("args:2: --cpu-offloading-weights: not yet"),
             std::string::npos);
   EXPECT_NE(
       ErrorOf("{\"zero_optimization\": {\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}}}",
@@ -185,6 +185,30 @@ TEST(RunOfTest, ReadsOffloadOfTheOptimizer) {
           "ds.json")
           .find("offload_optimizer"),
       std::string::npos);
+}
+
+TEST(RunOfTest, ReadsOffloadOfActivations) {
+  const v1::Job job =
+      RunOfArguments("--cpu-offloading --cpu-offloading-num-layers 3 --cpu-offloading-activations")
+          .job;
+  EXPECT_EQ(job.training().offload().activation_layers(), 3);
+  EXPECT_FALSE(job.training().offload().has_optimizer_ratio());
+  EXPECT_FALSE(RunOfArguments("--cpu-offloading-num-layers 0").job.training().has_offload());
+  EXPECT_THROW(RunOfArguments("--cpu-offloading-num-layers some"), CommandError);
+}
+
+TEST(RunOfTest, ReadsOffloadOfTorchtitansWeights) {
+  const auto offload = [](const std::string& setting) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {8};
+    flags.model = "llama3-8b";
+    const std::string text = "[training]\nlocal_batch_size = 1\nseq_len = 8192\n" + setting;
+    return RunOf(ReadConfigText(text, "train.toml", ""), flags).job.training();
+  };
+  EXPECT_TRUE(offload("enable_cpu_offload = true\n").offload().weights());
+  EXPECT_FALSE(offload("enable_cpu_offload = false\n").has_offload());
+  EXPECT_FALSE(offload("").has_offload());
 }
 
 TEST(RunOfTest, ReadsLayersThatStayIn16Bits) {

@@ -48,6 +48,10 @@ TEST(GroupFlagsTest, FrameworkAndExchange) {
   EXPECT_EQ(TrainingOf({"--framework", "megatron"}).framework(), v1::TRAINING_FRAMEWORK_MEGATRON);
   EXPECT_EQ(TrainingOf({"--context-exchange", "ring"}).execution().context_exchange(),
             v1::CONTEXT_EXCHANGE_RING);
+  EXPECT_EQ(TrainingOf({"--context-exchange", "all-gather"}).execution().context_exchange(),
+            v1::CONTEXT_EXCHANGE_ALL_GATHER);
+  EXPECT_EQ(TrainingOf({"--context-exchange", "hierarchical"}).execution().context_exchange(),
+            v1::CONTEXT_EXCHANGE_HIERARCHICAL);
   EXPECT_EQ(TrainingOf({"--context-exchange", "ulysses"}).execution().context_exchange(),
             v1::CONTEXT_EXCHANGE_ULYSSES);
   EXPECT_FALSE(TrainingOf({}).has_execution());

@@ -231,6 +231,29 @@ TEST(JobFlagsTest, Offload) {
     EXPECT_ANY_THROW(Parse(Three({"--offload-optimizer", share}))) << share;
 }
 
+TEST(JobFlagsTest, OffloadOfWeights) {
+  EXPECT_TRUE(Parse(Three({"--offload-weights"})).job().training().offload().weights());
+  EXPECT_FALSE(Parse(Three({})).job().training().has_offload());
+  EXPECT_ANY_THROW(Parse(Three({"--offload-weights", "--offload-optimizer", "auto"})));
+}
+
+TEST(JobFlagsTest, OffloadOfActivations) {
+  const v1::Offload chosen =
+      Parse(Three({"--offload-activations", "auto"})).job().training().offload();
+  EXPECT_TRUE(chosen.choose_activation_layers());
+  EXPECT_FALSE(chosen.has_activation_layers());
+  const v1::Offload given =
+      Parse(Three({"--offload-activations", "12", "--offload-optimizer", "0.5"}))
+          .job()
+          .training()
+          .offload();
+  EXPECT_EQ(given.activation_layers(), 12);
+  EXPECT_EQ(given.optimizer_ratio(), 0.5);
+  for (const char* layers : {"-1", "some", "1.5", "2000"})
+    EXPECT_ANY_THROW(Parse(Three({"--offload-activations", layers}))) << layers;
+  EXPECT_ANY_THROW(Parse(Three({"--offload-activations", "4", "--offload-optimizer", "auto"})));
+}
+
 TEST(JobFlagsTest, PredictedTokens) {
   EXPECT_EQ(Parse(Three({"--predicted-tokens", "2"})).job().model().predicted_tokens(), 2);
   EXPECT_EQ(Parse(Three({})).job().model().predicted_tokens(), 0);

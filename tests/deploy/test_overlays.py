@@ -100,7 +100,11 @@ class OverlayTest(unittest.TestCase):
         authority = certificates.Authority()
         certificate, key = authority.issue("evenkeel", san="DNS:evenkeel.evenkeel")
         secret = {"ca.crt": read(authority.ca), "tls.crt": read(certificate), "tls.key": read(key)}
-        return Deployed(self, overlay, {("Secret", "evenkeel-tls"): secret}), authority
+        secrets = {("Secret", "evenkeel-tls"): secret}
+        if overlay == "production":
+            certificate, key = authority.issue("redis", san="DNS:evenkeel-redis-plans,DNS:evenkeel-redis-profiles")
+            secrets["Secret", "evenkeel-redis-tls"] = {**secret, "tls.crt": read(certificate), "tls.key": read(key)}
+        return Deployed(self, overlay, secrets, EVENKEEL_REDIS_TIMEOUT="1"), authority
 
     def ask(self, deployed, authority, uri):
         """Asks for the plan over TLS, as a client with that URI or without a certificate."""
@@ -132,6 +136,14 @@ class OverlayTest(unittest.TestCase):
         self.check_server(deployed)
         done = self.ask(deployed, authority, CLIENT)
         self.assertEqual(done.returncode, 0, done.stderr)
+        for which in REDIS:
+            self.assertEqual(deployed.pods[which].containers["redis"].probe("livenessProbe").returncode, 0, which)
+        # Both Redis speak TLS only, and the planner speaks it with them.
+        self.assertNotIn("NOAUTH", self.redis(deployed, "plans", "ping"))
+        self.assertIn("NOAUTH", self.redis(deployed, "plans", "--tls", "--insecure", "ping"))
+        end = time.monotonic() + 20
+        while 'evenkeel_redis_writes_total{outcome="written"} 1' not in self.metrics(deployed):
+            self.assertLess(time.monotonic(), end)
         self.assertEqual(deployed.planner.stop(), 0)
 
     def test_a_sidecar_ends_well(self):

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/collectives/nccl_tests.h"
 #include "client/cli/exit_codes.h"
 #include "client/cli/length_files.h"
 #include "client/cli/proto_json.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "server/convert/deterministic_bytes.h"
+#include "server/convert/profile_from_proto.h"
 #include "server/options.h"
 #include "server/planning/offers.h"
 #include "tests/fuzz/checks.h"
@@ -86,6 +88,34 @@ void JobFile(std::string_view input) {
   server::OfferJobs offers;
   RequireGood(OffersFromProto(request, &offers));
   budget.RequireKept();
+}
+
+void NcclOutput(std::string_view input) {
+  cli::NcclFacts facts;
+  if (input.starts_with('!')) {  // the caller says what the output leaves out
+    facts = {.collective = "alltoall", .gpu_type = "h100-sxm-80gb", .ranks = 16, .nodes = 2};
+    input.remove_prefix(1);
+  }
+  v1::RecordProfileRequest request;
+  const Budget budget("reading an output of nccl-tests");
+  const bool good = Accepted([&] { cli::AddNcclOutput(input, "out.txt", facts, &request); });
+  budget.RequireKept();
+  if (!good) return;
+  Require(request.collectives_size() > 0 && !request.gpu_type().empty(), "nothing was measured");
+  for (const v1::CollectiveTimes& times : request.collectives()) {
+    Require(times.kind() != v1::COLLECTIVE_KIND_UNSPECIFIED && times.rank_count() >= 2 &&
+                times.node_count() >= 1 && times.rank_count() % times.node_count() == 0 &&
+                times.times_size() > 0,
+            "a collective is incomplete");
+    int64_t before = 0;
+    for (const v1::CollectiveTime& time : times.times()) {
+      Require(time.bytes() > before && time.mean_seconds() > 0, "sizes do not ascend");
+      before = time.bytes();
+    }
+  }
+  server::ProfileUpload upload;
+  RequireGood(ProfileFromProto(
+      request, [](std::string_view) { return nullptr; }, &upload));
 }
 
 // Each line is an argument, or NAME=VALUE for the variable of a setting.

@@ -197,6 +197,10 @@ def seeds():
     yield "profile_record", "newer", b"EVKP" + struct.pack("<q", 9) + bytes(8)
     for name, data in LENGTHS.items():
         yield "length_file", name, data
+    samples = os.path.join(os.path.dirname(HERE), "client", "nccl_tests")
+    for name in sorted(os.listdir(samples)):
+        with open(os.path.join(samples, name), "rb") as file:
+            yield "nccl_output", os.path.splitext(name)[0], (b"!" if name == "old.txt" else b"") + file.read()
     yield "length_file", "npy-tokens", npy("<i4", "(3,)", struct.pack("<3i", 5, 6, 7))
     yield "length_file", "npy-units", npy("<i8", "(2, 2)", struct.pack("<4q", 1, 300, 2, 600), major=2)
     yield "length_file", "npy-short", npy("<i8", "(9,)", bytes(8))

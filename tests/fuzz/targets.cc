@@ -16,6 +16,7 @@ constexpr Target kTargets[] = {
     {"evaluate_plan", &EvaluateRequest, &Of<v1::EvaluatePlanRequest>},
     {"job_file", &JobFile, nullptr},
     {"length_file", &LengthFile, nullptr},
+    {"nccl_output", &NcclOutput, nullptr},
     {"pack_dataset", &PackUploads, &Of<Upload>},
     {"plan_job", &PlanRequest, &Of<v1::PlanJobRequest>},
     {"plan_record", &PlanRecords, nullptr},

@@ -25,6 +25,7 @@ const Target* FindTarget(std::string_view name);
 void EvaluateRequest(std::string_view input);  // EvaluatePlanRequest: checked, then predicted
 void JobFile(std::string_view input);          // a job in JSON, as evenkeelctl reads it
 void LengthFile(std::string_view input);       // sample lengths, all formats
+void NcclOutput(std::string_view input);       // output of nccl-tests, as evenkeelctl reads it
 void PackUploads(std::string_view input);      // PackDatasetRequests: an upload, packed
 void PlanRecords(std::string_view input);      // a record of the plan store
 void PlanRequest(std::string_view input);      // PlanJobRequest: checked, then planned for a while

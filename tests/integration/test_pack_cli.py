@@ -125,6 +125,25 @@ class PackCliTest(unittest.TestCase):
         self.assertEqual(summary["step_order_shape"], list(shape))
         self.assertEqual(summary["rule"]["pad_ratio"], 0)
 
+    def test_lengths_of_media_follow_from_their_sizes(self):
+        chance = random.Random(7)
+        sizes = [[28 * chance.randrange(4, 30), 28 * chance.randrange(4, 30)] for _ in range(300)]
+        media = self.write("sizes.jsonl", "".join(
+            json.dumps({"text_tokens": 50, "images": [size]}) + "\n" for size in sizes).encode())
+        processor = self.write("preprocessor_config.json", json.dumps(
+            {"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": 1, "max_pixels": 10**8}).encode())
+        samples = [(w * h // 28 ** 2, w * h // 28 ** 2 + 50) for w, h in sizes]
+        counted = self.write("lengths.jsonl", json_lines(samples))
+        caps = ("--unit-cap", "1000", "--token-cap", "1500", "--dp", "2")
+        self.packed(media, "--processor", processor, *caps, "--output", self.path("media"))
+        self.packed(counted, *caps, "--output", self.path("lengths"))
+        for name in RESULTS[:3]:
+            self.assertEqual(self.read("media", name), self.read("lengths", name), name)
+        self.check("media", samples, (1000, 1500))
+        done = self.local(media, *caps)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("--processor", done.stderr)
+
     def test_level_by_time(self):
         chance = random.Random(4)
         samples = [(0, min(32768, int(200 / (chance.random() + 1e-4)))) for _ in range(20000)]

@@ -176,6 +176,66 @@ class ProfilesTest(unittest.TestCase):
             self.assertIn("In force again: 1", server.ctl("profile", "roll-back", "2", "--remove").stdout)
             self.assertEqual(server.ctl("profile", "roll-back", "77").returncode, 4)
             self.assertNotIn("layer_times.encoder", server.ctl("plan", "--local", "--job", harness.JOB).stdout)
+
+    def test_outputs_of_nccl_tests(self):
+        """Measured collectives change the predicted communication the way they should, and plans say so."""
+        def output(name, ratio, sizes=(1 << 20, 1 << 24, 1 << 28)):
+            # 64 GPUs of 8 nodes at `ratio` of 400 Gb/s per GPU.
+            lines = [f"# Collective test starting: {name}_perf", "# nThread 1 nGpus 1 minBytes 1048576"]
+            lines += [f"#  Rank {rank:2} Group  0 Pid 7 on node-{rank // 8} device {rank % 8} [0000:8d:00] "
+                      "NVIDIA H100 80GB HBM3" for rank in range(64)]
+            lines.append("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong")
+            for size in sizes:
+                micros = 60 + size * 63 / 64 / (8 * 50e9 * ratio) * 1e6
+                lines.append(f"{size} {size // 4} float sum -1 {micros:.2f} 1 1 0 {micros:.2f} 1 1 N/A")
+            path = os.path.join(self.folder.name, f"{name}-{ratio}.txt")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
+            return path
+
+        job = ["--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "64", "--inter-node-gbps", "400",
+               "--global-batch", "256", "--tp", "1", "--pp", "1", "--output", "json"]
+
+        def planned(server):
+            answer = json.loads(server.ctl("plan", *job).stdout)
+            step = answer["plan"]["predictions"]["step"]
+            said = [figure for figure in answer["plan"]["provenance"]["figures"]
+                    if figure["figure"] == "network.collectives"]
+            return step["total_seconds"], said, answer["plan_id"]
+
+        with self.server() as server:
+            model, said, first_id = planned(server)
+            self.assertEqual(said, [])
+            seconds = {}
+            for ratio in (0.25, 0.9):
+                done = server.ctl("profile", "record", output("all_gather", ratio), output("reduce_scatter", ratio))
+                self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+                self.assertIn("Accepted: 2 collectives", done.stdout)
+                seconds[ratio], said, _ = planned(server)
+                self.assertEqual(said[0]["basis"], "BASIS_MEASURED")
+                self.assertIn("all-gather over 64 ranks (8 per node)", said[0]["detail"])
+            self.assertGreater(seconds[0.25], seconds[0.9])
+            self.assertGreater(seconds[0.25], model)
+            self.assertIn("2 collectives", server.ctl("profile", "list").stdout)
+        with self.server() as server:  # after a restart
+            self.assertEqual(planned(server)[0], seconds[0.9])
+            # Nobody else's plan has another id, and a roll-back gives the former one.
+            self.assertEqual(server.ctl("profile", "roll-back", "0").returncode, 0)
+            self.assertEqual(planned(server)[::2], (model, first_id))
+            bound = server.ctl("profile", "record", output("all_gather", 0.25), "--inter-node-gbps", "200")
+            self.assertEqual(bound.returncode, 0, bound.stderr)
+            self.assertEqual(planned(server)[::2], (model, first_id))
+            broken = os.path.join(self.folder.name, "broken.txt")
+            with open(broken, "w", encoding="utf-8") as file:
+                file.write("# nThread 1\n# size count type redop root time algbw busbw #wrong\n1048576 262144 float\n")
+            refused = server.ctl("profile", "record", broken)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("broken.txt:3: 3 columns, where 9 are named", refused.stderr)
+            quick = server.ctl("profile", "record", output("all_gather", 40))
+            self.assertEqual(quick.returncode, 2)
+            self.assertIn("collectives[0]  impossible", quick.stdout)
+
+    def test_the_command_needs_a_server(self):
         local = harness.run([harness.CTL, "profile", "list", "--local"])
         self.assertEqual(local.returncode, 2)
         self.assertIn("--server", local.stderr)

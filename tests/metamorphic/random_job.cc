@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "evenkeel/v1/catalog.pb.h"
+#include "planner/hardware/gpus.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/catalog_to_proto.h"
 #include "server/planning/offers.h"
@@ -23,6 +24,12 @@ const std::vector<std::string>& GpuTypes() {
     return found;
   }();
   return names;
+}
+
+int64_t NodeOf(const v1::GpuPool& pool) {
+  if (pool.gpus_per_node() != 0) return pool.gpus_per_node();
+  const planner::GpuEntry* entry = planner::FindGpu(pool.gpu_type());
+  return entry == nullptr ? planner::GpuSpec().node_gpus : entry->spec.node_gpus;
 }
 
 bool MultipliesInBfloat16(const std::string& name) {
@@ -64,12 +71,8 @@ void DrawPool(Draws& draws, Size size, v1::GpuPool* pool) {
   } else {
     pool->set_gpu_type(draws.Among(GpuTypes()));
   }
-  int64_t node = 8;
-  if (draws.OneIn(2)) {
-    node = draws.Among({1, 2, 3, 4, 5, 6, 7, 12, 16, 72});
-    pool->set_gpus_per_node(static_cast<int>(node));
-  }
-  pool->set_gpu_count(static_cast<int>(GpuCount(draws, size, node)));
+  if (draws.OneIn(2)) pool->set_gpus_per_node(draws.Among({1, 2, 3, 4, 5, 6, 7, 12, 16, 72}));
+  pool->set_gpu_count(static_cast<int>(GpuCount(draws, size, NodeOf(*pool))));
   if (draws.OneIn(5))
     pool->set_intra_node_bytes_per_second(draws.OneIn(4) ? draws.Among({1e8, 1e13})
                                                          : draws.Scaled(1e10, 1e12));
@@ -81,7 +84,11 @@ void DrawPool(Draws& draws, Size size, v1::GpuPool* pool) {
 }
 
 void DrawExecution(Draws& draws, bool deepspeed, v1::Execution* execution) {
-  if (draws.OneIn(2)) execution->set_context_exchange(v1::CONTEXT_EXCHANGE_RING);
+  if (draws.OneIn(2)) {
+    execution->set_context_exchange(
+        draws.Among({v1::CONTEXT_EXCHANGE_RING, v1::CONTEXT_EXCHANGE_ALL_GATHER,
+                     v1::CONTEXT_EXCHANGE_HIERARCHICAL}));
+  }
   if (draws.OneIn(3)) {
     execution->set_attention_kernel(draws.Among(
         {v1::ATTENTION_KERNEL_FLASH, v1::ATTENTION_KERNEL_UNFUSED, v1::ATTENTION_KERNEL_FLASH_2}));
@@ -184,7 +191,7 @@ void DrawStageLayers(Draws& draws, int64_t layers, int64_t gpus, v1::Constraints
 void DrawOffers(Draws& draws, Size size, v1::Job* job) {
   v1::Cluster* cluster = job->mutable_cluster();
   v1::GpuPool* pool = cluster->mutable_pools(0);
-  const int64_t node = pool->gpus_per_node() == 0 ? 8 : pool->gpus_per_node();
+  const int64_t node = NodeOf(*pool);
   if (draws.OneIn(2) && (size == Size::kFull || node <= 16)) {
     pool->add_gpu_counts(pool->gpu_count());
     pool->clear_gpu_count();
@@ -311,8 +318,7 @@ void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job) {
   v1::Constraints* to = job->mutable_constraints();
   const v1::GpuPool& pool = job->cluster().pools(0);
   const int64_t gpus = pool.gpu_count();
-  const int64_t node =
-      std::min<int64_t>(gpus, pool.gpus_per_node() == 0 ? 8 : pool.gpus_per_node());
+  const int64_t node = std::min<int64_t>(gpus, NodeOf(pool));
   if (draws.OneIn(5)) *to->mutable_tensor_parallel() = Range(draws, node, node);
   if (draws.OneIn(5)) *to->mutable_pipeline_parallel() = Range(draws, gpus, layers);
   if (draws.OneIn(7)) *to->mutable_data_parallel() = Range(draws, gpus, gpus);

@@ -241,6 +241,9 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
     case v1::REMEDY_KIND_SMALLER_MICRO_BATCH:
       training->set_micro_batch_samples(remedy.micro_batch_samples());
       break;
+    case v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS:
+      training->mutable_offload()->set_choose_activation_layers(true);
+      break;
     case v1::REMEDY_KIND_OFFLOAD_OPTIMIZER:
       training->mutable_offload();
       break;

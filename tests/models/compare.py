@@ -24,7 +24,9 @@ SOURCES = [os.path.join(ROOT, "server", "convert", name)
 
 # Without code in transformers: compared with nothing here.
 WITHOUT_CODE = {"kimi_k2", "mimo"}
-# Built only inside a model with an encoder, by the class of that name.
+# Built only inside a model with an encoder, which is compared.
+ONLY_INSIDE = {"ernie4_5_vl_moe_text"}
+# The same, but by the class of that name.
 TEXT_ONLY_INSIDE = {"mistral4": "Mistral4ForCausalLM"}
 
 # What the default shape lacks.
@@ -35,6 +37,7 @@ NEEDED = {
     "hunyuan_v1_moe": {"head_dim": 128, "num_experts": 16, "moe_topk": 2},
     "nemotron": {"head_dim": 128, "num_key_value_heads": 8},
     "qwen3_omni_moe_thinker": {"head_dim": 128},
+    "glm4v_moe": {"head_dim": 128},
     "deepseek_v2": {"num_experts_per_tok": 6, "moe_intermediate_size": 1408, "first_k_dense_replace": 1},
     "dots1": {"num_experts_per_tok": 6, "n_routed_experts": 128, "n_shared_experts": 2, "first_k_dense_replace": 1},
 }
@@ -86,6 +89,13 @@ ALSO = {
                     "layer_types": ["linear_attention", "full_attention"] * 3 + ["linear_attention"]},
     "glm4_moe_lite": {"num_key_value_heads": 12, "n_routed_experts": 6, "num_experts_per_tok": 2,
                       "moe_intermediate_size": 256},
+    "minimax": {"head_dim": 96, "layer_types": ["linear_attention"] * 3 + ["full_attention"] * 2 +
+                                              ["linear_attention"] * 2},
+    "gemma3n_text": {"head_dim": 64, "intermediate_size": [1280, 1280, 640, 640, 1280, 640, 1280],
+                     "num_kv_shared_layers": 2, "altup_num_inputs": 3, "laurel_rank": 40,
+                     "hidden_size_per_layer_input": 32, "vocab_size_per_layer_input": 3000,
+                     "activation_sparsity_pattern": [0.95] * 3 + [0.0] * 4,
+                     "layer_types": ["full_attention"] + ["sliding_attention"] * 5 + ["full_attention"]},
     "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1, "expert_layer_period": 3, "expert_layer_offset": 2,
               "num_experts": 6, "mamba_d_state": 24, "mamba_dt_rank": 40},
 }
@@ -94,6 +104,8 @@ ALSO = {
 ALSO_FLAGGED = {
     "gemma4_text": {"num_global_key_value_heads": 2, "num_experts": 6, "top_k_experts": 2,
                     "moe_intermediate_size": 256, "hidden_size_per_layer_input": 0, "num_kv_shared_layers": 0},
+    "gemma3n_text": {"num_kv_shared_layers": 0, "intermediate_size": 896, "altup_num_inputs": 5,
+                     "activation_sparsity_pattern": None},
 }
 
 SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_hidden_layers": 7, "hidden_size": 768,
@@ -119,6 +131,8 @@ SIGLIP = {"model_type": "siglip_vision_model", "num_hidden_layers": 3, "hidden_s
 QWEN = {"depth": 5, "num_heads": 6, "hidden_size": 384, "intermediate_size": 640, "out_hidden_size": 512}
 IDEFICS = {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
            "image_size": 364, "patch_size": 14}
+GLM = {"depth": 5, "num_heads": 6, "hidden_size": 384, "intermediate_size": 640, "out_hidden_size": 512,
+       "image_size": 448, "patch_size": 16}
 LINEAR = {"linear_num_key_heads": 4, "linear_num_value_heads": 8}
 EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 256}
 WRAPPERS = {
@@ -147,10 +161,42 @@ WRAPPERS = {
                 ["sliding_attention", "sliding_attention", "full_attention"]},
                {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
                 "num_key_value_heads": 6, "head_dim": 96, "position_embedding_size": 500}, {}),
+    "ernie4_5_vl_moe": ({"head_dim": 128, "moe_num_experts": 6, "moe_k": 2, "moe_num_shared_experts": 1,
+                         "moe_intermediate_size": [256, 128]},
+                        {"depth": 3, "num_heads": 6, "hidden_size": 384, "intermediate_size": 640}, {}),
+    "idefics2": ({"model_type": "mistral"}, dict(IDEFICS, image_size=280),
+                 {"perceiver_config": {"hidden_size": 512, "resampler_depth": 2, "resampler_n_latents": 24,
+                                       "resampler_n_heads": 6, "resampler_head_dim": 48, "num_key_value_heads": 2}}),
+    "glm4v": ({}, GLM, {}),
+    "glm46v": ({}, dict(GLM, attention_bias=True), {}),
+    "glm4v_moe": ({"head_dim": 64, "n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 256}, GLM,
+                  {}),
+    "minimax_m3_vl": ({"head_dim": 96, "num_local_experts": 6, "num_experts_per_tok": 2, "index_head_dim": 96,
+                       "dense_intermediate_size": 1536},
+                      {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
+                       "patch_size": 16}, {"projector_hidden_size": 896}),
     "mistral3": ({"model_type": "mistral"}, {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640,
                                              "num_attention_heads": 6, "model_type": "pixtral"}, {}),
 }
 
+
+# Models whose config has the keys of the language model beside those of two encoders: those of the small shapes.
+FLAT = {
+    "phi4_multimodal": (dict(TEXT, bos_token_id=None, eos_token_id=None),
+                        {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
+                         "image_size": 210, "crop_size": 210},
+                        {"num_blocks": 3, "hidden_size": 384, "ext_pw_out_channel": 384, "num_attention_heads": 6,
+                         "depthwise_separable_out_channel": 384, "intermediate_size": 640, "nemo_conv_channels": 96,
+                         "kernel_size": 5, "bias_max_distance": 300}),
+}
+# Models with a decoder that attends to an encoder's tokens.
+SPEECH = {
+    "whisper": ({"encoder_layers": 3, "decoder_layers": 5, "d_model": 384, "encoder_attention_heads": 4,
+                 "decoder_attention_heads": 6, "encoder_ffn_dim": 640, "decoder_ffn_dim": 896, "vocab_size": 3000,
+                 "max_source_positions": 300, "max_target_positions": 120, "pad_token_id": 0, "bos_token_id": 1,
+                 "eos_token_id": 2},
+                {"num_mel_bins": 128, "encoder_layers": 4, "decoder_layers": 2, "tie_word_embeddings": False}),
+}
 
 # Models with an encoder of audio: the same, for the parts text, vision (None: it has none) and audio.
 WHISPER = {"encoder_layers": 3, "d_model": 384, "encoder_ffn_dim": 640, "encoder_attention_heads": 6}
@@ -163,6 +209,9 @@ AUDIO = {
     "voxtral": ({"model_type": "llama", "head_dim": 64}, None, VOXTRAL),
     "qwen2_audio": ({"model_type": "qwen2"}, None, dict(WHISPER, max_source_positions=300)),
 }
+# Models among WRAPPERS that may have an encoder of audio too.
+HEARING = {"gemma4": {"num_hidden_layers": 3, "hidden_size": 384, "num_attention_heads": 6, "output_proj_dims": 320,
+                      "subsampling_conv_channels": [64, 48], "conv_kernel_size": 7}}
 OTHER_AUDIO = {"num_mel_bins": 80}
 OTHER = {"qwen3_omni_moe_thinker": {"downsample_hidden_size": 96}}
 NEVER_TIED = {"voxtral", "qwen2_audio"}  # whatever the config says
@@ -209,10 +258,31 @@ def wrapped_shapes(model_type):
         vision_default[output] = default.text_config.hidden_size
         yield "default", config_class(vision_config=vision_default)
     elif model_type not in WITH_POOLING_HEAD:
-        yield "default", config_class()
+        yield "default", config_class(**({"text_config": NEEDED[model_type]} if model_type in NEEDED else {}))
     for name, tied in (("small", False), ("tied", True)):
         yield name, config_class(text_config=dict(TEXT, **text), vision_config=vision, tie_word_embeddings=tied,
                                  **whole)
+    if model_type in HEARING:
+        for name, audio in (("audio", HEARING[model_type]), ("audio, default", {})):
+            yield name, config_class(text_config=dict(TEXT, **text), vision_config=vision, audio_config=audio, **whole)
+
+
+def speech_shapes(model_type):
+    config_class = transformers.CONFIG_MAPPING[model_type]
+    small, other = SPEECH[model_type]
+    yield "default", config_class()
+    yield "small", config_class(**small)
+    yield "other", config_class(**dict(small, **other))
+
+
+def flat_shapes(model_type):
+    config_class = transformers.CONFIG_MAPPING[model_type]
+    text, vision, audio = FLAT[model_type]
+    yield "default", config_class()
+    for name, tied, other in (("small", False, {}), ("tied", True, {}),
+                              ("other", False, {"bias_symmetric": True, "input_size": 128})):
+        yield name, config_class(**dict(text, tie_word_embeddings=tied), vision_config=vision,
+                                 audio_config=dict(audio, **other))
 
 
 def model_types():
@@ -220,11 +290,13 @@ def model_types():
     for source in SOURCES:
         with open(source, encoding="utf-8") as file:
             types += re.findall(r'\.model_type = "([a-z0-9_]+)"', file.read())
-    return types + list(WRAPPERS) + list(AUDIO) + list(WHOLES)
+    types = [model_type for model_type in types if model_type not in ONLY_INSIDE]
+    return types + list(FLAT) + list(WRAPPERS) + list(AUDIO) + list(WHOLES)  # a decoder of SPEECH is an architecture
 
 
 def shapes(model_type):
-    for models, shapes_of in ((WRAPPERS, wrapped_shapes), (AUDIO, audio_shapes), (WHOLES, whole_shapes)):
+    for models, shapes_of in ((WRAPPERS, wrapped_shapes), (AUDIO, audio_shapes), (WHOLES, whole_shapes),
+                              (SPEECH, speech_shapes), (FLAT, flat_shapes)):
         if model_type in models:
             yield from shapes_of(model_type)
             return
@@ -267,6 +339,8 @@ def counted_by_transformers(config):
             auto = transformers.AutoModelForImageTextToText
         elif config.model_type in AUDIO or config.model_type in WHOLES:
             auto = transformers.AutoModelForMultimodalLM
+        elif config.model_type in SPEECH:
+            auto = transformers.AutoModelForSpeechSeq2Seq
         if config.model_type in TEXT_ONLY_INSIDE:
             model = inside_class(config.model_type)(config)
         else:
@@ -282,7 +356,7 @@ def counted_by_transformers(config):
 
 
 # Samples with units of two encoders, which must be given.
-TWO_COLUMNS = {"encoder_count": 2, "units": [256, 100, 0, 0], "llm_tokens": [512, 512], "sample_count": [1000, 1000]}
+TWO_COLUMNS = {"encoder_count": 2, "units": [1, 100, 0, 0], "llm_tokens": [512, 512], "sample_count": [1000, 1000]}
 
 
 # Models whose layers for multi-token prediction transformers builds, for generation alone.
@@ -338,7 +412,8 @@ def cases(model_type):
             yield name, f"transformers: {str(error)[:120]}", None
             continue
         audio = model_type in AUDIO or model_type in WHOLES
-        columns = model_type in WHOLES or (model_type in AUDIO and AUDIO[model_type][1] is not None)
+        columns = model_type in WHOLES or model_type in FLAT or (model_type in AUDIO and AUDIO[model_type][1] is not None) or (
+            model_type in HEARING and config.audio_config is not None)
         yield name, expected["all"], counted_by_planner(config.to_dict(), columns)
         if audio:
             yield f"{name} (text)", expected["text"], counted_by_planner(text_of(config))

@@ -26,8 +26,9 @@ EVERY_EXPERT = {"llama4_text": ("num_experts_per_tok", "num_local_experts")}
 
 
 def mixers(model):
-    """Returns the names of recurrent mixers: modules with a short convolution."""
-    return [name for name, module in model.named_modules() if hasattr(module, "conv1d")]
+    """Returns the names of recurrent mixers: modules with a short convolution, or with fixed decays."""
+    return [name for name, module in model.named_modules()
+            if hasattr(module, "conv1d") or hasattr(module, "slope_rate")]
 
 
 def total(counts):
@@ -39,14 +40,19 @@ def counted_by_operators(config):
         part._attn_implementation = "eager"
         part._experts_implementation = "eager"
     torch.manual_seed(0)
+    inputs = {"input_ids": torch.randint(3, 3000, (1, TOKENS))}
     if config.model_type in compare.TEXT_ONLY_INSIDE:
         model = compare.inside_class(config.model_type)(config)
+    elif config.model_type in compare.SPEECH:
+        model = transformers.AutoModelForSpeechSeq2Seq.from_config(config, attn_implementation="eager")
+        inputs = {"decoder_input_ids": inputs["input_ids"][:, :config.max_target_positions],
+                  "input_features": torch.randn(1, config.num_mel_bins, 2 * config.max_source_positions)}
     else:
         model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
     model = model.float().eval()
     counter = FlopCounterMode(display=False, depth=None)
     with torch.no_grad(), counter:
-        model(input_ids=torch.randint(3, 3000, (1, TOKENS)), use_cache=False)
+        model(**inputs, use_cache=False)
     counts = counter.get_flop_counts()
     of = {name.split(".", 1)[1] if "." in name else "": total(flops) for name, flops in counts.items()}
     flops = of[""]
@@ -66,7 +72,10 @@ def counted_by_planner(config):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(json.dumps(described, default=str))
         file.flush()
-        answer = subprocess.run([PROGRAM, file.name, str(TOKENS)], capture_output=True, text=True, check=False)
+        sample = [str(TOKENS)]
+        if config.model_type in compare.SPEECH:
+            sample = [str(min(TOKENS, config.max_target_positions)), "1"]
+        answer = subprocess.run([PROGRAM, file.name, *sample], capture_output=True, text=True, check=False)
     if not answer.stdout:
         raise RuntimeError(answer.stderr.strip()[:300])
     return {name: flops for name, flops in json.loads(answer.stdout).items() if name not in SCANS}
@@ -77,7 +86,7 @@ def small(model_type):
 
 
 def texts():
-    wrappers = set(compare.WRAPPERS) | set(compare.AUDIO) | set(compare.WHOLES)
+    wrappers = set(compare.WRAPPERS) | set(compare.AUDIO) | set(compare.WHOLES) | set(compare.FLAT)
     return [t for t in compare.model_types() if t not in wrappers and t not in compare.WITHOUT_CODE]
 
 

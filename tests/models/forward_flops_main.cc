@@ -1,7 +1,9 @@
 // Prints the FLOPs of a model's forward pass over one sample, operation by operation, as JSON. All
 // tokens see all others, as in eager attention: windows, entries and indices leave nothing out.
 //
-//   forward_flops CONFIG.json TOKENS
+//   forward_flops CONFIG.json TOKENS [UNITS]
+//
+// With UNITS of its encoder, that runs too, and attends as the planner says.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -54,12 +56,23 @@ std::map<std::string, double> FlopsOf(const planner::Job& job, const PackShape& 
   std::map<std::string, double> flops;
   const auto add = [&](const LayerWork& work, int64_t times) {
     for (const planner::LayerOperation& op : work.operations) {
-      const bool pairs = std::string(op.name) == "core attention";
-      const double linear = (pairs ? 2 : 1) * op.flops.per_token * pack.tokens;
+      // Attention to an encoder's tokens, which is linear, sees all of them.
+      const bool pairs = std::string(op.name) == "core attention" && !m.cross;
+      const double linear =
+          (pairs ? 2 : 1) * op.flops.per_token * pack.tokens + op.flops.per_unit[0] * pack.units[0];
       flops[op.name] +=
           static_cast<double>(times) * (linear + 2 * op.flops.per_squared * pack.squared);
     }
   };
+  for (const planner::EncoderTower& tower : job.model.towers) {
+    const planner::Encoder& e = tower.encoder;
+    const auto full = static_cast<int64_t>(e.full_layers.size());
+    add(planner::PatchEmbeddingWork(setting, e, 0), 1);
+    const int64_t windowed = e.window_tokens > 0 ? e.layers - full : 0;
+    add(planner::EncoderLayerWork(setting, e, 0, /*windowed=*/false), e.layers - windowed);
+    add(planner::EncoderLayerWork(setting, e, 0, /*windowed=*/true), windowed);
+    add(planner::ProjectorWork(setting, tower, 0, m.hidden), 1);
+  }
   add(planner::TokenEmbeddingWork(setting, m), 1);
   for (const planner::LayerRun& run : planner::RunsOf(m))
     add(planner::DecoderLayerWork(setting, m, run.layer), run.count);
@@ -67,7 +80,7 @@ std::map<std::string, double> FlopsOf(const planner::Job& job, const PackShape& 
   return flops;
 }
 
-int Main(const char* path, int64_t tokens) {
+int Main(const char* path, int64_t tokens, int64_t units) {
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   server::ViolationSink sink(100);
@@ -77,10 +90,12 @@ int Main(const char* path, int64_t tokens) {
   planner::Job job = planner::TextJob("llama3-8b", "h100-sxm-80gb", 8);
   job.model.language_model = model->spec;
   SeeAll(job.model.language_model, tokens);
-  job.dataset.bins = {{.llm_tokens = tokens, .count = 1}};
+  if (units > 0) job.model.towers = model->towers;
+  job.dataset.bins = {{.units = units, .llm_tokens = tokens, .count = 1}};
   const auto length = static_cast<double>(tokens);
-  std::cout << nlohmann::json(FlopsOf(job, {.tokens = length, .squared = length * length})).dump()
-            << "\n";
+  const PackShape pack{
+      .units = static_cast<double>(units), .tokens = length, .squared = length * length};
+  std::cout << nlohmann::json(FlopsOf(job, pack)).dump() << "\n";
   return 0;
 }
 
@@ -88,7 +103,9 @@ int Main(const char* path, int64_t tokens) {
 }  // namespace evenkeel
 
 int main(int count, char** arguments) {
-  if (count == 3) return evenkeel::Main(arguments[1], std::atoll(arguments[2]));
-  std::cerr << "usage: forward_flops CONFIG.json TOKENS\n";
+  if (count == 3 || count == 4)
+    return evenkeel::Main(arguments[1], std::atoll(arguments[2]),
+                          count == 4 ? std::atoll(arguments[3]) : 0);
+  std::cerr << "usage: forward_flops CONFIG.json TOKENS [UNITS]\n";
   return 2;
 }

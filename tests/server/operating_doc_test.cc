@@ -84,6 +84,7 @@ TEST(OperatingDocTest, ListsEveryMetricAndNoOther) {
                             return gauges;
                           },
                       .redis = [] { return RedisTierCounters{}; },
+                      .traces = [] { return TraceCounters{}; },
                       .lane_depth = [](Lane) { return size_t{0}; }});
   metrics.OnHandled(0, 0, 0.1);
   EXPECT_EQ(Rows({"grpc_server_", "evenkeel_", "process_"}), ScrapedFamilies(metrics.Scrape()));

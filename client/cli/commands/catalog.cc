@@ -95,6 +95,7 @@ void RunGpus(const GlobalOptions& options, const std::string& filter) {
                {"GiB"},
                {"memory"},
                {"link"},
+               {"node"},
                {"PCIe"},
                {"bf16", Align::kLeft},
                {"kernels", Align::kLeft},
@@ -102,14 +103,14 @@ void RunGpus(const GlobalOptions& options, const std::string& filter) {
   for (const v1::CatalogGpu& gpu : response.gpus()) {
     table.Add({gpu.name(), Significant(gpu.dense_16bit_flops_per_second() / 1e12),
                Gib(gpu.memory_bytes()), ByteRate(gpu.memory_bytes_per_second()), LinkText(gpu),
-               ByteRate(gpu.pcie_bytes_per_second()), gpu.bfloat16() ? "yes" : "no",
-               gpu.measured_kernels() ? "measured" : "-",
+               Integer(gpu.gpus_per_node()), ByteRate(gpu.pcie_bytes_per_second()),
+               gpu.bfloat16() ? "yes" : "no", gpu.measured_kernels() ? "measured" : "-",
                fmt::format("{}", fmt::join(gpu.aliases(), ", "))});
   }
   Print(
       table.Render(StyleOf(options), /*indent=*/0) +
       fmt::format("{} GPU types, catalogue {}; dense 16-bit peak, link per direction (pairs: only "
-                  "between two bridged cards)\n",
+                  "between two bridged cards), GPUs of a usual node\n",
                   response.gpus_size(), response.catalog_version()));
 }
 

@@ -4,12 +4,14 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "client/cli/command_line.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/length_files.h"
+#include "client/cli/media/media_processor.h"
 #include "client/cli/output_file.h"
 #include "client/cli/pack/compare.h"
 #include "client/cli/pack/pack_flags.h"
@@ -103,7 +105,8 @@ class PackCommand {
     if (!flags_.xtuner.empty()) xtuner_ = MakeXtunerFolder(flags_.xtuner, flags_.force);
     const auto backend = BackendOf(options_);
     const PlannedPacking planned = PlannedOf(flags_, backend.get());
-    SampleLengths samples = ReadSampleLengths(flags_.files);
+    const std::optional<MediaProcessor> media = ProcessorAt(flags_.processor);
+    SampleLengths samples = ReadSampleLengths(flags_.files, media ? &*media : nullptr);
     v1::PackDatasetStart start = StartFromFlags(flags_, planned, samples);
     ScaleUnits(start.rule(), &samples);
     PackedDataset packed = backend->PackDataset(start, samples);

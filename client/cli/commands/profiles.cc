@@ -5,9 +5,13 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/cli/byte_source.h"
+#include "client/cli/collectives/nccl_tests.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/exit_codes.h"
+#include "client/cli/flags.h"
 #include "client/cli/job_flags.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_profiles.h"
@@ -19,21 +23,47 @@ namespace {
 constexpr size_t kLargestFile = size_t{4} << 20;
 
 struct RecordFlags {
-  std::string file;
+  std::vector<std::string> files;
   std::string author;
   bool dry_run = false;
+  NcclFacts facts;
+  double inter_node_gbps = 0;
 };
+
+// Reads a RecordProfileRequest, or outputs of nccl-tests into one.
+v1::RecordProfileRequest ReadRecord(const RecordFlags& flags) {
+  v1::RecordProfileRequest request;
+  NcclFacts facts = flags.facts;
+  facts.inter_node_bytes_per_second = flags.inter_node_gbps * 1e9 / 8;
+  const bool said = !facts.collective.empty() || !facts.gpu_type.empty() || facts.ranks != 0 ||
+                    facts.nodes != 0 || flags.inter_node_gbps != 0;
+  for (const std::string& file : flags.files) {
+    const std::string text = ReadWholeFile(file, kLargestFile);
+    if (IsNcclOutput(text)) {
+      AddNcclOutput(text, file, facts, &request);
+    } else if (flags.files.size() > 1 || said) {
+      throw CommandError(ExitCode::kBadInput,
+                         file +
+                             ": a RecordProfileRequest says everything itself: record it alone, "
+                             "without --collective, --gpu, --ranks, --nodes and "
+                             "--inter-node-gbps, which are for outputs of nccl-tests");
+    } else {
+      FromJson(text, file, &request);
+    }
+  }
+  return request;
+}
 
 // Fails if nothing was recorded, whatever the reason, so that a script does not continue.
 ExitCode RunRecord(const GlobalOptions& options, const RecordFlags& flags) {
-  v1::RecordProfileRequest request;
-  FromJson(ReadWholeFile(flags.file, kLargestFile), flags.file, &request);
+  v1::RecordProfileRequest request = ReadRecord(flags);
   if (flags.dry_run) request.set_dry_run(true);
   if (!flags.author.empty()) request.set_author(flags.author);
   const v1::RecordProfileResponse response = BackendOf(options)->RecordProfile(request);
   Print(options.json() ? ToJson(response) : RenderRecorded(StyleOf(options), request, response));
-  const bool accepted =
-      response.timed_layer_count() + response.probe_count() + response.outcome_count() > 0;
+  const bool accepted = response.timed_layer_count() + response.probe_count() +
+                            response.outcome_count() + response.collective_count() >
+                        0;
   return accepted ? ExitCode::kOk : ExitCode::kBadInput;
 }
 
@@ -88,17 +118,40 @@ void RunRollBack(const GlobalOptions& options, const v1::RollBackProfileRequest&
   Print(options.json() ? ToJson(response) : RenderRolledBack(response));
 }
 
+// What an output of nccl-tests may leave out.
+void AddNcclFlags(CLI::App* record, RecordFlags* flags) {
+  const char* const group = "Outputs of nccl-tests";
+  NcclFacts& facts = flags->facts;
+  Add(record, "--collective", &facts.collective, "NAME", "What was measured [as the output says]",
+      group)
+      ->check(CLI::IsMember(CollectiveNames()));
+  Add(record, "--gpu", &facts.gpu_type, "TYPE", "GPU type [as the output says]", group);
+  Add(record, "--ranks", &facts.ranks, "N", "Ranks that took part [as the output says]", group)
+      ->check(Whole(2, 65536));
+  Add(record, "--nodes", &facts.nodes, "N", "Nodes that they were on [as the output says]", group)
+      ->check(Whole(1, 65536));
+  Add(record, "--inter-node-gbps", &flags->inter_node_gbps, "GBIT/S",
+      "Gigabits per second between nodes, per GPU and direction: only jobs on such a network then "
+      "use the times [all jobs]",
+      group)
+      ->check(Real(0.08, 80000));
+}
+
 void AddRecord(CLI::App* profile, const GlobalOptions* options, ExitCode* exit_code) {
   const auto flags = std::make_shared<RecordFlags>();
   CLI::App* record =
       profile->add_subcommand("record", "Record what was measured; later plans use it");
   record->footer(
-      "client/python/evenkeel_profile.py measures and writes such a file.\n"
+      "client/python/evenkeel_profile.py measures layers and writes such a file.\n"
+      "Outputs of nccl-tests (all_gather_perf, reduce_scatter_perf, all_reduce_perf, alltoall_perf "
+      "and sendrecv_perf) hold for all models on their GPU type.\n"
       "Returns 2 if nothing was accepted; the answer says why.");
   record
-      ->add_option("FILE", flags->file,
-                   "A RecordProfileRequest in protobuf JSON; -: standard input")
+      ->add_option("FILE", flags->files,
+                   "A RecordProfileRequest in protobuf JSON, or outputs of nccl-tests, as text or "
+                   "JSON (-J); -: standard input")
       ->required();
+  AddNcclFlags(record, flags.get());
   record->add_flag("--dry-run", flags->dry_run, "Only say what would come of it");
   record->add_option("--author", flags->author, "Who measured [as the file says]")
       ->type_name("NAME");

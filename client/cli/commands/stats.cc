@@ -22,11 +22,7 @@ namespace {
 
 void RunStats(const GlobalOptions& options, const std::vector<std::string>& files,
               const std::string& processor, const std::string& histogram_out) {
-  std::optional<MediaProcessor> media;
-  if (!processor.empty()) media.emplace(processor);
-  if (media && !media->unread().empty())
-    fmt::print(stderr, "evenkeelctl: settings that are not understood, and not followed: {}\n",
-               fmt::join(media->unread(), ", "));
+  const std::optional<MediaProcessor> media = ProcessorAt(processor);
   const LengthCounts counts = ReadLengthFiles(files, media ? &*media : nullptr);
   const std::vector<LengthCount> sorted = counts.Sorted();
   const BinnedHistogram binned = BinLengths(sorted, kMaxHistogramBytes, counts.encoders());
@@ -77,13 +73,7 @@ void AddStatsCommand(CLI::App* app, const GlobalOptions* options) {
       "of tokens, each standing for its mean; the summary says which.");
   stats->add_option("FILE", arguments->files, "Length files, joined ('-': standard input)")
       ->required();
-  stats
-      ->add_option(
-          "--processor", arguments->processor,
-          "A model's preprocessor_config.json, video_preprocessor_config.json or "
-          "processor_config.json, or the folder of its checkpoint: how images and videos are "
-          "resized, recordings cut, and all counted")
-      ->type_name("PATH");
+  stats->add_option("--processor", arguments->processor, kProcessorHelp)->type_name("PATH");
   stats
       ->add_option("--histogram-out", arguments->histogram_out,
                    "Write the histogram as protobuf JSON")

@@ -109,6 +109,20 @@ void SetOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   run->job.mutable_training()->mutable_offload()->set_optimizer_ratio(share);
 }
 
+// TransformerEngine's offload: with layers above 0, --cpu-offloading is implied.
+void SetActivationOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (!flags.offload_activations.empty()) return;
+  const int64_t layers = config.Int(Field::kOffloadedLayers, 0, 0, 1024);
+  if (layers > 0)
+    run->job.mutable_training()->mutable_offload()->set_activation_layers(
+        static_cast<int32_t>(layers));
+}
+
+void SetOffloadedWeights(const UserConfig& config, UserRun* run) {
+  if (config.On(Field::kOffloadsWeights))
+    run->job.mutable_training()->mutable_offload()->set_weights(true);
+}
+
 v1::ZeroStage MegatronSharding(const UserConfig& config) {
   if (config.On(Field::kTorchFsdp)) return v1::ZERO_STAGE_3;
   if (config.On(Field::kMegatronFsdp))
@@ -178,6 +192,12 @@ void SetDispatcher(const UserConfig& config, v1::Execution* execution) {
   execution->set_overlap_shared_expert(config.On(Field::kOverlapSharedExpert));
 }
 
+v1::ContextExchange MegatronExchange(const std::string& name) {
+  if (name == "a2a") return v1::CONTEXT_EXCHANGE_ULYSSES;
+  if (name == "all_gather" || name == "allgather") return v1::CONTEXT_EXCHANGE_ALL_GATHER;
+  return name == "a2a+p2p" ? v1::CONTEXT_EXCHANGE_HIERARCHICAL : v1::CONTEXT_EXCHANGE_RING;
+}
+
 // The defaults are those of Megatron-LM's arguments.
 void SetMegatronExecution(const UserConfig& config, UserRun* run) {
   v1::Execution* e = run->job.mutable_training()->mutable_execution();
@@ -190,9 +210,7 @@ void SetMegatronExecution(const UserConfig& config, UserRun* run) {
                               ? v1::ATTENTION_KERNEL_UNFUSED
                               : v1::ATTENTION_KERNEL_FLASH);
   if (run->degrees.context() > 1)
-    e->set_context_exchange(config.Text(Field::kContextExchange, "p2p") == "a2a"
-                                ? v1::CONTEXT_EXCHANGE_ULYSSES
-                                : v1::CONTEXT_EXCHANGE_RING);
+    e->set_context_exchange(MegatronExchange(config.Text(Field::kContextExchange, "p2p")));
   e->set_dropout(config.Real(Field::kAttentionDropout, 0.1) > 0 ||
                  config.Real(Field::kHiddenDropout, 0.1) > 0);
   const bool fused = config.On(Field::kLossFusion);
@@ -227,7 +245,10 @@ void SetOtherExecution(const UserConfig& config, UserRun* run) {
   if (config.format == ConfigFormat::kTorchtitan) {
     e->set_sequence_parallel(config.On(Field::kSequenceParallel, true));
     e->set_overlap_tensor(config.On(Field::kOverlapTensor));
-    if (run->degrees.context() > 1) e->set_context_exchange(v1::CONTEXT_EXCHANGE_RING);
+    if (run->degrees.context() > 1)
+      e->set_context_exchange(config.Text(Field::kContextExchange, "allgather") == "alltoall"
+                                  ? v1::CONTEXT_EXCHANGE_RING
+                                  : v1::CONTEXT_EXCHANGE_ALL_GATHER);
     if (run->degrees.expert() > 1)
       e->set_expert_tensor_parallel(
           static_cast<int32_t>(config.Int(Field::kExpertTensor, 1, 1, 1024)));
@@ -332,6 +353,8 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   SetPrecision(config, flags, run);
   SetOptimizer(config, flags, run);
   SetOffload(config, flags, run);
+  SetActivationOffload(config, flags, run);
+  SetOffloadedWeights(config, run);
   SetSharding(config, flags, run);
   if (config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale) {
     SetMegatronExecution(config, run);

@@ -100,6 +100,7 @@ std::vector<KeyRecord> Memory() {
       {"optimizer-cpu-offload", Field::kOffloadsOptimizer, "training.offload"},
       {"optimizer-offload-fraction", Field::kOffloadShare, "training.offload"},
       {"overlap-cpu-optimizer-d2h-h2d", Field::kOverlapOffload, "training.offload"},
+      {"cpu-offloading-num-layers", Field::kOffloadedLayers, "training.offload"},
   };
 }
 
@@ -138,8 +139,9 @@ std::vector<KeyRecord> Execution() {
 
 std::vector<NotPredicted> Unpredicted() {
   return {
-      {"cpu-offloading*", "activations in host memory", true},
-      {"fine-grained-activation-offloading", "activations in host memory", true},
+      {"cpu-offloading-weights", "weights in host memory", true},
+      {"cpu-offloading*", "layers are offloaded as --cpu-offloading-num-layers says"},
+      {"fine-grained-activation-offloading", "activations of modules in host memory", true},
       {"use-torch-optimizer-for-cpu-offload",
        "the host's update is taken to be as quick as DeepSpeed's CPUAdam"},
       {"rampup-batch-size", "the prediction is for the full global batch"},
@@ -152,7 +154,7 @@ std::vector<NotPredicted> Unpredicted() {
       {"delay-wgrad-compute", "taken to run with the backward pass"},
       {"moe-token-drop-policy", "rows beyond the capacity are dropped, whichever they are"},
       {"moe-pad-expert-input-to-capacity", "buffers are taken to hold the rows that come"},
-      {"hierarchical-context-parallel-sizes", "taken as one ring"},
+      {"hierarchical-context-parallel-sizes", "taken as the ranks of a node that divide the heads"},
       {"schedules-method", "the schedule is taken to be 1F1B"},
       {"moe-fb-overlap", "passes are taken to run one after the other"},
       {"enable-hetero", "all stages are taken to run on one GPU type"},

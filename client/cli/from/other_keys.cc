@@ -103,6 +103,8 @@ constexpr KeyRecord kTorchtitanRead[] = {
     {"parallelism.fsdp_reshard_after_forward", Field::kReshard, "training.zero_stage"},
     {"parallelism.tensor_parallel_degree", Field::kTensor, "parallelism.tensor"},
     {"parallelism.context_parallel_degree", Field::kContext, "parallelism.context"},
+    {"parallelism.context_parallel_rotate_method", Field::kContextExchange,
+     "execution.context_exchange"},
     {"parallelism.pipeline_parallel_degree", Field::kPipeline, "parallelism.pipeline"},
     {"parallelism.pipeline_parallel_schedule", Field::kSchedule, "schedule"},
     {"parallelism.pipeline_parallel_microbatch_size", Field::kPipelineMicroBatch,
@@ -121,10 +123,10 @@ constexpr KeyRecord kTorchtitanRead[] = {
     {"activation_checkpoint.selective_ac_option", Field::kRecomputeMethod,
      "stages.layers.recomputed"},
     {"optimizer.name", Field::kOptimizer, "training.optimizer"},
+    {"training.enable_cpu_offload", Field::kOffloadsWeights, "training.offload"},
 };
 
 constexpr NotPredicted kTorchtitanNotPredicted[] = {
-    {"training.enable_cpu_offload", "states in host memory", true},
     {"training.mixed_precision_param", "weights are taken to be gathered in bf16"},
     {"parallelism.enable_compiled_autograd", "taken as off"},
     {"parallelism.module_fqns_per_model_part", "stages are taken to be even"},
@@ -158,7 +160,6 @@ constexpr const char* kTorchtitanIrrelevant[] = {
     "model.hf_assets_path",
     "model.tokenizer_path",
     "model.print_after_conversion",
-    "parallelism.context_parallel_rotate_method",
     "parallelism.disable_loss_parallel",
     "parallelism.pipeline_parallel_schedule_csv",
     "compile.*",

@@ -139,6 +139,8 @@ enum class Field {
   kOffloadsOptimizer,
   kOffloadShare,
   kOverlapOffload,
+  kOffloadedLayers,
+  kOffloadsWeights,
 };
 
 // What was found in a configuration.

@@ -185,4 +185,14 @@ SampleLengthsOfMedia MediaProcessor::Of(const SampleMedia& media) const {
   return sum;
 }
 
+std::optional<MediaProcessor> ProcessorAt(const std::string& path) {
+  std::optional<MediaProcessor> media;
+  if (path.empty()) return media;
+  media.emplace(path);
+  if (!media->unread().empty())
+    fmt::print(stderr, "evenkeelctl: settings that are not understood, and not followed: {}\n",
+               fmt::join(media->unread(), ", "));
+  return media;
+}
+
 }  // namespace evenkeel::cli

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,15 @@ class MediaProcessor {
   int64_t audio_rate_ = 0;
   std::vector<std::string> unread_;
 };
+
+inline constexpr const char* kProcessorHelp =
+    "A model's preprocessor_config.json, video_preprocessor_config.json or processor_config.json, "
+    "or the folder of its checkpoint: how images and videos are resized, recordings cut, and all "
+    "counted";
+
+// Returns the processor of a path, and says on standard error which settings are not understood. An
+// empty path has none.
+std::optional<MediaProcessor> ProcessorAt(const std::string& path);
 
 }  // namespace evenkeel::cli
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "client/cli/flags.h"
+#include "client/cli/media/media_processor.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -136,6 +137,7 @@ void AddResultFlags(CLI::App* command, PackFlags* flags) {
 }  // namespace
 
 void AddPackFlags(CLI::App* command, PackFlags* flags) {
+  command->add_option("--processor", flags->processor, kProcessorHelp)->type_name("PATH");
   command
       ->add_option("FILE", flags->files,
                    "Length files, one after the other (see `stats`; '-': standard input)")

@@ -17,6 +17,7 @@ namespace evenkeel::cli {
 // The flags as given. Unset flags leave the plan's rule, or the default, unchanged.
 struct PackFlags {
   std::vector<std::string> files;
+  std::string processor;  // path of what makes lengths of media
   bool apart = false;
   std::string rule_file, plan_id;
   std::optional<int64_t> unit_cap, token_cap, keep_units, keep_tokens, seed, epoch;

@@ -50,11 +50,15 @@ func New(options Options) (*Client, error) {
 	reconnect := grpc.ConnectParams{MinConnectTimeout: 5 * time.Second, Backoff: backoff.DefaultConfig}
 	reconnect.Backoff.BaseDelay = 100 * time.Millisecond
 	reconnect.Backoff.MaxDelay = 3 * time.Second
+	if options.WaitForServer {
+		reconnect.Backoff.MaxDelay = 500 * time.Millisecond // a call waits for it
+	}
 	dial := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
 		grpc.WithDefaultServiceConfig(config),
 		grpc.WithConnectParams(reconnect),
 		grpc.WithUserAgent(options.UserAgent),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(options.WaitForServer)),
 		grpc.WithChainUnaryInterceptor(calls{options, limits}.unary),
 	}, options.DialOptions...)
 	connection, err := grpc.NewClient(options.Address, dial...)

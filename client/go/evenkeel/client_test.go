@@ -92,6 +92,56 @@ func TestUnavailableIsTriedAgain(t *testing.T) {
 	}
 }
 
+// late serves on the address after a while.
+func late(t *testing.T, address string, fake *fakeServer, wait time.Duration) {
+	t.Helper()
+	server := grpc.NewServer()
+	evenkeelv1.RegisterPlannerServiceServer(server, fake)
+	t.Cleanup(server.Stop)
+	time.AfterFunc(wait, func() {
+		if listener, err := net.Listen("unix", address); err == nil {
+			_ = server.Serve(listener)
+		}
+	})
+}
+
+func TestAServerThatRestartsIsWaitedFor(t *testing.T) {
+	for _, waits := range []bool{true, false} {
+		address := t.TempDir() + "/socket"
+		fake := &fakeServer{}
+		late(t, address, fake, 1500*time.Millisecond)
+		client, err := evenkeel.New(evenkeel.Options{Address: "unix:" + address, WaitForServer: waits,
+			Timeout: 20 * time.Second, MaxAttempts: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		_, err = client.PlanJob(t.Context(), &evenkeelv1.PlanJobRequest{})
+		if (err == nil) != waits || waits && fake.calls.Load() != 1 {
+			t.Errorf("WaitForServer %v: error %v, %d calls", waits, err, fake.calls.Load())
+		}
+	}
+}
+
+func TestAServerThatStaysAwayIsWaitedForUntilTheDeadline(t *testing.T) {
+	client, err := evenkeel.New(evenkeel.Options{Address: "unix:" + t.TempDir() + "/nobody", WaitForServer: true,
+		Timeout: 400 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	started := time.Now()
+	_, err = client.PlanJob(t.Context(), &evenkeelv1.PlanJobRequest{})
+	took := time.Since(started)
+	if status.Code(err) != codes.DeadlineExceeded || took < 390*time.Millisecond || took > 10*time.Second {
+		t.Errorf("error %v after %v", err, took)
+	}
+	// Says what kept it, not only that time was over.
+	if !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestAttemptsAreBounded(t *testing.T) {
 	for attempts, want := range map[int]int32{0: 4, 1: 1, 3: 3} {
 		fake := &fakeServer{failures: 100, failure: status.Error(codes.Unavailable, "away")}

@@ -33,6 +33,10 @@ type Options struct {
 	// again after that delay.
 	MaxAttempts int
 
+	// WaitForServer lets calls wait for a server that is away or not ready, such as one that restarts, until their
+	// deadline. Otherwise they fail as soon as it is known to be away.
+	WaitForServer bool
+
 	// UserAgent goes before gRPC's own.
 	UserAgent string
 

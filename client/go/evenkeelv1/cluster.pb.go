@@ -132,7 +132,8 @@ type GpuPool struct {
 	// unless `gpu_counts` is set.
 	GpuCount int32 `protobuf:"varint,3,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
 	// GPUs of a full node. Range: 1 to 1024. It must divide gpu_count, unless it is greater: the job then uses part of
-	// one node. Unset: 8.
+	// one node. Unset: as usual with the GPU type (`CatalogGpu.gpus_per_node`: 4 for GB200, GB300, GH200 and MI250X, 8
+	// for the others); 8 where `gpu` describes it.
 	GpusPerNode int32 `protobuf:"varint,4,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
 	// Bandwidth between two GPUs of a node, per GPU and direction. Range: 10^8 to 10^13. Unset: that of the GPU type's
 	// scale-up link; that of PCIe if the type has no such link, or only one that joins pairs of cards (NVLink bridges:

@@ -54,6 +54,8 @@ const (
 	RemedyKind_REMEDY_KIND_OFFLOAD_OPTIMIZER RemedyKind = 20
 	// Accumulate gradients in 16 bits.
 	RemedyKind_REMEDY_KIND_GRADIENTS_16BIT RemedyKind = 21
+	// Keep activations of layers in host memory.
+	RemedyKind_REMEDY_KIND_OFFLOAD_ACTIVATIONS RemedyKind = 22
 )
 
 // Enum value maps for RemedyKind.
@@ -74,6 +76,7 @@ var (
 		15: "REMEDY_KIND_SMALLER_MICRO_BATCH",
 		20: "REMEDY_KIND_OFFLOAD_OPTIMIZER",
 		21: "REMEDY_KIND_GRADIENTS_16BIT",
+		22: "REMEDY_KIND_OFFLOAD_ACTIVATIONS",
 	}
 	RemedyKind_value = map[string]int32{
 		"REMEDY_KIND_UNSPECIFIED":         0,
@@ -91,6 +94,7 @@ var (
 		"REMEDY_KIND_SMALLER_MICRO_BATCH": 15,
 		"REMEDY_KIND_OFFLOAD_OPTIMIZER":   20,
 		"REMEDY_KIND_GRADIENTS_16BIT":     21,
+		"REMEDY_KIND_OFFLOAD_ACTIVATIONS": 22,
 	}
 )
 
@@ -133,6 +137,7 @@ func (RemedyKind) EnumDescriptor() ([]byte, []int) {
 //   - FREE_SCHEDULE: `constraints.schedule`, to unset.
 //   - SMALLER_MICRO_BATCH: `training.micro_batch_samples`.
 //   - OFFLOAD_OPTIMIZER: `training.offload`, to an empty message.
+//   - OFFLOAD_ACTIVATIONS: `training.offload.choose_activation_layers`, to true.
 //   - GRADIENTS_16BIT: `training.gradient_precision`, to GRADIENT_PRECISION_16BIT.
 //   - FREE_DEGREES: the ranges of tensor, pipeline and data parallel, `stage_layers` and `partition_method`, to unset;
 //     `min` of all other ranges, to 1.
@@ -400,7 +405,7 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\bremedies\x18\a \x03(\v2\x13.evenkeel.v1.RemedyR\bremedies\x12\x12\n" +
 	"\x04text\x18\b \x01(\tR\x04text\x12\x16\n" +
 	"\x06proven\x18\t \x01(\bR\x06proven\x12(\n" +
-	"\x10host_short_bytes\x18\f \x01(\x03R\x0ehostShortBytes*\xe6\x03\n" +
+	"\x10host_short_bytes\x18\f \x01(\x03R\x0ehostShortBytes*\x8b\x04\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -418,7 +423,8 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\x19REMEDY_KIND_FREE_SCHEDULE\x10\v\x12#\n" +
 	"\x1fREMEDY_KIND_SMALLER_MICRO_BATCH\x10\x0f\x12!\n" +
 	"\x1dREMEDY_KIND_OFFLOAD_OPTIMIZER\x10\x14\x12\x1f\n" +
-	"\x1bREMEDY_KIND_GRADIENTS_16BIT\x10\x15b\x06proto3"
+	"\x1bREMEDY_KIND_GRADIENTS_16BIT\x10\x15\x12#\n" +
+	"\x1fREMEDY_KIND_OFFLOAD_ACTIVATIONS\x10\x16b\x06proto3"
 
 var (
 	file_evenkeel_v1_misfit_proto_rawDescOnce sync.Once

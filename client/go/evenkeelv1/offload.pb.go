@@ -28,10 +28,33 @@ type Offload struct {
 	// OPTIMIZER_ADAM, and only what the trainer can do with the `zero_stage`: any share with Megatron-Core at
 	// ZERO_STAGE_1 and DeepSpeed at ZERO_STAGE_3, 0 or 1 with DeepSpeed at stages 1 and 2. Range: 0 to 1. Unset: the
 	// planner chooses the share, in thousandths, with the shortest step: the least that the plan needs, and 0 where
-	// offloading gains nothing. EvaluatePlan needs it set. Not yet with packing groups.
+	// offloading gains nothing; but 0 if `activation_layers` or `choose_activation_layers` is set, and 1 with `weights`.
+	// EvaluatePlan needs it set where the planner would choose. Not yet with packing groups.
 	OptimizerRatio *float64 `protobuf:"fixed64,1,opt,name=optimizer_ratio,json=optimizerRatio,proto3,oneof" json:"optimizer_ratio,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Number of the language model's layers whose activations wait in host memory between their forward and their
+	// backward pass. With several stages, each stage offloads the same share of its layers. Only what the trainer can do:
+	//   - Megatron-Core, Megatron-Bridge and NeMo (--cpu-offloading-num-layers): less than all layers, all that they keep,
+	//     without a pipeline and without recompute.
+	//   - torchtune (enable_activation_offloading) and XTuner (XTUNER_ACTIVATION_OFFLOAD): 0 or all layers, the input of
+	//     each, which is recomputed whole.
+	//   - A trainer without a record, and one without limits: either, the former unless `constraints.recompute` is
+	//     RECOMPUTE_POLICY_FULL.
+	//
+	// Recompute, pipeline_parallel and virtual_stages are held to that. Range: 0 to 1024, and at most the model's layers.
+	// Unset: 0. EvaluatePlan needs it set instead of `choose_activation_layers`. Not yet with packing groups.
+	ActivationLayers *int32 `protobuf:"varint,2,opt,name=activation_layers,json=activationLayers,proto3,oneof" json:"activation_layers,omitempty"`
+	// Let the planner choose `activation_layers`, with the shortest step: the least that the plan needs, and 0 where
+	// offloading gains nothing. Beside it, `optimizer_ratio` is what is given, or 0. Default: false. Must be false if
+	// `activation_layers` is set.
+	ChooseActivationLayers bool `protobuf:"varint,3,opt,name=choose_activation_layers,json=chooseActivationLayers,proto3" json:"choose_activation_layers,omitempty"`
+	// Keep weights, gradients and the optimizer's states in host memory, and update them there; each pass copies the
+	// shard of a layer's weights to the GPU before it gathers them, and the backward pass copies its shard of gradients
+	// back (CPUOffloadPolicy of FSDP2: training.enable_cpu_offload of torchtitan, fsdp_cpu_offload of torchtune). Only
+	// for OPTIMIZER_ADAM with trainers torchtitan, torchtune and pytorch-fsdp, a trainer without a record and one without
+	// limits, at ZERO_STAGE_3. `optimizer_ratio` must then be unset or 1. Default: false.
+	Weights       bool `protobuf:"varint,4,opt,name=weights,proto3" json:"weights,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Offload) Reset() {
@@ -71,26 +94,57 @@ func (x *Offload) GetOptimizerRatio() float64 {
 	return 0
 }
 
+func (x *Offload) GetActivationLayers() int32 {
+	if x != nil && x.ActivationLayers != nil {
+		return *x.ActivationLayers
+	}
+	return 0
+}
+
+func (x *Offload) GetChooseActivationLayers() bool {
+	if x != nil {
+		return x.ChooseActivationLayers
+	}
+	return false
+}
+
+func (x *Offload) GetWeights() bool {
+	if x != nil {
+		return x.Weights
+	}
+	return false
+}
+
 // What the plan's offload moves, costs and gains.
 type OffloadReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Share of the optimizer's states in host memory. 0: offloading gains nothing.
 	OptimizerRatio float64 `protobuf:"fixed64,1,opt,name=optimizer_ratio,json=optimizerRatio,proto3" json:"optimizer_ratio,omitempty"`
-	// Bytes of the states that leave the GPU where they are most.
+	// Bytes of the states that leave the GPU where they are most; with `Offload.weights`, of weights and gradients, too.
 	GpuBytes int64 `protobuf:"varint,2,opt,name=gpu_bytes,json=gpuBytes,proto3" json:"gpu_bytes,omitempty"`
 	// Host memory of a node that they take with the copies of their gradients. It is part of
 	// `Placement.host_memory_bytes`.
 	HostBytes int64 `protobuf:"varint,3,opt,name=host_bytes,json=hostBytes,proto3" json:"host_bytes,omitempty"`
 	// Host memory of a node, as given or as usual for the GPU type.
 	HostCapacityBytes int64 `protobuf:"varint,4,opt,name=host_capacity_bytes,json=hostCapacityBytes,proto3" json:"host_capacity_bytes,omitempty"`
-	// Time that a step takes longer than with the same plan's states all on the GPU. Unit: s.
+	// Time that a step takes longer than with the same plan's states, and weights, all on the GPU. Unit: s.
 	AddedSeconds float64 `protobuf:"fixed64,5,opt,name=added_seconds,json=addedSeconds,proto3" json:"added_seconds,omitempty"`
 	// Time of a step of the requested batch, simulated, as in `Proof.step_seconds` and with what real packs add. Unit: s.
 	StepSeconds float64 `protobuf:"fixed64,6,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
 	// The same of the best plan found for the same packs without offload. Unset: none fits.
 	StepWithoutSeconds *float64 `protobuf:"fixed64,7,opt,name=step_without_seconds,json=stepWithoutSeconds,proto3,oneof" json:"step_without_seconds,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Layers whose activations are in host memory. Unset: the request asks for none. 0: offloading gains nothing.
+	ActivationLayers *int32 `protobuf:"varint,8,opt,name=activation_layers,json=activationLayers,proto3,oneof" json:"activation_layers,omitempty"`
+	// Bytes of activations that one GPU has in host memory, where they are most, for the largest packs.
+	ActivationBytes int64 `protobuf:"varint,9,opt,name=activation_bytes,json=activationBytes,proto3" json:"activation_bytes,omitempty"`
+	// Host memory of a node that they take. It is part of `Placement.host_memory_bytes`.
+	ActivationHostBytes int64 `protobuf:"varint,10,opt,name=activation_host_bytes,json=activationHostBytes,proto3" json:"activation_host_bytes,omitempty"`
+	// Time that a step takes longer because passes wait for copies. Unit: s.
+	ActivationAddedSeconds float64 `protobuf:"fixed64,11,opt,name=activation_added_seconds,json=activationAddedSeconds,proto3" json:"activation_added_seconds,omitempty"`
+	// Whether weights and gradients are in host memory, too (`Offload.weights`).
+	Weights       bool `protobuf:"varint,12,opt,name=weights,proto3" json:"weights,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OffloadReport) Reset() {
@@ -172,14 +226,53 @@ func (x *OffloadReport) GetStepWithoutSeconds() float64 {
 	return 0
 }
 
+func (x *OffloadReport) GetActivationLayers() int32 {
+	if x != nil && x.ActivationLayers != nil {
+		return *x.ActivationLayers
+	}
+	return 0
+}
+
+func (x *OffloadReport) GetActivationBytes() int64 {
+	if x != nil {
+		return x.ActivationBytes
+	}
+	return 0
+}
+
+func (x *OffloadReport) GetActivationHostBytes() int64 {
+	if x != nil {
+		return x.ActivationHostBytes
+	}
+	return 0
+}
+
+func (x *OffloadReport) GetActivationAddedSeconds() float64 {
+	if x != nil {
+		return x.ActivationAddedSeconds
+	}
+	return 0
+}
+
+func (x *OffloadReport) GetWeights() bool {
+	if x != nil {
+		return x.Weights
+	}
+	return false
+}
+
 var File_evenkeel_v1_offload_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_offload_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/offload.proto\x12\vevenkeel.v1\"K\n" +
+	"\x19evenkeel/v1/offload.proto\x12\vevenkeel.v1\"\xe7\x01\n" +
 	"\aOffload\x12,\n" +
-	"\x0foptimizer_ratio\x18\x01 \x01(\x01H\x00R\x0eoptimizerRatio\x88\x01\x01B\x12\n" +
-	"\x10_optimizer_ratio\"\xbc\x02\n" +
+	"\x0foptimizer_ratio\x18\x01 \x01(\x01H\x00R\x0eoptimizerRatio\x88\x01\x01\x120\n" +
+	"\x11activation_layers\x18\x02 \x01(\x05H\x01R\x10activationLayers\x88\x01\x01\x128\n" +
+	"\x18choose_activation_layers\x18\x03 \x01(\bR\x16chooseActivationLayers\x12\x18\n" +
+	"\aweights\x18\x04 \x01(\bR\aweightsB\x12\n" +
+	"\x10_optimizer_ratioB\x14\n" +
+	"\x12_activation_layers\"\xb7\x04\n" +
 	"\rOffloadReport\x12'\n" +
 	"\x0foptimizer_ratio\x18\x01 \x01(\x01R\x0eoptimizerRatio\x12\x1b\n" +
 	"\tgpu_bytes\x18\x02 \x01(\x03R\bgpuBytes\x12\x1d\n" +
@@ -188,8 +281,15 @@ const file_evenkeel_v1_offload_proto_rawDesc = "" +
 	"\x13host_capacity_bytes\x18\x04 \x01(\x03R\x11hostCapacityBytes\x12#\n" +
 	"\radded_seconds\x18\x05 \x01(\x01R\faddedSeconds\x12!\n" +
 	"\fstep_seconds\x18\x06 \x01(\x01R\vstepSeconds\x125\n" +
-	"\x14step_without_seconds\x18\a \x01(\x01H\x00R\x12stepWithoutSeconds\x88\x01\x01B\x17\n" +
-	"\x15_step_without_secondsb\x06proto3"
+	"\x14step_without_seconds\x18\a \x01(\x01H\x00R\x12stepWithoutSeconds\x88\x01\x01\x120\n" +
+	"\x11activation_layers\x18\b \x01(\x05H\x01R\x10activationLayers\x88\x01\x01\x12)\n" +
+	"\x10activation_bytes\x18\t \x01(\x03R\x0factivationBytes\x122\n" +
+	"\x15activation_host_bytes\x18\n" +
+	" \x01(\x03R\x13activationHostBytes\x128\n" +
+	"\x18activation_added_seconds\x18\v \x01(\x01R\x16activationAddedSeconds\x12\x18\n" +
+	"\aweights\x18\f \x01(\bR\aweightsB\x17\n" +
+	"\x15_step_without_secondsB\x14\n" +
+	"\x12_activation_layersb\x06proto3"
 
 var (
 	file_evenkeel_v1_offload_proto_rawDescOnce sync.Once

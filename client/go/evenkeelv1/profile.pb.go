@@ -21,6 +21,71 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What ranks do together.
+type CollectiveKind int32
+
+const (
+	// Not set.
+	CollectiveKind_COLLECTIVE_KIND_UNSPECIFIED CollectiveKind = 0
+	// Each rank gets the parts of all (all_gather_perf). Bytes: gathered.
+	CollectiveKind_COLLECTIVE_KIND_ALL_GATHER CollectiveKind = 1
+	// Each rank gets its part of the sum (reduce_scatter_perf). Bytes: of the whole sum.
+	CollectiveKind_COLLECTIVE_KIND_REDUCE_SCATTER CollectiveKind = 2
+	// Each rank gets the sum (all_reduce_perf). Bytes: of the sum.
+	CollectiveKind_COLLECTIVE_KIND_ALL_REDUCE CollectiveKind = 3
+	// Each rank sends a part to each other (alltoall_perf). Bytes: of all parts of a rank, its own included.
+	CollectiveKind_COLLECTIVE_KIND_ALL_TO_ALL CollectiveKind = 4
+	// Each rank sends to the next (sendrecv_perf). Bytes: that a rank sends.
+	CollectiveKind_COLLECTIVE_KIND_SEND_RECV CollectiveKind = 5
+)
+
+// Enum value maps for CollectiveKind.
+var (
+	CollectiveKind_name = map[int32]string{
+		0: "COLLECTIVE_KIND_UNSPECIFIED",
+		1: "COLLECTIVE_KIND_ALL_GATHER",
+		2: "COLLECTIVE_KIND_REDUCE_SCATTER",
+		3: "COLLECTIVE_KIND_ALL_REDUCE",
+		4: "COLLECTIVE_KIND_ALL_TO_ALL",
+		5: "COLLECTIVE_KIND_SEND_RECV",
+	}
+	CollectiveKind_value = map[string]int32{
+		"COLLECTIVE_KIND_UNSPECIFIED":    0,
+		"COLLECTIVE_KIND_ALL_GATHER":     1,
+		"COLLECTIVE_KIND_REDUCE_SCATTER": 2,
+		"COLLECTIVE_KIND_ALL_REDUCE":     3,
+		"COLLECTIVE_KIND_ALL_TO_ALL":     4,
+		"COLLECTIVE_KIND_SEND_RECV":      5,
+	}
+)
+
+func (x CollectiveKind) Enum() *CollectiveKind {
+	p := new(CollectiveKind)
+	*p = x
+	return p
+}
+
+func (x CollectiveKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CollectiveKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_profile_proto_enumTypes[0].Descriptor()
+}
+
+func (CollectiveKind) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_profile_proto_enumTypes[0]
+}
+
+func (x CollectiveKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CollectiveKind.Descriptor instead.
+func (CollectiveKind) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{0}
+}
+
 // The moment at which memory was read.
 type MemoryMoment int32
 
@@ -59,11 +124,11 @@ func (x MemoryMoment) String() string {
 }
 
 func (MemoryMoment) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_profile_proto_enumTypes[0].Descriptor()
+	return file_evenkeel_v1_profile_proto_enumTypes[1].Descriptor()
 }
 
 func (MemoryMoment) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_profile_proto_enumTypes[0]
+	return &file_evenkeel_v1_profile_proto_enumTypes[1]
 }
 
 func (x MemoryMoment) Number() protoreflect.EnumNumber {
@@ -72,7 +137,7 @@ func (x MemoryMoment) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MemoryMoment.Descriptor instead.
 func (MemoryMoment) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{0}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{1}
 }
 
 // Where a measured value is, relative to the 80% interval of its prediction.
@@ -116,11 +181,11 @@ func (x DriftVerdict) String() string {
 }
 
 func (DriftVerdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_profile_proto_enumTypes[1].Descriptor()
+	return file_evenkeel_v1_profile_proto_enumTypes[2].Descriptor()
 }
 
 func (DriftVerdict) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_profile_proto_enumTypes[1]
+	return &file_evenkeel_v1_profile_proto_enumTypes[2]
 }
 
 func (x DriftVerdict) Number() protoreflect.EnumNumber {
@@ -129,7 +194,7 @@ func (x DriftVerdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DriftVerdict.Descriptor instead.
 func (DriftVerdict) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{1}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{2}
 }
 
 // The part of a job to which the difference between the measured and the predicted step belongs.
@@ -181,11 +246,11 @@ func (x DriftPart) String() string {
 }
 
 func (DriftPart) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_profile_proto_enumTypes[2].Descriptor()
+	return file_evenkeel_v1_profile_proto_enumTypes[3].Descriptor()
 }
 
 func (DriftPart) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_profile_proto_enumTypes[2]
+	return &file_evenkeel_v1_profile_proto_enumTypes[3]
 }
 
 func (x DriftPart) Number() protoreflect.EnumNumber {
@@ -194,7 +259,7 @@ func (x DriftPart) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DriftPart.Descriptor instead.
 func (DriftPart) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{2}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{3}
 }
 
 // Why a measurement is not believed.
@@ -251,11 +316,11 @@ func (x RefusalReason) String() string {
 }
 
 func (RefusalReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_profile_proto_enumTypes[3].Descriptor()
+	return file_evenkeel_v1_profile_proto_enumTypes[4].Descriptor()
 }
 
 func (RefusalReason) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_profile_proto_enumTypes[3]
+	return &file_evenkeel_v1_profile_proto_enumTypes[4]
 }
 
 func (x RefusalReason) Number() protoreflect.EnumNumber {
@@ -264,7 +329,7 @@ func (x RefusalReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RefusalReason.Descriptor instead.
 func (RefusalReason) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{3}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{4}
 }
 
 // What a revision of the history did.
@@ -308,11 +373,11 @@ func (x ProfileAction) String() string {
 }
 
 func (ProfileAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_profile_proto_enumTypes[4].Descriptor()
+	return file_evenkeel_v1_profile_proto_enumTypes[5].Descriptor()
 }
 
 func (ProfileAction) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_profile_proto_enumTypes[4]
+	return &file_evenkeel_v1_profile_proto_enumTypes[5]
 }
 
 func (x ProfileAction) Number() protoreflect.EnumNumber {
@@ -321,17 +386,17 @@ func (x ProfileAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProfileAction.Descriptor instead.
 func (ProfileAction) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{4}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{5}
 }
 
 // Measurements of one model, or of one component, on one GPU type. Plans of the same component (whatever its partner)
 // on the same GPU type use them and say so; if the tensor-parallel degree was not measured, they use the nearest one
 // that was. Measured figures replace fitted ones, and fitted figures replace assumed ones. At least one of
-// `layer_times`, `memory_probes` and `step_outcomes` is required.
+// `layer_times`, `memory_probes`, `step_outcomes` and `collectives` is required.
 type RecordProfileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Catalogue name of the model or component that was measured: a model, ENCODER+LANGUAGE_MODEL, or an encoder alone
-	// (without `step_outcomes`). Required without `described_model`.
+	// (without `step_outcomes`). Required without `described_model` and `collectives`.
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	// Catalogue name of the GPU type that was measured. Required without `described_gpu`.
 	GpuType string `protobuf:"bytes,2,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
@@ -364,7 +429,11 @@ type RecordProfileRequest struct {
 	DescribedModel *Model `protobuf:"bytes,13,opt,name=described_model,json=describedModel,proto3" json:"described_model,omitempty"`
 	// The GPU type that was measured, as GpuPool.gpu of the plans described it. For `step_outcomes` alone. Must be unset
 	// where `gpu_type` is set.
-	DescribedGpu  *Gpu `protobuf:"bytes,14,opt,name=described_gpu,json=describedGpu,proto3" json:"described_gpu,omitempty"`
+	DescribedGpu *Gpu `protobuf:"bytes,14,opt,name=described_gpu,json=describedGpu,proto3" json:"described_gpu,omitempty"`
+	// Times of collectives on `gpu_type`, as nccl-tests measures them. They hold for all models, so everything that
+	// belongs to one must be unset: `model`, `described_model`, `described_gpu`, `tensor_parallel` and the other lists.
+	// At most 100.
+	Collectives   []*CollectiveTimes `protobuf:"bytes,15,rep,name=collectives,proto3" json:"collectives,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -497,6 +566,153 @@ func (x *RecordProfileRequest) GetDescribedGpu() *Gpu {
 	return nil
 }
 
+func (x *RecordProfileRequest) GetCollectives() []*CollectiveTimes {
+	if x != nil {
+		return x.Collectives
+	}
+	return nil
+}
+
+// Times of one collective over one group of ranks. Plans interpolate between sizes; for other numbers of ranks they
+// scale the cost model by measured over predicted.
+type CollectiveTimes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. What was measured.
+	Kind CollectiveKind `protobuf:"varint,1,opt,name=kind,proto3,enum=evenkeel.v1.CollectiveKind" json:"kind,omitempty"`
+	// Required. Ranks of the group, one per GPU. Range: 2 to 65536.
+	RankCount int32 `protobuf:"varint,2,opt,name=rank_count,json=rankCount,proto3" json:"rank_count,omitempty"`
+	// Nodes that the ranks are spread over, evenly. Nodes inside a scale-up domain of the GPU type
+	// (`CatalogGpu.scaleup_domain_gpus`) count as one. Range: 1 to `rank_count`, a divisor of it. Unset: 1.
+	NodeCount int32 `protobuf:"varint,3,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
+	// Required. Sizes and times, by ascending size. At most 256.
+	Times []*CollectiveTime `protobuf:"bytes,4,rep,name=times,proto3" json:"times,omitempty"`
+	// Bandwidth between nodes, per GPU and direction, of the network that was measured. The times then count only for
+	// jobs with this `inter_node_bytes_per_second`. Only with several nodes. Range: 10^7 to 10^13. Unset: for all jobs.
+	InterNodeBytesPerSecond float64 `protobuf:"fixed64,5,opt,name=inter_node_bytes_per_second,json=interNodeBytesPerSecond,proto3" json:"inter_node_bytes_per_second,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
+}
+
+func (x *CollectiveTimes) Reset() {
+	*x = CollectiveTimes{}
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectiveTimes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectiveTimes) ProtoMessage() {}
+
+func (x *CollectiveTimes) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectiveTimes.ProtoReflect.Descriptor instead.
+func (*CollectiveTimes) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CollectiveTimes) GetKind() CollectiveKind {
+	if x != nil {
+		return x.Kind
+	}
+	return CollectiveKind_COLLECTIVE_KIND_UNSPECIFIED
+}
+
+func (x *CollectiveTimes) GetRankCount() int32 {
+	if x != nil {
+		return x.RankCount
+	}
+	return 0
+}
+
+func (x *CollectiveTimes) GetNodeCount() int32 {
+	if x != nil {
+		return x.NodeCount
+	}
+	return 0
+}
+
+func (x *CollectiveTimes) GetTimes() []*CollectiveTime {
+	if x != nil {
+		return x.Times
+	}
+	return nil
+}
+
+func (x *CollectiveTimes) GetInterNodeBytesPerSecond() float64 {
+	if x != nil {
+		return x.InterNodeBytesPerSecond
+	}
+	return 0
+}
+
+// Time of a collective of one size.
+type CollectiveTime struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. Size, as CollectiveKind counts it. Range: 1 to 2^42.
+	Bytes int64 `protobuf:"varint,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Required. Mean time. Range: 1e-7 to 1000.
+	MeanSeconds   float64 `protobuf:"fixed64,2,opt,name=mean_seconds,json=meanSeconds,proto3" json:"mean_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectiveTime) Reset() {
+	*x = CollectiveTime{}
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectiveTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectiveTime) ProtoMessage() {}
+
+func (x *CollectiveTime) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectiveTime.ProtoReflect.Descriptor instead.
+func (*CollectiveTime) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CollectiveTime) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *CollectiveTime) GetMeanSeconds() float64 {
+	if x != nil {
+		return x.MeanSeconds
+	}
+	return 0
+}
+
 // Measured time of one layer on one GPU, for one micro-batch. All weights of the layer train.
 type LayerTime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -526,7 +742,7 @@ type LayerTime struct {
 
 func (x *LayerTime) Reset() {
 	*x = LayerTime{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[1]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +754,7 @@ func (x *LayerTime) String() string {
 func (*LayerTime) ProtoMessage() {}
 
 func (x *LayerTime) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[1]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +767,7 @@ func (x *LayerTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LayerTime.ProtoReflect.Descriptor instead.
 func (*LayerTime) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{1}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LayerTime) GetLayerKind() LayerKind {
@@ -639,7 +855,7 @@ type MemoryProbe struct {
 
 func (x *MemoryProbe) Reset() {
 	*x = MemoryProbe{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[2]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +867,7 @@ func (x *MemoryProbe) String() string {
 func (*MemoryProbe) ProtoMessage() {}
 
 func (x *MemoryProbe) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[2]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +880,7 @@ func (x *MemoryProbe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryProbe.ProtoReflect.Descriptor instead.
 func (*MemoryProbe) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{2}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MemoryProbe) GetStageIndex() int32 {
@@ -759,7 +975,7 @@ type StepOutcome struct {
 
 func (x *StepOutcome) Reset() {
 	*x = StepOutcome{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[3]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -771,7 +987,7 @@ func (x *StepOutcome) String() string {
 func (*StepOutcome) ProtoMessage() {}
 
 func (x *StepOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[3]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -784,7 +1000,7 @@ func (x *StepOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepOutcome.ProtoReflect.Descriptor instead.
 func (*StepOutcome) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{3}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StepOutcome) GetPlanId() string {
@@ -868,7 +1084,7 @@ type RankSteps struct {
 
 func (x *RankSteps) Reset() {
 	*x = RankSteps{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[4]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +1096,7 @@ func (x *RankSteps) String() string {
 func (*RankSteps) ProtoMessage() {}
 
 func (x *RankSteps) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[4]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +1109,7 @@ func (x *RankSteps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankSteps.ProtoReflect.Descriptor instead.
 func (*RankSteps) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{4}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RankSteps) GetRank() int32 {
@@ -964,7 +1180,7 @@ type StageDrift struct {
 
 func (x *StageDrift) Reset() {
 	*x = StageDrift{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[5]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1192,7 @@ func (x *StageDrift) String() string {
 func (*StageDrift) ProtoMessage() {}
 
 func (x *StageDrift) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[5]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1205,7 @@ func (x *StageDrift) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageDrift.ProtoReflect.Descriptor instead.
 func (*StageDrift) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{5}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StageDrift) GetStageIndex() int32 {
@@ -1042,7 +1258,7 @@ type SlowRank struct {
 
 func (x *SlowRank) Reset() {
 	*x = SlowRank{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[6]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1054,7 +1270,7 @@ func (x *SlowRank) String() string {
 func (*SlowRank) ProtoMessage() {}
 
 func (x *SlowRank) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[6]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1067,7 +1283,7 @@ func (x *SlowRank) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowRank.ProtoReflect.Descriptor instead.
 func (*SlowRank) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{6}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SlowRank) GetRank() int32 {
@@ -1122,7 +1338,7 @@ type StepDrift struct {
 
 func (x *StepDrift) Reset() {
 	*x = StepDrift{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[7]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1350,7 @@ func (x *StepDrift) String() string {
 func (*StepDrift) ProtoMessage() {}
 
 func (x *StepDrift) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[7]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1363,7 @@ func (x *StepDrift) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepDrift.ProtoReflect.Descriptor instead.
 func (*StepDrift) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{7}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StepDrift) GetOutcomeIndex() int32 {
@@ -1242,7 +1458,7 @@ type RefusedMeasurement struct {
 
 func (x *RefusedMeasurement) Reset() {
 	*x = RefusedMeasurement{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[8]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1470,7 @@ func (x *RefusedMeasurement) String() string {
 func (*RefusedMeasurement) ProtoMessage() {}
 
 func (x *RefusedMeasurement) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[8]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1483,7 @@ func (x *RefusedMeasurement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefusedMeasurement.ProtoReflect.Descriptor instead.
 func (*RefusedMeasurement) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{8}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RefusedMeasurement) GetField() string {
@@ -1306,7 +1522,7 @@ type MeasuredRatio struct {
 
 func (x *MeasuredRatio) Reset() {
 	*x = MeasuredRatio{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1534,7 @@ func (x *MeasuredRatio) String() string {
 func (*MeasuredRatio) ProtoMessage() {}
 
 func (x *MeasuredRatio) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[9]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1547,7 @@ func (x *MeasuredRatio) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasuredRatio.ProtoReflect.Descriptor instead.
 func (*MeasuredRatio) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{9}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *MeasuredRatio) GetRatio() float64 {
@@ -1374,7 +1590,7 @@ type LayerRatios struct {
 
 func (x *LayerRatios) Reset() {
 	*x = LayerRatios{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1602,7 @@ func (x *LayerRatios) String() string {
 func (*LayerRatios) ProtoMessage() {}
 
 func (x *LayerRatios) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[10]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1615,7 @@ func (x *LayerRatios) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LayerRatios.ProtoReflect.Descriptor instead.
 func (*LayerRatios) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{10}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LayerRatios) GetLayerKind() LayerKind {
@@ -1453,7 +1669,7 @@ type ErrorChange struct {
 
 func (x *ErrorChange) Reset() {
 	*x = ErrorChange{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1465,7 +1681,7 @@ func (x *ErrorChange) String() string {
 func (*ErrorChange) ProtoMessage() {}
 
 func (x *ErrorChange) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[11]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1478,7 +1694,7 @@ func (x *ErrorChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorChange.ProtoReflect.Descriptor instead.
 func (*ErrorChange) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{11}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ErrorChange) GetValueCount() int64 {
@@ -1537,14 +1753,18 @@ type RecordProfileResponse struct {
 	Durable bool `protobuf:"varint,13,opt,name=durable,proto3" json:"durable,omitempty"`
 	// The step outcomes whose plan was found, compared with it, whether they were accepted or refused. In the order of
 	// the request.
-	Drifts        []*StepDrift `protobuf:"bytes,14,rep,name=drifts,proto3" json:"drifts,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Drifts []*StepDrift `protobuf:"bytes,14,rep,name=drifts,proto3" json:"drifts,omitempty"`
+	// Number of `collectives` that were accepted.
+	CollectiveCount int32 `protobuf:"varint,15,opt,name=collective_count,json=collectiveCount,proto3" json:"collective_count,omitempty"`
+	// Error of collectives, one value for each size.
+	CollectiveError *ErrorChange `protobuf:"bytes,16,opt,name=collective_error,json=collectiveError,proto3" json:"collective_error,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *RecordProfileResponse) Reset() {
 	*x = RecordProfileResponse{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[12]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1556,7 +1776,7 @@ func (x *RecordProfileResponse) String() string {
 func (*RecordProfileResponse) ProtoMessage() {}
 
 func (x *RecordProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[12]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1569,7 +1789,7 @@ func (x *RecordProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordProfileResponse.ProtoReflect.Descriptor instead.
 func (*RecordProfileResponse) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{12}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RecordProfileResponse) GetCalibrationVersion() string {
@@ -1670,6 +1890,20 @@ func (x *RecordProfileResponse) GetDrifts() []*StepDrift {
 	return nil
 }
 
+func (x *RecordProfileResponse) GetCollectiveCount() int32 {
+	if x != nil {
+		return x.CollectiveCount
+	}
+	return 0
+}
+
+func (x *RecordProfileResponse) GetCollectiveError() *ErrorChange {
+	if x != nil {
+		return x.CollectiveError
+	}
+	return nil
+}
+
 // A step outcome, with the plan's prediction at the time when it was recorded.
 type RecordedStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1693,7 +1927,7 @@ type RecordedStep struct {
 
 func (x *RecordedStep) Reset() {
 	*x = RecordedStep{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[13]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1939,7 @@ func (x *RecordedStep) String() string {
 func (*RecordedStep) ProtoMessage() {}
 
 func (x *RecordedStep) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[13]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1952,7 @@ func (x *RecordedStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedStep.ProtoReflect.Descriptor instead.
 func (*RecordedStep) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{13}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RecordedStep) GetOutcome() *StepOutcome {
@@ -1796,14 +2030,16 @@ type Profile struct {
 	// The model, if the request described it.
 	DescribedModel *Model `protobuf:"bytes,11,opt,name=described_model,json=describedModel,proto3" json:"described_model,omitempty"`
 	// The GPU type, if the request described it.
-	DescribedGpu  *Gpu `protobuf:"bytes,12,opt,name=described_gpu,json=describedGpu,proto3" json:"described_gpu,omitempty"`
+	DescribedGpu *Gpu `protobuf:"bytes,12,opt,name=described_gpu,json=describedGpu,proto3" json:"described_gpu,omitempty"`
+	// Times of collectives.
+	Collectives   []*CollectiveTimes `protobuf:"bytes,13,rep,name=collectives,proto3" json:"collectives,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Profile) Reset() {
 	*x = Profile{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[14]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +2051,7 @@ func (x *Profile) String() string {
 func (*Profile) ProtoMessage() {}
 
 func (x *Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[14]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +2064,7 @@ func (x *Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Profile.ProtoReflect.Descriptor instead.
 func (*Profile) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{14}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Profile) GetModel() string {
@@ -1915,6 +2151,13 @@ func (x *Profile) GetDescribedGpu() *Gpu {
 	return nil
 }
 
+func (x *Profile) GetCollectives() []*CollectiveTimes {
+	if x != nil {
+		return x.Collectives
+	}
+	return nil
+}
+
 // One revision of the history. Revisions are never deleted.
 type ProfileRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1930,7 +2173,7 @@ type ProfileRevision struct {
 	TargetRevision int64 `protobuf:"varint,5,opt,name=target_revision,json=targetRevision,proto3" json:"target_revision,omitempty"`
 	// Whether the revision is in force, which means that it is not rolled back.
 	Active bool `protobuf:"varint,6,opt,name=active,proto3" json:"active,omitempty"`
-	// Name of the model or component. This field and all fields below are unset for roll-backs.
+	// Name of the model or component. Unset for collectives. This field and all fields below are unset for roll-backs.
 	Model string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
 	// Name of the GPU type that was measured.
 	GpuType string `protobuf:"bytes,8,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
@@ -1947,13 +2190,15 @@ type ProfileRevision struct {
 	// Whether the revision is active, but is for a model or GPU type that this version's catalogue does not have, so that
 	// no plan uses it.
 	UnknownToCatalog bool `protobuf:"varint,14,opt,name=unknown_to_catalog,json=unknownToCatalog,proto3" json:"unknown_to_catalog,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Number of collectives recorded.
+	CollectiveCount int32 `protobuf:"varint,15,opt,name=collective_count,json=collectiveCount,proto3" json:"collective_count,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ProfileRevision) Reset() {
 	*x = ProfileRevision{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[15]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2210,7 @@ func (x *ProfileRevision) String() string {
 func (*ProfileRevision) ProtoMessage() {}
 
 func (x *ProfileRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[15]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2223,7 @@ func (x *ProfileRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileRevision.ProtoReflect.Descriptor instead.
 func (*ProfileRevision) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{15}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ProfileRevision) GetRevision() int64 {
@@ -2079,6 +2324,13 @@ func (x *ProfileRevision) GetUnknownToCatalog() bool {
 	return false
 }
 
+func (x *ProfileRevision) GetCollectiveCount() int32 {
+	if x != nil {
+		return x.CollectiveCount
+	}
+	return 0
+}
+
 // Which page of the history.
 type ListProfilesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2099,7 +2351,7 @@ type ListProfilesRequest struct {
 
 func (x *ListProfilesRequest) Reset() {
 	*x = ListProfilesRequest{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[16]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2363,7 @@ func (x *ListProfilesRequest) String() string {
 func (*ListProfilesRequest) ProtoMessage() {}
 
 func (x *ListProfilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[16]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2376,7 @@ func (x *ListProfilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProfilesRequest.ProtoReflect.Descriptor instead.
 func (*ListProfilesRequest) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{16}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListProfilesRequest) GetPageSize() int32 {
@@ -2179,7 +2431,7 @@ type ListProfilesResponse struct {
 
 func (x *ListProfilesResponse) Reset() {
 	*x = ListProfilesResponse{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[17]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2443,7 @@ func (x *ListProfilesResponse) String() string {
 func (*ListProfilesResponse) ProtoMessage() {}
 
 func (x *ListProfilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[17]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2456,7 @@ func (x *ListProfilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProfilesResponse.ProtoReflect.Descriptor instead.
 func (*ListProfilesResponse) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{17}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListProfilesResponse) GetRevisions() []*ProfileRevision {
@@ -2252,7 +2504,7 @@ type RollBackProfileRequest struct {
 
 func (x *RollBackProfileRequest) Reset() {
 	*x = RollBackProfileRequest{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[18]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2264,7 +2516,7 @@ func (x *RollBackProfileRequest) String() string {
 func (*RollBackProfileRequest) ProtoMessage() {}
 
 func (x *RollBackProfileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[18]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2277,7 +2529,7 @@ func (x *RollBackProfileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackProfileRequest.ProtoReflect.Descriptor instead.
 func (*RollBackProfileRequest) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{18}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RollBackProfileRequest) GetToRevision() int64 {
@@ -2318,7 +2570,7 @@ type RollBackProfileResponse struct {
 
 func (x *RollBackProfileResponse) Reset() {
 	*x = RollBackProfileResponse{}
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2582,7 @@ func (x *RollBackProfileResponse) String() string {
 func (*RollBackProfileResponse) ProtoMessage() {}
 
 func (x *RollBackProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_profile_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_profile_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2595,7 @@ func (x *RollBackProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackProfileResponse.ProtoReflect.Descriptor instead.
 func (*RollBackProfileResponse) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{19}
+	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RollBackProfileResponse) GetRevision() int64 {
@@ -2378,7 +2630,7 @@ var File_evenkeel_v1_profile_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/profile.proto\x12\vevenkeel.v1\x1a\x19evenkeel/v1/cluster.proto\x1a\x17evenkeel/v1/model.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x04\n" +
+	"\x19evenkeel/v1/profile.proto\x12\vevenkeel.v1\x1a\x19evenkeel/v1/cluster.proto\x1a\x17evenkeel/v1/model.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x05\n" +
 	"\x14RecordProfileRequest\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x19\n" +
 	"\bgpu_type\x18\x02 \x01(\tR\agpuType\x12'\n" +
@@ -2395,7 +2647,19 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\adry_run\x18\v \x01(\bR\x06dryRun\x12%\n" +
 	"\x0emax_violations\x18\f \x01(\x05R\rmaxViolations\x12;\n" +
 	"\x0fdescribed_model\x18\r \x01(\v2\x12.evenkeel.v1.ModelR\x0edescribedModel\x125\n" +
-	"\rdescribed_gpu\x18\x0e \x01(\v2\x10.evenkeel.v1.GpuR\fdescribedGpu\"\xd1\x02\n" +
+	"\rdescribed_gpu\x18\x0e \x01(\v2\x10.evenkeel.v1.GpuR\fdescribedGpu\x12>\n" +
+	"\vcollectives\x18\x0f \x03(\v2\x1c.evenkeel.v1.CollectiveTimesR\vcollectives\"\xf1\x01\n" +
+	"\x0fCollectiveTimes\x12/\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1b.evenkeel.v1.CollectiveKindR\x04kind\x12\x1d\n" +
+	"\n" +
+	"rank_count\x18\x02 \x01(\x05R\trankCount\x12\x1d\n" +
+	"\n" +
+	"node_count\x18\x03 \x01(\x05R\tnodeCount\x121\n" +
+	"\x05times\x18\x04 \x03(\v2\x1b.evenkeel.v1.CollectiveTimeR\x05times\x12<\n" +
+	"\x1binter_node_bytes_per_second\x18\x05 \x01(\x01R\x17interNodeBytesPerSecond\"I\n" +
+	"\x0eCollectiveTime\x12\x14\n" +
+	"\x05bytes\x18\x01 \x01(\x03R\x05bytes\x12!\n" +
+	"\fmean_seconds\x18\x02 \x01(\x01R\vmeanSeconds\"\xd1\x02\n" +
 	"\tLayerTime\x125\n" +
 	"\n" +
 	"layer_kind\x18\x01 \x01(\x0e2\x16.evenkeel.v1.LayerKindR\tlayerKind\x12\x16\n" +
@@ -2491,7 +2755,7 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"valueCount\x12!\n" +
 	"\fbefore_ratio\x18\x02 \x01(\x01R\vbeforeRatio\x12\x1f\n" +
 	"\vafter_ratio\x18\x03 \x01(\x01R\n" +
-	"afterRatio\"\xa2\x05\n" +
+	"afterRatio\"\x92\x06\n" +
 	"\x15RecordProfileResponse\x12/\n" +
 	"\x13calibration_version\x18\x01 \x01(\tR\x12calibrationVersion\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12*\n" +
@@ -2509,7 +2773,9 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"step_error\x18\v \x01(\v2\x18.evenkeel.v1.ErrorChangeR\tstepError\x12)\n" +
 	"\x10already_recorded\x18\f \x01(\bR\x0falreadyRecorded\x12\x18\n" +
 	"\adurable\x18\r \x01(\bR\adurable\x12.\n" +
-	"\x06drifts\x18\x0e \x03(\v2\x16.evenkeel.v1.StepDriftR\x06drifts\"\xb5\x02\n" +
+	"\x06drifts\x18\x0e \x03(\v2\x16.evenkeel.v1.StepDriftR\x06drifts\x12)\n" +
+	"\x10collective_count\x18\x0f \x01(\x05R\x0fcollectiveCount\x12C\n" +
+	"\x10collective_error\x18\x10 \x01(\v2\x18.evenkeel.v1.ErrorChangeR\x0fcollectiveError\"\xb5\x02\n" +
 	"\fRecordedStep\x122\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x18.evenkeel.v1.StepOutcomeR\aoutcome\x12+\n" +
 	"\x11predicted_seconds\x18\x02 \x01(\x01R\x10predictedSeconds\x12\x10\n" +
@@ -2517,7 +2783,7 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\x0fparameter_count\x18\x04 \x01(\x03R\x0eparameterCount\x12:\n" +
 	"\x19layer_calibration_version\x18\x05 \x01(\tR\x17layerCalibrationVersion\x12#\n" +
 	"\rmodel_version\x18\x06 \x01(\tR\fmodelVersion\x12(\n" +
-	"\x10stage_rest_bytes\x18\a \x03(\x03R\x0estageRestBytes\"\xf5\x03\n" +
+	"\x10stage_rest_bytes\x18\a \x03(\x03R\x0estageRestBytes\"\xb5\x04\n" +
 	"\aProfile\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x19\n" +
 	"\bgpu_type\x18\x02 \x01(\tR\agpuType\x12'\n" +
@@ -2532,7 +2798,8 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\x0erequest_digest\x18\n" +
 	" \x01(\tR\rrequestDigest\x12;\n" +
 	"\x0fdescribed_model\x18\v \x01(\v2\x12.evenkeel.v1.ModelR\x0edescribedModel\x125\n" +
-	"\rdescribed_gpu\x18\f \x01(\v2\x10.evenkeel.v1.GpuR\fdescribedGpu\"\xa1\x04\n" +
+	"\rdescribed_gpu\x18\f \x01(\v2\x10.evenkeel.v1.GpuR\fdescribedGpu\x12>\n" +
+	"\vcollectives\x18\r \x03(\v2\x1c.evenkeel.v1.CollectiveTimesR\vcollectives\"\xcc\x04\n" +
 	"\x0fProfileRevision\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12;\n" +
 	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
@@ -2550,7 +2817,8 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"probeCount\x12#\n" +
 	"\routcome_count\x18\f \x01(\x05R\foutcomeCount\x12.\n" +
 	"\aprofile\x18\r \x01(\v2\x14.evenkeel.v1.ProfileR\aprofile\x12,\n" +
-	"\x12unknown_to_catalog\x18\x0e \x01(\bR\x10unknownToCatalog\"\xc8\x01\n" +
+	"\x12unknown_to_catalog\x18\x0e \x01(\bR\x10unknownToCatalog\x12)\n" +
+	"\x10collective_count\x18\x0f \x01(\x05R\x0fcollectiveCount\"\xc8\x01\n" +
 	"\x13ListProfilesRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -2576,7 +2844,14 @@ const file_evenkeel_v1_profile_proto_rawDesc = "" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x123\n" +
 	"\x15deactivated_revisions\x18\x02 \x03(\x03R\x14deactivatedRevisions\x123\n" +
 	"\x15reactivated_revisions\x18\x03 \x03(\x03R\x14reactivatedRevisions\x12\x18\n" +
-	"\adurable\x18\x04 \x01(\bR\adurable*f\n" +
+	"\adurable\x18\x04 \x01(\bR\adurable*\xd4\x01\n" +
+	"\x0eCollectiveKind\x12\x1f\n" +
+	"\x1bCOLLECTIVE_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aCOLLECTIVE_KIND_ALL_GATHER\x10\x01\x12\"\n" +
+	"\x1eCOLLECTIVE_KIND_REDUCE_SCATTER\x10\x02\x12\x1e\n" +
+	"\x1aCOLLECTIVE_KIND_ALL_REDUCE\x10\x03\x12\x1e\n" +
+	"\x1aCOLLECTIVE_KIND_ALL_TO_ALL\x10\x04\x12\x1d\n" +
+	"\x19COLLECTIVE_KIND_SEND_RECV\x10\x05*f\n" +
 	"\fMemoryMoment\x12\x1d\n" +
 	"\x19MEMORY_MOMENT_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12MEMORY_MOMENT_PEAK\x10\x01\x12\x1f\n" +
@@ -2619,84 +2894,92 @@ func file_evenkeel_v1_profile_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_profile_proto_rawDescData
 }
 
-var file_evenkeel_v1_profile_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_evenkeel_v1_profile_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_evenkeel_v1_profile_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_evenkeel_v1_profile_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_evenkeel_v1_profile_proto_goTypes = []any{
-	(MemoryMoment)(0),               // 0: evenkeel.v1.MemoryMoment
-	(DriftVerdict)(0),               // 1: evenkeel.v1.DriftVerdict
-	(DriftPart)(0),                  // 2: evenkeel.v1.DriftPart
-	(RefusalReason)(0),              // 3: evenkeel.v1.RefusalReason
-	(ProfileAction)(0),              // 4: evenkeel.v1.ProfileAction
-	(*RecordProfileRequest)(nil),    // 5: evenkeel.v1.RecordProfileRequest
-	(*LayerTime)(nil),               // 6: evenkeel.v1.LayerTime
-	(*MemoryProbe)(nil),             // 7: evenkeel.v1.MemoryProbe
-	(*StepOutcome)(nil),             // 8: evenkeel.v1.StepOutcome
-	(*RankSteps)(nil),               // 9: evenkeel.v1.RankSteps
-	(*StageDrift)(nil),              // 10: evenkeel.v1.StageDrift
-	(*SlowRank)(nil),                // 11: evenkeel.v1.SlowRank
-	(*StepDrift)(nil),               // 12: evenkeel.v1.StepDrift
-	(*RefusedMeasurement)(nil),      // 13: evenkeel.v1.RefusedMeasurement
-	(*MeasuredRatio)(nil),           // 14: evenkeel.v1.MeasuredRatio
-	(*LayerRatios)(nil),             // 15: evenkeel.v1.LayerRatios
-	(*ErrorChange)(nil),             // 16: evenkeel.v1.ErrorChange
-	(*RecordProfileResponse)(nil),   // 17: evenkeel.v1.RecordProfileResponse
-	(*RecordedStep)(nil),            // 18: evenkeel.v1.RecordedStep
-	(*Profile)(nil),                 // 19: evenkeel.v1.Profile
-	(*ProfileRevision)(nil),         // 20: evenkeel.v1.ProfileRevision
-	(*ListProfilesRequest)(nil),     // 21: evenkeel.v1.ListProfilesRequest
-	(*ListProfilesResponse)(nil),    // 22: evenkeel.v1.ListProfilesResponse
-	(*RollBackProfileRequest)(nil),  // 23: evenkeel.v1.RollBackProfileRequest
-	(*RollBackProfileResponse)(nil), // 24: evenkeel.v1.RollBackProfileResponse
-	(*Model)(nil),                   // 25: evenkeel.v1.Model
-	(*Gpu)(nil),                     // 26: evenkeel.v1.Gpu
-	(LayerKind)(0),                  // 27: evenkeel.v1.LayerKind
-	(*Interval)(nil),                // 28: evenkeel.v1.Interval
-	(*timestamppb.Timestamp)(nil),   // 29: google.protobuf.Timestamp
+	(CollectiveKind)(0),             // 0: evenkeel.v1.CollectiveKind
+	(MemoryMoment)(0),               // 1: evenkeel.v1.MemoryMoment
+	(DriftVerdict)(0),               // 2: evenkeel.v1.DriftVerdict
+	(DriftPart)(0),                  // 3: evenkeel.v1.DriftPart
+	(RefusalReason)(0),              // 4: evenkeel.v1.RefusalReason
+	(ProfileAction)(0),              // 5: evenkeel.v1.ProfileAction
+	(*RecordProfileRequest)(nil),    // 6: evenkeel.v1.RecordProfileRequest
+	(*CollectiveTimes)(nil),         // 7: evenkeel.v1.CollectiveTimes
+	(*CollectiveTime)(nil),          // 8: evenkeel.v1.CollectiveTime
+	(*LayerTime)(nil),               // 9: evenkeel.v1.LayerTime
+	(*MemoryProbe)(nil),             // 10: evenkeel.v1.MemoryProbe
+	(*StepOutcome)(nil),             // 11: evenkeel.v1.StepOutcome
+	(*RankSteps)(nil),               // 12: evenkeel.v1.RankSteps
+	(*StageDrift)(nil),              // 13: evenkeel.v1.StageDrift
+	(*SlowRank)(nil),                // 14: evenkeel.v1.SlowRank
+	(*StepDrift)(nil),               // 15: evenkeel.v1.StepDrift
+	(*RefusedMeasurement)(nil),      // 16: evenkeel.v1.RefusedMeasurement
+	(*MeasuredRatio)(nil),           // 17: evenkeel.v1.MeasuredRatio
+	(*LayerRatios)(nil),             // 18: evenkeel.v1.LayerRatios
+	(*ErrorChange)(nil),             // 19: evenkeel.v1.ErrorChange
+	(*RecordProfileResponse)(nil),   // 20: evenkeel.v1.RecordProfileResponse
+	(*RecordedStep)(nil),            // 21: evenkeel.v1.RecordedStep
+	(*Profile)(nil),                 // 22: evenkeel.v1.Profile
+	(*ProfileRevision)(nil),         // 23: evenkeel.v1.ProfileRevision
+	(*ListProfilesRequest)(nil),     // 24: evenkeel.v1.ListProfilesRequest
+	(*ListProfilesResponse)(nil),    // 25: evenkeel.v1.ListProfilesResponse
+	(*RollBackProfileRequest)(nil),  // 26: evenkeel.v1.RollBackProfileRequest
+	(*RollBackProfileResponse)(nil), // 27: evenkeel.v1.RollBackProfileResponse
+	(*Model)(nil),                   // 28: evenkeel.v1.Model
+	(*Gpu)(nil),                     // 29: evenkeel.v1.Gpu
+	(LayerKind)(0),                  // 30: evenkeel.v1.LayerKind
+	(*Interval)(nil),                // 31: evenkeel.v1.Interval
+	(*timestamppb.Timestamp)(nil),   // 32: google.protobuf.Timestamp
 }
 var file_evenkeel_v1_profile_proto_depIdxs = []int32{
-	6,  // 0: evenkeel.v1.RecordProfileRequest.layer_times:type_name -> evenkeel.v1.LayerTime
-	7,  // 1: evenkeel.v1.RecordProfileRequest.memory_probes:type_name -> evenkeel.v1.MemoryProbe
-	8,  // 2: evenkeel.v1.RecordProfileRequest.step_outcomes:type_name -> evenkeel.v1.StepOutcome
-	25, // 3: evenkeel.v1.RecordProfileRequest.described_model:type_name -> evenkeel.v1.Model
-	26, // 4: evenkeel.v1.RecordProfileRequest.described_gpu:type_name -> evenkeel.v1.Gpu
-	27, // 5: evenkeel.v1.LayerTime.layer_kind:type_name -> evenkeel.v1.LayerKind
-	27, // 6: evenkeel.v1.MemoryProbe.layer_kind:type_name -> evenkeel.v1.LayerKind
-	0,  // 7: evenkeel.v1.MemoryProbe.moment:type_name -> evenkeel.v1.MemoryMoment
-	9,  // 8: evenkeel.v1.StepOutcome.ranks:type_name -> evenkeel.v1.RankSteps
-	1,  // 9: evenkeel.v1.StageDrift.memory:type_name -> evenkeel.v1.DriftVerdict
-	28, // 10: evenkeel.v1.StepDrift.step_interval:type_name -> evenkeel.v1.Interval
-	1,  // 11: evenkeel.v1.StepDrift.step:type_name -> evenkeel.v1.DriftVerdict
-	1,  // 12: evenkeel.v1.StepDrift.memory:type_name -> evenkeel.v1.DriftVerdict
-	2,  // 13: evenkeel.v1.StepDrift.part:type_name -> evenkeel.v1.DriftPart
-	10, // 14: evenkeel.v1.StepDrift.stages:type_name -> evenkeel.v1.StageDrift
-	11, // 15: evenkeel.v1.StepDrift.slow_ranks:type_name -> evenkeel.v1.SlowRank
-	3,  // 16: evenkeel.v1.RefusedMeasurement.reason:type_name -> evenkeel.v1.RefusalReason
-	27, // 17: evenkeel.v1.LayerRatios.layer_kind:type_name -> evenkeel.v1.LayerKind
-	14, // 18: evenkeel.v1.LayerRatios.forward:type_name -> evenkeel.v1.MeasuredRatio
-	14, // 19: evenkeel.v1.LayerRatios.backward:type_name -> evenkeel.v1.MeasuredRatio
-	14, // 20: evenkeel.v1.LayerRatios.activations:type_name -> evenkeel.v1.MeasuredRatio
-	13, // 21: evenkeel.v1.RecordProfileResponse.refused:type_name -> evenkeel.v1.RefusedMeasurement
-	15, // 22: evenkeel.v1.RecordProfileResponse.layers:type_name -> evenkeel.v1.LayerRatios
-	14, // 23: evenkeel.v1.RecordProfileResponse.step:type_name -> evenkeel.v1.MeasuredRatio
-	16, // 24: evenkeel.v1.RecordProfileResponse.layer_time_error:type_name -> evenkeel.v1.ErrorChange
-	16, // 25: evenkeel.v1.RecordProfileResponse.memory_error:type_name -> evenkeel.v1.ErrorChange
-	16, // 26: evenkeel.v1.RecordProfileResponse.step_error:type_name -> evenkeel.v1.ErrorChange
-	12, // 27: evenkeel.v1.RecordProfileResponse.drifts:type_name -> evenkeel.v1.StepDrift
-	8,  // 28: evenkeel.v1.RecordedStep.outcome:type_name -> evenkeel.v1.StepOutcome
-	6,  // 29: evenkeel.v1.Profile.layer_times:type_name -> evenkeel.v1.LayerTime
-	7,  // 30: evenkeel.v1.Profile.memory_probes:type_name -> evenkeel.v1.MemoryProbe
-	18, // 31: evenkeel.v1.Profile.steps:type_name -> evenkeel.v1.RecordedStep
-	25, // 32: evenkeel.v1.Profile.described_model:type_name -> evenkeel.v1.Model
-	26, // 33: evenkeel.v1.Profile.described_gpu:type_name -> evenkeel.v1.Gpu
-	29, // 34: evenkeel.v1.ProfileRevision.create_time:type_name -> google.protobuf.Timestamp
-	4,  // 35: evenkeel.v1.ProfileRevision.action:type_name -> evenkeel.v1.ProfileAction
-	19, // 36: evenkeel.v1.ProfileRevision.profile:type_name -> evenkeel.v1.Profile
-	20, // 37: evenkeel.v1.ListProfilesResponse.revisions:type_name -> evenkeel.v1.ProfileRevision
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	9,  // 0: evenkeel.v1.RecordProfileRequest.layer_times:type_name -> evenkeel.v1.LayerTime
+	10, // 1: evenkeel.v1.RecordProfileRequest.memory_probes:type_name -> evenkeel.v1.MemoryProbe
+	11, // 2: evenkeel.v1.RecordProfileRequest.step_outcomes:type_name -> evenkeel.v1.StepOutcome
+	28, // 3: evenkeel.v1.RecordProfileRequest.described_model:type_name -> evenkeel.v1.Model
+	29, // 4: evenkeel.v1.RecordProfileRequest.described_gpu:type_name -> evenkeel.v1.Gpu
+	7,  // 5: evenkeel.v1.RecordProfileRequest.collectives:type_name -> evenkeel.v1.CollectiveTimes
+	0,  // 6: evenkeel.v1.CollectiveTimes.kind:type_name -> evenkeel.v1.CollectiveKind
+	8,  // 7: evenkeel.v1.CollectiveTimes.times:type_name -> evenkeel.v1.CollectiveTime
+	30, // 8: evenkeel.v1.LayerTime.layer_kind:type_name -> evenkeel.v1.LayerKind
+	30, // 9: evenkeel.v1.MemoryProbe.layer_kind:type_name -> evenkeel.v1.LayerKind
+	1,  // 10: evenkeel.v1.MemoryProbe.moment:type_name -> evenkeel.v1.MemoryMoment
+	12, // 11: evenkeel.v1.StepOutcome.ranks:type_name -> evenkeel.v1.RankSteps
+	2,  // 12: evenkeel.v1.StageDrift.memory:type_name -> evenkeel.v1.DriftVerdict
+	31, // 13: evenkeel.v1.StepDrift.step_interval:type_name -> evenkeel.v1.Interval
+	2,  // 14: evenkeel.v1.StepDrift.step:type_name -> evenkeel.v1.DriftVerdict
+	2,  // 15: evenkeel.v1.StepDrift.memory:type_name -> evenkeel.v1.DriftVerdict
+	3,  // 16: evenkeel.v1.StepDrift.part:type_name -> evenkeel.v1.DriftPart
+	13, // 17: evenkeel.v1.StepDrift.stages:type_name -> evenkeel.v1.StageDrift
+	14, // 18: evenkeel.v1.StepDrift.slow_ranks:type_name -> evenkeel.v1.SlowRank
+	4,  // 19: evenkeel.v1.RefusedMeasurement.reason:type_name -> evenkeel.v1.RefusalReason
+	30, // 20: evenkeel.v1.LayerRatios.layer_kind:type_name -> evenkeel.v1.LayerKind
+	17, // 21: evenkeel.v1.LayerRatios.forward:type_name -> evenkeel.v1.MeasuredRatio
+	17, // 22: evenkeel.v1.LayerRatios.backward:type_name -> evenkeel.v1.MeasuredRatio
+	17, // 23: evenkeel.v1.LayerRatios.activations:type_name -> evenkeel.v1.MeasuredRatio
+	16, // 24: evenkeel.v1.RecordProfileResponse.refused:type_name -> evenkeel.v1.RefusedMeasurement
+	18, // 25: evenkeel.v1.RecordProfileResponse.layers:type_name -> evenkeel.v1.LayerRatios
+	17, // 26: evenkeel.v1.RecordProfileResponse.step:type_name -> evenkeel.v1.MeasuredRatio
+	19, // 27: evenkeel.v1.RecordProfileResponse.layer_time_error:type_name -> evenkeel.v1.ErrorChange
+	19, // 28: evenkeel.v1.RecordProfileResponse.memory_error:type_name -> evenkeel.v1.ErrorChange
+	19, // 29: evenkeel.v1.RecordProfileResponse.step_error:type_name -> evenkeel.v1.ErrorChange
+	15, // 30: evenkeel.v1.RecordProfileResponse.drifts:type_name -> evenkeel.v1.StepDrift
+	19, // 31: evenkeel.v1.RecordProfileResponse.collective_error:type_name -> evenkeel.v1.ErrorChange
+	11, // 32: evenkeel.v1.RecordedStep.outcome:type_name -> evenkeel.v1.StepOutcome
+	9,  // 33: evenkeel.v1.Profile.layer_times:type_name -> evenkeel.v1.LayerTime
+	10, // 34: evenkeel.v1.Profile.memory_probes:type_name -> evenkeel.v1.MemoryProbe
+	21, // 35: evenkeel.v1.Profile.steps:type_name -> evenkeel.v1.RecordedStep
+	28, // 36: evenkeel.v1.Profile.described_model:type_name -> evenkeel.v1.Model
+	29, // 37: evenkeel.v1.Profile.described_gpu:type_name -> evenkeel.v1.Gpu
+	7,  // 38: evenkeel.v1.Profile.collectives:type_name -> evenkeel.v1.CollectiveTimes
+	32, // 39: evenkeel.v1.ProfileRevision.create_time:type_name -> google.protobuf.Timestamp
+	5,  // 40: evenkeel.v1.ProfileRevision.action:type_name -> evenkeel.v1.ProfileAction
+	22, // 41: evenkeel.v1.ProfileRevision.profile:type_name -> evenkeel.v1.Profile
+	23, // 42: evenkeel.v1.ListProfilesResponse.revisions:type_name -> evenkeel.v1.ProfileRevision
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_profile_proto_init() }
@@ -2708,15 +2991,15 @@ func file_evenkeel_v1_profile_proto_init() {
 	file_evenkeel_v1_model_proto_init()
 	file_evenkeel_v1_provenance_proto_init()
 	file_evenkeel_v1_stage_proto_init()
-	file_evenkeel_v1_profile_proto_msgTypes[17].OneofWrappers = []any{}
-	file_evenkeel_v1_profile_proto_msgTypes[18].OneofWrappers = []any{}
+	file_evenkeel_v1_profile_proto_msgTypes[19].OneofWrappers = []any{}
+	file_evenkeel_v1_profile_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_profile_proto_rawDesc), len(file_evenkeel_v1_profile_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   20,
+			NumEnums:      6,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

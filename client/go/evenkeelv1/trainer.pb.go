@@ -155,6 +155,12 @@ const (
 	ContextExchange_CONTEXT_EXCHANGE_ULYSSES ContextExchange = 1
 	// Keys and values, around a ring. Any degree is possible.
 	ContextExchange_CONTEXT_EXCHANGE_RING ContextExchange = 2
+	// Keys and values, all of them before attention (an all-gather), which each rank then holds for the layer at work.
+	// Any degree is possible.
+	ContextExchange_CONTEXT_EXCHANGE_ALL_GATHER ContextExchange = 3
+	// Heads between the ranks of a node (or scale-up domain), as many as divide the heads of a tensor-parallel rank, and
+	// keys and values around a ring of such groups. Any degree is possible.
+	ContextExchange_CONTEXT_EXCHANGE_HIERARCHICAL ContextExchange = 4
 )
 
 // Enum value maps for ContextExchange.
@@ -163,11 +169,15 @@ var (
 		0: "CONTEXT_EXCHANGE_UNSPECIFIED",
 		1: "CONTEXT_EXCHANGE_ULYSSES",
 		2: "CONTEXT_EXCHANGE_RING",
+		3: "CONTEXT_EXCHANGE_ALL_GATHER",
+		4: "CONTEXT_EXCHANGE_HIERARCHICAL",
 	}
 	ContextExchange_value = map[string]int32{
-		"CONTEXT_EXCHANGE_UNSPECIFIED": 0,
-		"CONTEXT_EXCHANGE_ULYSSES":     1,
-		"CONTEXT_EXCHANGE_RING":        2,
+		"CONTEXT_EXCHANGE_UNSPECIFIED":  0,
+		"CONTEXT_EXCHANGE_ULYSSES":      1,
+		"CONTEXT_EXCHANGE_RING":         2,
+		"CONTEXT_EXCHANGE_ALL_GATHER":   3,
+		"CONTEXT_EXCHANGE_HIERARCHICAL": 4,
 	}
 )
 
@@ -795,11 +805,13 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x1cEXPERT_DISPATCHER_ALL_GATHER\x10\x02\x12\x1c\n" +
 	"\x18EXPERT_DISPATCHER_DEEPEP\x10\x03\x12\x1e\n" +
 	"\x1aEXPERT_DISPATCHER_HYBRIDEP\x10\x04\x12 \n" +
-	"\x1cEXPERT_DISPATCHER_LEAST_TIME\x10\x05*l\n" +
+	"\x1cEXPERT_DISPATCHER_LEAST_TIME\x10\x05*\xb0\x01\n" +
 	"\x0fContextExchange\x12 \n" +
 	"\x1cCONTEXT_EXCHANGE_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CONTEXT_EXCHANGE_ULYSSES\x10\x01\x12\x19\n" +
-	"\x15CONTEXT_EXCHANGE_RING\x10\x02*\x97\x01\n" +
+	"\x15CONTEXT_EXCHANGE_RING\x10\x02\x12\x1f\n" +
+	"\x1bCONTEXT_EXCHANGE_ALL_GATHER\x10\x03\x12!\n" +
+	"\x1dCONTEXT_EXCHANGE_HIERARCHICAL\x10\x04*\x97\x01\n" +
 	"\x11TrainingFramework\x12\"\n" +
 	"\x1eTRAINING_FRAMEWORK_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bTRAINING_FRAMEWORK_MEGATRON\x10\x01\x12\x1b\n" +

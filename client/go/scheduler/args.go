@@ -36,7 +36,8 @@ type Args struct {
 	// OnPlannerFailure: FailOpen or FailClosed. Default: FailOpen.
 	OnPlannerFailure FailurePolicy `json:"onPlannerFailure,omitempty"`
 
-	// Deadline of one background call, all attempts together. Range: 10ms to 5m. Default: 2s.
+	// Deadline of one background call, all attempts together. A planner that restarts is waited for as long. Range: 10ms
+	// to 5m. Default: 5s.
 	Deadline metav1.Duration `json:"deadline,omitempty"`
 	// Attempts of a call. Range: 1 to 5. Default: 3.
 	Attempts int `json:"attempts,omitempty"`
@@ -62,6 +63,10 @@ type Args struct {
 	// TopologyLabels: node labels from the widest domain to the narrowest. Default: topology.kubernetes.io/zone, and
 	// core, spine, leaf and accelerator of network.topology.nvidia.com (NVIDIA Topograph).
 	TopologyLabels []string `json:"topologyLabels,omitempty"`
+	// DomainLabel: node label that names the domain of the scale-up link, where that spans nodes. Ranks that must share one
+	// only go to nodes with the same value. "-": no label names it, and ranks are not held to domains. Default:
+	// network.topology.nvidia.com/accelerator.
+	DomainLabel string `json:"domainLabel,omitempty"`
 	// InterNodeBytesPerSecond: bandwidth between nodes, per GPU and direction, of jobs that do not say. Range: 1e7 to
 	// 1e13. Default: the planner's.
 	InterNodeBytesPerSecond float64 `json:"interNodeBytesPerSecond,omitempty"`
@@ -70,13 +75,17 @@ type Args struct {
 func (a *Args) setDefaults() {
 	setDefault(&a.Address, "127.0.0.1:50051")
 	setDefault(&a.OnPlannerFailure, FailOpen)
-	setDefault(&a.Deadline.Duration, 2*time.Second)
+	setDefault(&a.Deadline.Duration, 5*time.Second)
 	setDefault(&a.Attempts, 3)
 	setDefault(&a.CacheSize, 4096)
 	setDefault(&a.CacheTTL.Duration, 10*time.Minute)
 	setDefault(&a.FailureTTL.Duration, 5*time.Second)
 	setDefault(&a.BreakerFailures, 5)
 	setDefault(&a.BreakerCooldown.Duration, 10*time.Second)
+	setDefault(&a.DomainLabel, "network.topology.nvidia.com/accelerator")
+	if a.DomainLabel == "-" {
+		a.DomainLabel = ""
+	}
 	if a.GPUResources == nil {
 		a.GPUResources = []string{"nvidia.com/gpu", "amd.com/gpu"}
 	}
@@ -128,7 +137,7 @@ func (a *Args) validate() error {
 
 func (a *Args) client() evenkeel.Options {
 	return evenkeel.Options{Address: a.Address, TLS: a.TLS, Timeout: a.Deadline.Duration, MaxAttempts: a.Attempts,
-		UserAgent: "evenkeel-scheduler"}
+		UserAgent: "evenkeel-scheduler", WaitForServer: true}
 }
 
 // parseArgs reads the plugin's pluginConfig. A field that is not known is an error: a misspelt onPlannerFailure would

@@ -43,7 +43,10 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	}
 	var err error
 	p.gangs.with(found.job.group, func(g *gang) {
-		if err = g.add(pod.UID, found.place, nodeName, found.chosen); err == nil && g.home == nil {
+		if err = g.add(pod.UID, found.place, nodeName, found.chosen); err != nil {
+			return
+		}
+		if g.podGPUs = found.job.podGPUs; g.home == nil {
 			g.home = found.home
 		}
 	})

@@ -27,10 +27,13 @@ type cycle struct {
 	place  int
 	home   domain
 
-	node   string // the pod must go there: ranks that share a node began there
-	needs  int64  // free GPUs that a node must have: the rest of such ranks
-	beside string // the pod should go there: the planner put its ranks on that node
-	near   bool   // whether nodes differ in how near they are to the pod's neighbours, or to its job
+	node   string         // the pod must go there: ranks that share a node began there
+	needs  int64          // free GPUs that a node must have: the rest of such ranks
+	beside string         // the pod should go there: the planner put its ranks on that node
+	domain string         // the pod must go into this scale-up domain: ranks that share one began there
+	room   map[string]int // places in each scale-up domain; nil unless ranks that share one begin with the pod
+	rest   int            // places that such ranks need
+	near   bool           // whether nodes differ in how near they are to the pod's neighbours, or to its job
 	nodes  *topologies
 	scores []int64 // of each of the distinct topologies
 
@@ -68,7 +71,8 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if status != nil {
 		return nil, status
 	}
-	if found.chosen != nil && neighbour != "" {
+	// Nodes near the neighbour may be of a scale-up domain that Filter does not admit.
+	if found.chosen != nil && neighbour != "" && found.domain == "" && found.room == nil {
 		found.only = p.narrow(ctx, pod, found, neighbour)
 		found.narrowed = found.only != nil
 	}
@@ -86,7 +90,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if !all {
 		return &fwk.PreFilterResult{NodeNames: names}, nil
 	}
-	if found.needs <= job.podGPUs {
+	if found.needs <= job.podGPUs && found.domain == "" && found.room == nil {
 		return nil, fwk.NewStatus(fwk.Skip) // Filter would let every node pass: it need not be called for each
 	}
 	return nil, nil
@@ -143,6 +147,9 @@ func (p *Plugin) place(ctx context.Context, pod *v1.Pod, job *podJob) (*cycle, s
 	if err != nil {
 		return nil, "", fwk.NewStatus(fwk.Unschedulable, err.Error())
 	}
+	if found.rest > 0 {
+		found.room = p.domainRoom(ctx, pod, found)
+	}
 	return found, neighbour, nil
 }
 
@@ -187,6 +194,12 @@ func (p *Plugin) neighbours(g *gang, found *cycle, pod *v1.Pod) (nearest string,
 	node, left := g.blockNode(found.place, block)
 	found.node, found.needs = node, int64(left)*job.podGPUs
 	found.beside, _ = g.blockNode(found.place, chosen.podsPerNode(job.podGPUs))
+	if together := chosen.podsPerDomain(job.podGPUs); together > block && node == "" && p.args.DomainLabel != "" {
+		begun := g.blockNodes(found.place, together)
+		if found.domain = p.domainOfAny(begun); len(begun) == 0 {
+			found.rest = together
+		}
+	}
 	byRank, byStage := g.nearest(found.place, job.pods/chosen.stages, job.pods)
 	found.nodes = p.inventory.topologies()
 	if found.node == "" && len(found.nodes.distinct) > 1 {
@@ -202,7 +215,8 @@ func (p *Plugin) neighbours(g *gang, found *cycle, pod *v1.Pod) (nearest string,
 // PreFilterExtensions returns nil: Filter looks at the node as it is given.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter checks the plan's GPU type, the node that ranks of one group share, and room for the rest of them.
+// Filter checks the plan's GPU type, the node or the scale-up domain that ranks of one group share, and room for the
+// rest of them.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	found := read(state)
 	if found == nil || found.chosen == nil {
@@ -219,6 +233,9 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info
 	if found.node != "" && node.Name != found.node {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
 			"node(s) were not the one that ranks of the same tensor-parallel group are on")
+	}
+	if why := p.wrongDomain(found, node); why != "" {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
 	}
 	if found.needs > found.job.podGPUs && free(info, found.job.resource) < found.needs {
 		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node(s) had no %d free GPUs for ranks that share a node",

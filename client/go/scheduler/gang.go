@@ -23,6 +23,7 @@ type gang struct {
 	planID   string // of `pinned`; set without it after a restart, until the plan is read again
 	planless bool   // the gang runs without a plan
 	home     domain // topology domain that the gang began in
+	podGPUs  int64  // GPUs of each pod
 }
 
 type member struct {
@@ -54,6 +55,15 @@ func (g *gangs) with(name string, f func(*gang)) {
 		delete(g.known, name)
 	} else {
 		g.known[name] = found
+	}
+}
+
+// each calls f with every gang.
+func (g *gangs) each(f func(*gang)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, known := range g.known {
+		f(known)
 	}
 }
 
@@ -113,6 +123,7 @@ func (g *gang) restore(pod *v1.Pod, podGPUs int64) {
 		at := rank / int(podGPUs)
 		g.members[pod.UID] = member{place: at, node: pod.Spec.NodeName}
 		g.places[at] = place{pod.UID, pod.Spec.NodeName}
+		g.podGPUs = podGPUs
 		if g.planID == "" {
 			g.planID = id
 		}
@@ -149,6 +160,17 @@ func (g *gang) blockNode(at, blockPods int) (node string, left int) {
 		}
 	}
 	return node, left
+}
+
+// blockNodes returns the nodes of the pods of the same block of places, in the order of places.
+func (g *gang) blockNodes(at, blockPods int) (nodes []string) {
+	first := at / blockPods * blockPods
+	for other := first; other < first+blockPods; other++ {
+		if taken, ok := g.places[other]; ok {
+			nodes = append(nodes, taken.node)
+		}
+	}
+	return nodes
 }
 
 // nearest returns the nodes of the places nearest to this one: by rank on either side, and in the stages before and

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"evenkeel.dev/client/go/annotations"
 	"evenkeel.dev/client/go/evenkeelv1"
 )
 
@@ -15,6 +16,7 @@ type layout struct {
 	stages      int
 	colocated   int // so many consecutive ranks share a node (a tensor-parallel group)
 	ranksOfNode int // so many ranks the planner put on one node
+	together    int // so many consecutive ranks must share a scale-up domain, which spans nodes; 1: none must
 }
 
 func newLayout(plan *evenkeelv1.Plan) layout {
@@ -25,6 +27,7 @@ func newLayout(plan *evenkeelv1.Plan) layout {
 		stages:      max(int(plan.GetParallelism().GetPipeline()), 1),
 		colocated:   max(int(plan.GetPlacement().GetColocatedRanks()), 1),
 		ranksOfNode: max(int(plan.GetPlacement().GetGpusPerNode()), 1),
+		together:    annotations.RanksOfADomain(plan),
 	}
 }
 
@@ -37,6 +40,10 @@ func (l layout) check(job *podJob) error {
 	if l.colocated%pod != 0 && pod%l.colocated != 0 {
 		return fmt.Errorf("plan %s needs %d ranks on one node, but pods of %d GPUs split such groups; use pods of %d GPUs",
 			l.planID, l.colocated, pod, l.colocated)
+	}
+	if l.together%pod != 0 && pod%l.together != 0 {
+		return fmt.Errorf("plan %s needs %d ranks in one scale-up domain, but pods of %d GPUs split such groups; use a number "+
+			"of GPUs per pod that divides %d", l.planID, l.together, pod, l.together)
 	}
 	return nil
 }
@@ -52,6 +59,8 @@ func (l layout) stage(rank, count int) string {
 	return fmt.Sprintf("%d-%d", first, last)
 }
 
-// podsPerBlock pods of consecutive index must share a node; podsPerNode should.
-func (l layout) podsPerBlock(podGPUs int64) int { return max(l.colocated/int(podGPUs), 1) }
-func (l layout) podsPerNode(podGPUs int64) int  { return max(l.ranksOfNode/int(podGPUs), 1) }
+// podsPerBlock pods of consecutive index must share a node; podsPerNode should. podsPerDomain must share a scale-up
+// domain.
+func (l layout) podsPerBlock(podGPUs int64) int  { return max(l.colocated/int(podGPUs), 1) }
+func (l layout) podsPerNode(podGPUs int64) int   { return max(l.ranksOfNode/int(podGPUs), 1) }
+func (l layout) podsPerDomain(podGPUs int64) int { return max(l.together/int(podGPUs), 1) }

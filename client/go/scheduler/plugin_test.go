@@ -249,9 +249,9 @@ func TestOffersAndFreeGPUsChooseTheType(t *testing.T) {
 		_, _, status = r.schedule(gangPod("big", 0, 3, 8))
 		r.wantCode(status, fwk.UnschedulableAndUnresolvable, "room for fewer: a100-sxm-80gb for 2, h100-sxm-80gb for 2")
 		pod := gangPod("typed", 0, 2, 8)
-		pod.Annotations[annotations.GPUType] = "H100"
+		pod.Annotations[annotations.GPUType] = "B200"
 		_, _, status = r.schedule(pod)
-		r.wantCode(status, fwk.UnschedulableAndUnresolvable, "of type H100")
+		r.wantCode(status, fwk.UnschedulableAndUnresolvable, "of type B200")
 	})
 }
 

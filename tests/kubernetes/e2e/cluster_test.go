@@ -22,7 +22,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The long deadline is for machines with much else to do: a planner that is away fails calls at once all the same.
+// The long deadline is for machines with much else to do; a planner that is away costs it whole.
 const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: %[1]s/scheduler.kubeconfig, qps: 5000, burst: 10000}
@@ -36,12 +36,12 @@ profiles:
     bind: {enabled: [{name: Evenkeel}]}
   pluginConfig:
   - name: Evenkeel
-    args: {address: "%[2]s", deadline: 1m, failureTTL: 2s, breakerCooldown: 2s}
+    args: {address: "%[2]s", deadline: 20s, failureTTL: 2s, breakerCooldown: 2s}
 - schedulerName: evenkeel-closed
   plugins: *plugins
   pluginConfig:
   - name: Evenkeel
-    args: {address: "%[2]s", deadline: 1m, onPlannerFailure: FailClosed, failureTTL: 2s, breakerCooldown: 2s}
+    args: {address: "%[2]s", deadline: 20s, onPlannerFailure: FailClosed, failureTTL: 2s, breakerCooldown: 2s}
 - schedulerName: evenkeel-patching
   plugins:
     multiPoint: {enabled: [{name: Evenkeel}]}

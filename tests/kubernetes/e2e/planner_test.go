@@ -42,6 +42,18 @@ func TestPlannerDiesAndComesBackFailOpen(t *testing.T) {
 	checkGang(t, waitBound(t, "after", 4), 8)
 }
 
+// A restart costs no gang its plan: the call waits for the planner.
+func TestPlannerRestarts(t *testing.T) {
+	server := startPlanner(t)
+	addNodes(t, "h100", h100, 4, 4)
+	server.Kill()
+	gang := gangSpec{name: "meanwhile", profile: "evenkeel", model: "llama3-8b", pods: 4, gpus: 8, annotations: batch(207)}
+	create(t, gang)
+	time.Sleep(3 * time.Second)
+	server.Start(t)
+	checkGang(t, waitBound(t, "meanwhile", 4), 8)
+}
+
 // checkGangAgain checks a gang whose plan the server lost when it died: the same job gives the same plan.
 func checkGangAgain(t *testing.T, placed []v1.Pod, spec gangSpec) {
 	t.Helper()
@@ -60,7 +72,7 @@ func TestPlannerIsAwayFailClosed(t *testing.T) {
 		annotations: batch(204)}
 	create(t, gang)
 	waitEvent(t, "patient-0", "the planner can not be asked")
-	time.Sleep(12 * time.Second) // longer than it takes to trip the breaker
+	time.Sleep(12 * time.Second) // longer than a failed call is remembered
 	for _, pod := range pods(t, "patient") {
 		if pod.Spec.NodeName != "" {
 			t.Fatalf("%s got a node without a plan", pod.Name)

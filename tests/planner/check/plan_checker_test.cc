@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "planner/make_plan.h"
+#include "planner/space/activation_offload.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 
@@ -203,6 +204,37 @@ TEST(PlanCheckerTest, FindsEveryPlantedFaultOfAnOffload) {
     EXPECT_FALSE(CheckPlan(job, planned, plan).empty()) << planted.what;
   }
   job.training.trainer = FindTrainer("torchtitan");  // which offloads nothing
+  EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
+}
+
+const Planted kActivationFaults[] = {
+    {"no report", [](Plan& p) { p.offload.reset(); }},
+    {"bytes on neither side", [](Plan& p) { p.stages[0].offloaded_activation_bytes /= 2; }},
+    {"bytes on both sides", [](Plan& p) { p.stages[0].memory.activations *= 2; }},
+    {"copies that take no time", [](Plan& p) { p.stages[0].forward_ns /= 2; }},
+    {"less than the host holds", [](Plan& p) { p.placement.host_memory_bytes = int64_t{1} << 33; }},
+    {"more than a host has", [](Plan& p) { p.placement.host_memory_bytes = int64_t{1} << 43; }},
+};
+
+TEST(PlanCheckerTest, FindsEveryPlantedFaultOfOffloadedActivations) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  FixDegrees(job, 2, 1, 4);
+  job.training.token_cap = 8192;
+  AskActivationOffload(24, &job);
+  const PlanResult good = MakePlan(job, {});
+  ASSERT_EQ(good.end, PlanEnd::kComplete);
+  ASSERT_TRUE(good.plan.fits());
+  const Batching planned =
+      MakeBatching(job, {good.plan.batch_rule.unit_cap, good.plan.batch_rule.token_cap}, "");
+  ASSERT_EQ(CheckPlan(job, planned, good.plan), std::vector<std::string>{});
+  for (const Planted& planted : kActivationFaults) {
+    Plan plan = good.plan;
+    planted.fault(plan);
+    EXPECT_FALSE(CheckPlan(job, planned, plan).empty()) << planted.what;
+  }
+  job.training.activations.layers = job.training.activations.charged_layers = 12;
+  EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
+  job.training.trainer = FindTrainer("torchtitan");
   EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
 }
 

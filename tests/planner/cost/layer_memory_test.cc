@@ -88,6 +88,56 @@ TEST(LayerMemoryTest, ContextParallelSharesTokens) {
   EXPECT_GT(ulysses.forward_communication.at(kPack), 0);
 }
 
+TEST(LayerMemoryTest, AnAllGatherHoldsAllKeysAndValues) {
+  Job job = Llama();
+  const Parallelism four{.tensor = 1, .pipeline = 1, .data = 8, .context = 4};
+  const auto under = [&](ContextKind kind) {
+    job.training.execution.context = kind;
+    return KindOf(job, four, LayerKind::kDense);
+  };
+  const LayerCost ring = under(ContextKind::kRing), all = under(ContextKind::kAllGather);
+  EXPECT_EQ(all.modes.front().kept_bytes, ring.modes.front().kept_bytes);
+  // The keys and values of the three others, and their gradients, in 16 bits.
+  const LanguageModel& m = job.model.language_model;
+  EXPECT_EQ(all.modes.front().workspace_bytes - ring.modes.front().workspace_bytes,
+            2 * 2 * 3 * (2 * m.kv_heads * m.head_dim) * 1024);
+  EXPECT_EQ(all.forward.at(kPack), ring.forward.at(kPack));
+  // Nothing hides the gathering, which the backward pass repeats before it reduces gradients.
+  const double gather = all.forward_communication.at(kPack);
+  EXPECT_GT(gather, ring.forward_communication.at(kPack));
+  EXPECT_NEAR(all.backward_communication.at(kPack), 2 * gather, 1e-6 * gather);
+}
+
+TEST(LayerMemoryTest, HierarchicalContextIsUlyssesInsideAndARingAcross) {
+  Job job = Llama();
+  const auto under = [&](ContextKind kind, int64_t context) {
+    job.training.execution.context = kind;
+    return KindOf(job, {.tensor = 1, .pipeline = 1, .data = 32 / context, .context = context},
+                  LayerKind::kDense);
+  };
+  const auto same = [](const LayerCost& a, const LayerCost& b) {
+    return a.forward.at(kPack) == b.forward.at(kPack) &&
+           a.forward_communication.at(kPack) == b.forward_communication.at(kPack) &&
+           a.backward_communication.at(kPack) == b.backward_communication.at(kPack) &&
+           a.modes.front().kept_bytes == b.modes.front().kept_bytes &&
+           a.modes.front().workspace_bytes == b.modes.front().workspace_bytes;
+  };
+  // All in one node.
+  EXPECT_TRUE(same(under(ContextKind::kHierarchical, 8), under(ContextKind::kUlysses, 8)));
+  // Nodes of one rank of each group.
+  const Cluster nodes = job.cluster;
+  job.cluster.gpus_per_node = job.cluster.gpus_per_full_node = 1;
+  EXPECT_TRUE(same(under(ContextKind::kHierarchical, 8), under(ContextKind::kRing, 8)));
+  job.cluster = nodes;
+  // Four nodes: heads are exchanged over the link inside, so less crosses nodes than with either.
+  job.cluster.inter_node_bytes_per_second = 1e9;
+  const LayerCost both = under(ContextKind::kHierarchical, 32);
+  EXPECT_LT(both.forward_communication.at(kPack),
+            under(ContextKind::kUlysses, 32).forward_communication.at(kPack));
+  EXPECT_LT(both.forward_communication.at(kPack),
+            under(ContextKind::kRing, 32).forward_communication.at(kPack));
+}
+
 TEST(LayerMemoryTest, ExpertParallelSharesExpertsAndTheirCopies) {
   const Job job = DeepSeek();
   const Parallelism whole{1, 1, 64};

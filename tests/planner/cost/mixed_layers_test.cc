@@ -102,8 +102,60 @@ Job Recurrent(ScanKind scan, Mixer mixer) {
   return job;
 }
 
+Job Gemma3n() {
+  Job job = Gemma();
+  LanguageModel& m = job.model.language_model;
+  m.streams = 3, m.stream_kind = StreamKind::kAltUp;
+  m.laurel_rank = 48;
+  return job;
+}
+
+Job Lightning() {
+  Job job = JobOf({{{.mixer = Mixer::kRecurrent}, 2}, {{}, 1}});
+  job.model.language_model.recurrent = RecurrentSpec{.scan = ScanKind::kLightning,
+                                                     .key_heads = 16,
+                                                     .key_dim = 64,
+                                                     .value_heads = 16,
+                                                     .value_dim = 64};
+  return job;
+}
+
+// Residuals over blocks, a full gate, and experts that work in a latent width with a norm.
+Job KimiK3() {
+  LanguageLayer recurs{.mixer = Mixer::kRecurrent, .experts = true}, attends{.experts = true};
+  Job job = JobOf({{recurs, 2}, {attends, 1}});
+  LanguageModel& m = job.model.language_model;
+  m.kv_heads = 16, m.qk_norm = false;
+  m.recurrent =
+      Recurrent(ScanKind::kChannelDelta, Mixer::kRecurrent).model.language_model.recurrent;
+  m.recurrent->full_gate = true;
+  m.mla = MlaSpec{
+      .q_lora_rank = 192, .kv_lora_rank = 128, .qk_nope_dim = 64, .qk_rope_dim = 32, .v_dim = 64};
+  m.attention_gate = true;
+  m.streams = 4, m.stream_kind = StreamKind::kBlocks;
+  m.moe = MoeSpec{.experts = 8,
+                  .top_k = 2,
+                  .expert_ffn = 256,
+                  .shared_ffn = 512,
+                  .latent = 512,
+                  .latent_norm = true};
+  return job;
+}
+
+Job ImageExperts() {
+  Job job = JobOf({{{.experts = true}, 2}});
+  job.model.language_model.moe =
+      MoeSpec{.experts = 8, .top_k = 2, .expert_ffn = 512, .image_ffn = 128};
+  job.dataset.bins = {{.units = 1024, .llm_tokens = 4096, .count = 10}};
+  return job;
+}
+
 std::vector<Job> All() {
   return {Compressed(),
+          Gemma3n(),
+          Lightning(),
+          KimiK3(),
+          ImageExperts(),
           Gemma(),
           GemmaExperts(),
           MixedHeads(),
@@ -178,6 +230,23 @@ TEST(MixedLayersTest, StreamsAndPerLayerInputsPassFromStageToStage) {
   // 6 vectors of 32, and keys and values of 4 heads that two layers reuse.
   EXPECT_EQ(output(Gemma(), [](LanguageModel&) {}), rows * (1024 + 6 * 32 + 2 * 4 * 64));
   EXPECT_EQ(PassedWidth(MixedHeads().model.language_model), 1024);
+}
+
+TEST(MixedLayersTest, AllStreamsOfEitherKindPass) {
+  EXPECT_EQ(PassedWidth(Gemma3n().model.language_model), 3 * 1024 + 6 * 32 + 2 * 4 * 64);
+  EXPECT_EQ(PassedWidth(KimiK3().model.language_model), 4 * 1024);
+}
+
+// A quarter of the tokens are those of images, whose experts are a quarter as wide.
+TEST(MixedLayersTest, TokensOfImagesVisitTheirOwnExperts) {
+  Job job = ImageExperts();
+  const auto flops = [&] {
+    return LayerAt(BuildLayerProfile(job, {}, kPack, kPack), 0).forward_flops.at(kPack);
+  };
+  const double mixed = flops();
+  const double products = 4096.0 * 2 * (2 * 3 * 1024 * 512);  // of two experts without images
+  job.dataset.bins = {{.llm_tokens = 4096, .count = 10}};
+  EXPECT_NEAR(flops() - mixed, products / 4 * 3 / 4, 1e-6 * mixed);
 }
 
 TEST(MixedLayersTest, ReusedKeysAreNeitherMadeNorKept) {

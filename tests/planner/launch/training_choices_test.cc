@@ -1,4 +1,4 @@
-// Launch settings of precisions, optimizers and groups that share the states.
+// Launch settings of precisions, optimizers, offloads and groups that share the states.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/make_plan.h"
+#include "planner/space/activation_offload.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 
@@ -135,6 +136,58 @@ TEST(TrainingChoicesTest, GroupsThatShareTheStates) {
   EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kFsdp), "sharding"));
 }
 
+TEST(TrainingChoicesTest, ActivationsInHostMemory) {
+  Job job = Llama("h100-sxm-80gb");
+  job.training.token_cap = 8192;
+  AskActivationOffload(12, &job);
+  const std::vector<std::string> words = {"--cpu-offloading-num-layers", "12"};
+  const Launch megatron = LaunchOf(job, LaunchFramework::kMegatron);
+  EXPECT_TRUE(HasArguments(megatron, words));
+  EXPECT_FALSE(HasArguments(megatron, {"--recompute-granularity"}));
+  EXPECT_EQ(megatron.match, LaunchMatch::kExact);
+  EXPECT_FALSE(HasNote(megatron, "memory"));
+  // Without a record of its own, a trainer may have a pipeline; Megatron-LM's arguments may not.
+  Job any = Llama("h100-sxm-80gb");
+  any.training.trainer = FindTrainer("generic");
+  any.training.token_cap = 8192;
+  FixDegrees(any, 1, 2, 8);
+  AskActivationOffload(12, &any);
+  EXPECT_FALSE(HasArguments(LaunchOf(any, LaunchFramework::kMegatron), words));
+
+  Job inputs = Llama("h100-sxm-80gb");
+  inputs.training.trainer = FindTrainer("xtuner");
+  inputs.training.zero_stage = ZeroStage::kWeights;
+  AskActivationOffload(32, &inputs);
+  const Launch xtuner = LaunchOf(inputs, LaunchFramework::kXTuner);
+  ASSERT_EQ(xtuner.environment.size(), 1u);
+  EXPECT_EQ(xtuner.environment[0].name, "XTUNER_ACTIVATION_OFFLOAD");
+  inputs.training.trainer = FindTrainer("torchtune");
+  EXPECT_TRUE(HasNote(LaunchOf(inputs, LaunchFramework::kFsdp), "memory"));
+}
+
+TEST(TrainingChoicesTest, WeightsInHostMemory) {
+  Job job = Llama("h100-sxm-80gb");
+  job.training.trainer = FindTrainer("torchtitan");
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  const auto text = [&](LaunchFramework framework) {
+    return LaunchOf(job, framework).files.back().content;
+  };
+  EXPECT_EQ(text(LaunchFramework::kTorchtitan).find("cpu_offload"), std::string::npos);
+  EXPECT_EQ(text(LaunchFramework::kFsdp).find("CPUOffloadPolicy"), std::string::npos);
+  job.training.offload = {.asked = true, .ratio = 1, .charged_ratio = 1, .weights = true};
+  EXPECT_NE(text(LaunchFramework::kTorchtitan).find("t.enable_cpu_offload = True\n"),
+            std::string::npos);
+  const std::string module = text(LaunchFramework::kFsdp);
+  EXPECT_NE(module.find("import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard"),
+            std::string::npos);
+  EXPECT_NE(module.find("fully_shard(model, mesh=sharded, mp_policy=policy, offload_policy=host,"),
+            std::string::npos);
+  EXPECT_NE(module.find("fully_shard(layer, mesh=sharded, mp_policy=policy, offload_policy=host,"),
+            std::string::npos);
+  EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kXTuner), "memory"));
+}
+
 // 18 ranks hold copies, in 9 groups of 2 context-parallel ranks: no group of 9 ranks is whole ones.
 TEST(TrainingChoicesTest, TorchtitansDegreesMultiplyToTheDataParallelOne) {
   Job job = TextJob("llama3-8b", "b200-sxm-180gb", 18);
@@ -168,6 +221,31 @@ TEST(IntegersTest, LargestDivisorBelow) {
       EXPECT_LE(divisor, most);
       for (int64_t d = divisor + 1; d <= std::min(number, most); ++d) EXPECT_NE(number % d, 0);
     }
+  }
+}
+
+TEST(TrainingChoicesTest, ContextRanksExchangeWhatThePlanSays) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 32);
+  FixDegrees(job, 4, 1, 1);
+  job.constraints.context_parallel = {8, 8};
+  job.training.token_cap = 65536;
+  const std::pair<ContextKind, std::vector<std::string>> flags[] = {
+      {ContextKind::kUlysses, {"--cp-comm-type", "a2a"}},
+      {ContextKind::kRing, {"--cp-comm-type", "p2p"}},
+      {ContextKind::kAllGather, {"--cp-comm-type", "all_gather"}},
+      // Of 8 GPUs of a node, 4 are a tensor-parallel group.
+      {ContextKind::kHierarchical,
+       {"--cp-comm-type", "a2a+p2p", "--hierarchical-context-parallel-sizes", "2", "4"}}};
+  for (const auto& [kind, words] : flags) {
+    job.training.execution.context = kind;
+    const Launch megatron = LaunchOf(job, LaunchFramework::kMegatron);
+    EXPECT_TRUE(HasArguments(megatron, words)) << words.back();
+    EXPECT_EQ(HasArguments(megatron, {"--hierarchical-context-parallel-sizes"}),
+              kind == ContextKind::kHierarchical);
+    const Launch torchtitan = LaunchOf(job, LaunchFramework::kTorchtitan);
+    const std::string rotates = "p.context_parallel_rotate_method = \"allgather\"";
+    EXPECT_EQ(torchtitan.files.front().content.find(rotates) != std::string::npos,
+              kind == ContextKind::kAllGather);
   }
 }
 

@@ -48,6 +48,21 @@ TEST(MisfitTest, ModelFarTooLarge) {
   EXPECT_TRUE(Has(kinds, RemedyKind::kLargerGpu));
 }
 
+TEST(MisfitTest, ActivationsInHostMemory) {
+  Job job = TextJob("llama3-8b", "gh200-96gb", 8);
+  job.constraints.recompute = RecomputePolicy::kForbidden;
+  FixDegrees(job, 1, 1, 8);
+  job.dataset = {};
+  job.dataset.bins = {{.llm_tokens = 32768, .count = 4096}};
+  job.training.token_cap = 32768;
+  EXPECT_TRUE(Has(CheckMisfit(job), RemedyKind::kOffloadActivations));
+  job.cluster.host_memory_bytes = int64_t{100} << 30;  // less than the activations
+  EXPECT_FALSE(Has(CheckMisfit(job), RemedyKind::kOffloadActivations));
+  job.cluster.host_memory_bytes = 0;
+  job.training.trainer = FindTrainer("megatron-deepspeed");  // which does not offload them
+  EXPECT_FALSE(Has(CheckMisfit(job), RemedyKind::kOffloadActivations));
+}
+
 TEST(MisfitTest, StatesInHostMemory) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 1);
   const auto kinds = CheckMisfit(job);

@@ -129,8 +129,20 @@ TEST(ParallelismsTest, RingNeedsNoHeads) {
     return context;
   };
   EXPECT_EQ(widest(), 8);  // divides 32 heads and 24 GPUs
-  job.training.execution.context = ContextKind::kRing;
-  EXPECT_EQ(widest(), 24);
+  for (const ContextKind kind :
+       {ContextKind::kRing, ContextKind::kAllGather, ContextKind::kHierarchical}) {
+    job.training.execution.context = kind;
+    EXPECT_EQ(widest(), 24);
+  }
+}
+
+TEST(ParallelismsTest, HeadsAreExchangedInsideNodes) {
+  const ModelSpec& model = TextJob("llama3-8b", "a100-sxm-80gb", 8).model;  // 32 heads
+  EXPECT_EQ(HeadRanks(model, 1, 32, 8), 8);
+  EXPECT_EQ(HeadRanks(model, 1, 12, 8), 4);
+  EXPECT_EQ(HeadRanks(model, 8, 8, 8), 4);
+  EXPECT_EQ(HeadRanks(model, 32, 8, 8), 1);
+  EXPECT_EQ(HeadRanks(model, 1, 8, 6), 2);
 }
 
 TEST(ParallelismsTest, ExpertTensorDividesTheRanksLeftForExperts) {

@@ -119,14 +119,14 @@ TEST(AudioConfigTest, RefusalsNameTheKey) {
   EXPECT_THAT(Refusal(config), HasSubstr("\"audio_config.output_dim\" must be the language model"));
   config["audio_config"] = {{"model_type", "siglip_vision_model"}};
   EXPECT_THAT(Refusal(config), HasSubstr("another kind of encoder"));
-  config["audio_config"] = {{"model_type", "whisper"}};
-  EXPECT_THAT(Refusal(config), HasSubstr("\"audio_config.model_type\" \"whisper\" is not known"));
+  config["audio_config"] = {{"model_type", "wav2vec2"}};
+  EXPECT_THAT(Refusal(config), HasSubstr("\"audio_config.model_type\" \"wav2vec2\" is not known"));
   const json voxtral = {{"model_type", "voxtral"}, {"audio_config", {{"intermediate_size", 4096}}}};
   EXPECT_THAT(Refusal(voxtral), HasSubstr("\"audio_config.intermediate_size\" must be"));
   const json vision = {{"model_type", "voxtral"}, {"vision_config", {{"hidden_size", 64}}}};
   EXPECT_THAT(Refusal(vision), HasSubstr("has the part \"vision_config\""));
-  const json whisper = {{"model_type", "whisper"}, {"is_encoder_decoder", true}};
-  EXPECT_THAT(Refusal(whisper), HasSubstr("encoder-decoders such as \"whisper\""));
+  const json bart = {{"model_type", "bart"}, {"is_encoder_decoder", true}};
+  EXPECT_THAT(Refusal(bart), HasSubstr("encoder-decoders such as \"bart\""));
   const json text = {{"model_type", "llama"}, {"audio_config", {{"d_model", 64}}}};
   EXPECT_THAT(Refusal(text), HasSubstr("with an audio encoder; give the value of"));
 }

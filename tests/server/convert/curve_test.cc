@@ -79,6 +79,14 @@ TEST(CurveFromProto, CountsAreSortedAndPoolsMayHaveTheirOwn) {
   EXPECT_EQ(curve.sizes[2].job.cluster.gpus_per_node, 4);
 }
 
+TEST(CurveFromProto, NodesAreThoseOfTheGpuType) {
+  const CurveJobs curve =
+      Converted(CurveRequest("nodes { counts: [1, 18] }", "pools { gpu_type: 'gb300' }"));
+  ASSERT_EQ(curve.sizes.size(), 2u);
+  EXPECT_EQ(curve.sizes[0].gpu_count, 4);
+  EXPECT_EQ(curve.sizes[1].gpu_count, 72);
+}
+
 TEST(CurveFromProto, TheBatchFollowsTheNodesIfAsked) {
   const CurveJobs curve = Converted(
       CurveRequest("nodes { counts: [1, 3, 8] } batch: CURVE_BATCH_PER_NODE batch_nodes: 3"));

@@ -40,8 +40,8 @@ class RandomJobs {
     job.cluster.gpu_count = job.cluster.gpus_per_node * (1 + Below(12));
     job.training.zero_stage = static_cast<planner::ZeroStage>(Below(4));
     if (Chance(3)) job.training.trainer = &planner::TrainerOf(static_cast<Framework>(Below(3)));
-    job.training.execution.context =
-        Chance(2) ? planner::ContextKind::kRing : planner::ContextKind::kUlysses;
+    job.training.execution.context = Chance(2) ? planner::ContextKind::kUlysses
+                                               : static_cast<planner::ContextKind>(1 + Below(3));
     job.training.execution.expert_tensor = Chance(4) ? 2 : 1;
     planner::Constraints& c = job.constraints;
     for (DegreeRange* range : {&c.tensor_parallel, &c.pipeline_parallel, &c.data_parallel,

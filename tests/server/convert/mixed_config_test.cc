@@ -127,14 +127,21 @@ TEST(MixedConfigTest, KimiLinearAsPublished) {
   EXPECT_NE(Refusal(config).find("listed twice"), std::string::npos);
 }
 
-// Of Kimi K3, whose layers have gates of full rank and residuals of their own.
-TEST(MixedConfigTest, WhatKimiK3HasBesidesIsNamed) {
+// Kimi K3's layers have gates of full rank and residuals of their own.
+TEST(MixedConfigTest, WhatKimiK3HasBesidesIsRead) {
   json config = KimiLinear();
+  const int64_t before = planner::CountParameters(ReadConfig(config)->spec);
   config["linear_attn_config"]["use_full_rank_gate"] = true;
-  EXPECT_NE(Refusal(config).find("linear_attn_config.use_full_rank_gate"), std::string::npos);
+  const int64_t hidden = 2304, values = 32 * 128;
+  EXPECT_EQ(planner::CountParameters(ReadConfig(config)->spec) - before,
+            20 * (hidden * values - 128 * (hidden + values)));
   config = KimiLinear();
   config["attn_res_block_size"] = 12;
-  EXPECT_NE(Refusal(config).find("attn_res_block_size"), std::string::npos);
+  const auto model = ReadConfig(config);
+  EXPECT_EQ(model->spec.streams, 4);
+  EXPECT_EQ(planner::CountParameters(model->spec) - before, (2 * 27 + 1) * 2 * hidden);
+  config["linear_attn_config"]["num_gates"] = 2;
+  EXPECT_NE(Refusal(config).find("linear_attn_config.num_gates"), std::string::npos);
 }
 
 TEST(MixedConfigTest, MiniMaxM3AsPublished) {

@@ -236,6 +236,29 @@ TEST(Normalization, Defaults) {
   EXPECT_EQ(job.max_alternatives, 3);
 }
 
+TEST(Normalization, NodesAreThoseOfTheGpuType) {
+  const auto pool = [](const std::string& type, int gpus) {
+    return With(kText, "gpu_type: '" + type + "' gpu_count: " + std::to_string(gpus));
+  };
+  const auto figure_of = [](const planner::Job& job) {
+    for (const planner::FigureBasis& figure : job.figures) {
+      if (figure.figure == "cluster.gpus_per_node") return figure.detail;
+    }
+    return std::string();
+  };
+  for (const char* type : {"gb200", "gb300", "gh200-96gb", "gh200-141gb", "mi250x"}) {
+    const planner::Job job = JobOf(pool(type, 12));
+    EXPECT_EQ(job.cluster.gpus_per_node, 4) << type;
+    EXPECT_EQ(figure_of(job), "4: a usual node of the GPU type") << type;
+  }
+  const planner::Job eight = JobOf(pool("h100", 16));
+  EXPECT_EQ(eight.cluster.gpus_per_node, 8);
+  EXPECT_EQ(figure_of(eight), "");
+  const planner::Job given = JobOf(With(kText, "gpu_type: 'gb200' gpu_count: 16 gpus_per_node: 8"));
+  EXPECT_EQ(given.cluster.gpus_per_node, 8);
+  EXPECT_EQ(figure_of(given), "");
+}
+
 TEST(Normalization, EveryDescribedFieldArrives) {
   const planner::Job job = JobOf(DescribedText());
   EXPECT_EQ(job.model.name, "mine");

@@ -124,5 +124,112 @@ TEST(OffloadTest, IsRepeatedAndReported) {
   EXPECT_FALSE(alone.subject().offload().has_optimizer_ratio());
 }
 
+TEST(OffloadTest, WeightsTakeAllStatesAlong) {
+  const std::string titan = R"(trainer { name: "torchtitan" } )";
+  const Job job = JobOf(Request(titan + "offload { weights: true }"));
+  EXPECT_TRUE(job.training.offload.weights);
+  EXPECT_FALSE(job.training.offload.choose);
+  EXPECT_EQ(job.training.offload.ratio, 1);
+  EXPECT_EQ(job.training.offload.charged_ratio, 1);
+  EXPECT_EQ(ViolationsOf(titan + "offload { weights: true optimizer_ratio: 1 }"), "");
+  EXPECT_NE(ViolationsOf(titan + "offload { weights: true optimizer_ratio: 0.5 }")
+                .find("optimizer_ratio: must be unset or 1"),
+            std::string::npos);
+  EXPECT_NE(ViolationsOf("offload { weights: true }").find("offload.weights: must be false"),
+            std::string::npos);
+  EXPECT_NE(ViolationsOf(R"(trainer { name: "unlimited" } offload { weights: true })")
+                .find("only with ZERO_STAGE_3"),
+            std::string::npos);
+  EXPECT_NE(ViolationsOf(titan + "offload { weights: true } optimizer: OPTIMIZER_LION")
+                .find("OPTIMIZER_ADAM"),
+            std::string::npos);
+  planner::Plan plan;
+  plan.offload = {.ratio = 1, .weights = true};
+  v1::Plan out;
+  PlanToProto(job, plan, "plan-0", &out);
+  EXPECT_TRUE(out.subject().offload().weights());
+  EXPECT_TRUE(out.offload().weights());
+}
+
+planner::ActivationOffload Activations(const std::string& training) {
+  return JobOf(Request(training)).training.activations;
+}
+
+TEST(OffloadTest, ActivationsAreUnsetPinnedOrChosen) {
+  EXPECT_FALSE(Activations("").asked);
+  EXPECT_FALSE(Activations("offload { }").asked);
+  const Job pinned = JobOf(Request("offload { activation_layers: 12 }"));
+  EXPECT_TRUE(pinned.training.activations.asked);
+  EXPECT_EQ(pinned.training.activations.layers, 12);
+  EXPECT_EQ(pinned.training.activations.charged_layers, 12);
+  EXPECT_EQ(pinned.constraints.recompute, planner::RecomputePolicy::kForbidden);
+  EXPECT_EQ(pinned.constraints.pipeline_parallel.max, 1);
+  // The optimizer stays where nothing is said of it.
+  EXPECT_TRUE(pinned.training.offload.asked);
+  EXPECT_FALSE(pinned.training.offload.choose);
+  EXPECT_EQ(pinned.training.offload.ratio, 0);
+  const Job chosen =
+      JobOf(Request("offload { optimizer_ratio: 0.5 choose_activation_layers: true }"));
+  EXPECT_TRUE(chosen.training.activations.choose);
+  EXPECT_EQ(chosen.constraints.recompute, planner::RecomputePolicy::kOneSetting);
+  EXPECT_EQ(chosen.training.offload.ratio, 0.5);
+  EXPECT_TRUE(Activations("offload { activation_layers: 0 }").asked);
+}
+
+TEST(OffloadTest, RefusesActivationsThatCannotLeave) {
+  const auto refuses = [](const std::string& training, const std::string& text) {
+    EXPECT_NE(ViolationsOf(training).find(text), std::string::npos)
+        << training << ": " << ViolationsOf(training);
+  };
+  refuses("offload { activation_layers: 32 }", "offload.activation_layers: must be 0 to 31");
+  refuses("offload { activation_layers: 2000 }", "activation_layers: must be 0 to 1024");
+  refuses("offload { activation_layers: -1 }", "activation_layers: must be 0 to 1024");
+  refuses("offload { activation_layers: 1 choose_activation_layers: true }",
+          "choose_activation_layers: must be false");
+  refuses(R"(offload { choose_activation_layers: true } trainer { name: "torchtitan" })",
+          "torchtitan offloads no activations that this version can plan");
+  refuses(R"(offload { activation_layers: 5 } trainer { name: "torchtune" })",
+          "must be 0 or 32: the model has 32 language layers, and torchtune offloads all or none");
+  refuses("offload { activation_layers: 1 } group_selection: GROUP_SELECTION_EXACT",
+          "GROUP_SELECTION_ONE");
+  const std::string held = R"(} constraints { recompute: RECOMPUTE_POLICY_FULL )";
+  refuses("offload { activation_layers: 1 } " + held, "job.constraints.recompute: does not go");
+  refuses("offload { activation_layers: 1 } } constraints { pipeline_parallel { min: 2 } ",
+          "job.constraints.pipeline_parallel: must admit 1");
+  refuses(
+      "offload { activation_layers: 1 } } constraints { schedule: PIPELINE_SCHEDULE_INTERLEAVED ",
+      "job.constraints.schedule: not yet");
+  EXPECT_EQ(ViolationsOf(R"(offload { activation_layers: 32 } trainer { name: "torchtune" })"), "");
+  EXPECT_EQ(
+      ViolationsOf(R"(offload { activation_layers: 32 } trainer { name: "unlimited" } )" + held),
+      "");
+  EXPECT_EQ(ViolationsOf("offload { activation_layers: 9 } optimizer: OPTIMIZER_LION"), "");
+}
+
+TEST(OffloadTest, ActivationsAreRepeatedAndReported) {
+  planner::Plan plan;
+  plan.offload = {.activations_asked = true,
+                  .activation_layers = 7,
+                  .activation_bytes = 10,
+                  .activation_host_bytes = 80,
+                  .activation_added_ns = 4'000'000'000};
+  v1::Plan out;
+  PlanToProto(JobOf(Request("offload { activation_layers: 7 }")), plan, "plan-0", &out);
+  EXPECT_EQ(out.subject().offload().activation_layers(), 7);
+  EXPECT_EQ(out.subject().offload().optimizer_ratio(), 0);
+  // What the caller asked for, not what the offload adds.
+  EXPECT_EQ(out.subject().constraints().recompute(), v1::RECOMPUTE_POLICY_AUTO);
+  EXPECT_FALSE(out.subject().constraints().has_pipeline_parallel());
+  EXPECT_EQ(out.offload().activation_layers(), 7);
+  EXPECT_EQ(out.offload().activation_bytes(), 10);
+  EXPECT_EQ(out.offload().activation_host_bytes(), 80);
+  EXPECT_EQ(out.offload().activation_added_seconds(), 4);
+  v1::Plan chosen;
+  PlanToProto(JobOf(Request("offload { choose_activation_layers: true }")), plan, "plan-0",
+              &chosen);
+  EXPECT_TRUE(chosen.subject().offload().choose_activation_layers());
+  EXPECT_FALSE(chosen.subject().offload().has_activation_layers());
+}
+
 }  // namespace
 }  // namespace evenkeel::server

@@ -292,6 +292,103 @@ TEST(ProfileBytesTest, ReadBackWhatTheyWrote) {
   EXPECT_FALSE(ParseProfile("", &read));  // without a tensor degree, it was not written by us
 }
 
+constexpr char kMeasuredCollectives[] = R"pb(
+  gpu_type: "NVIDIA H100 80GB HBM3"
+  framework: "nccl-tests"
+  collectives {
+    kind: COLLECTIVE_KIND_ALL_REDUCE
+    rank_count: 16
+    node_count: 2
+    inter_node_bytes_per_second: 5e10
+    times { bytes: 1048576 mean_seconds: 5.021e-05 }
+    times { bytes: 67108864 mean_seconds: 9.3e-04 }
+  }
+  collectives {
+    kind: COLLECTIVE_KIND_SEND_RECV
+    rank_count: 8
+    times { bytes: 1048576 mean_seconds: 2e-05 }
+  }
+)pb";
+
+TEST(ProfileFromProtoTest, TakesCollectivesOfAGpuType) {
+  ProfileUpload upload;
+  ASSERT_THAT(Violations(Parse(kMeasuredCollectives)), ElementsAre());
+  ASSERT_TRUE(ProfileFromProto(Parse(kMeasuredCollectives), {}, &upload).empty());
+  const planner::Profile& profile = upload.facts.profile;
+  EXPECT_EQ(profile.gpu.name, "h100-sxm-80gb");
+  ASSERT_EQ(profile.collectives.size(), 2u);
+  const planner::CollectiveCurve& reduce = profile.collectives[0];
+  EXPECT_EQ(reduce.op, planner::Collective::kAllReduce);
+  EXPECT_EQ(reduce.ranks, 16);
+  EXPECT_EQ(reduce.ranks_per_node, 8);
+  EXPECT_EQ(reduce.inter_node_bytes_per_second, 5e10);
+  EXPECT_EQ(reduce.points[0].bytes, 1048576);
+  EXPECT_EQ(reduce.points[0].ns, 50210);
+  EXPECT_TRUE(profile.collectives[1].inside());
+  const std::string bytes = SerializeProfile(upload.facts);
+  ProfileFacts read;
+  ASSERT_TRUE(ParseProfile(bytes, &read));
+  EXPECT_TRUE(read.known);
+  EXPECT_EQ(read.profile.collectives, profile.collectives);
+  EXPECT_EQ(SerializeProfile(read), bytes);
+}
+
+TEST(ProfileFromProtoTest, NodesOfARackAreOneUnit) {
+  v1::RecordProfileRequest request = Parse(kMeasuredCollectives);
+  request.set_gpu_type("gb200");
+  request.mutable_collectives()->DeleteSubrange(1, 1);
+  v1::CollectiveTimes* times = request.mutable_collectives(0);
+  times->clear_inter_node_bytes_per_second();
+  times->set_rank_count(144);
+  ProfileUpload upload;
+  times->set_node_count(36);
+  ASSERT_TRUE(ProfileFromProto(request, {}, &upload).empty());
+  EXPECT_EQ(upload.facts.profile.collectives[0].ranks_per_node, 72);
+  times->set_rank_count(72);
+  times->set_node_count(18);
+  ASSERT_TRUE(ProfileFromProto(request, {}, &upload).empty());
+  EXPECT_TRUE(upload.facts.profile.collectives[0].inside());
+  times->set_inter_node_bytes_per_second(5e10);
+  EXPECT_THAT(Violations(request),
+              ElementsAre(HasSubstr("the ranks share a node or a scale-up domain")));
+}
+
+TEST(ProfileFromProtoTest, CollectivesStandAlone) {
+  v1::RecordProfileRequest request = Parse(kGood);
+  request.mutable_collectives()->CopyFrom(Parse(kMeasuredCollectives).collectives());
+  request.mutable_described_gpu();
+  request.mutable_described_model();
+  request.add_step_outcomes();
+  EXPECT_THAT(Fields(request),
+              testing::IsSupersetOf({"model", "described_model", "described_gpu", "tensor_parallel",
+                                     "layer_times", "memory_probes", "step_outcomes"}));
+}
+
+TEST(ProfileFromProtoTest, NamesWhatIsWrongWithCollectives) {
+  v1::RecordProfileRequest request = Parse(kMeasuredCollectives);
+  v1::CollectiveTimes* times = request.mutable_collectives(0);
+  times->set_node_count(3);
+  times->mutable_times(1)->set_bytes(1000);
+  times->mutable_times(0)->set_mean_seconds(0);
+  times = request.mutable_collectives(1);
+  times->clear_kind();
+  times->set_rank_count(1);
+  times->mutable_times(0)->set_bytes(-1);
+  request.add_collectives();
+  EXPECT_THAT(Fields(request),
+              UnorderedElementsAreArray(
+                  {"collectives[0].node_count", "collectives[0].times[1].bytes",
+                   "collectives[0].times[0].mean_seconds", "collectives[1].kind",
+                   "collectives[1].rank_count", "collectives[1].times[0].bytes",
+                   "collectives[2].kind", "collectives[2].rank_count", "collectives[2].times"}));
+  request = Parse(kMeasuredCollectives);
+  *request.add_collectives() = request.collectives(0);
+  EXPECT_THAT(Violations(request),
+              ElementsAre(HasSubstr("another kind, group or network than the entries before")));
+  request.clear_gpu_type();
+  EXPECT_THAT(Fields(request), testing::Contains("gpu_type"));
+}
+
 constexpr char kDescribed[] = R"pb(
   described_model {
     name: "mine"

@@ -32,6 +32,20 @@ TEST_F(PlanningCoreTest, ComputesOnceAndThenServesFromMemory) {
   EXPECT_EQ(observer_.searches, 1);
 }
 
+TEST_F(PlanningCoreTest, OutcomesHaveTheStepsThatLedToThem) {
+  Plan("a");
+  const PlanStepsPtr steps = answers_.WaitFor(1).at(0).steps;
+  ASSERT_NE(steps, nullptr);
+  ASSERT_EQ(steps->size(), 2u);
+  EXPECT_STREQ(steps->at(0).name, "queue");
+  EXPECT_STREQ(steps->at(1).name, "search");
+  EXPECT_LE(steps->at(0).from, steps->at(0).to);
+  EXPECT_LE(steps->at(0).to, steps->at(1).from);
+  EXPECT_LE(steps->at(1).from, steps->at(1).to);
+  Plan("a");
+  EXPECT_EQ(answers_.WaitFor(2).at(1).steps, nullptr);  // it was known
+}
+
 TEST_F(PlanningCoreTest, HundredEqualRequestsAreOneComputation) {
   planner_.hold = true;
   std::vector<std::thread> callers;

@@ -121,6 +121,7 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
                        [] { return uint64_t{18}; },
                        {},
                        {},
+                       {},
                        [](Lane lane) { return lane == Lane::kHeavy ? size_t{15} : size_t{16}; }});
 
   const std::string text = metrics_.Scrape();

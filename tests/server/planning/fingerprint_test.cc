@@ -156,6 +156,51 @@ std::vector<NamedChange> ChangesOfItsLayers() {
   };
 }
 
+// What decoders that attend to an encoder, conformers and others with parts of their own have.
+std::vector<NamedChange> ChangesOfParts() {
+  return {
+      {"llm.stream_kind", [](auto& j) { Llm(j).stream_kind = planner::StreamKind::kAltUp; }},
+      {"llm.stream_kind blocks",
+       [](auto& j) { Llm(j).stream_kind = planner::StreamKind::kBlocks; }},
+      {"llm.laurel_rank", [](auto& j) { ++Llm(j).laurel_rank; }},
+      {"llm.key_bias", [](auto& j) { Llm(j).key_bias ^= true; }},
+      {"llm.cross.width", [](auto& j) { Llm(j).cross = planner::CrossSpec{.width = 2}; }},
+      {"llm.cross.tokens_per_unit",
+       [](auto& j) { Llm(j).cross = planner::CrossSpec{.tokens_per_unit = 2}; }},
+      {"layer.cross",
+       [](auto& j) {
+         Llm(j).runs = {{{.cross = true}, 1}};
+       }},
+      {"layer without cross",
+       [](auto& j) {
+         Llm(j).runs = {{{}, 1}};
+       }},
+      {"moe.latent_norm", [](auto& j) { Llm(j).moe = planner::MoeSpec{.latent_norm = true}; }},
+      {"moe.image_ffn", [](auto& j) { Llm(j).moe = planner::MoeSpec{.image_ffn = 2}; }},
+      {"recurrent.full_gate",
+       [](auto& j) { Llm(j).recurrent = planner::RecurrentSpec{.full_gate = true}; }},
+      {"encoder.conformer", [](auto& j) { Enc(j).conformer.conv_width = 3; }},
+      {"encoder.conformer.pointwise",
+       [](auto& j) { Enc(j).conformer = {.conv_width = 3, .pointwise = 2}; }},
+      {"encoder.conformer.other_parameters",
+       [](auto& j) { Enc(j).conformer = {.conv_width = 3, .other_parameters = 2}; }},
+      {"encoder.conformer.conv_bias",
+       [](auto& j) { Enc(j).conformer = {.conv_width = 3, .conv_bias = true}; }},
+      {"encoder.front.second_channels", [](auto& j) { Enc(j).front.second_channels = 2; }},
+      {"encoder.front.separable", [](auto& j) { Enc(j).front.separable = true; }},
+      {"projector.steps", [](auto& j) { j.model.towers[0].projector.steps = {{.in = 2}}; }},
+      {"projector.steps.rows",
+       [](auto& j) { j.model.towers[0].projector.steps = {{.rows = 2, .in = 2}}; }},
+      {"projector.steps.gated",
+       [](auto& j) { j.model.towers[0].projector.steps = {{.in = 2, .gated = true}}; }},
+      {"projector.resampler",
+       [](auto& j) {
+         j.model.towers[0].projector.steps = {{.in = 2}};
+         j.model.towers[0].projector.resampler.layers = 2;
+       }},
+  };
+}
+
 std::vector<NamedChange> ChangesOfTheRest() {
   return {
       {"bins", [](auto& j) { j.dataset.bins.pop_back(); }},
@@ -214,6 +259,18 @@ std::vector<NamedChange> ChangesOfTheCluster() {
        [](auto& j) { j.training.offload.asked = j.training.offload.choose = true; }},
       {"offload.ratio",
        [](auto& j) { j.training.offload = {.asked = true, .choose = false, .ratio = 0.5}; }},
+      {"offload.weights",
+       [](auto& j) { j.training.offload = {.asked = true, .ratio = 1, .weights = true}; }},
+      {"activations", [](auto& j) { j.training.activations.asked = true; }},
+      {"activations.choose",
+       [](auto& j) { j.training.activations.asked = j.training.activations.choose = true; }},
+      {"activations.layers",
+       [](auto& j) { j.training.activations = {.asked = true, .layers = 3, .charged_layers = 3}; }},
+      {"activations.free_recompute",
+       [](auto& j) {
+         j.training.activations = {.asked = true,
+                                   .free_recompute = planner::RecomputePolicy::kForbidden};
+       }},
       {"price", [](auto& j) { j.cluster.price_per_gpu_hour *= 2; }},
   };
 }
@@ -313,6 +370,7 @@ std::vector<NamedChange> ChangesOfTraining() {
 TEST(PlanId, ChangesWithEveryField) {
   std::vector<NamedChange> changes = ChangesOfTheModel();
   for (NamedChange& change : ChangesOfItsLayers()) changes.push_back(std::move(change));
+  for (NamedChange& change : ChangesOfParts()) changes.push_back(std::move(change));
   for (NamedChange& change : ChangesOfTheRest()) changes.push_back(std::move(change));
   for (NamedChange& change : ChangesOfTheCluster()) changes.push_back(std::move(change));
   for (NamedChange& change : ChangesOfTrainingAndTrainer()) changes.push_back(std::move(change));

@@ -26,6 +26,11 @@ TEST(RedisAddressTest, TakesAllForms) {
   EXPECT_EQ(a.host, "host");
   EXPECT_EQ(a.port, 7000);
   EXPECT_EQ(a.database, 3);
+  EXPECT_FALSE(a.tls);
+  EXPECT_EQ(ParseRedisAddress("rediss://me:x@host:7000/3", &a), "");
+  EXPECT_TRUE(a.tls);
+  EXPECT_EQ(a.host, "host");
+  EXPECT_EQ(a.database, 3);
 }
 
 TEST(RedisAddressTest, RefusesWhatItCanNotUse) {
@@ -33,10 +38,9 @@ TEST(RedisAddressTest, RefusesWhatItCanNotUse) {
   for (const char* text :
        {"", "host", "host:", "host:0", "host:65536", "host:x", ":6379", "unix:relative", "a:b:1",
         "[::1:6379", "redis://", "redis://password@host", "redis://a:%4@host", "redis://a:%zz@host",
-        "redis://host/x", "redis://host:1:2"}) {
+        "redis://host/x", "redis://host:1:2", "rediss://", "rediss:host:1"}) {
     EXPECT_NE(ParseRedisAddress(text, &a), "") << text;
   }
-  EXPECT_NE(ParseRedisAddress("rediss://host:6379", &a).find("TLS"), std::string::npos);
 }
 
 TEST(RedisAddressTest, IsToldFromAFile) {

@@ -1,0 +1,180 @@
+#include "planner/check/offload_checker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "planner/cost/host_memory.h"
+#include "planner/cost/layer_profile.h"
+
+namespace evenkeel::planner {
+namespace {
+
+class OffloadChecker {
+ public:
+  OffloadChecker(const Job& job, const Batching& batching, const Plan& plan)
+      : job_(job), batching_(batching), plan_(plan) {}
+
+  std::vector<std::string> Run() {
+    const bool asked = job_.training.offload.asked || job_.training.activations.asked;
+    Require(asked == plan_.offload.has_value() || plan_.grouping, "not reported as asked");
+    CheckOptimizer();
+    CheckLayers();
+    CheckHost();
+    return std::move(faults_);
+  }
+
+ private:
+  void Require(bool holds, const std::string& fault) {
+    if (!holds) faults_.push_back("offload: " + fault);
+  }
+
+  void CheckOptimizer() {
+    const OptimizerOffload& asked = job_.training.offload;
+    Require(asked.ratio >= 0 && asked.ratio <= 1 && asked.ratio == asked.charged_ratio, "no share");
+    const Trainer& trainer = *job_.training.trainer;
+    if (asked.weights) return CheckWeights();
+    const OffloadShares shares = OffloadSharesOf(trainer, job_.training.zero_stage);
+    Require(asked.ratio == 0 || shares == OffloadShares::kAny ||
+                (shares == OffloadShares::kWhole && asked.ratio == 1),
+            "a share that the trainer cannot offload");
+    // Of a parameter, the host holds the states and 4 bytes of its gradient.
+    const double states = RecordOf(job_.training.optimizer).state_bytes();
+    for (const StagePlan& stage : plan_.stages) {
+      int64_t layers = 0;
+      for (const LayerGroup& group : stage.layers) layers += group.count;
+      const double kept = static_cast<double>(stage.memory.optimizer) * asked.ratio * (states + 4);
+      const double gone = static_cast<double>(stage.offloaded_bytes) * (1 - asked.ratio) * states;
+      // Each layer's bytes are rounded.
+      Require(std::abs(kept - gone) <= (2 * states + 4) * static_cast<double>(layers + 1),
+              "host and GPU do not hold the states together");
+      Require(asked.ratio > 0 || stage.offloaded_bytes == 0, "states that nobody asked for");
+    }
+  }
+
+  // Checks that the GPUs keep nothing between passes, and that the host has what they would keep.
+  void CheckWeights() {
+    Require(job_.training.trainer->offload.weights &&
+                job_.training.zero_stage == ZeroStage::kWeights && job_.training.offload.ratio == 1,
+            "weights that the trainer cannot offload");
+    Job on_gpu = job_;
+    on_gpu.training.offload = {};
+    const LayerProfile profile =
+        BuildLayerProfile(on_gpu, plan_.parallelism, batching_.mean, batching_.largest);
+    int64_t position = 0;
+    for (const StagePlan& stage : plan_.stages) {
+      const MemoryParts& m = stage.memory;
+      Require(m.weights == 0 && m.gradients == 0 && m.optimizer == 0,
+              "weights, gradients or states that stay on the GPU");
+      int64_t states = 0, gradients = 0, forward = 0, layers = 0;
+      for (const LayerGroup& group : stage.layers) layers += group.count;
+      for (int64_t i = position; i < position + layers; ++i) {
+        states += profile.at(i).weight_bytes + profile.at(i).optimizer_bytes;
+        gradients += profile.at(i).gradient_bytes;
+        forward += profile.at(i).forward_ns;
+      }
+      position += layers;
+      // Gradients have 2 or 4 bytes on the GPU, and 4 on the host. Each layer's bytes are rounded.
+      const int64_t off = 4 * layers;
+      Require(stage.offloaded_bytes >= states + gradients - off &&
+                  stage.offloaded_bytes <= states + 2 * gradients + off,
+              "the host does not hold what the GPUs would");
+      Require(stage.forward_ns >= forward, "passes do not wait for weights");
+    }
+  }
+
+  void CheckLayers() {
+    const ActivationOffload& asked = job_.training.activations;
+    Require(asked.layers == asked.charged_layers && !asked.choose, "layers that are not paid for");
+    if (asked.layers == 0) {
+      for (const StagePlan& stage : plan_.stages)
+        Require(stage.offloaded_activation_bytes == 0, "activations that nobody asked for");
+      return;
+    }
+    const ActivationAbility& able = job_.training.trainer->activations;
+    const int64_t all = job_.model.language_model.layers;
+    Require(able.any_count || asked.layers == all, "some layers, of a trainer that takes all");
+    Require(asked.layers <= all - (able.all_layers ? 0 : 1), "more layers than the trainer can");
+    Require(able.pipeline || plan_.parallelism.pipeline == 1, "activations beside a pipeline");
+    Require(able.experts || !job_.model.language_model.moe, "activations of layers with experts");
+    Require(plan_.parallelism.virtual_stages == 1, "activations beside virtual stages");
+    const bool whole = job_.constraints.recompute == RecomputePolicy::kFull;
+    Require(whole ? able.inputs : able.kept, "what the trainer does not offload");
+    // The same plan with everything on the GPU, for the largest packs and for mean ones.
+    Job on_gpu = job_;
+    on_gpu.training.activations.layers = on_gpu.training.activations.charged_layers = 0;
+    const Parallelism& p = plan_.parallelism;
+    const LayerProfile largest = BuildLayerProfile(on_gpu, p, batching_.mean, batching_.largest);
+    const LayerProfile mean = BuildLayerProfile(on_gpu, p, batching_.mean, batching_.mean);
+    int64_t position = 0;
+    for (const StagePlan& stage : plan_.stages) {
+      int64_t layers = 0;
+      for (const LayerGroup& group : stage.layers) layers += group.count;
+      CheckStage(stage, largest, mean, position, position + layers, whole);
+      position += layers;
+    }
+  }
+
+  // Adds up the layers [begin, end) of the chain.
+  void CheckStage(const StagePlan& stage, const LayerProfile& largest, const LayerProfile& mean,
+                  int64_t begin, int64_t end, bool whole) {
+    const double share = static_cast<double>(job_.training.activations.layers) /
+                         static_cast<double>(job_.model.language_model.layers);
+    const Host host = HostOf(job_.cluster);
+    const double rate =
+        std::min(host.link_bytes_per_second,
+                 host.memory_bytes_per_second / static_cast<double>(job_.cluster.gpus_per_node));
+    double moved = 0, kept = 0, forward = 0, backward = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const LayerCost& layer = largest.at(i);
+      const bool language = layer.kind == LayerKind::kDense || layer.kind == LayerKind::kMoe;
+      const size_t mode = whole && layer.recomputable() ? layer.modes.size() - 1 : 0;
+      const double of_pack = static_cast<double>(layer.modes[mode].kept_bytes);
+      const double copy =
+          language ? 1e9 * share / rate * static_cast<double>(mean.at(i).modes[mode].kept_bytes)
+                   : 0;
+      const double passes = static_cast<double>(layer.backward_ns + layer.modes[mode].repeated_ns);
+      kept += of_pack;
+      if (language) moved += share * of_pack;
+      forward += std::max(copy, static_cast<double>(layer.forward_ns));
+      backward += layer.has_backward ? std::max(copy, passes) : 0;
+    }
+    const double packs = static_cast<double>(stage.in_flight);
+    const double bytes_off = packs * static_cast<double>(end - begin);
+    const auto near = [](int64_t is, double should, double off) {
+      return std::abs(static_cast<double>(is) - should) <= off + 1e-6 * should;
+    };
+    Require(near(stage.offloaded_activation_bytes, packs * moved, bytes_off),
+            "the host does not hold what the layers offload");
+    Require(near(stage.memory.activations, packs * (kept - moved), bytes_off),
+            "the GPU does not hold what the layers keep");
+    const double ns_off = 2 * static_cast<double>(end - begin);
+    Require(near(stage.forward_ns, forward, ns_off) &&
+                near(stage.backward_ns + stage.recompute_ns, backward, ns_off),
+            "passes do not wait for their copies");
+  }
+
+  void CheckHost() {
+    if (!HostBinds(job_)) return;
+    int64_t most = 0;
+    for (const StagePlan& stage : plan_.stages)
+      most = std::max(most, stage.memory.weights + stage.memory.optimizer + stage.offloaded_bytes +
+                                stage.offloaded_activation_bytes);
+    Require(plan_.placement.host_memory_bytes <= HostOf(job_.cluster).memory_bytes &&
+                most * job_.cluster.gpus_per_node < plan_.placement.host_memory_bytes,
+            "more host memory than a node has, or less than its GPUs' states and activations");
+  }
+
+  const Job& job_;
+  const Batching& batching_;
+  const Plan& plan_;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace
+
+std::vector<std::string> CheckOffload(const Job& job, const Batching& batching, const Plan& plan) {
+  return OffloadChecker(job, batching, plan).Run();
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,57 @@
+#include "planner/cost/activation_copies.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+#include "planner/cost/host_memory.h"
+#include "planner/cost/memory.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Layers that hold all of their activations on the GPU at a time: the one that runs, and the one
+// that is copied out behind it or fetched ahead of it.
+constexpr int64_t kLayersUnderWay = 2;
+
+// Returns the part of the copies that a pass of `pass_ns` does not hide. Another pack's part is in
+// proportion to its bytes.
+PackCost Waiting(const PackCost& copies, double copies_ns, double pass_ns) {
+  return copies_ns <= pass_ns ? PackCost{} : (1 - pass_ns / copies_ns) * copies;
+}
+
+}  // namespace
+
+RecomputeParts PartsBesideOffload(const Job& job) {
+  const bool whole = job.constraints.recompute == RecomputePolicy::kFull;
+  return whole ? RecomputeParts{kWholeLayer} : RecomputeParts{0};
+}
+
+void OffloadActivations(const Job& job, const PackShape& mean, LayerCost& layer) {
+  const ActivationOffload& activations = job.training.activations;
+  if (activations.layers == 0 || layer.copied.at(mean) <= 0) return;
+  const double layers = D(job.model.language_model.layers);
+  const double moved = D(activations.layers) / layers;
+  const double charged = D(activations.charged_layers) / layers;
+  const RecomputeMode& used =
+      PartsBesideOffload(job) == 0 ? layer.modes.front() : layer.modes.back();
+
+  const PackCost copies = (1e9 * charged / HostCopyRate(job.cluster)) * layer.copied;
+  const double copies_ns = copies.at(mean);
+  const double forward = layer.forward.at(mean) + layer.forward_communication.at(mean);
+  const double again = &used == &layer.modes.front()
+                           ? 0
+                           : used.repeated.at(mean) + used.repeated_communication.at(mean);
+  const double backward = layer.backward.at(mean) + layer.backward_communication.at(mean) + again;
+  layer.forward_communication += Waiting(copies, copies_ns, forward);
+  layer.backward_communication += Waiting(copies, copies_ns, backward);
+
+  layer.host_kept_bytes = Nearest(charged * D(used.kept_bytes));
+  for (RecomputeMode& mode : layer.modes) {
+    const int64_t kept = mode.kept_bytes;
+    mode.kept_bytes -= Nearest(moved * D(kept));
+    mode.workspace_bytes =
+        std::min(mode.workspace_bytes + kLayersUnderWay * kept, kWorkspaceBytesAtMost);
+  }
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,112 @@
+// Weights in host memory: what leaves the GPUs, what that costs, and what a host holds.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "planner/base/random.h"
+#include "planner/base/units.h"
+#include "planner/cost/host_memory.h"
+#include "planner/evaluate_plan.h"
+#include "planner/make_plan.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+Plan PlanOf(const Job& job) {
+  const PlanResult result = MakePlan(job, {});
+  EXPECT_EQ(result.end, PlanEnd::kComplete);
+  for (const std::string& fault : result.faults) ADD_FAILURE() << fault;
+  return result.plan;
+}
+
+Job ShardedJob(const char* model, const char* gpu, int64_t gpus,
+               const char* trainer = "torchtitan") {
+  Job job = TextJob(model, gpu, gpus);
+  job.training.trainer = FindTrainer(trainer);
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.constraints.recompute = RecomputePolicy::kWholeLayers;
+  job.training.global_batch_samples = 16 * gpus;
+  return job;
+}
+
+Job InHost(Job job) {
+  job.training.offload = {.asked = true, .ratio = 1, .charged_ratio = 1, .weights = true};
+  return job;
+}
+
+TEST(WeightOffloadTest, FitsWhatStatesFill) {
+  const Job job = ShardedJob("llama3-8b", "h100-sxm-80gb", 1);
+  EXPECT_FALSE(PlanOf(job).fits());
+  const Plan plan = PlanOf(InHost(job));
+  ASSERT_TRUE(plan.fits());
+  EXPECT_TRUE(plan.offload->weights);
+  EXPECT_EQ(plan.stages[0].memory.weights, 0);
+  EXPECT_EQ(plan.stages[0].memory.gradients, 0);
+  EXPECT_EQ(plan.stages[0].memory.optimizer, 0);
+  // Master weights and moments in fp32, and gradients: 16 bytes of each of 8 billion parameters.
+  EXPECT_NEAR(static_cast<double>(plan.offload->host_bytes), 16 * 8.03e9, 1e9);
+  EXPECT_EQ(plan.offload->gpu_bytes, plan.offload->host_bytes);
+  EXPECT_EQ(plan.offload->step_without_ns, 0);
+  EXPECT_GT(plan.offload->added_ns, 0);
+}
+
+TEST(WeightOffloadTest, FasterLinksLeaveLessToWaitFor) {
+  Job job = InHost(ShardedJob("llama3-8b", "h100-sxm-80gb", 8));
+  int64_t before = 0;
+  for (const double rate : {2e9, 10e9, 50e9, 400e9}) {
+    job.cluster.host_link_bytes_per_second = rate;
+    job.cluster.host_memory_bytes_per_second = 16 * rate;
+    const Plan plan = PlanOf(job);
+    ASSERT_TRUE(plan.fits());
+    if (before > 0) {
+      EXPECT_LT(plan.offload->added_ns, before) << rate;
+    }
+    before = plan.offload->added_ns;
+  }
+}
+
+// More leaves the GPUs than with the optimizer alone: whatever fits without fits with it, if the
+// host has room, and no plan takes more of the host than there is.
+TEST(WeightOffloadTest, RandomJobsHoldTheirHosts) {
+  Random random(7);
+  const char* const gpus[] = {"h100-sxm-80gb", "a100-sxm-40gb", "gh200-96gb"};
+  const char* const trainers[] = {"torchtitan", "torchtune", "pytorch-fsdp", "unlimited"};
+  int fit = 0, lacked = 0;
+  for (int i = 0; i < 24; ++i) {
+    Job job = ShardedJob("llama3-8b", gpus[random.Below(3)], int64_t{1} << random.Below(4),
+                         trainers[random.Below(4)]);
+    job.model.language_model.layers = 4 + static_cast<int64_t>(random.Below(29));
+    job.training.token_cap = int64_t{4096} << random.Below(3);
+    if (random.Below(2) == 0)
+      job.cluster.host_memory_bytes = static_cast<int64_t>(30 + random.Below(300)) * kGiB;
+    const Plan without = PlanOf(job), with = PlanOf(InHost(job));
+    if (with.fits()) {
+      ++fit;
+      EXPECT_LE(with.placement.host_memory_bytes, HostOf(job.cluster).memory_bytes);
+      EXPECT_TRUE(without.fits() || with.offload->step_without_ns == 0);
+      continue;
+    }
+    const bool host = with.misfit->host_short_bytes > 0;
+    lacked += host ? 1 : 0;
+    EXPECT_TRUE(host || !without.fits()) << "job " << i;
+  }
+  EXPECT_GT(fit, 5);
+  EXPECT_GT(lacked, 2);
+}
+
+TEST(WeightOffloadTest, AnEvaluatedPlanHasThePlansFigures) {
+  Job job = InHost(ShardedJob("llama3-8b", "h100-sxm-80gb", 2));
+  job.training.token_cap = 8192;
+  const Plan plan = PlanOf(job);
+  ASSERT_TRUE(plan.fits());
+  const Evaluation same = EvaluatePlan(job, SpecOf(plan));
+  ASSERT_TRUE(same.faults.empty());
+  EXPECT_EQ(same.plan.prediction.step.total_ns, plan.prediction.step.total_ns);
+  EXPECT_EQ(same.plan.offload->added_ns, plan.offload->added_ns);
+  EXPECT_EQ(same.plan.offload->host_bytes, plan.offload->host_bytes);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
