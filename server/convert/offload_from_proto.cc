@@ -146,7 +146,8 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
   CheckHostRates(from, path, sink);
   if (!from.training().has_offload()) return;
   const v1::Offload& given = from.training().offload();
-  const FieldPath field = path.Child("training").Child("offload");
+  const FieldPath training_path = path.Child("training");
+  const FieldPath field = training_path.Child("offload");
   planner::Training& training = job->training;
   const bool activations = given.has_activation_layers() || given.choose_activation_layers();
   training.offload.asked = true;
@@ -176,7 +177,8 @@ void ActivationsFromProto(const v1::Job& from, const FieldPath& path, ViolationS
                           planner::Job* job) {
   const v1::Offload& given = from.training().offload();
   if (!given.has_activation_layers() && !given.choose_activation_layers()) return;
-  const FieldPath offload = path.Child("training").Child("offload");
+  const FieldPath training = path.Child("training");
+  const FieldPath offload = training.Child("offload");
   const FieldPath field = offload.Child(given.has_activation_layers() ? "activation_layers"
                                                                       : "choose_activation_layers");
   if (given.has_activation_layers() && given.choose_activation_layers())

@@ -194,6 +194,13 @@ TEST(RunOfTest, ReadsOffloadOfActivations) {
   EXPECT_EQ(job.training().offload().activation_layers(), 3);
   EXPECT_FALSE(job.training().offload().has_optimizer_ratio());
   EXPECT_FALSE(RunOfArguments("--cpu-offloading-num-layers 0").job.training().has_offload());
+  // Changes of the run are evaluated with pinned degrees, which must not ask for recompute.
+  const ModelLayers layers(4, v1::LAYER_KIND_DENSE);
+  const auto pinned = [&](const std::string& more) {
+    return RequestOf(RunOfArguments(more), layers, /*pinned=*/true).job().constraints().recompute();
+  };
+  EXPECT_EQ(pinned("--cpu-offloading-num-layers 3"), v1::RECOMPUTE_POLICY_UNSPECIFIED);
+  EXPECT_EQ(pinned(""), v1::RECOMPUTE_POLICY_FULL);
   EXPECT_THROW(RunOfArguments("--cpu-offloading-num-layers some"), CommandError);
 }
 

@@ -218,7 +218,7 @@ TEST(OffloadTest, ActivationsAreRepeatedAndReported) {
   EXPECT_EQ(out.subject().offload().activation_layers(), 7);
   EXPECT_EQ(out.subject().offload().optimizer_ratio(), 0);
   // What the caller asked for, not what the offload adds.
-  EXPECT_EQ(out.subject().constraints().recompute(), v1::RECOMPUTE_POLICY_AUTO);
+  EXPECT_EQ(out.subject().constraints().recompute(), v1::RECOMPUTE_POLICY_ONE_SETTING);
   EXPECT_FALSE(out.subject().constraints().has_pipeline_parallel());
   EXPECT_EQ(out.offload().activation_layers(), 7);
   EXPECT_EQ(out.offload().activation_bytes(), 10);
