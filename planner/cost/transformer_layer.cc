@@ -173,7 +173,9 @@ LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& m,
                            const LanguageLayer& layer) {
   LayerBuilder b(setting, TokenRows(setting.parallelism), m.train, m.lora);
   AddDecoderLayer(b, m, layer);
-  return b.Finish(D(PassedWidth(m)));
+  // Of blocks, all layers of a stage read one copy.
+  const bool blocks = m.streams > 1 && m.stream_kind == StreamKind::kBlocks;
+  return b.Finish(D(blocks ? m.hidden : PassedWidth(m)));
 }
 
 }  // namespace evenkeel::planner

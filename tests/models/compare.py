@@ -412,8 +412,9 @@ def cases(model_type):
             yield name, f"transformers: {str(error)[:120]}", None
             continue
         audio = model_type in AUDIO or model_type in WHOLES
-        columns = model_type in WHOLES or model_type in FLAT or (model_type in AUDIO and AUDIO[model_type][1] is not None) or (
-            model_type in HEARING and config.audio_config is not None)
+        columns = model_type in WHOLES or model_type in FLAT or (
+            model_type in AUDIO and AUDIO[model_type][1] is not None) or (
+                model_type in HEARING and config.audio_config is not None)
         yield name, expected["all"], counted_by_planner(config.to_dict(), columns)
         if audio:
             yield f"{name} (text)", expected["text"], counted_by_planner(text_of(config))

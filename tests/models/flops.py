@@ -1,7 +1,8 @@
 """Compares FLOPs of a forward pass that the planner counts with those of the model's own operations.
 
 Run by run.sh. Each architecture of text is built small, with random weights on the CPU, and runs once over one sample
-under PyTorch's operator-level counter, with eager attention, which multiplies all pairs of tokens. Short convolutions
+under PyTorch's operator-level counter, with eager attention, which multiplies all pairs of tokens. So do encoders whose
+projectors have several steps. Short convolutions
 and scans of recurrent mixers are left out on both sides: eager code scans in other ways than the kernels that the
 planner counts. Prints a line per architecture, and the planner's operations where the two differ by more than 1%.
 """
@@ -21,6 +22,8 @@ TOKENS = 256
 MOST = 0.01
 # What transformers does besides products of matrices, as a scan.
 SCANS = ("scan",)
+# Models whose encoder is compared, with its projector, and not their language model.
+ENCODERS = ("glm4v", "glm46v", "glm4v_moe", "minimax_m3_vl", "ernie4_5_vl_moe", "idefics2")
 # Whose code multiplies every token by every expert, and then leaves out what it did not ask for.
 EVERY_EXPERT = {"llama4_text": ("num_experts_per_tok", "num_local_experts")}
 
@@ -64,7 +67,31 @@ def counted_by_operators(config):
     return flops
 
 
-def counted_by_planner(config):
+def encoder_inputs(config):
+    """Returns the method of the model that encodes, its arguments, and the units that they make."""
+    vision = config.vision_config
+    if config.model_type == "idefics2":
+        side = vision.image_size
+        return "get_image_features", (torch.randn(1, 1, 3, side, side), torch.ones(1, 1, side, side).bool()), 1
+    merge, frames = vision.spatial_merge_size, getattr(vision, "temporal_patch_size", 1)
+    pixels = torch.randn(64 * merge * merge, 3 * frames * vision.patch_size ** 2)
+    return "get_image_features", (pixels, torch.tensor([[1, 8 * merge, 8 * merge]])), 64
+
+
+def compare_encoder(model_type):
+    """Returns the operators' FLOPs of an encoder with its projector, and the planner's operations."""
+    config = small(model_type)
+    torch.manual_seed(0)
+    model = transformers.AutoModelForImageTextToText.from_config(config, attn_implementation="eager").float().eval()
+    method, arguments, units = encoder_inputs(config)
+    counter = FlopCounterMode(display=False)
+    with counter:
+        getattr(model.model, method)(*arguments)
+    counted = counted_by_planner(config, sample=(4096, units))
+    return counter.get_total_flops(), {name: flops for name, flops in counted.items() if name.startswith("encoder: ")}
+
+
+def counted_by_planner(config, sample=None):
     described = config.to_dict()
     if config.model_type in EVERY_EXPERT:
         visited, all_of_them = EVERY_EXPERT[config.model_type]
@@ -72,10 +99,10 @@ def counted_by_planner(config):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(json.dumps(described, default=str))
         file.flush()
-        sample = [str(TOKENS)]
-        if config.model_type in compare.SPEECH:
-            sample = [str(min(TOKENS, config.max_target_positions)), "1"]
-        answer = subprocess.run([PROGRAM, file.name, *sample], capture_output=True, text=True, check=False)
+        if sample is None:
+            speech = config.model_type in compare.SPEECH
+            sample = (min(TOKENS, config.max_target_positions), 1) if speech else (TOKENS,)
+        answer = subprocess.run([PROGRAM, file.name, *map(str, sample)], capture_output=True, text=True, check=False)
     if not answer.stdout:
         raise RuntimeError(answer.stderr.strip()[:300])
     return {name: flops for name, flops in json.loads(answer.stdout).items() if name not in SCANS}
@@ -92,10 +119,13 @@ def texts():
 
 def main():
     passed = failed = 0
-    for model_type in sys.argv[1:] or texts():
+    for model_type in sys.argv[1:] or texts() + list(ENCODERS):
         try:
-            config = small(model_type)
-            expected, counted = counted_by_operators(config), counted_by_planner(config)
+            if model_type in ENCODERS:
+                expected, counted = compare_encoder(model_type)
+            else:
+                config = small(model_type)
+                expected, counted = counted_by_operators(config), counted_by_planner(config)
         except Exception as error:
             failed += 1
             print(f"FAILED {model_type}: {type(error).__name__}: {str(error)[:300]}", flush=True)

@@ -3,7 +3,8 @@
 //
 //   forward_flops CONFIG.json TOKENS [UNITS]
 //
-// With UNITS of its encoder, that runs too, and attends as the planner says.
+// With UNITS of its encoder, that runs too, and attends as the planner says. Its operations begin
+// with "encoder: ".
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -54,16 +55,18 @@ std::map<std::string, double> FlopsOf(const planner::Job& job, const PackShape& 
                                      .mean = pack,
                                      .equal_packs = true};
   std::map<std::string, double> flops;
+  std::string owner;
   const auto add = [&](const LayerWork& work, int64_t times) {
     for (const planner::LayerOperation& op : work.operations) {
       // Attention to an encoder's tokens, which is linear, sees all of them.
       const bool pairs = std::string(op.name) == "core attention" && !m.cross;
       const double linear =
           (pairs ? 2 : 1) * op.flops.per_token * pack.tokens + op.flops.per_unit[0] * pack.units[0];
-      flops[op.name] +=
+      flops[owner + op.name] +=
           static_cast<double>(times) * (linear + 2 * op.flops.per_squared * pack.squared);
     }
   };
+  owner = "encoder: ";
   for (const planner::EncoderTower& tower : job.model.towers) {
     const planner::Encoder& e = tower.encoder;
     const auto full = static_cast<int64_t>(e.full_layers.size());
@@ -73,6 +76,7 @@ std::map<std::string, double> FlopsOf(const planner::Job& job, const PackShape& 
     add(planner::EncoderLayerWork(setting, e, 0, /*windowed=*/true), windowed);
     add(planner::ProjectorWork(setting, tower, 0, m.hidden), 1);
   }
+  owner.clear();
   add(planner::TokenEmbeddingWork(setting, m), 1);
   for (const planner::LayerRun& run : planner::RunsOf(m))
     add(planner::DecoderLayerWork(setting, m, run.layer), run.count);

@@ -147,6 +147,26 @@ TEST(EncoderConfigTest, GemmaMayHear) {
   EXPECT_THAT(Refusal(config), HasSubstr("of which 4 divides the first"));
 }
 
+TEST(EncoderConfigTest, PhiHasTransformersParameters) {
+  json config = {{"model_type", "phi4_multimodal"}};
+  const auto model = ReadConfig(config);
+  ASSERT_TRUE(model);
+  ASSERT_EQ(model->towers.size(), 2u);
+  EXPECT_EQ(TowerParameters(*model, 0), 441'550'016);
+  EXPECT_EQ(TowerParameters(*model, 1), 466'432'256);
+  EXPECT_EQ(planner::CountParameters(model->spec), 4'400'286'720);
+  EXPECT_EQ(model->towers[0].encoder.llm_tokens_per_unit, 256);
+  EXPECT_EQ(model->towers[1].encoder.window_tokens, 500);
+  config["vision_config"] = {{"image_size", 434}};  // 31 patches a side, padded to 32
+  EXPECT_EQ(ReadConfig(config)->towers[0].encoder.llm_tokens_per_unit, 256);
+  config["audio_config"] = {{"ext_pw_out_channel", 512}};
+  EXPECT_THAT(Refusal(config), HasSubstr("\"audio_config.ext_pw_out_channel\""));
+  config["audio_config"] = {{"time_reduction", 4}};
+  EXPECT_THAT(Refusal(config), HasSubstr("\"audio_config.time_reduction\" other than 8"));
+  config["audio_config"] = {{"conv_layers", 4}};
+  EXPECT_THAT(Refusal(config), HasSubstr("\"audio_config.conv_layers\""));
+}
+
 TEST(EncoderConfigTest, WhatNobodyCanReadIsRefusedWithTheReason) {
   const json kimi = {{"model_type", "kimi_k3"}, {"vision_config", {{"patch_size", 14}}}};
   EXPECT_THAT(Refusal(kimi), HasSubstr("patchmergerv2"));

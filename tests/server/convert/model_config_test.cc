@@ -27,6 +27,11 @@ json SmallConfig(const ConfigArchitecture& a) {
   json config = {{"model_type", a.model_type}, {"num_hidden_layers", 6}, {"hidden_size", 256},
                  {"num_attention_heads", 4},   {"vocab_size", 1024},     {"intermediate_size", 512},
                  {"num_key_value_heads", 2}};
+  if (a.cross)  // the encoder's keys stand beside the decoder's
+    return {{"model_type", a.model_type},   {"encoder_layers", 6},
+            {"decoder_layers", 6},          {"d_model", 256},
+            {"encoder_attention_heads", 4}, {"vocab_size", 1024},
+            {"decoder_attention_heads", 4}};
   if (!a.grouped) config.erase("num_key_value_heads");
   if (a.latent) config["num_key_value_heads"] = 4;
   if (a.model_type == "hunyuan_v1_moe") config["num_experts"] = 4;
@@ -137,7 +142,13 @@ TEST(ModelConfigTest, EveryWrapperIsReadWithItsEncoder) {
                    {"text_config", SmallConfig(*text)},
                    {"vision_config", VisionConfig(*encoder)}};
     const bool audio = !wrapper.audio.encoder.empty() && !wrapper.audio.optional;
-    if (audio) config["audio_config"] = {{"output_dim", 256}};
+    if (audio) {
+      const auto heard =
+          std::find_if(encoders.begin(), encoders.end(), named(wrapper.audio.encoder));
+      ASSERT_NE(heard, encoders.end()) << wrapper.model_type;
+      config["audio_config"] = {
+          {std::string(heard->output.empty() ? heard->width : heard->output), 256}};
+    }
     std::string refused;
     const auto model = ReadConfig(config, &refused);
     ASSERT_TRUE(model) << wrapper.model_type << ": " << refused;
