@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -94,24 +93,6 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return nil, fwk.NewStatus(fwk.Skip) // Filter would let every node pass: it need not be called for each
 	}
 	return nil, nil
-}
-
-// gangSize returns what the pod's PodGroup says; 0: it has none.
-func (p *Plugin) gangSize(pod *v1.Pod) (int, error) {
-	if p.podGroups == nil || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
-		return 0, nil
-	}
-	group, err := p.podGroups.PodGroups(pod.Namespace).Get(*pod.Spec.SchedulingGroup.PodGroupName)
-	if apierrors.IsNotFound(err) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("PodGroup %s: %w", *pod.Spec.SchedulingGroup.PodGroupName, err)
-	}
-	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
-		return int(gang.MinCount), nil
-	}
-	return 0, nil
 }
 
 // place decides by what plan and at which place of the gang the pod runs. It also returns the node of a pod next to it by

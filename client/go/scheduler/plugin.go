@@ -32,6 +32,7 @@ type Plugin struct {
 	gangs     gangs
 	wide      *utilcache.LRUExpireCache // jobs whose narrow choice of nodes failed
 	podGroups listers.PodGroupLister    // nil where the cluster has no PodGroups of its own
+	groups    cache.GenericLister       // PodGroups of the coscheduling plugin; nil where the cluster has none
 	bindsOnce sync.Once
 	binds     bool
 }
@@ -76,6 +77,15 @@ func newPlugin(ctx context.Context, args *Args, handle fwk.Handle, planner plann
 	made.lookup = newLookup(ctx, args, planner, func(pods map[string]*v1.Pod) { handle.Activate(logger, pods) })
 	if gate := featuregate.Feature("GenericWorkload"); enabled(gate) {
 		made.podGroups = handle.SharedInformerFactory().Scheduling().V1alpha2().PodGroups().Lister()
+	}
+	client, err := dynamicClient(handle)
+	if err != nil {
+		return nil, err
+	}
+	if client != nil {
+		if err := made.followGroups(ctx, client); err != nil {
+			return nil, err
+		}
 	}
 	return made, made.watch(logger)
 }

@@ -127,6 +127,9 @@ func (c *control) start() error {
 	if err := c.await(c.config, api+"/readyz"); err != nil {
 		return err
 	}
+	if err := c.installPodGroups(); err != nil {
+		return err
+	}
 	return c.startScheduler()
 }
 

@@ -46,7 +46,7 @@ TestAuthority::TestAuthority(std::string folder, const std::string& name)
     : folder_(std::move(folder)),
       name_(name),
       key_(EVP_EC_gen("P-256")),
-      certificate_(NewCertificate(name, key_, serial_++, -3600, 7200)) {
+      certificate_(NewCertificate(name, key_, /*serial=*/1, -3600, 7200)) {
   X509_set_issuer_name(certificate_, X509_get_subject_name(certificate_));
   AddExtension(certificate_, NID_basic_constraints, "critical,CA:TRUE");
   X509_sign(certificate_, key_, EVP_sha256());

@@ -33,7 +33,7 @@ class TestAuthority {
   const std::string name_;
   EVP_PKEY* const key_;
   X509* const certificate_;
-  long serial_ = 1;
+  long serial_ = 2;  // of the next certificate
 };
 
 }  // namespace evenkeel::server
