@@ -35,7 +35,7 @@ struct LayerCalibration {
 struct Calibration {
   std::string version;        // a digest of all fields below; empty if nothing was measured
   std::string layer_version;  // a digest of `layers` and `collectives`; empty without both
-  std::vector<LayerCalibration> layers;                 // ascending by kind and tensor
+  std::vector<LayerCalibration> layers;                             // ascending by kind and tensor
   std::shared_ptr<const std::vector<CollectiveCurve>> collectives;  // nullptr: none
   MeasuredRatio step;              // times of whole steps, on top of `layers` and `collectives`
   int64_t rest_bytes = 0;          // bytes that steps allocated beyond the model's prediction, per

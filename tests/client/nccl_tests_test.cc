@@ -149,19 +149,19 @@ TEST(NcclTests, RefusalsNameTheLineAndWhatIsNeeded) {
     std::string text, refusal;
   } cases[] = {
       {With(kTwoNodes, "33554432       8388608     float     sum      -1", "33554432 float"),
-       "out.txt:18: 10 columns, where 13 are named: a size and its times are needed"},
+       "out.txt:17: 10 columns, where 13 are named: a size and its times are needed"},
       {With(kTwoNodes, "33554432", "3355x432"),
-       "out.txt:18: \"3355x432\" is no size: a number of bytes is needed"},
+       "out.txt:17: \"3355x432\" is no size: a number of bytes is needed"},
       {With(kTwoNodes, "195.40", "fast  "),
-       "out.txt:18: \"fast\" is no time: a number of microseconds is needed"},
+       "out.txt:17: \"fast\" is no time: a number of microseconds is needed"},
       {With(kTwoNodes, "195.40", "-5.000"),
-       "out.txt:18: the out-of-place time is -5 us: must be more than 0"},
+       "out.txt:17: the out-of-place time is -5 us: must be more than 0"},
       {With(kTwoNodes, "300.51       0", "300.51       7"),
-       "out.txt:18: 7 values were wrong: such a run measures nothing"},
+       "out.txt:17: 7 values were wrong: such a run measures nothing"},
       {With(kTwoNodes, "#       size", "#      sizes"),
-       "out.txt:16: a row before the line \"# size count type ... time\" that names columns"},
+       "out.txt:15: a row before the line \"# size count type ... time\" that names columns"},
       {With(kTwoNodes, "    time   algbw", " cputime   algbw"),
-       "out.txt:14: the times are of the CPU: measure without -C"},
+       "out.txt:13: the times are of the CPU: measure without -C"},
       {With(kTwoNodes, "Rank  1", "Rank  0"),
        "out.txt:7: rank 0 is there twice: processes that do not know of each other measured "
        "alone; build nccl-tests with MPI=1"},
@@ -189,7 +189,7 @@ TEST(NcclTests, RefusalsNameTheLineAndWhatIsNeeded) {
        "out.txt: results[1]: \"size\" must be a whole number from 0"},
       {With(kJson, "\"nwrong\":0.000000", "\"nwrong\":3.0"),
        "out.txt: results[1].out_of_place: 3.0 values were wrong: such a run measures nothing"},
-      {With(kJson, "]})", "]"), "out.txt: is no JSON: what nccl-tests writes with -J is needed"},
+      {With(kJson, "]}\n", "]\n"), "out.txt: is no JSON: what nccl-tests writes with -J is needed"},
   };
   for (const auto& [text, refusal] : cases) EXPECT_EQ(Refusal(text), refusal);
 }

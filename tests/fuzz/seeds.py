@@ -49,6 +49,14 @@ SETTINGS = {
     "numbers": "--cache-bytes=1099511627776\n--max-connection-age=0x10\n--drain-timeout=nan\n--memo-bytes= 1",
 }
 
+COLUMNS = b"# size count type redop root time algbw busbw #wrong\n"
+NCCL = {
+    "bare": b"!" + COLUMNS + b"1024 256 float none -1 9.5 1 1 0\n2048 512 float none -1 9.7 1 1 N/A\n",
+    "tagged": b"!0: " + COLUMNS + b"[1,0]<stdout>:1024 256 float none -1 1.2e+06 1 1 0\r\n",
+    "wrong": b"# Collective test starting: sendrecv_perf\n" + COLUMNS + b"1024 256 float none -1 -1 1 1 7\n",
+    "short-json": b'{"nccl_version":1,"results":[{"size":1}],"args":["x"],"config":{"nthreads":0,"ngpus":1}}',
+}
+
 LENGTHS = {
     "array": b'[{"vit_num": 5, "token_num": 1341, "image_flags": 5},\n {"vit_num": 0, "token_num": 12}]',
     "lines": b'{"units": 2, "llm_tokens": 900, "loss_tokens": 10}\n\n'
@@ -197,6 +205,8 @@ def seeds():
     yield "profile_record", "newer", b"EVKP" + struct.pack("<q", 9) + bytes(8)
     for name, data in LENGTHS.items():
         yield "length_file", name, data
+    for name, data in NCCL.items():
+        yield "nccl_output", name, data
     samples = os.path.join(os.path.dirname(HERE), "client", "nccl_tests")
     for name in sorted(os.listdir(samples)):
         with open(os.path.join(samples, name), "rb") as file:

@@ -157,6 +157,19 @@ class FromTest(unittest.TestCase):
         self.assertAlmostEqual(again["response"]["evaluated"]["predictions"]["step"]["total_seconds"],
                                change["evaluated"]["predictions"]["step"]["total_seconds"], places=2)
 
+    def test_what_context_ranks_exchange(self):
+        def exchange(path, *arguments):
+            return self.answer(path, "--gpu", "h100-sxm-80gb", *arguments)["request"]["job"]["training"]["execution"][
+                "context_exchange"]
+
+        for name, expected in (("p2p", "RING"), ("a2a", "ULYSSES"), ("all_gather", "ALL_GATHER"),
+                               ("a2a+p2p", "HIERARCHICAL")):
+            text = MEGATRON.replace("--flag-of-tomorrow 3", f"--context-parallel-size 4 --cp-comm-type {name}")
+            self.assertEqual(exchange(self.write("run.sh", text)), "CONTEXT_EXCHANGE_" + expected)
+        for line, expected in (("", "ALL_GATHER"), ('context_parallel_rotate_method = "alltoall"', "RING")):
+            text = TORCHTITAN.replace("[parallelism]", f"[parallelism]\ncontext_parallel_degree = 2\n{line}")
+            self.assertEqual(exchange(self.write("job.toml", text), "--gpus", "16"), "CONTEXT_EXCHANGE_" + expected)
+
     def test_flagscale_torchtitan_and_deepspeed(self):
         answer = self.answer(self.write("train.yaml", FLAGSCALE), "--gpu", "h100-sxm-80gb", "--gpus", "16")
         self.assertEqual((answer["framework"], self.degrees(answer)), ("FlagScale", [1, 4, 4, 1, 2, 1]))

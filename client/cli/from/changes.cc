@@ -87,7 +87,7 @@ class Neighbours {
         if (next != now && record.get == &v1::Parallelism::pipeline) Recut(next, 1, &run);
         if (next > 1 && record.get == &v1::Parallelism::context && now == 1)
           run.job.mutable_training()->mutable_execution()->set_context_exchange(
-              v1::CONTEXT_EXCHANGE_RING);
+              megatron() ? v1::CONTEXT_EXCHANGE_RING : v1::CONTEXT_EXCHANGE_ALL_GATHER);
         if (record.get == &v1::Parallelism::tensor && now == 1)
           run.job.mutable_training()->mutable_execution()->set_sequence_parallel(true);
         if (record.get == &v1::Parallelism::tensor && run.degrees.expert() > 1 && megatron())

@@ -90,18 +90,19 @@ TEST(LayerMemoryTest, ContextParallelSharesTokens) {
 
 TEST(LayerMemoryTest, AnAllGatherHoldsAllKeysAndValues) {
   Job job = Llama();
-  const Parallelism four{.tensor = 1, .pipeline = 1, .data = 8, .context = 4};
+  const Parallelism wide{.tensor = 1, .pipeline = 1, .data = 1, .context = 32};
   const auto under = [&](ContextKind kind) {
     job.training.execution.context = kind;
-    return KindOf(job, four, LayerKind::kDense);
+    return KindOf(job, wide, LayerKind::kDense);
   };
   const LayerCost ring = under(ContextKind::kRing), all = under(ContextKind::kAllGather);
   EXPECT_EQ(all.modes.front().kept_bytes, ring.modes.front().kept_bytes);
-  // The keys and values of the three others, and their gradients, in 16 bits.
+  // The keys and values of the 31 others, and their gradients, in 16 bits: more than the MLP holds.
   const LanguageModel& m = job.model.language_model;
-  EXPECT_EQ(all.modes.front().workspace_bytes - ring.modes.front().workspace_bytes,
-            2 * 2 * 3 * (2 * m.kv_heads * m.head_dim) * 1024);
-  EXPECT_EQ(all.forward.at(kPack), ring.forward.at(kPack));
+  const int64_t others = 2 * 2 * 31 * (2 * m.kv_heads * m.head_dim) * 128;
+  const int64_t more = all.modes.front().workspace_bytes - ring.modes.front().workspace_bytes;
+  EXPECT_GT(more, others / 3);  // the MLP, which held most under the ring, hides the rest
+  EXPECT_LE(more, others);
   // Nothing hides the gathering, which the backward pass repeats before it reduces gradients.
   const double gather = all.forward_communication.at(kPack);
   EXPECT_GT(gather, ring.forward_communication.at(kPack));

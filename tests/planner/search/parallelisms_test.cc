@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "planner/space/tensor_parallel.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
