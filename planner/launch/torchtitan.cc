@@ -71,8 +71,6 @@ std::string Degrees(const Job& job, const PlanSpec& spec) {
   set("tensor_parallel_degree", std::to_string(p.tensor));
   set("enable_sequence_parallel", job.training.execution.sequence_parallel ? "True" : "False");
   set("context_parallel_degree", std::to_string(p.context));
-  if (p.context > 1 && job.training.execution.context == ContextKind::kAllGather)
-    set("context_parallel_rotate_method", "\"allgather\"");
   set("expert_parallel_degree", std::to_string(p.expert));
   set("pipeline_parallel_degree", std::to_string(p.pipeline));
   if (p.pipeline > 1) {
@@ -219,12 +217,10 @@ void NoteRest(const Trials& trials, const PlanSpec& spec, Launch* out) {
                          "backward (fsdp_reshard_after_forward \"never\"): gradients are reduced "
                          "with every micro-batch, and each GPU holds a shard of them.")});
   }
-  const ContextKind exchange = job.training.execution.context;
-  if (p.context > 1 &&
-      (exchange == ContextKind::kUlysses || exchange == ContextKind::kHierarchical))
+  if (p.context > 1 && job.training.execution.context != ContextKind::kAllGather)
     out->notes.push_back({"stages",
-                          "torchtitan's context parallelism is a ring, not Ulysses: "
-                          "it does not exchange heads as the plan does."});
+                          "torchtitan's context-parallel ranks gather all keys and values, and "
+                          "have no other exchange: the job asks for one."});
   NoteSeveralEncoders(job.model,
                       "the module vision_encoder stands for all of them, and ENCODER_RECOMPUTED "
                       "counts through their layers in this order.",

@@ -217,9 +217,12 @@ constexpr DispatcherSet kXTunerDispatchers =
 constexpr DispatcherSet kTitanDispatchers =
     kXTunerDispatchers | DispatcherBit(Dispatcher::kHybridEp);
 
-// Its recompute is SelectiveAC or FullAC, by layer (distributed/activation_checkpoint.py).
+// Its recompute is SelectiveAC or FullAC, by layer (distributed/activation_checkpoint.py). Context
+// ranks gather keys and values (distributed/context_parallel/api.py, 0.3.0; the default of
+// PyTorch's _ContextParallelOptions).
 constexpr Trainer Torchtitan(const About& about) {
   Execution execution = EagerShards(0.85);
+  execution.context = ContextKind::kAllGather;
   execution.loss_bytes_per_logit = kEagerLossBytes;  // cross_entropy_loss of components/loss.py
   Trainer trainer = With(kTitanDispatchers, Sharded(about, execution));
   trainer.alternate_products = true;

@@ -107,8 +107,7 @@ Job RandomWholeSpaceJob() {
   }
   if (OneIn(2)) c.schedule = static_cast<Schedule>(*rc::gen::inRange(0, 4));
   Training& t = job.training;
-  t.execution.context = Among({ContextKind::kUlysses, ContextKind::kRing, ContextKind::kAllGather,
-                               ContextKind::kHierarchical});
+  t.execution.context = static_cast<ContextKind>(*rc::gen::inRange(0, 4));
   t.execution.expert_tensor = Among({1, 1, 2});
   t.zero_stage = static_cast<ZeroStage>(*rc::gen::inRange(0, 4));
   if (OneIn(6)) t.trainer = &TrainerOf(Framework::kFsdp);
