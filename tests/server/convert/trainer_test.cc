@@ -74,7 +74,8 @@ TEST(TrainerTest, RecomputesWhatItCan) {
   using planner::RecomputePolicy;
   EXPECT_EQ(policy(""), RecomputePolicy::kOneSetting);
   EXPECT_EQ(policy(R"(trainer { name: "unlimited" })"), RecomputePolicy::kAuto);
-  EXPECT_EQ(policy(R"(trainer { name: "torchtitan" })"), RecomputePolicy::kWholeLayers);
+  EXPECT_EQ(policy(R"(trainer { name: "torchtitan" })"), RecomputePolicy::kAuto);
+  EXPECT_EQ(policy(R"(trainer { name: "torchtune" })"), RecomputePolicy::kWholeLayers);
   EXPECT_EQ(policy(R"(trainer { name: "nanotron" })"), RecomputePolicy::kOneSetting);
   EXPECT_EQ(policy("framework: TRAINING_FRAMEWORK_DEEPSPEED"), RecomputePolicy::kWholeLayers);
 }

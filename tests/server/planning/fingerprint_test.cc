@@ -171,10 +171,6 @@ std::vector<NamedChange> ChangesOfParts() {
        [](auto& j) {
          Llm(j).runs = {{{.cross = true}, 1}};
        }},
-      {"layer without cross",
-       [](auto& j) {
-         Llm(j).runs = {{{}, 1}};
-       }},
       {"moe.latent_norm", [](auto& j) { Llm(j).moe = planner::MoeSpec{.latent_norm = true}; }},
       {"moe.image_ffn", [](auto& j) { Llm(j).moe = planner::MoeSpec{.image_ffn = 2}; }},
       {"recurrent.full_gate",
