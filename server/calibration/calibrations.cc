@@ -297,7 +297,6 @@ void Calibrations::Observe(const ProfileUpload& upload, const RecordOutcome& out
   error(MeasuredList::kLayerTimes, outcome.before.layer_times, outcome.after.layer_times);
   error(MeasuredList::kMemory, outcome.before.memory, outcome.after.memory);
   error(MeasuredList::kSteps, outcome.before.steps, outcome.after.steps);
-  error(MeasuredList::kCollectives, outcome.before.collectives, outcome.after.collectives);
 }
 
 RollBackOutcome Calibrations::TryTakeBack(const RollBack& roll_back, bool* conflict) {

@@ -307,8 +307,9 @@ void Metrics::AddProfiles() {
                              "Measurements that were not believed.");
   auto& errors = AddHistogram(registry_, "evenkeel_prediction_error_ratio",
                               "Mean error of predictions, by profile, without it and with it.");
-  for (size_t i = 0; i < measurements_accepted_.size(); ++i) {
+  for (size_t i = 0; i < measurements_accepted_.size(); ++i)
     measurements_accepted_[i] = &accepted.Add({{"measured", kMeasuredNames[i]}});
+  for (size_t i = 0; i < prediction_errors_.size(); ++i) {
     for (size_t when = 0; when < prediction_errors_[i].size(); ++when) {
       prediction_errors_[i][when] =
           &errors.Add({{"measured", kMeasuredNames[i]}, {"when", kWhenNames[when]}}, kErrorBuckets);

@@ -176,7 +176,7 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   std::array<prometheus::Counter*, kProfileEndings> profiles_;
   std::array<prometheus::Counter*, kMeasuredLists> measurements_accepted_;
   std::array<prometheus::Counter*, kRefusedFor> measurements_refused_;
-  std::array<std::array<prometheus::Histogram*, 2>, kMeasuredLists> prediction_errors_;
+  std::array<std::array<prometheus::Histogram*, 2>, kListsWithErrors> prediction_errors_;
   prometheus::Histogram* drift_ratio_;
   std::array<prometheus::Counter*, kDriftSides> step_drifts_, memory_drifts_;
   prometheus::Counter* slow_rank_reports_;
