@@ -10,6 +10,7 @@
 #include "evenkeel/v1/catalog.pb.h"
 #include "evenkeel/v1/job.pb.h"
 #include "evenkeel/v1/plan.pb.h"
+#include "evenkeel/v1/profile.pb.h"
 #include "planner/job.h"
 #include "planner/plan.h"
 #include "server/convert/violations.h"

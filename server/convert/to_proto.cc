@@ -10,6 +10,7 @@
 #include "planner/job.h"
 #include "planner/model/towers.h"
 #include "planner/plan.h"
+#include "planner/space/activation_offload.h"
 #include "planner/space/network_tiers.h"
 #include "server/base/visible_text.h"
 #include "server/convert/choices.h"
