@@ -65,7 +65,8 @@ TEST(LayerProfileTest, AlternateProductsOfTorchtitan) {
   job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
   job.training.zero_stage = ZeroStage::kWeights;
   const LanguageModel& m = job.model.language_model;
-  const LayerCost& layer = Kind(Profile(job, {1, 1, 8}), LayerKind::kDense);
+  const LayerProfile profile = Profile(job, {1, 1, 8});
+  const LayerCost& layer = Kind(profile, LayerKind::kDense);
   ASSERT_EQ(layer.modes.size(), 3u);
   const RecomputeMode& some = layer.modes[1];
   EXPECT_EQ(some.parts, static_cast<RecomputeParts>(kAlternateProducts));
@@ -76,7 +77,8 @@ TEST(LayerProfileTest, AlternateProductsOfTorchtitan) {
   EXPECT_LT(share, 0.5);
   // An encoder's layers, which its policy does not wrap, are recomputed whole or not at all.
   job.model = QuickstartJob().model;
-  EXPECT_EQ(Kind(Profile(job, {1, 1, 8}), LayerKind::kEncoder).modes.size(), 2u);
+  const LayerProfile vision = Profile(job, {1, 1, 8});
+  EXPECT_EQ(Kind(vision, LayerKind::kEncoder).modes.size(), 2u);
 }
 
 TEST(LayerProfileTest, ChainFollowsTheModel) {
