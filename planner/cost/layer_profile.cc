@@ -235,7 +235,7 @@ class ProfileBuilder {
       return;
     }
     if (job_.training.activations.layers > 0 && layer.kind != LayerKind::kEncoder)
-      layer.copied = KeptCost(work, PartsBesideOffload(job_));
+      layer.copied = KeptBytes(work, PartsBesideOffload(job_));
     // Full recompute repeats the whole layer, with the time that the host adds.
     layer.modes.back().repeated = layer.forward;
     layer.modes.back().repeated_communication = layer.forward_communication;

@@ -40,8 +40,8 @@ RecomputeMode ModeOf(const LayerWork& work, RecomputeParts parts, const PackShap
   PackCost both = mode.repeated;
   both += mode.repeated_communication;
   mode.repeated_ns = parts == 0 ? 0 : Nearest(both.at(mean));
-  const double all = KeptBytes(work, 0, largest);
-  const double kept = std::min(all, KeptBytes(work, parts, largest));
+  const double all = KeptBytes(work, 0).at(largest);
+  const double kept = std::min(all, KeptBytes(work, parts).at(largest));
   mode.kept_bytes = Bytes(kept, kPartBytesAtMost);
   // Dropped tensors are held again while the layer runs backward. This is exact to the byte, so
   // that a single layer never holds more because it recomputes.
@@ -92,7 +92,7 @@ std::vector<RecomputeParts> PartSets(const LayerWork& work) {
   return sets;
 }
 
-PackCost KeptCost(const LayerWork& work, RecomputeParts parts) {
+PackCost KeptBytes(const LayerWork& work, RecomputeParts parts) {
   if ((parts & kWholeLayer) != 0) return work.input_bytes;
   PackCost sum;
   if (parts == kAlternateProducts) {
@@ -103,18 +103,6 @@ PackCost KeptCost(const LayerWork& work, RecomputeParts parts) {
   for (const LayerOperation& op : work.operations) {
     for (const KeptTensor& tensor : op.kept) {
       if ((tensor.dropped_by & parts) == 0) sum += tensor.bytes;
-    }
-  }
-  return sum;
-}
-
-double KeptBytes(const LayerWork& work, RecomputeParts parts, const PackShape& largest) {
-  if ((parts & kWholeLayer) != 0) return work.input_bytes.at(largest);
-  if (parts == kAlternateProducts) return KeptCost(work, parts).at(largest);
-  double sum = 0;
-  for (const LayerOperation& op : work.operations) {
-    for (const KeptTensor& tensor : op.kept) {
-      if ((tensor.dropped_by & parts) == 0) sum += tensor.bytes.at(largest);
     }
   }
   return sum;

@@ -12,8 +12,7 @@
 namespace evenkeel::planner {
 
 // Returns the bytes that a layer keeps from forward to backward if it recomputes `parts`.
-PackCost KeptCost(const LayerWork& work, RecomputeParts parts);
-double KeptBytes(const LayerWork& work, RecomputeParts parts, const PackShape& largest);
+PackCost KeptBytes(const LayerWork& work, RecomputeParts parts);
 
 // Returns the bytes of the largest transient during a layer's backward pass, less the bytes that
 // the operations behind have freed by then. At least 0.

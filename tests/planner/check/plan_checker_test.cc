@@ -109,6 +109,21 @@ const Planted kFaults[] = {
     {"fits and does not", [](Plan& p) { p.misfit.emplace(); }},
 };
 
+// Returns the batching of the plan's own caps.
+Batching BatchingOf(const Job& job, const Plan& plan) {
+  return MakeBatching(job, {plan.batch_rule.unit_cap, plan.batch_rule.token_cap}, "");
+}
+
+template <size_t N>
+void ExpectFaultsAreFound(const Job& job, const Batching& batching, const Plan& good,
+                          const Planted (&faults)[N]) {
+  for (const Planted& planted : faults) {
+    Plan plan = good;
+    planted.fault(plan);
+    EXPECT_FALSE(CheckPlan(job, batching, plan).empty()) << planted.what;
+  }
+}
+
 // The epoch has more nanoseconds than 64 bits hold.
 TEST(PlanCheckerTest, TheLongestEpochsAreTheirStepsTimesTheirTime) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
@@ -130,11 +145,7 @@ TEST(PlanCheckerTest, FindsEveryPlantedFault) {
   int64_t recomputed = 0;
   for (const LayerGroup& g : good.plan.stages[0].layers) recomputed += g.recomputed_count();
   ASSERT_GT(recomputed, 0) << "the job must need recompute, or some faults change nothing";
-  for (const Planted& planted : kFaults) {
-    Plan plan = good.plan;
-    planted.fault(plan);
-    EXPECT_FALSE(CheckPlan(job, batching, plan).empty()) << planted.what;
-  }
+  ExpectFaultsAreFound(job, batching, good.plan, kFaults);
 }
 
 const Planted kMisfitFaults[] = {
@@ -168,14 +179,9 @@ TEST(PlanCheckerTest, FindsEveryPlantedFaultOfAMisfit) {
   const PlanResult good = MakePlan(job, {});
   ASSERT_EQ(good.end, PlanEnd::kComplete);
   ASSERT_FALSE(good.plan.fits());
-  const Batching planned =
-      MakeBatching(job, {good.plan.batch_rule.unit_cap, good.plan.batch_rule.token_cap}, "");
+  const Batching planned = BatchingOf(job, good.plan);
   ASSERT_EQ(CheckPlan(job, planned, good.plan), std::vector<std::string>{});
-  for (const Planted& planted : kMisfitFaults) {
-    Plan plan = good.plan;
-    planted.fault(plan);
-    EXPECT_FALSE(CheckPlan(job, planned, plan).empty()) << planted.what;
-  }
+  ExpectFaultsAreFound(job, planned, good.plan, kMisfitFaults);
 }
 
 const Planted kOffloadFaults[] = {
@@ -195,14 +201,9 @@ TEST(PlanCheckerTest, FindsEveryPlantedFaultOfAnOffload) {
   const PlanResult good = MakePlan(job, {});
   ASSERT_EQ(good.end, PlanEnd::kComplete);
   ASSERT_TRUE(good.plan.fits());
-  const Batching planned =
-      MakeBatching(job, {good.plan.batch_rule.unit_cap, good.plan.batch_rule.token_cap}, "");
+  const Batching planned = BatchingOf(job, good.plan);
   ASSERT_EQ(CheckPlan(job, planned, good.plan), std::vector<std::string>{});
-  for (const Planted& planted : kOffloadFaults) {
-    Plan plan = good.plan;
-    planted.fault(plan);
-    EXPECT_FALSE(CheckPlan(job, planned, plan).empty()) << planted.what;
-  }
+  ExpectFaultsAreFound(job, planned, good.plan, kOffloadFaults);
   job.training.trainer = FindTrainer("torchtitan");  // which offloads nothing
   EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
 }
@@ -224,14 +225,9 @@ TEST(PlanCheckerTest, FindsEveryPlantedFaultOfOffloadedActivations) {
   const PlanResult good = MakePlan(job, {});
   ASSERT_EQ(good.end, PlanEnd::kComplete);
   ASSERT_TRUE(good.plan.fits());
-  const Batching planned =
-      MakeBatching(job, {good.plan.batch_rule.unit_cap, good.plan.batch_rule.token_cap}, "");
+  const Batching planned = BatchingOf(job, good.plan);
   ASSERT_EQ(CheckPlan(job, planned, good.plan), std::vector<std::string>{});
-  for (const Planted& planted : kActivationFaults) {
-    Plan plan = good.plan;
-    planted.fault(plan);
-    EXPECT_FALSE(CheckPlan(job, planned, plan).empty()) << planted.what;
-  }
+  ExpectFaultsAreFound(job, planned, good.plan, kActivationFaults);
   job.training.activations.layers = job.training.activations.charged_layers = 12;
   EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
   job.training.trainer = FindTrainer("torchtitan");
@@ -273,21 +269,15 @@ TEST(PlanCheckerTest, FindsEveryPlantedFaultOfTheWholeSpace) {
   ASSERT_TRUE(good.plan.fits());
   ASSERT_EQ(good.plan.parallelism.virtual_stages, 2);
   ASSERT_EQ(good.plan.schedule, Schedule::kInterleaved);
-  const Batching planned =
-      MakeBatching(job, {good.plan.batch_rule.unit_cap, good.plan.batch_rule.token_cap}, "");
+  const Batching planned = BatchingOf(job, good.plan);
   ASSERT_TRUE(CheckPlan(job, planned, good.plan).empty());
-  for (const Planted& planted : kWholeSpaceFaults) {
-    Plan plan = good.plan;
-    planted.fault(plan);
-    EXPECT_FALSE(CheckPlan(job, planned, plan).empty()) << planted.what;
-  }
+  ExpectFaultsAreFound(job, planned, good.plan, kWholeSpaceFaults);
 }
 
 TEST(PlanCheckerTest, HoldsTheRulesOfSharing) {
   Job job = WholeSpaceJob();
   const Plan plan = MakePlan(job, {}).plan;
-  const Batching batching =
-      MakeBatching(job, {plan.batch_rule.unit_cap, plan.batch_rule.token_cap}, "");
+  const Batching batching = BatchingOf(job, plan);
   job.training.trainer = &TrainerOf(Framework::kFsdp);  // then there is no pipeline
   EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
   job = WholeSpaceJob();

@@ -16,6 +16,7 @@
 #include "planner/space/recompute_settings.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -172,17 +173,6 @@ TEST(MakeLaunchTest, APlanThatNeedsNothingElseIsExact) {
 }
 
 // Returns the job with the trainer's habits and limits, like the conversion of a request.
-Job For(std::string_view trainer, Job job) {
-  Training& training = job.training;
-  training.trainer = FindTrainer(trainer);
-  training.zero_stage = training.trainer->zero_stage;
-  training.execution = UsualExecution(*training.trainer, training.zero_stage);
-  training.distributed_gradients_fp32 = training.trainer->fp32_gradients;
-  job.constraints.recompute = FreestRecompute(*training.trainer);
-  if (!training.trainer->tensor_parallel) job.constraints.tensor_parallel = {1, 1};
-  return job;
-}
-
 struct Home {
   LaunchFramework framework;
   std::string_view trainer;
@@ -210,7 +200,7 @@ TEST(MakeLaunchTest, ATrainerLosesNothingOfItsPlans) {
     jobs.push_back(jobs[1]);
     jobs.back().training.token_cap = 16384;
     for (const Job& job : jobs) {
-      Job asked = For(home.trainer, job);
+      Job asked = TrainedBy(job, home.trainer);
       asked.launch.frameworks = {home.framework};
       const Plan plan = MakePlan(asked, {}).plan;
       if (!plan.fits()) continue;
@@ -244,7 +234,7 @@ TEST(MakeLaunchTest, AnotherTrainerIsPlannedFor) {
       ASSERT_EQ(launch.match, LaunchMatch::kNearest);
       EXPECT_EQ(launch.notes.front().topic, "trainer");
       // What the job itself sets is kept.
-      Job other = For(home.trainer, job);
+      Job other = TrainedBy(job, home.trainer);
       if (slow_kernels) other.training.execution.kernel_rate = 0.5;
       other.launch.frameworks.clear();
       const Plan own = MakePlan(other, {}).plan;

@@ -12,16 +12,10 @@
 #include "planner/evaluate_plan.h"
 #include "planner/make_plan.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
-
-Plan PlanOf(const Job& job) {
-  const PlanResult result = MakePlan(job, {});
-  EXPECT_EQ(result.end, PlanEnd::kComplete);
-  for (const std::string& fault : result.faults) ADD_FAILURE() << fault;
-  return result.plan;
-}
 
 Job Choosing(Job job) {
   AskActivationOffload(std::nullopt, &job);
@@ -30,17 +24,6 @@ Job Choosing(Job job) {
 
 Job Pinned(Job job, int64_t layers) {
   AskActivationOffload(layers, &job);
-  return job;
-}
-
-Job TrainedBy(Job job, const char* trainer) {
-  job.training.trainer = FindTrainer(trainer);
-  job.training.zero_stage = job.training.trainer->zero_stage;
-  job.training.execution = UsualExecution(*job.training.trainer, job.training.zero_stage);
-  job.constraints.recompute =
-      job.training.trainer->one_recompute_setting ? RecomputePolicy::kOneSetting
-      : job.training.trainer->selective_recompute ? RecomputePolicy::kAuto
-                                                  : RecomputePolicy::kWholeLayers;
   return job;
 }
 
@@ -72,7 +55,7 @@ TEST(ActivationOffloadTest, RandomJobsFindWhatPinnedOnesDo) {
     if (random.Below(2) == 0)
       job.cluster.host_memory_bytes = static_cast<int64_t>(20 + random.Below(100)) * kGiB;
     if (random.Below(3) == 0) job.constraints.pipeline_parallel = {1, 1};
-    const Plan free = PlanOf(Choosing(job));
+    const Plan free = CheckedPlan(Choosing(job));
     const int64_t host = HostOf(job.cluster).memory_bytes, most = OffloadedLayersAtMost(job);
     if (free.fits() && free.offload->activation_layers > 0) {
       ++chosen;
@@ -80,7 +63,7 @@ TEST(ActivationOffloadTest, RandomJobsFindWhatPinnedOnesDo) {
     }
     const bool any = job.training.trainer->activations.any_count;
     for (int64_t layers = 0; layers <= most; layers += any ? 1 : most) {
-      const Plan pinned = PlanOf(Pinned(job, layers));
+      const Plan pinned = CheckedPlan(Pinned(job, layers));
       if (!pinned.fits()) {
         lacked += pinned.misfit->host_short_bytes > 0 ? 1 : 0;
         continue;
@@ -104,7 +87,7 @@ TEST(ActivationOffloadTest, RandomJobsFindWhatPinnedOnesDo) {
 TEST(ActivationOffloadTest, BeatsRecomputeOverAFastLink) {
   Job job = LongJob("llama3-8b", "gh200-96gb", 8, 32768);
   job.cluster.gpus_per_node = 1;
-  const Plan plan = PlanOf(Choosing(job)), without = PlanOf(job);
+  const Plan plan = CheckedPlan(Choosing(job)), without = CheckedPlan(job);
   ASSERT_TRUE(plan.fits() && without.fits());
   EXPECT_FALSE(without.offload);
   EXPECT_GT(plan.offload->activation_layers, 0);
@@ -117,7 +100,7 @@ TEST(ActivationOffloadTest, BeatsRecomputeOverAFastLink) {
 TEST(ActivationOffloadTest, GainsNothingOverASlowLink) {
   Job job = LongJob("llama3-8b", "h100-sxm-80gb", 8, 8192);
   job.cluster.host_link_bytes_per_second = 1e9;
-  const Plan plan = PlanOf(Choosing(job));
+  const Plan plan = CheckedPlan(Choosing(job));
   ASSERT_TRUE(plan.fits());
   EXPECT_TRUE(plan.offload->activations_asked);
   EXPECT_EQ(plan.offload->activation_layers, 0);
@@ -131,7 +114,7 @@ TEST(ActivationOffloadTest, WaitsForCopiesThatAPassDoesNotHide) {
   int64_t before = -1;
   for (const double rate : {400e9, 40e9, 10e9, 2e9}) {
     job.cluster.host_link_bytes_per_second = rate;
-    const Plan plan = PlanOf(job);
+    const Plan plan = CheckedPlan(job);
     ASSERT_TRUE(plan.fits());
     EXPECT_GT(plan.offload->activation_added_ns, before) << rate;
     before = plan.offload->activation_added_ns;
@@ -157,7 +140,7 @@ TEST(ActivationOffloadTest, HostMemoryIsNeverExceeded) {
   for (const int64_t gib : {80, 120, 200, 320, 480, 640}) {
     job.cluster.host_memory_bytes = gib * kGiB;
     for (const int64_t layers : {8, 16, 32}) {
-      const Plan plan = PlanOf(Pinned(job, layers));
+      const Plan plan = CheckedPlan(Pinned(job, layers));
       some_fit = some_fit || plan.fits();
       some_lack = some_lack || (!plan.fits() && plan.misfit->host_short_bytes > 0);
       if (plan.fits()) {
@@ -176,7 +159,7 @@ TEST(ActivationOffloadTest, HostsHoldThePacksInFlight) {
   FixDegrees(job, 1, 4, 2);
   for (const Schedule schedule : {Schedule::kOneFOneB, Schedule::kGPipe, Schedule::kZeroBubble}) {
     job.constraints.schedule = schedule;
-    const Plan plan = PlanOf(Pinned(job, 32));
+    const Plan plan = CheckedPlan(Pinned(job, 32));
     ASSERT_TRUE(plan.fits());
     const StagePlan &first = plan.stages[0], &last = plan.stages[3];
     EXPECT_GT(first.in_flight, 1);
@@ -195,13 +178,13 @@ TEST(ActivationOffloadTest, HostsHoldThePacksInFlight) {
 TEST(ActivationOffloadTest, InputsOfRecomputedLayersGoAllOrNone) {
   Job job = LongJob("llama3-8b", "a100-sxm-40gb", 8, 65536, "torchtune");
   job.model.language_model.vocab = 8192;  // else logits take all of the memory
-  const Plan all = PlanOf(Pinned(job, 32)), none = PlanOf(Pinned(job, 0));
+  const Plan all = CheckedPlan(Pinned(job, 32)), none = CheckedPlan(Pinned(job, 0));
   ASSERT_TRUE(all.fits());
   for (const LayerGroup& group : all.stages[0].layers) {
     if (group.kind != LayerKind::kDense) continue;
     EXPECT_EQ(group.recomputed, (std::vector<RecomputedLayers>{{kWholeLayer, group.count}}));
   }
-  const Plan plan = PlanOf(Choosing(job));
+  const Plan plan = CheckedPlan(Choosing(job));
   EXPECT_TRUE(plan.offload->activation_layers == 0 || plan.offload->activation_layers == 32);
   if (!none.fits()) {
     EXPECT_EQ(plan.offload->activation_layers, 32);
@@ -230,7 +213,7 @@ TEST(ActivationOffloadTest, HoldsAJobToWhatItsTrainerCombines) {
 
 TEST(ActivationOffloadTest, AnEvaluatedPlanHasThePlansFigures) {
   Job job = Pinned(LongJob("llama3-8b", "gh200-96gb", 4, 16384), 20);
-  const Plan plan = PlanOf(job);
+  const Plan plan = CheckedPlan(job);
   ASSERT_TRUE(plan.fits());
   const Evaluation same = EvaluatePlan(job, SpecOf(plan));
   ASSERT_TRUE(same.faults.empty());
@@ -247,7 +230,7 @@ TEST(ActivationOffloadTest, AnEvaluatedPlanHasThePlansFigures) {
 TEST(ActivationOffloadTest, GoesBesideAnOffloadedOptimizer) {
   Job job = LongJob("llama3-8b", "h100-sxm-80gb", 2, 32768);
   job.training.offload = {.asked = true, .ratio = 0.5, .charged_ratio = 0.5};
-  const Plan plan = PlanOf(Choosing(job));
+  const Plan plan = CheckedPlan(Choosing(job));
   ASSERT_TRUE(plan.fits());
   EXPECT_EQ(plan.offload->ratio, 0.5);
   EXPECT_GT(plan.offload->host_bytes, 0);

@@ -11,16 +11,10 @@
 #include "planner/evaluate_plan.h"
 #include "planner/make_plan.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
-
-Plan PlanOf(const Job& job) {
-  const PlanResult result = MakePlan(job, {});
-  EXPECT_EQ(result.end, PlanEnd::kComplete);
-  for (const std::string& fault : result.faults) ADD_FAILURE() << fault;
-  return result.plan;
-}
 
 Job Offloading(Job job) {
   job.training.offload.asked = job.training.offload.choose = true;
@@ -54,9 +48,9 @@ constexpr double kTolerance = 1.0015;
 
 TEST(ChooseOffloadTest, NoPinnedShareIsBetter) {
   for (const Job& job : Jobs()) {
-    const Plan free = PlanOf(Offloading(job));
+    const Plan free = CheckedPlan(Offloading(job));
     for (const double ratio : {0.0, 0.05, 0.2, 0.37, 0.5, 0.613, 0.8, 1.0}) {
-      const Plan pinned = PlanOf(Pinned(job, ratio));
+      const Plan pinned = CheckedPlan(Pinned(job, ratio));
       if (!pinned.fits()) continue;
       ASSERT_TRUE(free.fits()) << job.model.name << " " << ratio;
       EXPECT_LE(static_cast<double>(free.offload->step_ns),
@@ -69,7 +63,7 @@ TEST(ChooseOffloadTest, NoPinnedShareIsBetter) {
 
 TEST(ChooseOffloadTest, TakesTheLeastShareOfItsPlan) {
   for (const Job& job : Jobs()) {
-    const Plan plan = PlanOf(Offloading(job));
+    const Plan plan = CheckedPlan(Offloading(job));
     ASSERT_TRUE(plan.fits());
     const double ratio = plan.offload->ratio;
     if (ratio == 0) continue;
@@ -85,7 +79,7 @@ TEST(ChooseOffloadTest, TakesTheLeastShareOfItsPlan) {
 
 TEST(ChooseOffloadTest, GainIsShownAgainstThePlanWithout) {
   const Job job = TextJob("qwen2.5-14b", "a100-sxm-80gb", 8);
-  const Plan with = PlanOf(Offloading(job)), without = PlanOf(job);
+  const Plan with = CheckedPlan(Offloading(job)), without = CheckedPlan(job);
   ASSERT_TRUE(with.offload && with.offload->ratio > 0);
   EXPECT_FALSE(without.offload);
   EXPECT_GE(with.offload->step_without_ns, with.offload->step_ns);
@@ -98,15 +92,15 @@ TEST(ChooseOffloadTest, GainIsShownAgainstThePlanWithout) {
 
 TEST(ChooseOffloadTest, FitsWhereNothingDoesWithout) {
   const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 1);
-  EXPECT_FALSE(PlanOf(job).fits());
-  const Plan plan = PlanOf(Offloading(job));
+  EXPECT_FALSE(CheckedPlan(job).fits());
+  const Plan plan = CheckedPlan(Offloading(job));
   ASSERT_TRUE(plan.fits());
   EXPECT_GT(plan.offload->ratio, 0.3);
   EXPECT_EQ(plan.offload->step_without_ns, 0);
 }
 
 TEST(ChooseOffloadTest, GainsNothingWhereMemoryIsAmple) {
-  const Plan plan = PlanOf(Offloading(TextJob("qwen2-0.5b", "h100-sxm-80gb", 8)));
+  const Plan plan = CheckedPlan(Offloading(TextJob("qwen2-0.5b", "h100-sxm-80gb", 8)));
   ASSERT_TRUE(plan.fits());
   EXPECT_EQ(plan.offload->ratio, 0);
   EXPECT_EQ(plan.offload->added_ns, 0);
@@ -119,13 +113,13 @@ TEST(ChooseOffloadTest, HostMemoryIsNeverExceeded) {
   bool some_fit = false, some_lack = false;
   for (const int64_t gib : {100, 300, 450, 480, 500, 520, 560, 600, 700}) {
     job.cluster.host_memory_bytes = gib * kGiB;
-    const Plan free = PlanOf(Offloading(job));
+    const Plan free = CheckedPlan(Offloading(job));
     if (free.fits()) {
       some_fit = true;
       EXPECT_LE(free.placement.host_memory_bytes, gib * kGiB);
     }
     for (const double ratio : {0.0, 0.25, 0.6, 1.0}) {
-      const Plan pinned = PlanOf(Pinned(job, ratio));
+      const Plan pinned = CheckedPlan(Pinned(job, ratio));
       if (!pinned.fits()) {
         some_lack = some_lack || pinned.misfit->host_short_bytes > 0;
         continue;
@@ -149,7 +143,7 @@ TEST(ChooseOffloadTest, HoldsHostsOfEverySchedule) {
     int fits = 0;
     for (const int64_t gib : {240, 280, 300, 400}) {
       job.cluster.host_memory_bytes = gib * kGiB;
-      const Plan plan = PlanOf(Pinned(job, 0.9));
+      const Plan plan = CheckedPlan(Pinned(job, 0.9));
       if (!plan.fits()) continue;
       ++fits;
       EXPECT_LE(plan.placement.host_memory_bytes, gib * kGiB);
@@ -163,14 +157,14 @@ TEST(ChooseOffloadTest, OfWholeStatesAllOrNothing) {
   job.training.trainer = FindTrainer("deepspeed");
   job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kOptimizer);
   job.constraints.recompute = RecomputePolicy::kWholeLayers;
-  const Plan plan = PlanOf(Offloading(job));
+  const Plan plan = CheckedPlan(Offloading(job));
   ASSERT_TRUE(plan.fits());
   EXPECT_EQ(plan.offload->ratio, 1);
 }
 
 TEST(ChooseOffloadTest, AnEvaluatedPlanHasThePlansFigures) {
   const Job job = Pinned(TextJob("llama3-8b", "a100-sxm-80gb", 2), 0.5);
-  const Plan plan = PlanOf(job);
+  const Plan plan = CheckedPlan(job);
   const Evaluation same = EvaluatePlan(WithPacksOf(plan, job), SpecOf(plan));
   ASSERT_TRUE(same.faults.empty());
   EXPECT_EQ(same.plan.prediction.step.total_ns, plan.prediction.step.total_ns);
@@ -193,7 +187,7 @@ TEST(ChooseOffloadTest, FasterHostsMakeNoPlanSlower) {
   for (const double rate : {100e9, 400e9, 4000e9}) {
     job.cluster.host_memory_bytes_per_second = rate;
     job.cluster.host_link_bytes_per_second = rate / 16;
-    const int64_t step = PlanOf(job).offload->step_ns;
+    const int64_t step = CheckedPlan(job).offload->step_ns;
     if (before > 0) {
       EXPECT_LE(static_cast<double>(step), kTolerance * static_cast<double>(before));
     }

@@ -8,20 +8,14 @@
 #include "planner/make_plan.h"
 #include "planner/search/remedies.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
 
-Plan PlanOf(const Job& job) {
-  const PlanResult result = MakePlan(job, {});
-  EXPECT_EQ(result.end, PlanEnd::kComplete);
-  for (const std::string& fault : result.faults) ADD_FAILURE() << fault;
-  return result.plan;
-}
-
 // Plans the job, which must not fit, and checks the answer. Returns the kinds of remedies.
 std::vector<RemedyKind> CheckMisfit(const Job& job) {
-  const Plan plan = PlanOf(job);
+  const Plan plan = CheckedPlan(job);
   const Misfit& misfit = plan.misfit.value();
   EXPECT_GT(misfit.short_bytes, 0);
   EXPECT_EQ(misfit.short_bytes, misfit.memory.total() - misfit.capacity_bytes);
@@ -33,7 +27,7 @@ std::vector<RemedyKind> CheckMisfit(const Job& job) {
   for (const Remedy& remedy : misfit.remedies) {
     kinds.push_back(remedy.kind);
     EXPECT_FALSE(remedy.text.empty());
-    EXPECT_TRUE(PlanOf(ApplyRemedy(job, remedy)).fits()) << remedy.text;
+    EXPECT_TRUE(CheckedPlan(ApplyRemedy(job, remedy)).fits()) << remedy.text;
   }
   return kinds;
 }
@@ -81,12 +75,12 @@ TEST(MisfitTest, GradientsIn16Bits) {
   // With less and less memory, there is some where 2 bytes of each gradient decide.
   for (int64_t gib = 70; gib >= 40 && !found; gib -= 2) {
     job.cluster.gpu.memory_bytes = gib << 30;
-    const Plan plan = PlanOf(job);
+    const Plan plan = CheckedPlan(job);
     if (plan.fits()) continue;
     for (const Remedy& remedy : plan.misfit->remedies) {
       if (remedy.kind != RemedyKind::kGradients16Bit) continue;
       found = true;
-      EXPECT_TRUE(PlanOf(ApplyRemedy(job, remedy)).fits());
+      EXPECT_TRUE(CheckedPlan(ApplyRemedy(job, remedy)).fits());
     }
   }
   EXPECT_TRUE(found);
@@ -125,7 +119,7 @@ TEST(MisfitTest, FixedPartitionNamesItsFullestStage) {
   const auto kinds = CheckMisfit(job);
   EXPECT_TRUE(Has(kinds, RemedyKind::kFreeDegrees));
   EXPECT_TRUE(Has(kinds, RemedyKind::kStageLayers));
-  EXPECT_EQ(PlanOf(job).misfit.value().stage, 0);
+  EXPECT_EQ(CheckedPlan(job).misfit.value().stage, 0);
 }
 
 // Makes a job of a catalogue's vision-language model, with the contract's default data.
@@ -178,7 +172,7 @@ TEST(MisfitTest, EnormousWorkspacesHaveNoNegativeParts) {
   job.model.towers.push_back({e, DefaultProjector(e, m.hidden)});
   job.dataset = DefaultVisionLanguageDataset(e.llm_tokens_per_unit);
   job.training.unit_cap = 1'000'000;
-  const Plan plan = PlanOf(WholeSpace(job));
+  const Plan plan = CheckedPlan(WholeSpace(job));
   EXPECT_FALSE(plan.fits());
 }
 
@@ -216,7 +210,7 @@ TEST(MisfitTest, EveryScheduleSaysWhatIsMissing) {
 TEST(MisfitTest, NothingHelps) {
   Job job = TextJob("llama3.1-405b", "b300-sxm-288gb", 1);
   job.cluster.reserved_bytes = job.cluster.gpu.memory_bytes;
-  EXPECT_FALSE(PlanOf(job).fits());
+  EXPECT_FALSE(CheckedPlan(job).fits());
 }
 
 // For random jobs that do not fit, the misfit's figures hold and every remedy helps.
@@ -263,8 +257,8 @@ TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
       ++remedies;
       const Job changed = ApplyRemedy(job, remedy);
       // A free share takes many searches.
-      const Plan plan =
-          changed.training.offload.choose ? MakePlanInShort(changed, {}).plan : PlanOf(changed);
+      const Plan plan = changed.training.offload.choose ? MakePlanInShort(changed, {}).plan
+                                                        : CheckedPlan(changed);
       EXPECT_TRUE(plan.fits()) << run << ": " << remedy.text;
     }
   }
@@ -274,13 +268,13 @@ TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
 
 TEST(MisfitTest, FewestGpusAreNotTooMany) {
   const Job job = TextJob("llama3-70b", "a100-sxm-80gb", 8);
-  const Misfit misfit = PlanOf(job).misfit.value();
+  const Misfit misfit = CheckedPlan(job).misfit.value();
   for (const Remedy& remedy : misfit.remedies) {
     if (remedy.kind != RemedyKind::kMoreGpus) continue;
     EXPECT_EQ(remedy.gpu_count % 8, 0);
     Job fewer = job;
     fewer.cluster.gpu_count = remedy.gpu_count - 8;
-    EXPECT_FALSE(PlanOf(fewer).fits());
+    EXPECT_FALSE(CheckedPlan(fewer).fits());
   }
 }
 

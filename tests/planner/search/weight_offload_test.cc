@@ -9,16 +9,10 @@
 #include "planner/evaluate_plan.h"
 #include "planner/make_plan.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
-
-Plan PlanOf(const Job& job) {
-  const PlanResult result = MakePlan(job, {});
-  EXPECT_EQ(result.end, PlanEnd::kComplete);
-  for (const std::string& fault : result.faults) ADD_FAILURE() << fault;
-  return result.plan;
-}
 
 Job ShardedJob(const char* model, const char* gpu, int64_t gpus,
                const char* trainer = "torchtitan") {
@@ -38,8 +32,8 @@ Job InHost(Job job) {
 
 TEST(WeightOffloadTest, FitsWhatStatesFill) {
   const Job job = ShardedJob("llama3-8b", "h100-sxm-80gb", 1);
-  EXPECT_FALSE(PlanOf(job).fits());
-  const Plan plan = PlanOf(InHost(job));
+  EXPECT_FALSE(CheckedPlan(job).fits());
+  const Plan plan = CheckedPlan(InHost(job));
   ASSERT_TRUE(plan.fits());
   EXPECT_TRUE(plan.offload->weights);
   EXPECT_EQ(plan.stages[0].memory.weights, 0);
@@ -58,7 +52,7 @@ TEST(WeightOffloadTest, FasterLinksLeaveLessToWaitFor) {
   for (const double rate : {2e9, 10e9, 50e9, 400e9}) {
     job.cluster.host_link_bytes_per_second = rate;
     job.cluster.host_memory_bytes_per_second = 16 * rate;
-    const Plan plan = PlanOf(job);
+    const Plan plan = CheckedPlan(job);
     ASSERT_TRUE(plan.fits());
     if (before > 0) {
       EXPECT_LT(plan.offload->added_ns, before) << rate;
@@ -81,7 +75,7 @@ TEST(WeightOffloadTest, RandomJobsHoldTheirHosts) {
     job.training.token_cap = int64_t{4096} << random.Below(3);
     if (random.Below(2) == 0)
       job.cluster.host_memory_bytes = static_cast<int64_t>(30 + random.Below(300)) * kGiB;
-    const Plan without = PlanOf(job), with = PlanOf(InHost(job));
+    const Plan without = CheckedPlan(job), with = CheckedPlan(InHost(job));
     if (with.fits()) {
       ++fit;
       EXPECT_LE(with.placement.host_memory_bytes, HostOf(job.cluster).memory_bytes);
@@ -99,7 +93,7 @@ TEST(WeightOffloadTest, RandomJobsHoldTheirHosts) {
 TEST(WeightOffloadTest, AnEvaluatedPlanHasThePlansFigures) {
   Job job = InHost(ShardedJob("llama3-8b", "h100-sxm-80gb", 2));
   job.training.token_cap = 8192;
-  const Plan plan = PlanOf(job);
+  const Plan plan = CheckedPlan(job);
   ASSERT_TRUE(plan.fits());
   const Evaluation same = EvaluatePlan(job, SpecOf(plan));
   ASSERT_TRUE(same.faults.empty());
