@@ -178,5 +178,32 @@ TEST(PublishedRunsTest, WhatIsMissingIsSaid) {
   EXPECT_THROW(ReadLines("not a row\n"), std::runtime_error);
 }
 
+TEST(PublishedRunsTest, AWrongValueEndsNoReport) {
+  const Cases wrong = ReadLines(
+      Line("a", {{"tp", 0}}) + Line("b", {{"micro_batch", 1e30}}) + Line("c", {{"zero", "x"}}) +
+      Line("d",
+           {{"model",
+             {{"layers", 2}, {"hidden", 64}, {"heads", 4}, {"kv_heads", 8}, {"vocab", 100}}}}));
+  std::vector<std::string> reasons;
+  for (const Uncovered& row : wrong.uncovered) reasons.push_back(row.reason);
+  EXPECT_EQ(reasons, (std::vector<std::string>{"incomplete: tp", "impossible: micro_batch = 1e+30",
+                                               "impossible: zero = \"x\"",
+                                               "impossible: more kv_heads than heads"}));
+  std::string lines;
+  const Json whole = Json::parse(Line("whole", Json::object()));
+  const Json values = {nullptr, 0, -1, 7, 1e30, 3.7, "x", "", true, Json::array(), Json::object()};
+  for (const auto& [key, unused] : whole.items()) {
+    for (const Json& value : values) lines += Line(key, {{key, value}});
+  }
+  for (const auto& [key, unused] : whole["model"].items()) {
+    for (const Json& value : values) {
+      Json model = whole["model"];
+      model[key] = value;
+      lines += Line(key, {{"model", model}});
+    }
+  }
+  for (const Case& run : ReadLines(lines).covered) Evaluate(run);
+}
+
 }  // namespace
 }  // namespace evenkeel::validation
