@@ -147,6 +147,7 @@ class Checker {
         (job_.training.zero_stage != ZeroStage::kWeights && trainer.pipeline) || p.pipeline == 1,
         "a pipeline of sharded weights, or of a trainer that has none");
     Require(trainer.tensor_parallel || p.tensor == 1, "tensor parallel of a trainer that has none");
+    Require(trainer.expert_parallel || p.expert == 1, "expert parallel of a trainer that has none");
     CheckEncoderSplit(p);
   }
 

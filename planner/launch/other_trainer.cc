@@ -98,6 +98,7 @@ bool Hold(const Trainer& trainer, const Training& training, Constraints* c) {
     return admits;
   };
   if (!trainer.tensor_parallel && !one(&c->tensor_parallel)) return false;
+  if (!trainer.expert_parallel && !one(&c->expert_parallel)) return false;
   const bool pipeline = trainer.pipeline && training.zero_stage != ZeroStage::kWeights;
   return pipeline || (one(&c->pipeline_parallel) && one(&c->virtual_stages));
 }

@@ -98,7 +98,8 @@ class Enumeration {
 
   bool ExpertsFit(const Parallelism& p, int64_t e) const {
     const int64_t expert_tensor = job_.training.execution.expert_tensor;
-    return DispatcherReaches(job_, e) && p.tensor % expert_tensor == 0 &&
+    return job_.training.trainer->expert_parallel && DispatcherReaches(job_, e) &&
+           p.tensor % expert_tensor == 0 &&
            p.tensor * p.context * p.data % (expert_tensor * e) == 0;
   }
 

@@ -208,6 +208,20 @@ constexpr Trainer Sharded(const About& about, const Execution& usual) {
   return trainer;
 }
 
+// Returns the same trainer around modules that know no expert parallelism. LLM Foundry's experts
+// can be shared between ranks only in layers of MegaBlocks, which have other kernels.
+constexpr Trainer WithoutExpertParallel(Trainer trainer) {
+  trainer.expert_parallel = false;
+  return trainer;
+}
+
+// Returns the same trainer around modules that know no tensor parallelism either.
+constexpr Trainer ShardsAlone(Trainer trainer) {
+  trainer = WithoutExpertParallel(trainer);
+  trainer.tensor_parallel = false;
+  return trainer;
+}
+
 // Returns the same trainer, whose context ranks share the images of a pack.
 constexpr Trainer SharesImages(Trainer trainer) {
   trainer.encoder_split = EncoderSplit::kContext;
@@ -308,25 +322,26 @@ constexpr std::array kTrainers = {
         {.name = "fsdp",
          .title = "FSDP with fused kernels",
          .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"}),
-    OffloadsWeights(
-        WithFourBitBase(Sharded({.name = "pytorch-fsdp",
-                                 .title = "PyTorch FSDP",
-                                 .source = "FSDP2 around modules that are not compiled, as "
-                                           "torchtitan"},
-                                WithEagerLoss(EagerShards(0.85))))),
+    OffloadsWeights(WithFourBitBase(
+        ShardsAlone(Sharded({.name = "pytorch-fsdp",
+                             .title = "PyTorch FSDP",
+                             .source = "FSDP2 around modules that are not compiled, as "
+                                       "torchtitan"},
+                            WithEagerLoss(EagerShards(0.85)))))),
     OffloadsWeights(
         Torchtitan({.name = "torchtitan",
                     .title = "torchtitan",
                     .source = "FSDP2 around modules that are not compiled; kernel rate from its "
                               "published runs on A100 and H100",
                     .fitted_runs = 5})),
-    Sharded({.name = "llm-foundry",
-             .alias = "fsdp-llm-foundry",
-             .title = "LLM Foundry",
-             .source = "FSDP around eager modules; kernel rate from its published runs on A100 and "
-                       "H100",
-             .fitted_runs = 58},
-            WithTransformerEngine(EagerShards(0.86))),
+    ShardsAlone(Sharded(
+        {.name = "llm-foundry",
+         .alias = "fsdp-llm-foundry",
+         .title = "LLM Foundry",
+         .source = "FSDP around eager modules; kernel rate from its published runs on A100 and "
+                   "H100",
+         .fitted_runs = 58},
+        WithTransformerEngine(EagerShards(0.86)))),
     WithFourBitBase(AroundHuggingFace({.name = "deepspeed",
                                        .title = "DeepSpeed with Hugging Face modules",
                                        .source = "DeepSpeed's default configuration"},
@@ -338,12 +353,12 @@ constexpr std::array kTrainers = {
                    "from Qwen's published runs on A100",
          .fitted_runs = 18},
         kHeldLogitsLossBytes)),
-    OffloadsWeights(OffloadsInputs(
-        WithFourBitBase(Sharded({.name = "torchtune",
-                                 .title = "torchtune",
-                                 .source = "FSDP2 around modules that are not compiled, as "
-                                           "torchtitan"},
-                                EagerShards(0.85))))),
+    OffloadsWeights(OffloadsInputs(WithFourBitBase(
+        WithoutExpertParallel(Sharded({.name = "torchtune",
+                                       .title = "torchtune",
+                                       .source = "FSDP2 around modules that are not compiled, as "
+                                                 "torchtitan"},
+                                      EagerShards(0.85)))))),
     WithWholeLayers({.name = "internevo",
                      .title = "InternEvo",
                      .source = "each rank broadcasts its own updated weights (broadcast_params of "

@@ -29,6 +29,7 @@ struct Trainer {
   // Abilities.
   bool tensor_parallel = true;
   bool pipeline = true;
+  bool expert_parallel = true;
   bool selective_recompute = true;  // if false, it recomputes whole layers or nothing
   // Without selective_recompute: it can also recompute a layer but for attention, exchanges and
   // every other product (kAlternateProducts).

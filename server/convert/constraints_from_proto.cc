@@ -228,6 +228,13 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
   if (!trainer.tensor_parallel && !trainer.pipeline) {
     HoldToData(std::string(trainer.title), path, sink, &to);
   }
+  if (!trainer.expert_parallel) {
+    if (to.expert_parallel.min > 1) {
+      sink.Add(path.Child("expert_parallel"),
+               "must admit 1: " + std::string(trainer.title) + " has no expert parallelism");
+    }
+    to.expert_parallel = {1, 1};
+  }
   to.recompute = FromProto(kRecomputePolicies, from.recompute(), planner::FreestRecompute(trainer),
                            path.Child("recompute"), sink);
   ConvertStageLayers(from, path, sink, model, &to);

@@ -22,6 +22,7 @@ inline Job TrainedBy(Job job, std::string_view trainer) {
   training.distributed_gradients_fp32 = training.trainer->fp32_gradients;
   job.constraints.recompute = FreestRecompute(*training.trainer);
   if (!training.trainer->tensor_parallel) job.constraints.tensor_parallel = {1, 1};
+  if (!training.trainer->expert_parallel) job.constraints.expert_parallel = {1, 1};
   return job;
 }
 

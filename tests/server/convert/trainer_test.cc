@@ -27,10 +27,13 @@ v1::PlanJobRequest Request(const std::string& training) {
 
 Training TrainingOf(const std::string& training) { return JobOf(Request(training)).training; }
 
-std::vector<std::string> ViolationsOf(const std::string& training) {
+std::vector<std::string> ViolationsOf(const std::string& training,
+                                      const char* model = "llama3.1-8b") {
   Job job;
+  v1::PlanJobRequest request = Request(training);
+  request.mutable_job()->mutable_model()->set_name(model);
   std::vector<std::string> lines;
-  for (const Violation& v : JobFromProto(Request(training), &job))
+  for (const Violation& v : JobFromProto(request, &job))
     lines.push_back(v.field + ": " + v.description);
   return lines;
 }
@@ -48,6 +51,17 @@ TEST(TrainerTest, IsTheOneThatTheFrameworkIsShortFor) {
   EXPECT_EQ(TrainingOf("").trainer->name, "megatron-core");
   EXPECT_EQ(TrainingOf("framework: TRAINING_FRAMEWORK_FSDP").trainer->name, "fsdp");
   EXPECT_EQ(FigureOf(JobOf(Request(""))), "");
+}
+
+TEST(TrainerTest, IsAskedOnlyForDegreesThatItHas) {
+  const std::string fsdp = R"(trainer { name: "pytorch-fsdp" } } constraints { )";
+  EXPECT_EQ(ViolationsOf(fsdp + "expert_parallel { min: 2 }", "qwen3-30b-a3b"),
+            (std::vector<std::string>{"job.constraints.expert_parallel: must admit 1: PyTorch FSDP "
+                                      "has no expert parallelism"}));
+  EXPECT_EQ(ViolationsOf(fsdp + "tensor_parallel { min: 2 }"),
+            (std::vector<std::string>{"job.constraints.tensor_parallel: must admit 1: PyTorch FSDP "
+                                      "shares a model by ZeRO and by context"}));
+  EXPECT_TRUE(ViolationsOf(fsdp + "expert_parallel { max: 8 }", "qwen3-30b-a3b").empty());
 }
 
 TEST(TrainerTest, BringsItsHabits) {

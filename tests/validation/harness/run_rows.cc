@@ -70,15 +70,19 @@ std::string Missing(const Json& row) {
   return "";
 }
 
-// Frozen weights beside adapters in 4 bits, by bitsandbytes or torchtune, whose scales have 8.
-constexpr const char* kPackedBase = "nf4 weights, bf16";
+// Returns whether frozen weights beside adapters have 4 bits. bitsandbytes and torchtune give each
+// 64 of them a scale of 8 bits, GPTQ each 128 one of 16: the same bytes but for 1%.
+bool HasPackedBase(const Json& row) {
+  const std::string precision = Text(row, "precision");
+  return precision == "nf4 weights, bf16" || precision == "int4 weights, bf16";
+}
 
 // Returns the recipe of a row, or nullopt for one that the planner does not know. Where a row says
 // "fp8" alone, it is the recipe that its trainer had then.
 std::optional<Precision> PrecisionOf(const Json& row) {
   const std::string precision = Text(row, "precision"), id = Text(row, "id");
   const std::string notes = Text(row, "notes"), trainer = Text(Child(row, "trainer"), "name");
-  if (precision == "bf16" || precision == "fp16" || precision == kPackedBase)
+  if (precision == "bf16" || precision == "fp16" || HasPackedBase(row))
     return Precision::k16Bit;
   if (precision == "mxfp8") return Precision::kMxfp8;
   if (precision == "nvfp4") return Precision::kNvfp4;
@@ -97,8 +101,6 @@ std::string Inexpressible(const Json& row) {
   if (vision.is_object() && !vision.empty()) return "encoders";
   const std::string precision = Text(row, "precision"), recompute = Text(row, "recompute");
   if (!PrecisionOf(row)) return "precision " + precision;
-  if (Flag(row, "local_layers")) return "layers without TransformerEngine";
-  if (Has(recompute, "moe,")) return "recompute of whole expert layers";
   const Json& trains = Child(row, "trains");
   if (trains.is_object() && !trains.contains("lora")) return "frozen parts";
   if (Child(trains, "lora").contains("also_trained")) return "LoRA with trained embeddings";
@@ -117,6 +119,7 @@ std::string Apart(const Json& row) {
     return "dispatchers";
   if (Int(row, "scaleup_domain_gpus", 8) > 8) return "racks";
   if (Flag(row, "moments_16bit")) return "16-bit moments";
+  if (HasPackedBase(row)) return "4-bit weights";
   if (PrecisionOf(row) != Precision::k16Bit) return "low precision";
   return "";
 }
@@ -189,7 +192,7 @@ void SetAdapters(const Json& row, LanguageModel& m) {
   if (!lora.is_object() || !lora.contains("rank")) return;
   m.train = TrainMode::kLora;
   m.lora.rank = Int(lora, "rank");
-  if (Text(row, "precision") == kPackedBase) m.lora.base = FrozenFormat::kNf4Double;
+  if (HasPackedBase(row)) m.lora.base = FrozenFormat::kNf4Double;
   const std::string targets = Text(lora, "targets");
   if (Has(targets, "fused QKV")) {
     m.lora.targets = kLoraQkv | (Has(targets, "attention output") ? kLoraAttentionOut : 0u);
@@ -212,11 +215,12 @@ RecomputeParts PartsOf(const std::string& recompute) {
   return parts;
 }
 
-// Recomputes "mlp", which is only the MLP of dense layers.
-void RecomputeDenseMlps(PlanSpec& spec) {
+// Recomputes the whole MLPs of layers of this kind: "mlp" those of dense layers, "moe" those of
+// layers with experts.
+void RecomputeMlps(LayerKind kind, PlanSpec& spec) {
   for (ChunkSpec& chunk : spec.chunks) {
     for (LayerGroup& group : chunk.layers) {
-      if (group.kind != LayerKind::kDense) continue;
+      if (group.kind != kind) continue;
       const RecomputeParts others = group.recomputed.empty() ? 0 : group.recomputed.front().parts;
       group.recomputed = {{.parts = (others & ~kActivation) | kMlp, .count = group.count}};
     }
@@ -250,6 +254,8 @@ void SetExecution(const Json& row, Training& training) {
   const std::string kernel = Text(row, "attention_kernel");
   // TransformerEngine has no unfused attention over context-parallel ranks.
   if (kernel == "unfused" && Int(row, "cp", 1) == 1) e.attention = AttentionKernel::kUnfused;
+  // Megatron-Core's own layers (DotProductAttention) have no other.
+  if (Flag(row, "local_layers")) e.attention = AttentionKernel::kUnfused;
   if (kernel == "flash 2" || Has(kernel, "Triton") || Has(kernel, "SDPA"))
     e.attention = AttentionKernel::kFlash2;
   const Json& overlap = Child(row, "overlap");
@@ -362,6 +368,8 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   if (Flag(row, "moments_16bit")) training.optimizer = Optimizer::kAdam16BitMoments;
   if (Flag(row, "muon")) training.optimizer = Optimizer::kMuon;
   SetExecution(row, training);
+  if (const auto layers = NumberBefore(Text(row, "notes"), "layers offloaded to the host"))
+    training.activations = {.asked = true, .layers = *layers, .charged_layers = *layers};
   training.global_batch_samples = Int(row, "global_batch");
   run.batching = EqualPacks(Int(row, "micro_batch", 1), sequence);
   run.spec.micro_batches = std::max<int64_t>(1, Int(row, "grad_accum", 1));
@@ -375,8 +383,11 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
       return skip("fewer layers than chunks");
     run.spec.chunks = ChunksOfRun(job.model, p.pipeline * p.virtual_stages, parts);
   }
-  if (std::regex_search(Text(row, "recompute"), std::regex(R"(\bmlp\b)")))
-    RecomputeDenseMlps(run.spec);
+  const auto recomputes = [&](const char* part) {
+    return std::regex_search(Text(row, "recompute"), std::regex(part));
+  };
+  if (recomputes(R"(\bmlp\b)")) RecomputeMlps(LayerKind::kDense, run.spec);
+  if (recomputes(R"(\bmoe\b)")) RecomputeMlps(LayerKind::kMoe, run.spec);
   if (RecomputesHalf(Text(row, "recompute"))) {
     for (ChunkSpec& chunk : run.spec.chunks) {
       for (LayerGroup& group : chunk.layers) {
