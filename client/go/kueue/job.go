@@ -35,6 +35,7 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 	error) {
 	job := &workloadJob{}
 	var first *kueue.PodSet
+	var said map[string]string // by the annotations of the first, which are those of all
 	var gpus, most int64
 	var gpuType string
 	for at := range workload.Spec.PodSets {
@@ -43,6 +44,10 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 			continue
 		}
 		if first == nil {
+			var err error
+			if said, err = resolved(ctx, reader, workload.Namespace, set); err != nil {
+				return nil, err
+			}
 			first = set
 		} else if key := differs(first, set); key != "" {
 			return nil, badWorkload{fmt.Errorf("pod sets %s and %s differ in %s: a job has one plan", first.Name, set.Name, key)}
@@ -59,7 +64,7 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 		if assigned.Count != nil {
 			pods = int64(*assigned.Count)
 		}
-		named, err := typeOf(ctx, reader, string(assigned.Flavors[resource]), set, parameters)
+		named, err := typeOf(ctx, reader, string(assigned.Flavors[resource]), set, said, parameters)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +78,7 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 		return job, nil
 	}
 	var err error
-	if job.request, err = annotations.Request(first.Template.Annotations, first.Template.Labels); err != nil {
+	if job.request, err = annotations.Request(said, first.Template.Labels); err != nil {
 		return nil, badWorkload{err}
 	}
 	pools := []*evenkeelv1.GpuPool{{GpuType: gpuType, GpusPerNode: int32(perNode(gpus, most, parameters))}}
@@ -99,7 +104,8 @@ func perNode(gpus, pod int64, parameters *Parameters) int64 {
 }
 
 func differs(a, b *kueue.PodSet) string {
-	for _, key := range []string{annotations.Model, annotations.DatasetRef, annotations.Job, annotations.SpecHash} {
+	for _, key := range []string{annotations.Model, annotations.DatasetRef, annotations.Job,
+		annotations.JobConfigMap, annotations.SpecHash} {
 		if annotations.Value(a.Template.Annotations, a.Template.Labels, key) !=
 			annotations.Value(b.Template.Annotations, b.Template.Labels, key) {
 			return key
@@ -134,10 +140,10 @@ func assignment(workload *kueue.Workload, name kueue.PodSetReference) *kueue.Pod
 }
 
 // typeOf returns the GPU type of a flavor: what the parameters say, or the flavor's node labels, or the pods' node
-// selector.
-func typeOf(ctx context.Context, reader client.Reader, flavor string, set *kueue.PodSet, parameters *Parameters) (string,
-	error) {
-	if annotations.NamesGPUs(set.Template.Annotations) {
+// selector; no type of its own where the job that is `said` names its GPUs.
+func typeOf(ctx context.Context, reader client.Reader, flavor string, set *kueue.PodSet, said map[string]string,
+	parameters *Parameters) (string, error) {
+	if annotations.NamesGPUs(said) {
 		return "named by the job", nil
 	}
 	if named := parameters.GPUTypes[flavor]; named != "" {

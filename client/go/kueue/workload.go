@@ -9,11 +9,14 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"evenkeel.dev/client/go/annotations"
@@ -32,6 +35,7 @@ type Planner interface {
 type workloadReconciler struct {
 	client  client.Client
 	planner Planner
+	events  record.EventRecorder
 }
 
 // Reconcile plans a workload whose check of ours is pending.
@@ -49,14 +53,11 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		if state.State != kueue.CheckStatePending {
 			continue
 		}
-		check := &kueue.AdmissionCheck{}
-		if err := r.client.Get(ctx, client.ObjectKey{Name: string(state.Name)}, check); err != nil {
-			if client.IgnoreNotFound(err) != nil {
-				return ctrl.Result{}, err
-			}
-			continue // Kueue itself tells that the check is gone
+		check, err := r.ours(ctx, state)
+		if err != nil {
+			return ctrl.Result{}, err
 		}
-		if check.Spec.ControllerName != ControllerName {
+		if check == nil {
 			continue
 		}
 		if parameters, err := parametersOf(ctx, r.client, check); err != nil {
@@ -74,6 +75,18 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	return ctrl.Result{}, nil
+}
+
+// ours returns the check of a state; nil where it is another controller's, or gone, which Kueue itself tells.
+func (r *workloadReconciler) ours(ctx context.Context, state *kueue.AdmissionCheckState) (*kueue.AdmissionCheck, error) {
+	check := &kueue.AdmissionCheck{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: string(state.Name)}, check); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if check.Spec.ControllerName != ControllerName {
+		return nil, nil
+	}
+	return check, nil
 }
 
 // waits says whether a workload has quota and is still wanted.
@@ -99,8 +112,8 @@ func (r *workloadReconciler) answer(ctx context.Context, workload *kueue.Workloa
 	parameters *Parameters) {
 	job, err := jobOf(ctx, r.client, workload, parameters)
 	if err == nil && len(job.podSets) == 0 {
-		set(state, kueue.CheckStateReady, "no pod set asks for a plan: none has the annotation "+annotations.Model+" or "+
-			annotations.Job)
+		set(state, kueue.CheckStateReady, "no pod set asks for a plan: none has the annotation "+annotations.Model+", "+
+			annotations.Job+" or "+annotations.JobConfigMap)
 		return
 	}
 	var response *evenkeelv1.PlanJobResponse
@@ -212,13 +225,16 @@ func update(state *kueue.AdmissionCheckState, workload *kueue.Workload, names []
 
 func (r *workloadReconciler) setup(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).For(&kueue.Workload{}).
+		Watches(&corev1.ConfigMap{}, handler.Funcs{UpdateFunc: r.configMapChanged}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 8}).Complete(r)
 }
 
-// Setup adds both controllers to a manager whose scheme has kueue.x-k8s.io/v1beta2.
+// Setup adds both controllers to a manager whose scheme has the core types and kueue.x-k8s.io/v1beta2, and whose cache has
+// CacheOptions.
 func Setup(manager ctrl.Manager, planner Planner) error {
 	if err := (&checkReconciler{manager.GetClient()}).setup(manager); err != nil {
 		return err
 	}
-	return (&workloadReconciler{manager.GetClient(), planner}).setup(manager)
+	events := manager.GetEventRecorderFor("evenkeel-kueue")
+	return (&workloadReconciler{manager.GetClient(), planner, events}).setup(manager)
 }
