@@ -114,10 +114,16 @@ func differs(a, b *kueue.PodSet) string {
 	return ""
 }
 
+// gpusOf sums what the containers request. A limit alone is a request too: the API server fills that in for pods, but not
+// for the templates of jobs.
 func gpusOf(spec *corev1.PodSpec) (name corev1.ResourceName, sum int64) {
 	for _, name = range gpuResources {
 		for at := range spec.Containers {
-			quantity := spec.Containers[at].Resources.Requests[name]
+			resources := spec.Containers[at].Resources
+			quantity, ok := resources.Requests[name]
+			if !ok {
+				quantity = resources.Limits[name]
+			}
 			sum += quantity.Value()
 		}
 		if sum > 0 {

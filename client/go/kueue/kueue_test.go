@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -58,6 +59,23 @@ func TestUpdatesOnlyAdd(t *testing.T) {
 	workload.Spec.PodSets[0].Template.Annotations[annotations.Plan] = "plan-0"
 	if clash := update(state, workload, []kueue.PodSetReference{"main"}, "plan-1"); !strings.Contains(clash, "plan-0") {
 		t.Errorf("a clash, at which Kueue fails the admission, is not told: %q", clash)
+	}
+	// A Job that runs and grows has the id of its first size, which can not change.
+	workload.Annotations = map[string]string{sliceOf: "default/before"}
+	if clash := update(state, workload, []kueue.PodSetReference{"main"}, "plan-1"); clash != "" ||
+		state.PodSetUpdates[0].Annotations != nil || state.PodSetUpdates[0].Labels[annotations.Plan] != "plan-1" {
+		t.Errorf("%q, %v", clash, state.PodSetUpdates)
+	}
+}
+
+func TestLimitsAreRequests(t *testing.T) {
+	gpus := func(count string) corev1.ResourceList {
+		return corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(count)}
+	}
+	spec := &corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: gpus("4")}},
+		{Resources: corev1.ResourceRequirements{Requests: gpus("2"), Limits: gpus("2")}}, {}}}
+	if name, sum := gpusOf(spec); name != "nvidia.com/gpu" || sum != 6 {
+		t.Errorf("%d of %q", sum, name)
 	}
 }
 

@@ -26,6 +26,9 @@ import (
 
 const maxMessage = 32768 // of AdmissionCheckState.message
 
+// sliceOf marks the Workload that an elastic Job, while it runs, gets for its new size.
+const sliceOf = "kueue.x-k8s.io/workload-slice-replacement-for"
+
 // Planner is what the controller calls; *evenkeel.Client is one.
 type Planner interface {
 	PlanJob(context.Context, *evenkeelv1.PlanJobRequest, ...grpc.CallOption) (*evenkeelv1.PlanJobResponse, error)
@@ -131,7 +134,11 @@ func (r *workloadReconciler) answer(ctx context.Context, workload *kueue.Workloa
 			set(state, kueue.CheckStateRejected, clash)
 			return
 		}
-		set(state, kueue.CheckStateReady, readyText(plan, job.podGPUs))
+		text := readyText(plan, job.podGPUs)
+		if workload.Annotations[sliceOf] != "" {
+			text += "; the pods of the running Job keep the annotation of its first size"
+		}
+		set(state, kueue.CheckStateReady, text)
 	}
 }
 
@@ -194,7 +201,8 @@ func shorten(text string) string {
 }
 
 // update gives the pods the plan's id, as annotation and as label. Kueue only adds: a template that has another id
-// already would fail to be admitted, so it is told so here.
+// already would fail to be admitted, so it is told so here. The template of a Job that runs can not change: it keeps the
+// id of its first size.
 func update(state *kueue.AdmissionCheckState, workload *kueue.Workload, names []kueue.PodSetReference, plan string) string {
 	wanted := map[kueue.PodSetReference]bool{}
 	for _, name := range names {
@@ -213,7 +221,7 @@ func update(state *kueue.AdmissionCheckState, workload *kueue.Workload, names []
 			switch has, ok := place.has[annotations.Plan]; {
 			case !ok:
 				*place.add = map[string]string{annotations.Plan: plan}
-			case has != plan:
+			case has != plan && workload.Annotations[sliceOf] == "":
 				return fmt.Sprintf("pod set %s has %s %q already, but the plan is %s: remove it from the template", podSet.Name,
 					annotations.Plan, has, plan)
 			}

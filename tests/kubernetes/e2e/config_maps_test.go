@@ -66,7 +66,11 @@ func pageOfConfigMaps(t *testing.T) {
 	put(t, wrong)
 	wrong.Labels = right.Labels
 	put(t, wrong)
-	waitEvent(t, "described-3", `ConfigMap default/`+right.Name+` has no key "job.json"; accepted: other.json`)
+	// The API server counts the second event to the first, whose text stays; the pod's condition is of now.
+	waitFor(t, 30*time.Second, "a condition with the keys", func() (bool, string) {
+		text := refusal(t, "described-3")
+		return strings.Contains(text, `ConfigMap default/`+right.Name+` has no key "job.json"; accepted: other.json`), text
+	})
 	put(t, right)
 	plan := checkGang(t, waitBound(t, "described", 4), 8)
 	if plan.GetSubject().GetGlobalBatchSamples() != 256 {
