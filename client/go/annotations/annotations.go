@@ -54,6 +54,9 @@ func WantsPlan(annotations, labels map[string]string) bool {
 
 // Request is what the annotations, after Resolve, ask the planner for. The GPUs may be missing: SetGPUs adds them.
 func Request(annotations, labels map[string]string) (*evenkeelv1.PlanJobRequest, error) {
+	if annotations[Job] == "" && annotations[JobConfigMap] != "" {
+		return nil, fmt.Errorf("annotation %s: %s was not read", JobConfigMap, jobPlace(annotations))
+	}
 	request, err := decode(annotations[Job])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", jobPlace(annotations), err)

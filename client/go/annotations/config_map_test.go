@@ -75,6 +75,10 @@ func TestWrongConfigMapsAreNamed(t *testing.T) {
 }
 
 func TestFaultsOfTheJobNameTheConfigMap(t *testing.T) {
+	unresolved := map[string]string{annotations.JobConfigMap: "one"}
+	if _, err := annotations.Request(unresolved, nil); err == nil || !strings.Contains(err.Error(), "ConfigMap one was not read") {
+		t.Errorf("a job that nobody has read: %v", err)
+	}
 	for reference, text := range map[string]string{"typo": "ConfigMap typo/job.json: neither", "one": "model.name in ConfigMap one/job.json"} {
 		given := map[string]string{annotations.JobConfigMap: reference, annotations.Model: "m"}
 		resolved, err := annotations.Resolve(given, "ns", held.get)

@@ -162,4 +162,7 @@ func TestAdmittedSizeIsPlanned(t *testing.T) {
 	if count := r.fake.request.GetJob().GetCluster().GetPools()[0].GetGpuCount(); count != 24 {
 		t.Errorf("planned for %d GPUs, but Kueue admitted 3 pods of 8", count)
 	}
+	if pods := r.state().PodSetUpdates[0].Annotations[annotations.Pods]; pods != "3" {
+		t.Errorf("the pods are told that they are %q", pods)
+	}
 }

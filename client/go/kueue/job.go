@@ -24,6 +24,7 @@ type workloadJob struct {
 	request *evenkeelv1.PlanJobRequest
 	podSets []kueue.PodSetReference
 	podGPUs int64 // of the largest pod
+	pods    int64 // that Kueue admitted
 }
 
 // badWorkload is an error that another try does not mend.
@@ -72,7 +73,7 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 			return nil, badWorkload{fmt.Errorf("pod sets have GPUs of types %s and %s: a job never mixes types", gpuType, named)}
 		}
 		gpuType, gpus, most = named, gpus+pods*count, max(most, count)
-		job.podSets, job.podGPUs = append(job.podSets, set.Name), most
+		job.podSets, job.podGPUs, job.pods = append(job.podSets, set.Name), most, job.pods+pods
 	}
 	if first == nil {
 		return job, nil

@@ -50,20 +50,29 @@ func TestEveryFailureHasItsState(t *testing.T) {
 func TestUpdatesOnlyAdd(t *testing.T) {
 	workload := &kueue.Workload{Spec: kueue.WorkloadSpec{PodSets: []kueue.PodSet{
 		podSet("main", map[string]string{annotations.Model: "m"}), podSet("driver", nil)}}}
-	state := &kueue.AdmissionCheckState{}
-	if clash := update(state, workload, []kueue.PodSetReference{"main"}, "plan-1"); clash != "" ||
-		len(state.PodSetUpdates) != 1 || state.PodSetUpdates[0].Labels[annotations.Plan] != "plan-1" ||
-		state.PodSetUpdates[0].Annotations[annotations.Plan] != "plan-1" {
+	state, job := &kueue.AdmissionCheckState{}, &workloadJob{podSets: []kueue.PodSetReference{"main"}, pods: 5}
+	if clash := update(state, workload, job, "plan-1"); clash != "" || len(state.PodSetUpdates) != 1 ||
+		state.PodSetUpdates[0].Labels[annotations.Plan] != "plan-1" || len(state.PodSetUpdates[0].Labels) != 1 ||
+		state.PodSetUpdates[0].Annotations[annotations.Plan] != "plan-1" ||
+		state.PodSetUpdates[0].Annotations[annotations.Pods] != "5" {
 		t.Errorf("%q, %v", clash, state.PodSetUpdates)
 	}
-	workload.Spec.PodSets[0].Template.Annotations[annotations.Plan] = "plan-0"
-	if clash := update(state, workload, []kueue.PodSetReference{"main"}, "plan-1"); !strings.Contains(clash, "plan-0") {
-		t.Errorf("a clash, at which Kueue fails the admission, is not told: %q", clash)
+	said := workload.Spec.PodSets[0].Template.Annotations
+	for key, text := range map[string]string{annotations.Plan: "plan-0", annotations.Pods: "8"} {
+		said[key] = text
+		if clash := update(state, workload, job, "plan-1"); !strings.Contains(clash, key) || !strings.Contains(clash, text) {
+			t.Errorf("a clash, at which Kueue fails the admission, is not told: %q", clash)
+		}
+		delete(said, key)
 	}
-	// A Job that runs and grows has the id of its first size, which can not change.
+	said[annotations.Pods] = "5" // nothing to add
+	if clash := update(state, workload, job, "plan-1"); clash != "" || len(state.PodSetUpdates[0].Annotations) != 1 {
+		t.Errorf("%q, %v", clash, state.PodSetUpdates)
+	}
+	// A Job that runs and grows has what its first size was given, which can not change.
+	said[annotations.Plan], said[annotations.Pods] = "plan-0", "2"
 	workload.Annotations = map[string]string{sliceOf: "default/before"}
-	if clash := update(state, workload, []kueue.PodSetReference{"main"}, "plan-1"); clash != "" ||
-		state.PodSetUpdates[0].Annotations != nil || state.PodSetUpdates[0].Labels[annotations.Plan] != "plan-1" {
+	if clash := update(state, workload, job, "plan-1"); clash != "" || state.PodSetUpdates[0].Annotations != nil {
 		t.Errorf("%q, %v", clash, state.PodSetUpdates)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -130,13 +132,13 @@ func (r *workloadReconciler) answer(ctx context.Context, workload *kueue.Workloa
 		set(state, kueue.CheckStateRejected, "the job does not fit: "+annotations.MisfitText(response.GetPlan()))
 	default:
 		plan := response.GetPlan()
-		if clash := update(state, workload, job.podSets, plan.GetPlanId()); clash != "" {
+		if clash := update(state, workload, job, plan.GetPlanId()); clash != "" {
 			set(state, kueue.CheckStateRejected, clash)
 			return
 		}
 		text := readyText(plan, job.podGPUs)
 		if workload.Annotations[sliceOf] != "" {
-			text += "; the pods of the running Job keep the annotation of its first size"
+			text += "; the pods of the running Job keep the annotations of its first size"
 		}
 		set(state, kueue.CheckStateReady, text)
 	}
@@ -200,30 +202,32 @@ func shorten(text string) string {
 	return text[:cut] + "..."
 }
 
-// update gives the pods the plan's id, as annotation and as label. Kueue only adds: a template that has another id
-// already would fail to be admitted, so it is told so here. The template of a Job that runs can not change: it keeps the
-// id of its first size.
-func update(state *kueue.AdmissionCheckState, workload *kueue.Workload, names []kueue.PodSetReference, plan string) string {
-	wanted := map[kueue.PodSetReference]bool{}
-	for _, name := range names {
-		wanted[name] = true
-	}
+// update gives the pods the plan's id, as annotation and as label, and the number of pods that Kueue admitted, which the
+// scheduler plugin reads. Kueue only adds: a template that says otherwise would fail to be admitted, so it is told so
+// here. The template of a Job that runs can not change: it keeps what its first size was given.
+func update(state *kueue.AdmissionCheckState, workload *kueue.Workload, job *workloadJob, plan string) string {
 	state.PodSetUpdates = nil
 	for _, podSet := range workload.Spec.PodSets {
-		if !wanted[podSet.Name] {
+		if !slices.Contains(job.podSets, podSet.Name) {
 			continue
 		}
 		change := kueue.PodSetUpdate{Name: podSet.Name}
-		for _, place := range []struct {
-			has map[string]string
-			add *map[string]string
-		}{{podSet.Template.Annotations, &change.Annotations}, {podSet.Template.Labels, &change.Labels}} {
-			switch has, ok := place.has[annotations.Plan]; {
+		for _, one := range []struct {
+			key, text string
+			has       map[string]string
+			add       *map[string]string
+		}{{annotations.Plan, plan, podSet.Template.Annotations, &change.Annotations},
+			{annotations.Plan, plan, podSet.Template.Labels, &change.Labels},
+			{annotations.Pods, strconv.FormatInt(job.pods, 10), podSet.Template.Annotations, &change.Annotations}} {
+			switch has, ok := one.has[one.key]; {
 			case !ok:
-				*place.add = map[string]string{annotations.Plan: plan}
-			case has != plan && workload.Annotations[sliceOf] == "":
-				return fmt.Sprintf("pod set %s has %s %q already, but the plan is %s: remove it from the template", podSet.Name,
-					annotations.Plan, has, plan)
+				if *one.add == nil {
+					*one.add = map[string]string{}
+				}
+				(*one.add)[one.key] = one.text
+			case has != one.text && workload.Annotations[sliceOf] == "":
+				return fmt.Sprintf("pod set %s has %s %q already, but it is %s: remove it from the template, since this check adds it",
+					podSet.Name, one.key, has, one.text)
 			}
 		}
 		state.PodSetUpdates = append(state.PodSetUpdates, change)

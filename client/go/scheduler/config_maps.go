@@ -153,8 +153,8 @@ func (p *Plugin) tellLateChange(after *v1.ConfigMap) {
 	}
 }
 
-// described returns the pod with the job that its ConfigMap holds, if it names one. A job that has begun keeps its plan,
-// whatever has become of the ConfigMap.
+// described returns the pod with the job that its ConfigMap holds, if it names one. A job that has begun or was given a
+// plan keeps it, whatever has become of the ConfigMap.
 func (p *Plugin) described(pod *v1.Pod) (*v1.Pod, error) {
 	if _, ok := pod.Annotations[annotations.JobConfigMap]; !ok {
 		return pod, nil
@@ -163,7 +163,7 @@ func (p *Plugin) described(pod *v1.Pod) (*v1.Pod, error) {
 		return p.configMaps.get(pod.Namespace, name)
 	})
 	if err != nil {
-		if p.gangs.begun(groupOf(pod)) {
+		if p.gangs.begun(groupOf(pod)) || givenPlan(pod) != "" {
 			return pod, nil
 		}
 		return nil, err

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -85,13 +87,33 @@ func (q *queue) partialAdmission() {
 	if *job.Spec.Parallelism != 5 || *job.Spec.Completions != 5 {
 		q.Errorf("admitted with %d of %d pods, want 5", *job.Spec.Parallelism, *job.Spec.Completions)
 	}
-	q.planned(job.Spec.Template.Annotations["evenkeel.dev/plan"], 40)
+	plan := q.planned(job.Spec.Template.Annotations["evenkeel.dev/plan"], 40)
+	q.placed(job, plan.GetPlanId())
 
 	// Kueue asks quota alone: a size that does not fit is refused with the planner's reason.
 	q.queueOf("tiny", 8, "plan")
 	q.submitWith("shrinks-too-far", "tiny", map[string]string{"evenkeel.dev/model": "llama3-70b"}, 8, "8",
 		map[string]string{"kueue.x-k8s.io/job-min-parallelism": "1"})
 	q.rejected("shrinks-too-far", "the job does not fit: ")
+}
+
+// placed makes the pods of an Indexed Job, as its controller would, and lets the plugin place them by Kueue's plan.
+func (q *queue) placed(job *batchv1.Job, plan string) {
+	q.Helper()
+	addNodes(q.T, "h100", h100, int(*job.Spec.Parallelism), 8)
+	owner := metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))
+	for at := range *job.Spec.Parallelism {
+		pod := &v1.Pod{ObjectMeta: job.Spec.Template.ObjectMeta, Spec: job.Spec.Template.Spec}
+		pod.Name, pod.OwnerReferences = fmt.Sprintf("%s-%d", job.Name, at), []metav1.OwnerReference{*owner}
+		pod.Labels = map[string]string{"gang": job.Name, "batch.kubernetes.io/job-completion-index": fmt.Sprint(at)}
+		pod.Spec.SchedulerName = "evenkeel"
+		if _, err := plane.client.CoreV1().Pods("default").Create(q.Context(), pod, metav1.CreateOptions{}); err != nil {
+			q.Fatal(err)
+		}
+	}
+	if found := checkGang(q.T, waitBound(q.T, job.Name, int(*job.Spec.Parallelism)), 8); found.GetPlanId() != plan {
+		q.Errorf("placed by %s, but Kueue's check gave %s", found.GetPlanId(), plan)
+	}
 }
 
 // configMaps: the ConfigMap comes after the job that names it, and changes when that was planned.
@@ -204,7 +226,7 @@ func (q *queue) elasticJob() {
 	text := q.message("elastic")
 	id := strings.TrimPrefix(strings.SplitN(text, ": ", 3)[1], "Ready: ")
 	q.planned(id, 32)
-	if !strings.Contains(text, "keep the annotation of its first size") {
+	if !strings.Contains(text, "keep the annotations of its first size") {
 		q.Errorf("what the pods know is not said: %q", text)
 	}
 	job := q.found("elastic")
@@ -222,10 +244,24 @@ func (q *queue) elasticJob() {
 	}
 }
 
+// rejectedGrowth: Kueue has given the first Workload's quota away when the check refuses the greater size.
+func (q *queue) rejectedGrowth() {
+	fixed := map[string]string{"evenkeel.dev/job": `{"model": {"name": "llama3-8b"},
+		"cluster": {"pools": [{"gpu_type": "h100-sxm-80gb", "gpu_count": 16}]}}`}
+	q.submitWith("grows-too-far", "training", fixed, 2, "8", map[string]string{"kueue.x-k8s.io/elastic-job": "true"})
+	q.started("grows-too-far")
+	q.resize("grows-too-far", 4)
+	waitFor(q.T, 60*time.Second, "the Job to end", func() (bool, string) {
+		return *q.found("grows-too-far").Spec.Suspend, q.describe("grows-too-far")
+	})
+	q.rejected("grows-too-far", "but the pods have 32")
+}
+
 // kinds runs the parts of TestKueueAdmissionCheck about sizes and kinds of jobs.
 func (q *queue) kinds() {
 	q.Run("partial admission", func(t *testing.T) { (&queue{t, q.client}).partialAdmission() })
 	q.Run("ConfigMaps", func(t *testing.T) { (&queue{t, q.client}).configMaps() })
 	q.Run("JobSet and TrainJob", func(t *testing.T) { (&queue{t, q.client}).otherKinds() })
 	q.Run("elastic Job", func(t *testing.T) { (&queue{t, q.client}).elasticJob() })
+	q.Run("growth that is rejected", func(t *testing.T) { (&queue{t, q.client}).rejectedGrowth() })
 }
