@@ -136,6 +136,14 @@ func (q *queue) configMaps() {
 	waitWarning(q.T, q.workload("described").GetName(), "ConfigMap in-queue changed after the job was planned")
 	q.submit("no-job", "training", named, 2, "8")
 	q.rejected("no-job", "ConfigMap in-queue/job.json: neither evenkeel.v1.Job nor PlanJobRequest")
+	right = configMapOfThePage(q.T)
+	right.Name = "in-queue"
+	put(q.T, right)
+	if err := q.client.Resource(workloads).Namespace("default").Delete(q.Context(), q.workload("no-job").GetName(),
+		metav1.DeleteOptions{}); err != nil {
+		q.Fatal(err)
+	}
+	q.planned(q.started("no-job").Spec.Template.Annotations["evenkeel.dev/plan"], 16)
 }
 
 // otherKinds are the JobSet and the TrainJob of docs/KUEUE.md, suspended as Kueue's webhooks would leave them.
