@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/redis/redis_channel.h"
+#include "server/redis/redis_sentinel.h"
 
 namespace evenkeel::server {
 namespace {
@@ -88,14 +89,20 @@ RedisReply RedisClient::Drop(const RedisFailure& failure) {
 RedisReply RedisClient::Connect(Deadline deadline) {
   if (connected()) return {};
   deadline = std::min(deadline, steady_clock::now() + connect_timeout_);
-  RedisReply opened = Open(deadline);
-  return opened.ok() ? Login(deadline) : opened;
+  RedisReply reply = Open(deadline);
+  if (reply.ok()) reply = Login(deadline);
+  return reply.ok() && !address_.sentinels.empty() ? CheckRole(deadline) : reply;
 }
 
 RedisReply RedisClient::Open(Deadline deadline) {
+  RedisEndpoint there{address_.host, address_.port};
+  if (!address_.sentinels.empty()) {
+    const RedisFailure failure = FindPrimary(address_, deadline, &sentinel_, &there);
+    if (failure.fault != RedisFault::kNone) return Drop(failure);
+  }
   connection_ = std::make_unique<Connection>();
   redisContext*& context = connection_->context;
-  context = address_.unix_path.empty() ? redisConnectNonBlock(address_.host.c_str(), address_.port)
+  context = address_.unix_path.empty() ? redisConnectNonBlock(there.host.c_str(), there.port)
                                        : redisConnectUnixNonBlock(address_.unix_path.c_str());
   if (context == nullptr) return Drop({RedisFault::kUnreachable, "out of memory"});
   if (context->err != 0) return Drop({RedisFault::kUnreachable, Readable(context->errstr)});
@@ -104,7 +111,7 @@ RedisReply RedisClient::Open(Deadline deadline) {
   if (failure.fault != RedisFault::kNone) return Drop(failure);
   if (tls_ != nullptr) {
     std::string error;
-    SslPointer ssl = tls_->Begin(address_.host, &error);
+    SslPointer ssl = tls_->Begin(there.host, &error);
     if (ssl == nullptr) return Drop({RedisFault::kUnreachable, error});
     failure = connection_->channel->StartTls(std::move(ssl), deadline);
     if (failure.fault != RedisFault::kNone) return Drop(failure);
@@ -130,6 +137,17 @@ RedisReply RedisClient::Login(Deadline deadline) {
   return must_succeed({"SELECT", database}, "the database can not be selected");
 }
 
+// Sentinels may name a Redis that has just become a replica, or not yet a primary.
+RedisReply RedisClient::CheckRole(Deadline deadline) {
+  const RedisReply reply = Exchange({"ROLE"}, deadline);
+  if (reply.fault == RedisFault::kServer) {
+    return Drop({RedisFault::kUnreachable, "the role can not be asked: " + reply.text});
+  }
+  if (!reply.ok()) return reply;
+  if (!reply.elements.empty() && reply.elements[0].text == "master") return {};
+  return Drop({RedisFault::kUnreachable, "is named as the primary, but is a replica"});
+}
+
 RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Deadline deadline) {
   was_sent_ = false;
   // There are bytes that nobody asked for, or the end of the stream. Such a connection cannot be
@@ -137,7 +155,14 @@ RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Dead
   if (connected() && !connection_->channel->IsQuiet()) Disconnect();
   RedisReply reply = Connect(deadline);
   was_sent_ = false;  // the login does not count
-  return reply.ok() ? Exchange(words, deadline) : reply;
+  if (!reply.ok()) return reply;
+  reply = Exchange(words, deadline);
+  // It has become a replica: the next command finds the new primary.
+  if (!address_.sentinels.empty() && reply.fault == RedisFault::kServer &&
+      reply.text.starts_with("READONLY")) {
+    Disconnect();
+  }
+  return reply;
 }
 
 RedisReply RedisClient::Exchange(const std::vector<std::string_view>& words, Deadline deadline) {
