@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "server/redis/redis_channel.h"
-#include "server/redis/redis_sentinel.h"
 
 namespace evenkeel::server {
 namespace {
@@ -17,6 +17,7 @@ using std::chrono::steady_clock;
 
 constexpr size_t kReadBytes = size_t{64} << 10;
 constexpr size_t kMaxErrorBytes = 200;
+constexpr std::chrono::milliseconds kNoOwnLimit{60'000};  // the deadline limits connecting
 
 // Returns an error of the server in a form for messages: printable and short.
 std::string Readable(std::string text) {
@@ -53,6 +54,33 @@ RedisReply Converted(const redisReply& from) {
   return reply;
 }
 
+// Asks one Sentinel. It gets the login only if it wants one: most have none.
+RedisReply AskOne(const RedisAddress& address, RedisAddress where, RedisClient::Deadline deadline) {
+  const std::vector<std::string_view> words = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME",
+                                               address.primary};
+  RedisReply reply = RedisClient(where, kNoOwnLimit).Command(words, deadline);
+  if (reply.fault != RedisFault::kServer || !reply.text.starts_with("NOAUTH")) return reply;
+  where.user = address.user;
+  where.password = address.password;
+  return RedisClient(where, kNoOwnLimit).Command(words, deadline);
+}
+
+// Sets *primary to what a Sentinel replied. Returns what is wrong, or "".
+std::string Take(const RedisReply& reply, const std::string& name, RedisEndpoint* primary) {
+  if (reply.fault == RedisFault::kServer) return reply.text;
+  if (reply.kind == RedisReply::Kind::kNil) return "knows no primary \"" + name + "\"";
+  if (reply.elements.size() == 2) {
+    const std::string& port = reply.elements[1].text;
+    primary->host = reply.elements[0].text;
+    const auto end = port.data() + port.size();
+    const auto result = std::from_chars(port.data(), end, primary->port);
+    const bool is_port = result.ec == std::errc() && result.ptr == end && primary->port > 0 &&
+                         primary->port <= 65535;
+    if (is_port && !primary->host.empty()) return "";
+  }
+  return "is no Sentinel";
+}
+
 }  // namespace
 
 RedisReply RedisReply::Failed(RedisFault fault, std::string why) {
@@ -83,7 +111,9 @@ void RedisClient::Disconnect() { connection_.reset(); }
 
 RedisReply RedisClient::Drop(const RedisFailure& failure) {
   Disconnect();
-  return RedisReply::Failed(failure.fault, "redis " + NameOf(address_) + ": " + failure.why);
+  std::string name = NameOf(address_);
+  if (!primary_.host.empty()) name += " at " + primary_.host + ":" + std::to_string(primary_.port);
+  return RedisReply::Failed(failure.fault, "redis " + name + ": " + failure.why);
 }
 
 RedisReply RedisClient::Connect(Deadline deadline) {
@@ -94,15 +124,48 @@ RedisReply RedisClient::Connect(Deadline deadline) {
   return reply.ok() && !address_.sentinels.empty() ? CheckRole(deadline) : reply;
 }
 
+// Asks the Sentinels, the last that answered first. Each has its part of the time.
+RedisFailure RedisClient::FindPrimary(Deadline deadline) {
+  primary_ = {};
+  const size_t count = address_.sentinels.size();
+  std::string faults;
+  RedisEndpoint found;
+  RedisFault fault = RedisFault::kUnreachable;
+  for (size_t tried = 0; tried < count; ++tried) {
+    const size_t number = (sentinel_ + tried) % count;
+    const auto now = steady_clock::now();
+    const auto until = now + (deadline - now) / static_cast<int>(count - tried);
+    RedisAddress where;
+    where.host = address_.sentinels[number].host;
+    where.port = address_.sentinels[number].port;
+    where.tls = address_.tls;
+    where.tls_files = address_.tls_files;
+    const RedisReply reply = AskOne(address_, where, until);
+    const bool has_answered = reply.ok() || reply.fault == RedisFault::kServer;
+    std::string problem = has_answered ? Take(reply, address_.primary, &found) : reply.text;
+    if (problem.empty()) {
+      primary_ = found;
+      sentinel_ = number;
+      return {};
+    }
+    if (has_answered) problem = "redis " + NameOf(where) + ": " + problem;
+    if (reply.fault == RedisFault::kTimeout) fault = RedisFault::kTimeout;
+    faults += (faults.empty() ? "no Sentinel tells where it is: " : "; ") + problem;
+  }
+  return {fault, faults};
+}
+
 RedisReply RedisClient::Open(Deadline deadline) {
-  RedisEndpoint there{address_.host, address_.port};
   if (!address_.sentinels.empty()) {
-    const RedisFailure failure = FindPrimary(address_, deadline, &sentinel_, &there);
+    const RedisFailure failure = FindPrimary(deadline);
     if (failure.fault != RedisFault::kNone) return Drop(failure);
   }
+  const bool is_named = !primary_.host.empty();
+  const std::string& host = is_named ? primary_.host : address_.host;
+  const int port = is_named ? primary_.port : address_.port;
   connection_ = std::make_unique<Connection>();
   redisContext*& context = connection_->context;
-  context = address_.unix_path.empty() ? redisConnectNonBlock(there.host.c_str(), there.port)
+  context = address_.unix_path.empty() ? redisConnectNonBlock(host.c_str(), port)
                                        : redisConnectUnixNonBlock(address_.unix_path.c_str());
   if (context == nullptr) return Drop({RedisFault::kUnreachable, "out of memory"});
   if (context->err != 0) return Drop({RedisFault::kUnreachable, Readable(context->errstr)});
@@ -111,7 +174,7 @@ RedisReply RedisClient::Open(Deadline deadline) {
   if (failure.fault != RedisFault::kNone) return Drop(failure);
   if (tls_ != nullptr) {
     std::string error;
-    SslPointer ssl = tls_->Begin(there.host, &error);
+    SslPointer ssl = tls_->Begin(host, &error);
     if (ssl == nullptr) return Drop({RedisFault::kUnreachable, error});
     failure = connection_->channel->StartTls(std::move(ssl), deadline);
     if (failure.fault != RedisFault::kNone) return Drop(failure);

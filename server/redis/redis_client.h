@@ -70,6 +70,7 @@ class RedisClient {
   RedisReply Open(Deadline deadline);
   RedisReply Login(Deadline deadline);
   RedisReply CheckRole(Deadline deadline);
+  RedisFailure FindPrimary(Deadline deadline);
   RedisReply Exchange(const std::vector<std::string_view>& words, Deadline deadline);
   RedisReply Drop(const RedisFailure& failure);
 
@@ -77,7 +78,8 @@ class RedisClient {
   const std::chrono::milliseconds connect_timeout_;
   std::unique_ptr<RedisTls> tls_;  // nullptr without TLS
   std::unique_ptr<Connection> connection_;
-  size_t sentinel_ = 0;  // the last that answered
+  size_t sentinel_ = 0;    // the last that answered
+  RedisEndpoint primary_;  // that it named; no host where none did
   uint64_t connections_ = 0;
   bool was_sent_ = false;
 };

@@ -1,5 +1,3 @@
-#include "server/redis/redis_sentinel.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "server/redis/redis_client.h"
 #include "server/redis/redis_profile_store.h"
 #include "tests/server/redis/redis_process.h"
 #include "tests/server/redis/test_authority.h"
@@ -144,7 +143,8 @@ TEST_F(RedisSentinelTest, AReplicaIsRefused) {
   EXPECT_FALSE(client.connected());
   const RedisReply refused = client.Command({"SET", "a", "2"}, In(kPatient));
   EXPECT_EQ(refused.fault, RedisFault::kUnreachable);
-  EXPECT_THAT(refused.text, HasSubstr("is named as the primary, but is a replica"));
+  EXPECT_THAT(refused.text, HasSubstr(" at 127.0.0.1:" + std::to_string(port) +
+                                      ": is named as the primary, but is a replica"));
   EXPECT_FALSE(client.was_sent());
 }
 
