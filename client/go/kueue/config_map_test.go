@@ -114,6 +114,11 @@ func TestConfigMapIsTheJob(t *testing.T) {
 			(state.RequeueAfterSeconds != nil) != (test.want == kueue.CheckStateRetry) {
 			t.Errorf("%s: %+v, want %s with %q", name, state, test.want, test.text)
 		}
+		if told := len(r.events.Events) == 1; told != (test.want == kueue.CheckStateRetry) {
+			t.Errorf("%s: %d events", name, len(r.events.Events))
+		} else if text := "Warning AdmissionCheckRetry plan: " + state.Message; told && text != <-r.events.Events {
+			t.Errorf("%s: no event says %q", name, text)
+		}
 		if test.want == kueue.CheckStateReady && r.fake.request.GetJob().GetModel().GetName() != "llama3-8b" {
 			t.Errorf("%s: asked for %v", name, r.fake.request)
 		}

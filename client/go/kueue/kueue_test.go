@@ -89,7 +89,7 @@ func TestLimitsAreRequests(t *testing.T) {
 }
 
 func TestMessagesFitIntoTheAPI(t *testing.T) {
-	short := shorten(strings.Repeat("ä", maxMessage))
+	short := shorten(strings.Repeat("ä", maxMessage), maxMessage)
 	if len(short) > maxMessage || len(short) < maxMessage-8 || !utf8.ValidString(short) {
 		t.Errorf("%d bytes, valid %v", len(short), utf8.ValidString(short))
 	}

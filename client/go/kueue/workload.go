@@ -26,7 +26,10 @@ import (
 	"evenkeel.dev/client/go/evenkeelv1"
 )
 
-const maxMessage = 32768 // of AdmissionCheckState.message
+const (
+	maxMessage = 32768 // of AdmissionCheckState.message
+	maxEvent   = 900   // of an event's message, which may have 1024 bytes
+)
 
 // sliceOf marks the Workload that an elastic Job, while it runs, gets for its new size.
 const sliceOf = "kueue.x-k8s.io/workload-slice-replacement-for"
@@ -76,9 +79,11 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		return ctrl.Result{}, nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	asked := workload.DeepCopy() // what the API server returns may be later
 	if err := r.client.Status().Patch(ctx, workload, patch); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	r.tellRetries(before, asked)
 	return ctrl.Result{}, nil
 }
 
@@ -110,6 +115,18 @@ func changed(before, after *kueue.Workload) bool {
 		}
 	}
 	return false
+}
+
+// tellRetries leaves an event with each check that is to be tried again: Kueue keeps the messages of checks that were
+// rejected, but resets those when it gives the quota back.
+func (r *workloadReconciler) tellRetries(before, after *kueue.Workload) {
+	for at := range after.Status.AdmissionChecks {
+		state := &after.Status.AdmissionChecks[at]
+		if state.State == kueue.CheckStateRetry && before.Status.AdmissionChecks[at].State != state.State {
+			r.events.Eventf(after, corev1.EventTypeWarning, "AdmissionCheckRetry", "%s: %s", state.Name,
+				shorten(state.Message, maxEvent))
+		}
+	}
 }
 
 // answer asks the planner and fills in the state.
@@ -183,19 +200,19 @@ func again(state *kueue.AdmissionCheckState, message string, wait time.Duration)
 }
 
 func set(state *kueue.AdmissionCheckState, to kueue.CheckState, message string) {
-	state.State, state.Message, state.RequeueAfterSeconds = to, shorten(message), nil
+	state.State, state.Message, state.RequeueAfterSeconds = to, shorten(message, maxMessage), nil
 	state.LastTransitionTime = metav1.Now()
 	if to != kueue.CheckStateReady {
 		state.PodSetUpdates = nil
 	}
 }
 
-// shorten cuts at the API's limit, between characters.
-func shorten(text string) string {
-	if len(text) <= maxMessage {
+// shorten cuts at a limit of the API, between characters.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	cut := maxMessage - len("...")
+	cut := limit - len("...")
 	for !utf8.RuneStart(text[cut]) {
 		cut--
 	}

@@ -33,12 +33,12 @@ func put(t *testing.T, object *v1.ConfigMap) {
 	}
 }
 
-// waitWarning waits for a JobHasBegun event of an object, in the older or the newer API of events.
-func waitWarning(t *testing.T, name, text string) {
+// waitWarning waits for a warning about an object, in the older or the newer API of events.
+func waitWarning(t *testing.T, reason, name, text string) {
 	t.Helper()
 	waitFor(t, 30*time.Second, "a warning on "+name, func() (bool, string) {
 		list, err := plane.client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{
-			FieldSelector: "reason=JobHasBegun,type=Warning,involvedObject.name=" + name})
+			FieldSelector: "reason=" + reason + ",type=Warning,involvedObject.name=" + name})
 		if err != nil {
 			return false, err.Error()
 		}
@@ -78,7 +78,7 @@ func pageOfConfigMaps(t *testing.T) {
 	}
 	right.Data["job.json"] = strings.Replace(job, "256", "128", 1)
 	put(t, right)
-	waitWarning(t, right.Name, "do not change: 1;")
+	waitWarning(t, "JobHasBegun", right.Name, "do not change: 1;")
 	waiting := gangSpec{name: "later", profile: "evenkeel", pods: 2, gpus: 8,
 		annotations: map[string]string{"evenkeel.dev/job-config-map": right.Name}}
 	create(t, waiting)

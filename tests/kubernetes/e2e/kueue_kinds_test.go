@@ -122,10 +122,9 @@ func (q *queue) configMaps() {
 	right.Name = "in-queue"
 	named := map[string]string{"evenkeel.dev/job-config-map": right.Name}
 	q.submit("described", "training", named, 2, "8")
-	waitFor(q.T, 60*time.Second, "a try again", func() (bool, string) {
-		text := q.message("described")
-		return strings.Contains(text, `namespace default has no ConfigMap "in-queue" with the label`), text
-	})
+	waitFor(q.T, 30*time.Second, "a workload", func() (bool, string) { return q.workload("described") != nil, tail("kueue") })
+	waitWarning(q.T, "AdmissionCheckRetry", q.workload("described").GetName(),
+		`plan: annotation evenkeel.dev/job-config-map: namespace default has no ConfigMap "in-queue" with the label`)
 	put(q.T, right)
 	if plan := q.planned(q.started("described").Spec.Template.Annotations["evenkeel.dev/plan"], 16); plan.GetSubject().
 		GetGlobalBatchSamples() != 256 {
@@ -133,7 +132,7 @@ func (q *queue) configMaps() {
 	}
 	right.Data["job.json"] = `{"modell": {}}`
 	put(q.T, right)
-	waitWarning(q.T, q.workload("described").GetName(), "ConfigMap in-queue changed after the job was planned")
+	waitWarning(q.T, "JobHasBegun", q.workload("described").GetName(), "ConfigMap in-queue changed after the job was planned")
 	q.submit("no-job", "training", named, 2, "8")
 	q.rejected("no-job", "ConfigMap in-queue/job.json: neither evenkeel.v1.Job nor PlanJobRequest")
 	right = configMapOfThePage(q.T)
