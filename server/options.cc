@@ -130,8 +130,8 @@ std::string CheckTransport(const Options& options) {
   };
   const bool has_redis_files = options.redis_tls_ca != "system" || options.redis_tls_cert != "off";
   need(!has_redis_files || IsRedisWithTls(options.redis) || IsRedisWithTls(options.profile_store),
-       "--redis-tls-ca and --redis-tls-cert need --redis or --profile-store to be a rediss:// "
-       "address");
+       "--redis-tls-ca and --redis-tls-cert need --redis or --profile-store to be a rediss:// or "
+       "rediss-sentinel:// address");
   need((options.redis_tls_cert != "off") == (options.redis_tls_key != "off"),
        "--redis-tls-cert and --redis-tls-key belong together");
   const bool is_tls = options.tls_cert != "off";
@@ -249,8 +249,9 @@ constexpr Setting kSettings[] = {
      &Flag<&Options::profile_redis_trust>},
     {"redis", "off",
      "Redis through which replicas share plans: HOST:PORT, unix:/path or "
-     "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss://... with TLS. off: each replica "
-     "has its own only.",
+     "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or of Sentinels "
+     "redis-sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...][/DATABASE]#NAME; with TLS "
+     "rediss://... or rediss-sentinel://.... off: each replica has its own only.",
      &Redis},
     {"redis-password-file", "off", "File whose first line is the password for --redis.",
      &Path<&Options::redis_password>},

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <tuple>
 
 namespace evenkeel::server {
 namespace {
@@ -12,12 +13,16 @@ namespace {
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kScheme = "redis://";
 constexpr std::string_view kTlsScheme = "rediss://";
+constexpr std::string_view kSentinelScheme = "redis-sentinel://";
+constexpr std::string_view kTlsSentinelScheme = "rediss-sentinel://";
 constexpr int kDefaultPort = 6379;
+constexpr int kDefaultSentinelPort = 26379;
 constexpr int kMaxPort = 65535;
 constexpr int kMaxDatabase = 65535;
 constexpr char kAccepted[] =
-    "must be HOST:PORT, unix:/path or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], with TLS "
-    "rediss://...";
+    "must be HOST:PORT, unix:/path, redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE] or "
+    "redis-sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...][/DATABASE]#NAME, with TLS "
+    "rediss://... or rediss-sentinel://...";
 
 std::optional<int> NumberOf(std::string_view text, int max) {
   int value = 0;
@@ -73,7 +78,27 @@ bool ParseHost(std::string_view text, RedisAddress* address) {
   return true;
 }
 
-bool ParseUrl(std::string_view rest, RedisAddress* address) {
+// Parses a list of hosts into `sentinels`.
+bool ParseSentinels(std::string_view hosts, RedisAddress* address) {
+  while (true) {
+    const size_t comma = hosts.find(',');
+    RedisAddress one;
+    one.port = kDefaultSentinelPort;
+    if (!ParseHost(hosts.substr(0, comma), &one)) return false;
+    address->sentinels.push_back({one.host, one.port});
+    if (comma == std::string_view::npos) return true;
+    hosts.remove_prefix(comma + 1);
+  }
+}
+
+// Parses what follows the scheme.
+bool ParseUrl(std::string_view rest, bool sentinels, RedisAddress* address) {
+  if (sentinels) {
+    const size_t hash = rest.rfind('#');
+    if (hash == std::string_view::npos || hash + 1 == rest.size()) return false;
+    address->primary = rest.substr(hash + 1);
+    rest = rest.substr(0, hash);
+  }
   const size_t at = rest.rfind('@');
   if (at != std::string_view::npos) {
     const std::string_view login = rest.substr(0, at);
@@ -92,8 +117,14 @@ bool ParseUrl(std::string_view rest, RedisAddress* address) {
     if (!database) return false;
     address->database = *database;
   }
+  if (sentinels) return ParseSentinels(rest.substr(0, slash), address);
   address->port = kDefaultPort;
   return ParseHost(rest.substr(0, slash), address);
+}
+
+std::string Shown(const std::string& host, int port) {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
 }  // namespace
@@ -104,28 +135,35 @@ std::string ParseRedisAddress(std::string_view text, RedisAddress* address) {
     address->unix_path = text.substr(kUnix.size());
     return address->unix_path.starts_with('/') ? "" : kAccepted;
   }
-  bool is_fine = false;
-  if (text.starts_with(kTlsScheme)) {
-    address->tls = true;
-    is_fine = ParseUrl(text.substr(kTlsScheme.size()), address);
-  } else if (text.starts_with(kScheme)) {
-    is_fine = ParseUrl(text.substr(kScheme.size()), address);
-  } else {
-    is_fine = ParseHost(text, address);
+  for (const auto& [scheme, tls, sentinels] : {std::tuple(kScheme, false, false),
+                                               {kTlsScheme, true, false},
+                                               {kSentinelScheme, false, true},
+                                               {kTlsSentinelScheme, true, true}}) {
+    if (!text.starts_with(scheme)) continue;
+    address->tls = tls;
+    return ParseUrl(text.substr(scheme.size()), sentinels, address) ? "" : kAccepted;
   }
-  return is_fine ? "" : kAccepted;
+  return ParseHost(text, address) ? "" : kAccepted;
 }
 
 bool IsRedisName(std::string_view text) {
-  return text.starts_with(kScheme) || text.starts_with(kTlsScheme) || text.starts_with("unix:/");
+  return text.starts_with(kScheme) || text.starts_with(kSentinelScheme) || IsRedisWithTls(text) ||
+         text.starts_with("unix:/");
 }
 
-bool IsRedisWithTls(std::string_view text) { return text.starts_with(kTlsScheme); }
+bool IsRedisWithTls(std::string_view text) {
+  return text.starts_with(kTlsScheme) || text.starts_with(kTlsSentinelScheme);
+}
 
 std::string NameOf(const RedisAddress& address) {
   if (!address.unix_path.empty()) return std::string(kUnix) + address.unix_path;
-  const bool is_v6 = address.host.find(':') != std::string::npos;
-  return (is_v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+  if (address.sentinels.empty()) return Shown(address.host, address.port);
+  std::string text = address.primary + " of Sentinel";
+  for (const RedisEndpoint& sentinel : address.sentinels) {
+    text += (&sentinel == &address.sentinels.front() ? " " : ", ");
+    text += Shown(sentinel.host, sentinel.port);
+  }
+  return text;
 }
 
 std::string WithoutPassword(std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace evenkeel::server {
 
@@ -14,7 +15,16 @@ struct RedisTlsFiles {
   std::string key;          // PEM: its private key, without a pass phrase
 };
 
+// Where a Sentinel, or what it names, listens.
+struct RedisEndpoint {
+  std::string host;
+  int port = 0;
+};
+
 struct RedisAddress {
+  std::vector<RedisEndpoint> sentinels;  // they know the host and the port, which are unset here
+  std::string primary;                   // for them: the name that they know the Redis by
+
   std::string host;       // for TCP; IPv6 without brackets
   int port = 0;           // for TCP
   std::string unix_path;  // for a unix socket
@@ -26,15 +36,16 @@ struct RedisAddress {
 };
 
 // Parses HOST:PORT, unix:/path or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], where user and
-// password may contain %XX; rediss:// is the same with TLS. Returns "" on success, otherwise what
-// would be accepted.
+// password may contain %XX; rediss:// is the same with TLS. Of Sentinels:
+// redis-sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...][/DATABASE]#NAME, with TLS
+// rediss-sentinel://. Returns "" on success, otherwise what would be accepted.
 std::string ParseRedisAddress(std::string_view text, RedisAddress* address);
 
-// Returns true if `text` begins as only the name of a Redis can, and no file path: redis://,
-// rediss:// or unix:/.
+// Returns true if `text` begins as only the name of a Redis can, and no file path: a scheme from
+// above or unix:/.
 bool IsRedisName(std::string_view text);
 
-// Returns true if `text` is a rediss:// address.
+// Returns true if `text` is a rediss:// or rediss-sentinel:// address.
 bool IsRedisWithTls(std::string_view text);
 
 // Returns a name for messages, which never contains the password.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -16,6 +17,7 @@ using std::chrono::steady_clock;
 
 constexpr size_t kReadBytes = size_t{64} << 10;
 constexpr size_t kMaxErrorBytes = 200;
+constexpr std::chrono::milliseconds kNoOwnLimit{60'000};  // the deadline limits connecting
 
 // Returns an error of the server in a form for messages: printable and short.
 std::string Readable(std::string text) {
@@ -52,6 +54,33 @@ RedisReply Converted(const redisReply& from) {
   return reply;
 }
 
+// Asks one Sentinel. It gets the login only if it wants one: most have none.
+RedisReply AskOne(const RedisAddress& address, RedisAddress where, RedisClient::Deadline deadline) {
+  const std::vector<std::string_view> words = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME",
+                                               address.primary};
+  RedisReply reply = RedisClient(where, kNoOwnLimit).Command(words, deadline);
+  if (reply.fault != RedisFault::kServer || !reply.text.starts_with("NOAUTH")) return reply;
+  where.user = address.user;
+  where.password = address.password;
+  return RedisClient(where, kNoOwnLimit).Command(words, deadline);
+}
+
+// Sets *primary to what a Sentinel replied. Returns what is wrong, or "".
+std::string Take(const RedisReply& reply, const std::string& name, RedisEndpoint* primary) {
+  if (reply.fault == RedisFault::kServer) return reply.text;
+  if (reply.kind == RedisReply::Kind::kNil) return "knows no primary \"" + name + "\"";
+  if (reply.elements.size() == 2) {
+    const std::string& port = reply.elements[1].text;
+    primary->host = reply.elements[0].text;
+    const auto end = port.data() + port.size();
+    const auto result = std::from_chars(port.data(), end, primary->port);
+    const bool is_port = result.ec == std::errc() && result.ptr == end && primary->port > 0 &&
+                         primary->port <= 65535;
+    if (is_port && !primary->host.empty()) return "";
+  }
+  return "is no Sentinel";
+}
+
 }  // namespace
 
 RedisReply RedisReply::Failed(RedisFault fault, std::string why) {
@@ -82,20 +111,61 @@ void RedisClient::Disconnect() { connection_.reset(); }
 
 RedisReply RedisClient::Drop(const RedisFailure& failure) {
   Disconnect();
-  return RedisReply::Failed(failure.fault, "redis " + NameOf(address_) + ": " + failure.why);
+  std::string name = NameOf(address_);
+  if (!primary_.host.empty()) name += " at " + primary_.host + ":" + std::to_string(primary_.port);
+  return RedisReply::Failed(failure.fault, "redis " + name + ": " + failure.why);
 }
 
 RedisReply RedisClient::Connect(Deadline deadline) {
   if (connected()) return {};
   deadline = std::min(deadline, steady_clock::now() + connect_timeout_);
-  RedisReply opened = Open(deadline);
-  return opened.ok() ? Login(deadline) : opened;
+  RedisReply reply = Open(deadline);
+  if (reply.ok()) reply = Login(deadline);
+  return reply.ok() && !address_.sentinels.empty() ? CheckRole(deadline) : reply;
+}
+
+// Asks the Sentinels, the last that answered first. Each has its part of the time.
+RedisFailure RedisClient::FindPrimary(Deadline deadline) {
+  primary_ = {};
+  const size_t count = address_.sentinels.size();
+  std::string faults;
+  RedisEndpoint found;
+  RedisFault fault = RedisFault::kUnreachable;
+  for (size_t tried = 0; tried < count; ++tried) {
+    const size_t number = (sentinel_ + tried) % count;
+    const auto now = steady_clock::now();
+    const auto until = now + (deadline - now) / static_cast<int>(count - tried);
+    RedisAddress where;
+    where.host = address_.sentinels[number].host;
+    where.port = address_.sentinels[number].port;
+    where.tls = address_.tls;
+    where.tls_files = address_.tls_files;
+    const RedisReply reply = AskOne(address_, where, until);
+    const bool has_answered = reply.ok() || reply.fault == RedisFault::kServer;
+    std::string problem = has_answered ? Take(reply, address_.primary, &found) : reply.text;
+    if (problem.empty()) {
+      primary_ = found;
+      sentinel_ = number;
+      return {};
+    }
+    if (has_answered) problem = "redis " + NameOf(where) + ": " + problem;
+    if (reply.fault == RedisFault::kTimeout) fault = RedisFault::kTimeout;
+    faults += (faults.empty() ? "no Sentinel tells where it is: " : "; ") + problem;
+  }
+  return {fault, faults};
 }
 
 RedisReply RedisClient::Open(Deadline deadline) {
+  if (!address_.sentinels.empty()) {
+    const RedisFailure failure = FindPrimary(deadline);
+    if (failure.fault != RedisFault::kNone) return Drop(failure);
+  }
+  const bool is_named = !primary_.host.empty();
+  const std::string& host = is_named ? primary_.host : address_.host;
+  const int port = is_named ? primary_.port : address_.port;
   connection_ = std::make_unique<Connection>();
   redisContext*& context = connection_->context;
-  context = address_.unix_path.empty() ? redisConnectNonBlock(address_.host.c_str(), address_.port)
+  context = address_.unix_path.empty() ? redisConnectNonBlock(host.c_str(), port)
                                        : redisConnectUnixNonBlock(address_.unix_path.c_str());
   if (context == nullptr) return Drop({RedisFault::kUnreachable, "out of memory"});
   if (context->err != 0) return Drop({RedisFault::kUnreachable, Readable(context->errstr)});
@@ -104,7 +174,7 @@ RedisReply RedisClient::Open(Deadline deadline) {
   if (failure.fault != RedisFault::kNone) return Drop(failure);
   if (tls_ != nullptr) {
     std::string error;
-    SslPointer ssl = tls_->Begin(address_.host, &error);
+    SslPointer ssl = tls_->Begin(host, &error);
     if (ssl == nullptr) return Drop({RedisFault::kUnreachable, error});
     failure = connection_->channel->StartTls(std::move(ssl), deadline);
     if (failure.fault != RedisFault::kNone) return Drop(failure);
@@ -130,6 +200,17 @@ RedisReply RedisClient::Login(Deadline deadline) {
   return must_succeed({"SELECT", database}, "the database can not be selected");
 }
 
+// Sentinels may name a Redis that has just become a replica, or not yet a primary.
+RedisReply RedisClient::CheckRole(Deadline deadline) {
+  const RedisReply reply = Exchange({"ROLE"}, deadline);
+  if (reply.fault == RedisFault::kServer) {
+    return Drop({RedisFault::kUnreachable, "the role can not be asked: " + reply.text});
+  }
+  if (!reply.ok()) return reply;
+  if (!reply.elements.empty() && reply.elements[0].text == "master") return {};
+  return Drop({RedisFault::kUnreachable, "is named as the primary, but is a replica"});
+}
+
 RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Deadline deadline) {
   was_sent_ = false;
   // There are bytes that nobody asked for, or the end of the stream. Such a connection cannot be
@@ -137,7 +218,14 @@ RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Dead
   if (connected() && !connection_->channel->IsQuiet()) Disconnect();
   RedisReply reply = Connect(deadline);
   was_sent_ = false;  // the login does not count
-  return reply.ok() ? Exchange(words, deadline) : reply;
+  if (!reply.ok()) return reply;
+  reply = Exchange(words, deadline);
+  // It has become a replica: the next command finds the new primary.
+  if (!address_.sentinels.empty() && reply.fault == RedisFault::kServer &&
+      reply.text.starts_with("READONLY")) {
+    Disconnect();
+  }
+  return reply;
 }
 
 RedisReply RedisClient::Exchange(const std::vector<std::string_view>& words, Deadline deadline) {

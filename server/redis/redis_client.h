@@ -1,6 +1,7 @@
-// One connection to a Redis with the RESP2 protocol. hiredis connects, writes commands and reads
-// replies; the bytes go through a RedisChannel, because hiredis knows no deadline for a whole
-// command, and that of Debian 12 no TLS.
+// One connection to a Redis with the RESP2 protocol. Where Sentinels know the Redis, each new
+// connection is to the primary that they name then, and a replica is refused. hiredis connects,
+// writes commands and reads replies; the bytes go through a RedisChannel, because hiredis knows no
+// deadline for a whole command, and that of Debian 12 no TLS.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_CLIENT_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_CLIENT_H_
 
@@ -68,6 +69,8 @@ class RedisClient {
 
   RedisReply Open(Deadline deadline);
   RedisReply Login(Deadline deadline);
+  RedisReply CheckRole(Deadline deadline);
+  RedisFailure FindPrimary(Deadline deadline);
   RedisReply Exchange(const std::vector<std::string_view>& words, Deadline deadline);
   RedisReply Drop(const RedisFailure& failure);
 
@@ -75,6 +78,8 @@ class RedisClient {
   const std::chrono::milliseconds connect_timeout_;
   std::unique_ptr<RedisTls> tls_;  // nullptr without TLS
   std::unique_ptr<Connection> connection_;
+  size_t sentinel_ = 0;    // the last that answered
+  RedisEndpoint primary_;  // that it named; no host where none did
   uint64_t connections_ = 0;
   bool was_sent_ = false;
 };

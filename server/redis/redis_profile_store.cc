@@ -70,6 +70,12 @@ std::string RedisProfileStore::Named(const std::string& what) const {
 
 std::unique_ptr<RedisProfileStore> RedisProfileStore::Open(const RedisStoreSettings& settings,
                                                            std::string* error) {
+  if (!settings.address.sentinels.empty()) {
+    *error =
+        "a store of profiles can not be named by Sentinels: the replica that they make the "
+        "primary may lack profiles that were acknowledged; name the primary itself";
+    return nullptr;
+  }
   std::unique_ptr<RedisProfileStore> store(new RedisProfileStore(settings));
   const auto deadline = [&] { return steady_clock::now() + settings.load_timeout; };
   *error = store->CheckDurable(deadline());

@@ -10,9 +10,10 @@ namespace {
 // for each late reply would make a slow Redis slower.
 constexpr int kPatience = 4;
 
-// A handshake of TLS takes several round trips and some work of both sides. Nobody waits for it: a
-// look-up ends with its budget, and finds the connection next time.
-constexpr std::chrono::milliseconds kTlsHandshake{500};
+// A handshake of TLS takes several round trips and some work of both sides, and so does the way by
+// Sentinels, of which the first may be silent. Nobody waits for it: a look-up ends with its budget,
+// and finds the connection next time.
+constexpr std::chrono::milliseconds kSlowConnect{500};
 
 using Outcome = CircuitBreaker::Outcome;
 using State = CircuitBreaker::State;
@@ -73,7 +74,9 @@ RedisTier::RedisTier(const RedisTierSettings& settings, const Clock& clock, uint
     : settings_(settings),
       connect_timeout_(
           std::max(std::chrono::ceil<std::chrono::milliseconds>(kPatience * settings.budget),
-                   settings.address.tls ? kTlsHandshake : std::chrono::milliseconds(0))),
+                   settings.address.tls || !settings.address.sentinels.empty()
+                       ? kSlowConnect
+                       : std::chrono::milliseconds(0))),
       breaker_(settings.breaker, clock, seed, [this](State state) { OnBreaker(state); }),
       timer_(settings.budget),
       pool_(settings.threads, settings.queue_length, clock) {

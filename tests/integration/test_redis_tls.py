@@ -86,7 +86,7 @@ class RedisTlsTest(unittest.TestCase):
             self.assertIn(why, done.stderr)
 
     def test_settings_belong_together(self):
-        for words, why in ((("--redis-tls-ca", self.authority.ca), "rediss:// address"),
+        for words, why in ((("--redis-tls-ca", self.authority.ca), "rediss:// or rediss-sentinel:// address"),
                            (("--redis", self.redis.url, "--redis-tls-cert", "a"), "belong together"),
                            (("--redis", self.redis.url, "--redis-tls-ca=off"), "must be a path, or system")):
             done = subprocess.run([harness.SERVER, *words], capture_output=True, text=True, timeout=60, check=False)

@@ -106,6 +106,19 @@ programs() {
   go -C tests/kubernetes test -c -p 2 -o "$work/e2e.test" ./e2e
 }
 
+# Collects what Kueue's own modules say of the kinds of jobs that it is tried with.
+kinds() {
+  local folder
+  export EVENKEEL_JOB_CRDS=$work/kinds
+  [ ! -d "$work/kinds" ] || return 0
+  mkdir "$work/kinds"
+  folder=$(go -C tests/kubernetes/kueue list -m -f '{{.Dir}}' sigs.k8s.io/jobset) &&
+    install -m 644 -t "$work/kinds" "$folder"/config/components/crd/bases/*.yaml &&
+    folder=$(go -C tests/kubernetes/kueue list -m -f '{{.Dir}}' github.com/kubeflow/trainer/v2) &&
+    install -m 644 -t "$work/kinds" "$folder"/manifests/base/crds/trainer*.yaml \
+      "$folder"/manifests/base/runtimes/torch_distributed.yaml
+}
+
 # Renders deploy/kubernetes, and collects the CRDs of objects that are not Kubernetes' own. Without a CRD, the objects
 # of its kind are left out, and the test reports that.
 manifests() {
@@ -133,6 +146,7 @@ e2e() {
   EVENKEEL_KUEUE_CRDS=$(go -C client/go/kueue list -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config/components/crd/bases
   export EVENKEEL_KUEUE_CRDS
   export EVENKEEL_K8S_PROGRAMS=$work
+  kinds || failed=$((failed + 1))
   manifests || failed=$((failed + 1))
   (cd tests/kubernetes/e2e && timeout 1500 "$work/e2e.test" -test.v -test.timeout 25m "$@") >"$work/e2e.log" 2>&1
   status=$?

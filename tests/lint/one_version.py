@@ -10,7 +10,7 @@ import re
 import sys
 
 SOURCE = "server/convert/version.h"
-PLACES = ("Dockerfile", "CHANGELOG.md", "deploy", "docs")
+PLACES = ("Dockerfile", "CHANGELOG.md", "deploy", "docs", "client/go")
 STATED = re.compile(r"^ARG VERSION=(\S+)|\bevenkeel(?:-scheduler|-kueue)?:(\d+\.\d+\.\d+)|newTag: (\d+\.\d+\.\d+)")
 NEWEST = re.compile(r"^## (\d+\.\d+\.\d+)")  # in the changelog, whose newest entry is first
 

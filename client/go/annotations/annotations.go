@@ -49,19 +49,22 @@ func Value(annotations, labels map[string]string, key string) string {
 
 // WantsPlan says whether an object describes a job at all.
 func WantsPlan(annotations, labels map[string]string) bool {
-	return Value(annotations, labels, Model) != "" || annotations[Job] != ""
+	return Value(annotations, labels, Model) != "" || annotations[Job] != "" || annotations[JobConfigMap] != ""
 }
 
-// Request is what the annotations ask the planner for. The GPUs may be missing: SetGPUs adds them.
+// Request is what the annotations, after Resolve, ask the planner for. The GPUs may be missing: SetGPUs adds them.
 func Request(annotations, labels map[string]string) (*evenkeelv1.PlanJobRequest, error) {
+	if annotations[Job] == "" && annotations[JobConfigMap] != "" {
+		return nil, fmt.Errorf("annotation %s: %s was not read", JobConfigMap, jobPlace(annotations))
+	}
 	request, err := decode(annotations[Job])
 	if err != nil {
-		return nil, fmt.Errorf("annotation %s: %w", Job, err)
+		return nil, fmt.Errorf("%s: %w", jobPlace(annotations), err)
 	}
 	job := request.GetJob()
 	if name := Value(annotations, labels, Model); name != "" {
 		if given := job.GetModel().GetName(); given != "" && given != name {
-			return nil, fmt.Errorf("%s is %q, but model.name in %s is %q; give one", Model, name, Job, given)
+			return nil, fmt.Errorf("%s is %q, but model.name in %s is %q; give one", Model, name, jobPlace(annotations), given)
 		}
 		if job.Model == nil {
 			job.Model = &evenkeelv1.Model{}
@@ -70,7 +73,7 @@ func Request(annotations, labels map[string]string) (*evenkeelv1.PlanJobRequest,
 	}
 	if ref := Value(annotations, labels, DatasetRef); ref != "" {
 		if job.Dataset != nil && job.Dataset.GetDatasetRef() != ref {
-			return nil, fmt.Errorf("%s is given, but %s has a dataset too; give one", DatasetRef, Job)
+			return nil, fmt.Errorf("%s is given, but %s has a dataset too; give one", DatasetRef, jobPlace(annotations))
 		}
 		job.Dataset = &evenkeelv1.Dataset{DatasetRef: ref}
 	}
@@ -88,8 +91,7 @@ func SetGPUs(job *evenkeelv1.Job, gpus int64, pools []*evenkeelv1.GpuPool, inter
 	}
 	for at, pool := range job.Cluster.Pools {
 		if len(pool.GpuCounts) > 0 || pool.GpuCount != 0 && int64(pool.GpuCount) != gpus {
-			return fmt.Errorf("annotation %s: cluster.pools[%d] says how many GPUs, but the pods have %d; leave the count out",
-				Job, at, gpus)
+			return fmt.Errorf("the job's cluster.pools[%d] says how many GPUs, but the pods have %d; leave the count out", at, gpus)
 		}
 		pool.GpuCount = int32(gpus)
 		tiers := pool.GetNetworkTiers()

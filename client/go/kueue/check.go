@@ -29,7 +29,7 @@ func (r *checkReconciler) Reconcile(ctx context.Context, request ctrl.Request) (
 		Message: "Workloads are planned", ObservedGeneration: check.Generation}
 	if _, err := parametersOf(ctx, r.client, check); err != nil {
 		condition.Status, condition.Reason = metav1.ConditionFalse, "BadParameters"
-		condition.Message = shorten(err.Error())
+		condition.Message = shorten(err.Error(), maxMessage)
 	}
 	before := check.DeepCopy()
 	if !meta.SetStatusCondition(&check.Status.Conditions, condition) {

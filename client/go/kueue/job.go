@@ -24,6 +24,7 @@ type workloadJob struct {
 	request *evenkeelv1.PlanJobRequest
 	podSets []kueue.PodSetReference
 	podGPUs int64 // of the largest pod
+	pods    int64 // that Kueue admitted
 }
 
 // badWorkload is an error that another try does not mend.
@@ -35,6 +36,7 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 	error) {
 	job := &workloadJob{}
 	var first *kueue.PodSet
+	var said map[string]string // by the annotations of the first, which are those of all
 	var gpus, most int64
 	var gpuType string
 	for at := range workload.Spec.PodSets {
@@ -43,6 +45,10 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 			continue
 		}
 		if first == nil {
+			var err error
+			if said, err = resolved(ctx, reader, workload.Namespace, set); err != nil {
+				return nil, err
+			}
 			first = set
 		} else if key := differs(first, set); key != "" {
 			return nil, badWorkload{fmt.Errorf("pod sets %s and %s differ in %s: a job has one plan", first.Name, set.Name, key)}
@@ -59,7 +65,7 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 		if assigned.Count != nil {
 			pods = int64(*assigned.Count)
 		}
-		named, err := typeOf(ctx, reader, string(assigned.Flavors[resource]), set, parameters)
+		named, err := typeOf(ctx, reader, string(assigned.Flavors[resource]), set, said, parameters)
 		if err != nil {
 			return nil, err
 		}
@@ -67,13 +73,13 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 			return nil, badWorkload{fmt.Errorf("pod sets have GPUs of types %s and %s: a job never mixes types", gpuType, named)}
 		}
 		gpuType, gpus, most = named, gpus+pods*count, max(most, count)
-		job.podSets, job.podGPUs = append(job.podSets, set.Name), most
+		job.podSets, job.podGPUs, job.pods = append(job.podSets, set.Name), most, job.pods+pods
 	}
 	if first == nil {
 		return job, nil
 	}
 	var err error
-	if job.request, err = annotations.Request(first.Template.Annotations, first.Template.Labels); err != nil {
+	if job.request, err = annotations.Request(said, first.Template.Labels); err != nil {
 		return nil, badWorkload{err}
 	}
 	pools := []*evenkeelv1.GpuPool{{GpuType: gpuType, GpusPerNode: int32(perNode(gpus, most, parameters))}}
@@ -99,7 +105,8 @@ func perNode(gpus, pod int64, parameters *Parameters) int64 {
 }
 
 func differs(a, b *kueue.PodSet) string {
-	for _, key := range []string{annotations.Model, annotations.DatasetRef, annotations.Job, annotations.SpecHash} {
+	for _, key := range []string{annotations.Model, annotations.DatasetRef, annotations.Job,
+		annotations.JobConfigMap, annotations.SpecHash} {
 		if annotations.Value(a.Template.Annotations, a.Template.Labels, key) !=
 			annotations.Value(b.Template.Annotations, b.Template.Labels, key) {
 			return key
@@ -108,10 +115,16 @@ func differs(a, b *kueue.PodSet) string {
 	return ""
 }
 
+// gpusOf sums what the containers request. A limit alone is a request too: the API server fills that in for pods, but not
+// for the templates of jobs.
 func gpusOf(spec *corev1.PodSpec) (name corev1.ResourceName, sum int64) {
 	for _, name = range gpuResources {
 		for at := range spec.Containers {
-			quantity := spec.Containers[at].Resources.Requests[name]
+			resources := spec.Containers[at].Resources
+			quantity, ok := resources.Requests[name]
+			if !ok {
+				quantity = resources.Limits[name]
+			}
 			sum += quantity.Value()
 		}
 		if sum > 0 {
@@ -134,10 +147,10 @@ func assignment(workload *kueue.Workload, name kueue.PodSetReference) *kueue.Pod
 }
 
 // typeOf returns the GPU type of a flavor: what the parameters say, or the flavor's node labels, or the pods' node
-// selector.
-func typeOf(ctx context.Context, reader client.Reader, flavor string, set *kueue.PodSet, parameters *Parameters) (string,
-	error) {
-	if annotations.NamesGPUs(set.Template.Annotations) {
+// selector; no type of its own where the job that is `said` names its GPUs.
+func typeOf(ctx context.Context, reader client.Reader, flavor string, set *kueue.PodSet, said map[string]string,
+	parameters *Parameters) (string, error) {
+	if annotations.NamesGPUs(said) {
 		return "named by the job", nil
 	}
 	if named := parameters.GPUTypes[flavor]; named != "" {

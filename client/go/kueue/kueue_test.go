@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -49,20 +50,46 @@ func TestEveryFailureHasItsState(t *testing.T) {
 func TestUpdatesOnlyAdd(t *testing.T) {
 	workload := &kueue.Workload{Spec: kueue.WorkloadSpec{PodSets: []kueue.PodSet{
 		podSet("main", map[string]string{annotations.Model: "m"}), podSet("driver", nil)}}}
-	state := &kueue.AdmissionCheckState{}
-	if clash := update(state, workload, []kueue.PodSetReference{"main"}, "plan-1"); clash != "" ||
-		len(state.PodSetUpdates) != 1 || state.PodSetUpdates[0].Labels[annotations.Plan] != "plan-1" ||
-		state.PodSetUpdates[0].Annotations[annotations.Plan] != "plan-1" {
+	state, job := &kueue.AdmissionCheckState{}, &workloadJob{podSets: []kueue.PodSetReference{"main"}, pods: 5}
+	if clash := update(state, workload, job, "plan-1"); clash != "" || len(state.PodSetUpdates) != 1 ||
+		state.PodSetUpdates[0].Labels[annotations.Plan] != "plan-1" || len(state.PodSetUpdates[0].Labels) != 1 ||
+		state.PodSetUpdates[0].Annotations[annotations.Plan] != "plan-1" ||
+		state.PodSetUpdates[0].Annotations[annotations.Pods] != "5" {
 		t.Errorf("%q, %v", clash, state.PodSetUpdates)
 	}
-	workload.Spec.PodSets[0].Template.Annotations[annotations.Plan] = "plan-0"
-	if clash := update(state, workload, []kueue.PodSetReference{"main"}, "plan-1"); !strings.Contains(clash, "plan-0") {
-		t.Errorf("a clash, at which Kueue fails the admission, is not told: %q", clash)
+	said := workload.Spec.PodSets[0].Template.Annotations
+	for key, text := range map[string]string{annotations.Plan: "plan-0", annotations.Pods: "8"} {
+		said[key] = text
+		if clash := update(state, workload, job, "plan-1"); !strings.Contains(clash, key) || !strings.Contains(clash, text) {
+			t.Errorf("a clash, at which Kueue fails the admission, is not told: %q", clash)
+		}
+		delete(said, key)
+	}
+	said[annotations.Pods] = "5" // nothing to add
+	if clash := update(state, workload, job, "plan-1"); clash != "" || len(state.PodSetUpdates[0].Annotations) != 1 {
+		t.Errorf("%q, %v", clash, state.PodSetUpdates)
+	}
+	// A Job that runs and grows has what its first size was given, which can not change.
+	said[annotations.Plan], said[annotations.Pods] = "plan-0", "2"
+	workload.Annotations = map[string]string{sliceOf: "default/before"}
+	if clash := update(state, workload, job, "plan-1"); clash != "" || state.PodSetUpdates[0].Annotations != nil {
+		t.Errorf("%q, %v", clash, state.PodSetUpdates)
+	}
+}
+
+func TestLimitsAreRequests(t *testing.T) {
+	gpus := func(count string) corev1.ResourceList {
+		return corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(count)}
+	}
+	spec := &corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: gpus("4")}},
+		{Resources: corev1.ResourceRequirements{Requests: gpus("2"), Limits: gpus("2")}}, {}}}
+	if name, sum := gpusOf(spec); name != "nvidia.com/gpu" || sum != 6 {
+		t.Errorf("%d of %q", sum, name)
 	}
 }
 
 func TestMessagesFitIntoTheAPI(t *testing.T) {
-	short := shorten(strings.Repeat("ä", maxMessage))
+	short := shorten(strings.Repeat("ä", maxMessage), maxMessage)
 	if len(short) > maxMessage || len(short) < maxMessage-8 || !utf8.ValidString(short) {
 		t.Errorf("%d bytes, valid %v", len(short), utf8.ValidString(short))
 	}

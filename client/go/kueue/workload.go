@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"evenkeel.dev/client/go/annotations"
@@ -21,7 +26,13 @@ import (
 	"evenkeel.dev/client/go/evenkeelv1"
 )
 
-const maxMessage = 32768 // of AdmissionCheckState.message
+const (
+	maxMessage = 32768 // of AdmissionCheckState.message
+	maxEvent   = 900   // of an event's message, which may have 1024 bytes
+)
+
+// sliceOf marks the Workload that an elastic Job, while it runs, gets for its new size.
+const sliceOf = "kueue.x-k8s.io/workload-slice-replacement-for"
 
 // Planner is what the controller calls; *evenkeel.Client is one.
 type Planner interface {
@@ -32,6 +43,7 @@ type Planner interface {
 type workloadReconciler struct {
 	client  client.Client
 	planner Planner
+	events  record.EventRecorder
 }
 
 // Reconcile plans a workload whose check of ours is pending.
@@ -49,14 +61,11 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		if state.State != kueue.CheckStatePending {
 			continue
 		}
-		check := &kueue.AdmissionCheck{}
-		if err := r.client.Get(ctx, client.ObjectKey{Name: string(state.Name)}, check); err != nil {
-			if client.IgnoreNotFound(err) != nil {
-				return ctrl.Result{}, err
-			}
-			continue // Kueue itself tells that the check is gone
+		check, err := r.ours(ctx, state)
+		if err != nil {
+			return ctrl.Result{}, err
 		}
-		if check.Spec.ControllerName != ControllerName {
+		if check == nil {
 			continue
 		}
 		if parameters, err := parametersOf(ctx, r.client, check); err != nil {
@@ -70,10 +79,24 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		return ctrl.Result{}, nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	asked := workload.DeepCopy() // what the API server returns may be later
 	if err := r.client.Status().Patch(ctx, workload, patch); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	r.tellRetries(before, asked)
 	return ctrl.Result{}, nil
+}
+
+// ours returns the check of a state; nil where it is another controller's, or gone, which Kueue itself tells.
+func (r *workloadReconciler) ours(ctx context.Context, state *kueue.AdmissionCheckState) (*kueue.AdmissionCheck, error) {
+	check := &kueue.AdmissionCheck{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: string(state.Name)}, check); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if check.Spec.ControllerName != ControllerName {
+		return nil, nil
+	}
+	return check, nil
 }
 
 // waits says whether a workload has quota and is still wanted.
@@ -94,13 +117,25 @@ func changed(before, after *kueue.Workload) bool {
 	return false
 }
 
+// tellRetries leaves an event with each check that is to be tried again: Kueue keeps the messages of checks that were
+// rejected, but resets those when it gives the quota back.
+func (r *workloadReconciler) tellRetries(before, after *kueue.Workload) {
+	for at := range after.Status.AdmissionChecks {
+		state := &after.Status.AdmissionChecks[at]
+		if state.State == kueue.CheckStateRetry && before.Status.AdmissionChecks[at].State != state.State {
+			r.events.Eventf(after, corev1.EventTypeWarning, "AdmissionCheckRetry", "%s: %s", state.Name,
+				shorten(state.Message, maxEvent))
+		}
+	}
+}
+
 // answer asks the planner and fills in the state.
 func (r *workloadReconciler) answer(ctx context.Context, workload *kueue.Workload, state *kueue.AdmissionCheckState,
 	parameters *Parameters) {
 	job, err := jobOf(ctx, r.client, workload, parameters)
 	if err == nil && len(job.podSets) == 0 {
-		set(state, kueue.CheckStateReady, "no pod set asks for a plan: none has the annotation "+annotations.Model+" or "+
-			annotations.Job)
+		set(state, kueue.CheckStateReady, "no pod set asks for a plan: none has the annotation "+annotations.Model+", "+
+			annotations.Job+" or "+annotations.JobConfigMap)
 		return
 	}
 	var response *evenkeelv1.PlanJobResponse
@@ -114,11 +149,15 @@ func (r *workloadReconciler) answer(ctx context.Context, workload *kueue.Workloa
 		set(state, kueue.CheckStateRejected, "the job does not fit: "+annotations.MisfitText(response.GetPlan()))
 	default:
 		plan := response.GetPlan()
-		if clash := update(state, workload, job.podSets, plan.GetPlanId()); clash != "" {
+		if clash := update(state, workload, job, plan.GetPlanId()); clash != "" {
 			set(state, kueue.CheckStateRejected, clash)
 			return
 		}
-		set(state, kueue.CheckStateReady, readyText(plan, job.podGPUs))
+		text := readyText(plan, job.podGPUs)
+		if workload.Annotations[sliceOf] != "" {
+			text += "; the pods of the running Job keep the annotations of its first size"
+		}
+		set(state, kueue.CheckStateReady, text)
 	}
 }
 
@@ -161,48 +200,51 @@ func again(state *kueue.AdmissionCheckState, message string, wait time.Duration)
 }
 
 func set(state *kueue.AdmissionCheckState, to kueue.CheckState, message string) {
-	state.State, state.Message, state.RequeueAfterSeconds = to, shorten(message), nil
+	state.State, state.Message, state.RequeueAfterSeconds = to, shorten(message, maxMessage), nil
 	state.LastTransitionTime = metav1.Now()
 	if to != kueue.CheckStateReady {
 		state.PodSetUpdates = nil
 	}
 }
 
-// shorten cuts at the API's limit, between characters.
-func shorten(text string) string {
-	if len(text) <= maxMessage {
+// shorten cuts at a limit of the API, between characters.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	cut := maxMessage - len("...")
+	cut := limit - len("...")
 	for !utf8.RuneStart(text[cut]) {
 		cut--
 	}
 	return text[:cut] + "..."
 }
 
-// update gives the pods the plan's id, as annotation and as label. Kueue only adds: a template that has another id
-// already would fail to be admitted, so it is told so here.
-func update(state *kueue.AdmissionCheckState, workload *kueue.Workload, names []kueue.PodSetReference, plan string) string {
-	wanted := map[kueue.PodSetReference]bool{}
-	for _, name := range names {
-		wanted[name] = true
-	}
+// update gives the pods the plan's id, as annotation and as label, and the number of pods that Kueue admitted, which the
+// scheduler plugin reads. Kueue only adds: a template that says otherwise would fail to be admitted, so it is told so
+// here. The template of a Job that runs can not change: it keeps what its first size was given.
+func update(state *kueue.AdmissionCheckState, workload *kueue.Workload, job *workloadJob, plan string) string {
 	state.PodSetUpdates = nil
 	for _, podSet := range workload.Spec.PodSets {
-		if !wanted[podSet.Name] {
+		if !slices.Contains(job.podSets, podSet.Name) {
 			continue
 		}
 		change := kueue.PodSetUpdate{Name: podSet.Name}
-		for _, place := range []struct {
-			has map[string]string
-			add *map[string]string
-		}{{podSet.Template.Annotations, &change.Annotations}, {podSet.Template.Labels, &change.Labels}} {
-			switch has, ok := place.has[annotations.Plan]; {
+		for _, one := range []struct {
+			key, text string
+			has       map[string]string
+			add       *map[string]string
+		}{{annotations.Plan, plan, podSet.Template.Annotations, &change.Annotations},
+			{annotations.Plan, plan, podSet.Template.Labels, &change.Labels},
+			{annotations.Pods, strconv.FormatInt(job.pods, 10), podSet.Template.Annotations, &change.Annotations}} {
+			switch has, ok := one.has[one.key]; {
 			case !ok:
-				*place.add = map[string]string{annotations.Plan: plan}
-			case has != plan:
-				return fmt.Sprintf("pod set %s has %s %q already, but the plan is %s: remove it from the template", podSet.Name,
-					annotations.Plan, has, plan)
+				if *one.add == nil {
+					*one.add = map[string]string{}
+				}
+				(*one.add)[one.key] = one.text
+			case has != one.text && workload.Annotations[sliceOf] == "":
+				return fmt.Sprintf("pod set %s has %s %q already, but it is %s: remove it from the template, since this check adds it",
+					podSet.Name, one.key, has, one.text)
 			}
 		}
 		state.PodSetUpdates = append(state.PodSetUpdates, change)
@@ -212,13 +254,16 @@ func update(state *kueue.AdmissionCheckState, workload *kueue.Workload, names []
 
 func (r *workloadReconciler) setup(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).For(&kueue.Workload{}).
+		Watches(&corev1.ConfigMap{}, handler.Funcs{UpdateFunc: r.configMapChanged}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 8}).Complete(r)
 }
 
-// Setup adds both controllers to a manager whose scheme has kueue.x-k8s.io/v1beta2.
+// Setup adds both controllers to a manager whose scheme has the core types and kueue.x-k8s.io/v1beta2, and whose cache has
+// CacheOptions.
 func Setup(manager ctrl.Manager, planner Planner) error {
 	if err := (&checkReconciler{manager.GetClient()}).setup(manager); err != nil {
 		return err
 	}
-	return (&workloadReconciler{manager.GetClient(), planner}).setup(manager)
+	events := manager.GetEventRecorderFor("evenkeel-kueue")
+	return (&workloadReconciler{manager.GetClient(), planner, events}).setup(manager)
 }

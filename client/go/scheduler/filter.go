@@ -62,6 +62,10 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
+	pod, err = p.described(pod)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
 	job, err := parsePod(pod, p.args.GPUResources, size)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
@@ -146,8 +150,11 @@ func (p *Plugin) plans(pod *v1.Pod, job *podJob, planID string) (*answer, *fwk.S
 		return buildRequest(pod, job, offers.offers, p.args.InterNodeBytesPerSecond)
 	}
 	key, ask := job.identity+"\x00"+fmt.Sprint(job.pods, " ", job.podGPUs)+"\x00"+offers.key, planned(build, job)
-	if planID != "" {
+	switch before := givenPlan(pod); {
+	case planID != "":
 		key, ask = planID+"\x00"+job.group, stored(planID, ask)
+	case before != "":
+		key, ask = before+"\x00"+job.group+"\x00"+key, given(before, job, ask)
 	}
 	known := p.lookup.get(key, pod, ask)
 	switch {

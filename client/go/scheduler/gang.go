@@ -58,6 +58,14 @@ func (g *gangs) with(name string, f func(*gang)) {
 	}
 }
 
+// begun says whether pods of the gang run, by a plan or without one.
+func (g *gangs) begun(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := g.known[name]
+	return found != nil && (found.planID != "" || found.planless)
+}
+
 // each calls f with every gang.
 func (g *gangs) each(f func(*gang)) {
 	g.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -93,6 +94,7 @@ type fakeHandle struct {
 	client    *fake.Clientset
 	informers informers.SharedInformerFactory
 	binder    string
+	events    *events.FakeRecorder
 
 	mu        sync.Mutex
 	snapshot  fwk.SharedLister
@@ -103,6 +105,7 @@ func (h *fakeHandle) ClientSet() kubernetes.Interface                        { r
 func (h *fakeHandle) SharedInformerFactory() informers.SharedInformerFactory { return h.informers }
 func (h *fakeHandle) APICacher() fwk.APICacher                               { return nil }
 func (h *fakeHandle) ProfileName() string                                    { return "test" }
+func (h *fakeHandle) EventRecorder() events.EventRecorderLogger              { return h.events }
 
 func (h *fakeHandle) SnapshotSharedLister() fwk.SharedLister {
 	h.mu.Lock()
@@ -148,7 +151,8 @@ func newRig(t *testing.T, args Args) *rig {
 	}
 	client := fake.NewClientset()
 	made := &rig{T: t, planner: &fakePlanner{answer: planAll},
-		handle: &fakeHandle{client: client, informers: informers.NewSharedInformerFactory(client, 0), binder: Name}}
+		handle: &fakeHandle{client: client, informers: informers.NewSharedInformerFactory(client, 0), binder: Name,
+			events: events.NewFakeRecorder(100)}}
 	var err error
 	if made.plugin, err = newPlugin(t.Context(), &args, made.handle, made.planner); err != nil {
 		t.Fatal(err)

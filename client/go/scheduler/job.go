@@ -49,6 +49,15 @@ func wantsPlan(pod *v1.Pod) bool {
 	return annotations.WantsPlan(pod.Annotations, pod.Labels)
 }
 
+// givenPlan returns the id of the plan that others, such as Kueue's check, gave the pod before it had a place; "" none.
+// With a rank, this plugin wrote it, for a place that was lost.
+func givenPlan(pod *v1.Pod) string {
+	if pod.Annotations[annotations.Rank] != "" {
+		return ""
+	}
+	return pod.Annotations[annotations.Plan]
+}
+
 // parsePod reads what a pod says. `gangSize` is the size of its PodGroup; 0: unknown.
 func parsePod(pod *v1.Pod, resources []string, gangSize int) (*podJob, error) {
 	job := &podJob{group: groupOf(pod), gpuType: pod.Annotations[annotations.GPUType], index: -1}

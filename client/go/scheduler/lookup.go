@@ -241,26 +241,41 @@ func planned(build func() (*evenkeelv1.PlanJobRequest, error), job *podJob) ask 
 
 // stored asks for a plan that pods of the group run by already; where it was lost, for the same plan anew.
 func stored(id string, again ask) ask {
+	return kept(id, func(plan *evenkeelv1.Plan) ([]layout, error) { return []layout{newLayout(plan)}, nil },
+		func(ctx context.Context, planner planner) ([]layout, error) {
+			plans, err := again(ctx, planner)
+			if err != nil {
+				return nil, err
+			}
+			for _, plan := range plans {
+				if plan.planID == id {
+					return []layout{plan}, nil
+				}
+			}
+			return nil, fmt.Errorf("other pods of the job run by %s, which the planner no longer has and does not make again: "+
+				"delete them to plan the job anew", id)
+		})
+}
+
+// given asks for a plan that the job was given before it began, as by Kueue's check; where it was lost, for one of its own.
+func given(id string, job *podJob, again ask) ask {
+	return kept(id, func(plan *evenkeelv1.Plan) ([]layout, error) {
+		return layoutsOf(&evenkeelv1.PlanJobResponse{Plan: plan}, job)
+	}, again)
+}
+
+// kept asks for a plan by its id; `lost` is asked where the planner has it no more.
+func kept(id string, use func(*evenkeelv1.Plan) ([]layout, error), lost ask) ask {
 	return func(ctx context.Context, planner planner) ([]layout, error) {
 		response, err := planner.GetPlan(ctx, &evenkeelv1.GetPlanRequest{PlanId: id})
 		if err == nil {
-			return []layout{newLayout(response.GetPlan())}, nil
+			return use(response.GetPlan())
 		}
 		var failed *evenkeel.Error
 		if !errors.As(err, &failed) || failed.Reason != evenkeel.ReasonPlanNotFound {
 			return nil, err
 		}
-		plans, err := again(ctx, planner)
-		if err != nil {
-			return nil, err
-		}
-		for _, plan := range plans {
-			if plan.planID == id {
-				return []layout{plan}, nil
-			}
-		}
-		return nil, fmt.Errorf("other pods of the job run by %s, which the planner no longer has and does not make again: "+
-			"delete them to plan the job anew", id)
+		return lost(ctx, planner)
 	}
 }
 

@@ -24,17 +24,18 @@ const Name = "Evenkeel"
 
 // Plugin is the scheduler plugin. One per profile.
 type Plugin struct {
-	args      *Args
-	handle    fwk.Handle
-	types     *gpuTypes
-	inventory *inventory
-	lookup    *lookup
-	gangs     gangs
-	wide      *utilcache.LRUExpireCache // jobs whose narrow choice of nodes failed
-	podGroups listers.PodGroupLister    // nil where the cluster has no PodGroups of its own
-	groups    cache.GenericLister       // PodGroups of the coscheduling plugin; nil where the cluster has none
-	bindsOnce sync.Once
-	binds     bool
+	args       *Args
+	handle     fwk.Handle
+	types      *gpuTypes
+	inventory  *inventory
+	lookup     *lookup
+	gangs      gangs
+	wide       *utilcache.LRUExpireCache // jobs whose narrow choice of nodes failed
+	podGroups  listers.PodGroupLister    // nil where the cluster has no PodGroups of its own
+	groups     cache.GenericLister       // PodGroups of the coscheduling plugin; nil where the cluster has none
+	configMaps *configMaps
+	bindsOnce  sync.Once
+	binds      bool
 }
 
 var (
@@ -87,6 +88,7 @@ func newPlugin(ctx context.Context, args *Args, handle fwk.Handle, planner plann
 			return nil, err
 		}
 	}
+	made.followConfigMaps(ctx)
 	return made, made.watch(logger)
 }
 
@@ -145,7 +147,8 @@ func last(object any) any {
 }
 
 func saysOther(before, after *v1.Pod) bool {
-	for _, key := range []string{annotations.Model, annotations.DatasetRef, annotations.Job, annotations.SpecHash, annotations.Group, annotations.Pods, annotations.GPUType} {
+	for _, key := range []string{annotations.Model, annotations.DatasetRef, annotations.Job, annotations.JobConfigMap,
+		annotations.SpecHash, annotations.Group, annotations.Pods, annotations.GPUType} {
 		if value(before, key) != value(after, key) {
 			return true
 		}

@@ -57,7 +57,7 @@ func apply(t *testing.T, path string) {
 func TestPageOfThePlugin(t *testing.T) {
 	const page = "../../../docs/SCHEDULER_PLUGIN.md"
 	startPlanner(t)
-	addNodes(t, "h100", h100, 8, 8)
+	addNodes(t, "h100", h100, 14, 14)
 	kill(plane.scheduler)
 	t.Cleanup(func() {
 		if err := plane.startScheduler(); err != nil {
@@ -98,4 +98,5 @@ func TestPageOfThePlugin(t *testing.T) {
 			metav1.GetOptions{})
 		return err == nil && lease.Spec.RenewTime.After(lease.Spec.AcquireTime.Time), fmt.Sprint(lease, err)
 	})
+	pageOfConfigMaps(t)
 }

@@ -43,7 +43,7 @@ health: {healthProbeBindAddress: "127.0.0.1:%[1]d"}
 metrics: {bindAddress: "0"}
 webhook: {host: 127.0.0.1, port: %[2]d, certDir: %[3]s/etc/kueue/metrics/certs}
 internalCertManagement: {enable: false}
-integrations: {frameworks: [batch/job]}
+integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, trainer.kubeflow.org/trainjob]}
 `
 
 func resourceOf(version, resource string) schema.GroupVersionResource {
@@ -126,6 +126,7 @@ func newQueue(t *testing.T) *queue {
 	for _, crd := range documents(t, "../../../client/go/kueue/config/crd.yaml") {
 		q.create(crds, "", crd)
 	}
+	q.installKinds()
 	namespace := v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kueue-system"}}
 	if _, err := plane.client.CoreV1().Namespaces().Create(t.Context(), &namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -175,7 +176,7 @@ func (q *queue) startKueue() {
 	process, err := plane.launch("kueue", "unshare", "--mount", "sh", "-c", `mount --bind "$0" /etc && exec "$@"`,
 		plane.folder+"/etc", plane.programs+"/kueue", "--config="+plane.folder+"/kueue.yaml",
 		"--kubeconfig="+plane.folder+"/admin.kubeconfig",
-		"--feature-gates=VisibilityOnDemand=false,MultiKueue=false,TopologyAwareScheduling=false")
+		"--feature-gates=VisibilityOnDemand=false,MultiKueue=false,TopologyAwareScheduling=false,ElasticJobsViaWorkloadSlices=true")
 	if err != nil {
 		q.Fatal(err)
 	}
@@ -210,6 +211,12 @@ func newestOnly(t *testing.T, crd *unstructured.Unstructured) {
 // queue makes a queue with as much quota as anybody wants, whose jobs need these checks.
 func (q *queue) queue(name string, needed ...string) {
 	q.Helper()
+	q.queueOf(name, 100000, needed...)
+}
+
+// queueOf makes a queue with quota for so many GPUs.
+func (q *queue) queueOf(name string, gpus int, needed ...string) {
+	q.Helper()
 	list := ""
 	for _, check := range needed {
 		list += "{name: " + check + "},"
@@ -222,7 +229,7 @@ spec:
   admissionChecksStrategy: {admissionChecks: [%s]}
   resourceGroups:
   - coveredResources: [nvidia.com/gpu]
-    flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 100000}]}]`, name, list)))
+    flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: %d}]}]`, name, list, gpus)))
 	q.create(localQueues, "default", q.object("kueue.x-k8s.io/v1beta2", "LocalQueue",
 		fmt.Sprintf("metadata: {name: %[1]s, namespace: default}\nspec: {clusterQueue: %[1]s}", name)))
 }
@@ -230,10 +237,17 @@ spec:
 // submit gives Kueue an Indexed Job, suspended as Kueue's webhook would leave it.
 func (q *queue) submit(name, queue string, annotations map[string]string, pods int32, gpus string) {
 	q.Helper()
+	q.submitWith(name, queue, annotations, pods, gpus, nil)
+}
+
+// submitWith also gives the Job itself annotations, for Kueue.
+func (q *queue) submitWith(name, queue string, annotations map[string]string, pods int32, gpus string, own map[string]string) {
+	q.Helper()
 	indexed, suspended := batchv1.IndexedCompletion, true
 	quantity := v1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)}
 	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kueue.x-k8s.io/queue-name": queue}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: own,
+			Labels: map[string]string{"kueue.x-k8s.io/queue-name": queue}},
 		Spec: batchv1.JobSpec{Parallelism: &pods, Completions: &pods, CompletionMode: &indexed, Suspend: &suspended,
 			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: annotations},
 				Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "trainer",
@@ -263,7 +277,8 @@ func (q *queue) started(name string) (job *batchv1.Job) {
 	return job
 }
 
-// workload returns the workload that Kueue made of a job; nil as long as there is none.
+// workload returns the workload that Kueue made of a job, of an elastic one that which is not finished; nil as long as
+// there is none.
 func (q *queue) workload(name string) *unstructured.Unstructured {
 	q.Helper()
 	list, err := q.client.Resource(workloads).Namespace("default").List(q.Context(), metav1.ListOptions{})
@@ -272,8 +287,8 @@ func (q *queue) workload(name string) *unstructured.Unstructured {
 	}
 	for at := range list.Items {
 		if slices.ContainsFunc(list.Items[at].GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
-			return owner.Kind == "Job" && owner.Name == name
-		}) {
+			return owner.Name == name
+		}) && !condition(&list.Items[at], "Finished") {
 			return &list.Items[at]
 		}
 	}
@@ -403,6 +418,7 @@ func TestKueueAdmissionCheck(t *testing.T) {
 	if plain := q.started("plain").Spec.Template; plain.Annotations["evenkeel.dev/plan"] != "" {
 		t.Errorf("a plan that nobody asked for: %v", plain.Annotations)
 	}
+	q.kinds()
 
 	server.Kill()
 	if !*q.found("waits").Spec.Suspend {

@@ -33,18 +33,55 @@ TEST(RedisAddressTest, TakesAllForms) {
   EXPECT_EQ(a.database, 3);
 }
 
+TEST(RedisAddressTest, TakesSentinels) {
+  RedisAddress a;
+  ASSERT_EQ(ParseRedisAddress("redis-sentinel://me:a%23b@one,two:7001,[::1]:7002/3#plans", &a), "");
+  EXPECT_EQ(a.user, "me");
+  EXPECT_EQ(a.password, "a#b");
+  EXPECT_EQ(a.database, 3);
+  EXPECT_EQ(a.primary, "plans");
+  EXPECT_EQ(a.host, "");
+  EXPECT_FALSE(a.tls);
+  EXPECT_EQ(NameOf(a), "plans of Sentinel one:26379, two:7001, [::1]:7002");
+  ASSERT_EQ(ParseRedisAddress("rediss-sentinel://one#plans", &a), "");
+  EXPECT_TRUE(a.tls);
+  EXPECT_EQ(a.sentinels.size(), 1u);
+}
+
 TEST(RedisAddressTest, RefusesWhatItCanNotUse) {
   RedisAddress a;
-  for (const char* text :
-       {"", "host", "host:", "host:0", "host:65536", "host:x", ":6379", "unix:relative", "a:b:1",
-        "[::1:6379", "redis://", "redis://password@host", "redis://a:%4@host", "redis://a:%zz@host",
-        "redis://host/x", "redis://host:1:2", "rediss://", "rediss:host:1"}) {
+  for (const char* text : {"redis-sentinel://one",
+                           "redis-sentinel://one#",
+                           "redis-sentinel://#plans",
+                           "redis-sentinel://one,#plans",
+                           "redis-sentinel://one:0#plans",
+                           "redis-sentinel://one/x#plans",
+                           "redis-sentinel://password@one#plans",
+                           "",
+                           "host",
+                           "host:",
+                           "host:0",
+                           "host:65536",
+                           "host:x",
+                           ":6379",
+                           "unix:relative",
+                           "a:b:1",
+                           "[::1:6379",
+                           "redis://",
+                           "redis://password@host",
+                           "redis://a:%4@host",
+                           "redis://a:%zz@host",
+                           "redis://host/x",
+                           "redis://host:1:2",
+                           "rediss://",
+                           "rediss:host:1"}) {
     EXPECT_NE(ParseRedisAddress(text, &a), "") << text;
   }
 }
 
 TEST(RedisAddressTest, IsToldFromAFile) {
-  for (const char* text : {"redis://host", "rediss://host", "unix:/run/redis"}) {
+  for (const char* text : {"redis://host", "rediss://host", "redis-sentinel://host#a",
+                           "rediss-sentinel://host#a", "unix:/run/redis"}) {
     EXPECT_TRUE(IsRedisName(text)) << text;
   }
   for (const char* text : {"profiles", "/var/lib/redis", "unix", "redis"}) {

@@ -24,11 +24,6 @@ namespace {
 #define EVENKEEL_REDIS_SERVER ""
 #endif
 
-std::string Program() {
-  const char* named = std::getenv("EVENKEEL_REDIS_SERVER");
-  return named != nullptr ? named : EVENKEEL_REDIS_SERVER;
-}
-
 constexpr std::chrono::milliseconds kStep{2};
 
 bool Readable(int fd, std::chrono::milliseconds time) {
@@ -37,6 +32,11 @@ bool Readable(int fd, std::chrono::milliseconds time) {
 }
 
 }  // namespace
+
+std::string RedisProcess::Program() {
+  const char* named = std::getenv("EVENKEEL_REDIS_SERVER");
+  return named != nullptr ? named : EVENKEEL_REDIS_SERVER;
+}
 
 bool RedisProcess::Exists() { return access(Program().c_str(), X_OK) == 0; }
 

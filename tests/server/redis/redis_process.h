@@ -30,6 +30,9 @@ class RedisProcess {
   // Returns whether a redis-server is installed. Tests that lack it must report that.
   static bool Exists();
 
+  // Returns its path. As "redis-sentinel", the same program is a Sentinel.
+  static std::string Program();
+
   // `settings` are further words of its command line.
   explicit RedisProcess(std::vector<std::string> settings = {});
   ~RedisProcess();

@@ -57,7 +57,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, HealthProbeBindAddress: *probes,
+	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Cache: kueue.CacheOptions(), HealthProbeBindAddress: *probes,
 		Metrics: server.Options{BindAddress: *metrics}, LeaderElection: *elect, LeaderElectionNamespace: *namespace,
 		LeaderElectionID: "evenkeel-kueue.evenkeel.dev"})
 	if err != nil {
