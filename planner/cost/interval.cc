@@ -13,9 +13,10 @@ namespace {
 constexpr double kCommunicationShare = 0.3;
 // Tokens x width of a rank's micro-batch below which the host bounds a layer, at the rate of A100.
 constexpr double kHostValues = 2 << 20, kHostRate = 312e12;
-// Assumed: on GPUs without published runs, and with fewer than 16 bits by trainers without a
-// record, the errors are this much larger.
+// Assumed: on GPUs without published runs the errors are this much larger.
 constexpr double kOtherGpu = 1.5;
+// The same with fewer than 16 bits by trainers without a record, which holds for published runs.
+constexpr double kOtherRecipe = 2;
 
 struct Range {
   double low, centre, high;  // measured over predicted: 10%, 50% and 90% of runs, families alike
@@ -28,7 +29,7 @@ constexpr Range kOwnTrainer[] = {{0.93, 1.07, 1.25, 531},
                                  {0.95, 1.02, 1.50, 8},
                                  {0.82, 1.07, 1.41, 68}};
 constexpr Range kOtherTrainer[] = {{0.92, 1.01, 1.35, 531},
-                                   {0.82, 0.98, 1.25, 378},
+                                   {0.81, 0.97, 1.18, 384},
                                    {0.90, 1.07, 1.77, 4},
                                    {0.75, 0.94, 1.38, 68}};
 // Runs whose products have fewer than 16 bits: of dense models, and of models with experts. The
@@ -42,12 +43,13 @@ constexpr Range kEncoders = {0.95, 1.30, 1.75, 6};
 // models with encoders.
 constexpr Range kMegatronMemory = {0.98, 1.00, 1.03, 58};
 constexpr Range kMegatronExpertsMemory = {0.84, 1.00, 1.05, 24};
-constexpr Range kOtherMemory = {0.96, 1.12, 1.37, 43};
-constexpr Range kUnknownMemory = {0.82, 1.21, 1.65, 58};
+constexpr Range kOtherMemory = {0.94, 1.05, 1.17, 43};
+// The lower end is that of all trainers, the upper end that of all but Megatron's.
+constexpr Range kUnknownMemory = {0.70, 1.00, 1.36, 112};
 constexpr Range kEncodersMemory = {0.97, 1.05, 1.15, 5};
 // With fewer than 16 bits: Megatron's, and all other trainers'.
 constexpr Range kLowPrecisionMemory = {0.86, 1.00, 1.12, 3};
-constexpr Range kOtherLowPrecisionMemory = {0.88, 1.30, 1.72, 6};
+constexpr Range kOtherLowPrecisionMemory = {0.88, 1.14, 1.30, 6};
 
 Interval From(const Range& range, Evidence evidence, double widened) {
   return {.low = 1 - widened * (1 - range.low),
@@ -94,8 +96,9 @@ Interval StepIntervalOf(const Job& job, Regime regime) {
   const bool encoders = !job.model.towers.empty();
   const bool own = job.training.trainer != &GenericTrainer();
   const bool quantised = job.training.precision != Precision::k16Bit;
-  const bool known = HasRuns(job.cluster.gpu.costs) && (own || !quantised);
-  const double widened = known ? 1 : kOtherGpu;
+  const double widened = quantised && !own                ? kOtherRecipe
+                         : HasRuns(job.cluster.gpu.costs) ? 1
+                                                          : kOtherGpu;
   const Range usual =
       own ? kOwnTrainer[static_cast<size_t>(regime)] : kOtherTrainer[static_cast<size_t>(regime)];
   const Range low = regime == Regime::kExperts ? kLowPrecisionExperts : kLowPrecision;

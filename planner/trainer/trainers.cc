@@ -7,9 +7,12 @@ namespace evenkeel::planner {
 namespace {
 
 // Bytes per gradient that the step of a sharded optimizer holds in addition to the states: a flat
-// copy in 16 bits and one in fp32 (step() of deepspeed/runtime/zero/stage_1_and_2.py, _step() of
-// InternEvo's hybrid_zero_optim.py).
+// copy in 16 bits and one in fp32 (step() of deepspeed/runtime/zero/stage_1_and_2.py).
 constexpr double kFlatGradients = 2 + 4;
+// The same for a flat fp32 copy and for AdamW that is not fused, which holds a square root and a
+// quotient of each flat tensor (_step() of InternEvo's hybrid_zero_optim.py; compatible_adamw.py
+// fuses it from PyTorch 2.1 on; torch/optim/adamw.py of PyTorch 1.13).
+constexpr double kFlatAdam = 4 + 4 + 4;
 
 // PyTorch modules without any fusion.
 constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
@@ -17,10 +20,11 @@ constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
                               .fused_kernels = false,
                               .fused_weight_gradients = false};
 
-// Bytes per logit of an eager loss: 16-bit logits, their fp32 copy and the fp32 softmax; Hugging
-// Face and nanotron hold a shifted copy too.
-constexpr double kEagerLossBytes = 10;
-constexpr double kShiftedLossBytes = 14;
+// Bytes per logit of PyTorch's cross entropy at its peak, in the backward pass: the fp32 softmax,
+// its gradient, and that of the logits (tests/frameworks/check_loss_memory.py measures it). Hugging
+// Face's outputs hold the 16-bit logits too.
+constexpr double kEagerLossBytes = 4 + 4 + 4;
+constexpr double kHeldLogitsLossBytes = kEagerLossBytes + 2;
 
 // FSDP's mixed precision: weights are fp32 shards.
 constexpr Execution EagerShards(double kernel_rate) {
@@ -28,6 +32,12 @@ constexpr Execution EagerShards(double kernel_rate) {
   execution.kernel_rate = kernel_rate;
   execution.casts_master_weights = true;
   execution.keeps_quantised_inputs = false;  // torchao quantises 16-bit inputs again
+  return execution;
+}
+
+// Returns the habits of a trainer that calls PyTorch's cross entropy on all logits.
+constexpr Execution WithEagerLoss(Execution execution) {
+  execution.loss_bytes_per_logit = kEagerLossBytes;
   return execution;
 }
 
@@ -221,9 +231,8 @@ constexpr DispatcherSet kTitanDispatchers =
 // ranks gather keys and values (distributed/context_parallel/api.py, 0.3.0; the default of
 // PyTorch's _ContextParallelOptions).
 constexpr Trainer Torchtitan(const About& about) {
-  Execution execution = EagerShards(0.85);
+  Execution execution = WithEagerLoss(EagerShards(0.85));  // components/loss.py
   execution.context = ContextKind::kAllGather;
-  execution.loss_bytes_per_logit = kEagerLossBytes;  // cross_entropy_loss of components/loss.py
   Trainer trainer = With(kTitanDispatchers, Sharded(about, execution));
   trainer.alternate_products = true;
   return trainer;
@@ -249,16 +258,21 @@ constexpr Execution kMegatronDeepSpeed = {.sequence_parallel = false, .fused_los
 constexpr Execution kInternEvo = {.fused_loss = false,
                                   .overlap_weight_gather = false,
                                   .kernel_rate = 0.8,
-                                  .update_bytes_per_parameter = kFlatGradients,
+                                  .update_bytes_per_parameter = kFlatAdam,
                                   .gather_ns_per_rank = 2.7e6};
 constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
                                  .fused_loss = false,
                                  .fused_kernels = false,
                                  .fused_weight_gradients = false,
-                                 .loss_bytes_per_logit = kShiftedLossBytes,
+                                 .loss_bytes_per_logit = kHeldLogitsLossBytes,
                                  .keeps_gathered_inputs = true};
-constexpr Execution kGeneric = {
-    .attention = AttentionKernel::kFlash2, .fused_loss = false, .kernel_rate = 0.9};
+// PyTorch modules, as most of the trainers above; its kernel rate is between theirs.
+constexpr Execution kGeneric = {.attention = AttentionKernel::kFlash2,
+                                .fused_loss = false,
+                                .fused_kernels = false,
+                                .kernel_rate = 0.9,
+                                .loss_bytes_per_logit = kEagerLossBytes,
+                                .update_bytes_per_parameter = kFlatGradients};
 
 // Returns the record for trainers that have none, which may run any recipe.
 constexpr Trainer Generic(const About& about) {
@@ -299,7 +313,7 @@ constexpr std::array kTrainers = {
                                  .title = "PyTorch FSDP",
                                  .source = "FSDP2 around modules that are not compiled, as "
                                            "torchtitan"},
-                                EagerShards(0.85)))),
+                                WithEagerLoss(EagerShards(0.85))))),
     OffloadsWeights(
         Torchtitan({.name = "torchtitan",
                     .title = "torchtitan",
@@ -323,7 +337,7 @@ constexpr std::array kTrainers = {
          .source = "as DeepSpeed, whose stages it runs; host time of a trained weight "
                    "from Qwen's published runs on A100",
          .fitted_runs = 18},
-        kShiftedLossBytes)),
+        kHeldLogitsLossBytes)),
     OffloadsWeights(OffloadsInputs(
         WithFourBitBase(Sharded({.name = "torchtune",
                                  .title = "torchtune",
@@ -353,7 +367,7 @@ constexpr std::array kTrainers = {
                .source = "Megatron-Core's habits"}),
     Generic({.name = "generic",
              .title = "a trainer without a record",
-             .source = "between the records of the others"})};
+             .source = "PyTorch modules at a kernel rate between those of the records"})};
 
 }  // namespace
 

@@ -3,12 +3,13 @@ import sys
 import unittest
 
 import check_frameworks
+import check_loss_memory
 import check_manifests
 
 
 def main():
     loader, suite = unittest.defaultTestLoader, unittest.TestSuite()
-    for module in (check_manifests, check_frameworks):
+    for module in (check_manifests, check_frameworks, check_loss_memory):
         suite.addTests(loader.loadTestsFromModule(module))
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
     # A subtest has its test as test_case. A class that could not be set up is a separate failure.

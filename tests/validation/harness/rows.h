@@ -33,6 +33,8 @@ void ReadKorthikanti(const std::string& file, const Json& whole, Cases& cases);
 void ReadRuns(const Json& whole, const planner::Trainer* every, Cases& cases);
 void ReadRun(const std::string& family, const Json& row, const planner::Trainer* every,
              Cases& cases);
+// Returns the value of a published run that no run can have, or "" if there is none.
+std::string Impossible(const Json& row);
 void ReadHbp(const std::string& file, const Json& whole, Cases& cases);
 void ReadOmniBal(const std::string& file, const Json& whole, Cases& cases);
 

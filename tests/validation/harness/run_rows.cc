@@ -328,6 +328,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   const std::string id = Text(row, "id");
   const auto skip = [&](const std::string& why) { cases.uncovered.push_back({family, id, why}); };
   if (const std::string why = Missing(row); !why.empty()) return skip(why);
+  if (const std::string why = Impossible(row); !why.empty()) return skip(why);
   if (const std::string why = Inexpressible(row); !why.empty()) return skip(why);
   const std::optional<GpuSpec> gpu = GpuOf(Text(row, "gpu"));
   if (!gpu) return skip("GPU " + Text(row, "gpu"));
