@@ -73,7 +73,7 @@ ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
   if (flags.plan_file.empty() == flags.from.empty())
     throw CommandError(
         ExitCode::kBadInput,
-        "give one of --plan FILE, a plan, and --from PATH, a trainer's configuration");
+        "give either --plan FILE (a plan) or --from PATH (a trainer's configuration)");
   if (!flags.from.empty()) {
     if (flags.timeline.any())
       throw CommandError(ExitCode::kBadInput, "not yet: --trace and --report with --from");

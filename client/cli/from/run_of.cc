@@ -200,7 +200,7 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (flags.global_batch) run->sequences = 0;
   if (run->sequences % (run->micro_batch * data) != 0)
     FailRun(fmt::format(
-        "a global batch of {} is no multiple of micro-batches of {} on {} data-parallel ranks",
+        "a global batch of {} is not a multiple of micro-batches of {} on {} data-parallel ranks",
         run->sequences, run->micro_batch, data));
   run->seq_length = config.Int(Field::kSeqLength, 0, 1, 16777216);
   if (config.Has(Field::kDecoderSeqLength))
