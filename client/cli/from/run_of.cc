@@ -61,7 +61,7 @@ int64_t LeftForData(const UserRun& run, int64_t gpus) {
   return gpus / taken;
 }
 
-// Of torchtitan, -1 stands for all ranks that are left.
+// Checks the data degrees of torchtitan, where -1 stands for all remaining ranks.
 void CheckTorchtitanData(const UserConfig& config, const UserRun& run) {
   if (config.format != ConfigFormat::kTorchtitan) return;
   const int64_t shard = config.Int(Field::kData, -1, -1, kMaxDegree);
