@@ -30,7 +30,7 @@ namespace evenkeel::planner {
 // GPUs cannot start messages themselves.
 enum class Fabric { kRdma, kEfa };
 
-// GPUs that a tier of the network joins. None if `gpus` is 0.
+// A unit of a tier of the network: the GPUs that it joins. If `gpus` is 0, there is no such tier.
 struct NetworkUnit {
   std::string name;
   int64_t gpus = 0;
@@ -46,7 +46,7 @@ struct Cluster {
   double inter_node_bytes_per_second = 0;  // per GPU and direction
   Fabric fabric = Fabric::kRdma;           // between nodes
   int64_t reserved_bytes = 0;              // bytes of each GPU to keep free on request
-  // Of the host, as given. 0: those of the GPU type's usual host (hardware/hosts.h).
+  // The host, as the job describes it. 0: as the GPU type's usual host (hardware/hosts.h).
   int64_t host_memory_bytes = 0;            // of a node, for this job
   double host_link_bytes_per_second = 0;    // per GPU and direction
   double host_memory_bytes_per_second = 0;  // of a node, for this job
@@ -54,7 +54,7 @@ struct Cluster {
   NetworkUnit domain;  // of the scale-up link, if it spans nodes: inside, as inside a node
   NetworkUnit pod;     // outside of which bandwidth is scarcer than between nodes
   double inter_pod_bytes_per_second = 0;  // per GPU and direction, if all GPUs use it
-  // Of the calibration. nullptr: the cost model alone counts.
+  // Measured times of collectives, from the calibration. nullptr: the cost model alone counts.
   std::shared_ptr<const std::vector<CollectiveCurve>> collectives;
 };
 
@@ -73,13 +73,14 @@ inline constexpr size_t kGroupLengthsAtMost = 12;
 inline constexpr int64_t kTokenCapAtMost = 16'777'216;
 inline constexpr int64_t kUnitCapAtMost = 1'000'000;
 
-// What of the optimizer's states and updates is in host memory. The same share of every rank's.
+// The part of the optimizer's states and updates that is in host memory. Every rank offloads the
+// same share.
 struct OptimizerOffload {
   bool asked = false;   // if false, nothing is offloaded and nothing is said of it
   bool choose = false;  // the planner chooses the share
   double ratio = 0;     // of the states that leave the GPU, from 0 to 1
-  // Share whose time and host memory are counted. Less than `ratio` only where bounds are sought:
-  // no plan with a share between both is quicker.
+  // Share whose time and host memory are counted. It is less than `ratio` only when the search
+  // computes a bound: then no plan with a share between both is quicker.
   double charged_ratio = 0;
   // Weights and gradients are there, too, and every pass copies them (FSDP2's CPUOffloadPolicy).
   // Only with all states, at ZeroStage::kWeights.
@@ -93,14 +94,14 @@ struct DegreeRange {
 };
 
 // Language layers whose kept activations wait in host memory between their forward and backward
-// pass. space/activation_offload.h says what a job with some may still choose.
+// pass. space/activation_offload.h lists what a job with such layers may still choose.
 struct ActivationOffload {
   bool asked = false;   // if false, nothing is offloaded and nothing is said of it
   bool choose = false;  // the planner chooses how many
   int64_t layers = 0;   // of the whole model; every stage offloads the same share of its own
   // Layers whose copies and host memory are counted: see OptimizerOffload::charged_ratio.
   int64_t charged_layers = 0;
-  // What the job's constraints say where no layer is offloaded.
+  // The job's own constraints, for plans in which no layer is offloaded.
   RecomputePolicy free_recompute = RecomputePolicy::kAuto;
   DegreeRange free_pipeline, free_virtual_stages;
 };
@@ -111,10 +112,12 @@ struct Training {
   int64_t unit_cap = 0;              // Qv
   int64_t token_cap = 0;             // Qt
   ZeroStage zero_stage = ZeroStage::kOptimizer;
-  // Ranks that share the states; the next divisor below it of the ranks that hold copies. 0: all.
+  // Ranks that share the sharded states. If it does not divide the ranks that hold copies, the next
+  // smaller divisor counts. 0: all of these ranks.
   int64_t zero_group = 0;
   const Trainer* trainer = &DefaultTrainer();
-  // As the caller names it: where it has no record, `trainer` is the generic one. Empty: not given.
+  // Name and version as the caller gives them. If the name has no record, `trainer` is the generic
+  // one. Empty: not given.
   std::string trainer_name, trainer_version;
   Execution execution;
   Precision precision = Precision::k16Bit;

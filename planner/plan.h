@@ -184,9 +184,9 @@ struct Alternative {
   bool indistinguishable = false;
 };
 
-// Of two published runs that differ in their settings alone, the one predicted faster is faster in
-// at least four of five pairs if the predictions differ by this share, and in fewer otherwise
-// (tests/validation/intervals_test.cc).
+// Plans whose predictions differ by less than this share cannot be told apart. Among published runs
+// that differ only in their settings, the one predicted to be faster is faster in at least four of
+// five pairs if the predictions differ by more (tests/validation/intervals_test.cc).
 inline constexpr double kToldApart = 0.10;
 
 // Micro-batches of a fixed number of samples, padded to one length.
@@ -402,8 +402,8 @@ struct Plan {
   std::optional<PaddedBatches> padded;  // if the job pads micro-batches
   std::vector<Alternative> alternatives;
   std::vector<OtherSize> other_sizes;  // if the job asks for them
-  // With each dispatcher that the trainer and the cluster have, quickest first. Empty if experts
-  // are not spread over ranks.
+  // The plan with each dispatcher that the trainer and the cluster have, quickest first. Empty if
+  // experts are not spread over ranks.
   std::vector<DispatcherTime> expert_dispatchers;
   std::optional<OffloadPlan> offload;            // if the job asks for it
   std::vector<OtherPrecision> other_precisions;  // if the job asks for them

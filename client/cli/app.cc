@@ -69,7 +69,8 @@ int Run(CLI::App* app, const std::vector<std::string>& arguments, const ExitCode
 
 int RunApp(const std::vector<std::string>& arguments) {
   CLI::App app(
-      "Plans training jobs on GPU clusters: asks an evenkeel-server, or computes by itself.",
+      "Plans training jobs on GPU clusters. Asks an evenkeel-server, or computes in this process "
+      "(--local).",
       "evenkeelctl");
   GlobalOptions options;
   options.arguments = arguments;

@@ -70,23 +70,24 @@ void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
       ->check(CLI::IsMember({"table", "json"}).description(""))
       ->group(kGroup)
       ->take_last();
-  app->add_option("--timeout", options->timeout_seconds, "Longest to wait for an answer [60]")
+  app->add_option("--timeout", options->timeout_seconds, "Longest wait for an answer [60]")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.001, 86400.0).description(""))
       ->group(kGroup)
       ->take_last();
   app->add_option("--color", options->color,
-                  "Colours; auto: on a terminal where NO_COLOR is not set [auto]")
+                  "Colours; auto: on a terminal, unless NO_COLOR is set [auto]")
       ->type_name("auto|always|never")
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
       ->group(kGroup)
       ->take_last();
-  app->add_option("--width", options->width, "Columns [the terminal's, at most 100]")
+  app->add_option("--width", options->width,
+                  "Width of the output in columns [the terminal's, at most 100]")
       ->type_name("N")
       ->check(CLI::Range(kLeastWidth, 1000).description(""))
       ->group(kGroup)
       ->take_last();
-  app->add_flag("--ascii", options->ascii, "ASCII only [where the locale is not UTF-8]")
+  app->add_flag("--ascii", options->ascii, "Print ASCII only [if the locale is not UTF-8]")
       ->group(kGroup);
 }
 

@@ -23,7 +23,7 @@ bool Upload(Stream* stream, const v1::PackDatasetStart& start, const SampleLengt
   *request.mutable_start() = start;
   if (!stream->Write(request)) return false;
   const size_t all = samples.tokens.size();
-  // Of several encoders, servers take the units themselves, sample by sample.
+  // For models with several encoders, servers take the units of each, sample by sample.
   const bool several = !samples.encoder_units.empty();
   const std::vector<int32_t>& columns = several ? samples.encoder_units : samples.units;
   const size_t width = several ? samples.encoders : 1;

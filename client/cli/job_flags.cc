@@ -46,10 +46,9 @@ void AddModelFlags(CLI::App* command, JobFlags* flags) {
       "or of a folder that has one",
       kJob);
   command
-      ->add_option(
-          "--dataset", flags->datasets,
-          "Length file or histogram (see `stats`); repeatable, each becomes a part. Default: the "
-          "planner's built-in data, as the plan states")
+      ->add_option("--dataset", flags->datasets,
+                   "Length file or histogram (see `stats`); repeatable, files are mixed [built-in "
+                   "data, which the plan names]")
       ->type_name("FILE")
       ->group(kJob)
       ->take_all();
@@ -64,8 +63,7 @@ void AddModelFlags(CLI::App* command, JobFlags* flags) {
   numbers("--dataset-weights", &flags->dataset_weights,
           "How many times an epoch goes through each --dataset, in their order [1]", 1e-6, 1e4);
   numbers("--dataset-shares", &flags->dataset_shares,
-          "Shares of the samples that are drawn from each --dataset, whatever its size "
-          "[by their sizes]",
+          "Share of the samples that comes from each --dataset, whatever its size [by their sizes]",
           1e-6, 1e6);
   Add(command, "--label", &flags->label, "TEXT", "Free text that the answer repeats", kJob);
 }
@@ -73,7 +71,8 @@ void AddModelFlags(CLI::App* command, JobFlags* flags) {
 void AddClusterFlags(CLI::App* command, JobFlags* flags) {
   const char* const kCluster = "Cluster";
   Add(command, "--gpu", &flags->gpu, "NAME", "GPU type (see `gpus`)", kCluster);
-  command->add_option("--gpus", flags->gpus, "GPUs to use; several numbers are compared as offers")
+  command
+      ->add_option("--gpus", flags->gpus, "GPUs to use; several numbers are planned and compared")
       ->type_name("N[,N...]")
       ->delimiter(',')
       ->group(kCluster)
@@ -81,8 +80,8 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
       ->check(Whole(1, 65536));
   command
       ->add_option("--pool", flags->pools,
-                   "Other GPUs to compare with, as h100-sxm-80gb:16,32@4.50 (price of a GPU-hour); "
-                   "repeatable, each number is an offer")
+                   "Other GPUs to compare with, such as h100-sxm-80gb:16,32@4.50 (price of a "
+                   "GPU-hour); repeatable")
       ->type_name("TYPE:N[,N...][@PRICE]")
       ->group(kCluster)
       ->take_all();
@@ -90,24 +89,26 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
       "GPUs that share a node [the GPU type's]", kCluster)
       ->check(Whole(1, 1024));
   Add(command, "--domain-gpus", &flags->domain_gpus, "N",
-      "GPUs that the scale-up link joins across nodes, as 72 in an NVL72 [the GPU type's]",
+      "GPUs that the scale-up link joins across nodes, such as 72 in an NVL72 [the GPU type's]",
       kCluster)
       ->check(Whole(1, 65536));
   Add(command, "--usable-domain-gpus", &flags->usable_domain_gpus, "N",
-      "Of these, GPUs that a job uses at most; its GPUs fill whole domains [equal parts]", kCluster)
+      "Most GPUs of such a domain that the job uses; it then fills whole domains [equal parts]",
+      kCluster)
       ->check(Whole(1, 65536));
-  CLI::Option* pod = Add(command, "--pod-gpus", &flags->pod_gpus, "N",
-                         "GPUs below one set of uplinks, which are scarcer", kCluster);
+  CLI::Option* pod =
+      Add(command, "--pod-gpus", &flags->pod_gpus, "N",
+          "GPUs of a network pod, whose uplinks have less bandwidth than its inside", kCluster);
   pod->check(Whole(1, 65536));
   Add(command, "--oversubscription", &flags->oversubscription, "RATIO",
-      "Bandwidth inside a pod over that between pods [1]", kCluster)
+      "Bandwidth inside a pod divided by that between pods [1]", kCluster)
       ->needs(pod)
       ->check(Real(1, 100));
   Add(command, "--inter-node-gbps", &flags->inter_node_gbps, "GBIT/S",
       "Gigabits per second between nodes, per GPU and direction [200]", kCluster)
       ->check(Real(0.08, 80000));
   Add(command, "--network-fabric", &flags->network_fabric, "rdma|efa",
-      "What joins nodes: InfiniBand or RoCE, or AWS's EFA [rdma]", kCluster)
+      "Network between nodes: InfiniBand or RoCE (rdma), or AWS's EFA [rdma]", kCluster)
       ->check(CLI::IsMember({"rdma", "efa"}).description(""));
   Add(command, "--intra-node-gbytes", &flags->intra_node_gbytes, "GB/S",
       "Gigabytes per second inside a node, per GPU and direction [the GPU type's]", kCluster)
@@ -119,10 +120,10 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
       "GiB of host memory of a node that the job may use [no limit without offload]", kCluster)
       ->check(Real(1, 65536));
   Add(command, "--host-link-gbytes", &flags->host_link_gbytes, "GB/S",
-      "Gigabytes per second between a GPU and its host, per direction [of the GPU type]", kCluster)
+      "Gigabytes per second between a GPU and its host, per direction [the GPU type's]", kCluster)
       ->check(Real(0.1, 10000));
   Add(command, "--host-memory-gbytes", &flags->host_memory_gbytes, "GB/S",
-      "Gigabytes per second of the host memory of a node [of the GPU type]", kCluster)
+      "Gigabytes per second of the host memory of a node [the GPU type's]", kCluster)
       ->check(Real(1, 100000));
   Add(command, "--price", &flags->price, "PRICE", "Price of a GPU-hour, to predict the cost",
       kCluster)
@@ -132,23 +133,26 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
 void AddPaddingFlags(CLI::App* command, JobFlags* flags) {
   const char* const kTraining = "Training";
   Add(command, "--micro-batch-samples", &flags->micro_batch_samples, "N",
-      "Samples per micro-batch of a loader that pads them to one length [packs]", kTraining)
+      "Samples per micro-batch, for a loader that pads instead of packing [packs]", kTraining)
       ->check(Whole(1, 65536));
   Add(command, "--pad-to", &flags->pad_to, "TOKENS",
-      "One length for all micro-batches, with --micro-batch-samples [the longest of each]",
+      "With --micro-batch-samples: pad all micro-batches to this length [the longest sample of "
+      "each]",
       kTraining)
       ->check(Whole(1, 16777216));
   Add(command, "--pad-multiple", &flags->pad_multiple, "N",
-      "Lengths are rounded up to a multiple, with --micro-batch-samples [1]", kTraining)
+      "With --micro-batch-samples: round lengths up to a multiple [1]", kTraining)
       ->check(Whole(1, 65536));
 }
 
 void AddOffloadFlags(CLI::App* command, JobFlags* flags, const char* group) {
   Add(command, "--offload-optimizer", &flags->offload_optimizer, "auto|SHARE",
-      "Share of the optimizer's states in host memory, 0 to 1, or the best one [none]", group)
+      "Share of the optimizer's states in host memory, 0 to 1; auto: the best share [none]", group)
       ->check(CLI::Validator(ShareFault, ""));
   Add(command, "--offload-activations", &flags->offload_activations, "auto|LAYERS",
-      "Language layers whose activations wait in host memory, or the best number [none]", group)
+      "Number of language layers whose activations wait in host memory; auto: the best number "
+      "[none]",
+      group)
       ->check(CLI::Validator(LayersFault, ""));
   command
       ->add_flag("--offload-weights", flags->offload_weights,
@@ -171,7 +175,8 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       ->check(Whole(1, 10000));
   Add(command, "--zero", &flags->zero, "0|1|2|3", "ZeRO stage [1]", kTraining)->check(Whole(0, 3));
   Add(command, "--zero-group", &flags->zero_group, "N",
-      "Ranks that share the sharded states; further groups have them again [all]", kTraining)
+      "Ranks over which states are sharded; each group of so many ranks has a copy [all]",
+      kTraining)
       ->check(Whole(1, 65536));
   std::vector<std::string> optimizers;
   for (const auto& [name, optimizer] : kOptimizerNames) optimizers.emplace_back(name);
@@ -189,20 +194,20 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       kTraining)
       ->check(CLI::IsMember(precisions).description(""));
   Add(command, "--start-layers-16bit", &flags->start_layers_16bit, "N",
-      "First layers that stay in 16 bits, with such a precision [0]", kTraining)
+      "With a precision below 16 bits: first layers that stay in 16 bits [0]", kTraining)
       ->check(Whole(0, 10000));
   Add(command, "--end-layers-16bit", &flags->end_layers_16bit, "N",
-      "Last layers that stay in 16 bits, with such a precision [0]", kTraining)
+      "With a precision below 16 bits: last layers that stay in 16 bits [0]", kTraining)
       ->check(Whole(0, 10000));
   std::vector<std::string> dispatchers;
   for (const auto& [name, dispatcher] : kDispatcherNames) dispatchers.emplace_back(name);
   Add(command, "--expert-dispatcher", &flags->expert_dispatcher, "all-to-all|deepep|...",
-      "What exchanges rows between experts' ranks: all-to-all, all-gather, deepep, hybridep, or "
-      "least-time (the quickest of them) [all-to-all]",
+      "What exchanges tokens between the ranks of experts: all-to-all, all-gather, deepep, "
+      "hybridep, or least-time (the quickest of them) [all-to-all]",
       kTraining)
       ->check(CLI::IsMember(dispatchers).description(""));
   Add(command, "--predicted-tokens", &flags->predicted_tokens, "N",
-      "Layers of multi-token prediction that train, of those of the config [0]", kTraining)
+      "Layers of multi-token prediction that train, at most those of the model [0]", kTraining)
       ->check(Whole(1, 8));
   command->add_option("--freeze", flags->freeze, "Components whose weights do not train")
       ->type_name("encoder|llm")
@@ -221,7 +226,7 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
   Add(command, "--trainer", &flags->trainer, "NAME[@VERSION]",
       "Trainer whose habits are assumed, such as torchtitan or llm-foundry [megatron-core]",
       kTraining);
-  Add(command, "--seed", &flags->seed, "N", "Seed of all that is drawn at random [0]", kTraining)
+  Add(command, "--seed", &flags->seed, "N", "Seed of all random choices [0]", kTraining)
       ->check(Whole(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
 }
 
@@ -230,7 +235,7 @@ void AddGroupFlags(CLI::App* command, JobFlags* flags) {
   command
       ->add_option("--groups", flags->groups,
                    "Packing groups: one for all samples, HBP's published rule, or the best set "
-                   "[exact where some samples are much longer than most]")
+                   "[exact if some samples are much longer than most]")
       ->type_name("one|published|exact")
       ->group(kGroups)
       ->take_last()
@@ -243,11 +248,13 @@ void AddGroupFlags(CLI::App* command, JobFlags* flags) {
       ->group(kGroups)
       ->take_all();
   Add(command, "--curriculum", &flags->curriculum, "STEPS",
-      "First steps that run the shortest group alone [500, at most a tenth of all]", kGroups)
+      "Number of first steps that run only the shortest group [500, at most a tenth of all]",
+      kGroups)
       ->check(Whole(0, 1000000000));
   command
       ->add_option("--context-exchange", flags->context_exchange,
-                   "What GPUs that share a pack exchange: heads or keys and values [ulysses]")
+                   "How GPUs that share a pack exchange attention: heads (ulysses), keys and "
+                   "values, or both (hierarchical) [ulysses]")
       ->type_name("ulysses|ring|all-gather|hierarchical")
       ->group(kGroups)
       ->take_last()
@@ -264,11 +271,13 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
       kConstraints);
   Add(command, "--ep", &flags->expert, "N|MIN:MAX", "Expert-parallel degree [free]", kConstraints);
   Add(command, "--encoder-dp", &flags->encoder_data, "N|MIN:MAX",
-      "Ranks of a tensor and context group that share the images of a pack [all of the trainer's]",
+      "Ranks of a tensor and context group that divide the images of a pack among them [what the "
+      "trainer does]",
       kConstraints);
   Add(command, "--virtual-stages", &flags->virtual_stages, "N|MIN:MAX",
       "Virtual stages on each pipeline stage [free]", kConstraints);
-  command->add_option("--schedule", flags->schedule, "Schedule of the pipeline [1F1B, either kind]")
+  command
+      ->add_option("--schedule", flags->schedule, "Schedule of the pipeline [1f1b or interleaved]")
       ->type_name("1f1b|interleaved|gpipe|zero-bubble")
       ->group(kConstraints)
       ->take_last()
@@ -280,7 +289,7 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
       ->check(CLI::IsMember({"exact", "bmp", "parameters", "layers", "profile"}).description(""));
   command
       ->add_option("--stage-layers", flags->stage_layers,
-                   "Transformer layers of each stage, as in 22,23,24,24 [free]")
+                   "Transformer layers of each stage, such as 22,23,24,24 [free]")
       ->type_name("N,N,...")
       ->delimiter(',')
       ->group(kConstraints)
@@ -294,7 +303,9 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
       ->check(CLI::IsMember({"auto", "none", "full", "whole-layers", "adaptive", "one-setting"})
                   .description(""));
   Add(command, "--memory-confidence", &flags->memory_confidence, "SHARE",
-      "Share of runs whose memory is to fit, such as 0.8 [plans fit as predicted]", kConstraints)
+      "Leave room for prediction errors, so that this share of runs fits, such as 0.8 [none: plans "
+      "fit as predicted]",
+      kConstraints)
       ->check(Real(0.5, 0.99));
   Add(command, "--alternatives", &flags->alternatives, "N", "Most alternatives to report [3]",
       kConstraints)
@@ -305,13 +316,13 @@ void AddObjectiveFlags(CLI::App* command, JobFlags* flags) {
   const char* const kObjective = "Objective";
   command
       ->add_option("--objective", flags->objective,
-                   "What is best where offers are compared [step-time]")
+                   "What counts as best when GPU types or numbers are compared [step-time]")
       ->type_name("step-time|gpu-days|fewest-gpus|cost")
       ->group(kObjective)
       ->take_last()
       ->check(CLI::IsMember({"step-time", "gpu-days", "fewest-gpus", "cost"}).description(""));
   Add(command, "--deadline", &flags->deadline_hours, "HOURS",
-      "Fewest GPUs that end training in so many hours, all epochs", kObjective)
+      "Find the fewest GPUs that finish all epochs in so many hours", kObjective)
       ->check(Real(0.001, 2000000));
   command
       ->add_flag("--compare-sizes", flags->compare_sizes,
@@ -329,10 +340,10 @@ void AddObjectiveFlags(CLI::App* command, JobFlags* flags) {
       "Gigabytes per second at which a node writes its share of a checkpoint", kFailures)
       ->check(Real(0.001, 10000));
   Add(command, "--restart", &flags->restart_seconds, "SECONDS",
-      "From a failure until training goes on [0]", kFailures)
+      "Time from a failure until training goes on [0]", kFailures)
       ->check(Real(0, 10000000));
   Add(command, "--checkpoint-interval", &flags->checkpoint_interval_seconds, "SECONDS",
-      "Training between two checkpoints [the best]", kFailures)
+      "Training time between two checkpoints [the best]", kFailures)
       ->check(Real(1, 10000000));
 }
 

@@ -63,7 +63,7 @@ int32_t ParseDegree(const std::string& flag, const std::string& text) {
   int32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > 65536) {
-    Fail(fmt::format("{}: \"{}\" is no degree: give N or MIN:MAX, each from 1 to 65536", flag,
+    Fail(fmt::format("{}: \"{}\" is not a degree: give N or MIN:MAX, each from 1 to 65536", flag,
                      text));
   }
   return value;
@@ -166,8 +166,8 @@ void SetTiers(const JobFlags& flags, v1::GpuPool* pool) {
 // Adds a pool, such as "h100-sxm-80gb:16,32@4.50", with the nodes that the flags describe.
 void AddPool(const std::string& text, const JobFlags& flags, v1::Cluster* cluster) {
   const auto fail = [&] {
-    Fail(fmt::format("--pool: \"{}\" is no TYPE:N[,N...][@PRICE], such as h100-sxm-80gb:16,32@4.50",
-                     text));
+    Fail(fmt::format(
+        "--pool: \"{}\" is not TYPE:N[,N...][@PRICE], such as h100-sxm-80gb:16,32@4.50", text));
   };
   v1::GpuPool* pool = cluster->add_pools();
   const size_t colon = text.find(':'), at = text.find('@');
@@ -446,8 +446,8 @@ void CheckComplete(const JobFlags& flags) {
   if (flags.gpus.empty() && !offered && !flags.sizes_apart) missing += " --gpus";
   if (missing.empty()) return;
   Fail(
-      fmt::format("a job needs{} (or a file with it all: --job FILE), as in\n"
-                  "  evenkeelctl plan --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32",
+      fmt::format("a job needs{} (or --job FILE, a file that describes it), as in\n  evenkeelctl "
+                  "plan --local --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32",
                   missing));
 }
 

@@ -29,8 +29,9 @@ void FromJson(const std::string& text, const std::string& name,
   const auto status = google::protobuf::util::JsonStringToMessage(text, message);
   if (status.ok()) return;
   const std::string fault(status.message().data(), status.message().size());
-  throw CommandError(ExitCode::kBadInput, fmt::format("{} is no {} in protobuf JSON: {}", name,
-                                                      message->GetDescriptor()->name(), fault));
+  throw CommandError(ExitCode::kBadInput,
+                     fmt::format("{} does not hold the message {} in protobuf JSON: {}", name,
+                                 message->GetDescriptor()->name(), fault));
 }
 
 void WriteFile(const std::string& path, const std::string& text) {

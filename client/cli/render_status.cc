@@ -77,7 +77,7 @@ std::string RenderStatus(const Style& style, const std::string& json) {
     for (const Json& table : page.at("tables")) text += OneTable(style, table);
     return text;
   } catch (const Json::exception&) {
-    throw CommandError(ExitCode::kError, "the answer is no status of an evenkeel-server");
+    throw CommandError(ExitCode::kError, "the answer is not the status of an evenkeel-server");
   }
 }
 

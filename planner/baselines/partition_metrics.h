@@ -11,7 +11,7 @@ namespace evenkeel::planner {
 
 // Traffic, and variances over the stages (divided by P, not P - 1).
 struct PartitionMetrics {
-  // In units of 1e9 parameters of the whole stage, all tensor ranks.
+  // Variance of the parameters of a whole stage (all tensor ranks), in billions.
   double parameters_variance = 0;
   double layers_variance = 0;   // of transformer layers
   double forward_variance = 0;  // in ms, for the mean pack

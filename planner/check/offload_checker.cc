@@ -38,7 +38,7 @@ class OffloadChecker {
     Require(asked.ratio == 0 || shares == OffloadShares::kAny ||
                 (shares == OffloadShares::kWhole && asked.ratio == 1),
             "a share that the trainer cannot offload");
-    // Of a parameter, the host holds the states and 4 bytes of its gradient.
+    // For each parameter, the host holds the states and 4 bytes of its gradient.
     const double states = RecordOf(job_.training.optimizer).state_bytes();
     for (const StagePlan& stage : plan_.stages) {
       int64_t layers = 0;

@@ -75,9 +75,9 @@ class CalibrationBook {
     CollectiveCurve curve;
   };
 
-  // Whether a job uses a curve.
+  // Returns whether a job uses a curve.
   using CurveTest = std::function<bool(const CollectiveCurve&)>;
-  // Adds the curves that `uses` says.
+  // Adds the curves for which `uses` returns true.
   void AddCollectives(const GpuSpec& gpu, const CurveTest& uses, Calibration* calibration) const;
   void AddSteps(const ModelSpec& model, const GpuSpec& gpu, Calibration* calibration) const;
   Calibration Make(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,

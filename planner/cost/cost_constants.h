@@ -11,13 +11,13 @@ namespace evenkeel::planner {
 
 // Every member is a double, and CostConstantList() (cost_constant_list.h) names them all.
 struct CostConstants {
-  // By generation of GPU, the share of the rates of short isolated kernels that matrix products and
-  // attention reach in a training run, where heat and power lower the clock.
+  // Sustained clock, by generation of GPU: the rate of matrix products and attention in a training
+  // run, where heat and power lower the clock, over the rate of short isolated kernels.
   double ampere_clock = 0.91;
   double ada_clock = 0.70;
   double hopper_clock = 0.78;
   double blackwell_clock = 0.60;
-  // In runs whose products have fewer than 16 bits, which draw less power.
+  // The same in runs whose products have fewer than 16 bits, which draw less power.
   double blackwell_low_clock = 0.77;
   double other_clock = 0.91;
 

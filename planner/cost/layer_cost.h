@@ -63,8 +63,8 @@ struct LayerCost {
   // Host memory that the rank takes for the layer: the states that a checkpoint stages, and what is
   // offloaded.
   int64_t host_bytes = 0;
-  // Where activations are offloaded, the bytes that the layer keeps of a pack, on GPU and host
-  // together, and those of the largest pack that are on the host.
+  // If activations are offloaded: the bytes that the layer keeps of a pack, on GPU and host
+  // together, and the part of the largest pack's bytes that is on the host.
   PackCost copied;
   int64_t host_kept_bytes = 0;
   int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept

@@ -53,7 +53,7 @@ struct LayerWork {
   // The weights among `parameters` of linear layers in transformer layers.
   double matrix_parameters = 0;
   double matrix_expert_parameters = 0;
-  // Of `parameters`, those that are held in 4 bits: linear layers beside adapters.
+  // The part of `parameters` that is held in 4 bits: linear layers beside adapters.
   double packed_parameters = 0;
   double packed_expert_parameters = 0;
   FrozenFormat packed_format = FrozenFormat::k16Bit;

@@ -7,9 +7,9 @@
 
 namespace evenkeel::planner {
 
-// Returns the ns to update so many parameters. With an optimizer of whole matrices, they are taken
-// to have the language model's shapes, and each tensor-parallel rank updates its shard alone.
-// Of those of OptimizerOffload, the host updates its share after the GPU's.
+// Returns the ns to update so many parameters. An optimizer of whole matrices takes them to have
+// the shapes of the language model, and each tensor-parallel rank updates its own shard. With
+// OptimizerOffload, the host updates its share after the GPU has updated the rest.
 double OptimizerTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters);
 
 // Returns the same with all of them on the GPU.

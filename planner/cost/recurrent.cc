@@ -156,8 +156,8 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   if (channels) AddGates(b, r, share, whole);
 
   b.Begin("scan");
-  // Of a head: its decay, its step's bias (kChannelDelta has those of channels) and a skip's
-  // weight.
+  // Each head has a decay, a bias of its step (kChannelDelta has those of channels) and the weight
+  // of a skip.
   const double scalars = lightning ? 0 : channels ? 1 : delta ? 2 : 3;
   b.AddParameters(selective ? share.values * D(r.key_dim + 1) : scalars * D(share.value_heads));
   const double ns = b.setting().kernels.ScanTime(ScanFlops(r, share)) / RateOf(r.scan);

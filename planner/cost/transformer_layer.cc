@@ -173,7 +173,7 @@ LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& m,
                            const LanguageLayer& layer) {
   LayerBuilder b(setting, TokenRows(setting.parallelism), m.train, m.lora);
   AddDecoderLayer(b, m, layer);
-  // Of blocks, all layers of a stage read one copy.
+  // All layers of a stage read one copy of the blocks.
   const bool blocks = m.streams > 1 && m.stream_kind == StreamKind::kBlocks;
   return b.Finish(D(blocks ? m.hidden : PassedWidth(m)));
 }

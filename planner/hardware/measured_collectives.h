@@ -21,8 +21,8 @@ struct CollectiveCurve {
   Collective op{};
   int64_t ranks = 2;
   int64_t ranks_per_node = 2;  // or per scale-up domain, where that spans nodes
-  // Of the network that was measured, per GPU and direction: only jobs on such a network use the
-  // curve. 0: all jobs.
+  // Bandwidth of the measured network, per GPU and direction: only jobs on such a network use the
+  // curve. 0: all jobs do.
   double inter_node_bytes_per_second = 0;
   std::vector<CollectivePoint> points;  // ascending in bytes
 
@@ -40,7 +40,8 @@ using CollectiveCurves = std::vector<CollectiveCurve>;
 bool SameGroup(const CollectiveCurve& a, const CollectiveCurve& b);
 bool BeforeInOrder(const CollectiveCurve& a, const CollectiveCurve& b);
 
-// The curves that say most about a group: equal, or its neighbours in the number of ranks.
+// The curves nearest to a group: that of an equal group, or those of its neighbours in the number
+// of ranks.
 struct NearCurves {
   const CollectiveCurve* below = nullptr;  // nullptr: nothing was measured of this collective
   const CollectiveCurve* above = nullptr;  // nullptr: `below` alone counts

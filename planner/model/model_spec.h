@@ -51,14 +51,15 @@ struct LoraSpec {
 
 enum class Modality { kImage, kVideo, kAudio };
 
-// What makes tokens of audio, which comes as 100 spectra a second: two convolutions over time, of
-// which the second keeps every other spectrum (Whisper large v3, arXiv 2212.04356), or three over
-// time and bins, each of which halves both, and a linear layer over what is left (Qwen3-Omni).
+// The layers that turn audio, which comes as 100 spectra a second, into tokens. Either two
+// convolutions over time, of which the second keeps every other spectrum (Whisper large v3, arXiv
+// 2212.04356); or three over time and bins, each of which halves both, and a linear layer over the
+// rest (Qwen3-Omni).
 struct AudioFront {
   int64_t mel_bins = 128;
   int64_t channels = 0;  // of the three convolutions; 0: there are two, of the encoder's width
-  // Of the second of two convolutions over time and bins, in place of three; without biases, each
-  // with a norm (Gemma 4). 0: there are three.
+  // Above 0, there are two convolutions over time and bins instead of three, without biases and
+  // each with a norm (Gemma 4). These are the channels of the second one.
   int64_t second_channels = 0;
   bool separable = false;  // the second and the third are depthwise, then pointwise (Phi-4)
 
@@ -83,8 +84,8 @@ struct MoeSpec {
   int64_t latent = 0;
   bool router_scales = false;  // learned scales of the router's input and of each expert (Gemma 4)
   bool latent_norm = false;    // a norm over `latent` of what experts give (Kimi K3)
-  // Inner width of as many experts again, with a router of their own, which the tokens of images
-  // visit in place of these: one token for each unit (ERNIE-4.5-VL). 0: there are none.
+  // Inner width of a second set of as many experts, with a router of their own, which tokens of
+  // images visit instead: one token for each unit (ERNIE-4.5-VL). 0: there is no second set.
   int64_t image_ffn = 0;
 };
 
@@ -110,14 +111,14 @@ struct IndexSpec {
   friend bool operator==(const IndexSpec&, const IndexSpec&) = default;
 };
 
-// Attention with one key per token that is its value too, queries through a low rank, and an output
-// projection in groups of heads, each through a low rank (DeepSeek-V4). Layers whose `entry_tokens`
-// is set also see entries that stand for so many earlier tokens each.
+// Attention in which each token has one key, which is also its value. Queries go through a low
+// rank, and so does the output projection of each group of heads (DeepSeek-V4). Layers whose
+// `entry_tokens` is set also see entries, each of which stands for that many earlier tokens.
 struct CompressedSpec {
   int64_t q_rank = 0;
   int64_t out_groups = 0;
   int64_t out_rank = 0;  // of one group
-  // Of the index that picks a layer's `entries`.
+  // The index that picks a layer's `entries`.
   int64_t index_heads = 0;
   int64_t index_dim = 0;
 
@@ -169,7 +170,7 @@ struct RecurrentSpec {
   friend bool operator==(const RecurrentSpec&, const RecurrentSpec&) = default;
 };
 
-// What a decoder's layers attend to besides: the tokens that the last encoder gives (Whisper).
+// Cross attention of a decoder's layers, to the tokens that the last encoder gives (Whisper).
 struct CrossSpec {
   int64_t width = 0;            // of those tokens
   int64_t tokens_per_unit = 0;  // of the encoder
@@ -218,8 +219,8 @@ struct LanguageLayer {
   int64_t value_dim = 0;  // of a head; 0: head_dim
   KeyValues key_values = KeyValues::kProjected;
   bool sinks = false;  // as LanguageModel::attention_sinks, of these layers
-  // Of a model with a CompressedSpec: tokens that one entry stands for (0: there are none), and how
-  // many of them a token sees, the best of an index (0: all).
+  // Only in a model with a CompressedSpec: the tokens that one entry stands for (0: there are no
+  // entries), and how many entries a token sees, the best by an index (0: all).
   int64_t entry_tokens = 0;
   int64_t entries = 0;
   bool cross = false;  // behind its attention it attends to what LanguageModel::cross says
@@ -359,8 +360,9 @@ struct ProjectorStep {
   friend bool operator==(const ProjectorStep&, const ProjectorStep&) = default;
 };
 
-// Layers in which learned tokens, that become the unit's in the language model, attend to the
-// encoder's and to each other (Perceiver, arXiv 2103.03206, Idefics2). Gated MLPs, no biases.
+// Layers with learned tokens, which attend to the encoder's tokens and to each other and become the
+// unit's tokens in the language model (Perceiver, arXiv 2103.03206, Idefics2). Gated MLPs, no
+// biases.
 struct ResamplerSpec {
   int64_t layers = 0;  // 0: there is no resampler
   int64_t latents = 0;
@@ -390,8 +392,8 @@ struct Projector {
   // Further projectors of the outputs of earlier layers, each with a norm over input_width: their
   // results are added inside the language model (Qwen3-VL).
   int64_t deep_stacked = 0;
-  // In place of all of that. The last one gives the rows that the language model reads, or those
-  // that the resampler does.
+  // If not empty, the projector consists of these steps, and the fields above do not count. The
+  // last step gives the rows that the language model or the resampler reads.
   std::vector<ProjectorStep> steps = {};
   ResamplerSpec resampler = {};
 };

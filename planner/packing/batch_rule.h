@@ -82,8 +82,8 @@ struct DistRatios {
 DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const BatchRule& rule, int64_t data,
                         int64_t micro_batches, const Stop& stop = {});
 
-// Returns what padded micro-batches come to on so many ranks, without the plan that packs instead.
-// nullopt if the job does not pad.
+// Returns the figures of padded micro-batches on that many ranks, without the plan that packs
+// instead. Returns nullopt if the job does not pad.
 std::optional<PaddedBatches> PaddedBatchesOf(const Job& job, const Batching& batching, int64_t data,
                                              int64_t micro_batches);
 

@@ -38,13 +38,13 @@ inline int64_t HeldBytes(int64_t in_flight, int64_t kept_bytes) {
                                                                       : kHeldBytesAtMost;
 }
 
-// Added to what a stage holds where the host lacks room for it: no GPU has as much.
+// Added to the memory of a stage if the host lacks room for its share, so that it fits on no GPU.
 inline constexpr int64_t kNoHostRoom = int64_t{1} << 59;
 
 struct StageBytes {
   int64_t static_bytes = 0;
   int64_t activation_bytes = 0;  // of all packs in flight
-  // With what the optimizer's step holds beyond the activations, whose place it takes.
+  // Includes what the optimizer's step holds beyond the activations, whose memory it reuses.
   int64_t workspace_bytes = 0;
   int64_t allocated() const { return static_bytes + activation_bytes + workspace_bytes; }
 };

@@ -24,14 +24,14 @@ Job WithoutOffload(const Job& job);
 // Returns whether the planner chooses what the job offloads.
 bool ChoosesOffload(const Job& job);
 
-// Returns the job with the offload of the shortest step, and the least that its plan needs: a share
-// of the optimizer in thousandths, or a number of layers whose activations leave the GPU. Where
-// nothing fits, it has all of the optimizer, or no layer: then recompute holds less. REQUIRES:
-// ChoosesOffload(job). Anything once stopped.
+// Returns the job with the offload that gives the shortest step, and no more of it than the plan
+// needs: a share of the optimizer in thousandths, or a number of layers whose activations leave the
+// GPU. If nothing fits, the job offloads the whole optimizer, or no layer, because recompute then
+// holds less. REQUIRES: ChoosesOffload(job). The result is arbitrary once stopped.
 Job WithBestOffload(const Job& job, const PlanHooks& hooks, const SearchWork& limits = {});
 
-// Returns what a candidate of these stages offloads and what that costs, without its gain. nullopt
-// if the job does not ask for it.
+// Returns what a candidate with these stages offloads and what that costs, without the gain.
+// Returns nullopt if the job does not ask for offload.
 std::optional<OffloadPlan> OffloadOf(const Job& job, const Batching& batching, const Candidate& c,
                                      const std::vector<StagePlan>& stages);
 

@@ -34,7 +34,8 @@ struct SearchWork {
   int64_t fitting = 4'000'000;
 };
 
-// For a question beside the plan: finds most of what a whole search finds in a fifth of its work.
+// Limits for searches that answer a side question. They find most of what a whole search finds,
+// with a fifth of the work.
 inline constexpr SearchWork kWorkInShort = {.segments = 1'000'000,
                                             .trying = 500'000,
                                             .improving_in_short = 1'500'000,

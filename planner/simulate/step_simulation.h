@@ -96,7 +96,7 @@ class StepCache {
   const Job& job_;
   const Parallelism& p_;
   std::map<int64_t, std::vector<Pass>> orders_;  // by micro-batches
-  // By parameters: all, and those of experts.
+  // Keyed by the numbers of parameters: all, and those of experts.
   std::map<TrainedParameters, StageSync> syncs_;
 };
 

@@ -23,7 +23,8 @@ struct Trainer {
   std::string_view alias;  // another name that it goes by, or empty
   std::string_view title;  // name for people
   Framework framework = Framework::kMegatron;
-  // What its habits follow, and the published runs that its rates were fitted on.
+  // The files or documents that its habits follow, and the published runs on which its rates were
+  // fitted.
   std::string_view source;
   int fitted_runs = 0;  // 0 if nothing was fitted
   // Abilities.
@@ -31,12 +32,12 @@ struct Trainer {
   bool pipeline = true;
   bool expert_parallel = true;
   bool selective_recompute = true;  // if false, it recomputes whole layers or nothing
-  // Without selective_recompute: it can also recompute a layer but for attention, exchanges and
-  // every other product (kAlternateProducts).
+  // Counts only if selective_recompute is false: it can also recompute a layer except for
+  // attention, exchanges and every second product (kAlternateProducts).
   bool alternate_products = false;
   bool one_recompute_setting = false;  // the same for all stages
-  // With one_recompute_setting: it can recompute some of each stage's layers whole, from the front,
-  // not only all of them.
+  // Counts only with one_recompute_setting: it can recompute the first layers of each stage, not
+  // only all of them.
   bool block_recompute = true;
   bool interleaves = true;   // runs several virtual stages per stage
   bool cuts_encoder = true;  // if false, the first stage runs a whole encoder, up to its projector
@@ -64,7 +65,7 @@ inline const Trainer& DefaultTrainer() { return TrainerOf(Framework::kMegatron);
 // Returns the record of a name or alias in lower case, or nullptr if there is none.
 const Trainer* FindTrainer(std::string_view name);
 
-// Returns the record for a trainer that has none of its own. It lies between those of the others.
+// Returns the record for a trainer that has none of its own.
 const Trainer& GenericTrainer();
 
 // Returns which shares of the optimizer it can move to the host if it shards as `stage` says.

@@ -10,8 +10,8 @@ namespace evenkeel::planner {
 
 inline constexpr size_t kEncodersAtMost = 4;
 
-// In the model's order of encoders; 0 where there are fewer. There is no order by size, since one
-// encoder's value may be larger and another's smaller.
+// One value for each encoder, in the model's order; 0 beyond the last encoder. Two of these have no
+// order, because one may be larger for one encoder and smaller for another.
 template <typename T>
 class PerEncoder {
  public:

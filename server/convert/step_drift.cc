@@ -23,7 +23,8 @@ v1::DriftVerdict VerdictOf(double ratio, const v1::Interval& interval) {
   return v1::DRIFT_VERDICT_WITHIN;
 }
 
-// Of an even number, the lower of the two in the middle: of two ranks, the quicker one is the norm.
+// Returns the lower of the two middle values of an even number: with two ranks, the quicker one is
+// the norm.
 double LowerMedian(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());

@@ -211,7 +211,8 @@ void AddCatalogCommands(CLI::App* app, const GlobalOptions* options) {
   gpus->add_option("FILTER", *filter, "Only names that contain this");
   gpus->callback([=] { RunGpus(*options, *filter); });
 
-  CLI::App* trainers = app->add_subcommand("trainers", "List the trainers whose habits are known");
+  CLI::App* trainers =
+      app->add_subcommand("trainers", "List the known trainers, and what each can do");
   trainers->add_option("FILTER", *filter, "Only names that contain this");
   trainers->callback([=] { RunTrainers(*options, *filter); });
 }

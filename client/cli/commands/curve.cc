@@ -147,11 +147,14 @@ void AddCurveCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit
   const auto flags = std::make_shared<CurveFlags>();
   flags->job.sizes_apart = true;
   CLI::App* curve = app->add_subcommand(
-      "curve", "Plan a job by number of nodes: speed, cost, what the next node is worth");
+      "curve", "Plan a job for several numbers of nodes: speed, cost, what the next node is worth");
   curve->footer(
-      "  evenkeelctl curve --model llama3-70b --gpu h100-sxm-80gb --nodes 4..64:4 --timeout 300\n"
-      "Each size is planned as `plan` plans it, under the same id. A server keeps the plans, so "
-      "after\na timeout the same command goes on where it ended. Returns 1 if no size fits.");
+      "  evenkeelctl curve --local --model llama3-70b --gpu h100-sxm-80gb --nodes 4..64:4 "
+      "--timeout 300\n"
+      "Each size is planned as `plan` does, under the same id. A server keeps the plans, so after\n"
+      "a timeout the same command continues where it stopped. Returns 1 if no size fits.\n"
+      "`evenkeelctl --help` lists options that every command takes (--local, --server, --output, "
+      "...).");
   curve
       ->add_option("--nodes", flags->nodes,
                    "Sizes: MIN..MAX, MIN..MAX:STEP or N,N,...; once, or once for each GPU type")
@@ -164,13 +167,13 @@ void AddCurveCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit
       ->group(kSizes)
       ->take_all();
   Add(curve, "--batch-at", &flags->batch_nodes, "NODES",
-      "Scale the global batch with the nodes: --global-batch is that of so many [same batch at "
-      "all]",
+      "Scale the global batch with the nodes; --global-batch is then the batch at NODES nodes "
+      "[same batch for all sizes]",
       kSizes)
       ->check(Whole(1, 65536));
   curve
       ->add_flag("--short", flags->in_short,
-                 "Estimate sizes that the server does not know by a short search")
+                 "Estimate sizes that the server has not planned yet by a short search")
       ->group(kSizes);
   Add(curve, "--resize-gbytes", &flags->resize_gbytes, "GB/S",
       "Rate at which a node writes and reads checkpoints when the size changes [1, assumed]",

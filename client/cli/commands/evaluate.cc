@@ -20,22 +20,25 @@ namespace {
 constexpr size_t kMostChanges = 5;
 
 constexpr const char* kEvaluateFooter =
-    "  evenkeelctl evaluate --from run.sh --gpu h100-sxm-80gb --gpus 64\n"
-    "  evenkeelctl evaluate --from ds_config.json --model config.json --token-cap 4096 ...\n"
-    "reads arguments of Megatron-LM (a script, a file of arguments, YAML), a YAML of FlagScale, a\n"
-    "JSON of DeepSpeed or a TOML of torchtitan, and says what it will do and what to change "
+    "  evenkeelctl evaluate --local --from run.sh --gpu h100-sxm-80gb --gpus 64\n"
+    "  evenkeelctl evaluate --local --from ds_config.json --model config.json --token-cap 4096 "
+    "...\n"
+    "--from reads arguments of Megatron-LM (a script, a file of arguments, YAML), a YAML of "
+    "FlagScale,\n"
+    "a JSON of DeepSpeed or a TOML of torchtitan. The answer says what it will do, and what to "
+    "change\n"
     "first.\n"
     "\n"
-    "The plan of --plan is a Plan in protobuf JSON, or an answer that has one (`plan --save`, "
-    "`plan "
-    "--output\n"
-    "json`, `get --output json`), changed or not. These fields count, the others do not:\n"
+    "--plan reads a Plan in protobuf JSON, or an answer that contains one (`plan --save`,\n"
+    "`plan --output json`, `get --output json`), edited or not. Only these fields count:\n"
     "  {\"parallelism\": {\"tensor\": 2, \"pipeline\": 4, \"data\": 4},\n"
     "   \"stages\": [{\"layers\": [{\"layer_count\": 22}]},\n"
     "              {\"layers\": [{\"layer_count\": 23, \"recomputed_count\": 5}]},\n"
     "              {\"layers\": [{\"layer_count\": 24}]}, {\"layers\": [{\"layer_count\": 24}]}]}\n"
-    "besides schedule, and unit_cap, token_cap, packer and order_window of batch_rule. Flags that\n"
-    "constrain degrees hold for our own plan alone. Returns 1 if your plan does not fit.";
+    "and schedule, and unit_cap, token_cap, packer and order_window of batch_rule. Flags that\n"
+    "constrain degrees apply only to Evenkeel's plan. Returns 1 if your plan does not fit.\n"
+    "`evenkeelctl --help` lists options that every command takes (--local, --server, --output, "
+    "...).";
 
 struct EvaluateFlags {
   JobFlags job;
@@ -70,7 +73,7 @@ ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
   if (flags.plan_file.empty() == flags.from.empty())
     throw CommandError(
         ExitCode::kBadInput,
-        "give one of --plan FILE, a plan, and --from PATH, a trainer's configuration");
+        "give either --plan FILE (a plan) or --from PATH (a trainer's configuration)");
   if (!flags.from.empty()) {
     if (flags.timeline.any())
       throw CommandError(ExitCode::kBadInput, "not yet: --trace and --report with --from");
@@ -105,22 +108,23 @@ ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
 
 void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
   const auto flags = std::make_shared<EvaluateFlags>();
-  CLI::App* evaluate =
-      app->add_subcommand("evaluate", "Predict a plan that you wrote, beside our own");
+  CLI::App* evaluate = app->add_subcommand(
+      "evaluate",
+      "Predict your own plan or trainer configuration, and compare it with Evenkeel's plan");
   evaluate->footer(kEvaluateFooter);
   evaluate->add_option("--plan", flags->plan_file, "The plan to predict ('-': standard input)")
       ->type_name("FILE")
       ->take_last();
   evaluate
       ->add_option("--from", flags->from,
-                   "A configuration of a trainer to predict ('-': standard input)")
+                   "The trainer's configuration to predict ('-': standard input)")
       ->type_name("PATH")
       ->take_last();
   // Without --from, --framework means what it does in `plan`: the kind of trainer.
   evaluate
-      ->add_option(
-          "--framework", flags->framework,
-          "Whose configuration --from is [by its content]; with --plan, the kind of trainer")
+      ->add_option("--framework", flags->framework,
+                   "Trainer whose configuration --from is [found by its content]; with --plan, the "
+                   "kind of trainer")
       ->type_name("megatron|flagscale|deepspeed|torchtitan|fsdp")
       ->take_last()
       ->check(CLI::IsMember({"megatron", "flagscale", "deepspeed", "torchtitan", "fsdp"})

@@ -44,7 +44,7 @@ std::string StatusOf(const GlobalOptions& options, const std::string& service) {
 
 void AddHealthCheckCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
   CLI::App* check = app->add_subcommand(
-      "healthcheck", "Ask whether the server serves: returns 0 if so, else 1. For probes");
+      "healthcheck", "Ask whether the server serves; returns 0 if it does, else 1. For probes");
   const auto service = std::make_shared<std::string>(kService);
   check
       ->add_option("--service", *service,

@@ -162,7 +162,8 @@ void AddManifestFlags(CLI::App* command, LaunchFlags* flags) {
 
 void AddLaunchCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
   const auto flags = std::make_shared<LaunchFlags>();
-  CLI::App* launch = app->add_subcommand("launch", "Settings that run a plan in a trainer");
+  CLI::App* launch =
+      app->add_subcommand("launch", "Write the settings with which a trainer runs a plan");
   launch->footer(
       "  evenkeelctl launch --framework megatron --model llama3-70b --gpu h100-sxm-80gb --gpus 64\n"
       "  evenkeelctl launch --framework torchtitan --job job.json --output-dir run\n"

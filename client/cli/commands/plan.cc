@@ -70,7 +70,9 @@ void CheckOneOffer(const PlanFlags& flags, const v1::PlanJobRequest& request) {
   const bool one = cluster.pools_size() == 0 ||
                    (cluster.pools_size() == 1 && cluster.pools(0).gpu_counts_size() <= 1);
   if (flags.compare && request.job().constraints().stage_layers_size() > 0)
-    throw CommandError(ExitCode::kBadInput, "--compare is of no use with --stage-layers");
+    throw CommandError(ExitCode::kBadInput,
+                       "--compare cuts the model by other methods, but --stage-layers fixes the "
+                       "cut: leave one out");
   if (one || !(flags.compare || flags.timeline.any())) return;
   throw CommandError(
       ExitCode::kBadInput,
@@ -124,21 +126,23 @@ void AddPlanCommands(CLI::App* app, const GlobalOptions* options, ExitCode* exit
   const auto plan_flags = std::make_shared<PlanFlags>();
   CLI::App* plan = app->add_subcommand("plan", "Plan a training job");
   plan->footer(
-      "Three flags are enough:\n"
-      "  evenkeelctl plan --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32\n"
-      "Returns 1 if the job does not fit; the answer then says what would help.");
+      "Three flags describe a job:\n"
+      "  evenkeelctl plan --local --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32\n"
+      "Returns 1 if the job does not fit; the answer then says what would help.\n"
+      "`evenkeelctl --help` lists options that every command takes (--local, --server, --output, "
+      "...).");
   AddJobFlags(plan, &plan_flags->job);
   plan->add_option("--save", plan_flags->save, "Also write the answer, as protobuf JSON")
       ->type_name("FILE")
       ->take_last();
   AddTimelineFlags(plan, &plan_flags->timeline);
   plan->add_flag("--compare", plan_flags->compare,
-                 "Also plan with published ways to cut the model into stages, and compare");
+                 "Also plan with published methods to cut the model into stages, and compare");
   plan->callback([=] { *exit_code = RunPlan(*options, *plan_flags); });
 
   const auto flags = std::make_shared<JobFlags>();
-  CLI::App* validate =
-      app->add_subcommand("validate", "Check a job: its plan id, or everything wrong with it");
+  CLI::App* validate = app->add_subcommand(
+      "validate", "Check a job: print its plan id, or everything that is wrong with it");
   AddJobFlags(validate, flags.get());
   validate->callback([flags, options] { RunValidate(*options, *flags); });
 }

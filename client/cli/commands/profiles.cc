@@ -128,7 +128,7 @@ void AddNcclFlags(CLI::App* record, RecordFlags* flags) {
   Add(record, "--gpu", &facts.gpu_type, "TYPE", "GPU type [as the output says]", group);
   Add(record, "--ranks", &facts.ranks, "N", "Ranks that took part [as the output says]", group)
       ->check(Whole(2, 65536));
-  Add(record, "--nodes", &facts.nodes, "N", "Nodes that they were on [as the output says]", group)
+  Add(record, "--nodes", &facts.nodes, "N", "Nodes on which they ran [as the output says]", group)
       ->check(Whole(1, 65536));
   Add(record, "--inter-node-gbps", &flags->inter_node_gbps, "GBIT/S",
       "Gigabits per second between nodes, per GPU and direction: only jobs on such a network then "
@@ -152,7 +152,7 @@ void AddRecord(CLI::App* profile, const GlobalOptions* options, ExitCode* exit_c
                    "JSON (-J); -: standard input")
       ->required();
   AddNcclFlags(record, flags.get());
-  record->add_flag("--dry-run", flags->dry_run, "Only say what would come of it");
+  record->add_flag("--dry-run", flags->dry_run, "Only show the effect; record nothing");
   record->add_option("--author", flags->author, "Who measured [as the file says]")
       ->type_name("NAME");
   record->callback([=] { *exit_code = RunRecord(*options, *flags); });
@@ -167,7 +167,7 @@ void AddDrift(CLI::App* profile, const GlobalOptions* options, ExitCode* exit_co
       ->add_option("FILE", flags->file,
                    "A RecordProfileRequest with step_outcomes in protobuf JSON; -: standard input")
       ->required();
-  drift->add_option("--job", flags->job, "Plan this job again, with what is recorded")
+  drift->add_option("--job", flags->job, "Also plan this job again, with what is recorded")
       ->type_name("FILE");
   drift->add_flag("--record", flags->record, "Record the outcomes first");
   drift->callback([=] { *exit_code = RunDrift(*options, *flags); });
@@ -206,16 +206,15 @@ void AddRollBack(CLI::App* profile, const GlobalOptions* options) {
   };
   const auto flags = std::make_shared<Flags>();
   CLI::App* roll_back = profile->add_subcommand(
-      "roll-back", "Go back to how everything was after a revision, or take one out");
+      "roll-back", "Restore the state after a revision, or remove one revision");
   roll_back
       ->add_option(
           "REVISION", flags->revision,
-          "The revision to go back to (0: nothing in force); with --remove the one to take "
-          "out")
+          "The revision to restore (0: nothing in force), or with --remove the one to remove")
       ->required();
   roll_back->add_flag("--remove", flags->only,
-                      "Take only this revision out; taking out a roll-back undoes it");
-  roll_back->add_option("--author", flags->author, "Who does it")->type_name("NAME");
+                      "Remove only this revision; removing a roll-back undoes it");
+  roll_back->add_option("--author", flags->author, "Who rolls back")->type_name("NAME");
   roll_back->callback([=] {
     v1::RollBackProfileRequest request;
     if (flags->only) {
@@ -231,7 +230,8 @@ void AddRollBack(CLI::App* profile, const GlobalOptions* options) {
 }  // namespace
 
 void AddProfileCommands(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
-  CLI::App* profile = app->add_subcommand("profile", "What was measured: record, list, take back");
+  CLI::App* profile =
+      app->add_subcommand("profile", "Record what was measured, list it, take it back");
   profile->require_subcommand(1);
   profile->fallthrough();
   AddRecord(profile, options, exit_code);

@@ -70,7 +70,7 @@ void RunList(const GlobalOptions& options, const v1::ListPlansRequest& request) 
 void AddStoredPlanCommands(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
   const auto plan_id = std::make_shared<std::string>();
   CLI::App* get = app->add_subcommand("get", "Show a plan that the server keeps");
-  get->add_option("PLAN_ID", *plan_id, "As `plan` and `list` show it")->required();
+  get->add_option("PLAN_ID", *plan_id, "Id of the plan, as `plan` and `list` show it")->required();
   get->callback([=] { *exit_code = RunGet(*options, *plan_id); });
 
   struct Paging {

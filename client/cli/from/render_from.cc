@@ -155,8 +155,9 @@ std::string OursSection(const Style& style, const FromAnswer& answer) {
   std::string text = RenderComparison(style, response);
   if (!response.evaluated().has_misfit())
     text += Paragraph(
-        style, gain > 0 ? fmt::format("Our own plan takes {} less time per sample.", Percent(gain))
-                        : "Our own plan is no quicker.");
+        style,
+        gain > 0 ? fmt::format("Evenkeel's own plan takes {} less time per sample.", Percent(gain))
+                 : "Evenkeel's own plan is not quicker.");
   return text;
 }
 

@@ -61,7 +61,7 @@ int64_t LeftForData(const UserRun& run, int64_t gpus) {
   return gpus / taken;
 }
 
-// Of torchtitan, -1 stands for all ranks that are left.
+// Checks the data degrees of torchtitan, where -1 stands for all remaining ranks.
 void CheckTorchtitanData(const UserConfig& config, const UserRun& run) {
   if (config.format != ConfigFormat::kTorchtitan) return;
   const int64_t shard = config.Int(Field::kData, -1, -1, kMaxDegree);
@@ -200,7 +200,7 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (flags.global_batch) run->sequences = 0;
   if (run->sequences % (run->micro_batch * data) != 0)
     FailRun(fmt::format(
-        "a global batch of {} is no multiple of micro-batches of {} on {} data-parallel ranks",
+        "a global batch of {} is not a multiple of micro-batches of {} on {} data-parallel ranks",
         run->sequences, run->micro_batch, data));
   run->seq_length = config.Int(Field::kSeqLength, 0, 1, 16777216);
   if (config.Has(Field::kDecoderSeqLength))

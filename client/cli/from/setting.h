@@ -153,8 +153,8 @@ struct UserConfig {
   std::vector<Setting> unknown;
   int irrelevant = 0;              // known to change neither memory nor time
   std::vector<std::string> notes;  // about the file as a whole
-  // Of files that `launch` wrote for DeepSpeed's pipeline: the bounds of stages in the list of all
-  // layers, and the layers that recompute. -1 in `recomputed` stands for none.
+  // Only from files that `launch` wrote for DeepSpeed's pipeline: the bounds of stages in the list
+  // of all layers, and the layers that recompute. -1 in `recomputed` stands for none.
   std::vector<int64_t> parts, recomputed, language_recomputed, encoder_recomputed,
       language_alternate;
   std::vector<int64_t> chunk_layers;  // language layers of each chunk, of a list of modules

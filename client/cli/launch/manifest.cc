@@ -236,8 +236,8 @@ void CheckLabel(const char* flag, const std::string& text) {
                     std::isdigit(static_cast<unsigned char>(c)) || c == '-');
   if (good) return;
   throw CommandError(ExitCode::kBadInput,
-                     fmt::format("{}: \"{}\" is no name for Kubernetes: at most 45 of a-z, 0-9 and "
-                                 "-, with no - at either end",
+                     fmt::format("{}: \"{}\" is not a valid Kubernetes name: give at most 45 of "
+                                 "a-z, 0-9 and -, with no - at either end",
                                  flag, text));
 }
 

@@ -146,8 +146,8 @@ ImageRule Llama4Rule(const RuleSource& from) {
   if (tokens < 1) Refuse("\"size\" and \"patch_size\" leave a tile no token");
   return [=](const Image& image, int64_t) -> MediaLengths {
     constexpr int64_t kMarksOfImage = 3;
-    // Of the canvases that hold the image the least enlarging one, else the least shrinking one;
-    // of equal ones, that with the fewest tiles. PyTorch divides in single precision.
+    // Takes the canvas that enlarges the image least, or else the one that shrinks it least; among
+    // equal ones, the one with the fewest tiles. PyTorch divides in single precision.
     float best = 0;
     int64_t tiles = 1;
     for (int64_t count = 1; count <= most; ++count) {

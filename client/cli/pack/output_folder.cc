@@ -37,7 +37,7 @@ OutputFolder::OutputFolder(const std::string& folder, std::vector<std::string> n
     : folder_(WithoutSlash(folder)), names_(std::move(names)) {
   const bool exists = fs::exists(folder_);
   if (exists && !fs::is_directory(folder_)) {
-    throw CommandError(ExitCode::kBadInput, fmt::format("{} is there, but is no folder", folder_));
+    throw CommandError(ExitCode::kBadInput, fmt::format("{} exists, but is not a folder", folder_));
   }
   for (const std::string& name : names_) {
     if (!force && fs::exists(folder_ + "/" + name)) {

@@ -30,8 +30,8 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
   const char* const kRule = "Rule";
   command
       ->add_option("--unit-scales", flags->unit_scales,
-                   "Of several encoders: what a unit of each counts for, about its work; caps are "
-                   "in scaled units [the plan's]")
+                   "With several encoders: the weight of a unit of each, in proportion to its "
+                   "work; caps are in weighted units [the plan's]")
       ->type_name("N,N,...")
       ->delimiter(',')
       ->group(kRule)
@@ -44,9 +44,9 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
       kRule)
       ->check(Whole(1, kMaxTokenCap));
   Add(command, "--rule", &flags->rule_file, "FILE",
-      "The rule of a plan, as `plan --save` writes it, and its steps; flags beside it override it",
-      kRule);
-  Add(command, "--plan", &flags->plan_id, "ID", "The same, of a plan that the server keeps", kRule)
+      "Take rule and steps of a plan that `plan --save` wrote; other flags override it", kRule);
+  Add(command, "--plan", &flags->plan_id, "ID", "The same, from a plan that the server keeps",
+      kRule)
       ->excludes("--rule");
   Add(command, "--packer", &flags->packer, "NAME",
       "balanced, isf, first-fit-decreasing, best-fit-decreasing, greedy-knapsack or next-fit "
@@ -56,20 +56,21 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
                              "greedy-knapsack", "next-fit"})
                   .description(""));
   Add(command, "--level", &flags->level, "tokens|time",
-      "What packs are level in: tokens and units, or the predicted time of a plan's rule, if that "
-      "makes the epoch shorter [tokens]",
+      "Balance packs by tokens and units, or by the predicted time of a plan's rule, if that makes "
+      "the epoch shorter [tokens]",
       kRule)
       ->check(CLI::IsMember({"tokens", "time"}).description(""));
   Add(command, "--keep-units", &flags->keep_units, "N",
-      "isf: keep a pack of at least so many units ... [--unit-cap]", kRule)
+      "isf: keep packs of at least so many units [--unit-cap]", kRule)
       ->check(Whole(1, 1'000'000));
   Add(command, "--keep-tokens", &flags->keep_tokens, "N",
-      "isf: ... or of at least so many tokens [--token-cap less 128]", kRule)
+      "isf: also keep packs of at least so many tokens [--token-cap - 128]", kRule)
       ->check(Whole(1, kMaxTokenCap));
   Add(command, "--iterations", &flags->iterations, "N", "isf: rounds [10]", kRule)
       ->check(Whole(1, 100));
   Add(command, "--oversize", &flags->oversize, "alone|reject",
-      "A sample that breaks a cap alone gets a pack of its own, or none; it is reported [alone]",
+      "A sample that exceeds a cap gets its own pack, or none; it is reported in either case "
+      "[alone]",
       kRule)
       ->check(CLI::IsMember({"alone", "reject"}).description(""));
   command->add_flag("--apart", flags->apart, "No pack mixes samples of several files")
@@ -84,26 +85,27 @@ void AddDealFlags(CLI::App* command, PackFlags* flags) {
       "Packs of a rank in each step: micro-batches [the plan's, or 1]", kSteps)
       ->check(Whole(1, 65536));
   Add(command, "--groups", &flags->groups, "L:SP[:M],...",
-      "Packing groups for long context, in tokens ascending: samples up to L packed together, SP "
-      "of the --dp ranks share a pack, M packs per rank [as many as make steps of like tokens] "
-      "[the plan's]",
+      "Packing groups for long context, L in ascending order: samples of up to L tokens are packed "
+      "together, SP of the --dp ranks share a pack, and a rank has M packs per step [M: as many as "
+      "give steps of similar tokens] [the plan's]",
       kSteps);
   Add(command, "--curriculum", &flags->curriculum, "N",
-      "With groups: so many first steps of training run the shortest group alone [the plan's, or "
-      "0]",
+      "With groups: number of first steps of training that run only the shortest group [the "
+      "plan's, or 0]",
       kSteps)
       ->check(Whole(0, std::numeric_limits<int64_t>::max()));
   Add(command, "--window", &flags->window, "N|all|auto",
-      "Steps that may exchange packs for balance; 1 is a fully random order, auto what is used "
-      "without a plan [16, with groups all, with --level time the least that leaves 1% idle]",
+      "Steps among which packs may change places for balance; 1: a fully random order; auto: "
+      "ignore the plan's window and take the default [16; with groups: all; with --level time: the "
+      "least that leaves 1% idle]",
       kSteps)
       ->check(WindowSize());
   Add(command, "--group", &flags->group, "N",
       "Consecutive packs of a rank that are alike, for sequence parallelism [1]", kSteps)
       ->check(Whole(1, 65536));
-  Add(command, "--seed", &flags->seed, "N", "Seed of all that is drawn at random [0]", kSteps)
+  Add(command, "--seed", &flags->seed, "N", "Seed of all random choices [0]", kSteps)
       ->check(Whole(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
-  Add(command, "--epoch", &flags->epoch, "N", "Epoch, counted from 0, whose order to make [0]",
+  Add(command, "--epoch", &flags->epoch, "N", "Epoch whose order to make, counted from 0 [0]",
       kSteps)
       ->check(Whole(0, std::numeric_limits<int64_t>::max()));
 }
@@ -124,13 +126,12 @@ void AddResultFlags(CLI::App* command, PackFlags* flags) {
       ->take_all();
   command
       ->add_flag("--compare", flags->compare,
-                 "Also show what every other packer and order would come to, ISF at the caps of "
-                 "OmniBal's argument search among them")
+                 "Also show the result of every other packer and order, and of ISF at the caps of "
+                 "OmniBal's argument search")
       ->group(kResults);
   Add(command, "--report", &flags->report, "FILE",
-      "Write a page to look at: packs and steps before and after, in one HTML file", kResults);
-  command->add_flag("--force", flags->force, "Write over results that are there already")
-      ->group(kResults);
+      "Write an HTML page that shows packs and steps before and after", kResults);
+  command->add_flag("--force", flags->force, "Overwrite existing results")->group(kResults);
   command->add_flag("--json", flags->json, "Print the summary as protobuf JSON")->group(kResults);
 }
 

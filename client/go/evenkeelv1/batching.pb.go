@@ -97,8 +97,8 @@ const (
 	PackLevel_PACK_LEVEL_UNSPECIFIED PackLevel = 0
 	// Packs are level in units and tokens, and dealt by the time of each part.
 	PackLevel_PACK_LEVEL_TOKENS PackLevel = 1
-	// Packs are level in predicted time as far as the caps allow, and dealt by that time. Of the packs made so and those
-	// of `packer`, those of the shortest epoch are kept, so that an epoch is never predicted longer than with
+	// Packs are level in predicted time as far as the caps allow, and dealt by that time. They are compared with the
+	// packs of `packer`, and those with the shorter epoch are kept, so an epoch is never predicted longer than with
 	// PACK_LEVEL_TOKENS. If `order_window` is unset, it is the least of 16, 32, 64, ... steps, or the whole epoch, at
 	// which ranks are idle for at most 1% of the time.
 	PackLevel_PACK_LEVEL_TIME PackLevel = 2
@@ -259,15 +259,15 @@ type BatchRule struct {
 	IdleRatio float64 `protobuf:"fixed64,23,opt,name=idle_ratio,json=idleRatio,proto3" json:"idle_ratio,omitempty"`
 	// Why the caps have their values, in words for a person. Empty if both were given.
 	CapsReason string `protobuf:"bytes,24,opt,name=caps_reason,json=capsReason,proto3" json:"caps_reason,omitempty"`
-	// Rule. What a unit of each encoder counts for wherever this rule and its figures speak of units: about its work, as
-	// a multiple of the lightest unit's. Packs are then level in the time of all encoders together. 2 to 4 values from 1
-	// to 1000, in the order of the model's encoders. Unset: there is at most one encoder.
+	// Rule. Weight of a unit of each encoder, in all units of this rule and its figures: roughly its work, as a multiple
+	// of the work of the lightest unit. Packs are then balanced in the time of all encoders together. 2 to 4 values from
+	// 1 to 1000, in the order of the model's encoders. Unset: there is at most one encoder.
 	UnitScales []int64 `protobuf:"varint,25,rep,packed,name=unit_scales,json=unitScales,proto3" json:"unit_scales,omitempty"`
 	// Rule. What packs and ranks are level in. PACK_LEVEL_TIME needs a time in `pack_times`, and does not go with packing
 	// groups, which level attention themselves. Unset: PACK_LEVEL_TOKENS.
 	Level PackLevel `protobuf:"varint,26,opt,name=level,proto3,enum=evenkeel.v1.PackLevel" json:"level,omitempty"`
-	// Predicted time of the epoch, over a proven lower bound for these packs in any order of the whole epoch, less 1:
-	// ranks cannot all be faster than their mean, and no step ends before its longest pack. Set by PackDataset, with
+	// Predicted time of the epoch divided by a proven lower bound for these packs in any order, less 1. The bound: ranks
+	// cannot all be faster than their mean, and no step ends before its longest pack. Set by PackDataset, with
 	// PACK_LEVEL_TIME only.
 	OrderGapRatio float64 `protobuf:"fixed64,27,opt,name=order_gap_ratio,json=orderGapRatio,proto3" json:"order_gap_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -504,7 +504,7 @@ type PackTimes struct {
 	LanguageSecondsPerToken float64 `protobuf:"fixed64,2,opt,name=language_seconds_per_token,json=languageSecondsPerToken,proto3" json:"language_seconds_per_token,omitempty"`
 	// Time of the language part per squared token. Range: 0 to 1. Unset: 0.
 	LanguageSecondsPerSquaredToken float64 `protobuf:"fixed64,3,opt,name=language_seconds_per_squared_token,json=languageSecondsPerSquaredToken,proto3" json:"language_seconds_per_squared_token,omitempty"`
-	// Units that a pack without units of an encoder costs there: the dummy image that keeps ranks in step. Range: 0 to
+	// Units of an encoder that a pack without units for it costs: the dummy image that keeps ranks in step. Range: 0 to
 	// 10^6. Unset: 0.
 	DummyVisionUnits int64 `protobuf:"varint,4,opt,name=dummy_vision_units,json=dummyVisionUnits,proto3" json:"dummy_vision_units,omitempty"`
 	// With several encoders, the time of each per unit of its own, not scaled. As many values as `unit_scales`. Range:

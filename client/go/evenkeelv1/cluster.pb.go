@@ -301,11 +301,11 @@ func (x *GpuPool) GetHostMemoryBytesPerSecond() float64 {
 	return 0
 }
 
-// GPUs that a tier of the network joins. A job on more of them than fit in one unit uses as many equal units as it
-// takes.
+// A tier of the network, which joins GPUs into units. A job that needs more GPUs than one unit has uses several units,
+// with equal numbers of GPUs.
 type NetworkTier struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What people call a unit. At most 64 bytes without control characters. Not in the last of several tiers, which
+	// Name of a unit, for people. At most 64 bytes without control characters. Not in the last of several tiers, which
 	// joins all GPUs. Unset: "scale-up domain", or "pod".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// GPUs of a unit, a multiple of `gpus_per_node` and of the tier before (of its `usable_gpu_count` where that is set).
@@ -320,8 +320,8 @@ type NetworkTier struct {
 	// of the tier before, at most `gpu_count`. The job's GPUs must fill whole units, or part of one. Not in the last of
 	// several tiers. Unset: as many as make equal units, at most `gpu_count`.
 	UsableGpuCount int32 `protobuf:"varint,5,opt,name=usable_gpu_count,json=usableGpuCount,proto3" json:"usable_gpu_count,omitempty"`
-	// Bandwidth into a unit of the tier before over that out of it. Range: 1 to 100. Only in the third tier, without
-	// `bytes_per_second`. Unset: 1.
+	// Oversubscription: the bandwidth inside a unit of the second tier divided by the bandwidth between such units.
+	// Range: 1 to 100. Only in the third tier, without `bytes_per_second`. Unset: 1.
 	OversubscriptionRatio float64 `protobuf:"fixed64,6,opt,name=oversubscription_ratio,json=oversubscriptionRatio,proto3" json:"oversubscription_ratio,omitempty"`
 	unknownFields         protoimpl.UnknownFields
 	sizeCache             protoimpl.SizeCache

@@ -1053,8 +1053,8 @@ type Training struct {
 	// padded. `unit_cap`, `token_cap`, `packer`, `isf_iterations`, `order_window` and packing groups must then be unset.
 	// Range: 1 to 65536, and at most the samples of the dataset. Unset: packs are filled up to the caps.
 	MicroBatchSamples int64 `protobuf:"varint,12,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
-	// Units that the encoder works on for a pack without units, so that ranks stay in step. Range: 0 to 1000000; values
-	// other than 1 are refused with "not yet" in this version. Unset: 1.
+	// Dummy units that the encoder processes for a pack without units, so that ranks stay in step. Range: 0 to 1000000;
+	// values other than 1 are refused with "not yet" in this version. Unset: 1.
 	DummyVisionUnits *int64 `protobuf:"varint,13,opt,name=dummy_vision_units,json=dummyVisionUnits,proto3,oneof" json:"dummy_vision_units,omitempty"`
 	// How samples are put into packs. Unset: PACKER_BALANCED.
 	Packer Packer `protobuf:"varint,14,opt,name=packer,proto3,enum=evenkeel.v1.Packer" json:"packer,omitempty"`
@@ -1075,11 +1075,11 @@ type Training struct {
 	// 500, as published, or a tenth of the steps of all epochs if that is less.
 	CurriculumSteps *int64 `protobuf:"varint,19,opt,name=curriculum_steps,json=curriculumSteps,proto3,oneof" json:"curriculum_steps,omitempty"`
 	// The trainer, whose habits fill the unset fields of `execution`. Must agree with `framework` if both are set. Unset:
-	// the one for which `framework` is short.
+	// the trainer that the value of `framework` stands for.
 	Trainer *Trainer `protobuf:"bytes,20,opt,name=trainer,proto3" json:"trainer,omitempty"`
-	// Ranks that share the states that `zero_stage` shards; each other group of so many ranks has them again (hybrid
-	// sharding; --num-distributed-optimizer-instances). Where it does not divide the ranks that hold copies of a weight,
-	// the next smaller divisor holds. Refused with ZERO_STAGE_0. Range: 1 to 65536. Unset: all these ranks.
+	// Ranks over which the states of `zero_stage` are sharded; each group of this many ranks has a full copy (hybrid
+	// sharding; --num-distributed-optimizer-instances). If it does not divide the ranks that hold copies of a weight, the
+	// next smaller divisor counts. Refused with ZERO_STAGE_0. Range: 1 to 65536. Unset: all these ranks.
 	ZeroGroup int32 `protobuf:"varint,23,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
 	// What is kept in host memory. Unset: nothing.
 	Offload *Offload `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`

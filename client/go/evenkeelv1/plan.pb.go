@@ -296,12 +296,13 @@ type Plan struct {
 	// Whether the fullest GPU has room for the ends of `Predictions.memory_interval`. Plans are made for the predicted
 	// value itself, so one that fits may still be MEMORY_FIT_WITHIN_MARGIN.
 	MemoryFit MemoryFit `protobuf:"varint,20,opt,name=memory_fit,json=memoryFit,proto3,enum=evenkeel.v1.MemoryFit" json:"memory_fit,omitempty"`
-	// What the trainer's limits cost (`CatalogTrainer.recompute`, `interleaves`, `cuts_encoder`): time per sample over
-	// that of the best plan that a short search finds without them, less 1. Unset: no limit can cost anything.
+	// What the trainer's limits cost (`CatalogTrainer.recompute`, `interleaves`, `cuts_encoder`): (time per sample of
+	// this plan) / (that of the best plan that a short search finds without the limits) - 1. Unset: no limit can cost
+	// anything.
 	TrainerLimitsCostRatio *float64 `protobuf:"fixed64,21,opt,name=trainer_limits_cost_ratio,json=trainerLimitsCostRatio,proto3,oneof" json:"trainer_limits_cost_ratio,omitempty"`
-	// What `Parallelism.encoder_data` gains: time per sample of the best plan that a short search finds with the other
-	// degrees as they are and another degree of this one, over the plan's, less 1. Unset: the trainer has no other degree
-	// for these, or none fits.
+	// What `Parallelism.encoder_data` gains: (time per sample of the best plan that a short search finds with another
+	// encoder_data and all other degrees unchanged) / (that of this plan) - 1. Unset: the trainer has no other value for
+	// these degrees, or none fits.
 	EncoderDataGainRatio *float64 `protobuf:"fixed64,24,opt,name=encoder_data_gain_ratio,json=encoderDataGainRatio,proto3,oneof" json:"encoder_data_gain_ratio,omitempty"`
 	// The plan with each dispatcher of experts that the trainer and the GPUs have, quickest first. Empty if experts are
 	// not spread over ranks, and with packing groups.
@@ -531,8 +532,8 @@ type PaddedBatches struct {
 	MeanRowTokens float64 `protobuf:"fixed64,3,opt,name=mean_row_tokens,json=meanRowTokens,proto3" json:"mean_row_tokens,omitempty"`
 	// Length of the longest sample, padded. Memory is planned for micro-batches that have it.
 	LongestRowTokens int64 `protobuf:"varint,4,opt,name=longest_row_tokens,json=longestRowTokens,proto3" json:"longest_row_tokens,omitempty"`
-	// Expected time of the rank with most work in a step, over that of a mean rank, by `BatchRule.pack_times`. From the
-	// distribution of lengths, not from simulated steps.
+	// Expected time of the rank with most work in a step, divided by that of a mean rank, by `BatchRule.pack_times`.
+	// Computed from the distribution of lengths, not from simulated steps.
 	SlowestRankRatio float64 `protobuf:"fixed64,5,opt,name=slowest_rank_ratio,json=slowestRankRatio,proto3" json:"slowest_rank_ratio,omitempty"`
 	// The best plan that a short search finds for the same job with packs. Unset: none fits.
 	Packed *Alternative `protobuf:"bytes,6,opt,name=packed,proto3" json:"packed,omitempty"`
@@ -682,7 +683,7 @@ type PlanSubject struct {
 	Precision Precision `protobuf:"varint,29,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
 	// Ranks that share the states, as the job says. Unset: all that hold copies.
 	ZeroGroup int32 `protobuf:"varint,30,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
-	// What joins the nodes.
+	// Network between the nodes.
 	NetworkFabric NetworkFabric `protobuf:"varint,31,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
 	// Tiers of the network, with `usable_gpu_count` as the plan uses them. Unset: nodes, and what joins them.
 	NetworkTiers []*NetworkTier `protobuf:"bytes,32,rep,name=network_tiers,json=networkTiers,proto3" json:"network_tiers,omitempty"`
@@ -1085,8 +1086,8 @@ type Predictions struct {
 	GpuDays float64 `protobuf:"fixed64,6,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// GPU-hours x price for all epochs. Unset: no price was given.
 	Cost float64 `protobuf:"fixed64,7,opt,name=cost,proto3" json:"cost,omitempty"`
-	// Model FLOP utilisation, as a share: the FLOPs of the model without recompute, over the vendor's dense peak in the
-	// plan's precision: twice that of 16 bits for 8, four times for 4.
+	// Model FLOP utilisation, as a share: the FLOPs of the model without recompute, divided by the vendor's dense peak in
+	// the plan's precision (for 8 bits twice the peak of 16 bits, for 4 bits four times).
 	Mfu float64 `protobuf:"fixed64,8,opt,name=mfu,proto3" json:"mfu,omitempty"`
 	// Tokens of the language model per second, for the whole job.
 	LlmTokensPerSecond float64 `protobuf:"fixed64,9,opt,name=llm_tokens_per_second,json=llmTokensPerSecond,proto3" json:"llm_tokens_per_second,omitempty"`
@@ -1103,7 +1104,7 @@ type Predictions struct {
 	// Expected error of allocated memory (without the allocator's reserve), as a share: the mean absolute error on
 	// published runs on this kind of GPU.
 	MemoryUncertaintyRatio float64 `protobuf:"fixed64,14,opt,name=memory_uncertainty_ratio,json=memoryUncertaintyRatio,proto3" json:"memory_uncertainty_ratio,omitempty"`
-	// Range of `step.total_seconds`. `epoch_seconds`, `gpu_days` and `cost` have the same.
+	// Range of `step.total_seconds`. `epoch_seconds`, `gpu_days` and `cost` have the same relative range.
 	StepInterval *Interval `protobuf:"bytes,15,opt,name=step_interval,json=stepInterval,proto3" json:"step_interval,omitempty"`
 	// Range of `Stage.memory.total_bytes`, the same for all stages.
 	MemoryInterval *Interval `protobuf:"bytes,16,opt,name=memory_interval,json=memoryInterval,proto3" json:"memory_interval,omitempty"`

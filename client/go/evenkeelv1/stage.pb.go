@@ -112,8 +112,8 @@ const (
 	RecomputePart_RECOMPUTE_PART_WHOLE_LAYER RecomputePart = 5
 	// The projection from the latent vectors of latent attention to queries, keys and values ("mla_up_proj").
 	RecomputePart_RECOMPUTE_PART_LATENT_PROJECTION RecomputePart = 6
-	// All of the layer but attention, exchanges between ranks and every other matrix product, counted from the first
-	// (torchtitan's SelectiveAC, "op" in its older files). No other part stands beside it.
+	// All of the layer except attention, exchanges between ranks and every second matrix product, beginning with the
+	// first (torchtitan's SelectiveAC, "op" in its older files). It is never combined with other parts.
 	RecomputePart_RECOMPUTE_PART_ALTERNATE_PRODUCTS RecomputePart = 7
 )
 
@@ -184,11 +184,11 @@ type Parallelism struct {
 	Expert int32 `protobuf:"varint,5,opt,name=expert,proto3" json:"expert,omitempty"`
 	// Virtual stages (chunks of the model) on each pipeline stage.
 	VirtualStages int32 `protobuf:"varint,6,opt,name=virtual_stages,json=virtualStages,proto3" json:"virtual_stages,omitempty"`
-	// Encoder's data-parallel degree: ranks of a tensor and context group that share the images of one pack, whole images
-	// each, and gather what the projectors give. 1: encoders are split as other layers are, and every context rank runs
-	// them on the whole pack. The context degree: context ranks share the images, and tensor ranks share matrices.
-	// Tensor x context: each rank holds whole encoders. It is not a factor of the GPU count. Unset: 1, or what the
-	// trainer always does.
+	// Encoder's data-parallel degree: ranks of a tensor and context group that divide the images of one pack among them,
+	// as whole images, and gather the outputs of the projectors. 1: encoders are split like other layers, and every
+	// context rank runs them on the whole pack. The context degree: context ranks divide the images, and tensor ranks
+	// share matrices. Tensor x context: each rank holds whole encoders. It is not a factor of the GPU count. Unset: 1, or
+	// what the trainer always does.
 	EncoderData   int32 `protobuf:"varint,7,opt,name=encoder_data,json=encoderData,proto3" json:"encoder_data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -88,12 +88,12 @@ const (
 	ExpertDispatcher_EXPERT_DISPATCHER_ALL_TO_ALL ExpertDispatcher = 1
 	// NCCL's all-gather, and a reduce-scatter on the way back: every row goes to every rank.
 	ExpertDispatcher_EXPERT_DISPATCHER_ALL_GATHER ExpertDispatcher = 2
-	// DeepEP's kernels: a row goes once to each node, and there to each rank, that has some of its experts.
+	// DeepEP's kernels: a row goes once to each node that has some of its experts, and there to each rank that does.
 	ExpertDispatcher_EXPERT_DISPATCHER_DEEPEP ExpertDispatcher = 3
 	// HybridEP's kernels: the same, over a whole NVLink domain with fewer processors. None between nodes on EFA.
 	ExpertDispatcher_EXPERT_DISPATCHER_HYBRIDEP ExpertDispatcher = 4
-	// That of the trainer's with the least predicted time, for each split of the search. `Plan.expert_dispatchers` says
-	// which.
+	// The dispatcher with the least predicted time among those that the trainer has, for each split of the search.
+	// `Plan.expert_dispatchers` says which it is.
 	ExpertDispatcher_EXPERT_DISPATCHER_LEAST_TIME ExpertDispatcher = 5
 )
 
@@ -208,7 +208,7 @@ func (ContextExchange) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{2}
 }
 
-// A kind of trainer. Each value is an abbreviation of the trainer that it names.
+// A kind of trainer. Each value stands for the `Trainer.name` in quotes.
 type TrainingFramework int32
 
 const (
