@@ -24,7 +24,8 @@ void GoThrough(PipelineShape shape, int64_t stage, Seen seen) {
       std::min(shape.micro_batches, kGroupsLike * group + shape.micro_batches % group));
   const PassKind release =
       shape.schedule == Schedule::kZeroBubble ? PassKind::kWeightGradient : PassKind::kBackward;
-  for (const Pass& pass : StageOrder(shape, stage)) {
+  for (StagePasses passes(shape, stage); !passes.done(); passes.Next()) {
+    const Pass& pass = passes.now();
     int64_t& of_chunk = held[static_cast<size_t>(pass.chunk)];
     if (pass.kind == release) --of_chunk;
     if (pass.kind != PassKind::kForward) continue;

@@ -42,7 +42,7 @@ struct Pass {
   friend bool operator==(const Pass&, const Pass&) = default;
 };
 
-// Returns the passes of one stage, first to last.
+// Returns the passes of one stage, first to last. StagePasses goes through them one by one.
 //   kOneFOneB     PipeDream-Flush (Narayanan 2021, arXiv 2104.04473, section 2.2):
 //                 min(m, P - 1 - s) forwards, then a forward and a backward in turn, then the
 //                 remaining backwards.
@@ -54,6 +54,34 @@ struct Pass {
 //   kZeroBubble   ZB-H1 (Qi 2023, arXiv 2401.10241, section 2.1): 1F1B, but the weight gradient
 //                 of a micro-batch follows the input gradient of the s-th micro-batch after it.
 std::vector<Pass> StageOrder(const PipelineShape& shape, int64_t stage);
+
+class StagePasses {
+ public:
+  StagePasses(const PipelineShape& shape, int64_t stage);
+
+  bool done() const { return done_; }
+  const Pass& now() const { return now_; }  // REQUIRES: !done()
+  void Next();
+
+ private:
+  enum class Turn : uint8_t { kForward, kBackward, kWeightGradient };
+  // The next pass of a kind, with the chunks in the order of forwards, and its group.
+  struct Place {
+    int32_t chunk = 0, micro_batch = 0, first = 0, end = 0;
+  };
+  void Forward();
+  void Advance(Place& place) const;
+
+  int32_t stage_, chunks_, micro_batches_, group_;
+  bool split_;
+  int64_t warm_up_;  // forwards before the first backward that are left
+  Place forward_, backward_;
+  int64_t forwards_left_, backwards_left_, weight_gradients_left_;
+  int64_t deferred_;  // backwards between an input gradient and its weight gradient
+  Turn turn_ = Turn::kForward;
+  bool done_ = false;
+  Pass now_;
+};
 
 // Returns the passes of all stages: each pass comes after those it waits for, and the passes of
 // each stage stay in its order. A forward waits for that of the virtual stage before; a backward

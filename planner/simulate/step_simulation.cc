@@ -1,6 +1,7 @@
 #include "planner/simulate/step_simulation.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "planner/base/integers.h"
 
@@ -130,28 +131,46 @@ class RankPipeline {
       : segments_(segments),
         stop_(stop),
         spec_(PipelineOf(shape, segments, static_cast<size_t>(shape.micro_batches))) {
-    if (shape.schedule != Schedule::kOneFOneB) order_ = WorkOrder(shape, stop);
+    if (shape.schedule == Schedule::kOneFOneB) return;
+    list_ = PassList(shape, stop);
+    walk_.emplace(spec_, list_, /*alike=*/false);
   }
 
   int64_t operator()(const std::vector<PackShape>& packs) {
     stop_.Spend(kUnitsPerTimedPass * spec_.shape.virtual_stages() * spec_.shape.micro_batches);
-    for (size_t k = 0; k < packs.size(); ++k) {
-      for (size_t s = 0; s < segments_.size(); ++s) {
-        const size_t at = PlaceOf(spec_.shape, s, packs.size()) + k;
-        spec_.forward_ns[at] = Nearest(segments_[s].forward.at(packs[k]));
-        spec_.backward_ns[at] = Nearest(segments_[s].backward.at(packs[k]));
-        if (spec_.shape.schedule == Schedule::kZeroBubble)
-          spec_.weight_gradient_ns[at] = Nearest(segments_[s].weight_gradient.at(packs[k]));
+    for (size_t s = 0; s < segments_.size(); ++s) {
+      const StageWork& work = segments_[s];
+      int64_t *const forward = Times(PassKind::kForward, s), *const backward =
+                                                                 Times(PassKind::kBackward, s);
+      for (size_t k = 0; k < packs.size(); ++k) {
+        forward[k] = Nearest(work.forward.at(packs[k]));
+        backward[k] = Nearest(work.backward.at(packs[k]));
+      }
+      if (spec_.shape.schedule != Schedule::kZeroBubble) continue;
+      int64_t* const apart = Times(PassKind::kWeightGradient, s);
+      for (size_t k = 0; k < packs.size(); ++k) {
+        apart[k] = Nearest(work.weight_gradient.at(packs[k]));
+        backward[k] -= apart[k];
       }
     }
-    return order_.empty() ? PipelineEnd(spec_) : PipelineEnd(spec_, order_);
+    if (!walk_) return PipelineEnd(spec_);
+    walk_->Run();
+    return walk_->pipeline_ns();
   }
 
  private:
+  int64_t* Times(PassKind kind, size_t segment) {
+    const size_t unit = PlaceOf(spec_.shape, segment, 1);
+    if (walk_) return walk_->Times(kind, unit);
+    PassValues& values = kind == PassKind::kForward ? spec_.forward_ns : spec_.backward_ns;
+    return &values[unit * static_cast<size_t>(spec_.shape.micro_batches)];
+  }
+
   const std::vector<StageWork>& segments_;
   const Stop stop_;
   PipelineSpec spec_;
-  std::vector<Pass> order_;  // only for schedules other than 1F1B
+  PassList list_;
+  std::optional<PassWalk> walk_;  // of schedules other than 1F1B
 };
 
 // Assigns the exchange of each segment to the pipeline's units; each stage has one optimizer.
@@ -251,9 +270,9 @@ std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
   return times;
 }
 
-const std::vector<Pass>& StepCache::Order(const PipelineShape& shape, const Stop& stop) {
-  const auto [at, added] = orders_.try_emplace(shape.micro_batches);
-  if (added && shape.schedule != Schedule::kOneFOneB) at->second = WorkOrder(shape, stop);
+const PassList& StepCache::Passes(const PipelineShape& shape, const Stop& stop) {
+  const auto [at, added] = lists_.try_emplace(shape.micro_batches);
+  if (added && shape.schedule != Schedule::kOneFOneB) at->second = PassList(shape, stop);
   return at->second;
 }
 
@@ -356,7 +375,7 @@ SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineS
     if (like.schedule == Schedule::kOneFOneB)
       stop.Spend(kUnitsPerTimedPass * like.virtual_stages() * like.micro_batches);
     spec.shape = like;
-    return PipelineEnds(spec, known.Order(like, stop), stop);
+    return PipelineEnds(spec, known.Passes(like, stop), stop);
   };
   const StepEnds ends =
       RunsEqualPacks(shape, events) ? exact() : InRhythm(shape, segments, events, simulate);

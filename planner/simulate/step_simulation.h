@@ -86,16 +86,16 @@ class StepCache {
  public:
   StepCache(const Job& job, const Parallelism& p) : job_(job), p_(p) {}
 
-  // Returns the passes in order; empty for 1F1B, which needs none. From one call to the next,
-  // `shape` may differ only in its micro-batches. Throws Stopped if `stop` ends the work.
-  const std::vector<Pass>& Order(const PipelineShape& shape, const Stop& stop);
+  // Returns the passes; empty for 1F1B, which needs none. From one call to the next, `shape` may
+  // differ only in its micro-batches. Throws Stopped if `stop` ends the work.
+  const PassList& Passes(const PipelineShape& shape, const Stop& stop);
 
   const StageSync& Sync(const TrainedParameters& trained);
 
  private:
   const Job& job_;
   const Parallelism& p_;
-  std::map<int64_t, std::vector<Pass>> orders_;  // by micro-batches
+  std::map<int64_t, PassList> lists_;  // by micro-batches
   // By parameters: all, and those of experts.
   std::map<TrainedParameters, StageSync> syncs_;
 };
