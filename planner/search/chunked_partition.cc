@@ -14,6 +14,7 @@
 #include "planner/search/refine.h"
 #include "planner/search/work_limits.h"
 #include "planner/simulate/held_passes.h"
+#include "planner/simulate/mean_pack_bound.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -60,46 +61,36 @@ class Chunks {
     return true;
   }
 
-  // Completes a cut that differs from a complete one in a run of boundaries. Returns false if it
-  // does not fit.
-  bool CompleteMoved(Candidate& moved, const Candidate& complete) const {
+  // Completes a cut that differs from a complete one in the segments [first, last]. Returns false
+  // if it does not fit, or certainly is no quicker.
+  bool CompleteMoved(Candidate& moved, const Candidate& complete, size_t first, size_t last) const {
     const size_t stages = static_cast<size_t>(p_.pipeline);
-    const auto differs = [&](size_t segment) {
-      return moved.boundaries[segment] != complete.boundaries[segment] ||
-             moved.boundaries[segment + 1] != complete.boundaries[segment + 1];
-    };
-    for (size_t s = 0; s < stages; ++s) {
-      bool chosen = true;
-      for (size_t segment = s; segment < moved.recomputed.size(); segment += stages)
-        chosen = chosen && !differs(segment);
-      if (!chosen && !ChooseRecompute(moved, s)) return false;
-    }
-    for (size_t segment = 0; segment < moved.stages.size(); ++segment) {
-      if (differs(segment) || moved.recomputed[segment] != complete.recomputed[segment])
+    for (size_t segment = first; segment <= std::min(last, first + stages - 1); ++segment)
+      if (!ChooseRecompute(moved, segment % stages)) return false;
+    ForStagesOf(first, last, [&](size_t segment) {
+      if ((segment >= first && segment <= last) ||
+          moved.recomputed[segment] != complete.recomputed[segment])
         moved.stages[segment] = SegmentWork(network_, profile_, p_, moved.boundaries, segment,
                                             moved.recomputed[segment]);
-    }
+    });
+    if (StepAtLeast(moved) >= complete.score_ns) return false;
     Simulate(moved);
     return true;
+  }
+
+  // Undoes such a move, whether it is complete or not.
+  void TakeBack(Candidate& moved, const Candidate& complete, size_t first, size_t last) const {
+    ForStagesOf(first, last, [&](size_t segment) {
+      moved.recomputed[segment] = complete.recomputed[segment];
+      moved.stages[segment] = complete.stages[segment];
+    });
+    moved.boundaries = complete.boundaries;
+    moved.score_ns = complete.score_ns;
   }
 
   int64_t SlowestStage(const Candidate& c) const {
     const std::vector<int64_t> stages = StageLoads(shape_, c.stages);
     return std::max_element(stages.begin(), stages.end()) - stages.begin();
-  }
-
-  // Undoes a move, whether it is complete or not.
-  static void TakeBack(Candidate& moved, const Candidate& complete) {
-    for (size_t segment = 0; segment < moved.stages.size(); ++segment) {
-      if (moved.boundaries[segment] == complete.boundaries[segment] &&
-          moved.boundaries[segment + 1] == complete.boundaries[segment + 1] &&
-          moved.recomputed[segment] == complete.recomputed[segment])
-        continue;
-      moved.recomputed[segment] = complete.recomputed[segment];
-      moved.stages[segment] = complete.stages[segment];
-    }
-    moved.boundaries = complete.boundaries;
-    moved.score_ns = complete.score_ns;
   }
 
   // Chooses the least recompute of one stage's chunks. Returns false if they do not fit.
@@ -154,6 +145,23 @@ class Chunks {
   int64_t passes() const { return MeanPackPasses(shape_, kEventsPerScore); }
 
  private:
+  // Visits all segments of the stages that have one of [first, last].
+  template <typename Visit>
+  void ForStagesOf(size_t first, size_t last, Visit visit) const {
+    const size_t stages = static_cast<size_t>(p_.pipeline);
+    for (size_t segment = first; segment <= std::min(last, first + stages - 1); ++segment) {
+      for (size_t of_stage = segment % stages;
+           of_stage < static_cast<size_t>(shape_.virtual_stages()); of_stage += stages)
+        visit(of_stage);
+    }
+  }
+
+  // Returns a lower bound on the score.
+  int64_t StepAtLeast(const Candidate& c) const {
+    return MeanPackStepAtLeast(job_, shape_, c.stages, cache_,
+                               packs_ == nullptr ? kEventsPerScore : kEventsAtMost);
+  }
+
   const Job& job_;
   const LayerProfile& profile_;
   const Parallelism p_;
@@ -331,16 +339,22 @@ class Mover {
   // better.
   bool Move(int64_t first, int64_t run, int64_t by) {
     if (first < 1 || first + run > segments_ || moves_ <= 0) return false;
-    stop_.Ask();
-    Chunks::TakeBack(moved_, best_);
+    stop_.Spend(kPassesPerMove);
     const size_t begin = static_cast<size_t>(first), end = static_cast<size_t>(first + run);
-    for (size_t i = begin; i < end; ++i) moved_.boundaries[i] += by;
-    for (size_t i = begin; i <= end; ++i) {
-      if (!HasTransformerLayer(profile_, moved_.boundaries[i - 1], moved_.boundaries[i]))
-        return false;
-    }
+    const auto has_layer = [&](size_t i) {
+      const int64_t from = best_.boundaries[i - 1] + (i > begin ? by : 0);
+      const int64_t to = best_.boundaries[i] + (i < end ? by : 0);
+      return HasTransformerLayer(profile_, from, to);
+    };
+    for (size_t i = begin; i <= end; ++i)
+      if (!has_layer(i)) return false;
     --moves_;
-    if (!chunks_.CompleteMoved(moved_, best_) || moved_.score_ns >= best_.score_ns) return false;
+    for (size_t i = begin; i < end; ++i) moved_.boundaries[i] += by;
+    if (!chunks_.CompleteMoved(moved_, best_, begin - 1, end - 1) ||
+        moved_.score_ns >= best_.score_ns) {
+      chunks_.TakeBack(moved_, best_, begin - 1, end - 1);
+      return false;
+    }
     best_ = moved_;
     return true;
   }

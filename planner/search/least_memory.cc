@@ -22,6 +22,7 @@ namespace {
 
 // Work of moving layers, or of trying all cuts, in chunks looked at: some milliseconds.
 constexpr int64_t kChunksLookedAt = 200'000;
+constexpr int64_t kUnitsPerChunk = 10;  // units of Stop::Spend
 
 __extension__ using Wide = __int128;
 
@@ -155,8 +156,7 @@ std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
 // what stages hold.
 class Exhaustion {
  public:
-  Exhaustion(const Job& job, const Shard& shard, const StageNeeds& needs,
-             const std::function<bool()>& stop)
+  Exhaustion(const Job& job, const Shard& shard, const StageNeeds& needs, const Stop& stop)
       : profile_(shard.profile),
         needs_(needs),
         stop_(stop),
@@ -183,8 +183,9 @@ class Exhaustion {
       if (layers < segments_ - k - 1) return false;
       if (!own || (last && end < profile_.size())) continue;
       std::fill(boundaries_.begin() + k + 1, boundaries_.end(), end);
-      left_ -= needs_.work(k % stages_);
-      if (stop_ && stop_()) left_ = -1;
+      const int64_t work = needs_.work(k % stages_);
+      left_ -= work;
+      stop_.Spend(kUnitsPerChunk * work);
       if (over() || needs_.Allocated(boundaries_, k % stages_) > allocatable_) return false;
       if (Extend(k + 1, layers)) return true;
       if (over()) return false;
@@ -194,7 +195,7 @@ class Exhaustion {
 
   const LayerProfile& profile_;
   const StageNeeds& needs_;
-  const std::function<bool()>& stop_;
+  const Stop stop_;
   const int64_t stages_, segments_;
   const int64_t allocatable_;
   std::vector<int64_t> boundaries_;

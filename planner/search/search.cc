@@ -1,6 +1,8 @@
 #include "planner/search/search.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -360,11 +362,19 @@ class Searcher {
   template <typename Choice>
   bool MayBeBest(const Choice& c, int64_t bound_ns) {
     if (!Beats(c, bound_ns)) return false;
-    const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
-    const int64_t real =
-        RealPacksBound(job_, c.parallelism, ShapeOf(c.parallelism, c.schedule, c.micro_batches),
-                       profile, finisher_.Packs(c.parallelism.data, c.micro_batches));
-    return Beats(c, real);
+    return Beats(c, RealBound(c.parallelism, c.micro_batches));
+  }
+
+  // The schedule does not matter.
+  int64_t RealBound(const Parallelism& p, int64_t micro_batches) {
+    const auto [at, added] =
+        real_bounds_.try_emplace({p.tensor, p.pipeline, p.data, p.context, p.expert,
+                                  p.virtual_stages, p.encoder_data, micro_batches});
+    if (added) {
+      at->second = RealPacksBound(job_, p, ShapeOf(p, Schedule::kInterleaved, micro_batches),
+                                  profiles_.Of(p).profile, finisher_.Packs(p.data, micro_batches));
+    }
+    return at->second;
   }
 
   void Finish(Entry& entry, Proof& proof) {
@@ -480,6 +490,7 @@ class Searcher {
   std::vector<Prospect> dismissed_;  // by their bound, the most promising first
   std::optional<size_t> best_;       // of the entries, by real packs
   Rank best_rank_, best_score_;
+  std::map<std::array<int64_t, 8>, int64_t> real_bounds_;  // by degrees and packs per rank
   SearchResult result_;
 };
 

@@ -3,8 +3,10 @@
 #define EVENKEEL_PLANNER_SEARCH_STAGE_NEEDS_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,6 +32,9 @@ class StageNeeds {
     for (int64_t s = 0; s < stages_; ++s) {
       stop.Ask();
       peaks_.push_back(PeaksHeld(shard.shape, s));
+      for (const std::vector<int64_t>& held : peaks_.back())
+        most_passes_ =
+            std::max(most_passes_, std::accumulate(held.begin(), held.end(), int64_t{0}));
     }
     for (const LayerCost& layer : profile_.classes) {
       for (size_t q = 0; q < layer.modes.size(); ++q)
@@ -42,50 +47,52 @@ class StageNeeds {
       for (const LayerCost& layer : profile_.classes) modes_.back().push_back(ModeOf(layer, limit));
     }
     before_.resize(static_cast<size_t>(profile_.size()) + 1);
-    for (size_t i = 0; i + 1 < before_.size(); ++i) {
-      before_[i + 1] = before_[i];
-      ++before_[i + 1][static_cast<size_t>(profile_.chain[i])];
-    }
+    held_before_.resize(before_.size());
+    kept_before_.assign(modes_.size(), std::vector<int64_t>(before_.size()));
+    for (size_t i = 0; i + 1 < before_.size(); ++i) AddLayer(i);
     kept_.resize(static_cast<size_t>(chunks_));
   }
 
   // Returns Of(...).allocated more quickly than Of.
   int64_t Allocated(const std::vector<int64_t>& boundaries, int64_t stage) const {
-    ClassCounts counts{};
-    int64_t held_always = 0, update = 0;
-    for (size_t k = 0; k < profile_.classes.size(); ++k) {
-      for (int64_t c = 0; c < chunks_; ++c) counts[k] += CountOf(boundaries, stage, c, k);
-      held_always += counts[k] * profile_.classes[k].static_bytes();
-      update += counts[k] * profile_.classes[k].update_bytes;
+    Before sum;
+    std::array<bool, kLayerClassesAtMost> has{};
+    for (int64_t c = 0; c < chunks_; ++c) {
+      const auto [begin, end] = Segment(boundaries, stage, c);
+      sum.static_bytes += held_before_[end].static_bytes - held_before_[begin].static_bytes;
+      sum.update_bytes += held_before_[end].update_bytes - held_before_[begin].update_bytes;
+      for (size_t k = 0; k < profile_.classes.size(); ++k)
+        has[k] = has[k] || before_[end][k] != before_[begin][k];
     }
     int64_t least = kNothingFits;
-    for (const KindModes& modes : modes_) {
+    for (size_t limit = 0; limit < modes_.size(); ++limit) {
+      const KindModes& modes = modes_[limit];
       int64_t workspace = 0;
       bool possible = true;
-      std::fill(kept_.begin(), kept_.end(), 0);
       for (size_t k = 0; k < profile_.classes.size() && possible; ++k) {
-        if (counts[k] == 0) continue;
+        if (!has[k]) continue;
         possible = modes[k].has_value();
-        if (!possible) break;
-        const RecomputeMode& mode = profile_.classes[k].modes[*modes[k]];
-        workspace = std::max(workspace, mode.workspace_bytes);
-        for (int64_t c = 0; c < chunks_; ++c)
-          kept_[static_cast<size_t>(c)] += CountOf(boundaries, stage, c, k) * mode.kept_bytes;
+        if (possible)
+          workspace = std::max(workspace, profile_.classes[k].modes[*modes[k]].workspace_bytes);
       }
       if (!possible) continue;
-      Wide most = 0;
-      for (const std::vector<int64_t>& held : peaks(stage)) {
-        Wide bytes = 0;
-        for (size_t c = 0; c < held.size(); ++c) bytes += Wide{held[c]} * kept_[c];
-        most = std::max(most, bytes);
+      const std::vector<int64_t>& kept_before = kept_before_[limit];
+      for (int64_t c = 0; c < chunks_; ++c) {
+        const auto [begin, end] = Segment(boundaries, stage, c);
+        kept_[static_cast<size_t>(c)] = kept_before[end] - kept_before[begin];
       }
-      most = std::min(most, Wide{kActivationBytesAtMost});
-      least =
-          std::min(least, held_always + std::max(static_cast<int64_t>(most) + workspace, update));
+      least = std::min(least,
+                       sum.static_bytes + std::max(MostKept(stage) + workspace, sum.update_bytes));
     }
+    if (profile_.host_room == kNoHostLimit || least == kNothingFits) return least;
     // Only stages of one chunk have activations in host memory.
-    const ChunkLoad load{counts, peaks(stage).front().front()};
-    return HostHasRoom(profile_, load) || least == kNothingFits ? least : least + kNoHostRoom;
+    ChunkLoad load{.in_flight = peaks(stage).front().front()};
+    for (int64_t c = 0; c < chunks_; ++c) {
+      const auto [begin, end] = Segment(boundaries, stage, c);
+      for (size_t k = 0; k < profile_.classes.size(); ++k)
+        load.counts[k] += before_[end][k] - before_[begin][k];
+    }
+    return HostHasRoom(profile_, load) ? least : least + kNoHostRoom;
   }
 
   StageHeld Of(const std::vector<int64_t>& boundaries, int64_t stage) const {
@@ -151,11 +158,53 @@ class StageNeeds {
   using KindModes = std::vector<std::optional<size_t>>;  // nullopt: it needs a larger workspace
   static constexpr int64_t kNothingFits = std::numeric_limits<int64_t>::max();
 
-  int64_t CountOf(const std::vector<int64_t>& boundaries, int64_t stage, int64_t chunk,
-                  size_t kind) const {
+  // Sums over the layers in front of a chain position.
+  struct Before {
+    int64_t static_bytes = 0, update_bytes = 0;
+  };
+
+  void AddLayer(size_t i) {
+    const size_t kind = static_cast<size_t>(profile_.chain[i]);
+    const LayerCost& layer = profile_.classes[kind];
+    before_[i + 1] = before_[i];
+    ++before_[i + 1][kind];
+    held_before_[i + 1] = {held_before_[i].static_bytes + layer.static_bytes(),
+                           held_before_[i].update_bytes + layer.update_bytes};
+    for (size_t limit = 0; limit < modes_.size(); ++limit) {
+      const std::optional<size_t> mode = modes_[limit][kind];
+      kept_before_[limit][i + 1] =
+          kept_before_[limit][i] + (mode ? layer.modes[*mode].kept_bytes : 0);
+    }
+  }
+
+  // Returns the most bytes of activations that the stage holds at once of `kept_`.
+  int64_t MostKept(int64_t stage) const {
+    const std::vector<std::vector<int64_t>>& all = peaks(stage);
+    int64_t largest = 0;
+    for (const int64_t kept : kept_) largest = std::max(largest, kept);
+    if (largest <= kActivationBytesAtMost / std::max<int64_t>(1, most_passes_)) {
+      int64_t most = 0;
+      for (const std::vector<int64_t>& held : all) {
+        int64_t bytes = 0;
+        for (size_t c = 0; c < held.size(); ++c) bytes += held[c] * kept_[c];
+        most = std::max(most, bytes);
+      }
+      return most;
+    }
+    Wide most = 0;
+    for (const std::vector<int64_t>& held : all) {
+      Wide bytes = 0;
+      for (size_t c = 0; c < held.size(); ++c) bytes += Wide{held[c]} * kept_[c];
+      most = std::max(most, bytes);
+    }
+    return static_cast<int64_t>(std::min(most, Wide{kActivationBytesAtMost}));
+  }
+
+  // Returns where a chunk of the stage begins and ends.
+  std::pair<size_t, size_t> Segment(const std::vector<int64_t>& boundaries, int64_t stage,
+                                    int64_t chunk) const {
     const size_t segment = static_cast<size_t>(chunk * stages_ + stage);
-    return before_[static_cast<size_t>(boundaries[segment + 1])][kind] -
-           before_[static_cast<size_t>(boundaries[segment])][kind];
+    return {static_cast<size_t>(boundaries[segment]), static_cast<size_t>(boundaries[segment + 1])};
   }
 
   bool Allowed(const LayerCost& layer, size_t q) const {
@@ -206,9 +255,12 @@ class StageNeeds {
   const RecomputePolicy policy_;
   const int64_t stages_, chunks_;
   std::vector<std::vector<std::vector<int64_t>>> peaks_;  // by stage
+  int64_t most_passes_ = 0;                               // of any peak, all chunks together
   std::vector<int64_t> limits_;                           // workspaces, ascending
   std::vector<KindModes> modes_;                          // by limit and kind
   std::vector<ClassCounts> before_;                       // layers in front of each chain position
+  std::vector<Before> held_before_;                       // by chain position
+  std::vector<std::vector<int64_t>> kept_before_;         // of one pack, by limit and position
   mutable std::vector<int64_t> kept_;  // of one pack, by chunk: for Allocated alone
 };
 

@@ -1,7 +1,6 @@
 #include "planner/simulate/pass_walk.h"
 
 #include <algorithm>
-#include <span>
 
 #include "planner/simulate/merged_passes.h"
 #include "planner/simulate/pass_values.h"
@@ -21,13 +20,13 @@ size_t SortOf(size_t unit, PassKind kind) {
 // Once a micro-batch's forward on a unit has run, its slot holds its backward. Neighbours in time
 // are neighbours in memory. Behind these slots are one that stays 0, for passes that wait for no
 // other, and one for the weight gradients of each unit.
-PassList::PassList(const PipelineShape& of, const Stop& stop) : shape(of) {
+PassList::PassList(const PipelineShape& shape, const Stop& stop) : shape_(shape) {
   const size_t stages = static_cast<size_t>(shape.stages),
                chunks = static_cast<size_t>(shape.chunks),
                m = static_cast<size_t>(shape.micro_batches), units = stages * chunks;
   const size_t none = units * m, kinds = shape.schedule == Schedule::kZeroBubble ? 3 : 2;
-  slots = none + 1 + units;
-  passes.reserve(kinds * none);
+  slots_ = none + 1 + units;
+  passes_ = std::make_unique_for_overwrite<Entry[]>(kinds * none);
   MergedPasses(shape, stop).Run([&](const Pass& pass, size_t q) {
     const size_t s = static_cast<size_t>(pass.stage);
     const size_t unit = s * chunks + static_cast<size_t>(pass.chunk);
@@ -40,19 +39,19 @@ PassList::PassList(const PipelineShape& of, const Stop& stop) : shape(of) {
     } else {
       slot = none + 1 + q;
     }
-    passes.push_back(
-        {static_cast<uint32_t>(s), static_cast<uint32_t>(SortOf(unit, pass.kind)),
-         static_cast<uint32_t>((static_cast<size_t>(pass.kind) * units + unit) * m + k),
-         static_cast<uint32_t>(slot), static_cast<uint32_t>(input)});
+    passes_[count_++] = {
+        static_cast<uint32_t>(s), static_cast<uint32_t>(SortOf(unit, pass.kind)),
+        static_cast<uint32_t>((static_cast<size_t>(pass.kind) * units + unit) * m + k),
+        static_cast<uint32_t>(slot), static_cast<uint32_t>(input)};
   });
 }
 
 size_t PassList::LastSlot(size_t unit) const {
-  const size_t chunks = static_cast<size_t>(shape.chunks),
-               stages = static_cast<size_t>(shape.stages),
-               m = static_cast<size_t>(shape.micro_batches);
+  const size_t chunks = static_cast<size_t>(shape_.chunks),
+               stages = static_cast<size_t>(shape_.stages),
+               m = static_cast<size_t>(shape_.micro_batches);
   const size_t q = unit % chunks * stages + unit / chunks, units = stages * chunks;
-  return shape.schedule == Schedule::kZeroBubble ? units * m + 1 + q : (m - 1) * units + q;
+  return shape_.schedule == Schedule::kZeroBubble ? units * m + 1 + q : (m - 1) * units + q;
 }
 
 PassWalk::PassWalk(const PipelineSpec& spec, const PassList& list, bool alike)
@@ -65,7 +64,7 @@ PassWalk::PassWalk(const PipelineSpec& spec, const PassList& list, bool alike)
       sends_(wire_.size()),
       times_(alike ? wire_.size() : units_ * micro_batches_ * (split_ ? 3 : 2)),
       free_(static_cast<size_t>(spec.shape.stages)),
-      ends_(list.slots) {
+      ends_(list.slots()) {
   const size_t stages = free_.size(), chunks = static_cast<size_t>(spec.shape.chunks);
   for (size_t q = 0; q + 1 < units_; ++q) {
     const size_t here = q % stages * chunks + q / stages;
@@ -108,7 +107,7 @@ void PassWalk::RunAll(const Stop& stop) {
   int64_t *const free = free_.data(), *const ends = ends_.data();
   const int64_t *const wire = wire_.data(), *const sends = sends_.data(),
                        *const times = times_.data();
-  const std::span<const PassList::Entry> all = list_.passes;
+  const std::span<const PassList::Entry> all = list_.passes();
   for (size_t from = 0; from < all.size(); from += kPassesPerQuestion) {
     const auto passes = all.subspan(from, std::min(kPassesPerQuestion, all.size() - from));
     stop.Spend(kUnitsPerWalkedPass * static_cast<int64_t>(passes.size()));

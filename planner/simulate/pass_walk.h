@@ -2,9 +2,10 @@
 #ifndef EVENKEEL_PLANNER_SIMULATE_PASS_WALK_H_
 #define EVENKEEL_PLANNER_SIMULATE_PASS_WALK_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "planner/base/stop.h"
@@ -32,15 +33,19 @@ struct PassList {
   // Returns the slot of the last pass of a unit that gives gradients.
   size_t LastSlot(size_t unit) const;
 
-  PipelineShape shape;
-  std::vector<Entry> passes;
-  size_t slots = 0;
+  std::span<const Entry> passes() const { return {passes_.get(), count_}; }
+  size_t slots() const { return slots_; }
+
+ private:
+  PipelineShape shape_;
+  std::unique_ptr<Entry[]> passes_;
+  size_t count_ = 0, slots_ = 0;
 };
 
 class PassWalk {
  public:
   // Keeps what it needs of the spec. The list must outlive the walk. If `alike` is false, each
-  // micro-batch has times of its own. REQUIRES: list.shape is spec.shape; nothing is gathered.
+  // micro-batch has times of its own. REQUIRES: the list is of spec.shape; nothing is gathered.
   PassWalk(const PipelineSpec& spec, const PassList& list, bool alike);
 
   // Returns the times of a unit's micro-batches, to be changed between runs. Those of kBackward are

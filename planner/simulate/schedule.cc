@@ -58,50 +58,6 @@ StagePasses::StagePasses(const PipelineShape& shape, int64_t stage)
   Next();
 }
 
-void StagePasses::Next() {
-  if (warm_up_ > 0) {
-    --warm_up_;
-    return Forward();
-  }
-  switch (turn_) {
-    case Turn::kForward:
-      turn_ = Turn::kBackward;
-      if (forwards_left_ > 0) return Forward();
-      [[fallthrough]];
-    case Turn::kBackward:
-      if (backwards_left_ > 0) {
-        turn_ = split_ && weight_gradients_left_ - backwards_left_ >= deferred_
-                    ? Turn::kWeightGradient
-                    : Turn::kForward;
-        --backwards_left_;
-        now_ = {PassKind::kBackward, stage_, chunks_ - 1 - backward_.chunk, backward_.micro_batch};
-        return Advance(backward_);
-      }
-      [[fallthrough]];
-    case Turn::kWeightGradient:
-      done_ = weight_gradients_left_ == 0;
-      if (done_) return;
-      turn_ = Turn::kForward;
-      now_ = {PassKind::kWeightGradient, stage_, 0,
-              micro_batches_ - static_cast<int32_t>(weight_gradients_left_--)};
-  }
-}
-
-void StagePasses::Forward() {
-  --forwards_left_;
-  now_ = {PassKind::kForward, stage_, forward_.chunk, forward_.micro_batch};
-  Advance(forward_);
-}
-
-void StagePasses::Advance(Place& place) const {
-  if (++place.micro_batch < place.end) return;
-  place.micro_batch = place.first;
-  if (++place.chunk < chunks_) return;
-  place.chunk = 0;
-  place.micro_batch = place.first = place.end;
-  place.end = std::min(place.first + group_, micro_batches_);
-}
-
 std::vector<Pass> StageOrder(const PipelineShape& shape, int64_t stage) {
   std::vector<Pass> order;
   const int64_t kinds = shape.schedule == Schedule::kZeroBubble ? 3 : 2;
@@ -117,6 +73,13 @@ std::vector<Pass> WorkOrder(const PipelineShape& shape, const Stop& stop) {
   order.reserve(static_cast<size_t>(kinds * shape.virtual_stages() * shape.micro_batches));
   MergedPasses(shape, stop).Run([&](const Pass& pass, size_t) { order.push_back(pass); });
   return order;
+}
+
+int64_t ForwardsOf(const PipelineShape& shape, int64_t chunk, int64_t passes) {
+  const int64_t block = shape.group() * shape.chunks, groups = passes / block;
+  const int64_t before = groups * shape.group();  // micro-batches in whole groups
+  const int64_t group = std::min(shape.group(), shape.micro_batches - before);
+  return before + std::clamp<int64_t>(passes - groups * block - chunk * group, 0, group);
 }
 
 InFlight MostInFlight(const PipelineShape& shape, int64_t stage) {

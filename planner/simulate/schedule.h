@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_PLANNER_SIMULATE_SCHEDULE_H_
 #define EVENKEEL_PLANNER_SIMULATE_SCHEDULE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -83,6 +84,50 @@ class StagePasses {
   Pass now_;
 };
 
+inline void StagePasses::Next() {
+  if (warm_up_ > 0) {
+    --warm_up_;
+    return Forward();
+  }
+  switch (turn_) {
+    case Turn::kForward:
+      turn_ = Turn::kBackward;
+      if (forwards_left_ > 0) return Forward();
+      [[fallthrough]];
+    case Turn::kBackward:
+      if (backwards_left_ > 0) {
+        turn_ = split_ && weight_gradients_left_ - backwards_left_ >= deferred_
+                    ? Turn::kWeightGradient
+                    : Turn::kForward;
+        --backwards_left_;
+        now_ = {PassKind::kBackward, stage_, chunks_ - 1 - backward_.chunk, backward_.micro_batch};
+        return Advance(backward_);
+      }
+      [[fallthrough]];
+    case Turn::kWeightGradient:
+      done_ = weight_gradients_left_ == 0;
+      if (done_) return;
+      turn_ = Turn::kForward;
+      now_ = {PassKind::kWeightGradient, stage_, 0,
+              micro_batches_ - static_cast<int32_t>(weight_gradients_left_--)};
+  }
+}
+
+inline void StagePasses::Forward() {
+  --forwards_left_;
+  now_ = {PassKind::kForward, stage_, forward_.chunk, forward_.micro_batch};
+  Advance(forward_);
+}
+
+inline void StagePasses::Advance(Place& place) const {
+  if (++place.micro_batch < place.end) return;
+  place.micro_batch = place.first;
+  if (++place.chunk < chunks_) return;
+  place.chunk = 0;
+  place.micro_batch = place.first = place.end;
+  place.end = std::min(place.first + group_, micro_batches_);
+}
+
 // Returns the passes of all stages: each pass comes after those it waits for, and the passes of
 // each stage stay in its order. A forward waits for that of the virtual stage before; a backward
 // waits for that of the virtual stage behind or, on the last one, for its own forward; a weight
@@ -94,6 +139,10 @@ std::vector<Pass> WorkOrder(const PipelineShape& shape, const Stop& stop = {});
 // Megatron-LM runs (its --microbatch-group-size-per-virtual-pipeline-stage): m divided by it leaves
 // 0 or at least P. Fewer micro-batches than stages, which Megatron-LM refuses, form one group.
 int64_t MicroBatchGroup(int64_t stages, int64_t micro_batches);
+
+// Returns how many of a stage's first `passes` forwards are of the chunk. As many of its first
+// backwards are of chunk v - 1 - `chunk`.
+int64_t ForwardsOf(const PipelineShape& shape, int64_t chunk, int64_t passes);
 
 // Passes of a stage whose activations are held at the moment when most are.
 struct InFlight {

@@ -127,13 +127,13 @@ int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& 
 // Runs the packs of ranks, one rank after the other, through the same pipeline.
 class RankPipeline {
  public:
-  RankPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments, const Stop& stop)
+  RankPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments, StepCache& cache,
+               const Stop& stop)
       : segments_(segments),
         stop_(stop),
         spec_(PipelineOf(shape, segments, static_cast<size_t>(shape.micro_batches))) {
-    if (shape.schedule == Schedule::kOneFOneB) return;
-    list_ = PassList(shape, stop);
-    walk_.emplace(spec_, list_, /*alike=*/false);
+    if (shape.schedule != Schedule::kOneFOneB)
+      walk_.emplace(spec_, cache.Passes(shape, stop), /*alike=*/false);
   }
 
   int64_t operator()(const std::vector<PackShape>& packs) {
@@ -169,7 +169,6 @@ class RankPipeline {
   const std::vector<StageWork>& segments_;
   const Stop stop_;
   PipelineSpec spec_;
-  PassList list_;
   std::optional<PassWalk> walk_;  // of schedules other than 1F1B
 };
 
@@ -282,6 +281,11 @@ const StageSync& StepCache::Sync(const TrainedParameters& trained) {
   return at->second;
 }
 
+PipelineShape SimulatedPacks(const PipelineShape& shape, int64_t events) {
+  const Beginning begin(shape, events);
+  return begin.whole ? shape : shape.WithFewer(2 * begin.half + begin.rest);
+}
+
 int64_t MeanPackPasses(const PipelineShape& shape, int64_t events) {
   const Beginning begin(shape, events);
   const int64_t packs = begin.whole ? shape.micro_batches : 3 * begin.half + 2 * begin.rest;
@@ -339,7 +343,8 @@ PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<Stag
   return spec;
 }
 
-int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments) {
+int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments,
+                          StepCache* cache) {
   if (RunsEqualPacks(shape, kEventsAtMost)) {
     std::vector<StageTimes> times;
     for (const StageWork& work : segments) {
@@ -353,7 +358,9 @@ int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWor
   return InRhythm(shape, segments, kEventsAtMost,
                   [&](const PipelineShape& like) {
                     spec.shape = like;
-                    return StepEnds{PipelineEnd(spec), 0};
+                    const bool listed = cache != nullptr && like.schedule != Schedule::kOneFOneB;
+                    return StepEnds{
+                        listed ? PipelineEnd(spec, cache->Passes(like, {})) : PipelineEnd(spec), 0};
                   })
       .pipeline_ns;
 }
@@ -413,12 +420,14 @@ SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineS
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t most_events,
                            const Stop& stop) {
-  SimulatedStep step = MeanPackStep(job, p, shape, segments, nullptr, kEventsAtMost, stop);
+  StepCache cache(job, p);
+  SimulatedStep step = MeanPackStep(job, p, shape, segments, &cache, kEventsAtMost, stop);
   const SampledSteps sample = SampleOf(job, p, shape, most_events);
-  const int64_t slowest = MeanOfSlowest(sample, packs, RankPipeline(sample.shape, segments, stop));
+  const int64_t slowest =
+      MeanOfSlowest(sample, packs, RankPipeline(sample.shape, segments, cache, stop));
   const int64_t mean = sample.shape.micro_batches == shape.micro_batches
                            ? step.pipeline_ns
-                           : SimulateMeanPacks(sample.shape, segments);
+                           : SimulateMeanPacks(sample.shape, segments, &cache);
   const int64_t added = std::max<int64_t>(0, slowest - mean);
   step.imbalance_ns = MultiplyDivide(added, shape.micro_batches, sample.shape.micro_batches);
   return step;

@@ -108,6 +108,10 @@ SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineS
                            const std::vector<StageWork>& segments, StepCache* cache = nullptr,
                            int64_t events = kEventsAtMost, const Stop& stop = {});
 
+// Returns the longest pipeline that MeanPackStep simulates: the whole step, or its beginning. Each
+// further pack adds the time of the slowest stage at least.
+PipelineShape SimulatedPacks(const PipelineShape& shape, int64_t events);
+
 // Returns the number of passes that MeanPackStep simulates.
 int64_t MeanPackPasses(const PipelineShape& shape, int64_t events);
 
@@ -143,7 +147,8 @@ int64_t RealPacksBound(const Job& job, const Parallelism& p, const PipelineShape
 PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments);
 
 // Returns the end of the last pass of a step of equal, mean packs, in ns.
-int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments);
+int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments,
+                          StepCache* cache = nullptr);
 // Returns the same under 1F1B with one segment per stage.
 int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_batches);
 
