@@ -186,6 +186,12 @@ std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
 
 std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const ChunkLoad& stage,
                                               int64_t allocatable, RecomputePolicy policy) {
+  if (policy == RecomputePolicy::kOneSetting && profile.setting) {
+    if (!HostHasRoom(profile, stage)) return std::nullopt;
+    const ModeCounts set = RecomputedUnderSetting(profile, stage.counts, stage.begin);
+    if (MemoryOf(profile, {&stage, 1}, {&set, 1}).allocated() > allocatable) return std::nullopt;
+    return RecomputeChoice{set, RepeatedTime(profile, set)};
+  }
   const auto choice = LeastRecompute(profile, {&stage, 1}, allocatable, policy);
   if (!choice) return std::nullopt;
   return RecomputeChoice{choice->recomputed.front(), choice->recompute_ns, choice->undecided_ns};

@@ -21,6 +21,9 @@ struct TrainedParameters {
     all += other.all, experts += other.experts, encoders += other.encoders;
     return *this;
   }
+  friend TrainedParameters operator-(const TrainedParameters& a, const TrainedParameters& b) {
+    return {a.all - b.all, a.experts - b.experts, a.encoders - b.encoders};
+  }
   friend auto operator<=>(const TrainedParameters&, const TrainedParameters&) = default;
 };
 

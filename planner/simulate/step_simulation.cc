@@ -134,31 +134,47 @@ class RankPipeline {
         spec_(PipelineOf(shape, segments, static_cast<size_t>(shape.micro_batches))) {
     if (shape.schedule != Schedule::kOneFOneB)
       walk_.emplace(spec_, cache.Passes(shape, stop), /*alike=*/false);
+    for (size_t s = 0; s < segments.size(); ++s) {
+      const auto same = [&](const StageWork& other) {
+        return other.forward == segments[s].forward && other.backward == segments[s].backward &&
+               other.weight_gradient == segments[s].weight_gradient;
+      };
+      like_.push_back(static_cast<size_t>(std::find_if(segments.begin(), segments.end(), same) -
+                                          segments.begin()));
+    }
   }
 
   int64_t operator()(const std::vector<PackShape>& packs) {
     stop_.Spend(kUnitsPerTimedPass * spec_.shape.virtual_stages() * spec_.shape.micro_batches);
-    for (size_t s = 0; s < segments_.size(); ++s) {
-      const StageWork& work = segments_[s];
-      int64_t *const forward = Times(PassKind::kForward, s), *const backward =
-                                                                 Times(PassKind::kBackward, s);
-      for (size_t k = 0; k < packs.size(); ++k) {
-        forward[k] = Nearest(work.forward.at(packs[k]));
-        backward[k] = Nearest(work.backward.at(packs[k]));
-      }
-      if (spec_.shape.schedule != Schedule::kZeroBubble) continue;
-      int64_t* const apart = Times(PassKind::kWeightGradient, s);
-      for (size_t k = 0; k < packs.size(); ++k) {
-        apart[k] = Nearest(work.weight_gradient.at(packs[k]));
-        backward[k] -= apart[k];
-      }
-    }
+    for (size_t s = 0; s < segments_.size(); ++s) SetTimes(s, packs);
     if (!walk_) return PipelineEnd(spec_);
     walk_->Run();
     return walk_->pipeline_ns();
   }
 
  private:
+  // Sets the times of a segment, or copies those of one that costs the same.
+  void SetTimes(size_t segment, const std::vector<PackShape>& packs) {
+    const StageWork& work = segments_[segment];
+    const auto set = [&](PassKind kind, const PackCost& cost) {
+      int64_t* const times = Times(kind, segment);
+      if (like_[segment] < segment) {
+        std::copy_n(Times(kind, like_[segment]), packs.size(), times);
+        return;
+      }
+      const size_t encoders = cost.encoders();
+      for (size_t k = 0; k < packs.size(); ++k) times[k] = Nearest(cost.at(packs[k], encoders));
+    };
+    set(PassKind::kForward, work.forward);
+    set(PassKind::kBackward, work.backward);
+    if (spec_.shape.schedule != Schedule::kZeroBubble) return;
+    set(PassKind::kWeightGradient, work.weight_gradient);
+    if (like_[segment] < segment) return;  // its backward is without the weight gradient already
+    int64_t* const backward = Times(PassKind::kBackward, segment);
+    const int64_t* const apart = Times(PassKind::kWeightGradient, segment);
+    for (size_t k = 0; k < packs.size(); ++k) backward[k] -= apart[k];
+  }
+
   int64_t* Times(PassKind kind, size_t segment) {
     const size_t unit = PlaceOf(spec_.shape, segment, 1);
     if (walk_) return walk_->Times(kind, unit);
@@ -169,6 +185,7 @@ class RankPipeline {
   const std::vector<StageWork>& segments_;
   const Stop stop_;
   PipelineSpec spec_;
+  std::vector<size_t> like_;      // by segment: the first that costs the same
   std::optional<PassWalk> walk_;  // of schedules other than 1F1B
 };
 
@@ -227,15 +244,6 @@ StepEnds InRhythm(const PipelineShape& shape, const std::vector<StageWork>& segm
   return {whole.pipeline_ns + later, whole.synced_ns + later};
 }
 
-StageTimes TimesOf(const Execution& execution, const StageSync& sync, const StageWork& work) {
-  const int64_t backward = work.backward_ns + work.recompute_ns;
-  return {.forward = work.forward_ns,
-          .backward = backward,
-          .send = work.send_ns,
-          .after_own = ExposedReduce(execution, sync, backward),
-          .after_all = {sync.optimizer_ns, ExposedGather(execution, sync, work.forward_ns)}};
-}
-
 StepEnds EndsOf(const std::vector<StageTimes>& stages, int64_t micro_batches, const Stop& stop) {
   EqualPacks simulation(stop);
   const std::vector<int64_t>& ends = simulation.Run(stages, micro_batches);
@@ -255,8 +263,17 @@ bool RunsEqualPacks(const PipelineShape& shape, int64_t events) {
 
 }  // namespace
 
+StageTimes TimesOf(const Execution& execution, const StageSync& sync, const PackTime& time) {
+  const int64_t backward = time.backward_ns + time.recompute_ns;
+  return {.forward = time.forward_ns,
+          .backward = backward,
+          .send = time.send_ns,
+          .after_own = ExposedReduce(execution, sync, backward),
+          .after_all = {sync.optimizer_ns, ExposedGather(execution, sync, time.forward_ns)}};
+}
+
 StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work) {
-  return TimesOf(job.training.execution, SyncOf(job, p, work.trained), work);
+  return TimesOf(job.training.execution, SyncOf(job, p, work.trained), TimeOf(work));
 }
 
 std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
@@ -375,7 +392,7 @@ SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineS
   const auto exact = [&] {
     std::vector<StageTimes> times;
     for (const StageWork& work : segments)
-      times.push_back(TimesOf(job.training.execution, known.Sync(work.trained), work));
+      times.push_back(TimesOf(job.training.execution, known.Sync(work.trained), TimeOf(work)));
     return EndsOf(times, shape.micro_batches, stop);
   };
   const auto simulate = [&](const PipelineShape& like) {

@@ -57,6 +57,14 @@ std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, c
 // SimulatedStep::total_ns without imbalance. With more recompute no time shrinks except after_own,
 // which shrinks by no more than backward grows.
 StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work);
+// Returns the same from the parts that it depends on.
+struct PackTime {
+  int64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0, send_ns = 0;
+};
+inline PackTime TimeOf(const StageWork& work) {
+  return {work.forward_ns, work.backward_ns, work.recompute_ns, work.send_ns};
+}
+StageTimes TimesOf(const Execution& execution, const StageSync& sync, const PackTime& time);
 std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
                                       const std::vector<StageWork>& stages);
 
