@@ -12,6 +12,7 @@
 #include "planner/search/least_memory.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/refine.h"
+#include "planner/search/stage_needs.h"
 #include "planner/search/work_limits.h"
 #include "planner/simulate/held_passes.h"
 #include "planner/simulate/mean_pack_bound.h"
@@ -38,7 +39,7 @@ ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end)
 class Chunks {
  public:
   Chunks(const Job& job, const LayerProfile& profile, const Parallelism& p, Schedule schedule,
-         int64_t micro_batches, const Stop& stop = {},
+         int64_t micro_batches, const Stop& stop = {}, PassLists* lists = nullptr,
          const std::vector<PackShape>* packs = nullptr)
       : job_(job),
         profile_(profile),
@@ -48,16 +49,20 @@ class Chunks {
         stop_(stop),
         allocatable_(AllocatableBytes(job)),
         packs_(packs),
-        cache_(job, p_) {
+        lists_(lists),
+        cache_(job, p_, lists) {
     for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
   }
 
-  // Fills in recompute, segments and score. Returns false if the cut does not fit.
-  bool Complete(Candidate& c) const {
+  // Fills in recompute, segments and score. Returns false if the cut does not fit, or its score is
+  // certainly not below `limit`.
+  bool Complete(Candidate& c, int64_t limit = kNoPlan) const {
     c.recomputed.assign(static_cast<size_t>(shape_.virtual_stages()), {});
     for (size_t s = 0; s < static_cast<size_t>(p_.pipeline); ++s)
       if (!ChooseRecompute(c, s)) return false;
-    Score(c);
+    c.stages = StageWorks(job_, profile_, p_, c.boundaries, c.recomputed);
+    if (StepAtLeast(c) >= limit) return false;
+    Simulate(c);
     return true;
   }
 
@@ -125,7 +130,7 @@ class Chunks {
     const SimulatedStep step =
         packs_ == nullptr
             ? MeanPackStep(job_, p_, shape_, c.stages, &cache_, kEventsPerScore, stop_)
-            : SimulateStep(job_, p_, shape_, c.stages, *packs_, kEventsPerRealMove, stop_);
+            : SimulateStep(job_, p_, shape_, c.stages, *packs_, kEventsPerRealMove, stop_, lists_);
     c.score_ns = step.total_ns();
   }
 
@@ -171,6 +176,7 @@ class Chunks {
   const int64_t allocatable_;
   std::vector<std::vector<int64_t>> held_;     // micro-batches by stage and chunk
   const std::vector<PackShape>* const packs_;  // scores are of these; of mean packs if null
+  PassLists* const lists_;
   mutable StepCache cache_;
 };
 
@@ -237,8 +243,8 @@ bool EvenLayers::FitWithOneMore(const LayerProfile& profile) const {
 
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches,
-                                    const Stop& stop) {
-  const Chunks chunks(job, profile, p, schedule, micro_batches, stop);
+                                    const Stop& stop, PassLists* lists) {
+  const Chunks chunks(job, profile, p, schedule, micro_batches, stop, lists);
   std::vector<std::vector<int64_t>> cuts = {chunks.ByLayers()};
   if (p.pipeline > 1) cuts.push_back(chunks.ByTime());
   if (!job.constraints.stage_layers.empty()) cuts = {chunks.Given()};
@@ -247,23 +253,26 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
   for (std::vector<int64_t>& cut : cuts) {
     if (stop && stop()) return std::nullopt;
     Candidate c = chunks.Cut(std::move(cut));
-    if (chunks.Complete(c) && (!best || c.score_ns < best->score_ns)) best = std::move(c);
+    if (chunks.Complete(c, best ? best->score_ns : kNoPlan) &&
+        (!best || c.score_ns < best->score_ns))
+      best = std::move(c);
   }
   return best;
 }
 
 std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profile,
                                        const Parallelism& p, Schedule schedule,
-                                       int64_t micro_batches, const Stop& stop) {
+                                       int64_t micro_batches, const Stop& stop, PassLists* lists) {
   if (!job.constraints.stage_layers.empty()) return std::nullopt;
   Shard shard;
   shard.parallelism = p;
   shard.shape = ShapeOf(p, schedule, micro_batches);
   shard.profile = profile;
-  if (p.virtual_stages > 1 && NoRoom(job, shard, stop)) return std::nullopt;
-  LeastFull least = LeastFullest(job, shard, stop);
+  const StageNeeds needs(job, shard, stop);
+  if (p.virtual_stages > 1 && NoRoom(job, shard, needs)) return std::nullopt;
+  LeastFull least = LeastFullest(job, shard, needs, stop);
   if (!least.found || least.held.allocated > AllocatableBytes(job)) return std::nullopt;
-  const Chunks chunks(job, profile, p, schedule, micro_batches, stop);
+  const Chunks chunks(job, profile, p, schedule, micro_batches, stop, lists);
   Candidate c = chunks.Cut(std::move(least.boundaries));
   if (!chunks.Complete(c)) chunks.Complete(c, SmallestRecompute(job, shard, c.boundaries));
   return c;
@@ -271,9 +280,10 @@ std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profi
 
 std::optional<Candidate> EvenOrFittingChunks(const Job& job, const LayerProfile& profile,
                                              const Parallelism& p, Schedule schedule,
-                                             int64_t micro_batches, const Stop& stop) {
-  std::optional<Candidate> even = EvenChunks(job, profile, p, schedule, micro_batches, stop);
-  return even ? even : FittingChunks(job, profile, p, schedule, micro_batches, stop);
+                                             int64_t micro_batches, const Stop& stop,
+                                             PassLists* lists) {
+  std::optional<Candidate> even = EvenChunks(job, profile, p, schedule, micro_batches, stop, lists);
+  return even ? even : FittingChunks(job, profile, p, schedule, micro_batches, stop, lists);
 }
 
 namespace {
@@ -393,10 +403,10 @@ bool FewCuts(int64_t layers, int64_t segments) {
 }
 
 int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
-                             const Stop& stop) {
+                             const Stop& stop, PassLists* lists) {
   if (!job.constraints.stage_layers.empty()) return 0;
   const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
-                      candidate.micro_batches, stop);
+                      candidate.micro_batches, stop, lists);
   chunks.Score(candidate);
   const int64_t per_move = chunks.passes() + kPassesPerMove;
   const int64_t most = std::min(kMovesInShort, kPassesAtMost / per_move);
@@ -406,7 +416,7 @@ int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candid
 }
 
 int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
-                      const Stop& stop) {
+                      const Stop& stop, PassLists* lists) {
   if (!job.constraints.stage_layers.empty()) return 0;
   int64_t work = 0;
   const std::vector<int64_t> least_loaded = LeastLoadedCut(profile, candidate.shape(), stop);
@@ -420,7 +430,7 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
       --moves;
       Candidate other = candidate;
       other.boundaries = cut;
-      if (chunks.Complete(other) && other.score_ns < candidate.score_ns)
+      if (chunks.Complete(other, candidate.score_ns) && other.score_ns < candidate.score_ns)
         candidate = std::move(other);
       return candidate.score_ns;
     };
@@ -433,7 +443,7 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
   };
   const auto repeats = [](const StageWork& stage) { return stage.recompute_ns > 0; };
   const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
-                      candidate.micro_batches, stop);
+                      candidate.micro_batches, stop, lists);
   chunks.Score(candidate);
   from_even_cuts(chunks);
   if (job.constraints.recompute != RecomputePolicy::kAuto ||
@@ -444,13 +454,14 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
   none.constraints.recompute = RecomputePolicy::kForbidden;
   const bool small = profile.size() * candidate.shape().virtual_stages() <= kUnevenCutsAtMost;
   std::optional<Candidate> start = (small ? EvenOrFittingChunks : EvenChunks)(
-      none, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches, stop);
+      none, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches, stop,
+      lists);
   if (!start) return work;
   const Candidate before = candidate;
   candidate.boundaries = std::move(start->boundaries);
   candidate.recomputed = std::move(start->recomputed);
   const Chunks without(none, profile, candidate.parallelism, candidate.schedule,
-                       candidate.micro_batches, stop);
+                       candidate.micro_batches, stop, lists);
   without.Score(candidate);
   from_even_cuts(without);
   if (candidate.score_ns >= before.score_ns) candidate = before;
@@ -459,16 +470,16 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
 
 void ImproveChunksByRealPacks(const Job& job, const LayerProfile& profile,
                               const std::vector<PackShape>& packs, Candidate& candidate,
-                              const Stop& stop) {
+                              const Stop& stop, PassLists* lists) {
   const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
-                      candidate.micro_batches, stop, &packs);
+                      candidate.micro_batches, stop, lists, &packs);
   int64_t moves = MovesByRealPacks(candidate);
   const Candidate before = candidate;
   chunks.Score(candidate);
   MoveFromEach(chunks, profile, {chunks.ByLayers(), chunks.ByTime()}, stop, moves, candidate);
   candidate.score_ns = before.score_ns;  // which is of mean packs
   candidate.step = SimulateStep(job, candidate.parallelism, candidate.shape(), candidate.stages,
-                                packs, kEventsAtMost, stop);
+                                packs, kEventsAtMost, stop, lists);
   if (candidate.step.total_ns() >= before.step.total_ns()) candidate = before;
 }
 

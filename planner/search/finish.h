@@ -29,8 +29,9 @@ struct Finished {
 // degrees, the remaining ones are finished exactly as without.
 class Finisher {
  public:
-  Finisher(const Job& job, const Batching& batching, const Stop& stop)
-      : job_(job), batching_(batching), stop_(stop) {}
+  // Job, batching and lists must outlive it.
+  Finisher(const Job& job, const Batching& batching, PassLists& lists, const Stop& stop)
+      : job_(job), batching_(batching), lists_(lists), stop_(stop) {}
 
   // Returns the packs of the sample, dealt to steps of `micro_batches` packs per rank.
   const std::vector<PackShape>& Packs(int64_t data, int64_t micro_batches);
@@ -68,9 +69,11 @@ class Finisher {
   bool Certifies(const Candidate& c) const;
   Finished FinishPartition(const LayerProfile& profile, Candidate& c);
   SimulatedStep StepOf(const Candidate& c, int64_t events);
+  int64_t MeanStep(const Candidate& c) const;  // by mean packs
 
   const Job& job_;
   const Batching& batching_;
+  PassLists& lists_;
   const Stop stop_;
   std::map<std::pair<int64_t, int64_t>, std::vector<PackShape>> packs_;  // by ranks, packs per rank
 };

@@ -186,7 +186,7 @@ class Exhaustion {
       const int64_t work = needs_.work(k % stages_);
       left_ -= work;
       stop_.Spend(kUnitsPerChunk * work);
-      if (over() || needs_.Allocated(boundaries_, k % stages_) > allocatable_) return false;
+      if (over() || !needs_.Fits(boundaries_, k % stages_, allocatable_)) return false;
       if (Extend(k + 1, layers)) return true;
       if (over()) return false;
     }
@@ -317,7 +317,11 @@ LeastFull LeastFullestOfChunks(const Job& job, const Shard& shard, const StageNe
 }  // namespace
 
 LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<bool()>& stop) {
-  const StageNeeds needs(job, shard, stop);
+  return LeastFullest(job, shard, StageNeeds(job, shard, stop), stop);
+}
+
+LeastFull LeastFullest(const Job& job, const Shard& shard, const StageNeeds& needs,
+                       const std::function<bool()>& stop) {
   if (shard.shape.chunks > 1) return LeastFullestOfChunks(job, shard, needs, stop);
   if (job.constraints.partition_method != PartitionMethod::kExact &&
       job.constraints.stage_layers.empty() && shard.shape.schedule == Schedule::kOneFOneB) {
@@ -338,11 +342,14 @@ LeastFull Relieve(const Job& job, const Shard& shard, std::vector<int64_t> bound
   return Reliever(job, shard, needs, stop).Run(std::move(boundaries));
 }
 
-bool NoRoom(const Job& job, const Shard& shard, const Stop& stop) {
+bool NoRoom(const Job& job, const Shard& shard) {
   const int64_t allocatable = AllocatableBytes(job);
   if (allocatable <= 0 || shard.least_static_bytes > allocatable) return true;
-  const StageNeeds needs(job, shard, stop);
-  return !Room(job, shard, needs).Enough();
+  return NoRoom(job, shard, StageNeeds(job, shard));
+}
+
+bool NoRoom(const Job& job, const Shard& shard, const StageNeeds& needs) {
+  return AllocatableBytes(job) <= 0 || !Room(job, shard, needs).Enough();
 }
 
 std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,

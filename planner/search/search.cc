@@ -36,8 +36,8 @@ class Searcher {
         limits_(limits),
         packs_per_step_(batching.packs_per_step(job.training.global_batch_samples)),
         profiles_(job, batching),
-        first_(job, profiles_, packs_per_step_, stop),
-        finisher_(job, batching, stop) {}
+        first_(job, profiles_, packs_per_step_, lists_, stop),
+        finisher_(job, batching, lists_, stop) {}
 
   SearchResult Run(int64_t alternatives) {
     Begin();
@@ -478,6 +478,7 @@ class Searcher {
   const SearchWork limits_;
   const double packs_per_step_;
   Profiles profiles_;
+  PassLists lists_;
   FirstPartitions first_;
   Finisher finisher_;
   bool first_is_enough_ = false;     // one entry that fits will do

@@ -55,44 +55,21 @@ class StageNeeds {
 
   // Returns Of(...).allocated more quickly than Of.
   int64_t Allocated(const std::vector<int64_t>& boundaries, int64_t stage) const {
-    Before sum;
-    std::array<bool, kLayerClassesAtMost> has{};
-    for (int64_t c = 0; c < chunks_; ++c) {
-      const auto [begin, end] = Segment(boundaries, stage, c);
-      sum.static_bytes += held_before_[end].static_bytes - held_before_[begin].static_bytes;
-      sum.update_bytes += held_before_[end].update_bytes - held_before_[begin].update_bytes;
-      for (size_t k = 0; k < profile_.classes.size(); ++k)
-        has[k] = has[k] || before_[end][k] != before_[begin][k];
-    }
+    const Contents contents = ContentsOf(boundaries, stage);
     int64_t least = kNothingFits;
-    for (size_t limit = 0; limit < modes_.size(); ++limit) {
-      const KindModes& modes = modes_[limit];
-      int64_t workspace = 0;
-      bool possible = true;
-      for (size_t k = 0; k < profile_.classes.size() && possible; ++k) {
-        if (!has[k]) continue;
-        possible = modes[k].has_value();
-        if (possible)
-          workspace = std::max(workspace, profile_.classes[k].modes[*modes[k]].workspace_bytes);
-      }
-      if (!possible) continue;
-      const std::vector<int64_t>& kept_before = kept_before_[limit];
-      for (int64_t c = 0; c < chunks_; ++c) {
-        const auto [begin, end] = Segment(boundaries, stage, c);
-        kept_[static_cast<size_t>(c)] = kept_before[end] - kept_before[begin];
-      }
-      least = std::min(least,
-                       sum.static_bytes + std::max(MostKept(stage) + workspace, sum.update_bytes));
+    for (size_t limit = 0; limit < modes_.size(); ++limit)
+      least = std::min(least, AllocatedUnder(limit, contents, boundaries, stage, least));
+    return least == kNothingFits || HasHostRoom(boundaries, stage) ? least : least + kNoHostRoom;
+  }
+
+  // Returns whether Allocated is at most that, more quickly. REQUIRES: allocatable < kNoHostRoom.
+  bool Fits(const std::vector<int64_t>& boundaries, int64_t stage, int64_t allocatable) const {
+    const Contents contents = ContentsOf(boundaries, stage);
+    for (size_t limit = modes_.size(); limit-- > 0;) {
+      if (AllocatedUnder(limit, contents, boundaries, stage, allocatable + 1) <= allocatable)
+        return HasHostRoom(boundaries, stage);
     }
-    if (profile_.host_room == kNoHostLimit || least == kNothingFits) return least;
-    // Only stages of one chunk have activations in host memory.
-    ChunkLoad load{.in_flight = peaks(stage).front().front()};
-    for (int64_t c = 0; c < chunks_; ++c) {
-      const auto [begin, end] = Segment(boundaries, stage, c);
-      for (size_t k = 0; k < profile_.classes.size(); ++k)
-        load.counts[k] += before_[end][k] - before_[begin][k];
-    }
-    return HostHasRoom(profile_, load) ? least : least + kNoHostRoom;
+    return false;
   }
 
   StageHeld Of(const std::vector<int64_t>& boundaries, int64_t stage) const {
@@ -158,10 +135,62 @@ class StageNeeds {
   using KindModes = std::vector<std::optional<size_t>>;  // nullopt: it needs a larger workspace
   static constexpr int64_t kNothingFits = std::numeric_limits<int64_t>::max();
 
-  // Sums over the layers in front of a chain position.
-  struct Before {
+  // Sums over layers.
+  struct Sums {
     int64_t static_bytes = 0, update_bytes = 0;
   };
+  struct Contents {
+    Sums sums;
+    std::array<bool, kLayerClassesAtMost> has{};  // layers of a kind
+  };
+
+  Contents ContentsOf(const std::vector<int64_t>& boundaries, int64_t stage) const {
+    Contents contents;
+    for (int64_t c = 0; c < chunks_; ++c) {
+      const auto [begin, end] = Segment(boundaries, stage, c);
+      contents.sums.static_bytes +=
+          held_before_[end].static_bytes - held_before_[begin].static_bytes;
+      contents.sums.update_bytes +=
+          held_before_[end].update_bytes - held_before_[begin].update_bytes;
+      for (size_t k = 0; k < profile_.classes.size(); ++k)
+        contents.has[k] = contents.has[k] || before_[end][k] != before_[begin][k];
+    }
+    return contents;
+  }
+
+  // Returns the bytes with workspaces up to a limit, or some number that is no less than `enough`
+  // if they are no less. Returns kNothingFits if some layer needs a larger workspace.
+  int64_t AllocatedUnder(size_t limit, const Contents& contents,
+                         const std::vector<int64_t>& boundaries, int64_t stage,
+                         int64_t enough) const {
+    const KindModes& modes = modes_[limit];
+    int64_t workspace = 0;
+    for (size_t k = 0; k < profile_.classes.size(); ++k) {
+      if (!contents.has[k]) continue;
+      if (!modes[k]) return kNothingFits;
+      workspace = std::max(workspace, profile_.classes[k].modes[*modes[k]].workspace_bytes);
+    }
+    const std::vector<int64_t>& kept_before = kept_before_[limit];
+    for (int64_t c = 0; c < chunks_; ++c) {
+      const auto [begin, end] = Segment(boundaries, stage, c);
+      kept_[static_cast<size_t>(c)] = kept_before[end] - kept_before[begin];
+    }
+    const Sums& sums = contents.sums;
+    const int64_t kept = MostKept(stage, enough - sums.static_bytes - workspace);
+    return sums.static_bytes + std::max(kept + workspace, sums.update_bytes);
+  }
+
+  bool HasHostRoom(const std::vector<int64_t>& boundaries, int64_t stage) const {
+    if (profile_.host_room == kNoHostLimit) return true;
+    // Only stages of one chunk have activations in host memory.
+    ChunkLoad load{.in_flight = peaks(stage).front().front()};
+    for (int64_t c = 0; c < chunks_; ++c) {
+      const auto [begin, end] = Segment(boundaries, stage, c);
+      for (size_t k = 0; k < profile_.classes.size(); ++k)
+        load.counts[k] += before_[end][k] - before_[begin][k];
+    }
+    return HostHasRoom(profile_, load);
+  }
 
   void AddLayer(size_t i) {
     const size_t kind = static_cast<size_t>(profile_.chain[i]);
@@ -177,8 +206,9 @@ class StageNeeds {
     }
   }
 
-  // Returns the most bytes of activations that the stage holds at once of `kept_`.
-  int64_t MostKept(int64_t stage) const {
+  // Returns the most bytes of activations that the stage holds at once of `kept_`, or some number
+  // that is no less than `enough`.
+  int64_t MostKept(int64_t stage, int64_t enough) const {
     const std::vector<std::vector<int64_t>>& all = peaks(stage);
     int64_t largest = 0;
     for (const int64_t kept : kept_) largest = std::max(largest, kept);
@@ -188,6 +218,7 @@ class StageNeeds {
         int64_t bytes = 0;
         for (size_t c = 0; c < held.size(); ++c) bytes += held[c] * kept_[c];
         most = std::max(most, bytes);
+        if (most >= enough) break;
       }
       return most;
     }
@@ -259,7 +290,7 @@ class StageNeeds {
   std::vector<int64_t> limits_;                           // workspaces, ascending
   std::vector<KindModes> modes_;                          // by limit and kind
   std::vector<ClassCounts> before_;                       // layers in front of each chain position
-  std::vector<Before> held_before_;                       // by chain position
+  std::vector<Sums> held_before_;                         // by chain position
   std::vector<std::vector<int64_t>> kept_before_;         // of one pack, by limit and position
   mutable std::vector<int64_t> kept_;  // of one pack, by chunk: for Allocated alone
 };

@@ -1,6 +1,7 @@
 #include "planner/simulate/pass_walk.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "planner/simulate/merged_passes.h"
 #include "planner/simulate/pass_values.h"
@@ -9,6 +10,7 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr size_t kPassesPerQuestion = 50'000;
+constexpr size_t kPassesListed = 500'000;    // kept by PassLists: 10 MB
 constexpr int64_t kUnitsPerWalkedPass = 10;  // units of Stop::Spend
 
 size_t SortOf(size_t unit, PassKind kind) {
@@ -52,6 +54,18 @@ size_t PassList::LastSlot(size_t unit) const {
                m = static_cast<size_t>(shape_.micro_batches);
   const size_t q = unit % chunks * stages + unit / chunks, units = stages * chunks;
   return shape_.schedule == Schedule::kZeroBubble ? units * m + 1 + q : (m - 1) * units + q;
+}
+
+std::shared_ptr<const PassList> PassLists::Of(const PipelineShape& shape, const Stop& stop) {
+  const std::array key{static_cast<int64_t>(shape.schedule), shape.stages, shape.chunks,
+                       shape.micro_batches, shape.group()};
+  const auto known = lists_.find(key);
+  if (known != lists_.end()) return known->second;
+  auto list = std::make_shared<const PassList>(shape, stop);
+  const size_t passes = list->passes().size();
+  if (passes_ + passes > kPassesListed) lists_.clear(), passes_ = 0;
+  passes_ += passes;
+  return lists_[key] = std::move(list);
 }
 
 PassWalk::PassWalk(const PipelineSpec& spec, const PassList& list, bool alike)

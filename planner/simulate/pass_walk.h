@@ -2,8 +2,10 @@
 #ifndef EVENKEEL_PLANNER_SIMULATE_PASS_WALK_H_
 #define EVENKEEL_PLANNER_SIMULATE_PASS_WALK_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -40,6 +42,17 @@ struct PassList {
   PipelineShape shape_;
   std::unique_ptr<Entry[]> passes_;
   size_t count_ = 0, slots_ = 0;
+};
+
+// The lists of shapes that a search simulates again and again.
+class PassLists {
+ public:
+  // Throws Stopped if `stop` ends the work.
+  std::shared_ptr<const PassList> Of(const PipelineShape& shape, const Stop& stop);
+
+ private:
+  std::map<std::array<int64_t, 5>, std::shared_ptr<const PassList>> lists_;  // by shape
+  size_t passes_ = 0;                                                        // in all of them
 };
 
 class PassWalk {

@@ -288,8 +288,12 @@ std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
 
 const PassList& StepCache::Passes(const PipelineShape& shape, const Stop& stop) {
   const auto [at, added] = lists_.try_emplace(shape.micro_batches);
-  if (added && shape.schedule != Schedule::kOneFOneB) at->second = PassList(shape, stop);
-  return at->second;
+  if (added && shape.schedule == Schedule::kOneFOneB)
+    at->second = std::make_shared<const PassList>();
+  else if (added)
+    at->second = shared_ != nullptr ? shared_->Of(shape, stop)
+                                    : std::make_shared<const PassList>(shape, stop);
+  return *at->second;
 }
 
 const StageSync& StepCache::Sync(const TrainedParameters& trained) {
@@ -436,8 +440,8 @@ int64_t LockedRanks(const Job& job, const Parallelism& p) {
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t most_events,
-                           const Stop& stop) {
-  StepCache cache(job, p);
+                           const Stop& stop, PassLists* lists) {
+  StepCache cache(job, p, lists);
   SimulatedStep step = MeanPackStep(job, p, shape, segments, &cache, kEventsAtMost, stop);
   const SampledSteps sample = SampleOf(job, p, shape, most_events);
   const int64_t slowest =

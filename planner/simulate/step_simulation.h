@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -92,7 +93,9 @@ inline constexpr int64_t kStepsAtMost = 16;  // most steps in one simulation
 // many.
 class StepCache {
  public:
-  StepCache(const Job& job, const Parallelism& p) : job_(job), p_(p) {}
+  // `lists`, if any, keeps what other parallelisms have in common, too.
+  StepCache(const Job& job, const Parallelism& p, PassLists* lists = nullptr)
+      : job_(job), p_(p), shared_(lists) {}
 
   // Returns the passes; empty for 1F1B, which needs none. From one call to the next, `shape` may
   // differ only in its micro-batches. Throws Stopped if `stop` ends the work.
@@ -103,7 +106,8 @@ class StepCache {
  private:
   const Job& job_;
   const Parallelism& p_;
-  std::map<int64_t, PassList> lists_;  // by micro-batches
+  PassLists* const shared_;
+  std::map<int64_t, std::shared_ptr<const PassList>> lists_;  // by micro-batches
   // By parameters: all, and those of experts.
   std::map<TrainedParameters, StageSync> syncs_;
 };
@@ -139,7 +143,7 @@ PerEncoder<double> DummyUnits(const ModelSpec& model);
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t events = kEventsAtMost,
-                           const Stop& stop = {});
+                           const Stop& stop = {}, PassLists* lists = nullptr);
 
 // Returns whether SimulateStep goes through the same packs and steps under both limits of events.
 bool SimulatesAlike(const Job& job, const Parallelism& p, const PipelineShape& shape,
