@@ -4,6 +4,7 @@ namespace evenkeel::planner {
 
 StepCosts::StepCosts(const SegmentTable& table)
     : table_(table),
+      network_(table.job().cluster, table.job().constants),
       trained_before_(static_cast<size_t>(table.size()) + 1),
       places_(trained_before_.size() * trained_before_.size(), -1) {
   for (size_t i = 0; i + 1 < trained_before_.size(); ++i) {
@@ -38,7 +39,7 @@ StepCosts::Known& StepCosts::KnownOf(int64_t i, int64_t j) {
     place = static_cast<int32_t>(known_.size());
     const TrainedParameters trained =
         trained_before_[static_cast<size_t>(j)] - trained_before_[static_cast<size_t>(i)];
-    known_.push_back({.sync = SyncOf(table_.job(), table_.parallelism(), trained)});
+    known_.push_back({.sync = SyncOf(table_.job(), network_, table_.parallelism(), trained)});
   }
   return known_[static_cast<size_t>(place)];
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/cost/network.h"
 #include "planner/partition/segment_table.h"
 #include "planner/simulate/equal_packs.h"
 #include "planner/simulate/step_simulation.h"
@@ -31,6 +32,7 @@ class StepCosts {
   Known& KnownOf(int64_t i, int64_t j);
 
   const SegmentTable& table_;
+  const Network network_;
   std::vector<TrainedParameters> trained_before_;  // of the layers in front of each position
   std::vector<int32_t> places_;                    // by i and j: index in known_, or -1
   std::vector<Known> known_;

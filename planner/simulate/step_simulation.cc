@@ -298,7 +298,7 @@ const PassList& StepCache::Passes(const PipelineShape& shape, const Stop& stop) 
 
 const StageSync& StepCache::Sync(const TrainedParameters& trained) {
   const auto [at, added] = syncs_.try_emplace(trained);
-  if (added) at->second = SyncOf(job_, p_, trained);
+  if (added) at->second = SyncOf(job_, network_, p_, trained);
   return at->second;
 }
 

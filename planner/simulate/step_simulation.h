@@ -95,7 +95,7 @@ class StepCache {
  public:
   // `lists`, if any, keeps what other parallelisms have in common, too.
   StepCache(const Job& job, const Parallelism& p, PassLists* lists = nullptr)
-      : job_(job), p_(p), shared_(lists) {}
+      : job_(job), p_(p), network_(job.cluster, job.constants), shared_(lists) {}
 
   // Returns the passes; empty for 1F1B, which needs none. From one call to the next, `shape` may
   // differ only in its micro-batches. Throws Stopped if `stop` ends the work.
@@ -106,6 +106,7 @@ class StepCache {
  private:
   const Job& job_;
   const Parallelism& p_;
+  const Network network_;
   PassLists* const shared_;
   std::map<int64_t, std::shared_ptr<const PassList>> lists_;  // by micro-batches
   // By parameters: all, and those of experts.
