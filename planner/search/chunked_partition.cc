@@ -61,7 +61,7 @@ class Chunks {
     for (size_t s = 0; s < static_cast<size_t>(p_.pipeline); ++s)
       if (!ChooseRecompute(c, s)) return false;
     c.stages = StageWorks(job_, profile_, p_, c.boundaries, c.recomputed);
-    if (StepAtLeast(c) >= limit) return false;
+    if (limit < kNoPlan && StepAtLeast(c) >= limit) return false;
     Simulate(c);
     return true;
   }

@@ -41,6 +41,19 @@ int64_t Finisher::TryRealPacks(const Candidate& c) {
   return StepOf(c, kTryingWork / 2).imbalance_ns;
 }
 
+int64_t Finisher::RealBound(const LayerProfile& profile, const Parallelism& p,
+                            int64_t micro_batches) {
+  const auto [at, added] =
+      real_bounds_.try_emplace({p.tensor, p.pipeline, p.data, p.context, p.expert, p.virtual_stages,
+                                p.encoder_data, micro_batches});
+  if (added) {
+    // The bound is the same under every schedule.
+    at->second = RealPacksBound(job_, p, ShapeOf(p, Schedule::kInterleaved, micro_batches), profile,
+                                Packs(p.data, micro_batches));
+  }
+  return at->second;
+}
+
 bool Finisher::FillStages(const Segments& segments, Candidate& c) {
   c.recomputed.clear();
   for (int64_t s = 0; s < segments.stages(); ++s) {

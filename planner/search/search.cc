@@ -1,8 +1,6 @@
 #include "planner/search/search.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -362,19 +360,8 @@ class Searcher {
   template <typename Choice>
   bool MayBeBest(const Choice& c, int64_t bound_ns) {
     if (!Beats(c, bound_ns)) return false;
-    return Beats(c, RealBound(c.parallelism, c.micro_batches));
-  }
-
-  // The schedule does not matter.
-  int64_t RealBound(const Parallelism& p, int64_t micro_batches) {
-    const auto [at, added] =
-        real_bounds_.try_emplace({p.tensor, p.pipeline, p.data, p.context, p.expert,
-                                  p.virtual_stages, p.encoder_data, micro_batches});
-    if (added) {
-      at->second = RealPacksBound(job_, p, ShapeOf(p, Schedule::kInterleaved, micro_batches),
-                                  profiles_.Of(p).profile, finisher_.Packs(p.data, micro_batches));
-    }
-    return at->second;
+    return Beats(c, finisher_.RealBound(profiles_.Of(c.parallelism).profile, c.parallelism,
+                                        c.micro_batches));
   }
 
   void Finish(Entry& entry, Proof& proof) {
@@ -491,7 +478,6 @@ class Searcher {
   std::vector<Prospect> dismissed_;  // by their bound, the most promising first
   std::optional<size_t> best_;       // of the entries, by real packs
   Rank best_rank_, best_score_;
-  std::map<std::array<int64_t, 8>, int64_t> real_bounds_;  // by degrees and packs per rank
   SearchResult result_;
 };
 

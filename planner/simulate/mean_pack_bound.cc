@@ -70,7 +70,9 @@ int64_t MeanPacksAtLeast(const PipelineShape& shape, const std::vector<StageWork
 int64_t MeanPackStepAtLeast(const Job& job, const PipelineShape& shape,
                             const std::vector<StageWork>& segments, StepCache& cache,
                             int64_t events) {
-  const PipelineShape simulated = SimulatedPacks(shape, events);
+  // 1F1B is simulated to its end, whatever the number of packs.
+  const PipelineShape simulated =
+      shape.schedule == Schedule::kOneFOneB ? shape : SimulatedPacks(shape, events);
   const std::vector<int64_t> loads = StageLoads(shape, segments);
   std::vector<TrainedParameters> stages(loads.size());
   for (size_t s = 0; s < segments.size(); ++s) stages[s % stages.size()] += segments[s].trained;

@@ -15,8 +15,7 @@ namespace evenkeel::planner {
 // order of the shape's schedule: docs/ALGORITHMS.md, "Bounds".
 int64_t MeanPacksAtLeast(const PipelineShape& shape, const std::vector<StageWork>& segments);
 
-// Returns a lower bound on total_ns of MeanPackStep with the same arguments. REQUIRES: a schedule
-// other than 1F1B.
+// Returns a lower bound on total_ns of MeanPackStep with the same arguments.
 int64_t MeanPackStepAtLeast(const Job& job, const PipelineShape& shape,
                             const std::vector<StageWork>& segments, StepCache& cache,
                             int64_t events);

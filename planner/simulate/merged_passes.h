@@ -67,6 +67,12 @@ class MergedPasses {
   std::vector<int64_t> forwards_, backwards_;  // by virtual stage: number taken
 };
 
+// Returns the passes of all stages: each pass comes after those it waits for, and the passes of
+// each stage stay in its order. A forward waits for that of the virtual stage before; a backward
+// waits for that of the virtual stage behind or, on the last one, for its own forward; a weight
+// gradient waits for its backward.
+std::vector<Pass> WorkOrder(const PipelineShape& shape, const Stop& stop = {});
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SIMULATE_MERGED_PASSES_H_

@@ -16,8 +16,8 @@
 
 namespace evenkeel::planner {
 
-// The passes of all stages in an order in which they can run (as WorkOrder), laid out for PassWalk.
-// A unit is stage x chunks + chunk.
+// The passes of all stages in an order in which they can run (as in WorkOrder), laid out for
+// PassWalk. A unit is stage x chunks + chunk.
 struct PassList {
   struct Entry {
     uint32_t stage;

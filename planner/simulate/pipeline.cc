@@ -4,6 +4,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/simulate/data_parallel.h"
+#include "planner/simulate/merged_passes.h"
 #include "planner/simulate/pass_walk.h"
 #include "planner/simulate/stage_sync.h"
 

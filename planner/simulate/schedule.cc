@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "planner/simulate/merged_passes.h"
-
 namespace evenkeel::planner {
 namespace {
 
@@ -64,14 +62,6 @@ std::vector<Pass> StageOrder(const PipelineShape& shape, int64_t stage) {
   order.reserve(static_cast<size_t>(kinds * shape.chunks * shape.micro_batches));
   for (StagePasses passes(shape, stage); !passes.done(); passes.Next())
     order.push_back(passes.now());
-  return order;
-}
-
-std::vector<Pass> WorkOrder(const PipelineShape& shape, const Stop& stop) {
-  std::vector<Pass> order;
-  const int64_t kinds = shape.schedule == Schedule::kZeroBubble ? 3 : 2;
-  order.reserve(static_cast<size_t>(kinds * shape.virtual_stages() * shape.micro_batches));
-  MergedPasses(shape, stop).Run([&](const Pass& pass, size_t) { order.push_back(pass); });
   return order;
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/base/stop.h"
 #include "planner/job.h"
 
 namespace evenkeel::planner {
@@ -127,12 +126,6 @@ inline void StagePasses::Advance(Place& place) const {
   place.micro_batch = place.first = place.end;
   place.end = std::min(place.first + group_, micro_batches_);
 }
-
-// Returns the passes of all stages: each pass comes after those it waits for, and the passes of
-// each stage stay in its order. A forward waits for that of the virtual stage before; a backward
-// waits for that of the virtual stage behind or, on the last one, for its own forward; a weight
-// gradient waits for its backward.
-std::vector<Pass> WorkOrder(const PipelineShape& shape, const Stop& stop = {});
 
 // Returns the micro-batches that kInterleaved takes through one chunk before it turns to the next:
 // P, as in Megatron-LM. If m is not a multiple of P, it is the least number above P with which
