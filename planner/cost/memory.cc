@@ -56,8 +56,9 @@ namespace {
 int64_t AllocatableWithin(int64_t capacity) {
   const int64_t left = capacity - kFrameworkBytes - kCommunicationBytes;
   if (left < 0) return -1;
-  // The largest a with a + AllocatorReserve(a) <= left.
-  int64_t allocatable = left / (1000 + kReservePerMille) * 1000;
+  // The largest a with a + AllocatorReserve(a) <= left, from at most two below it on.
+  constexpr int64_t kEach = 1000 + kReservePerMille;
+  int64_t allocatable = left / kEach * 1000 + std::max<int64_t>(0, left % kEach - 1) * 1000 / kEach;
   while (allocatable + 1 + AllocatorReserve(allocatable + 1) <= left) ++allocatable;
   return allocatable;
 }

@@ -38,16 +38,25 @@ struct PackCost {
   double constant = 0;
   PerEncoder<double> per_unit;
   double per_token = 0, per_squared = 0;
-  double at(const PackShape& s) const {
+  double at(const PackShape& s) const { return at(s, kEncodersAtMost); }
+  // Returns the same more quickly if only the first `encoders` encoders cost anything.
+  double at(const PackShape& s, size_t encoders) const {
     double cost = constant;
-    for (size_t e = 0; e < kEncodersAtMost; ++e) cost += per_unit[e] * s.units[e];
+    for (size_t e = 0; e < encoders; ++e) cost += per_unit[e] * s.units[e];
     return cost + per_token * s.tokens + per_squared * s.squared;
+  }
+  // Returns the number of encoders up to the last one that costs anything.
+  size_t encoders() const {
+    size_t count = kEncodersAtMost;
+    while (count > 0 && per_unit[count - 1] == 0) --count;
+    return count;
   }
   PackCost& operator+=(const PackCost& o) {
     constant += o.constant, per_unit += o.per_unit, per_token += o.per_token,
         per_squared += o.per_squared;
     return *this;
   }
+  friend bool operator==(const PackCost&, const PackCost&) = default;
   friend PackCost operator*(double f, const PackCost& c) {
     return {f * c.constant, f * c.per_unit, f * c.per_token, f * c.per_squared};
   }

@@ -8,13 +8,15 @@ namespace {
 
 using Items = std::span<WorkItem>;
 
+constexpr int64_t kUnitsPerSortedItem = 30;  // units of Stop
+
 // Sorts by the major part, then by the other; pack indices make it a total order.
 void SortBy(size_t major, const Stop& stop, Items items) {
   const auto key = [major](const WorkItem& i) {
     return static_cast<uint64_t>(i.work[major]) << 32 | static_cast<uint64_t>(i.work[1 - major]);
   };
-  std::sort(items.begin(), items.end(), [key, &stop](const WorkItem& a, const WorkItem& b) {
-    stop.Spend(2);
+  stop.Spend(kUnitsPerSortedItem * static_cast<int64_t>(items.size()));
+  std::sort(items.begin(), items.end(), [key](const WorkItem& a, const WorkItem& b) {
     return key(a) != key(b) ? key(a) < key(b) : a.pack < b.pack;
   });
 }

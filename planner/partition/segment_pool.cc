@@ -24,17 +24,18 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
   // The pipeline cannot be quicker than all packs on one stage.
   const int64_t stage_limit = (limit - 1) / micro_batches_;
   const int64_t work = table.WorkBefore(table.size());
-  const auto reached = [&](int64_t ns, int64_t stages) {
-    return ns <= CappedProduct(stage_limit, std::max<int64_t>(1, stages)) * (stages > 0 ? 1 : 0);
+  // Returns the most work that so many stages do.
+  const auto most = [&](int64_t stages) {
+    return stages > 0 ? CappedProduct(stage_limit, stages) : 0;
   };
   for (int64_t s = 0; s < stages_ && table.window() >= 1; ++s) {
+    if (Stopped()) return;
+    const int64_t in_front = most(s), behind = most(stages_ - 1 - s);
+    int64_t first = s;
     for (int64_t j = s + 1; j <= s + table.window(); ++j) {
-      if (Stopped()) return;
-      for (int64_t i = s; i < j; ++i) {
-        if (!reached(table.WorkBefore(i), s) ||
-            !reached(work - table.WorkBefore(j), stages_ - 1 - s))
-          continue;
-        if (table.LeastTime(s, i, j) - 2 * table.SendTime(s, j) > stage_limit) continue;
+      if (work - table.WorkBefore(j) > behind) continue;
+      while (first < j && table.WorkBefore(j) - table.WorkBefore(first) > stage_limit) ++first;
+      for (int64_t i = first; i < j && table.WorkBefore(i) <= in_front; ++i) {
         const int64_t recompute = table.RecomputeTime(s, i, j);
         if (recompute >= kNoPlan) continue;
         if (table.WorkBefore(j) - table.WorkBefore(i) + recompute > stage_limit) continue;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/cost/network.h"
 #include "planner/partition/segment_table.h"
 #include "planner/simulate/equal_packs.h"
 #include "planner/simulate/step_simulation.h"
@@ -22,14 +23,19 @@ class StepCosts {
   StageTimes At(int64_t s, int64_t i, int64_t j);
 
  private:
-  // Cached for equal layers with equal recompute.
+  // Cached for equal layers, and their times with equal recompute.
   struct Known {
     int64_t recompute_ns = -1;
     StageTimes times;
+    StageSync sync;
   };
+  Known& KnownOf(int64_t i, int64_t j);
 
   const SegmentTable& table_;
-  std::vector<Known> known_;  // by i and j
+  const Network network_;
+  std::vector<TrainedParameters> trained_before_;  // of the layers in front of each position
+  std::vector<int32_t> places_;                    // by i and j: index in known_, or -1
+  std::vector<Known> known_;
 };
 
 }  // namespace evenkeel::planner

@@ -186,6 +186,19 @@ std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
 
 std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const ChunkLoad& stage,
                                               int64_t allocatable, RecomputePolicy policy) {
+  // Most stages are settled here, without what several chunks take.
+  const auto fits = [&](const ModeCounts& recomputed) {
+    return MemoryOf(profile, {&stage, 1}, {&recomputed, 1}).allocated() <= allocatable;
+  };
+  if (!HostHasRoom(profile, stage)) return std::nullopt;
+  if (policy == RecomputePolicy::kOneSetting && profile.setting) {
+    const ModeCounts set = RecomputedUnderSetting(profile, stage.counts, stage.begin);
+    if (!fits(set)) return std::nullopt;
+    return RecomputeChoice{set, RepeatedTime(profile, set)};
+  }
+  const bool free = policy == RecomputePolicy::kAuto || policy == RecomputePolicy::kWholeLayers ||
+                    policy == RecomputePolicy::kOneSetting;
+  if (free && fits(ModeCounts{})) return RecomputeChoice{};
   const auto choice = LeastRecompute(profile, {&stage, 1}, allocatable, policy);
   if (!choice) return std::nullopt;
   return RecomputeChoice{choice->recomputed.front(), choice->recompute_ns, choice->undecided_ns};

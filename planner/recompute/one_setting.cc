@@ -49,13 +49,17 @@ ModeCounts RecomputedUnderSetting(const LayerProfile& profile, const ClassCounts
                                   int64_t begin) {
   const RecomputeSetting& setting = *profile.setting;
   ModeCounts recomputed{};
-  const bool by_place = DependsOnPlace(profile);
+  int64_t kinds = 0;  // that share the block; its place means nothing to a single one
+  for (size_t k = 0; k < profile.classes.size(); ++k)
+    kinds += counts[k] > 0 && profile.classes[k].kind != LayerKind::kEncoder ? 1 : 0;
+  const bool by_place = kinds > 1 && DependsOnPlace(profile);
   int64_t left = setting.block > 0 ? setting.block : RecomputeSetting::kEveryLayer;
   if (by_place) TakeBlock(profile, counts, begin, left, recomputed);
   for (size_t k = 0; k < profile.classes.size(); ++k) {
+    if (counts[k] == 0) continue;
     const LayerCost& layer = profile.classes[k];
     const size_t mode = *ModeUnder(setting, layer);
-    if (mode == 0 || counts[k] == 0) continue;
+    if (mode == 0) continue;
     if (layer.kind == LayerKind::kEncoder) {
       recomputed[k][mode] = static_cast<int32_t>(counts[k]);
       continue;

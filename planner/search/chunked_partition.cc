@@ -12,8 +12,10 @@
 #include "planner/search/least_memory.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/refine.h"
+#include "planner/search/stage_needs.h"
 #include "planner/search/work_limits.h"
 #include "planner/simulate/held_passes.h"
+#include "planner/simulate/mean_pack_bound.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -37,7 +39,7 @@ ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end)
 class Chunks {
  public:
   Chunks(const Job& job, const LayerProfile& profile, const Parallelism& p, Schedule schedule,
-         int64_t micro_batches, const Stop& stop = {},
+         int64_t micro_batches, const Stop& stop = {}, PassLists* lists = nullptr,
          const std::vector<PackShape>* packs = nullptr)
       : job_(job),
         profile_(profile),
@@ -47,59 +49,53 @@ class Chunks {
         stop_(stop),
         allocatable_(AllocatableBytes(job)),
         packs_(packs),
-        cache_(job, p_) {
+        lists_(lists),
+        cache_(job, p_, lists) {
     for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
   }
 
-  // Fills in recompute, segments and score. Returns false if the cut does not fit.
-  bool Complete(Candidate& c) const {
+  // Fills in recompute, segments and score. Returns false if the cut does not fit, or its score is
+  // certainly not below `limit`.
+  bool Complete(Candidate& c, int64_t limit = kNoPlan) const {
     c.recomputed.assign(static_cast<size_t>(shape_.virtual_stages()), {});
     for (size_t s = 0; s < static_cast<size_t>(p_.pipeline); ++s)
       if (!ChooseRecompute(c, s)) return false;
-    Score(c);
+    c.stages = StageWorks(job_, profile_, p_, c.boundaries, c.recomputed);
+    if (limit < kNoPlan && StepAtLeast(c) >= limit) return false;
+    Simulate(c);
     return true;
   }
 
-  // Completes a cut that differs from a complete one in a run of boundaries. Returns false if it
-  // does not fit.
-  bool CompleteMoved(Candidate& moved, const Candidate& complete) const {
+  // Completes a cut that differs from a complete one in the segments [first, last]. Returns false
+  // if it does not fit, or certainly is no quicker.
+  bool CompleteMoved(Candidate& moved, const Candidate& complete, size_t first, size_t last) const {
     const size_t stages = static_cast<size_t>(p_.pipeline);
-    const auto differs = [&](size_t segment) {
-      return moved.boundaries[segment] != complete.boundaries[segment] ||
-             moved.boundaries[segment + 1] != complete.boundaries[segment + 1];
-    };
-    for (size_t s = 0; s < stages; ++s) {
-      bool chosen = true;
-      for (size_t segment = s; segment < moved.recomputed.size(); segment += stages)
-        chosen = chosen && !differs(segment);
-      if (!chosen && !ChooseRecompute(moved, s)) return false;
-    }
-    for (size_t segment = 0; segment < moved.stages.size(); ++segment) {
-      if (differs(segment) || moved.recomputed[segment] != complete.recomputed[segment])
+    for (size_t segment = first; segment <= std::min(last, first + stages - 1); ++segment)
+      if (!ChooseRecompute(moved, segment % stages)) return false;
+    ForStagesOf(first, last, [&](size_t segment) {
+      if ((segment >= first && segment <= last) ||
+          moved.recomputed[segment] != complete.recomputed[segment])
         moved.stages[segment] = SegmentWork(network_, profile_, p_, moved.boundaries, segment,
                                             moved.recomputed[segment]);
-    }
+    });
+    if (StepAtLeast(moved) >= complete.score_ns) return false;
     Simulate(moved);
     return true;
+  }
+
+  // Undoes such a move, whether it is complete or not.
+  void TakeBack(Candidate& moved, const Candidate& complete, size_t first, size_t last) const {
+    ForStagesOf(first, last, [&](size_t segment) {
+      moved.recomputed[segment] = complete.recomputed[segment];
+      moved.stages[segment] = complete.stages[segment];
+    });
+    moved.boundaries = complete.boundaries;
+    moved.score_ns = complete.score_ns;
   }
 
   int64_t SlowestStage(const Candidate& c) const {
     const std::vector<int64_t> stages = StageLoads(shape_, c.stages);
     return std::max_element(stages.begin(), stages.end()) - stages.begin();
-  }
-
-  // Undoes a move, whether it is complete or not.
-  static void TakeBack(Candidate& moved, const Candidate& complete) {
-    for (size_t segment = 0; segment < moved.stages.size(); ++segment) {
-      if (moved.boundaries[segment] == complete.boundaries[segment] &&
-          moved.boundaries[segment + 1] == complete.boundaries[segment + 1] &&
-          moved.recomputed[segment] == complete.recomputed[segment])
-        continue;
-      moved.recomputed[segment] = complete.recomputed[segment];
-      moved.stages[segment] = complete.stages[segment];
-    }
-    moved.boundaries = complete.boundaries;
-    moved.score_ns = complete.score_ns;
   }
 
   // Chooses the least recompute of one stage's chunks. Returns false if they do not fit.
@@ -134,7 +130,7 @@ class Chunks {
     const SimulatedStep step =
         packs_ == nullptr
             ? MeanPackStep(job_, p_, shape_, c.stages, &cache_, kEventsPerScore, stop_)
-            : SimulateStep(job_, p_, shape_, c.stages, *packs_, kEventsPerRealMove, stop_);
+            : SimulateStep(job_, p_, shape_, c.stages, *packs_, kEventsPerRealMove, stop_, lists_);
     c.score_ns = step.total_ns();
   }
 
@@ -154,6 +150,23 @@ class Chunks {
   int64_t passes() const { return MeanPackPasses(shape_, kEventsPerScore); }
 
  private:
+  // Visits all segments of the stages that have one of [first, last].
+  template <typename Visit>
+  void ForStagesOf(size_t first, size_t last, Visit visit) const {
+    const size_t stages = static_cast<size_t>(p_.pipeline);
+    for (size_t segment = first; segment <= std::min(last, first + stages - 1); ++segment) {
+      for (size_t of_stage = segment % stages;
+           of_stage < static_cast<size_t>(shape_.virtual_stages()); of_stage += stages)
+        visit(of_stage);
+    }
+  }
+
+  // Returns a lower bound on the score.
+  int64_t StepAtLeast(const Candidate& c) const {
+    return MeanPackStepAtLeast(job_, shape_, c.stages, cache_,
+                               packs_ == nullptr ? kEventsPerScore : kEventsAtMost);
+  }
+
   const Job& job_;
   const LayerProfile& profile_;
   const Parallelism p_;
@@ -163,6 +176,7 @@ class Chunks {
   const int64_t allocatable_;
   std::vector<std::vector<int64_t>> held_;     // micro-batches by stage and chunk
   const std::vector<PackShape>* const packs_;  // scores are of these; of mean packs if null
+  PassLists* const lists_;
   mutable StepCache cache_;
 };
 
@@ -229,8 +243,8 @@ bool EvenLayers::FitWithOneMore(const LayerProfile& profile) const {
 
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches,
-                                    const Stop& stop) {
-  const Chunks chunks(job, profile, p, schedule, micro_batches, stop);
+                                    const Stop& stop, PassLists* lists) {
+  const Chunks chunks(job, profile, p, schedule, micro_batches, stop, lists);
   std::vector<std::vector<int64_t>> cuts = {chunks.ByLayers()};
   if (p.pipeline > 1) cuts.push_back(chunks.ByTime());
   if (!job.constraints.stage_layers.empty()) cuts = {chunks.Given()};
@@ -239,23 +253,26 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
   for (std::vector<int64_t>& cut : cuts) {
     if (stop && stop()) return std::nullopt;
     Candidate c = chunks.Cut(std::move(cut));
-    if (chunks.Complete(c) && (!best || c.score_ns < best->score_ns)) best = std::move(c);
+    if (chunks.Complete(c, best ? best->score_ns : kNoPlan) &&
+        (!best || c.score_ns < best->score_ns))
+      best = std::move(c);
   }
   return best;
 }
 
 std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profile,
                                        const Parallelism& p, Schedule schedule,
-                                       int64_t micro_batches, const Stop& stop) {
+                                       int64_t micro_batches, const Stop& stop, PassLists* lists) {
   if (!job.constraints.stage_layers.empty()) return std::nullopt;
   Shard shard;
   shard.parallelism = p;
   shard.shape = ShapeOf(p, schedule, micro_batches);
   shard.profile = profile;
-  if (p.virtual_stages > 1 && NoRoom(job, shard, stop)) return std::nullopt;
-  LeastFull least = LeastFullest(job, shard, stop);
+  const StageNeeds needs(job, shard, stop);
+  if (p.virtual_stages > 1 && NoRoom(job, shard, needs)) return std::nullopt;
+  LeastFull least = LeastFullest(job, shard, needs, stop);
   if (!least.found || least.held.allocated > AllocatableBytes(job)) return std::nullopt;
-  const Chunks chunks(job, profile, p, schedule, micro_batches, stop);
+  const Chunks chunks(job, profile, p, schedule, micro_batches, stop, lists);
   Candidate c = chunks.Cut(std::move(least.boundaries));
   if (!chunks.Complete(c)) chunks.Complete(c, SmallestRecompute(job, shard, c.boundaries));
   return c;
@@ -263,9 +280,10 @@ std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profi
 
 std::optional<Candidate> EvenOrFittingChunks(const Job& job, const LayerProfile& profile,
                                              const Parallelism& p, Schedule schedule,
-                                             int64_t micro_batches, const Stop& stop) {
-  std::optional<Candidate> even = EvenChunks(job, profile, p, schedule, micro_batches, stop);
-  return even ? even : FittingChunks(job, profile, p, schedule, micro_batches, stop);
+                                             int64_t micro_batches, const Stop& stop,
+                                             PassLists* lists) {
+  std::optional<Candidate> even = EvenChunks(job, profile, p, schedule, micro_batches, stop, lists);
+  return even ? even : FittingChunks(job, profile, p, schedule, micro_batches, stop, lists);
 }
 
 namespace {
@@ -331,16 +349,22 @@ class Mover {
   // better.
   bool Move(int64_t first, int64_t run, int64_t by) {
     if (first < 1 || first + run > segments_ || moves_ <= 0) return false;
-    stop_.Ask();
-    Chunks::TakeBack(moved_, best_);
+    stop_.Spend(kPassesPerMove);
     const size_t begin = static_cast<size_t>(first), end = static_cast<size_t>(first + run);
-    for (size_t i = begin; i < end; ++i) moved_.boundaries[i] += by;
-    for (size_t i = begin; i <= end; ++i) {
-      if (!HasTransformerLayer(profile_, moved_.boundaries[i - 1], moved_.boundaries[i]))
-        return false;
-    }
+    const auto has_layer = [&](size_t i) {
+      const int64_t from = best_.boundaries[i - 1] + (i > begin ? by : 0);
+      const int64_t to = best_.boundaries[i] + (i < end ? by : 0);
+      return HasTransformerLayer(profile_, from, to);
+    };
+    for (size_t i = begin; i <= end; ++i)
+      if (!has_layer(i)) return false;
     --moves_;
-    if (!chunks_.CompleteMoved(moved_, best_) || moved_.score_ns >= best_.score_ns) return false;
+    for (size_t i = begin; i < end; ++i) moved_.boundaries[i] += by;
+    if (!chunks_.CompleteMoved(moved_, best_, begin - 1, end - 1) ||
+        moved_.score_ns >= best_.score_ns) {
+      chunks_.TakeBack(moved_, best_, begin - 1, end - 1);
+      return false;
+    }
     best_ = moved_;
     return true;
   }
@@ -379,10 +403,10 @@ bool FewCuts(int64_t layers, int64_t segments) {
 }
 
 int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
-                             const Stop& stop) {
+                             const Stop& stop, PassLists* lists) {
   if (!job.constraints.stage_layers.empty()) return 0;
   const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
-                      candidate.micro_batches, stop);
+                      candidate.micro_batches, stop, lists);
   chunks.Score(candidate);
   const int64_t per_move = chunks.passes() + kPassesPerMove;
   const int64_t most = std::min(kMovesInShort, kPassesAtMost / per_move);
@@ -392,7 +416,7 @@ int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candid
 }
 
 int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
-                      const Stop& stop) {
+                      const Stop& stop, PassLists* lists) {
   if (!job.constraints.stage_layers.empty()) return 0;
   int64_t work = 0;
   const std::vector<int64_t> least_loaded = LeastLoadedCut(profile, candidate.shape(), stop);
@@ -406,7 +430,7 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
       --moves;
       Candidate other = candidate;
       other.boundaries = cut;
-      if (chunks.Complete(other) && other.score_ns < candidate.score_ns)
+      if (chunks.Complete(other, candidate.score_ns) && other.score_ns < candidate.score_ns)
         candidate = std::move(other);
       return candidate.score_ns;
     };
@@ -419,7 +443,7 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
   };
   const auto repeats = [](const StageWork& stage) { return stage.recompute_ns > 0; };
   const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
-                      candidate.micro_batches, stop);
+                      candidate.micro_batches, stop, lists);
   chunks.Score(candidate);
   from_even_cuts(chunks);
   if (job.constraints.recompute != RecomputePolicy::kAuto ||
@@ -430,13 +454,14 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
   none.constraints.recompute = RecomputePolicy::kForbidden;
   const bool small = profile.size() * candidate.shape().virtual_stages() <= kUnevenCutsAtMost;
   std::optional<Candidate> start = (small ? EvenOrFittingChunks : EvenChunks)(
-      none, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches, stop);
+      none, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches, stop,
+      lists);
   if (!start) return work;
   const Candidate before = candidate;
   candidate.boundaries = std::move(start->boundaries);
   candidate.recomputed = std::move(start->recomputed);
   const Chunks without(none, profile, candidate.parallelism, candidate.schedule,
-                       candidate.micro_batches, stop);
+                       candidate.micro_batches, stop, lists);
   without.Score(candidate);
   from_even_cuts(without);
   if (candidate.score_ns >= before.score_ns) candidate = before;
@@ -445,16 +470,16 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
 
 void ImproveChunksByRealPacks(const Job& job, const LayerProfile& profile,
                               const std::vector<PackShape>& packs, Candidate& candidate,
-                              const Stop& stop) {
+                              const Stop& stop, PassLists* lists) {
   const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
-                      candidate.micro_batches, stop, &packs);
+                      candidate.micro_batches, stop, lists, &packs);
   int64_t moves = MovesByRealPacks(candidate);
   const Candidate before = candidate;
   chunks.Score(candidate);
   MoveFromEach(chunks, profile, {chunks.ByLayers(), chunks.ByTime()}, stop, moves, candidate);
   candidate.score_ns = before.score_ns;  // which is of mean packs
   candidate.step = SimulateStep(job, candidate.parallelism, candidate.shape(), candidate.stages,
-                                packs, kEventsAtMost, stop);
+                                packs, kEventsAtMost, stop, lists);
   if (candidate.step.total_ns() >= before.step.total_ns()) candidate = before;
 }
 

@@ -13,6 +13,8 @@
 
 namespace evenkeel::planner {
 
+// Functions that simulate keep what shapes have in common in `lists`, if given.
+
 // Returns the quicker of two cuts of the chain into P v segments, of which stage s runs s, s + P,
 // ...: one even in layers, row by row of chunks, and one even in time. Each stage has the least
 // recompute with which its chunks fit. `score_ns` is the simulated step of mean packs, data sync
@@ -20,19 +22,21 @@ namespace evenkeel::planner {
 // if nothing fits or if stopped.
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches,
-                                    const Stop& stop = {});
+                                    const Stop& stop = {}, PassLists* lists = nullptr);
 
 // Returns a cut that fits, completed like those above: the one that holds least with one chunk per
 // stage, or one that a search finds with several. Returns nullopt if there is none, if the job
 // gives a partition, or if stopped.
 std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profile,
                                        const Parallelism& p, Schedule schedule,
-                                       int64_t micro_batches, const Stop& stop = {});
+                                       int64_t micro_batches, const Stop& stop = {},
+                                       PassLists* lists = nullptr);
 
 // Returns EvenChunks, or FittingChunks if that finds none.
 std::optional<Candidate> EvenOrFittingChunks(const Job& job, const LayerProfile& profile,
                                              const Parallelism& p, Schedule schedule,
-                                             int64_t micro_batches, const Stop& stop = {});
+                                             int64_t micro_batches, const Stop& stop = {},
+                                             PassLists* lists = nullptr);
 
 // The cut that is even in layers, or the one that the job gives.
 class EvenLayers {
@@ -65,17 +69,17 @@ bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& cand
 // quicker and a fixed amount of work allows. Scores are not scaled. Returns the work, in simulated
 // passes.
 int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
-                      const Stop& stop);
+                      const Stop& stop, PassLists* lists = nullptr);
 
 // Makes a few such moves from the candidate's cut.
 int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
-                             const Stop& stop);
+                             const Stop& stop, PassLists* lists = nullptr);
 
 // Makes such moves while that is quicker with the given real packs, MovesByRealPacks at most. Never
 // makes the candidate slower. candidate.step must be filled in.
 void ImproveChunksByRealPacks(const Job& job, const LayerProfile& profile,
                               const std::vector<PackShape>& packs, Candidate& candidate,
-                              const Stop& stop);
+                              const Stop& stop, PassLists* lists = nullptr);
 
 }  // namespace evenkeel::planner
 

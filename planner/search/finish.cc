@@ -32,13 +32,26 @@ const std::vector<PackShape>& Finisher::Packs(int64_t data, int64_t micro_batche
 
 SimulatedStep Finisher::StepOf(const Candidate& c, int64_t events) {
   return SimulateStep(job_, c.parallelism, c.shape(), c.stages,
-                      Packs(c.parallelism.data, c.micro_batches), events, stop_);
+                      Packs(c.parallelism.data, c.micro_batches), events, stop_, &lists_);
 }
 
 void Finisher::Simulate(Candidate& c) { c.step = StepOf(c, kEventsAtMost); }
 
 int64_t Finisher::TryRealPacks(const Candidate& c) {
   return StepOf(c, kTryingWork / 2).imbalance_ns;
+}
+
+int64_t Finisher::RealBound(const LayerProfile& profile, const Parallelism& p,
+                            int64_t micro_batches) {
+  const auto [at, added] =
+      real_bounds_.try_emplace({p.tensor, p.pipeline, p.data, p.context, p.expert, p.virtual_stages,
+                                p.encoder_data, micro_batches});
+  if (added) {
+    // The bound is the same under every schedule.
+    at->second = RealPacksBound(job_, p, ShapeOf(p, Schedule::kInterleaved, micro_batches), profile,
+                                Packs(p.data, micro_batches));
+  }
+  return at->second;
 }
 
 bool Finisher::FillStages(const Segments& segments, Candidate& c) {
@@ -73,7 +86,8 @@ Finished Finisher::Finish(const LayerProfile& profile, Candidate& c) {
   if (c.step.total_ns() == 0) Simulate(c);
   // Mean packs chose the cut, so real ones gain little more than what they add.
   if (Improves(c) && c.step.imbalance_ns > c.step.total_ns() / kTooCloseToImprove)
-    ImproveChunksByRealPacks(job_, profile, Packs(c.parallelism.data, c.micro_batches), c, stop_);
+    ImproveChunksByRealPacks(job_, profile, Packs(c.parallelism.data, c.micro_batches), c, stop_,
+                             &lists_);
   return {};
 }
 
@@ -81,16 +95,20 @@ bool Finisher::Improves(const Candidate& c) const {
   return c.schedule != Schedule::kOneFOneB && job_.constraints.stage_layers.empty();
 }
 
-int64_t Finisher::Improve(const LayerProfile& profile, Candidate& c, int64_t& work) const {
-  work += ImproveChunks(job_, profile, c, stop_);
-  return MeanPackStep(job_, c.parallelism, c.shape(), c.stages, nullptr, kEventsAtMost, stop_)
+int64_t Finisher::MeanStep(const Candidate& c) const {
+  StepCache cache(job_, c.parallelism, &lists_);
+  return MeanPackStep(job_, c.parallelism, c.shape(), c.stages, &cache, kEventsAtMost, stop_)
       .total_ns();
 }
 
+int64_t Finisher::Improve(const LayerProfile& profile, Candidate& c, int64_t& work) const {
+  work += ImproveChunks(job_, profile, c, stop_, &lists_);
+  return MeanStep(c);
+}
+
 int64_t Finisher::ImproveInShort(const LayerProfile& profile, Candidate& c, int64_t& work) const {
-  work += ImproveChunksInShort(job_, profile, c, stop_);
-  return MeanPackStep(job_, c.parallelism, c.shape(), c.stages, nullptr, kEventsAtMost, stop_)
-      .total_ns();
+  work += ImproveChunksInShort(job_, profile, c, stop_, &lists_);
+  return MeanStep(c);
 }
 
 Finished Finisher::FinishPartition(const LayerProfile& profile, Candidate& c) {

@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_PLANNER_SEARCH_FINISH_H_
 #define EVENKEEL_PLANNER_SEARCH_FINISH_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -29,11 +30,15 @@ struct Finished {
 // degrees, the remaining ones are finished exactly as without.
 class Finisher {
  public:
-  Finisher(const Job& job, const Batching& batching, const Stop& stop)
-      : job_(job), batching_(batching), stop_(stop) {}
+  // Job, batching and lists must outlive it.
+  Finisher(const Job& job, const Batching& batching, PassLists& lists, const Stop& stop)
+      : job_(job), batching_(batching), lists_(lists), stop_(stop) {}
 
   // Returns the packs of the sample, dealt to steps of `micro_batches` packs per rank.
   const std::vector<PackShape>& Packs(int64_t data, int64_t micro_batches);
+
+  // Returns RealPacksBound of these packs for every schedule.
+  int64_t RealBound(const LayerProfile& profile, const Parallelism& p, int64_t micro_batches);
 
   // Returns whether to look for a better cut before finishing: not for 1F1B, nor a given partition.
   bool Improves(const Candidate& c) const;
@@ -68,11 +73,14 @@ class Finisher {
   bool Certifies(const Candidate& c) const;
   Finished FinishPartition(const LayerProfile& profile, Candidate& c);
   SimulatedStep StepOf(const Candidate& c, int64_t events);
+  int64_t MeanStep(const Candidate& c) const;  // by mean packs
 
   const Job& job_;
   const Batching& batching_;
+  PassLists& lists_;
   const Stop stop_;
   std::map<std::pair<int64_t, int64_t>, std::vector<PackShape>> packs_;  // by ranks, packs per rank
+  std::map<std::array<int64_t, 8>, int64_t> real_bounds_;  // by degrees and packs per rank
 };
 
 }  // namespace evenkeel::planner

@@ -50,7 +50,8 @@ std::optional<Entry> FirstPartitions::Of(const Prospect& prospect, int64_t* exam
   const Parallelism& p = prospect.parallelism;
   const LayerProfile& profile = ProfileOf(prospect);
   std::optional<Entry> entry = EntryOf(
-      prospect, EvenChunks(job_, profile, p, prospect.schedule, prospect.micro_batches, stop_));
+      prospect,
+      EvenChunks(job_, profile, p, prospect.schedule, prospect.micro_batches, stop_, &lists_));
   if (entry)
     entry->memory_binds = !EvenLayers(job_, profile, p, prospect.schedule, prospect.micro_batches)
                                .FitWithOneMore(profile);
@@ -58,8 +59,9 @@ std::optional<Entry> FirstPartitions::Of(const Prospect& prospect, int64_t* exam
 }
 
 std::optional<Entry> FirstPartitions::Fitting(const Prospect& prospect) {
-  return EntryOf(prospect, FittingChunks(job_, ProfileOf(prospect), prospect.parallelism,
-                                         prospect.schedule, prospect.micro_batches, stop_));
+  return EntryOf(prospect,
+                 FittingChunks(job_, ProfileOf(prospect), prospect.parallelism, prospect.schedule,
+                               prospect.micro_batches, stop_, &lists_));
 }
 
 std::optional<Tried> FirstPartitions::NoneBelow(int64_t limit, const Prospect& prospect) {

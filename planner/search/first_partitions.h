@@ -15,10 +15,15 @@ namespace evenkeel::planner {
 
 class FirstPartitions {
  public:
-  // Job and profiles must outlive it. Scores are scaled to the requested global batch of
+  // Job, profiles and lists must outlive it. Scores are scaled to the requested global batch of
   // `packs_per_step` packs.
-  FirstPartitions(const Job& job, Profiles& profiles, double packs_per_step, const Stop& stop)
-      : job_(job), profiles_(profiles), packs_per_step_(packs_per_step), stop_(stop) {}
+  FirstPartitions(const Job& job, Profiles& profiles, double packs_per_step, PassLists& lists,
+                  const Stop& stop)
+      : job_(job),
+        profiles_(profiles),
+        packs_per_step_(packs_per_step),
+        lists_(lists),
+        stop_(stop) {}
 
   // Returns the first partition, or nullopt if none fits or if stopped. For 1F1B, it is the best by
   // its closed form or a short certified search, or that of a published method, with a bound on all
@@ -47,6 +52,7 @@ class FirstPartitions {
   const Job& job_;
   Profiles& profiles_;
   const double packs_per_step_;
+  PassLists& lists_;
   const Stop stop_;
 };
 

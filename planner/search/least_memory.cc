@@ -22,6 +22,7 @@ namespace {
 
 // Work of moving layers, or of trying all cuts, in chunks looked at: some milliseconds.
 constexpr int64_t kChunksLookedAt = 200'000;
+constexpr int64_t kUnitsPerChunk = 10;  // units of Stop::Spend
 
 __extension__ using Wide = __int128;
 
@@ -155,8 +156,7 @@ std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
 // what stages hold.
 class Exhaustion {
  public:
-  Exhaustion(const Job& job, const Shard& shard, const StageNeeds& needs,
-             const std::function<bool()>& stop)
+  Exhaustion(const Job& job, const Shard& shard, const StageNeeds& needs, const Stop& stop)
       : profile_(shard.profile),
         needs_(needs),
         stop_(stop),
@@ -183,9 +183,10 @@ class Exhaustion {
       if (layers < segments_ - k - 1) return false;
       if (!own || (last && end < profile_.size())) continue;
       std::fill(boundaries_.begin() + k + 1, boundaries_.end(), end);
-      left_ -= needs_.work(k % stages_);
-      if (stop_ && stop_()) left_ = -1;
-      if (over() || needs_.Allocated(boundaries_, k % stages_) > allocatable_) return false;
+      const int64_t work = needs_.work(k % stages_);
+      left_ -= work;
+      stop_.Spend(kUnitsPerChunk * work);
+      if (over() || !needs_.Fits(boundaries_, k % stages_, allocatable_)) return false;
       if (Extend(k + 1, layers)) return true;
       if (over()) return false;
     }
@@ -194,7 +195,7 @@ class Exhaustion {
 
   const LayerProfile& profile_;
   const StageNeeds& needs_;
-  const std::function<bool()>& stop_;
+  const Stop stop_;
   const int64_t stages_, segments_;
   const int64_t allocatable_;
   std::vector<int64_t> boundaries_;
@@ -316,7 +317,11 @@ LeastFull LeastFullestOfChunks(const Job& job, const Shard& shard, const StageNe
 }  // namespace
 
 LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<bool()>& stop) {
-  const StageNeeds needs(job, shard, stop);
+  return LeastFullest(job, shard, StageNeeds(job, shard, stop), stop);
+}
+
+LeastFull LeastFullest(const Job& job, const Shard& shard, const StageNeeds& needs,
+                       const std::function<bool()>& stop) {
   if (shard.shape.chunks > 1) return LeastFullestOfChunks(job, shard, needs, stop);
   if (job.constraints.partition_method != PartitionMethod::kExact &&
       job.constraints.stage_layers.empty() && shard.shape.schedule == Schedule::kOneFOneB) {
@@ -337,11 +342,14 @@ LeastFull Relieve(const Job& job, const Shard& shard, std::vector<int64_t> bound
   return Reliever(job, shard, needs, stop).Run(std::move(boundaries));
 }
 
-bool NoRoom(const Job& job, const Shard& shard, const Stop& stop) {
+bool NoRoom(const Job& job, const Shard& shard) {
   const int64_t allocatable = AllocatableBytes(job);
   if (allocatable <= 0 || shard.least_static_bytes > allocatable) return true;
-  const StageNeeds needs(job, shard, stop);
-  return !Room(job, shard, needs).Enough();
+  return NoRoom(job, shard, StageNeeds(job, shard));
+}
+
+bool NoRoom(const Job& job, const Shard& shard, const StageNeeds& needs) {
+  return AllocatableBytes(job) <= 0 || !Room(job, shard, needs).Enough();
 }
 
 std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,

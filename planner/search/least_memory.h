@@ -15,12 +15,17 @@
 
 namespace evenkeel::planner {
 
+class StageNeeds;
+
 // Returns the partition whose fullest stage is least full. It is exact with one chunk per stage: a
 // dynamic program over (stage, boundary), as in the search for time. With several, it is one that
 // fits, or the best found: layers move from the fullest stage of the cut that is even in layers to
 // others, then all cuts are tried, until a fixed amount of work is done. A partition method limits
 // it to the cuts that the method names.
 LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<bool()>& stop);
+// The same, for callers that know what the shard's stages need.
+LeastFull LeastFullest(const Job& job, const Shard& shard, const StageNeeds& needs,
+                       const std::function<bool()>& stop);
 
 // Moves layers of a cut, of one or several chunks per stage, from the fullest stage to others until
 // all fit or no move helps. Returns the cut found. REQUIRES that constraints leave the partition
@@ -30,7 +35,8 @@ LeastFull Relieve(const Job& job, const Shard& shard, std::vector<int64_t> bound
 
 // Returns true if no cut of the shard fits in memory, whatever is recomputed. A quick test: false
 // proves nothing.
-bool NoRoom(const Job& job, const Shard& shard, const Stop& stop = {});
+bool NoRoom(const Job& job, const Shard& shard);
+bool NoRoom(const Job& job, const Shard& shard, const StageNeeds& needs);
 
 // Returns the recompute of each segment that brings every stage to its least memory.
 std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,

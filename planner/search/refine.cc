@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/cost/network.h"
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
 #include "planner/partition/step_costs.h"
@@ -25,7 +26,10 @@ using Quality = std::tuple<int64_t, int64_t, double>;
 class Refiner {
  public:
   Refiner(const SegmentTable& segments, Candidate& candidate, const std::function<bool()>& stop)
-      : segments_(segments), candidate_(candidate), stop_(stop) {}
+      : segments_(segments),
+        network_(segments.job().cluster, segments.job().constants),
+        candidate_(candidate),
+        stop_(stop) {}
 
   // Takes the first improvement, boundary by boundary and then by runs of up to `longest`
   // boundaries, until none helps or `moves` are spent.
@@ -83,8 +87,9 @@ class Refiner {
       if (!choice) return std::nullopt;
       moved.recomputed[s] = choice->recomputed;
     }
-    moved.stages = StageWorks(segments_.job(), segments_.profile(), moved.parallelism, boundaries,
-                              moved.recomputed);
+    for (size_t s = first - 1; s < end; ++s)
+      moved.stages[s] = SegmentWork(network_, segments_.profile(), moved.parallelism, boundaries, s,
+                                    moved.recomputed[s]);
     return moved;
   }
 
@@ -97,6 +102,7 @@ class Refiner {
   }
 
   const SegmentTable& segments_;
+  const Network network_;
   Candidate& candidate_;
   const std::function<bool()>& stop_;
   std::vector<std::pair<int64_t, Candidate>> quickest_;

@@ -34,8 +34,8 @@ class Searcher {
         limits_(limits),
         packs_per_step_(batching.packs_per_step(job.training.global_batch_samples)),
         profiles_(job, batching),
-        first_(job, profiles_, packs_per_step_, stop),
-        finisher_(job, batching, stop) {}
+        first_(job, profiles_, packs_per_step_, lists_, stop),
+        finisher_(job, batching, lists_, stop) {}
 
   SearchResult Run(int64_t alternatives) {
     Begin();
@@ -360,11 +360,8 @@ class Searcher {
   template <typename Choice>
   bool MayBeBest(const Choice& c, int64_t bound_ns) {
     if (!Beats(c, bound_ns)) return false;
-    const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
-    const int64_t real =
-        RealPacksBound(job_, c.parallelism, ShapeOf(c.parallelism, c.schedule, c.micro_batches),
-                       profile, finisher_.Packs(c.parallelism.data, c.micro_batches));
-    return Beats(c, real);
+    return Beats(c, finisher_.RealBound(profiles_.Of(c.parallelism).profile, c.parallelism,
+                                        c.micro_batches));
   }
 
   void Finish(Entry& entry, Proof& proof) {
@@ -468,6 +465,7 @@ class Searcher {
   const SearchWork limits_;
   const double packs_per_step_;
   Profiles profiles_;
+  PassLists lists_;
   FirstPartitions first_;
   Finisher finisher_;
   bool first_is_enough_ = false;     // one entry that fits will do

@@ -3,8 +3,10 @@
 #define EVENKEEL_PLANNER_SEARCH_STAGE_NEEDS_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,6 +32,9 @@ class StageNeeds {
     for (int64_t s = 0; s < stages_; ++s) {
       stop.Ask();
       peaks_.push_back(PeaksHeld(shard.shape, s));
+      for (const std::vector<int64_t>& held : peaks_.back())
+        most_passes_ =
+            std::max(most_passes_, std::accumulate(held.begin(), held.end(), int64_t{0}));
     }
     for (const LayerCost& layer : profile_.classes) {
       for (size_t q = 0; q < layer.modes.size(); ++q)
@@ -42,50 +47,29 @@ class StageNeeds {
       for (const LayerCost& layer : profile_.classes) modes_.back().push_back(ModeOf(layer, limit));
     }
     before_.resize(static_cast<size_t>(profile_.size()) + 1);
-    for (size_t i = 0; i + 1 < before_.size(); ++i) {
-      before_[i + 1] = before_[i];
-      ++before_[i + 1][static_cast<size_t>(profile_.chain[i])];
-    }
+    held_before_.resize(before_.size());
+    kept_before_.assign(modes_.size(), std::vector<int64_t>(before_.size()));
+    for (size_t i = 0; i + 1 < before_.size(); ++i) AddLayer(i);
     kept_.resize(static_cast<size_t>(chunks_));
   }
 
   // Returns Of(...).allocated more quickly than Of.
   int64_t Allocated(const std::vector<int64_t>& boundaries, int64_t stage) const {
-    ClassCounts counts{};
-    int64_t held_always = 0, update = 0;
-    for (size_t k = 0; k < profile_.classes.size(); ++k) {
-      for (int64_t c = 0; c < chunks_; ++c) counts[k] += CountOf(boundaries, stage, c, k);
-      held_always += counts[k] * profile_.classes[k].static_bytes();
-      update += counts[k] * profile_.classes[k].update_bytes;
-    }
+    const Contents contents = ContentsOf(boundaries, stage);
     int64_t least = kNothingFits;
-    for (const KindModes& modes : modes_) {
-      int64_t workspace = 0;
-      bool possible = true;
-      std::fill(kept_.begin(), kept_.end(), 0);
-      for (size_t k = 0; k < profile_.classes.size() && possible; ++k) {
-        if (counts[k] == 0) continue;
-        possible = modes[k].has_value();
-        if (!possible) break;
-        const RecomputeMode& mode = profile_.classes[k].modes[*modes[k]];
-        workspace = std::max(workspace, mode.workspace_bytes);
-        for (int64_t c = 0; c < chunks_; ++c)
-          kept_[static_cast<size_t>(c)] += CountOf(boundaries, stage, c, k) * mode.kept_bytes;
-      }
-      if (!possible) continue;
-      Wide most = 0;
-      for (const std::vector<int64_t>& held : peaks(stage)) {
-        Wide bytes = 0;
-        for (size_t c = 0; c < held.size(); ++c) bytes += Wide{held[c]} * kept_[c];
-        most = std::max(most, bytes);
-      }
-      most = std::min(most, Wide{kActivationBytesAtMost});
-      least =
-          std::min(least, held_always + std::max(static_cast<int64_t>(most) + workspace, update));
+    for (size_t limit = 0; limit < modes_.size(); ++limit)
+      least = std::min(least, AllocatedUnder(limit, contents, boundaries, stage, least));
+    return least == kNothingFits || HasHostRoom(boundaries, stage) ? least : least + kNoHostRoom;
+  }
+
+  // Returns whether Allocated is at most that, more quickly. REQUIRES: allocatable < kNoHostRoom.
+  bool Fits(const std::vector<int64_t>& boundaries, int64_t stage, int64_t allocatable) const {
+    const Contents contents = ContentsOf(boundaries, stage);
+    for (size_t limit = modes_.size(); limit-- > 0;) {
+      if (AllocatedUnder(limit, contents, boundaries, stage, allocatable + 1) <= allocatable)
+        return HasHostRoom(boundaries, stage);
     }
-    // Only stages of one chunk have activations in host memory.
-    const ChunkLoad load{counts, peaks(stage).front().front()};
-    return HostHasRoom(profile_, load) || least == kNothingFits ? least : least + kNoHostRoom;
+    return false;
   }
 
   StageHeld Of(const std::vector<int64_t>& boundaries, int64_t stage) const {
@@ -151,11 +135,107 @@ class StageNeeds {
   using KindModes = std::vector<std::optional<size_t>>;  // nullopt: it needs a larger workspace
   static constexpr int64_t kNothingFits = std::numeric_limits<int64_t>::max();
 
-  int64_t CountOf(const std::vector<int64_t>& boundaries, int64_t stage, int64_t chunk,
-                  size_t kind) const {
+  // Sums over layers.
+  struct Sums {
+    int64_t static_bytes = 0, update_bytes = 0;
+  };
+  struct Contents {
+    Sums sums;
+    std::array<bool, kLayerClassesAtMost> has{};  // layers of a kind
+  };
+
+  Contents ContentsOf(const std::vector<int64_t>& boundaries, int64_t stage) const {
+    Contents contents;
+    for (int64_t c = 0; c < chunks_; ++c) {
+      const auto [begin, end] = Segment(boundaries, stage, c);
+      contents.sums.static_bytes +=
+          held_before_[end].static_bytes - held_before_[begin].static_bytes;
+      contents.sums.update_bytes +=
+          held_before_[end].update_bytes - held_before_[begin].update_bytes;
+      for (size_t k = 0; k < profile_.classes.size(); ++k)
+        contents.has[k] = contents.has[k] || before_[end][k] != before_[begin][k];
+    }
+    return contents;
+  }
+
+  // Returns the bytes with workspaces up to a limit, or some number that is no less than `enough`
+  // if they are no less. Returns kNothingFits if some layer needs a larger workspace.
+  int64_t AllocatedUnder(size_t limit, const Contents& contents,
+                         const std::vector<int64_t>& boundaries, int64_t stage,
+                         int64_t enough) const {
+    const KindModes& modes = modes_[limit];
+    int64_t workspace = 0;
+    for (size_t k = 0; k < profile_.classes.size(); ++k) {
+      if (!contents.has[k]) continue;
+      if (!modes[k]) return kNothingFits;
+      workspace = std::max(workspace, profile_.classes[k].modes[*modes[k]].workspace_bytes);
+    }
+    const std::vector<int64_t>& kept_before = kept_before_[limit];
+    for (int64_t c = 0; c < chunks_; ++c) {
+      const auto [begin, end] = Segment(boundaries, stage, c);
+      kept_[static_cast<size_t>(c)] = kept_before[end] - kept_before[begin];
+    }
+    const Sums& sums = contents.sums;
+    const int64_t kept = MostKept(stage, enough - sums.static_bytes - workspace);
+    return sums.static_bytes + std::max(kept + workspace, sums.update_bytes);
+  }
+
+  bool HasHostRoom(const std::vector<int64_t>& boundaries, int64_t stage) const {
+    if (profile_.host_room == kNoHostLimit) return true;
+    // Only stages of one chunk have activations in host memory.
+    ChunkLoad load{.in_flight = peaks(stage).front().front()};
+    for (int64_t c = 0; c < chunks_; ++c) {
+      const auto [begin, end] = Segment(boundaries, stage, c);
+      for (size_t k = 0; k < profile_.classes.size(); ++k)
+        load.counts[k] += before_[end][k] - before_[begin][k];
+    }
+    return HostHasRoom(profile_, load);
+  }
+
+  void AddLayer(size_t i) {
+    const size_t kind = static_cast<size_t>(profile_.chain[i]);
+    const LayerCost& layer = profile_.classes[kind];
+    before_[i + 1] = before_[i];
+    ++before_[i + 1][kind];
+    held_before_[i + 1] = {held_before_[i].static_bytes + layer.static_bytes(),
+                           held_before_[i].update_bytes + layer.update_bytes};
+    for (size_t limit = 0; limit < modes_.size(); ++limit) {
+      const std::optional<size_t> mode = modes_[limit][kind];
+      kept_before_[limit][i + 1] =
+          kept_before_[limit][i] + (mode ? layer.modes[*mode].kept_bytes : 0);
+    }
+  }
+
+  // Returns the most bytes of activations that the stage holds at once of `kept_`, or some number
+  // that is no less than `enough`.
+  int64_t MostKept(int64_t stage, int64_t enough) const {
+    const std::vector<std::vector<int64_t>>& all = peaks(stage);
+    int64_t largest = 0;
+    for (const int64_t kept : kept_) largest = std::max(largest, kept);
+    if (largest <= kActivationBytesAtMost / std::max<int64_t>(1, most_passes_)) {
+      int64_t most = 0;
+      for (const std::vector<int64_t>& held : all) {
+        int64_t bytes = 0;
+        for (size_t c = 0; c < held.size(); ++c) bytes += held[c] * kept_[c];
+        most = std::max(most, bytes);
+        if (most >= enough) break;
+      }
+      return most;
+    }
+    Wide most = 0;
+    for (const std::vector<int64_t>& held : all) {
+      Wide bytes = 0;
+      for (size_t c = 0; c < held.size(); ++c) bytes += Wide{held[c]} * kept_[c];
+      most = std::max(most, bytes);
+    }
+    return static_cast<int64_t>(std::min(most, Wide{kActivationBytesAtMost}));
+  }
+
+  // Returns where a chunk of the stage begins and ends.
+  std::pair<size_t, size_t> Segment(const std::vector<int64_t>& boundaries, int64_t stage,
+                                    int64_t chunk) const {
     const size_t segment = static_cast<size_t>(chunk * stages_ + stage);
-    return before_[static_cast<size_t>(boundaries[segment + 1])][kind] -
-           before_[static_cast<size_t>(boundaries[segment])][kind];
+    return {static_cast<size_t>(boundaries[segment]), static_cast<size_t>(boundaries[segment + 1])};
   }
 
   bool Allowed(const LayerCost& layer, size_t q) const {
@@ -206,9 +286,12 @@ class StageNeeds {
   const RecomputePolicy policy_;
   const int64_t stages_, chunks_;
   std::vector<std::vector<std::vector<int64_t>>> peaks_;  // by stage
+  int64_t most_passes_ = 0;                               // of any peak, all chunks together
   std::vector<int64_t> limits_;                           // workspaces, ascending
   std::vector<KindModes> modes_;                          // by limit and kind
   std::vector<ClassCounts> before_;                       // layers in front of each chain position
+  std::vector<Sums> held_before_;                         // by chain position
+  std::vector<std::vector<int64_t>> kept_before_;         // of one pack, by limit and position
   mutable std::vector<int64_t> kept_;  // of one pack, by chunk: for Allocated alone
 };
 

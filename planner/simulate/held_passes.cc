@@ -10,27 +10,54 @@ namespace {
 
 constexpr int64_t kGroupsLike = 7;
 
+// Returns the micro-batches that a chunk groups. One chunk alone has no groups.
+int64_t GroupOf(const PipelineShape& shape) {
+  return shape.chunks > 1 ? shape.group() : shape.stages;
+}
+
+// Returns the first groups of a step. Later groups repeat them.
+PipelineShape FirstGroups(const PipelineShape& shape) {
+  const int64_t group = GroupOf(shape);
+  return shape.WithFewer(
+      std::min(shape.micro_batches, kGroupsLike * group + shape.micro_batches % group));
+}
+
 // Calls `seen(held)` after each forward. `held` counts the micro-batches of each chunk held then.
 template <typename Seen>
-void GoThrough(PipelineShape shape, int64_t stage, Seen seen) {
+void GoThrough(const PipelineShape& shape, int64_t stage, Seen seen) {
   std::vector<int64_t> held(static_cast<size_t>(shape.chunks));
   if (shape.schedule == Schedule::kGPipe) {
     held.assign(held.size(), shape.micro_batches);
     return seen(held);
   }
-  // Later groups repeat the first ones.
-  const int64_t group = shape.chunks > 1 ? shape.group() : shape.stages;
-  shape = shape.WithFewer(
-      std::min(shape.micro_batches, kGroupsLike * group + shape.micro_batches % group));
   const PassKind release =
       shape.schedule == Schedule::kZeroBubble ? PassKind::kWeightGradient : PassKind::kBackward;
-  for (const Pass& pass : StageOrder(shape, stage)) {
+  for (StagePasses passes(FirstGroups(shape), stage); !passes.done(); passes.Next()) {
+    const Pass& pass = passes.now();
     int64_t& of_chunk = held[static_cast<size_t>(pass.chunk)];
     if (pass.kind == release) --of_chunk;
     if (pass.kind != PassKind::kForward) continue;
     ++of_chunk;
     seen(held);
   }
+}
+
+// Returns MostHeld under kInterleaved. A stage holds most of a chunk when a run of its forwards
+// ends: each forward adds one, and the backward before it gives back at most one.
+std::vector<int64_t> MostHeldInRuns(const PipelineShape& shape, int64_t stage) {
+  const int64_t warm_up = MostInFlight(shape, stage).whole - 1;
+  std::vector<int64_t> most(static_cast<size_t>(shape.chunks));
+  for (int64_t c = 0; c < shape.chunks; ++c) {
+    for (int64_t first = 0; first < shape.micro_batches; first += shape.group()) {
+      const int64_t group = std::min(shape.group(), shape.micro_batches - first);
+      const int64_t forwards = first * shape.chunks + (c + 1) * group;
+      const int64_t backwards = std::max<int64_t>(0, forwards - warm_up - 1);
+      int64_t& of_chunk = most[static_cast<size_t>(c)];
+      of_chunk =
+          std::max(of_chunk, first + group - ForwardsOf(shape, shape.chunks - 1 - c, backwards));
+    }
+  }
+  return most;
 }
 
 }  // namespace
@@ -81,6 +108,7 @@ std::vector<int64_t> MostHeld(const PipelineShape& shape, int64_t stage) {
   // With one chunk under 1F1B, a stage fills up until the first backward comes back.
   if (shape.chunks == 1 && shape.schedule == Schedule::kOneFOneB)
     return {std::min(shape.micro_batches, shape.stages - stage)};
+  if (shape.schedule == Schedule::kInterleaved) return MostHeldInRuns(FirstGroups(shape), stage);
   std::vector<int64_t> most(static_cast<size_t>(shape.chunks));
   GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
     for (size_t c = 0; c < held.size(); ++c) most[c] = std::max(most[c], held[c]);

@@ -1,10 +1,11 @@
 #include "planner/simulate/pipeline.h"
 
 #include <algorithm>
-#include <span>
 
 #include "planner/base/integers.h"
 #include "planner/simulate/data_parallel.h"
+#include "planner/simulate/merged_passes.h"
+#include "planner/simulate/pass_walk.h"
 #include "planner/simulate/stage_sync.h"
 
 namespace evenkeel::planner {
@@ -208,81 +209,20 @@ std::vector<int64_t> OneFOneBEnds(const PipelineSpec& spec) {
   return free;
 }
 
-// Runs the passes of a schedule in a given order, without the data for a timeline: a few
-// nanoseconds each.
-class FastWalk {
- public:
-  explicit FastWalk(const PipelineSpec& spec)
-      : spec_(spec),
-        split_(spec.shape.schedule == Schedule::kZeroBubble),
-        forward_(spec.forward_ns, spec.shape),
-        backward_(spec.backward_ns, spec.shape),
-        weight_gradient_(spec.weight_gradient_ns, spec.shape),
-        free_(static_cast<size_t>(spec.shape.stages)),
-        produced_(static_cast<size_t>(spec.shape.virtual_stages() * spec.shape.micro_batches)) {}
-
-  void Run(const std::vector<Pass>& order, const Stop& stop) {
-    constexpr size_t kAtATime = 50'000;
-    ready_.assign(static_cast<size_t>(spec_.shape.virtual_stages()), {});
-    for (size_t from = 0; from < order.size(); from += kAtATime) {
-      const size_t passes = std::min(kAtATime, order.size() - from);
-      stop.Spend(static_cast<int64_t>(10 * passes));
-      Run(std::span(order).subspan(from, passes));
-    }
-  }
-
-  int64_t pipeline_ns() const { return pipeline_ns_; }
-  // Returns when each stage is free after its last pass.
-  const std::vector<int64_t>& free() const { return free_; }
-  // Returns each chunk's last pass.
-  const std::vector<Span>& ready() const { return ready_; }
-
- private:
-  void Run(std::span<const Pass> order) {
-    const size_t m = static_cast<size_t>(spec_.shape.micro_batches);
-    const size_t stages = static_cast<size_t>(spec_.shape.stages),
-                 chunks = static_cast<size_t>(spec_.shape.chunks);
-    const size_t last = stages * chunks - 1;
-    const PassKind last_kind = split_ ? PassKind::kWeightGradient : PassKind::kBackward;
-    for (const Pass& pass : order) {
-      const size_t s = static_cast<size_t>(pass.stage), c = static_cast<size_t>(pass.chunk);
-      const size_t k = static_cast<size_t>(pass.micro_batch);
-      const size_t unit = s * chunks + c, q = c * stages + s, here = q * m + k;
-      int64_t& free = free_[s];
-      const int64_t before = free;
-      int64_t start = before, sends = 0;
-      // Once a micro-batch's forward on a virtual stage has run, its entry holds its backward.
-      if (pass.kind == PassKind::kForward) {
-        if (q > 0) start = std::max(start, produced_[here - m] + spec_.send_ns[q - 1]);
-        end_ = start + forward_.at(unit, k);
-        if (q < last) sends = spec_.send_ns[q];
-        produced_[here] = end_;
-      } else if (pass.kind == PassKind::kBackward) {
-        start =
-            std::max(start, q == last ? produced_[here] : produced_[here + m] + spec_.send_ns[q]);
-        end_ = start + backward_.at(unit, k) - (split_ ? weight_gradient_.at(unit, k) : 0);
-        if (q > 0) sends = spec_.send_ns[q - 1];
-        produced_[here] = end_;
-      } else {
-        end_ = start + weight_gradient_.at(unit, k);
-      }
-      free = end_ + (spec_.send_blocks ? sends : 0);
-      pipeline_ns_ = std::max(pipeline_ns_, end_);
-      if (pass.kind == last_kind && k + 1 == m) ready_[unit] = {start, end_};
-    }
-  }
-
-  const PipelineSpec& spec_;
-  const bool split_;
-  const PassTable forward_, backward_, weight_gradient_;
-  std::vector<int64_t> free_;
-  std::vector<int64_t> produced_;  // virtual stage x m + micro-batch: end of its latest pass
-  std::vector<Span> ready_;
-  int64_t end_ = 0, pipeline_ns_ = 0;
-};
-
 bool IsPlain1F1B(const PipelineSpec& spec) {
   return spec.shape.schedule == Schedule::kOneFOneB && spec.gather_ns.empty();
+}
+
+// Returns the passes of a pipeline in which nothing is gathered, run to their end.
+PassWalk Walked(const PipelineSpec& spec, const PassList& list, const Stop& stop) {
+  const auto alike = [&](const PassValues& values) {
+    return PassTable(values, spec.shape).alike();
+  };
+  PassWalk walk(
+      spec, list,
+      alike(spec.forward_ns) && alike(spec.backward_ns) && alike(spec.weight_gradient_ns));
+  walk.Run(stop);
+  return walk;
 }
 
 }  // namespace
@@ -296,28 +236,23 @@ int64_t PipelineEnd(const PipelineSpec& spec) {
     const std::vector<int64_t> ends = OneFOneBEnds(spec);
     return *std::max_element(ends.begin(), ends.end());
   }
-  return PipelineEnd(spec, WorkOrder(spec.shape));
-}
-
-int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order, const Stop& stop) {
   if (!spec.gather_ns.empty()) {
     int64_t end = 0;
-    Walk(spec).Run(order, [&](const Event& event) { end = std::max(end, event.end_ns); });
+    Walk(spec).Run(WorkOrder(spec.shape),
+                   [&](const Event& event) { end = std::max(end, event.end_ns); });
     return end;
   }
-  FastWalk walk(spec);
-  walk.Run(order, stop);
-  return walk.pipeline_ns();
+  return PipelineEnd(spec, PassList(spec.shape));
 }
 
-StepEnds PipelineEnds(const PipelineSpec& spec) {
-  return PipelineEnds(spec, IsPlain1F1B(spec) ? std::vector<Pass>{} : WorkOrder(spec.shape));
+int64_t PipelineEnd(const PipelineSpec& spec, const PassList& list, const Stop& stop) {
+  return Walked(spec, list, stop).pipeline_ns();
 }
 
-StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order, const Stop& stop) {
+StepEnds PipelineEnds(const PipelineSpec& spec, const PassList& list, const Stop& stop) {
   std::vector<GradientsReady> gradients;
   std::vector<int64_t> ends;
-  if (IsPlain1F1B(spec)) {
+  if (spec.shape.schedule == Schedule::kOneFOneB) {
     ends = OneFOneBEnds(spec);
     const PassTable backward(spec.backward_ns, spec.shape);
     for (size_t s = 0; s < ends.size(); ++s) {
@@ -325,17 +260,13 @@ StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order, 
       const int64_t last = backward.at(s, static_cast<size_t>(spec.shape.micro_batches) - 1);
       gradients.push_back(ReadyAt(spec, s, end - last, end));
     }
-  } else if (spec.gather_ns.empty()) {
-    FastWalk walk(spec);
-    walk.Run(order, stop);
-    for (size_t unit = 0; unit < walk.ready().size(); ++unit) {
-      const Span& last = walk.ready()[unit];
+  } else {
+    const PassWalk walk = Walked(spec, list, stop);
+    for (size_t unit = 0; unit < static_cast<size_t>(spec.shape.virtual_stages()); ++unit) {
+      const Span last = walk.Last(unit);
       gradients.push_back(ReadyAt(spec, unit, last.start_ns, last.end_ns));
     }
     ends = walk.free();
-  } else {
-    const PipelineRun run = RunPasses(spec, order, false, &gradients);
-    for (const StageRun& stage : run.stages) ends.push_back(stage.end_ns);
   }
   const std::vector<int64_t> synced = SyncedByStage(spec, gradients, ends);
   return {*std::max_element(ends.begin(), ends.end()),

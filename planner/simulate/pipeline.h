@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "planner/base/stop.h"
+#include "planner/simulate/pass_walk.h"
 #include "planner/simulate/pipeline_run.h"
 #include "planner/simulate/schedule.h"
 
@@ -14,20 +15,18 @@ namespace evenkeel::planner {
 
 PipelineRun SimulatePipeline(const PipelineSpec& spec, bool keep_passes = false);
 
-// Returns only pipeline_ns of SimulatePipeline, much faster. `order` is WorkOrder(spec.shape), for
-// callers that simulate one shape often; 1F1B needs none. Throws Stopped if `stop` ends the work.
+// Returns only pipeline_ns of SimulatePipeline, much faster. `list` holds the passes of spec.shape,
+// for callers that simulate one shape often. Throws Stopped if `stop` ends the work. REQUIRES: with
+// a list, nothing is gathered.
 int64_t PipelineEnd(const PipelineSpec& spec);
-int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order,
-                    const Stop& stop = {});
+int64_t PipelineEnd(const PipelineSpec& spec, const PassList& list, const Stop& stop = {});
 
-// pipeline_ns and synced_ns of SimulatePipeline. PipelineEnds computes them in the same way as
-// PipelineEnd.
+// pipeline_ns and synced_ns of SimulatePipeline, in the same way. 1F1B needs no list. REQUIRES:
+// nothing is gathered.
 struct StepEnds {
   int64_t pipeline_ns = 0, synced_ns = 0;
 };
-StepEnds PipelineEnds(const PipelineSpec& spec);
-StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order,
-                      const Stop& stop = {});
+StepEnds PipelineEnds(const PipelineSpec& spec, const PassList& list, const Stop& stop = {});
 
 // Simulates data-parallel ranks, each with micro-batches of its own: a stage's gradients are
 // reduced when every rank has them. REQUIRES: at least one spec; all have the same shape and

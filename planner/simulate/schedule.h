@@ -2,10 +2,10 @@
 #ifndef EVENKEEL_PLANNER_SIMULATE_SCHEDULE_H_
 #define EVENKEEL_PLANNER_SIMULATE_SCHEDULE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "planner/base/stop.h"
 #include "planner/job.h"
 
 namespace evenkeel::planner {
@@ -42,7 +42,7 @@ struct Pass {
   friend bool operator==(const Pass&, const Pass&) = default;
 };
 
-// Returns the passes of one stage, first to last.
+// Returns the passes of one stage, first to last. StagePasses goes through them one by one.
 //   kOneFOneB     PipeDream-Flush (Narayanan 2021, arXiv 2104.04473, section 2.2):
 //                 min(m, P - 1 - s) forwards, then a forward and a backward in turn, then the
 //                 remaining backwards.
@@ -55,17 +55,87 @@ struct Pass {
 //                 of a micro-batch follows the input gradient of the s-th micro-batch after it.
 std::vector<Pass> StageOrder(const PipelineShape& shape, int64_t stage);
 
-// Returns the passes of all stages: each pass comes after those it waits for, and the passes of
-// each stage stay in its order. A forward waits for that of the virtual stage before; a backward
-// waits for that of the virtual stage behind or, on the last one, for its own forward; a weight
-// gradient waits for its backward.
-std::vector<Pass> WorkOrder(const PipelineShape& shape, const Stop& stop = {});
+class StagePasses {
+ public:
+  StagePasses(const PipelineShape& shape, int64_t stage);
+
+  bool done() const { return done_; }
+  const Pass& now() const { return now_; }  // REQUIRES: !done()
+  void Next();
+
+ private:
+  enum class Turn : uint8_t { kForward, kBackward, kWeightGradient };
+  // The next pass of a kind, with the chunks in the order of forwards, and its group.
+  struct Place {
+    int32_t chunk = 0, micro_batch = 0, first = 0, end = 0;
+  };
+  void Forward();
+  void Advance(Place& place) const;
+
+  int32_t stage_, chunks_, micro_batches_, group_;
+  bool split_;
+  int64_t warm_up_;  // forwards before the first backward that are left
+  Place forward_, backward_;
+  int64_t forwards_left_, backwards_left_, weight_gradients_left_;
+  int64_t deferred_;  // backwards between an input gradient and its weight gradient
+  Turn turn_ = Turn::kForward;
+  bool done_ = false;
+  Pass now_;
+};
+
+inline void StagePasses::Next() {
+  if (warm_up_ > 0) {
+    --warm_up_;
+    return Forward();
+  }
+  switch (turn_) {
+    case Turn::kForward:
+      turn_ = Turn::kBackward;
+      if (forwards_left_ > 0) return Forward();
+      [[fallthrough]];
+    case Turn::kBackward:
+      if (backwards_left_ > 0) {
+        turn_ = split_ && weight_gradients_left_ - backwards_left_ >= deferred_
+                    ? Turn::kWeightGradient
+                    : Turn::kForward;
+        --backwards_left_;
+        now_ = {PassKind::kBackward, stage_, chunks_ - 1 - backward_.chunk, backward_.micro_batch};
+        return Advance(backward_);
+      }
+      [[fallthrough]];
+    case Turn::kWeightGradient:
+      done_ = weight_gradients_left_ == 0;
+      if (done_) return;
+      turn_ = Turn::kForward;
+      now_ = {PassKind::kWeightGradient, stage_, 0,
+              micro_batches_ - static_cast<int32_t>(weight_gradients_left_--)};
+  }
+}
+
+inline void StagePasses::Forward() {
+  --forwards_left_;
+  now_ = {PassKind::kForward, stage_, forward_.chunk, forward_.micro_batch};
+  Advance(forward_);
+}
+
+inline void StagePasses::Advance(Place& place) const {
+  if (++place.micro_batch < place.end) return;
+  place.micro_batch = place.first;
+  if (++place.chunk < chunks_) return;
+  place.chunk = 0;
+  place.micro_batch = place.first = place.end;
+  place.end = std::min(place.first + group_, micro_batches_);
+}
 
 // Returns the micro-batches that kInterleaved takes through one chunk before it turns to the next:
 // P, as in Megatron-LM. If m is not a multiple of P, it is the least number above P with which
 // Megatron-LM runs (its --microbatch-group-size-per-virtual-pipeline-stage): m divided by it leaves
 // 0 or at least P. Fewer micro-batches than stages, which Megatron-LM refuses, form one group.
 int64_t MicroBatchGroup(int64_t stages, int64_t micro_batches);
+
+// Returns how many of a stage's first `passes` forwards are of the chunk. As many of its first
+// backwards are of chunk v - 1 - `chunk`.
+int64_t ForwardsOf(const PipelineShape& shape, int64_t chunk, int64_t passes);
 
 // Passes of a stage whose activations are held at the moment when most are.
 struct InFlight {

@@ -18,9 +18,9 @@ namespace {
 class Exchange {
  public:
   // Embeddings, which stay in 16 bits, count as the other weights.
-  Exchange(const Job& job)
+  Exchange(const Job& job, const Network& network)
       : job_(job),
-        network_(job.cluster, job.constants),
+        network_(network),
         weight_bytes_(HoldsQuantisedWeights(job.training)
                           ? ValueBytesOf(RecipeOf(job.training.precision).products)
                           : kValueBytes) {}
@@ -42,32 +42,30 @@ class Exchange {
     updated += zero == ZeroStage::kNone ? parameters : parameters / D(shards);
   }
 
-  const Network& network() const { return network_; }
-
   double reduce = 0, gather = 0;  // ns
   double turns = 0;    // ns that gathering ranks wait for their turn, whatever they gather
   double updated = 0;  // parameters
 
  private:
   const Job& job_;
-  const Network network_;
+  const Network& network_;
   const double weight_bytes_;
 };
 
-Exchange ExchangeOf(const Job& job, const Parallelism& p, const TrainedParameters& trained,
-                    double share) {
+Exchange ExchangeOf(const Job& job, const Network& network, const Parallelism& p,
+                    const TrainedParameters& trained, double share) {
   // With expert parallelism, an expert has fewer copies.
   const int64_t experts = p.expert > 1 ? trained.experts : 0;
   // Whole encoders have more.
   const Parallelism whole = EncoderDegrees(p);
   const int64_t encoders = whole == p ? 0 : trained.encoders;
-  Exchange exchange(job);
+  Exchange exchange(job, network);
   if (const int64_t others = trained.all - experts - encoders; others > 0 || encoders == 0)
-    exchange.Add(share * D(others), exchange.network().DataGroup(p));
-  if (encoders > 0) exchange.Add(share * D(encoders), exchange.network().DataGroup(whole));
+    exchange.Add(share * D(others), network.DataGroup(p));
+  if (encoders > 0) exchange.Add(share * D(encoders), network.DataGroup(whole));
   if (experts > 0) {
     const int64_t expert_tensor = std::max<int64_t>(1, job.training.execution.expert_tensor);
-    exchange.Add(share * D(experts), exchange.network().ExpertDataGroup(p, expert_tensor));
+    exchange.Add(share * D(experts), network.ExpertDataGroup(p, expert_tensor));
   }
   return exchange;
 }
@@ -83,11 +81,17 @@ int64_t SlowedBy(double slowdown, int64_t hidden_ns) {
 }
 
 StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& trained) {
+  return SyncOf(job, Network(job.cluster, job.constants), p, trained);
+}
+
+StageSync SyncOf(const Job& job, const Network& network, const Parallelism& p,
+                 const TrainedParameters& trained) {
   if (trained.all <= 0) return {};
-  const Exchange exchange = ExchangeOf(job, p, trained, 1);
+  const Exchange exchange = ExchangeOf(job, network, p, trained, 1);
   const double bucket = std::max(job.constants.bucket_parameters,
                                  job.constants.bucket_parameters_per_rank * D(p.data));
-  const Exchange first = ExchangeOf(job, p, trained, std::min(1.0, bucket / D(trained.all)));
+  const Exchange first =
+      ExchangeOf(job, network, p, trained, std::min(1.0, bucket / D(trained.all)));
   double buckets = std::numeric_limits<double>::infinity();
   if (exchange.reduce > 0) buckets = std::min(buckets, exchange.reduce / first.reduce);
   if (exchange.gather > 0) buckets = std::min(buckets, exchange.gather / first.gather);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "planner/cost/layer_cost.h"
+#include "planner/cost/network.h"
 #include "planner/job.h"
 #include "planner/plan.h"
 
@@ -20,6 +21,9 @@ struct TrainedParameters {
   TrainedParameters& operator+=(const TrainedParameters& other) {
     all += other.all, experts += other.experts, encoders += other.encoders;
     return *this;
+  }
+  friend TrainedParameters operator-(const TrainedParameters& a, const TrainedParameters& b) {
+    return {a.all - b.all, a.experts - b.experts, a.encoders - b.encoders};
   }
   friend auto operator<=>(const TrainedParameters&, const TrainedParameters&) = default;
 };
@@ -53,6 +57,9 @@ int64_t FirstBucket(int64_t ns, double buckets);
 int64_t SlowedBy(double slowdown, int64_t hidden_ns);
 
 StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& trained);
+// The same, for callers that have the job's network.
+StageSync SyncOf(const Job& job, const Network& network, const Parallelism& p,
+                 const TrainedParameters& trained);
 
 // Returns the part of the reduction, in ns, that remains after the last pass, which took
 // `backward_ns`. If that pass gets longer, the result shrinks by no more than that. It follows

@@ -1,6 +1,7 @@
 #include "planner/simulate/step_simulation.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "planner/base/integers.h"
 
@@ -126,32 +127,66 @@ int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& 
 // Runs the packs of ranks, one rank after the other, through the same pipeline.
 class RankPipeline {
  public:
-  RankPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments, const Stop& stop)
+  RankPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments, StepCache& cache,
+               const Stop& stop)
       : segments_(segments),
         stop_(stop),
         spec_(PipelineOf(shape, segments, static_cast<size_t>(shape.micro_batches))) {
-    if (shape.schedule != Schedule::kOneFOneB) order_ = WorkOrder(shape, stop);
+    if (shape.schedule != Schedule::kOneFOneB)
+      walk_.emplace(spec_, cache.Passes(shape, stop), /*alike=*/false);
+    for (size_t s = 0; s < segments.size(); ++s) {
+      const auto same = [&](const StageWork& other) {
+        return other.forward == segments[s].forward && other.backward == segments[s].backward &&
+               other.weight_gradient == segments[s].weight_gradient;
+      };
+      like_.push_back(static_cast<size_t>(std::find_if(segments.begin(), segments.end(), same) -
+                                          segments.begin()));
+    }
   }
 
   int64_t operator()(const std::vector<PackShape>& packs) {
     stop_.Spend(kUnitsPerTimedPass * spec_.shape.virtual_stages() * spec_.shape.micro_batches);
-    for (size_t k = 0; k < packs.size(); ++k) {
-      for (size_t s = 0; s < segments_.size(); ++s) {
-        const size_t at = PlaceOf(spec_.shape, s, packs.size()) + k;
-        spec_.forward_ns[at] = Nearest(segments_[s].forward.at(packs[k]));
-        spec_.backward_ns[at] = Nearest(segments_[s].backward.at(packs[k]));
-        if (spec_.shape.schedule == Schedule::kZeroBubble)
-          spec_.weight_gradient_ns[at] = Nearest(segments_[s].weight_gradient.at(packs[k]));
-      }
-    }
-    return order_.empty() ? PipelineEnd(spec_) : PipelineEnd(spec_, order_);
+    for (size_t s = 0; s < segments_.size(); ++s) SetTimes(s, packs);
+    if (!walk_) return PipelineEnd(spec_);
+    walk_->Run();
+    return walk_->pipeline_ns();
   }
 
  private:
+  // Sets the times of a segment, or copies those of one that costs the same.
+  void SetTimes(size_t segment, const std::vector<PackShape>& packs) {
+    const StageWork& work = segments_[segment];
+    const auto set = [&](PassKind kind, const PackCost& cost) {
+      int64_t* const times = Times(kind, segment);
+      if (like_[segment] < segment) {
+        std::copy_n(Times(kind, like_[segment]), packs.size(), times);
+        return;
+      }
+      const size_t encoders = cost.encoders();
+      for (size_t k = 0; k < packs.size(); ++k) times[k] = Nearest(cost.at(packs[k], encoders));
+    };
+    set(PassKind::kForward, work.forward);
+    set(PassKind::kBackward, work.backward);
+    if (spec_.shape.schedule != Schedule::kZeroBubble) return;
+    set(PassKind::kWeightGradient, work.weight_gradient);
+    if (like_[segment] < segment) return;  // its backward is without the weight gradient already
+    int64_t* const backward = Times(PassKind::kBackward, segment);
+    const int64_t* const apart = Times(PassKind::kWeightGradient, segment);
+    for (size_t k = 0; k < packs.size(); ++k) backward[k] -= apart[k];
+  }
+
+  int64_t* Times(PassKind kind, size_t segment) {
+    const size_t unit = PlaceOf(spec_.shape, segment, 1);
+    if (walk_) return walk_->Times(kind, unit);
+    PassValues& values = kind == PassKind::kForward ? spec_.forward_ns : spec_.backward_ns;
+    return &values[unit * static_cast<size_t>(spec_.shape.micro_batches)];
+  }
+
   const std::vector<StageWork>& segments_;
   const Stop stop_;
   PipelineSpec spec_;
-  std::vector<Pass> order_;  // only for schedules other than 1F1B
+  std::vector<size_t> like_;      // by segment: the first that costs the same
+  std::optional<PassWalk> walk_;  // of schedules other than 1F1B
 };
 
 // Assigns the exchange of each segment to the pipeline's units; each stage has one optimizer.
@@ -209,15 +244,6 @@ StepEnds InRhythm(const PipelineShape& shape, const std::vector<StageWork>& segm
   return {whole.pipeline_ns + later, whole.synced_ns + later};
 }
 
-StageTimes TimesOf(const Execution& execution, const StageSync& sync, const StageWork& work) {
-  const int64_t backward = work.backward_ns + work.recompute_ns;
-  return {.forward = work.forward_ns,
-          .backward = backward,
-          .send = work.send_ns,
-          .after_own = ExposedReduce(execution, sync, backward),
-          .after_all = {sync.optimizer_ns, ExposedGather(execution, sync, work.forward_ns)}};
-}
-
 StepEnds EndsOf(const std::vector<StageTimes>& stages, int64_t micro_batches, const Stop& stop) {
   EqualPacks simulation(stop);
   const std::vector<int64_t>& ends = simulation.Run(stages, micro_batches);
@@ -237,8 +263,17 @@ bool RunsEqualPacks(const PipelineShape& shape, int64_t events) {
 
 }  // namespace
 
+StageTimes TimesOf(const Execution& execution, const StageSync& sync, const PackTime& time) {
+  const int64_t backward = time.backward_ns + time.recompute_ns;
+  return {.forward = time.forward_ns,
+          .backward = backward,
+          .send = time.send_ns,
+          .after_own = ExposedReduce(execution, sync, backward),
+          .after_all = {sync.optimizer_ns, ExposedGather(execution, sync, time.forward_ns)}};
+}
+
 StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work) {
-  return TimesOf(job.training.execution, SyncOf(job, p, work.trained), work);
+  return TimesOf(job.training.execution, SyncOf(job, p, work.trained), TimeOf(work));
 }
 
 std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
@@ -251,16 +286,25 @@ std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
   return times;
 }
 
-const std::vector<Pass>& StepCache::Order(const PipelineShape& shape, const Stop& stop) {
-  const auto [at, added] = orders_.try_emplace(shape.micro_batches);
-  if (added && shape.schedule != Schedule::kOneFOneB) at->second = WorkOrder(shape, stop);
-  return at->second;
+const PassList& StepCache::Passes(const PipelineShape& shape, const Stop& stop) {
+  const auto [at, added] = lists_.try_emplace(shape.micro_batches);
+  if (added && shape.schedule == Schedule::kOneFOneB)
+    at->second = std::make_shared<const PassList>();
+  else if (added)
+    at->second = shared_ != nullptr ? shared_->Of(shape, stop)
+                                    : std::make_shared<const PassList>(shape, stop);
+  return *at->second;
 }
 
 const StageSync& StepCache::Sync(const TrainedParameters& trained) {
   const auto [at, added] = syncs_.try_emplace(trained);
-  if (added) at->second = SyncOf(job_, p_, trained);
+  if (added) at->second = SyncOf(job_, network_, p_, trained);
   return at->second;
+}
+
+PipelineShape SimulatedPacks(const PipelineShape& shape, int64_t events) {
+  const Beginning begin(shape, events);
+  return begin.whole ? shape : shape.WithFewer(2 * begin.half + begin.rest);
 }
 
 int64_t MeanPackPasses(const PipelineShape& shape, int64_t events) {
@@ -320,7 +364,8 @@ PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<Stag
   return spec;
 }
 
-int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments) {
+int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments,
+                          StepCache* cache) {
   if (RunsEqualPacks(shape, kEventsAtMost)) {
     std::vector<StageTimes> times;
     for (const StageWork& work : segments) {
@@ -334,7 +379,9 @@ int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWor
   return InRhythm(shape, segments, kEventsAtMost,
                   [&](const PipelineShape& like) {
                     spec.shape = like;
-                    return StepEnds{PipelineEnd(spec), 0};
+                    const bool listed = cache != nullptr && like.schedule != Schedule::kOneFOneB;
+                    return StepEnds{
+                        listed ? PipelineEnd(spec, cache->Passes(like, {})) : PipelineEnd(spec), 0};
                   })
       .pipeline_ns;
 }
@@ -349,14 +396,14 @@ SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineS
   const auto exact = [&] {
     std::vector<StageTimes> times;
     for (const StageWork& work : segments)
-      times.push_back(TimesOf(job.training.execution, known.Sync(work.trained), work));
+      times.push_back(TimesOf(job.training.execution, known.Sync(work.trained), TimeOf(work)));
     return EndsOf(times, shape.micro_batches, stop);
   };
   const auto simulate = [&](const PipelineShape& like) {
     if (like.schedule == Schedule::kOneFOneB)
       stop.Spend(kUnitsPerTimedPass * like.virtual_stages() * like.micro_batches);
     spec.shape = like;
-    return PipelineEnds(spec, known.Order(like, stop), stop);
+    return PipelineEnds(spec, known.Passes(like, stop), stop);
   };
   const StepEnds ends =
       RunsEqualPacks(shape, events) ? exact() : InRhythm(shape, segments, events, simulate);
@@ -393,13 +440,15 @@ int64_t LockedRanks(const Job& job, const Parallelism& p) {
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t most_events,
-                           const Stop& stop) {
-  SimulatedStep step = MeanPackStep(job, p, shape, segments, nullptr, kEventsAtMost, stop);
+                           const Stop& stop, PassLists* lists) {
+  StepCache cache(job, p, lists);
+  SimulatedStep step = MeanPackStep(job, p, shape, segments, &cache, kEventsAtMost, stop);
   const SampledSteps sample = SampleOf(job, p, shape, most_events);
-  const int64_t slowest = MeanOfSlowest(sample, packs, RankPipeline(sample.shape, segments, stop));
+  const int64_t slowest =
+      MeanOfSlowest(sample, packs, RankPipeline(sample.shape, segments, cache, stop));
   const int64_t mean = sample.shape.micro_batches == shape.micro_batches
                            ? step.pipeline_ns
-                           : SimulateMeanPacks(sample.shape, segments);
+                           : SimulateMeanPacks(sample.shape, segments, &cache);
   const int64_t added = std::max<int64_t>(0, slowest - mean);
   step.imbalance_ns = MultiplyDivide(added, shape.micro_batches, sample.shape.micro_batches);
   return step;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,14 @@ std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, c
 // SimulatedStep::total_ns without imbalance. With more recompute no time shrinks except after_own,
 // which shrinks by no more than backward grows.
 StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work);
+// Returns the same from the parts that it depends on.
+struct PackTime {
+  int64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0, send_ns = 0;
+};
+inline PackTime TimeOf(const StageWork& work) {
+  return {work.forward_ns, work.backward_ns, work.recompute_ns, work.send_ns};
+}
+StageTimes TimesOf(const Execution& execution, const StageSync& sync, const PackTime& time);
 std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
                                       const std::vector<StageWork>& stages);
 
@@ -84,18 +93,22 @@ inline constexpr int64_t kStepsAtMost = 16;  // most steps in one simulation
 // many.
 class StepCache {
  public:
-  StepCache(const Job& job, const Parallelism& p) : job_(job), p_(p) {}
+  // `lists`, if any, keeps what other parallelisms have in common, too.
+  StepCache(const Job& job, const Parallelism& p, PassLists* lists = nullptr)
+      : job_(job), p_(p), network_(job.cluster, job.constants), shared_(lists) {}
 
-  // Returns the passes in order; empty for 1F1B, which needs none. From one call to the next,
-  // `shape` may differ only in its micro-batches. Throws Stopped if `stop` ends the work.
-  const std::vector<Pass>& Order(const PipelineShape& shape, const Stop& stop);
+  // Returns the passes; empty for 1F1B, which needs none. From one call to the next, `shape` may
+  // differ only in its micro-batches. Throws Stopped if `stop` ends the work.
+  const PassList& Passes(const PipelineShape& shape, const Stop& stop);
 
   const StageSync& Sync(const TrainedParameters& trained);
 
  private:
   const Job& job_;
   const Parallelism& p_;
-  std::map<int64_t, std::vector<Pass>> orders_;  // by micro-batches
+  const Network network_;
+  PassLists* const shared_;
+  std::map<int64_t, std::shared_ptr<const PassList>> lists_;  // by micro-batches
   // Keyed by the numbers of parameters: all, and those of experts.
   std::map<TrainedParameters, StageSync> syncs_;
 };
@@ -107,6 +120,10 @@ class StepCache {
 SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments, StepCache* cache = nullptr,
                            int64_t events = kEventsAtMost, const Stop& stop = {});
+
+// Returns the longest pipeline that MeanPackStep simulates: the whole step, or its beginning. Each
+// further pack adds the time of the slowest stage at least.
+PipelineShape SimulatedPacks(const PipelineShape& shape, int64_t events);
 
 // Returns the number of passes that MeanPackStep simulates.
 int64_t MeanPackPasses(const PipelineShape& shape, int64_t events);
@@ -127,7 +144,7 @@ PerEncoder<double> DummyUnits(const ModelSpec& model);
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t events = kEventsAtMost,
-                           const Stop& stop = {});
+                           const Stop& stop = {}, PassLists* lists = nullptr);
 
 // Returns whether SimulateStep goes through the same packs and steps under both limits of events.
 bool SimulatesAlike(const Job& job, const Parallelism& p, const PipelineShape& shape,
@@ -143,7 +160,8 @@ int64_t RealPacksBound(const Job& job, const Parallelism& p, const PipelineShape
 PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments);
 
 // Returns the end of the last pass of a step of equal, mean packs, in ns.
-int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments);
+int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments,
+                          StepCache* cache = nullptr);
 // Returns the same under 1F1B with one segment per stage.
 int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_batches);
 

@@ -34,14 +34,14 @@ BENCHMARK_CAPTURE(BM_End, interleaved_4, Schedule::kInterleaved, false);
 BENCHMARK_CAPTURE(BM_End, gpipe, Schedule::kGPipe, false);
 BENCHMARK_CAPTURE(BM_End, zero_bubble, Schedule::kZeroBubble, false);
 
-// Finds the same if the order of passes is already known.
-void BM_EndInOrder(benchmark::State& state, Schedule schedule) {
+// Finds the same if the list of passes is already made.
+void BM_EndOfList(benchmark::State& state, Schedule schedule) {
   const PipelineSpec spec = Spec(schedule, false);
-  const std::vector<Pass> order = WorkOrder(spec.shape);
-  for (auto _ : state) benchmark::DoNotOptimize(PipelineEnd(spec, order));
+  const PassList list(spec.shape);
+  for (auto _ : state) benchmark::DoNotOptimize(PipelineEnd(spec, list));
 }
-BENCHMARK_CAPTURE(BM_EndInOrder, interleaved_4, Schedule::kInterleaved);
-BENCHMARK_CAPTURE(BM_EndInOrder, zero_bubble, Schedule::kZeroBubble);
+BENCHMARK_CAPTURE(BM_EndOfList, interleaved_4, Schedule::kInterleaved);
+BENCHMARK_CAPTURE(BM_EndOfList, zero_bubble, Schedule::kZeroBubble);
 
 // Simulates everything but the passes themselves.
 void BM_Step(benchmark::State& state, Schedule schedule) {

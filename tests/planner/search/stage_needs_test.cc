@@ -20,8 +20,12 @@ TEST(StageNeedsTest, AllocatedIsWhatTheWholeAnswerSays) {
       std::vector<int64_t> cut = EvenLayerCut(shard.profile, shard.parallelism);
       for (const int64_t moved : {0, 1, -1}) {
         if (cut.size() > 2) cut[1] += moved;
-        for (int64_t s = 0; s < shard.shape.stages; ++s)
-          ASSERT_EQ(needs.Allocated(cut, s), needs.Of(cut, s).allocated) << "stage " << s;
+        for (int64_t s = 0; s < shard.shape.stages; ++s) {
+          const int64_t allocated = needs.Of(cut, s).allocated;
+          ASSERT_EQ(needs.Allocated(cut, s), allocated) << "stage " << s;
+          ASSERT_TRUE(needs.Fits(cut, s, allocated)) << "stage " << s;
+          ASSERT_FALSE(needs.Fits(cut, s, allocated - 1)) << "stage " << s;
+        }
       }
     }
   }

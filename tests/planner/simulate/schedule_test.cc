@@ -1,4 +1,5 @@
 #include "planner/simulate/schedule.h"
+#include "planner/simulate/merged_passes.h"
 
 #include <gtest/gtest.h>
 
