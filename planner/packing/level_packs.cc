@@ -1,6 +1,7 @@
 #include "planner/packing/level_packs.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,9 @@ constexpr size_t kDealtTogether = size_t{1} << 18;  // samples
 constexpr int64_t kFirstStepParts = 2000;  // the first step above the bound: one pack in this many
 constexpr int64_t kMostStepParts = 40;
 constexpr int64_t kWorkPerDealt = 1500;  // on packs over a cap, per sample
-constexpr int64_t kFewSamples = 3;       // packs of fewer on average start from a design
+constexpr int64_t kFewSamples = 5;       // packs of fewer on average start from a design
 constexpr int64_t kDesignGroups = 64;
+constexpr int64_t kPlaneCells = 64;
 constexpr double kDesignCells = 60'000, kDesignSlack = .999, kNearlyAsLarge = .98;
 
 int64_t Size(const Packing& packing) { return static_cast<int64_t>(packing.size()); }
@@ -38,7 +40,9 @@ std::vector<uint32_t> DesignStart(const Columns& columns, int64_t packs, const S
     share[c] = D(total[c]) / D(columns.caps[c]), most = std::max(most, share[c]);
   for (size_t c = 0; c < columns.count; ++c)
     if (share[c] >= kNearlyAsLarge * most) weight[c] = kDesignCells / D(columns.caps[c]), ++large;
-  if (large > 1) return {};
+  (void)large;
+  if (columns.count > 1 && columns.caps[1] != kNoCap && share[0] > .8 * most && share[1] > .8 * most)
+    return DesignInTwo(columns, share[0] > share[1] ? 1 : 0, share[0] > share[1] ? 0 : 1, packs, stop);
   std::vector<int32_t> none(n), sizes(n);
   for (size_t i = 0; i < n; ++i) {
     double size = 0;
@@ -60,6 +64,94 @@ std::vector<uint32_t> DesignStart(const Columns& columns, int64_t packs, const S
   std::vector<uint32_t> pack_of(n, ColumnLeveler::kNoPack);
   for (uint32_t p = 0; p < fullest.size() && p < packs; ++p)
     for (const uint32_t i : filled[fullest[p].second]) pack_of[i] = p;
+  return pack_of;
+}
+
+// Splits samples into groups of like sizes in two columns: the group that is widest, times its
+// count, is halved at its middle sample, until there are enough.
+std::vector<std::vector<uint32_t>> LikeSamples(const Columns& columns, size_t a, size_t b,
+                                               size_t at_most, const Stop& stop) {
+  struct Group {
+    double width = 0;
+    size_t column = 0;
+    std::vector<uint32_t> rows;
+  };
+  const auto measured = [&](std::vector<uint32_t> rows) {
+    Group group;
+    for (const size_t c : {a, b}) {
+      int32_t least = columns[rows.front()][c], most = least;
+      for (const uint32_t i : rows)
+        least = std::min(least, columns[i][c]), most = std::max(most, columns[i][c]);
+      const double width = D(most - least) / D(columns.caps[c]) * D(static_cast<int64_t>(rows.size()));
+      if (width > group.width) group.width = width, group.column = c;
+    }
+    stop.Spend(static_cast<int64_t>(4 * rows.size()));
+    group.rows = std::move(rows);
+    return group;
+  };
+  std::vector<uint32_t> all(columns.samples());
+  std::iota(all.begin(), all.end(), 0u);
+  std::vector<Group> groups{measured(std::move(all))};
+  while (groups.size() < at_most) {
+    const auto widest = std::max_element(
+        groups.begin(), groups.end(), [](const Group& x, const Group& y) { return x.width < y.width; });
+    if (widest->width == 0) break;
+    std::vector<uint32_t> rows = std::move(widest->rows);
+    const size_t c = widest->column;
+    stop.Spend(static_cast<int64_t>(50 * rows.size()));
+    std::sort(rows.begin(), rows.end(), [&](uint32_t x, uint32_t y) {
+      return columns[x][c] != columns[y][c] ? columns[x][c] < columns[y][c] : x < y;
+    });
+    const auto half = rows.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2);
+    *widest = measured({rows.begin(), half});
+    groups.push_back(measured({half, rows.end()}));
+  }
+  std::vector<std::vector<uint32_t>> rows;
+  for (Group& group : groups) rows.push_back(std::move(group.rows));
+  return rows;
+}
+
+std::vector<uint32_t> DesignInTwo(const Columns& columns, size_t a, size_t b, int64_t packs,
+                                  const Stop& stop) {
+  std::vector<std::vector<uint32_t>> like = LikeSamples(columns, a, b, kDesignGroups, stop);
+  const double a_cell = D(columns.caps[a]) / D(kPlaneCells), b_cell = D(columns.caps[b]) / 60000.;
+  std::vector<SampleGroup> groups;
+  double sum = 0;
+  for (const auto& rows : like) {
+    int64_t in_a = 0, in_b = 0;
+    for (const uint32_t i : rows) in_a += columns[i][a], in_b += columns[i][b];
+    const double count = D(static_cast<int64_t>(rows.size()));
+    SampleGroup group;
+    group.units = Nearest(D(in_a) / count / a_cell);
+    group.mean_tokens = std::max(1., D(in_b) / count / b_cell);
+    group.count = static_cast<int64_t>(rows.size());
+    sum += group.mean_tokens * count;
+    groups.push_back(group);
+  }
+  const PackDesign design =
+      DesignPacks(groups, {kPlaneCells, 60000}, sum / D(packs), 1, stop);
+  std::vector<std::vector<uint32_t>> made;
+  std::vector<size_t> taken(groups.size());
+  for (const PackPattern& pattern : design.patterns) {
+    for (int64_t i = 0; i < pattern.times; ++i) {
+      made.emplace_back();
+      for (const auto& [group, count] : pattern.content)
+        for (int32_t k = 0; k < count; ++k) {
+          const size_t g = static_cast<size_t>(group);
+          if (taken[g] < like[g].size()) made.back().push_back(like[g][taken[g]++]);
+        }
+    }
+  }
+  std::vector<std::pair<double, size_t>> fullest;
+  for (size_t p = 0; p < made.size(); ++p) {
+    double in_a = 0, in_b = 0;
+    for (const uint32_t i : made[p]) in_a += columns[i][a], in_b += columns[i][b];
+    fullest.emplace_back(-in_a / D(columns.caps[a]) - in_b / D(columns.caps[b]), p);
+  }
+  std::sort(fullest.begin(), fullest.end());
+  std::vector<uint32_t> pack_of(columns.samples(), ColumnLeveler::kNoPack);
+  for (uint32_t p = 0; p < fullest.size() && p < packs; ++p)
+    for (const uint32_t i : made[fullest[p].second]) pack_of[i] = p;
   return pack_of;
 }
 
