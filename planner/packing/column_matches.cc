@@ -10,12 +10,12 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kFewPerPack = 6;       // on average; more can be levelled without an index
-constexpr int kAllSubsets = 6;           // packs of more samples offer one or two of them
-constexpr size_t kSlotsOffered = 32;     // the first ones of a pack
-constexpr int64_t kMatchCandidates = 600;     // examined for one part of a pack
-constexpr int64_t kPartialParts = 8;     // an exchange that does not suffice must lower the excess
-                                         // by one part in this many
+constexpr int64_t kFewPerPack = 6;         // on average; more can be levelled without an index
+constexpr int kAllSubsets = 6;             // packs of more samples offer one or two of them
+constexpr size_t kSlotsOffered = 32;       // the first ones of a pack
+constexpr int64_t kMatchCandidates = 600;  // examined for one part of a pack
+constexpr int64_t kPartialParts = 8;  // an exchange that does not suffice must lower the excess
+                                      // by one part in this many
 
 }  // namespace
 
@@ -90,8 +90,7 @@ void ColumnLeveler::MatchOver() {
 
 ColumnLeveler::Match ColumnLeveler::BestMatch(size_t over, const std::vector<Part>& own,
                                               const std::vector<Part>& index,
-                                              const std::vector<bool>& changed,
-                                              int64_t most_room) {
+                                              const std::vector<bool>& changed, int64_t most_room) {
   const int64_t main_room = room_[main_] - Deviation(over)[main_];
   const int64_t other_room = room_[other_] - Deviation(over)[other_];
   const int64_t before = Excess(over);

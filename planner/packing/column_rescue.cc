@@ -31,8 +31,9 @@ int64_t ColumnLeveler::FindOver() {
   return all;
 }
 
-// Packs over a cap try other packs. If that does not help, packs are added: a few of them give many
-// others room, because samples are exchanged with theirs. Returns whether no pack is over a cap.
+// Packs over a cap try other packs; those of few samples look them up first. If that does not help,
+// packs are added: a few of them give many others room, because samples are exchanged with theirs.
+// Returns whether no pack is over a cap.
 bool ColumnLeveler::Rescue(int64_t work_per_sample) {
   work_left_ = work_per_sample * static_cast<int64_t>(columns_.samples());
   Random random(packs());
