@@ -61,7 +61,7 @@ class ColumnLeveler {
 
   // Samples of one pack, as bits of its slots, with their sums in two columns.
   struct Part {
-    int64_t main = 0, other = 0;
+    int32_t main = 0, other = 0;  // at most 6 values of at most 2^28
     uint32_t pack = 0, mask = 0;
   };
   struct Match {
@@ -99,7 +99,7 @@ class ColumnLeveler {
   std::vector<std::pair<int64_t, uint32_t>> sorted_;  // packs along a direction
   std::vector<size_t> over_;                          // packs over a cap
   int64_t work_left_ = 0;                             // of the rescue, in exchanges examined
-  size_t main_ = 0, other_ = 0;                       // the columns with least room
+  size_t main_ = 0, other_ = 0;  // the columns with least room; equal if there is one
 };
 
 }  // namespace evenkeel::planner

@@ -53,7 +53,7 @@ void ColumnLeveler::PartsOf(size_t pack, std::vector<Part>& parts) const {
   }
 }
 
-// Chooses the two capped columns that have least room; `other_` is `main_` if there is one.
+// Chooses the two columns that have least room. No more than two have a cap.
 void ColumnLeveler::ChooseColumns() {
   main_ = other_ = 0;
   for (size_t c = 1; c < count_; ++c)
@@ -106,9 +106,11 @@ ColumnLeveler::Match ColumnLeveler::BestMatch(size_t over, const std::vector<Par
       if (given.main - taken->main > most_room) break;
       if (taken->pack == over || changed[taken->pack]) continue;
       const int64_t* there = Deviation(taken->pack);
-      const int64_t left = std::max<int64_t>(0, taken->other - given.other - other_room);
-      const int64_t passed = Above(there[main_] + given.main - taken->main, main_) +
-                             Above(there[other_] + given.other - taken->other, other_);
+      int64_t left = 0, passed = Above(there[main_] + given.main - taken->main, main_);
+      if (other_ != main_) {
+        left = std::max<int64_t>(0, taken->other - given.other - other_room);
+        passed += Above(there[other_] + given.other - taken->other, other_);
+      }
       if (before - left - passed <= most_lowered) continue;
       const int64_t all = before + Excess(taken->pack);
       const int64_t lowered = all - left - passed;

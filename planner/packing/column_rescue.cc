@@ -49,7 +49,7 @@ bool ColumnLeveler::Rescue(int64_t work_per_sample) {
     if (few) MatchOver();
     for (const size_t p : over_) {
       for (size_t i = before; i < packs() && Excess(p) > 0; ++i) RescueOnce(p, i);
-      if (few && pass % 2 == 0) continue;
+      if (few && pass % 2 == 0) continue;  // the look-up alone is quicker, and often enough
       size_t other = random.Below(packs());
       for (size_t i = 0; i < kPartnersAtMost && Excess(p) > 0; ++i, other = (other + 1) % packs())
         if (other != p) RescueOnce(p, other);

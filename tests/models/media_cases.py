@@ -216,7 +216,8 @@ def smol_videos(case, records):
     lengths = []
     for record in records:
         frames, metadata = sampled(videos, record["videos"][0])
-        text = processor.replace_video_token({"pixel_values": torch.empty(1, frames, 0), "video_metadata": [metadata]}, 0)
+        inputs = {"pixel_values": torch.empty(1, frames, 0), "video_metadata": [metadata]}
+        text = processor.replace_video_token(inputs, 0)
         lengths.append((frames, 0, pieces_of_text(text)))
     return lengths
 
