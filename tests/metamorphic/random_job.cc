@@ -447,7 +447,7 @@ void GiveOneUnit(v1::Dataset* dataset) {
   const auto give = [](v1::Histogram* histogram) {
     histogram->clear_units();
     for (int64_t& tokens : *histogram->mutable_llm_tokens()) {
-      tokens = std::min(tokens, kOneUnitTokens);
+      tokens = 1 + (tokens - 1) % kOneUnitTokens;
       histogram->add_units(1);
     }
   };
