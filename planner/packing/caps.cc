@@ -82,6 +82,8 @@ CapsRule::CapsRule(SampleTypes types, const Caps& given, const Stop& stop)
     most_units_ = std::max<int64_t>(most_units_, t.units);
     most_tokens_ = std::max<int64_t>(most_tokens_, t.tokens);
   }
+  least_units_ = most_units_;
+  for (const SampleType& t : types_) least_units_ = std::min<int64_t>(least_units_, t.units);
   step_ = std::max<int64_t>(1, most_units_ / kUnitSteps);
   std::vector<SampleType> light;
   for (const SampleType& t : types_)
@@ -187,6 +189,13 @@ CapsChoice CapsRule::BestFilled(const CapsChoice& choice, FillOf fill_of) const 
     if (best.cut_short) break;
   }
   return best;
+}
+
+std::optional<CapsChoice> CapsRule::Doubled(const CapsChoice& choice) const {
+  if (choice.by_tokens || given_.units > 0 || least_units_ < most_units_) return std::nullopt;
+  CapsChoice doubled = At(2 * choice.caps.units);
+  if (!TokensAllow(doubled)) return std::nullopt;
+  return doubled;
 }
 
 CapsChoice CapsRule::Filled(const CapsChoice& choice) const {

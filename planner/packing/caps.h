@@ -3,6 +3,7 @@
 #define EVENKEEL_PLANNER_PACKING_CAPS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,11 @@ class CapsRule {
   // with level ones. It does not consider how well units fill packs.
   std::vector<CapsChoice> Shorter(const CapsChoice& longest) const;
 
+  // Returns packs of twice the units where all samples have equally many. Any number of such
+  // samples is level, so Balanced takes packs of one, and only their time can tell which are best.
+  // Returns nothing for other data, if the unit cap is given, or if tokens do not allow it.
+  std::optional<CapsChoice> Doubled(const CapsChoice& choice) const;
+
   // Returns the nearest choice at or above `choice` whose packs fill with units.
   CapsChoice Filled(const CapsChoice& choice) const;
 
@@ -75,7 +81,7 @@ class CapsRule {
   Caps given_;
   Stop stop_;
   double samples_ = 0, units_ = 0, tokens_ = 0;
-  int64_t most_units_ = 0, most_tokens_ = 0;
+  int64_t least_units_ = 0, most_units_ = 0, most_tokens_ = 0;
   int64_t alone_ = 0;
   int64_t step_ = 1;         // distance between the unit caps to consider
   double light_tokens_ = 0;  // per unit

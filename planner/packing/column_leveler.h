@@ -59,6 +59,23 @@ class ColumnLeveler {
   void Swap(size_t x, size_t s, size_t y, size_t t);
   size_t TakeOut(size_t pack);
 
+  // Samples of one pack, as bits of its slots, with their sums in two columns.
+  struct Part {
+    int32_t main = 0, other = 0;  // at most 6 values of at most 2^28
+    uint32_t pack = 0, mask = 0;
+  };
+  struct Match {
+    Part given, taken;  // nothing is given if there is no match
+  };
+  bool FewPerPack() const;
+  void ChooseColumns();
+  void MatchOver();
+  void PartsOf(size_t pack, std::vector<Part>& parts) const;
+  Match BestMatch(size_t over, const std::vector<Part>& own, const std::vector<Part>& index,
+                  const std::vector<bool>& changed, int64_t most_room);
+  bool HasSlots(size_t over, uint32_t given, const Part& taken) const;
+  void Exchange(size_t x, uint32_t given, size_t y, uint32_t taken);
+
   size_t packs() const { return first_slot_.size() - 1; }
   int64_t Above(int64_t deviation, size_t column) const {
     return std::max<int64_t>(0, deviation - room_[column]);
@@ -82,6 +99,7 @@ class ColumnLeveler {
   std::vector<std::pair<int64_t, uint32_t>> sorted_;  // packs along a direction
   std::vector<size_t> over_;                          // packs over a cap
   int64_t work_left_ = 0;                             // of the rescue, in exchanges examined
+  size_t main_ = 0, other_ = 0;  // the columns with least room; equal if there is one
 };
 
 }  // namespace evenkeel::planner

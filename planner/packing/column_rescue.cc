@@ -31,12 +31,14 @@ int64_t ColumnLeveler::FindOver() {
   return all;
 }
 
-// Packs over a cap try other packs. If that does not help, packs are added: a few of them give many
-// others room, because samples are exchanged with theirs. Returns whether no pack is over a cap.
+// Packs over a cap try other packs; those of few samples look them up first. If that does not help,
+// packs are added: a few of them give many others room, because samples are exchanged with theirs.
+// Returns whether no pack is over a cap.
 bool ColumnLeveler::Rescue(int64_t work_per_sample) {
   work_left_ = work_per_sample * static_cast<int64_t>(columns_.samples());
   Random random(packs());
   const size_t before = packs();
+  const bool few = FewPerPack();
   int64_t last = kNoCap;
   for (int pass = 0; pass < kPasses; ++pass) {
     const int64_t excess = FindOver();
@@ -44,8 +46,10 @@ bool ColumnLeveler::Rescue(int64_t work_per_sample) {
     if (work_left_ < 0) break;
     if (excess > last - last / kStalledParts) AddPacks(CeilDivide(excess, kLevel));
     last = excess;
+    if (few) MatchOver();
     for (const size_t p : over_) {
       for (size_t i = before; i < packs() && Excess(p) > 0; ++i) RescueOnce(p, i);
+      if (few && pass % 2 == 0) continue;  // the look-up alone is quicker, and often enough
       size_t other = random.Below(packs());
       for (size_t i = 0; i < kPartnersAtMost && Excess(p) > 0; ++i, other = (other + 1) % packs())
         if (other != p) RescueOnce(p, other);

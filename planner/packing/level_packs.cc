@@ -1,6 +1,7 @@
 #include "planner/packing/level_packs.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -20,29 +21,129 @@ constexpr int64_t kMostStepParts = 40;
 constexpr int64_t kWorkPerDealt = 1500;  // on packs over a cap, per sample
 constexpr int64_t kFewSamples = 3;       // packs of fewer on average start from a design
 constexpr int64_t kDesignGroups = 64;
-constexpr double kDesignCells = 60'000, kDesignSlack = .999, kNearlyAsLarge = .98;
+constexpr int64_t kPlaneCells = 64;  // of the other column, where two are nearly as full
+constexpr double kDesignCells = 60'000, kDesignSlack = .999, kNearlyAsLarge = .8;
 
 int64_t Size(const Packing& packing) { return static_cast<int64_t>(packing.size()); }
 
-// Designs packs that hold few samples by cutting stock over the fullest column. Returns the pack of
-// each sample, but for packs that are too many; or nothing if another column is nearly as full.
+// Splits samples into groups of like sizes in two columns: the group that is widest, times its
+// count, is halved at its middle sample, until there are enough.
+std::vector<std::vector<uint32_t>> LikeSamples(const Columns& columns, size_t a, size_t b,
+                                               size_t at_most, const Stop& stop) {
+  struct Group {
+    double width = 0;
+    size_t column = 0;
+    std::vector<uint32_t> rows;
+  };
+  const auto measured = [&](std::vector<uint32_t> rows) {
+    Group group;
+    for (const size_t c : {a, b}) {
+      int32_t least = columns[rows.front()][c], most = least;
+      for (const uint32_t i : rows)
+        least = std::min(least, columns[i][c]), most = std::max(most, columns[i][c]);
+      const double width =
+          D(most - least) / D(columns.caps[c]) * D(static_cast<int64_t>(rows.size()));
+      if (width > group.width) group.width = width, group.column = c;
+    }
+    stop.Spend(static_cast<int64_t>(4 * rows.size()));
+    group.rows = std::move(rows);
+    return group;
+  };
+  std::vector<uint32_t> all(columns.samples());
+  std::iota(all.begin(), all.end(), 0u);
+  std::vector<Group> groups{measured(std::move(all))};
+  while (groups.size() < at_most) {
+    const auto widest =
+        std::max_element(groups.begin(), groups.end(),
+                         [](const Group& x, const Group& y) { return x.width < y.width; });
+    if (widest->width == 0) break;
+    std::vector<uint32_t> rows = std::move(widest->rows);
+    const size_t c = widest->column;
+    stop.Spend(static_cast<int64_t>(50 * rows.size()));
+    std::sort(rows.begin(), rows.end(), [&](uint32_t x, uint32_t y) {
+      return columns[x][c] != columns[y][c] ? columns[x][c] < columns[y][c] : x < y;
+    });
+    const auto half = rows.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2);
+    *widest = measured({rows.begin(), half});
+    groups.push_back(measured({half, rows.end()}));
+  }
+  std::vector<std::vector<uint32_t>> rows;
+  for (Group& group : groups) rows.push_back(std::move(group.rows));
+  return rows;
+}
+
+// Returns the pack of each sample, for the `packs` of `made` that are fullest in columns a and b.
+std::vector<uint32_t> Fullest(const Columns& columns, size_t a, size_t b,
+                              const std::vector<std::vector<uint32_t>>& made, int64_t packs) {
+  std::vector<std::pair<double, size_t>> fullest;
+  for (size_t p = 0; p < made.size(); ++p) {
+    int64_t in_a = 0, in_b = 0;
+    for (const uint32_t i : made[p]) in_a += columns[i][a], in_b += columns[i][b];
+    fullest.emplace_back(-D(in_a) / D(columns.caps[a]) - D(in_b) / D(columns.caps[b]), p);
+  }
+  std::sort(fullest.begin(), fullest.end());
+  std::vector<uint32_t> pack_of(columns.samples(), ColumnLeveler::kNoPack);
+  for (uint32_t p = 0; p < fullest.size() && p < packs; ++p)
+    for (const uint32_t i : made[fullest[p].second]) pack_of[i] = p;
+  return pack_of;
+}
+
+// Designs packs by cutting stock over two columns, for groups of samples that are like in both.
+// Column b gets the finer grid.
+std::vector<uint32_t> DesignInTwo(const Columns& columns, size_t a, size_t b, int64_t packs,
+                                  const Stop& stop) {
+  const std::vector<std::vector<uint32_t>> like =
+      LikeSamples(columns, a, b, static_cast<size_t>(kDesignGroups), stop);
+  const double a_cell = D(columns.caps[a]) / D(kPlaneCells);
+  const double b_cell = D(columns.caps[b]) / kDesignCells;
+  std::vector<SampleGroup> groups;
+  double sum = 0;
+  for (const std::vector<uint32_t>& rows : like) {
+    int64_t in_a = 0, in_b = 0;
+    for (const uint32_t i : rows) in_a += columns[i][a], in_b += columns[i][b];
+    SampleGroup group;
+    group.count = static_cast<int64_t>(rows.size());
+    group.units = Nearest(D(in_a) / D(group.count) / a_cell);
+    group.mean_tokens = std::max(1., D(in_b) / D(group.count) / b_cell);
+    sum += group.mean_tokens * D(group.count);
+    groups.push_back(group);
+  }
+  const Caps caps{kPlaneCells, static_cast<int64_t>(kDesignCells)};
+  const PackDesign design = DesignPacks(groups, caps, sum / D(packs), 1, stop);
+  std::vector<std::vector<uint32_t>> made;
+  std::vector<size_t> taken(groups.size());
+  for (const PackPattern& pattern : design.patterns) {
+    for (int64_t i = 0; i < pattern.times; ++i) {
+      made.emplace_back();
+      for (const auto& [group, count] : pattern.content) {
+        const size_t g = static_cast<size_t>(group);
+        for (int32_t k = 0; k < count; ++k) made.back().push_back(like[g][taken[g]++]);
+      }
+    }
+  }
+  return Fullest(columns, a, b, made, packs);
+}
+
+// Designs packs that hold few samples by cutting stock over the fullest column, or over tokens and
+// units if both are nearly as full. Returns the pack of each sample, but for packs that are too
+// many.
 std::vector<uint32_t> DesignStart(const Columns& columns, int64_t packs, const Stop& stop) {
   const size_t n = columns.samples();
   std::vector<int64_t> total(columns.count);
   for (size_t i = 0; i < columns.values.size(); ++i)
     if (columns.caps[i % columns.count] != kNoCap) total[i % columns.count] += columns.values[i];
-  std::vector<double> share(columns.count), weight(columns.count);
-  double most = 0, sum = 0;
-  int large = 0;
+  size_t fullest = 0, second = 0;  // equal if there is one capped column
+  const auto share = [&](size_t c) { return D(total[c]) / D(columns.caps[c]); };
+  for (size_t c = 1; c < columns.count; ++c)
+    if (share(c) > share(fullest)) fullest = c;
   for (size_t c = 0; c < columns.count; ++c)
-    share[c] = D(total[c]) / D(columns.caps[c]), most = std::max(most, share[c]);
-  for (size_t c = 0; c < columns.count; ++c)
-    if (share[c] >= kNearlyAsLarge * most) weight[c] = kDesignCells / D(columns.caps[c]), ++large;
-  if (large > 1) return {};
+    if (c != fullest && (second == fullest || share(c) > share(second))) second = c;
+  if (second != fullest && share(second) >= kNearlyAsLarge * share(fullest))
+    return DesignInTwo(columns, second, fullest, packs, stop);
   std::vector<int32_t> none(n), sizes(n);
+  double sum = 0;
   for (size_t i = 0; i < n; ++i) {
-    double size = 0;
-    for (size_t c = 0; c < columns.count; ++c) size += weight[c] * columns[i][c];
+    const double size = columns[i][fullest] * kDesignCells / D(columns.caps[fullest]);
     sizes[i] = static_cast<int32_t>(std::max<int64_t>(1, Nearest(size)));
     sum += sizes[i];
   }
@@ -53,14 +154,9 @@ std::vector<uint32_t> DesignStart(const Columns& columns, int64_t packs, const S
       GroupSamples(sorted.types, caps.tokens / (2 * kDesignGroups), kDesignGroups, stop);
   const PackDesign design = DesignPacks(groups, caps, sum / D(packs), kDesignSlack, stop);
   const Packing filled = FillPatterns(lengths, caps, sorted, groups, design.patterns, stop);
-  std::vector<std::pair<int64_t, size_t>> fullest;
-  const std::vector<PackSums> sums = SumsOf(lengths, filled);
-  for (size_t p = 0; p < sums.size(); ++p) fullest.emplace_back(-sums[p].tokens, p);
-  std::sort(fullest.begin(), fullest.end());
-  std::vector<uint32_t> pack_of(n, ColumnLeveler::kNoPack);
-  for (uint32_t p = 0; p < fullest.size() && p < packs; ++p)
-    for (const uint32_t i : filled[fullest[p].second]) pack_of[i] = p;
-  return pack_of;
+  std::vector<std::vector<uint32_t>> made;
+  for (size_t p = 0; p < filled.size(); ++p) made.emplace_back(filled[p].begin(), filled[p].end());
+  return Fullest(columns, fullest, fullest, made, packs);
 }
 
 }  // namespace

@@ -169,9 +169,10 @@ int64_t Alone(const SampleTypes& types, const Caps& caps) {
   return alone;
 }
 
-// Martello and Toth's L2 in tokens. For each size k up to half the cap, samples longer than cap - k
-// share a pack with no sample of at least k, those above half the cap do not share with each other,
-// and the remaining tokens of the others need further packs.
+// Martello and Toth's L2 in tokens; in units too, if they take the place of tokens. For each size k
+// up to half the cap, samples longer than cap - k share a pack with no sample of at least k, those
+// above half the cap do not share with each other, and the remaining tokens of the others need
+// further packs.
 int64_t ByLongSamples(const SampleTypes& types, const Caps& caps, const Stop& stop) {
   SampleTypes sorted;
   for (const SampleType& t : types)
@@ -202,6 +203,14 @@ int64_t ByLongSamples(const SampleTypes& types, const Caps& caps, const Stop& st
   return static_cast<int64_t>(best);
 }
 
+// Returns the samples that fit alone, with their units in the place of tokens.
+SampleTypes UnitsAsTokens(const SampleTypes& types, const Caps& caps) {
+  SampleTypes units;
+  for (const SampleType& t : types)
+    if (caps.Hold(t.units, t.tokens) && t.units > 0) units.push_back({0, t.units, t.count});
+  return units;
+}
+
 }  // namespace
 
 PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps, const Stop& stop) {
@@ -221,6 +230,10 @@ PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps, const Stop
   }
   if (const int64_t packs = ByLongSamples(types, caps, stop); packs > bound.packs)
     bound = {packs, "long samples"};
+  if (units > 0) {
+    const int64_t packs = ByLongSamples(UnitsAsTokens(types, caps), {0, caps.units}, stop);
+    if (packs > bound.packs) bound = {packs, "samples of many units"};
+  }
   bound.packs += Alone(types, caps);
   return bound;
 }

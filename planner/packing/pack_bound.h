@@ -12,8 +12,8 @@ namespace evenkeel::planner {
 
 struct PackBound {
   int64_t packs = 0;  // counts each oversize sample that is packed alone as one
-  // The strongest argument: "volume", "long samples", "column generation over units" or "... over
-  // units and tokens".
+  // The strongest argument: "volume", "long samples", "samples of many units", "column generation
+  // over units" or "... over units and tokens".
   const char* method = "volume";
 };
 

@@ -42,11 +42,9 @@ class Chooser {
     CapsSearch level = Search(level_, reason);
     if (level.stopped) return level;
     if (level.found.best.empty()) return WithoutLevel();
-    const std::optional<CapsChoice> shorter = Shorter(level, level_.caps.tokens);
-    if (!shorter || shorter->caps == level_.caps) return LessRecompute(std::move(level));
-    CapsSearch faster = Search(*shorter, Reason(level, *shorter));
-    if (faster.stopped || Better(faster, level)) return LessRecompute(std::move(faster));
-    return LessRecompute(std::move(level));
+    CapsSearch best = NotLonger(std::move(level));
+    if (best.stopped || best.batching.rule.unit_cap < level_.caps.units) return best;
+    return Longer(std::move(best));
   }
 
   // Returns whether anything fits under the caps that Run looks at.
@@ -89,6 +87,15 @@ class Chooser {
     if (hooks_.enter) hooks_.enter(phase);
   }
 
+  // Returns the better of level packs and of shorter ones.
+  CapsSearch NotLonger(CapsSearch level) const {
+    const std::optional<CapsChoice> shorter = Shorter(level, level_.caps.tokens);
+    if (!shorter || shorter->caps == level_.caps) return LessRecompute(std::move(level));
+    CapsSearch faster = Search(*shorter, Reason(level, *shorter));
+    if (faster.stopped || Better(faster, level)) return LessRecompute(std::move(faster));
+    return LessRecompute(std::move(level));
+  }
+
   // Without units, only the longest sample says how long packs must be. Packs twice as long run
   // longer products and fewer collectives, but take more memory and longer to fill a pipeline.
   // Doubles the rule's choice while that is better; if it never is, halves it.
@@ -109,6 +116,27 @@ class Chooser {
     if (longer || best.stopped) return best;
     for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
       if (!improve(tokens) && !best.found.best.empty()) break;
+    return best;
+  }
+
+  // Samples of equally many units, such as recordings padded to one length, are level however many
+  // a pack holds. Doubles what it holds while that is better and every rank still gets a pack.
+  CapsSearch Longer(CapsSearch best) const {
+    CapsChoice choice = level_;
+    while (const std::optional<CapsChoice> doubled = rule_.Doubled(choice)) {
+      choice = *doubled;
+      const double ranks = static_cast<double>(best.found.best.front().parallelism.data);
+      if (choice.samples_per_pack * ranks > static_cast<double>(job_.training.global_batch_samples))
+        break;
+      const BatchRule& than = best.batching.rule;
+      CapsSearch longer = Beating(
+          choice, best,
+          absl::StrFormat("a shorter step for the same batch than packs of %d units and %d tokens",
+                          than.unit_cap, than.token_cap));
+      if (!longer.stopped && !Better(longer, best)) break;
+      best = std::move(longer);
+      if (best.stopped) break;
+    }
     return best;
   }
 

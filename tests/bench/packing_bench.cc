@@ -33,6 +33,7 @@ struct Settings {
   std::vector<int64_t> ranks = {8, 64};
   int64_t samples = 0;  // if > 0, measure memory
   int64_t native = 0;   // if > 0, compare on so many samples at native resolution
+  int64_t few = 0;      // if > 0, also at native resolution, in packs of few samples
   std::string packer = "balanced";
   double max_bound_ratio = 1.001;
   double max_bytes = 24;
@@ -187,6 +188,26 @@ int RunNative(Settings settings) {
   return good ? 0 : 1;
 }
 
+// Compares on packs of two to four samples on average: where units and tokens fill packs alike,
+// where either leaves a tenth of room, and where one alone counts.
+int RunFew(Settings settings) {
+  settings.max_bound_ratio = 1.016;
+  bool good = true;
+  for (const bool audio : {false, true}) {
+    const NativeSizes sizes = DrawNativeSizes(static_cast<size_t>(settings.few), audio, 1);
+    const LengthSet set{audio ? "native, audio" : "native", sizes.units, sizes.tokens};
+    for (const int64_t tenths : {20, 23, 26, 30, 35, 40}) {
+      const int64_t units = tenths * Sum(set.units) / (10 * settings.few);
+      const int64_t tokens = tenths * Sum(set.tokens) / (10 * settings.few);
+      for (const Caps& caps :
+           {Caps{units, tokens}, Caps{units, tokens * 11 / 10}, Caps{units * 11 / 10, tokens},
+            Caps{units, 2 * tokens}, Caps{2 * units, tokens}})
+        good &= Compare(set, caps, settings);
+    }
+  }
+  return good ? 0 : 1;
+}
+
 double PeakBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -232,12 +253,14 @@ int main(int argc, char** argv) {
                  "Measure the peak memory of one packer on so many samples, at the first caps");
   app.add_option("--native", settings.native,
                  "Compare on so many samples with images at native resolution");
+  app.add_option("--few", settings.few, "The same in packs of two to four samples");
   app.add_option("--packer", settings.packer, "... of this one")->capture_default_str();
   app.add_option("--max-bytes", settings.max_bytes,
                  "Most that is good, per sample beyond the input")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   if (settings.native > 0) return evenkeel::planner::RunNative(settings);
+  if (settings.few > 0) return evenkeel::planner::RunFew(settings);
   return settings.samples > 0 ? evenkeel::planner::RunMemory(settings)
                               : evenkeel::planner::RunComparison(settings);
 }

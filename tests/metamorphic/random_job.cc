@@ -442,6 +442,19 @@ void DrawPadding(Draws& draws, v1::Training* training) {
   if (draws.OneIn(3)) training->mutable_padding()->set_multiple(draws.Among({8, 64, 128}));
 }
 
+// Gives every sample one unit, and tokens that a decoder has positions for.
+void GiveOneUnit(v1::Dataset* dataset) {
+  const auto give = [](v1::Histogram* histogram) {
+    histogram->clear_units();
+    for (int64_t& tokens : *histogram->mutable_llm_tokens()) {
+      tokens = 1 + (tokens - 1) % kOneUnitTokens;
+      histogram->add_units(1);
+    }
+  };
+  if (dataset->has_histogram()) give(dataset->mutable_histogram());
+  for (v1::DatasetPart& part : *dataset->mutable_parts()) give(part.mutable_histogram());
+}
+
 }  // namespace
 
 v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
@@ -462,6 +475,7 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   if (!MultipliesInBfloat16(job->cluster().pools(0).gpu_type()))
     job->mutable_training()->set_precision(v1::PRECISION_FP16);
   DrawDataset(draws, size, facts.tokens_per_unit, job);
+  if (facts.one_unit && job->has_dataset()) GiveOneUnit(job->mutable_dataset());
   if (!draws.OneIn(3)) DrawAdmittedConstraints(draws, facts.layers, &request);
   if (draws.OneIn(6)) DrawReliability(draws, job->mutable_reliability());
   if (draws.OneIn(size == Size::kSmall ? 24 : 40)) DrawLaunch(draws, job);

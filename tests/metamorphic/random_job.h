@@ -13,7 +13,7 @@ namespace evenkeel::metamorphic {
 enum class Size {
   kSmall,     // at most 16 GPUs and 16 transformer layers
   kFull,      // thousands of GPUs, all models of the catalogue
-  kEncoders,  // small, with two or three encoders
+  kEncoders,  // small, with two or three encoders, or of newer types: Whisper, linear attention
 };
 
 // Returns a request. The same seed, number and size give the same request.
@@ -29,12 +29,15 @@ void DrawDataset(Draws& draws, Size size, const std::vector<int64_t>& tokens_per
                  v1::Job* job);
 void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job);
 
+inline constexpr int64_t kOneUnitTokens = 448;  // positions of Whisper's decoder
+
 // What the messages say about a model. If it is named, this comes from the contract's list of
 // models.
 struct ModelFacts {
   int64_t layers = 0;  // transformer layers, of encoder and language model together
   std::vector<int64_t> tokens_per_unit;  // of the language model, for each encoder
   bool experts = false;
+  bool one_unit = false;  // every sample has one, and at most kOneUnitTokens tokens of text
 };
 ModelFacts FactsOf(const v1::Model& model);
 

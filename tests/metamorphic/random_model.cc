@@ -199,6 +199,56 @@ std::string DrawConfig(Draws& draws, Size size) {
   return config.dump();
 }
 
+// Draws the config.json of a model whose mixers, embeddings or streams are newer: latents with
+// linear attention, per-layer embeddings, shared keys and values, window layers.
+std::string DrawNewerConfig(Draws& draws) {
+  const int64_t layers = draws.Between(2, kSmallLayers), heads = draws.Among({4, 8, 16});
+  const int64_t hidden = 128 * heads;
+  nlohmann::json config = {{"num_hidden_layers", layers},
+                           {"hidden_size", hidden},
+                           {"num_attention_heads", heads},
+                           {"vocab_size", draws.Among({32000, 151936, 262144})},
+                           {"intermediate_size", hidden * draws.Between(1, 4)}};
+  const std::string type = draws.Among<std::string>(
+      {"deepseek_v3", "kimi_linear", "qwen3_next", "gemma3n_text", "gemma4_text"});
+  config["model_type"] = type;
+  if (type == "deepseek_v3" || type == "kimi_linear") {
+    config["num_key_value_heads"] = heads;
+    config["first_k_dense_replace"] = draws.Between(0, layers);
+    config["kv_lora_rank"] = draws.Among({64, 512});
+    config["moe_intermediate_size"] = draws.Among({256, 2048});
+    config[type == "kimi_linear" ? "num_experts" : "n_routed_experts"] = draws.Among({16, 64, 256});
+  } else {
+    config["num_key_value_heads"] = draws.Among({1, 2, 4});
+    config["head_dim"] = draws.Among({64, 128, 256});
+  }
+  if (type == "qwen3_next") config["num_experts"] = draws.Among({16, 64, 512});
+  if (type == "gemma3n_text") {
+    config["num_kv_shared_layers"] = draws.Between(0, layers / 2);
+    config["hidden_size_per_layer_input"] = draws.Among({64, 256});
+  }
+  if (type == "gemma4_text") config["sliding_window"] = draws.Among({512, 1024});
+  return config.dump();
+}
+
+// Draws the config.json of a Whisper, whose decoder attends to its encoder.
+std::string DrawWhisper(Draws& draws) {
+  const int64_t heads = draws.Among({6, 8, 12, 20});
+  const int64_t encoder_layers = draws.Between(1, kSmallLayers / 2);
+  const int64_t decoder_layers = draws.Between(1, kSmallLayers - encoder_layers);
+  const nlohmann::json config = {{"model_type", "whisper"},
+                                 {"d_model", 64 * heads},
+                                 {"encoder_layers", encoder_layers},
+                                 {"decoder_layers", decoder_layers},
+                                 {"encoder_attention_heads", heads},
+                                 {"decoder_attention_heads", heads},
+                                 {"encoder_ffn_dim", 256 * heads},
+                                 {"decoder_ffn_dim", 256 * heads},
+                                 {"num_mel_bins", draws.Among({80, 128})},
+                                 {"vocab_size", draws.Among({51865, 51866})}};
+  return config.dump();
+}
+
 }  // namespace
 
 void DrawModel(Draws& draws, Size size, v1::Model* model) {
@@ -229,10 +279,17 @@ void DrawModel(Draws& draws, Size size, v1::Model* model) {
 }
 
 void DrawModelOfEncoders(Draws& draws, v1::Model* model) {
+  const int64_t way = draws.Between(1, 4);
+  if (way <= 2) {
+    model->set_config_json(way == 1 ? DrawWhisper(draws) : DrawNewerConfig(draws));
+    DrawTrainModes(draws, /*encoder=*/way == 1, model);
+    return;
+  }
   int64_t layers = 0;
   for (int64_t encoders = draws.Between(2, 3); encoders > 0; --encoders) {
     const int64_t own = draws.Between(1, 3);
     DrawEncoder(draws, Size::kSmall, own, model->add_encoders());
+    if (draws.OneIn(3)) model->mutable_encoders()->rbegin()->set_modality(v1::MODALITY_AUDIO);
     layers += own;
   }
   DrawLanguageModel(draws, Size::kSmall, Layers(draws, Size::kSmall, kSmallLayers - layers),
@@ -252,9 +309,17 @@ ModelFacts FactsOf(const v1::Model& model) {
   };
   if (!model.config_json().empty()) {
     const nlohmann::json config = nlohmann::json::parse(model.config_json());
-    facts.layers = config["num_hidden_layers"];
     const std::string type = config["model_type"];
-    facts.experts = type != "gemma3_text" && type != "qwen3_5_text";
+    if (type == "whisper") {
+      facts.layers =
+          config["encoder_layers"].get<int64_t>() + config["decoder_layers"].get<int64_t>();
+      facts.tokens_per_unit = {0};
+      facts.one_unit = true;
+      return facts;
+    }
+    facts.layers = config["num_hidden_layers"];
+    facts.experts = type != "gemma3n_text" && type != "gemma4_text" && type != "gemma3_text" &&
+                    type != "qwen3_5_text";
     return facts;
   }
   if (!model.has_language_model()) {

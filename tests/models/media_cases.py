@@ -13,6 +13,7 @@ import torch
 import transformers
 import transformers.image_utils
 from transformers.image_processing_utils import select_best_resolution
+from transformers.models.kimi_k25 import video_processing_kimi_k25
 from transformers.models.llama4 import image_processing_llama4
 from transformers.models.pixtral import processing_pixtral
 from transformers.video_utils import VideoMetadata
@@ -182,9 +183,42 @@ def native_videos(case, records):
         units = patches // videos.merge_size ** 2
         inputs = {"video_grid_thw": torch.tensor([[pairs, patches // pairs, 1]]), "video_metadata": [metadata]}
         text = processor.replace_video_token(inputs, 0, load_audio_from_video=False)
-        if case["owner"] == "Glm4vProcessor":
+        if case["owner"].startswith("Glm"):
             text = re.sub(r"\d{1,3}", "0", text)
         lengths.append((units, 0, pieces_of_text(text)))
+    return lengths
+
+
+def kimi_videos(case, records):
+    """Chunks by the processor's own text; sizes by its resizing. Each frame of a chunk goes through the encoder."""
+    videos = video_processor(case)
+    processor = bare("Kimi_K25Processor", video_processor=videos, video_token="<|video|>")
+    lengths = []
+    for record in records:
+        video = record["videos"][0]
+        frames, metadata = sampled(videos, video)
+        _, (height, width) = video_processing_kimi_k25.navit_resize(
+            video["height"], video["width"], patch_size=videos.patch_size, merge_kernel_size=videos.merge_size,
+            max_patches=videos.max_patches, max_size_per_side=videos.size["max_height"])
+        rows, columns = height // videos.patch_size, width // videos.patch_size
+        chunks = math.ceil(frames / videos.temporal_patch_size)
+        inputs = {"num_chunks_per_video": [chunks], "video_metadata": [metadata],
+                  "video_grid_thw": numpy.array([[1, rows, columns]] * chunks)}
+        text = re.sub(r"\d{1,3}", "0", processor.replace_video_token(inputs, 0))
+        lengths.append((frames * rows * columns // videos.merge_size ** 2, 0, pieces_of_text(text)))
+    return lengths
+
+
+def smol_videos(case, records):
+    videos = video_processor(case)
+    processor = bare("SmolVLMProcessor", image_token="<|image|>", fake_image_token="<|fake|>",
+                     global_image_token="<|global|>", image_seq_len=case["processor"].get("image_seq_len", 169))
+    lengths = []
+    for record in records:
+        frames, metadata = sampled(videos, record["videos"][0])
+        inputs = {"pixel_values": torch.empty(1, frames, 0), "video_metadata": [metadata]}
+        text = processor.replace_video_token(inputs, 0)
+        lengths.append((frames, 0, pieces_of_text(text)))
     return lengths
 
 
@@ -331,6 +365,18 @@ CASES = [
            "Qwen3OmniMoeProcessor"),
     videos(native_videos, "Glm4vVideoProcessor", {}, "Glm4vProcessor"),
     videos(native_videos, "Glm4vVideoProcessor", {"fps": 1, "max_duration": 60}, "Glm4vProcessor"),
+    videos(native_videos, "Glm46VVideoProcessor", {}, "Glm46VProcessor"),
+    videos(native_videos, "Glm46VVideoProcessor",
+           {"size": {"shortest_edge": 12544, "longest_edge": 4704000}, "max_duration": 60}, "Glm46VProcessor"),
+    videos(kimi_videos, "Kimi_K25VideoProcessor", {}, "Kimi_K25Processor"),
+    videos(kimi_videos, "Kimi_K25VideoProcessor",
+           {"fps": 1, "max_patches": 1024, "size": {"max_height": 64, "max_width": 64}}, "Kimi_K25Processor"),
+    videos(smol_videos, "SmolVLMVideoProcessor", {"do_sample_frames": True, "num_frames": 64, "fps": 1},
+           "SmolVLMProcessor", {"image_seq_len": 81}),
+    videos(smol_videos, "SmolVLMVideoProcessor",
+           {"do_sample_frames": True, "size": {"longest_edge": 512}, "max_image_size": {"longest_edge": 512},
+            "video_sampling": {"fps": 2, "max_frames": 480, "video_size": {"longest_edge": 512}}},
+           "SmolVLMProcessor", {"image_seq_len": 64}),
     videos(intern_videos, "InternVLVideoProcessor", {"do_sample_frames": True, "num_frames": 8}, "InternVLProcessor"),
     videos(intern_videos, "InternVLVideoProcessor", {"do_sample_frames": True, "fps": 1}, "InternVLProcessor",
            {"image_seq_length": 64}),

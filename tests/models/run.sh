@@ -16,7 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 environment=${EVENKEEL_MODELS_VENV:-build/models-venv}
 if [ ! -x "$environment/bin/python" ]; then
   python3 -m venv "$environment" || exit 1
-  "$environment/bin/pip" install -q torch torchvision pillow 'transformers==5.23.0' || exit 1
+  "$environment/bin/pip" install -q torch torchvision pillow num2words 'transformers==5.23.0' || exit 1
 fi
 if [ "${1:-}" = lengths ]; then
   shift

@@ -136,6 +136,64 @@ FrameSampler FramesOfEachSecond(Settings* settings) {
   };
 }
 
+namespace {
+
+// `count` frames from `first` to `last`, evenly spaced and rounded down: NumPy's linspace.
+std::vector<int64_t> Linspace(int64_t first, int64_t last, int64_t count) {
+  std::vector<int64_t> frames;
+  const double step = count > 1 ? D(last - first) / D(count - 1) : 0;
+  for (int64_t i = 0; i < count; ++i)
+    frames.push_back(i > 0 && i == count - 1 ? last : static_cast<int64_t>(D(i) * step + D(first)));
+  return frames;
+}
+
+// The first frame of each part of a second, up to the last whole second.
+std::vector<int64_t> FirstOfEach(const Video& video, double rate, double per_second,
+                                 int64_t last_second) {
+  std::vector<int64_t> frames;
+  const double of_frame = 1 / rate, of_part = 1 / per_second;
+  double second = 0;
+  for (int64_t i = 0; i < video.frames; ++i) {
+    if (D(i) * of_frame < second) continue;
+    second += of_part;
+    frames.push_back(i);
+    if (second >= D(last_second)) break;
+  }
+  return frames;
+}
+
+}  // namespace
+
+FrameSampler FramesByDuration(Settings* settings, int64_t step) {
+  const bool is_sampled = settings->Flag("do_sample_frames", true);
+  settings->Real("fps", 2);  // these three are read by none
+  settings->Number("num_frames", 16, kMostFrames);
+  settings->Number("max_duration", 300, kMostFrames);
+  return [=](const Video& video) -> SampledFrames {
+    if (!is_sampled) return {video.frames, AllSeconds(video)};
+    constexpr double kLongest = 2400;  // seconds
+    constexpr int64_t kMost = 640;     // frames
+    const double rate = RateOf(video);
+    const double duration = video.seconds > 0 ? video.seconds : D(video.frames) / rate;
+    const double counted = std::min(duration, kLongest);
+    const double fps = counted <= 30 ? 3 : counted <= 300 ? 1 : 0.5;
+    const int64_t wanted = std::min(Floor(counted * fps * D(step)), kMost);
+    const int64_t last = video.frames - 1;
+    std::vector<int64_t> frames = video.frames < wanted
+                                      ? Linspace(0, last, wanted)
+                                      : FirstOfEach(video, rate, D(step) * fps, Floor(duration));
+    const int64_t found = static_cast<int64_t>(frames.size());
+    if (found < wanted) frames = Linspace(frames.front(), frames.back(), wanted);
+    if (found > wanted) frames = Linspace(0, last, wanted);
+    frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+    RequireFrames(static_cast<int64_t>(frames.size()), video);
+    if (frames.size() % 2 != 0) frames.push_back(frames.back());
+    SampledFrames sampled{static_cast<int64_t>(frames.size()), {}};
+    for (const int64_t frame : frames) sampled.seconds.push_back(D(frame) / rate);
+    return sampled;
+  };
+}
+
 FrameSampler ShiftedFrames(Settings* settings) {
   const Pace pace = ReadPace(settings, false, 0);
   RequireOne(pace);
@@ -149,8 +207,8 @@ FrameSampler ShiftedFrames(Settings* settings) {
   };
 }
 
-FrameSampler SpreadFrames(Settings* settings) {
-  const Pace pace = ReadPace(settings, false, 0);
+FrameSampler SpreadFrames(Settings* settings, bool sampled, double fps) {
+  const Pace pace = ReadPace(settings, sampled, fps);
   return [=](const Video& video) -> SampledFrames {
     if (!pace.sampled || (pace.frames == 0 && pace.fps == 0)) return {video.frames, {}};
     int64_t wanted = pace.frames;
@@ -158,6 +216,34 @@ FrameSampler SpreadFrames(Settings* settings) {
       wanted = std::max<int64_t>(1, Floor(D(video.frames) / RateOf(video) * pace.fps));
     RequireFrames(wanted, video);
     return {wanted, {}};
+  };
+}
+
+FrameSampler SkippingFrames(Settings* settings) {
+  const bool is_sampled = settings->Flag("do_sample_frames", false);
+  // The checkpoint's "video_sampling" goes before the usual keys.
+  const int64_t most = settings->Edge("video_sampling", "max_frames",
+                                      settings->Number("num_frames", 0, kMostFrames), kMostFrames);
+  const double fps =
+      D(settings->Edge("video_sampling", "fps", 0, kMostFrames)) + settings->Real("fps", 0);
+  if (is_sampled && (most == 0 || fps == 0))
+    Refuse("\"do_sample_frames\" needs \"num_frames\" and \"fps\", or \"video_sampling\"");
+  return [=](const Video& video) -> SampledFrames {
+    if (!is_sampled) return {video.frames, AllSeconds(video)};
+    const double rate = RateOf(video);
+    const double duration = video.seconds > 0 ? video.seconds : D(video.frames) / rate;
+    const int64_t wanted = std::max<int64_t>(1, std::min(RoundHalfEven(fps * duration), most));
+    int64_t first = 0, last = video.frames - 1;
+    if (duration - 2 > D(most) * fps) {
+      first = Floor(rate);
+      last = std::min(Floor(D(video.frames) - rate), video.frames - 1);
+      if (first >= last) first = 0, last = video.frames - 1;
+    }
+    std::vector<int64_t> frames = Linspace(first, last, wanted);
+    frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+    SampledFrames sampled{static_cast<int64_t>(frames.size()), {}};
+    for (const int64_t frame : frames) sampled.seconds.push_back(D(frame) / rate);
+    return sampled;
   };
 }
 

@@ -21,11 +21,14 @@ struct SampledFrames {
 using FrameSampler = std::function<SampledFrames(const Video&)>;
 
 // Each reads "do_sample_frames", "fps", "num_frames" and what belongs to them.
-FrameSampler PacedFrames(Settings* settings, int64_t step);  // Qwen2-VL: whole steps
-FrameSampler EvenFrames(Settings* settings);                 // Qwen3-VL; with seconds
-FrameSampler FramesOfEachSecond(Settings* settings);         // GLM-4V; with seconds
-FrameSampler ShiftedFrames(Settings* settings);              // InternVL
-FrameSampler SpreadFrames(Settings* settings);               // LLaVA-OneVision
+FrameSampler PacedFrames(Settings* settings, int64_t step);       // Qwen2-VL: whole steps
+FrameSampler EvenFrames(Settings* settings);                      // Qwen3-VL; with seconds
+FrameSampler FramesOfEachSecond(Settings* settings);              // GLM-4V; with seconds
+FrameSampler FramesByDuration(Settings* settings, int64_t step);  // GLM-4.6V; with seconds
+FrameSampler ShiftedFrames(Settings* settings);                   // InternVL
+// Most processors', LLaVA-OneVision's and Kimi-K2.5's among them.
+FrameSampler SpreadFrames(Settings* settings, bool sampled = false, double fps = 0);
+FrameSampler SkippingFrames(Settings* settings);  // SmolVLM: not the first and last second
 
 }  // namespace evenkeel::cli
 

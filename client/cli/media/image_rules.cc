@@ -17,23 +17,21 @@ namespace {
 
 constexpr int64_t kMostMerge = 64;
 
-// Kimi-K2.5's resizing, to whole cells by padding.
-MediaLengths Navit(const Image& image, int64_t patch, int64_t merge, int64_t most_patches,
-                   int64_t most_rows) {
-  const int64_t rows = std::max<int64_t>(1, image.height / patch);
-  const int64_t columns = std::max<int64_t>(1, image.width / patch);
+}  // namespace
+
+int64_t NavitCells(int64_t width, int64_t height, int64_t patch, int64_t merge,
+                   int64_t most_patches, int64_t most_rows) {
+  const int64_t rows = std::max<int64_t>(1, height / patch);
+  const int64_t columns = std::max<int64_t>(1, width / patch);
   const int64_t longest = most_rows * patch;
   const double scale = std::min({1.0, std::sqrt(D(most_patches) / D(rows * columns)),
-                                 D(longest) / D(image.height), D(longest) / D(image.width)});
+                                 D(longest) / D(height), D(longest) / D(width)});
   const auto cells = [&](int64_t side) {
     const int64_t scaled = std::clamp<int64_t>(Floor(D(side) * scale), 1, longest);
     return CeilDivide(scaled, merge * patch);
   };
-  const int64_t tokens = cells(image.height) * cells(image.width);
-  return {tokens, tokens};
+  return cells(height) * cells(width);
 }
-
-}  // namespace
 
 ImageRule PixelBudgetRule(const RuleSource& from) {
   Settings& s = *from.media;
@@ -116,8 +114,10 @@ ImageRule KimiK25Rule(const RuleSource& from) {
   const int64_t most_rows = s.Edge("size", "max_height", 512, kMostSide);
   if (s.Edge("size", "max_width", 512, kMostSide) != most_rows)
     Refuse("\"size\" must be as high as wide");
-  return [=](const Image& image, int64_t) {
-    return Navit(image, patch, merge, most_patches, most_rows);
+  return [=](const Image& image, int64_t) -> MediaLengths {
+    const int64_t tokens =
+        NavitCells(image.width, image.height, patch, merge, most_patches, most_rows);
+    return {tokens, tokens};
   };
 }
 

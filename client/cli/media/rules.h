@@ -65,6 +65,9 @@ AudioRule MakeAudioRule(const std::string& type, const RuleSource& from);
 // Whether a video processor of such a name is known.
 bool IsVideoProcessor(const std::string& type);
 
+// Tokens of Kimi-K2.5's resizing, to whole cells of `merge` times `merge` patches by padding.
+int64_t NavitCells(int64_t width, int64_t height, int64_t patch, int64_t merge,
+                   int64_t most_patches, int64_t most_rows);
 // Images of a resolution of their own (image_rules.cc).
 ImageRule PixelBudgetRule(const RuleSource& from);
 ImageRule TemporalBudgetRule(const RuleSource& from);

@@ -105,7 +105,8 @@ VideoRule Qwen3Rule(const RuleSource& from) {
 }
 
 // Marks around each pair of frames, and after it its second, of which up to 3 digits are a token.
-VideoRule GlmRule(const RuleSource& from) {
+// GLM-4V writes "12", GLM-4.6V "12.5 seconds".
+VideoRule GlmOf(const RuleSource& from, bool by_duration) {
   Settings& s = *from.media;
   s.Require("do_resize", true);
   s.Edge("max_image_size", "longest_edge", 1, kMostPixels);  // read by none
@@ -114,7 +115,8 @@ VideoRule GlmRule(const RuleSource& from) {
   if (step != 2) Refuse("\"temporal_patch_size\" must be 2");
   const int64_t least = s.Edge("size", "shortest_edge", 112 * 112, kMostPixels);
   const int64_t most = s.Edge("size", "longest_edge", 28 * 28 * 2 * 30000, kMostPixels);
-  const FrameSampler sample = FramesOfEachSecond(from.media);
+  const FrameSampler sample =
+      by_duration ? FramesByDuration(from.media, step) : FramesOfEachSecond(from.media);
   return [=](const Video& video) -> MediaLengths {
     const SampledFrames frames = sample(video);
     const Grid grid =
@@ -122,10 +124,35 @@ VideoRule GlmRule(const RuleSource& from) {
     const int64_t pairs = CeilDivide(frames.count, step);
     int64_t marks = 2 * pairs;
     for (size_t i = 0; i < frames.seconds.size(); i += 2) {
-      const std::string second = std::to_string(Floor(frames.seconds[i]));
-      marks += CeilDivide(static_cast<int64_t>(second.size()), 3);
+      const std::string second = by_duration ? fmt::format("{:.1f}", frames.seconds[i])
+                                             : std::to_string(Floor(frames.seconds[i]));
+      const size_t digits = std::min(second.find('.'), second.size());
+      marks += CeilDivide(static_cast<int64_t>(digits), 3) + (by_duration ? 3 : 0);
     }
     return {pairs * grid.cells(), pairs * grid.cells() + marks};
+  };
+}
+VideoRule GlmRule(const RuleSource& from) { return GlmOf(from, false); }
+VideoRule Glm46Rule(const RuleSource& from) { return GlmOf(from, true); }
+
+// A chunk of frames goes through the encoder frame by frame, and becomes as many tokens as one of
+// them. Before it stands its time, "00:00:12.500", and around it are marks and the word "video".
+VideoRule KimiVideoRule(const RuleSource& from) {
+  Settings& s = *from.media;
+  s.Require("do_resize", true);
+  const int64_t patch = s.Side("patch_size", 14), merge = s.Number("merge_size", 2, kMostStep);
+  const int64_t chunk = s.Number("temporal_patch_size", 4, kMostStep);
+  const int64_t most_patches = s.Number("max_patches", 4096, kMostPixels);
+  const int64_t most_rows = s.Edge("size", "max_height", 512, kMostSide);
+  if (s.Edge("size", "max_width", 512, kMostSide) != most_rows)
+    Refuse("\"size\" must be as high as wide");
+  const FrameSampler sample = SpreadFrames(&s, true, 2);
+  return [=](const Video& video) -> MediaLengths {
+    constexpr int64_t kTime = 7, kMarks = 4;  // tokens; up to 3 digits are one
+    const int64_t frames = sample(video).count, chunks = CeilDivide(frames, chunk);
+    const int64_t cells =
+        NavitCells(video.width, video.height, patch, merge, most_patches, most_rows);
+    return {frames * cells, chunks * (cells + kTime + kMarks)};
   };
 }
 
@@ -159,6 +186,41 @@ VideoRule OneVisionVideoRule(const RuleSource& from) {
   };
 }
 
+// Tokens of a number below a million in words, hyphens and commas included.
+int64_t WordsOf(int64_t n) {
+  if (n >= 1000) {
+    const int64_t rest = n % 1000;  // "one thousand and five", "one thousand, two hundred"
+    return WordsOf(n / 1000) + 1 + (rest > 0 ? 1 + WordsOf(rest) : 0);
+  }
+  if (n >= 100) return 2 + (n % 100 > 0 ? 1 + WordsOf(n % 100) : 0);
+  return n < 20 || n % 10 == 0 ? 1 : 3;  // "thirty-four"
+}
+
+// "You are provided the following series of four frames from a 0:00:12 [H:MM:SS] video.", then
+// "Frame from 00:05:" before each frame, which is a tile between marks. Each digit is a token.
+VideoRule SmolRule(const RuleSource& from) {
+  Settings& s = *from.media;
+  s.Require("do_resize", true);
+  s.Edge("size", "longest_edge", 4 * 364, kMostSide);  // frames become squares of max_image_size
+  s.Edge("max_image_size", "longest_edge", 364, kMostSide);
+  const int64_t tokens = from.processor->Number("image_seq_len", 169, kMostTokens);
+  const FrameSampler sample = SkippingFrames(&s);
+  return [=](const Video& video) -> MediaLengths {
+    constexpr int64_t kIntro = 22, kOutro = 2, kMinute = 60, kHour = 3600, kDay = 24 * kHour;
+    const SampledFrames frames = sample(video);
+    const double rate = video.fps > 0 ? video.fps : D(video.frames) / video.seconds;
+    const int64_t seconds = Floor(video.seconds > 0 ? video.seconds : D(video.frames) / rate);
+    if (seconds >= kDay) Refuse("a video is longer than a day");
+    const int64_t hours = static_cast<int64_t>(std::to_string(seconds / kHour).size());
+    int64_t marks = kIntro + WordsOf(frames.count) + hours + 6 + kOutro;
+    for (const double at : frames.seconds) {
+      const std::string minute = std::to_string(Floor(at) / kMinute);
+      marks += 3 + 4 + std::max<int64_t>(2, static_cast<int64_t>(minute.size())) + 2 + 2;
+    }
+    return {frames.count, frames.count * tokens + marks};
+  };
+}
+
 struct KnownVideoProcessor {
   const char* type;
   VideoRule (*make)(const RuleSource&);
@@ -167,8 +229,11 @@ constexpr KnownVideoProcessor kVideoProcessors[] = {
     {"Qwen2VLVideoProcessor", Qwen2Rule},
     {"Qwen3VLVideoProcessor", Qwen3Rule},
     {"Glm4vVideoProcessor", GlmRule},
+    {"Glm46VVideoProcessor", Glm46Rule},
+    {"Kimi_K25VideoProcessor", KimiVideoRule},
     {"InternVLVideoProcessor", InternRule},
     {"LlavaOnevisionVideoProcessor", OneVisionVideoRule},
+    {"SmolVLMVideoProcessor", SmolRule},
 };
 
 }  // namespace

@@ -151,5 +151,19 @@ TEST(CrossAttentionTest, ConformersAndStepsHoldTheirParameters) {
   EXPECT_EQ(SumOfParameters(BuildLayerProfile(job, {}, pack, pack)), CountParameters(job.model));
 }
 
+// Packs of any number of equal samples are level, so time alone tells how many are best.
+TEST(CrossAttentionTest, PacksHoldSeveralRecordingsUnasked) {
+  Job job = Hearing();
+  job.dataset.bins = {{1, 100, 30000}, {1, 200, 30000}};
+  const Plan plan = MakePlan(job, {}).plan;
+  ASSERT_TRUE(plan.fits());
+  EXPECT_GT(plan.batch_rule.samples_per_pack, 3);
+  EXPECT_LE(plan.prediction.samples_per_step, 2 * job.training.global_batch_samples);
+  job.training.unit_cap = 1;
+  const Plan alone = MakePlan(job, {}).plan;
+  EXPECT_EQ(alone.batch_rule.samples_per_pack, 1) << "a given cap is kept";
+  EXPECT_LT(plan.prediction.gpu_days, alone.prediction.gpu_days);
+}
+
 }  // namespace
 }  // namespace evenkeel::planner

@@ -134,6 +134,14 @@ def _kimi(source: Source) -> ImageRule:
     return rule
 
 
+def navit_cells(width: int, height: int, patch: int, merge: int, most_patches: int, most_rows: int) -> int:
+    """Tokens of Kimi-K2.5's resizing, to whole cells of `merge` times `merge` patches by padding."""
+    patches = max(1, height // patch) * max(1, width // patch)
+    longest = most_rows * patch
+    scale = min(1.0, math.sqrt(most_patches / patches), longest / height, longest / width)
+    return math.prod(-(-min(max(1, int(length * scale)), longest) // (merge * patch)) for length in (height, width))
+
+
 def _kimi_k25(source: Source) -> ImageRule:
     s = source.media
     s.require("do_resize", True)
@@ -144,11 +152,7 @@ def _kimi_k25(source: Source) -> ImageRule:
         raise MediaError('"size" must be as high as wide')
 
     def rule(width: int, height: int, _: int) -> Lengths:
-        patches = max(1, height // patch) * max(1, width // patch)
-        longest = most_rows * patch
-        scale = min(1.0, math.sqrt(most_patches / patches), longest / height, longest / width)
-        tokens = math.prod(-(-min(max(1, int(length * scale)), longest) // (merge * patch))
-                           for length in (height, width))
+        tokens = navit_cells(width, height, patch, merge, most_patches, most_rows)
         return Lengths(tokens, tokens)
     return rule
 

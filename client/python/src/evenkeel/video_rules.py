@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .image_rules import Lengths, Source, smart_resize, smart_resize_frames
-from .media_settings import MOST_PIXELS, MOST_TOKENS, MediaError, Settings
+from .image_rules import Lengths, Source, navit_cells, smart_resize, smart_resize_frames
+from .media_settings import MOST_PIXELS, MOST_SIDE, MOST_TOKENS, MediaError, Settings
 
 MOST_FRAMES = 10 ** 6  # of a video
 _MOST_STEP = 64
@@ -138,6 +138,53 @@ def _of_each_second(settings: Settings) -> Sampler:
     return sample
 
 
+def _linspace(first: int, last: int, count: int) -> list[int]:
+    """`count` frames from `first` to `last`, evenly spaced and rounded down: NumPy's."""
+    step = (last - first) / (count - 1) if count > 1 else 0.0
+    return [last if 0 < i == count - 1 else int(i * step + first) for i in range(count)]
+
+
+def _first_of_each(video: Video, per_second: float, last_second: int) -> list[int]:
+    """The first frame of each part of a second, up to the last whole second."""
+    frames: list[int] = []
+    second, of_frame = 0.0, 1 / _rate(video)
+    for frame in range(video.frames):
+        if frame * of_frame >= second:
+            second += 1 / per_second
+            frames.append(frame)
+            if second >= last_second:
+                break
+    return frames
+
+
+def _by_duration(settings: Settings, step: int) -> Sampler:
+    """GLM-4.6V's frames, an even number."""
+    is_sampled = settings.flag("do_sample_frames", True)
+    settings.real("fps", 2)  # these three are read by none
+    settings.number("num_frames", 16, MOST_FRAMES)
+    settings.number("max_duration", 300, MOST_FRAMES)
+
+    def sample(video: Video) -> Frames:
+        if not is_sampled:
+            return Frames(video.frames, _all_seconds(video))
+        rate, last = _rate(video), video.frames - 1
+        duration = video.seconds or video.frames / rate
+        counted = min(duration, 2400)
+        fps = 3 if counted <= 30 else 1 if counted <= 300 else 0.5
+        wanted = min(int(counted * fps * step), 640)
+        frames = _linspace(0, last, wanted) if video.frames < wanted else _first_of_each(
+            video, step * fps, int(duration))
+        if len(frames) < wanted:
+            frames = _linspace(frames[0], frames[-1], wanted)
+        elif len(frames) > wanted:
+            frames = _linspace(0, last, wanted)
+        frames = list(dict.fromkeys(frames))
+        _require_frames(len(frames), video)
+        frames += frames[-1:] * (len(frames) % 2)
+        return Frames(len(frames), [frame / rate for frame in frames])
+    return sample
+
+
 def _shifted(settings: Settings) -> Sampler:
     """InternVL's frames: from the middle of the first step."""
     pace = _pace(settings, False, 0)
@@ -153,9 +200,9 @@ def _shifted(settings: Settings) -> Sampler:
     return sample
 
 
-def _spread(settings: Settings) -> Sampler:
-    """LLaVA-OneVision's frames."""
-    pace = _pace(settings, False, 0)
+def _spread(settings: Settings, sampled: bool = False, fps: float = 0) -> Sampler:
+    """Frames of most processors, LLaVA-OneVision's and Kimi-K2.5's among them."""
+    pace = _pace(settings, sampled, fps)
 
     def sample(video: Video) -> Frames:
         if not pace.sampled or not (pace.frames or pace.fps):
@@ -163,6 +210,29 @@ def _spread(settings: Settings) -> Sampler:
         wanted = pace.frames or max(1, int(video.frames / _rate(video) * pace.fps))
         _require_frames(wanted, video)
         return Frames(wanted, [])
+    return sample
+
+
+def _skipping(settings: Settings) -> Sampler:
+    """SmolVLM's frames: not those of the first and last second."""
+    is_sampled = settings.flag("do_sample_frames", False)
+    # The checkpoint's "video_sampling" goes before the usual keys.
+    most = settings.edge("video_sampling", "max_frames", settings.number("num_frames", 0, MOST_FRAMES), MOST_FRAMES)
+    fps = settings.edge("video_sampling", "fps", 0, MOST_FRAMES) + settings.real("fps", 0)
+    if is_sampled and not (most and fps):
+        raise MediaError('"do_sample_frames" needs "num_frames" and "fps", or "video_sampling"')
+
+    def sample(video: Video) -> Frames:
+        if not is_sampled:
+            return Frames(video.frames, _all_seconds(video))
+        rate = _rate(video)
+        duration = video.seconds or video.frames / rate
+        first, last = 0, video.frames - 1
+        if duration - 2 > most * fps:
+            skipped = int(rate), min(int(video.frames - rate), last)
+            first, last = skipped if skipped[0] < skipped[1] else (first, last)
+        frames = list(dict.fromkeys(_linspace(first, last, max(1, min(round(fps * duration), most)))))
+        return Frames(len(frames), [frame / rate for frame in frames])
     return sample
 
 
@@ -233,8 +303,11 @@ def _qwen3(source: Source) -> VideoRule:
     return rule
 
 
-def _glm(source: Source) -> VideoRule:
-    """Marks around each pair of frames, and after it its second, of which up to 3 digits are a token."""
+def _glm(source: Source, by_duration: bool = False) -> VideoRule:
+    """Marks around each pair of frames, and after it its second, of which up to 3 digits are a token.
+
+    GLM-4V writes "12", GLM-4.6V "12.5 seconds".
+    """
     s = source.media
     s.require("do_resize", True)
     s.edge("max_image_size", "longest_edge", 1, MOST_PIXELS)  # read by none
@@ -243,14 +316,44 @@ def _glm(source: Source) -> VideoRule:
         raise MediaError('"temporal_patch_size" must be 2')
     least = s.edge("size", "shortest_edge", 112 * 112, MOST_PIXELS)
     most = s.edge("size", "longest_edge", 28 * 28 * 2 * 30000, MOST_PIXELS)
-    sample = _of_each_second(s)
+    sample = _by_duration(s, 2) if by_duration else _of_each_second(s)
+
+    def time_tokens(second: float) -> int:
+        if by_duration:
+            return -(-len(f"{second:.1f}".split(".")[0]) // 3) + 3
+        return -(-len(str(int(second))) // 3)
 
     def rule(video: Video) -> Lengths:
         frames = sample(video)
         grid = smart_resize_frames(frames.taken, video.width, video.height, 2, side, least, most)
         pairs = -(-frames.taken // 2)
-        marks = 2 * pairs + sum(-(-len(str(int(second))) // 3) for second in frames.seconds[::2])
+        marks = 2 * pairs + sum(time_tokens(second) for second in frames.seconds[::2])
         return Lengths(pairs * math.prod(grid), pairs * math.prod(grid) + marks)
+    return rule
+
+
+def _glm46(source: Source) -> VideoRule:
+    return _glm(source, True)
+
+
+def _kimi(source: Source) -> VideoRule:
+    """A chunk of frames goes through the encoder frame by frame, and becomes as many tokens as one of them.
+
+    Before it stands its time, "00:00:12.500" (7 tokens), and around it are 3 marks and the word "video".
+    """
+    s = source.media
+    s.require("do_resize", True)
+    patch, merge = s.side("patch_size", 14), s.number("merge_size", 2, _MOST_STEP)
+    chunk, most = s.number("temporal_patch_size", 4, _MOST_STEP), s.number("max_patches", 4096, MOST_PIXELS)
+    rows = s.edge("size", "max_height", 512, MOST_SIDE)
+    if s.edge("size", "max_width", 512, MOST_SIDE) != rows:
+        raise MediaError('"size" must be as high as wide')
+    sample = _spread(s, True, 2)
+
+    def rule(video: Video) -> Lengths:
+        frames = sample(video).taken
+        cells = navit_cells(video.width, video.height, patch, merge, most, rows)
+        return Lengths(frames * cells, -(-frames // chunk) * (cells + 7 + 4))
     return rule
 
 
@@ -285,9 +388,41 @@ def _one_vision(source: Source) -> VideoRule:
     return rule
 
 
+def _words(n: int) -> int:
+    """Tokens of a number below a million in words, hyphens and commas included."""
+    if n >= 1000:
+        return _words(n // 1000) + 1 + (1 + _words(n % 1000) if n % 1000 else 0)
+    if n >= 100:
+        return 2 + (1 + _words(n % 100) if n % 100 else 0)
+    return 1 if n < 20 or n % 10 == 0 else 3
+
+
+def _smol(source: Source) -> VideoRule:
+    """"You are provided the following series of four frames from a 0:00:12 [H:MM:SS] video.", then "Frame from 00:05:"
+    before each frame, which is a tile between marks. Each digit is a token."""
+    s = source.media
+    s.require("do_resize", True)
+    s.edge("size", "longest_edge", 4 * 364, MOST_SIDE)  # frames become squares of max_image_size
+    s.edge("max_image_size", "longest_edge", 364, MOST_SIDE)
+    tokens = source.processor.number("image_seq_len", 169, MOST_TOKENS)
+    sample = _skipping(s)
+
+    def rule(video: Video) -> Lengths:
+        frames = sample(video)
+        seconds = int(video.seconds or video.frames / _rate(video))
+        if seconds >= 24 * 3600:
+            raise MediaError("a video is longer than a day")
+        marks = 22 + _words(frames.taken) + len(str(seconds // 3600)) + 6 + 2
+        marks += sum(3 + 4 + max(2, len(str(int(at) // 60))) + 2 + 2 for at in frames.seconds)
+        return Lengths(frames.taken, frames.taken * tokens + marks)
+    return rule
+
+
 VIDEO_CLASSES: dict[str, Callable[[Source], VideoRule]] = {
     "Qwen2VLVideoProcessor": _qwen2, "Qwen3VLVideoProcessor": _qwen3, "Glm4vVideoProcessor": _glm,
-    "InternVLVideoProcessor": _intern, "LlavaOnevisionVideoProcessor": _one_vision}
+    "Glm46VVideoProcessor": _glm46, "Kimi_K25VideoProcessor": _kimi,
+    "InternVLVideoProcessor": _intern, "LlavaOnevisionVideoProcessor": _one_vision,
+    "SmolVLMVideoProcessor": _smol}
 
 
 def video_rule(name: str, source: Source) -> VideoRule:
