@@ -84,6 +84,7 @@ int64_t SlowedBy(double slowdown, int64_t hidden_ns) {
 
 StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& trained) {
   if (trained.all <= 0) return {};
+  if (job.training.fused_step) return {};
   const Exchange exchange = ExchangeOf(job, p, trained, 1);
   const double bucket = std::max(job.constants.bucket_parameters,
                                  job.constants.bucket_parameters_per_rank * D(p.data));
