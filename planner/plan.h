@@ -256,7 +256,8 @@ enum class RemedyKind {
   kOffloadActivations,
   kFusedStep,
   kSeparateStep,
-  kSmallerBatch
+  kSmallerBatch,
+  kLowerPrecision
 };
 
 // A change under which the job fits, tested by planning the changed job. ApplyRemedy
@@ -271,6 +272,7 @@ struct Remedy {
   std::vector<int64_t> stage_layers;
   int64_t micro_batch_samples = 0;
   int64_t global_batch_samples = 0;
+  Precision precision = Precision::k16Bit;
 };
 
 // Why nothing fits: the parallelism that comes nearest, and its worst stage.

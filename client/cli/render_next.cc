@@ -10,6 +10,7 @@
 #include "client/cli/render_memory.h"
 #include "client/cli/render_plan.h"
 #include "client/cli/table.h"
+#include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -71,6 +72,9 @@ AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
       break;
     case v1::REMEDY_KIND_SMALLER_BATCH:
       set("--global-batch", std::to_string(remedy.global_batch_samples()));
+      break;
+    case v1::REMEDY_KIND_LOWER_PRECISION:
+      set("--precision", PrecisionName(remedy.precision()));
       break;
     case v1::REMEDY_KIND_FREE_SCHEDULE:
       changed = changed.Without("--schedule");

@@ -10,6 +10,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/memory.h"
 #include "planner/hardware/gpus.h"
+#include "planner/model/towers.h"
 #include "planner/partition/segments.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/choose_offload.h"
@@ -53,6 +54,7 @@ class Remedies {
     const size_t others = found_.size();
     TryGradients();
     TryFusedStep();
+    TryPrecision();
     TryOffload();
     TryActivations();
     const auto changes_more = [](const Remedy& remedy) {
@@ -175,6 +177,22 @@ class Remedies {
     Try({.kind = RemedyKind::kFusedStep,
          .text = "update each layer inside the backward pass (training.fused_step), without "
                  "clipping gradients"});
+  }
+
+  // Inputs of products are kept in fewer bits; copies of weights may take more.
+  void TryPrecision() {
+    if (!job_.training.trainer->low_precision || job_.training.precision != Precision::k16Bit ||
+        FrozenFormatOf(job_.model) != FrozenFormat::k16Bit)
+      return;
+    for (const PrecisionRecipe& recipe : PrecisionRecipes()) {
+      if (recipe.precision == Precision::k16Bit || !HasProducts(job_.cluster.gpu, recipe.products))
+        continue;
+      Remedy remedy{.kind = RemedyKind::kLowerPrecision, .precision = recipe.precision};
+      if (!MayFit(remedy)) continue;
+      remedy.text = "run the products of linear layers in " + std::string(recipe.title) +
+                    " (training.precision)";
+      if (Offer(std::move(remedy))) return;
+    }
   }
 
   // What fits with some share is found by the search for the best one.
@@ -361,6 +379,13 @@ class Remedies {
   std::vector<Remedy> found_;
 };
 
+void SetGpu(const std::string& name, Job* job) {
+  const GpuEntry* gpu = FindGpu(name);
+  if (gpu == nullptr) return;
+  job->cluster = WithGpu(job->cluster, gpu->spec);
+  job->calibration = WithoutTimes(job->calibration);
+}
+
 void FreeDegrees(Constraints* c) {
   c->tensor_parallel = c->pipeline_parallel = c->data_parallel = {};
   c->virtual_stages.min = c->context_parallel.min = c->expert_parallel.min = 1;
@@ -399,10 +424,7 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       FreeDegrees(&c);
       break;
     case RemedyKind::kLargerGpu:
-      if (const GpuEntry* gpu = FindGpu(remedy.gpu)) {
-        changed.cluster = WithGpu(job.cluster, gpu->spec);
-        changed.calibration = WithoutTimes(job.calibration);
-      }
+      SetGpu(remedy.gpu, &changed);
       break;
     case RemedyKind::kContextParallel:
       c.context_parallel = {1, 0};
@@ -432,6 +454,10 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
     case RemedyKind::kFusedStep:
     case RemedyKind::kSeparateStep:
       changed.training.fused_step = remedy.kind == RemedyKind::kFusedStep;
+      break;
+    case RemedyKind::kLowerPrecision:
+      changed.training.precision = remedy.precision;
+      changed.calibration = WithoutTimes(job.calibration);  // which were measured in 16 bits
       break;
     case RemedyKind::kSmallerBatch:
       changed.training.global_batch_samples = remedy.global_batch_samples;

@@ -22,6 +22,7 @@ std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const
 //   kSmallerMicroBatch  micro_batch_samples
 //   kFusedStep, kSeparateStep  fused_step, to true or false
 //   kSmallerBatch     global_batch_samples
+//   kLowerPrecision   precision
 //   kAllowRecompute   recompute free
 //   kShardOptimizer, kShardWeights   ZeRO stage 1, 3
 //   kFreeDegrees      degrees of tensor, pipeline and data free, the others without a least;

@@ -269,6 +269,9 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
     case v1::REMEDY_KIND_SEPARATE_STEP:
       training->set_fused_step(remedy.kind() == v1::REMEDY_KIND_FUSED_STEP);
       break;
+    case v1::REMEDY_KIND_LOWER_PRECISION:
+      training->set_precision(remedy.precision());
+      break;
     case v1::REMEDY_KIND_SMALLER_BATCH:
       training->set_global_batch_samples(remedy.global_batch_samples());
       break;
