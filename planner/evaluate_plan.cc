@@ -140,6 +140,12 @@ void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& 
                                          std::to_string(gpus) + "; it must be the job's " +
                                          std::to_string(job.cluster.gpu_count) + " GPUs"});
   }
+  if (p.expert > 1 && job.training.fused_step &&
+      job.training.trainer->fused_step == FusedStep::kWithoutExpertParallel) {
+    faults.push_back(
+        {"parallelism.expert", "must be 1: " + std::string(job.training.trainer->title) +
+                                   " has no fused step beside expert parallelism"});
+  }
   if (!TensorParallelAllowed(job.model, p.tensor)) {
     faults.push_back(
         {"parallelism.tensor", "does not divide the language model's heads and width"});
@@ -223,6 +229,14 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
   const int64_t m =
       spec.micro_batches > 0 ? spec.micro_batches : MicroBatches(packs_per_step, p.data);
+  if (job.training.fused_step && m > 1) {
+    result.faults.push_back(
+        {"parallelism.data",
+         "must be larger: training.fused_step admits one micro-batch for each rank and step, and "
+         "the global batch has " +
+             std::to_string(m) + " for each of these " + std::to_string(p.data)});
+    return result;
+  }
   result.batching = batching;
   result.candidate =
       Evaluate(job, profile, p, m, std::move(layout.boundaries), std::move(layout.recomputed),

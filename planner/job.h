@@ -141,6 +141,9 @@ struct Training {
   int64_t micro_batch_samples = 0;
   int64_t pad_to_tokens = 0;    // one length for all micro-batches; 0 for the longest of each
   int64_t pad_to_multiple = 1;  // the length is rounded up to a multiple
+  // Each layer is updated inside the backward pass. Only at ZeroStage::kWeights, with one
+  // micro-batch per step.
+  bool fused_step = false;
 };
 
 // How the model is cut into stages. All except kExact are published methods, for comparison:

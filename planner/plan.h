@@ -253,7 +253,11 @@ enum class RemedyKind {
   kOffloadOptimizer,
   kGradients16Bit,
   kSmallerMicroBatch,
-  kOffloadActivations
+  kOffloadActivations,
+  kFusedStep,
+  kSeparateStep,
+  kSmallerBatch,
+  kLowerPrecision
 };
 
 // A change under which the job fits, tested by planning the changed job. ApplyRemedy
@@ -267,6 +271,8 @@ struct Remedy {
   std::string gpu;
   std::vector<int64_t> stage_layers;
   int64_t micro_batch_samples = 0;
+  int64_t global_batch_samples = 0;
+  Precision precision = Precision::k16Bit;
 };
 
 // Why nothing fits: the parallelism that comes nearest, and its worst stage.
@@ -281,6 +287,9 @@ struct Misfit {
   int64_t capacity_bytes = 0;
   int64_t short_bytes = 0;
   int64_t host_short_bytes = 0;  // of a node's host; above 0 only if the GPUs lack nothing
+  // Of each rank and step under `parallelism`, which has most ranks. Above 0 only if a fused step
+  // admits no degrees: then nothing is said of stages and memory.
+  int64_t micro_batches = 0;
   std::vector<Remedy> remedies;  // nearest first; empty if none of those tried helps
 };
 

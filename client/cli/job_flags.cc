@@ -156,8 +156,33 @@ void AddOffloadFlags(CLI::App* command, JobFlags* flags, const char* group) {
       ->check(CLI::Validator(LayersFault, ""));
   command
       ->add_flag("--offload-weights", flags->offload_weights,
-                 "Keep weights, gradients and the optimizer's states in host memory (FSDP)")
+                 "Keep weights, gradients and the optimizer's states in host memory (FSDP, "
+                 "DeepSpeed)")
       ->group(group);
+}
+
+// Adds an option that takes components of a model.
+void AddComponents(CLI::App* command, const char* name, std::vector<std::string>* components,
+                   const char* text) {
+  command->add_option(name, *components, text)
+      ->type_name("encoder|llm")
+      ->delimiter(',')
+      ->group("Training")
+      ->take_all()
+      ->check(CLI::IsMember({"encoder", "llm"}).description(""));
+}
+
+void AddTrainedFlags(CLI::App* command, JobFlags* flags) {
+  AddComponents(command, "--freeze", &flags->freeze, "Components whose weights do not train");
+  AddComponents(command, "--lora", &flags->lora, "Components that train adapters alone");
+  Add(command, "--lora-rank", &flags->lora_rank, "N", "Rank of the adapters, with --lora [16]",
+      "Training")
+      ->check(Whole(1, 4096));
+  std::vector<std::string> formats;
+  for (const auto& [name, format] : kFrozenFormatNames) formats.emplace_back(name);
+  Add(command, "--lora-base", &flags->lora_base, "16bit|nf4|nf4-double",
+      "Format of the frozen linear layers beside adapters, with --lora [16bit]", "Training")
+      ->check(CLI::IsMember(formats).description(""));
 }
 
 void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& framework_flag) {
@@ -178,6 +203,9 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       "Ranks over which states are sharded; each group of so many ranks has a copy [all]",
       kTraining)
       ->check(Whole(1, 65536));
+  Add(command, "--fused-step", &flags->fused_step, "on|off",
+      "Update each layer inside the backward pass, with one micro-batch per step [off]", kTraining)
+      ->check(CLI::IsMember({"on", "off"}));
   std::vector<std::string> optimizers;
   for (const auto& [name, optimizer] : kOptimizerNames) optimizers.emplace_back(name);
   Add(command, "--optimizer", &flags->optimizer, "adam|muon|...",
@@ -209,12 +237,7 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
   Add(command, "--predicted-tokens", &flags->predicted_tokens, "N",
       "Layers of multi-token prediction that train, at most those of the model [0]", kTraining)
       ->check(Whole(1, 8));
-  command->add_option("--freeze", flags->freeze, "Components whose weights do not train")
-      ->type_name("encoder|llm")
-      ->delimiter(',')
-      ->group(kTraining)
-      ->take_all()
-      ->check(CLI::IsMember({"encoder", "llm"}).description(""));
+  AddTrainedFlags(command, flags);
   command
       ->add_option(framework_flag, flags->framework,
                    "Kind of trainer: deepspeed is ZeRO with Ulysses around Hugging Face modules "

@@ -274,6 +274,14 @@ std::string LabelOf(const std::filesystem::path& config) {
   return name.string().substr(0, 100) + " (config.json)";
 }
 
+void SetTrainMode(const std::string& component, v1::TrainMode mode, v1::Model* model) {
+  if (component == "encoder") {
+    model->set_encoder_train_mode(mode);
+  } else {
+    model->set_language_model_train_mode(mode);
+  }
+}
+
 void SetModel(const JobFlags& flags, v1::Job* job) {
   if (!flags.model.empty()) {
     v1::Model* model = job->mutable_model();
@@ -295,11 +303,15 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
   }
   if (flags.predicted_tokens) job->mutable_model()->set_predicted_tokens(*flags.predicted_tokens);
   for (const std::string& component : flags.freeze) {
-    if (component == "encoder") {
-      job->mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
-    } else {
-      job->mutable_model()->set_language_model_train_mode(v1::TRAIN_MODE_FROZEN);
-    }
+    if (std::count(flags.lora.begin(), flags.lora.end(), component) > 0)
+      Fail("--freeze and --lora both name " + component + ": adapters train beside frozen weights");
+    SetTrainMode(component, v1::TRAIN_MODE_FROZEN, job->mutable_model());
+  }
+  for (const std::string& component : flags.lora)
+    SetTrainMode(component, v1::TRAIN_MODE_LORA, job->mutable_model());
+  if (flags.lora_rank) job->mutable_model()->mutable_lora()->set_rank(*flags.lora_rank);
+  for (const auto& [name, format] : kFrozenFormatNames) {
+    if (flags.lora_base == name) job->mutable_model()->mutable_lora()->set_base_format(format);
   }
 }
 
@@ -337,6 +349,7 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
   if (flags.zero_group) job->mutable_training()->set_zero_group(*flags.zero_group);
+  if (!flags.fused_step.empty()) job->mutable_training()->set_fused_step(flags.fused_step == "on");
   SetOffload(flags, job);
   for (const auto& [name, optimizer] : kOptimizerNames) {
     if (flags.optimizer == name) job->mutable_training()->set_optimizer(optimizer);

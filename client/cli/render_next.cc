@@ -10,6 +10,7 @@
 #include "client/cli/render_memory.h"
 #include "client/cli/render_plan.h"
 #include "client/cli/table.h"
+#include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -57,6 +58,24 @@ AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
       set("--stage-layers", layers);
       break;
     }
+    case v1::REMEDY_KIND_OFFLOAD_OPTIMIZER:
+      set("--offload-optimizer", "auto");
+      break;
+    case v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS:
+      set("--offload-activations", "auto");
+      break;
+    case v1::REMEDY_KIND_FUSED_STEP:
+      set("--fused-step", "on");
+      break;
+    case v1::REMEDY_KIND_SEPARATE_STEP:
+      set("--fused-step", "off");
+      break;
+    case v1::REMEDY_KIND_SMALLER_BATCH:
+      set("--global-batch", std::to_string(remedy.global_batch_samples()));
+      break;
+    case v1::REMEDY_KIND_LOWER_PRECISION:
+      set("--precision", PrecisionName(remedy.precision()));
+      break;
     case v1::REMEDY_KIND_FREE_SCHEDULE:
       changed = changed.Without("--schedule");
       flags = "without --schedule";
@@ -80,10 +99,12 @@ std::string RenderMisfit(const Style& style, const v1::Plan& plan, const Command
   const v1::Misfit& misfit = plan.misfit();
   std::string text = Section(style, "Why it does not fit");
   text += Paragraph(style, Plain(style, misfit.text()));
-  const std::string layers = LayersText(misfit.layers(), 1 << 20);
-  text += Section(style, fmt::format("Memory of stage {}", misfit.stage_index()),
-                  fmt::format("{}; {}", ParallelismText(misfit.parallelism()), layers));
-  text += MemoryBars(style, misfit.memory(), misfit.capacity_bytes());
+  if (misfit.micro_batches() == 0) {
+    const std::string layers = LayersText(misfit.layers(), 1 << 20);
+    text += Section(style, fmt::format("Memory of stage {}", misfit.stage_index()),
+                    fmt::format("{}; {}", ParallelismText(misfit.parallelism()), layers));
+    text += MemoryBars(style, misfit.memory(), misfit.capacity_bytes());
+  }
   text += Section(style, "What would help", misfit.remedies_size() > 0 ? "each was tried" : "");
   if (misfit.remedies_size() == 0) {
     text += Paragraph(style, "None of the changes that were tried makes it fit.");

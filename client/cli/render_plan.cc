@@ -33,9 +33,10 @@ std::string RangeText(const v1::Predictions& predictions) {
 
 std::string Verdict(const Style& style, const v1::Plan& plan) {
   if (plan.has_misfit()) {
-    const std::string text = fmt::format("Does not fit: {} on stage {}.", ShortText(plan.misfit()),
-                                         plan.misfit().stage_index());
-    return Paint(style, Tone::kBad, text);
+    std::string text = "Does not fit: " + ShortText(plan.misfit());
+    if (plan.misfit().micro_batches() == 0)
+      text += fmt::format(" on stage {}", plan.misfit().stage_index());
+    return Paint(style, Tone::kBad, text + ".");
   }
   int tightest = 0;
   for (int s = 1; s < plan.stages_size(); ++s) {
@@ -257,6 +258,7 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
     pairs.emplace_back("precision", PrecisionText(subject));
   if (const std::string name = OptimizerName(subject.optimizer()); !name.empty())
     pairs.emplace_back("optimizer", name);
+  if (subject.fused_step()) pairs.emplace_back("update", "of each layer inside the backward pass");
   pairs.emplace_back("data", DataText(plan));
   if (plan.has_parallelism()) {
     std::string split = ParallelismText(plan.parallelism());
@@ -369,6 +371,8 @@ std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigi
 }
 
 std::string ShortText(const v1::Misfit& misfit) {
+  if (misfit.micro_batches() > 0)
+    return fmt::format("{} micro-batches per rank", misfit.micro_batches());
   if (misfit.host_short_bytes() > 0)
     return Bytes(misfit.host_short_bytes()) + " of host memory short";
   return Bytes(misfit.short_bytes()) + " short";

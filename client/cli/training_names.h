@@ -41,6 +41,11 @@ inline std::string DispatcherName(v1::ExpertDispatcher dispatcher) {
   return "all-to-all";
 }
 
+inline constexpr std::pair<const char*, v1::FrozenFormat> kFrozenFormatNames[] = {
+    {"16bit", v1::FROZEN_FORMAT_16BIT},
+    {"nf4", v1::FROZEN_FORMAT_NF4},
+    {"nf4-double", v1::FROZEN_FORMAT_NF4_DOUBLE}};
+
 inline constexpr std::pair<const char*, v1::Optimizer> kOptimizerNames[] = {
     {"adam", v1::OPTIMIZER_ADAM},
     {"adam-16bit-moments", v1::OPTIMIZER_ADAM_16BIT_MOMENTS},

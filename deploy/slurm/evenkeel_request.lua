@@ -4,11 +4,13 @@ local M = {}
 M.PREFIX = "evenkeel:"
 -- Options of `evenkeelctl plan` that a description may give.
 local KEYS = {}
-for key in ([[model job dataset label gpu gpus gpus-per-node domain-gpus usable-domain-gpus pod-gpus oversubscription
-  inter-node-gbps network-fabric intra-node-gbytes reserve-gib host-memory-gib offload-optimizer offload-activations
-  global-batch unit-cap token-cap micro-batch-samples pad-to pad-multiple epochs zero precision start-layers-16bit
-  end-layers-16bit expert-dispatcher framework trainer predicted-tokens freeze seed groups curriculum context-exchange
-  tp pp dp cp ep encoder-dp virtual-stages schedule partition recompute memory-confidence save]]):gmatch("%S+") do
+for key in ([[model job dataset label gpu gpus gpus-per-node domain-gpus usable-domain-gpus pod-gpus
+  oversubscription inter-node-gbps network-fabric intra-node-gbytes reserve-gib host-memory-gib
+  offload-optimizer offload-activations fused-step lora lora-rank lora-base global-batch unit-cap
+  token-cap micro-batch-samples pad-to pad-multiple epochs zero precision start-layers-16bit
+  end-layers-16bit expert-dispatcher framework trainer predicted-tokens freeze seed groups
+  curriculum context-exchange tp pp dp cp ep encoder-dp virtual-stages schedule partition recompute
+  memory-confidence save]]):gmatch("%S+") do
   KEYS[key] = true
 end
 KEYS.launch = true -- not an option of `plan`: the trainer whose settings the plan shall have

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "planner/check/fused_step_checker.h"
 #include "planner/check/offload_checker.h"
 #include "planner/check/padding_checker.h"
 #include "planner/check/stage_checker.h"
@@ -51,6 +52,8 @@ class Checker {
       CheckPrediction();
       CheckProof();
       for (std::string& fault : CheckOffload(job_, batching_, plan_))
+        faults_.push_back(std::move(fault));
+      for (std::string& fault : CheckFusedStep(job_, batching_, plan_))
         faults_.push_back(std::move(fault));
     }
     for (std::string& fault : CheckPadding(job_, batching_, plan_))
@@ -287,6 +290,12 @@ class Checker {
     Require(p == misfit.parallelism &&
                 p.tensor * p.context * p.pipeline * p.data == job_.cluster.gpu_count,
             "misfit: degrees do not multiply to the GPU count");
+    if (misfit.micro_batches > 0) {
+      Require(job_.training.fused_step && misfit.micro_batches > 1 && misfit.layers.empty() &&
+                  misfit.short_bytes == 0 && misfit.host_short_bytes == 0,
+              "misfit: micro-batches that a fused step does not forbid");
+      return;
+    }
     Require(misfit.stage >= 0 && misfit.stage < p.pipeline, "misfit: no such stage");
     Require(misfit.capacity_bytes == CapacityBytes(job_), "misfit: capacity");
     const int64_t excess = misfit.memory.total() - misfit.capacity_bytes;

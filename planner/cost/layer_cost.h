@@ -40,7 +40,8 @@ struct LayerCost {
   // Part of `backward` that no other pass waits for (zero-bubble schedules).
   PackCost weight_gradient;
   // Communication of tensor, context and expert parallelism and, with ZeRO-3, the part of weight
-  // gathering that compute does not hide.
+  // gathering that compute does not hide. Backward, also the update of the layer's weights, where
+  // it is inside that pass (Training::fused_step).
   PackCost forward_communication, backward_communication;
   PackCost forward_flops;           // of the model, all tensor-parallel ranks together
   double backward_flops_ratio = 2;  // backward over forward
@@ -49,6 +50,7 @@ struct LayerCost {
   int64_t forward_ns = 0;
   int64_t backward_ns = 0;
   int64_t weight_gradient_ns = 0;  // part of backward_ns
+  int64_t update_ns = 0;           // part of backward_ns: see backward_communication
 
   // Counts on one GPU. `trained_parameters` determine the gradients and weights to synchronise.
   // Those of routed experts have fewer copies: tensor x context x data / (expert x expert_tensor)

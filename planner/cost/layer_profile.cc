@@ -14,6 +14,7 @@
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
+#include "planner/cost/optimizer_time.h"
 #include "planner/cost/recompute_modes.h"
 #include "planner/cost/transformer_layer.h"
 #include "planner/model/layer_runs.h"
@@ -142,7 +143,9 @@ class ProfileBuilder {
     const double forward = layer.forward.at(mean_) + layer.forward_communication.at(mean_);
     layer.forward.constant += host_waits ? host : Together(forward, host) - forward;
     if (!layer.has_backward) return;
-    const double hooks = D(trained_tensors) * job_.training.execution.weight_hook_ns;
+    const double hook = job_.training.execution.weight_hook_ns +
+                        (job_.training.fused_step ? kFusedUpdateHostNs : 0);
+    const double hooks = D(trained_tensors) * hook;
     const double backward = layer.backward.at(mean_) + layer.backward_communication.at(mean_);
     layer.backward.constant += Together(backward, 2 * host + hooks) - backward;
   }
@@ -160,6 +163,11 @@ class ProfileBuilder {
     layer.offloaded_bytes = Bytes(bytes.offloaded);
     layer.host_bytes = layer.weight_bytes + layer.optimizer_bytes + layer.offloaded_bytes;
     if (job_.training.zero_stage == ZeroStage::kWeights) GatherWeights(layer, work);
+    in_turn_ = bytes.in_turn;
+    if (!job_.training.fused_step || !layer.trains) return;
+    const double update = UpdateTime(job_, kernels_, p_.tensor, bytes.updated);
+    layer.backward_communication.constant += update;
+    layer.update_ns = Nearest(update);
   }
 
   // ZeRO-3 gathers a layer's weights before its forward and its backward pass, and scatters its
@@ -197,7 +205,7 @@ class ProfileBuilder {
   double Surroundings(const LayerWork& work) const {
     // If weights have 4 bits, the matrix in use also takes its memory in 16 bits.
     double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work) +
-                   kValueBytes * work.largest_packed;
+                   kValueBytes * work.largest_packed + in_turn_;
     if (job_.training.zero_stage == ZeroStage::kWeights)
       bytes += 2 * GatheredBytes(work) + kValueBytes * work.trained_parameters +
                (work.quantised ? 2 * QuantisedWeightBytes(job_) * work.matrix_parameters : 0);
@@ -403,7 +411,7 @@ class ProfileBuilder {
       layer.logits_bytes = Bytes(held.logits.at(largest_));
       layer.modes.front().workspace_bytes =
           WorkspaceBytes(D(profile_.buffer_bytes) + last_weight_gradients_ + held.weights +
-                         held.logits.at(largest_) + held.rest.at(largest_));
+                         held.logits.at(largest_) + held.rest.at(largest_) + in_turn_);
     }
     Add(std::move(layer), 1);
   }
@@ -433,6 +441,7 @@ class ProfileBuilder {
   };
   std::vector<DecoderClass> decoder_classes_;
   double last_weight_gradients_ = 0;
+  double in_turn_ = 0;  // bytes of gradients and update of the last layer, under a fused step
   LayerProfile profile_;
 };
 

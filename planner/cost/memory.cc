@@ -71,6 +71,7 @@ int64_t AllocatableBytes(const Cluster& cluster) {
 int64_t AllocatableBytes(const Job& job) { return AllocatableWithin(CapacityBytes(job)); }
 
 MemoryFit MemoryFitOf(const Job& job, const Plan& plan) {
+  if (plan.misfit && plan.misfit->micro_batches > 0) return MemoryFit::kDoesNotFit;
   int64_t used = 0;
   const auto add = [&used](const std::vector<StagePlan>& stages) {
     for (const StagePlan& stage : stages) used = std::max(used, stage.memory.total());
@@ -173,6 +174,7 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
     sum.optimizer += states * stays;
     sum.offloaded += (states + kHostGradientBytes * updated) * training.offload.charged_ratio;
     sum.update += training.execution.update_bytes_per_parameter * updated * stays;
+    sum.updated += updated;
   };
   add(work.parameters - work.expert_parameters,
       work.trained_parameters - work.trained_expert_parameters,
@@ -184,6 +186,10 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
     // The gradients' copies are counted with the states.
     sum.offloaded += sum.weights;
     sum.weights = sum.gradients = 0;
+  }
+  if (training.fused_step) {
+    sum.in_turn = sum.gradients + sum.update;
+    sum.gradients = sum.update = 0;
   }
   return sum;
 }

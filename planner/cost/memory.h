@@ -74,6 +74,8 @@ struct ShardedBytes {
   double weights = 0, gradients = 0, optimizer = 0;
   double offloaded = 0;  // of the optimizer, in host memory
   double update = 0;     // that the optimizer's step alone holds
+  double in_turn = 0;    // with Training::fused_step, in place of gradients and update
+  double updated = 0;    // number of parameters that the rank updates
 };
 ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWork& work);
 

@@ -47,6 +47,8 @@ std::string Config(const Job& job, ZeroStage zero, const PlanSpec& spec) {
     if (ratio < 1) sharding += ", \"ratio\": " + ShareText(ratio);
     sharding += "}";
   }
+  if (t.offload.weights)
+    sharding += ",\n    \"offload_param\": {\"device\": \"cpu\", \"pin_memory\": true}";
   add("zero_optimization", sharding + "\n  }");
   if (p.context > 1) {
     add("sequence_parallel_size", std::to_string(p.context));

@@ -41,6 +41,27 @@ def run_step(model, packs, loss_of):
         loss_of(model, pack).backward()
 )";
 
+constexpr const char* kStepInBackward = R"(
+
+def step_in_backward(model, optimizer_of):
+    """Updates each weight inside the backward pass, and frees its gradient; call it after shard().
+
+    optimizer_of([weight]) makes the optimizer of one weight. Returns all of them, for the schedule of their rates. No
+    gradient is left to clip, and a step has one pack.
+    """
+    optimizers = {}
+
+    def update(weight):
+        optimizers[weight].step()
+        optimizers[weight].zero_grad()
+
+    for weight in model.parameters():
+        if weight.requires_grad:
+            optimizers[weight] = optimizer_of([weight])
+            weight.register_post_accumulate_grad_hook(update)
+    return list(optimizers.values())
+)";
+
 // Returns shard() and run_step(), with weights in host memory if so.
 std::string ShardText(bool offloads_weights) {
   std::string text = kShard;
@@ -78,7 +99,8 @@ std::string FsdpFile(const Trials& trials, const PlanSpec& spec) {
          (t.distributed_gradients_fp32 ? "float32" : half) +
          "\"\n# Weights are gathered again in the backward pass (ZeRO-3).\nRESHARD_AFTER_FORWARD = "
          "True\n" +
-         PythonRecompute(RecomputedOf(spec)) + ShardText(t.offload.weights);
+         PythonRecompute(RecomputedOf(spec)) + ShardText(t.offload.weights) +
+         (t.fused_step ? kStepInBackward : "");
 }
 
 }  // namespace

@@ -51,15 +51,34 @@ void NoteOptimizer(const Training& training, Launch* launch) {
                                             "training code."});
 }
 
-// Only torchtitan's settings and FSDP's module say that weights are in host memory.
+// Only Megatron-LM's arguments and XTuner's settings do not say that weights are in host memory.
 void NoteOffloadedWeights(const Training& training, Launch* launch) {
+  const LaunchFramework to = launch->framework;
   if (!training.offload.weights || launch->match == LaunchMatch::kNone ||
-      launch->framework == LaunchFramework::kTorchtitan ||
-      launch->framework == LaunchFramework::kFsdp)
+      to == LaunchFramework::kTorchtitan || to == LaunchFramework::kFsdp ||
+      to == LaunchFramework::kDeepSpeed)
     return;
   launch->notes.push_back({"memory",
                            "The plan keeps weights, gradients and the optimizer's states in host "
                            "memory, which these settings do not turn on: they may not fit."});
+}
+
+// Says how the update inside the backward pass is turned on, which FSDP's module does alone.
+void NoteFusedStep(const Training& planned, const Training& launched, Launch* launch) {
+  if (!planned.fused_step || launch->match == LaunchMatch::kNone) return;
+  std::string text = "The plan updates each layer inside the backward pass";
+  if (!launched.fused_step) {
+    text += ", which this trainer cannot: these settings update all layers after it.";
+  } else if (launch->framework == LaunchFramework::kFsdp) {
+    text += ": call step_in_backward() after shard(), and do not clip gradients.";
+  } else if (launched.trainer->name == "torchtune") {
+    text += ": set optimizer_in_bwd, and neither clip_grad_norm nor gradient accumulation.";
+  } else {
+    text +=
+        ", which these settings do not turn on: they may not fit. torchtitan up to 0.2 has "
+        "optimizer.early_step_in_backward, 0.3.0 has none.";
+  }
+  launch->notes.push_back({"memory", std::move(text)});
 }
 
 // Says where the offload of activations is turned on, if the settings do not do it.
@@ -226,6 +245,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
     }
     NoteOptimizer(job.training, &launch);
     NoteOffloadedWeights(job.training, &launch);
+    NoteFusedStep(job.training, other ? other->training : job.training, &launch);
     NoteActivations(other ? *other : job, plan, &launch);
     NoteZeroGroup(job.training, &launch);
     NoteDispatcher(other ? *other : job, batching, plan, &launch);

@@ -7,6 +7,7 @@
 
 #include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
+#include "planner/space/fused_step.h"
 #include "planner/space/recompute_settings.h"
 
 namespace evenkeel::planner {
@@ -148,6 +149,7 @@ std::optional<Job> Under(const Trainer& trainer, const Job& job) {
       break;
   }
   if (!Hold(trainer, other.training, &c)) return std::nullopt;
+  if (!AdmitsFusedStep(other)) other.training.fused_step = false;
   const RecomputePolicy freest = FreestRecompute(trainer);
   if (c.recompute == FreestRecompute(*job.training.trainer) ||
       c.recompute == RecomputePolicy::kAuto || c.recompute == RecomputePolicy::kOneSetting)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "planner/search/ladder.h"
+#include "planner/search/parallelisms.h"
 #include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {
@@ -33,14 +34,14 @@ class Chooser {
         hooks_(hooks),
         limits_(limits),
         rule_(CapsRuleOf(job, hooks.stop)),
-        level_(rule_.Balanced()) {}
+        level_(OneMicroBatch(rule_.Balanced())) {}
 
   CapsSearch Run() {
     if (!DerivesCaps(job_)) return Search(level_, "");
     const std::string reason = BalanceReason(level_);
     if (level_.by_tokens) return ByTokens(reason);
     CapsSearch level = Search(level_, reason);
-    if (level.stopped) return level;
+    if (level.stopped || TooManyMicroBatches(level.batching)) return level;
     if (level.found.best.empty()) return WithoutLevel();
     CapsSearch best = NotLonger(std::move(level));
     if (best.stopped || best.batching.rule.unit_cap < level_.caps.units) return best;
@@ -67,6 +68,24 @@ class Chooser {
   }
 
  private:
+  // Returns whether a fused step, with its one micro-batch for each rank, has no degrees for these
+  // packs.
+  bool TooManyMicroBatches(const Batching& batching) const {
+    return job_.training.fused_step &&
+           Parallelisms(job_, batching.packs_per_step(job_.training.global_batch_samples)).empty();
+  }
+
+  // Takes the first longer packs of which a fused step has few enough, where `level` has too many.
+  CapsChoice OneMicroBatch(CapsChoice level) const {
+    if (!job_.training.fused_step || !level.by_tokens || job_.training.token_cap > 0) return level;
+    CapsChoice longer = level;
+    while (TooManyMicroBatches(MakeBatching(job_, longer.caps, "", hooks_.stop))) {
+      longer.caps.tokens *= 2;
+      if (longer.caps.tokens > kTokenCapAtMost) return level;
+    }
+    return longer;
+  }
+
   // Makes packs under these caps and searches for the best plans for them.
   CapsSearch Search(const CapsChoice& choice, std::string reason) const {
     CapsSearch search;

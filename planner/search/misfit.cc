@@ -1,9 +1,11 @@
 #include "planner/search/misfit.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "planner/cost/memory.h"
 #include "planner/search/least_memory.h"
+#include "planner/search/parallelisms.h"
 #include "planner/search/remedies.h"
 #include "planner/search/stage_plans.h"
 
@@ -28,6 +30,22 @@ std::vector<LayerGroup> LayersOf(const Shard& shard, const LeastFull& tightest) 
   return layers;
 }
 
+// Returns the degrees with most ranks that run packs of their own, of a job whose fused step admits
+// none.
+Misfit TooManyMicroBatches(const Job& job, const Batching& batching) {
+  Job separate = job;
+  separate.training.fused_step = false;
+  const double packs = batching.packs_per_step(job.training.global_batch_samples);
+  Misfit misfit;
+  for (const Parallelism& p : Parallelisms(separate, packs)) {
+    if (misfit.micro_batches > 0 && p.data <= misfit.parallelism.data) continue;
+    misfit.parallelism = p;
+    misfit.micro_batches = MicroBatches(packs, p.data);
+  }
+  misfit.capacity_bytes = CapacityBytes(job);
+  return misfit;
+}
+
 }  // namespace
 
 std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
@@ -36,6 +54,11 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
   std::optional<int64_t> least;
   int64_t work = 0, host_short = 0;
   const std::vector<Shard> shards = ShardsBySize(job, batching, stop);
+  if (shards.empty() && job.training.fused_step) {
+    misfit = TooManyMicroBatches(job, batching);
+    misfit.remedies = FindRemedies(job, batching, misfit, stop);
+    return stop && stop() ? std::nullopt : std::optional<Misfit>(std::move(misfit));
+  }
   const bool plain = std::any_of(shards.begin(), shards.end(),
                                  [](const Shard& shard) { return shard.shape.chunks == 1; });
   for (const Shard& shard : shards) {

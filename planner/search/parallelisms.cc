@@ -23,6 +23,9 @@ std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
     }
     return true;
   });
+  if (job.training.fused_step)
+    std::erase_if(all,
+                  [&](const Parallelism& p) { return MicroBatches(packs_per_step, p.data) > 1; });
   if (all.empty()) return all;
   int64_t least_data = all.front().data;
   for (const Parallelism& p : all) least_data = std::min(least_data, p.data);

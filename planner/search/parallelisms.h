@@ -14,7 +14,7 @@ namespace evenkeel::planner {
 // Returns the degrees that ForEachDegrees (planner/space/degrees.h) visits, in its order, each with
 // every number of virtual stages, ascending. Unless nothing else remains, leaves out data-parallel
 // degrees above the packs of the largest step that the others run: they would train on a larger
-// batch.
+// batch. With a fused step, leaves out those with several micro-batches.
 std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step);
 
 // Returns the schedule that the constraints name; if they name none, 1F1B, or interleaved 1F1B with

@@ -26,23 +26,25 @@ StepTime MakeStepTime(const Job& job, const Batching& batching, const LayerProfi
     busy += s.forward_ns + s.backward_ns;
     recompute += s.recompute_ns;
   }
-  int64_t encoder = 0, communication = 0;
+  int64_t encoder = 0, communication = 0, updates = 0;
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
     const int64_t sent = Nearest(layer.forward_communication.at(batching.mean)) +
                          Nearest(layer.backward_communication.at(batching.mean));
-    communication += sent;
+    communication += sent - layer.update_ns;
+    updates += layer.update_ns;
     if (IsTowerLayer(layer.kind)) encoder += layer.forward_ns + layer.backward_ns - sent;
   }
   const int64_t mean_busy = MultiplyDivide(m, busy, stages);
   t.encoder_compute_ns = MultiplyDivide(m, encoder, stages);
   t.tensor_communication_ns = MultiplyDivide(m, communication, stages);
-  t.language_compute_ns = mean_busy - t.encoder_compute_ns - t.tensor_communication_ns;
+  const int64_t inside = MultiplyDivide(m, updates, stages);  // of backward passes
+  t.language_compute_ns = mean_busy - t.encoder_compute_ns - t.tensor_communication_ns - inside;
   t.recompute_ns = MultiplyDivide(m, recompute, stages);
   t.pipeline_bubble_ns = c.step.pipeline_ns - mean_busy - t.recompute_ns;
   t.imbalance_ns = c.step.imbalance_ns;
   t.data_sync_ns = c.step.data_sync_ns;
-  t.optimizer_ns = c.step.optimizer_ns;
+  t.optimizer_ns = c.step.optimizer_ns + inside;
   t.total_ns = CorrectedStep(job.calibration, c.step.total_ns());
   t.measured_correction_ns = t.total_ns - c.step.total_ns();
   return t;

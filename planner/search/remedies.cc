@@ -10,6 +10,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/memory.h"
 #include "planner/hardware/gpus.h"
+#include "planner/model/towers.h"
 #include "planner/partition/segments.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/choose_offload.h"
@@ -19,6 +20,7 @@
 #include "planner/search/parallelisms.h"
 #include "planner/simulate/step_simulation.h"
 #include "planner/space/activation_offload.h"
+#include "planner/space/fused_step.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -36,6 +38,7 @@ class Remedies {
       : job_(job), batching_(batching), misfit_(misfit), stop_(stop) {}
 
   std::vector<Remedy> Find() {
+    if (misfit_.micro_batches > 0) return FewerMicroBatches();
     TryStageLayers();
     TryRecompute();
     TrySchedule();
@@ -50,6 +53,8 @@ class Remedies {
     // Tried last, so that they take no work from the others, but nearer than other packs and GPUs.
     const size_t others = found_.size();
     TryGradients();
+    TryFusedStep();
+    TryPrecision();
     TryOffload();
     TryActivations();
     const auto changes_more = [](const Remedy& remedy) {
@@ -63,6 +68,22 @@ class Remedies {
 
  private:
   bool Stopped() const { return stop_ && stop_(); }
+
+  // What brings a step to one micro-batch for each rank, or does without that.
+  std::vector<Remedy> FewerMicroBatches() {
+    Offer({.kind = RemedyKind::kSeparateStep,
+           .text = "update all layers after the backward pass (training.fused_step false)"});
+    const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
+    const double samples = D(job_.training.global_batch_samples) / packs;
+    Remedy fewer{.kind = RemedyKind::kSmallerBatch,
+                 .global_batch_samples = std::max<int64_t>(
+                     1, static_cast<int64_t>(samples * D(misfit_.parallelism.data)))};
+    fewer.text = "fewer samples per step: " + std::to_string(fewer.global_batch_samples) +
+                 " instead of " + std::to_string(job_.training.global_batch_samples);
+    Offer(std::move(fewer));
+    TryMoreGpus();
+    return std::move(found_);
+  }
 
   // Tests quickly whether a change that leaves the packs as they are may help. If caps are derived,
   // the job may get other packs with the change.
@@ -147,6 +168,31 @@ class Remedies {
     if (!job_.training.distributed_gradients_fp32) return;
     Try({.kind = RemedyKind::kGradients16Bit,
          .text = "accumulate gradients in 16 bits (training.gradient_precision)"});
+  }
+
+  void TryFusedStep() {
+    Job changed = job_;
+    changed.training.fused_step = true;
+    if (job_.training.fused_step || !AdmitsFusedStep(changed)) return;
+    Try({.kind = RemedyKind::kFusedStep,
+         .text = "update each layer inside the backward pass (training.fused_step), without "
+                 "clipping gradients"});
+  }
+
+  // Inputs of products are kept in fewer bits; copies of weights may take more.
+  void TryPrecision() {
+    if (!job_.training.trainer->low_precision || job_.training.precision != Precision::k16Bit ||
+        FrozenFormatOf(job_.model) != FrozenFormat::k16Bit)
+      return;
+    for (const PrecisionRecipe& recipe : PrecisionRecipes()) {
+      if (recipe.precision == Precision::k16Bit || !HasProducts(job_.cluster.gpu, recipe.products))
+        continue;
+      Remedy remedy{.kind = RemedyKind::kLowerPrecision, .precision = recipe.precision};
+      if (!MayFit(remedy)) continue;
+      remedy.text = "run the products of linear layers in " + std::string(recipe.title) +
+                    " (training.precision)";
+      if (Offer(std::move(remedy))) return;
+    }
   }
 
   // What fits with some share is found by the search for the best one.
@@ -333,6 +379,21 @@ class Remedies {
   std::vector<Remedy> found_;
 };
 
+void SetGpu(const std::string& name, Job* job) {
+  const GpuEntry* gpu = FindGpu(name);
+  if (gpu == nullptr) return;
+  job->cluster = WithGpu(job->cluster, gpu->spec);
+  job->calibration = WithoutTimes(job->calibration);
+}
+
+void FreeDegrees(Constraints* c) {
+  c->tensor_parallel = c->pipeline_parallel = c->data_parallel = {};
+  c->virtual_stages.min = c->context_parallel.min = c->expert_parallel.min = 1;
+  c->encoder_data = {};
+  c->stage_layers.clear();
+  c->partition_method = PartitionMethod::kExact;
+}
+
 }  // namespace
 
 std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const Misfit& misfit,
@@ -360,17 +421,10 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       changed.training.zero_stage = ZeroStage::kOptimizer;
       break;
     case RemedyKind::kFreeDegrees:
-      c.tensor_parallel = c.pipeline_parallel = c.data_parallel = {};
-      c.virtual_stages.min = c.context_parallel.min = c.expert_parallel.min = 1;
-      c.encoder_data = {};
-      c.stage_layers.clear();
-      c.partition_method = PartitionMethod::kExact;
+      FreeDegrees(&c);
       break;
     case RemedyKind::kLargerGpu:
-      if (const GpuEntry* gpu = FindGpu(remedy.gpu)) {
-        changed.cluster = WithGpu(job.cluster, gpu->spec);
-        changed.calibration = WithoutTimes(job.calibration);
-      }
+      SetGpu(remedy.gpu, &changed);
       break;
     case RemedyKind::kContextParallel:
       c.context_parallel = {1, 0};
@@ -396,6 +450,17 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       break;
     case RemedyKind::kGradients16Bit:
       changed.training.distributed_gradients_fp32 = false;
+      break;
+    case RemedyKind::kFusedStep:
+    case RemedyKind::kSeparateStep:
+      changed.training.fused_step = remedy.kind == RemedyKind::kFusedStep;
+      break;
+    case RemedyKind::kLowerPrecision:
+      changed.training.precision = remedy.precision;
+      changed.calibration = WithoutTimes(job.calibration);  // which were measured in 16 bits
+      break;
+    case RemedyKind::kSmallerBatch:
+      changed.training.global_batch_samples = remedy.global_batch_samples;
       break;
     case RemedyKind::kSmallerMicroBatch:
       changed.training.micro_batch_samples = remedy.micro_batch_samples;

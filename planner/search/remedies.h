@@ -20,6 +20,9 @@ std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const
 //   kMoreGpus         gpu_count, in as many GPUs to a node as the cluster has
 //   kSmallerCaps      token_cap, and unit_cap unless 0
 //   kSmallerMicroBatch  micro_batch_samples
+//   kFusedStep, kSeparateStep  fused_step, to true or false
+//   kSmallerBatch     global_batch_samples
+//   kLowerPrecision   precision
 //   kAllowRecompute   recompute free
 //   kShardOptimizer, kShardWeights   ZeRO stage 1, 3
 //   kFreeDegrees      degrees of tensor, pipeline and data free, the others without a least;

@@ -87,6 +87,7 @@ StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& 
 StageSync SyncOf(const Job& job, const Network& network, const Parallelism& p,
                  const TrainedParameters& trained) {
   if (trained.all <= 0) return {};
+  if (job.training.fused_step) return {};
   const Exchange exchange = ExchangeOf(job, network, p, trained, 1);
   const double bucket = std::max(job.constants.bucket_parameters,
                                  job.constants.bucket_parameters_per_rank * D(p.data));

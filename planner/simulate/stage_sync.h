@@ -38,7 +38,7 @@ inline TrainedParameters TrainedBy(const LayerCost& layer) {
 }
 
 // Times in ns. ZeRO-3 exchanges weights and gradients around each layer, so only its optimizer
-// remains here.
+// remains here, and not even that with Training::fused_step.
 struct StageSync {
   int64_t reduce_ns = 0;     // gradients, over the ranks that hold the same parameters
   int64_t gather_ns = 0;     // updated 16-bit weights, if the optimizer is sharded

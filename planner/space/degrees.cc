@@ -98,6 +98,9 @@ class Enumeration {
 
   bool ExpertsFit(const Parallelism& p, int64_t e) const {
     const int64_t expert_tensor = job_.training.execution.expert_tensor;
+    if (job_.training.fused_step &&
+        job_.training.trainer->fused_step == FusedStep::kWithoutExpertParallel)
+      return false;
     return job_.training.trainer->expert_parallel && DispatcherReaches(job_, e) &&
            p.tensor % expert_tensor == 0 &&
            p.tensor * p.context * p.data % (expert_tensor * e) == 0;

@@ -83,9 +83,11 @@ constexpr OffloadAbility kHybridOptimizer = {
 
 // DeepSpeed's offload_optimizer works with stages 1, 2 and 3, its `ratio` with stage 3 alone
 // (deepspeed/runtime/zero/offload_config.py). CPUAdam runs when all gradients are there, and the
-// weights are copied when it is done.
+// weights are copied when it is done. Beside it, offload_param keeps the 16-bit shards of stage 3
+// on the host, too (partition_parameters.py, 0.19.8).
 constexpr OffloadAbility kCpuAdam = {.by_stage = {OffloadShares::kNone, OffloadShares::kWhole,
-                                                  OffloadShares::kWhole, OffloadShares::kAny}};
+                                                  OffloadShares::kWhole, OffloadShares::kAny},
+                                     .weights = true};
 
 constexpr OffloadAbility kAnyOffload = {.by_stage = {OffloadShares::kAny, OffloadShares::kAny,
                                                      OffloadShares::kAny, OffloadShares::kAny},
@@ -96,6 +98,18 @@ constexpr OffloadAbility kAnyOffload = {.by_stage = {OffloadShares::kAny, Offloa
 // (torch/distributed/fsdp/_fully_shard/_fsdp_param.py).
 constexpr Trainer OffloadsWeights(Trainer trainer) {
   trainer.offload.weights = true;
+  return trainer;
+}
+
+// A hook of each shard (register_post_accumulate_grad_hook) steps and frees its gradient when
+// foreach_reduce of torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py has set it. torchtitan
+// has it as optimizer.early_step_in_backward up to 0.2, not beside expert or pipeline parallelism
+// (build_optimizers of components/optimizer.py); torchtune as optimizer_in_bwd, not beside gradient
+// accumulation or clipping (recipes/full_finetune_distributed.py). DeepSpeed has none,
+// Megatron-FSDP needs that hook itself, and GaLore's layer-wise optimizer of Hugging Face's Trainer
+// runs on one GPU.
+constexpr Trainer StepsInBackward(FusedStep fused_step, Trainer trainer) {
+  trainer.fused_step = fused_step;
   return trainer;
 }
 
@@ -156,6 +170,7 @@ constexpr Trainer Unlimited(const About& about) {
   trainer.dispatchers = kMegatronDispatchers;
   trainer.offload = kAnyOffload;
   trainer.activations = kAnyLayers;
+  trainer.fused_step = FusedStep::kAny;
   return trainer;
 }
 
@@ -294,6 +309,7 @@ constexpr Trainer Generic(const About& about) {
   trainer.low_precision = trainer.keeps_layers_16bit = trainer.four_bit_base = true;
   trainer.dispatchers = kMegatronDispatchers;
   trainer.activations = kAnyLayers;
+  trainer.fused_step = FusedStep::kAny;
   return trainer;
 }
 
@@ -322,18 +338,21 @@ constexpr std::array kTrainers = {
         {.name = "fsdp",
          .title = "FSDP with fused kernels",
          .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"}),
-    OffloadsWeights(WithFourBitBase(
-        ShardsAlone(Sharded({.name = "pytorch-fsdp",
-                             .title = "PyTorch FSDP",
-                             .source = "FSDP2 around modules that are not compiled, as "
-                                       "torchtitan"},
-                            WithEagerLoss(EagerShards(0.85)))))),
-    OffloadsWeights(
-        Torchtitan({.name = "torchtitan",
-                    .title = "torchtitan",
-                    .source = "FSDP2 around modules that are not compiled; kernel rate from its "
-                              "published runs on A100 and H100",
-                    .fitted_runs = 5})),
+    StepsInBackward(FusedStep::kAny,
+                    OffloadsWeights(WithFourBitBase(ShardsAlone(
+                        Sharded({.name = "pytorch-fsdp",
+                                 .title = "PyTorch FSDP",
+                                 .source = "FSDP2 around modules that are not compiled, as "
+                                           "torchtitan"},
+                                WithEagerLoss(EagerShards(0.85))))))),
+    StepsInBackward(
+        FusedStep::kWithoutExpertParallel,
+        OffloadsWeights(Torchtitan(
+            {.name = "torchtitan",
+             .title = "torchtitan",
+             .source = "FSDP2 around modules that are not compiled; kernel rate from its "
+                       "published runs on A100 and H100",
+             .fitted_runs = 5}))),
     ShardsAlone(Sharded(
         {.name = "llm-foundry",
          .alias = "fsdp-llm-foundry",
@@ -353,12 +372,13 @@ constexpr std::array kTrainers = {
                    "from Qwen's published runs on A100",
          .fitted_runs = 18},
         kHeldLogitsLossBytes)),
-    OffloadsWeights(OffloadsInputs(WithFourBitBase(
-        WithoutExpertParallel(Sharded({.name = "torchtune",
-                                       .title = "torchtune",
-                                       .source = "FSDP2 around modules that are not compiled, as "
-                                                 "torchtitan"},
-                                      EagerShards(0.85)))))),
+    StepsInBackward(FusedStep::kWithoutExpertParallel,
+                    OffloadsWeights(OffloadsInputs(WithFourBitBase(WithoutExpertParallel(
+                        Sharded({.name = "torchtune",
+                                 .title = "torchtune",
+                                 .source = "FSDP2 around modules that are not compiled, as "
+                                           "torchtitan"},
+                                EagerShards(0.85))))))),
     WithWholeLayers({.name = "internevo",
                      .title = "InternEvo",
                      .source = "each rank broadcasts its own updated weights (broadcast_params of "

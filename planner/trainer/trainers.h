@@ -18,6 +18,9 @@ enum class EncoderSplit {
   kAny       // 1, the context degree, or tensor x context
 };
 
+// Whether a trainer can update each layer inside the backward pass, where weights are sharded.
+enum class FusedStep { kNone, kWithoutExpertParallel, kAny };
+
 struct Trainer {
   std::string_view name;   // name in the contract, such as "torchtitan"
   std::string_view alias;  // another name that it goes by, or empty
@@ -49,6 +52,7 @@ struct Trainer {
   DispatcherSet dispatchers = DispatcherBit(Dispatcher::kAllToAll);
   OffloadAbility offload = {};
   ActivationAbility activations = {};
+  FusedStep fused_step = FusedStep::kNone;
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
   bool fp32_gradients = true;             // accumulates gradients in fp32; if false, in 16 bits

@@ -188,6 +188,32 @@ std::vector<v1::CatalogGpu> AllGpus() {
   return gpus;
 }
 
+// Fills in what the trainer can keep in host memory, if anything.
+void FillOffload(const planner::Trainer& trainer, v1::CatalogTrainer* out) {
+  for (const auto& [stage, zero] : {std::pair{planner::ZeroStage::kNone, v1::ZERO_STAGE_0},
+                                    std::pair{planner::ZeroStage::kOptimizer, v1::ZERO_STAGE_1},
+                                    std::pair{planner::ZeroStage::kGradients, v1::ZERO_STAGE_2},
+                                    std::pair{planner::ZeroStage::kWeights, v1::ZERO_STAGE_3}}) {
+    const planner::OffloadShares shares = planner::OffloadSharesOf(trainer, stage);
+    if (trainer.always_shards_weights && stage != planner::ZeroStage::kWeights) continue;
+    if (shares == planner::OffloadShares::kNone) continue;
+    out->mutable_offload()->add_optimizer_stages(zero);
+    out->mutable_offload()->set_optimizer_overlaps(trainer.offload.overlaps);
+    if (shares == planner::OffloadShares::kAny)
+      out->mutable_offload()->add_optimizer_share_stages(zero);
+  }
+  if (trainer.offload.weights) out->mutable_offload()->set_weights(true);
+  const planner::ActivationAbility& able = trainer.activations;
+  if (!able.offloads()) return;
+  v1::ActivationAbility* to = out->mutable_offload()->mutable_activations();
+  to->set_all_kept(able.kept);
+  to->set_inputs(able.inputs);
+  to->set_any_count(able.any_count);
+  to->set_all_layers(able.all_layers);
+  to->set_pipeline(able.pipeline);
+  to->set_experts(able.experts);
+}
+
 std::vector<v1::CatalogTrainer> AllTrainers() {
   std::vector<v1::CatalogTrainer> trainers;
   for (const planner::Trainer& trainer : planner::Trainers()) {
@@ -204,6 +230,8 @@ std::vector<v1::CatalogTrainer> AllTrainers() {
     out.set_interleaves(trainer.pipeline && trainer.interleaves);
     out.set_cuts_encoder(trainer.pipeline && trainer.cuts_encoder);
     out.set_encoder_split(ToProto(kEncoderSplits, trainer.encoder_split));
+    FillOffload(trainer, &out);
+    out.set_fused_step(trainer.fused_step != planner::FusedStep::kNone);
   }
   std::sort(trainers.begin(), trainers.end(),
             [](const auto& a, const auto& b) { return a.name() < b.name(); });

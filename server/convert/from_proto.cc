@@ -13,6 +13,7 @@
 #include "server/convert/cluster_from_proto.h"
 #include "server/convert/constraints_from_proto.h"
 #include "server/convert/dataset_from_proto.h"
+#include "server/convert/fused_step_from_proto.h"
 #include "server/convert/launch_from_proto.h"
 #include "server/convert/model_from_proto.h"
 #include "server/convert/objective_from_proto.h"
@@ -58,6 +59,9 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
                        cluster_valid && !SeveralOffers(from) ? &job->cluster : nullptr, job);
   ActivationsFromProto(from, path, sink, job);
+  FusedStepFromProto(from, path, sink, job);
+  if (sink.count() == before && cluster_valid && !SeveralOffers(from))
+    CheckMicroBatches(*job, path, sink);
   if (sink.count() == before && !SeveralOffers(from)) CheckSearchSize(*job, path, sink);
   ObjectiveFromProto(from, path, sink, job);
   LaunchFromProto(from, path, sink, job);

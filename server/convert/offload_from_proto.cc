@@ -8,6 +8,7 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/space/activation_offload.h"
 #include "planner/trainer/trainers.h"
+#include "server/convert/trainer_names.h"
 
 namespace evenkeel::server {
 namespace {
@@ -64,8 +65,8 @@ void WeightsFromProto(const v1::Offload& given, const FieldPath& path, Violation
   if (!trainer.offload.weights) {
     sink.Add(path.Child("weights"),
              "must be false: " + std::string(trainer.title) +
-                 " offloads no weights that this version can plan; accepted with trainers "
-                 "torchtitan, torchtune, pytorch-fsdp, generic and unlimited");
+                 " offloads no weights that this version can plan; accepted with trainers " +
+                 TrainersThat([](const planner::Trainer& t) { return t.offload.weights; }));
   } else if (training->zero_stage != planner::ZeroStage::kWeights) {
     sink.Add(path.Child("weights"), "must be false: weights are offloaded only with ZERO_STAGE_3");
   }
@@ -80,10 +81,11 @@ bool CheckActivationAbility(const planner::Job& job, const FieldPath& field,
   const planner::ActivationAbility& able = trainer.activations;
   const std::string title(trainer.title);
   if (!able.offloads()) {
-    sink.Add(field, "must be unset: " + title +
-                        " offloads no activations that this version can plan; accepted with "
-                        "trainers megatron-core, megatron-bridge, nemo, torchtune, xtuner, generic "
-                        "and unlimited");
+    sink.Add(field,
+             "must be unset: " + title +
+                 " offloads no activations that this version can plan; accepted with "
+                 "trainers " +
+                 TrainersThat([](const planner::Trainer& t) { return t.activations.offloads(); }));
     return false;
   }
   const int64_t before = sink.count();

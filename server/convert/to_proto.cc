@@ -74,6 +74,14 @@ v1::RemedyKind KindOf(planner::RemedyKind kind) {
       return v1::REMEDY_KIND_OFFLOAD_OPTIMIZER;
     case planner::RemedyKind::kGradients16Bit:
       return v1::REMEDY_KIND_GRADIENTS_16BIT;
+    case planner::RemedyKind::kFusedStep:
+      return v1::REMEDY_KIND_FUSED_STEP;
+    case planner::RemedyKind::kSeparateStep:
+      return v1::REMEDY_KIND_SEPARATE_STEP;
+    case planner::RemedyKind::kSmallerBatch:
+      return v1::REMEDY_KIND_SMALLER_BATCH;
+    case planner::RemedyKind::kLowerPrecision:
+      return v1::REMEDY_KIND_LOWER_PRECISION;
     case planner::RemedyKind::kSmallerMicroBatch:
       return v1::REMEDY_KIND_SMALLER_MICRO_BATCH;
   }
@@ -130,6 +138,7 @@ void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
   out->set_optimizer(ToProto(kOptimizers, training.optimizer));
   out->set_seed(static_cast<int64_t>(training.seed));
   out->set_isf_iterations(Count(training.isf_iterations));
+  out->set_fused_step(training.fused_step);
   if (training.micro_batch_samples == 0) return;
   out->set_micro_batch_samples(training.micro_batch_samples);
   FillPadding(training, [out] { return out->mutable_padding(); });
@@ -191,6 +200,7 @@ void FillMisfit(const planner::Misfit& misfit, v1::Misfit* out) {
   out->set_capacity_bytes(misfit.capacity_bytes);
   out->set_short_bytes(misfit.short_bytes);
   out->set_host_short_bytes(misfit.host_short_bytes);
+  out->set_micro_batches(misfit.micro_batches);
   for (const planner::Remedy& remedy : misfit.remedies) {
     v1::Remedy* to = out->add_remedies();
     to->set_kind(KindOf(remedy.kind));
@@ -200,6 +210,9 @@ void FillMisfit(const planner::Misfit& misfit, v1::Misfit* out) {
     to->set_token_cap(remedy.token_cap);
     to->set_gpu_type(remedy.gpu);
     to->set_micro_batch_samples(remedy.micro_batch_samples);
+    to->set_global_batch_samples(remedy.global_batch_samples);
+    if (remedy.precision != planner::Precision::k16Bit)
+      to->set_precision(ToProto(kPrecisions, remedy.precision));
     for (const int64_t layers : remedy.stage_layers) to->add_stage_layers(Count(layers));
   }
   out->set_proven(misfit.proven);

@@ -16,6 +16,7 @@
 #include "server/convert/choices.h"
 #include "server/convert/execution_from_proto.h"
 #include "server/convert/packing_rule.h"
+#include "server/convert/trainer_names.h"
 
 namespace evenkeel::server {
 namespace {
@@ -168,10 +169,8 @@ void CheckFrozenFormat(const v1::Training& from, const FieldPath& path, Violatio
   if (format == planner::FrozenFormat::k16Bit) return;
   const planner::Training& training = job->training;
   if (!training.trainer->four_bit_base) {
-    std::string known;
-    for (const planner::Trainer& trainer : planner::Trainers()) {
-      if (trainer.four_bit_base) known += (known.empty() ? "" : ", ") + std::string(trainer.name);
-    }
+    const std::string known =
+        TrainersThat([](const planner::Trainer& trainer) { return trainer.four_bit_base; });
     sink.Add(path.Child("trainer"), std::string(training.trainer->title) +
                                         " cannot train adapters beside frozen weights in 4 bits "
                                         "(lora.base_format); accepted: " +

@@ -49,6 +49,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kPaddingTag = 96;
   static constexpr int kActivationsTag = 97;
   static constexpr int kOffloadedWeightsTag = 98;
+  static constexpr int kFusedStepTag = 100;
 
   explicit JobWriter(CanonicalWriter& out) : ModelWriter(out) {}
 
@@ -131,7 +132,7 @@ class JobWriter : public ModelWriter<JobWriter> {
                  trainer_name, trainer_version, execution, precision, optimizer, offload,
                  activations, distributed_gradients_fp32, epochs, seed, isf_iterations, packer,
                  order_window, group_selection, group_lengths, curriculum_steps,
-                 micro_batch_samples, pad_to_tokens, pad_to_multiple] = training;
+                 micro_batch_samples, pad_to_tokens, pad_to_multiple, fused_step] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
            trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
            isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
@@ -148,6 +149,7 @@ class JobWriter : public ModelWriter<JobWriter> {
       Fields(offload.choose, offload.ratio);
     }
     if (offload.weights) out_.Count(kOffloadedWeightsTag, 1);
+    if (fused_step) out_.Count(kFusedStepTag, 1);
     if (activations.asked) {
       out_.Count(kActivationsTag, 1);
       Fields(activations.choose, activations.layers, activations.free_recompute,

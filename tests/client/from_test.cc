@@ -118,9 +118,8 @@ TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
                 .find("args:2: --cpu-offloading-weights: not yet"),
             std::string::npos);
   EXPECT_NE(
-      ErrorOf("{\"zero_optimization\": {\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}}}",
-              "ds.json")
-          .find("offload_param.device cpu: not yet"),
+      ErrorOf("{\"zero_optimization\": {\"stage\": 3, \"cpu_offload_params\": true}}", "ds.json")
+          .find("cpu_offload_params true: not yet"),
       std::string::npos);
   EXPECT_NE(ErrorOf("{\"model_type\": \"llama\"}", "config.json").find("--model"),
             std::string::npos);
@@ -204,6 +203,28 @@ TEST(RunOfTest, ReadsOffloadOfActivations) {
   EXPECT_THROW(RunOfArguments("--cpu-offloading-num-layers some"), CommandError);
 }
 
+TEST(RunOfTest, ReadsOffloadOfDeepSpeedsWeights) {
+  const auto offload = [](const std::string& sections) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {8};
+    flags.model = "llama3-8b";
+    flags.token_cap = 4096;
+    const std::string text =
+        "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, "
+        "\"zero_optimization\": {\"stage\": 3" +
+        sections + "}}";
+    return RunOf(ReadConfigText(text, "ds.json", ""), flags).job.training();
+  };
+  const std::string states = ", \"offload_optimizer\": {\"device\": \"cpu\"}";
+  const v1::Training both = offload(states + ", \"offload_param\": {\"device\": \"cpu\"}");
+  EXPECT_TRUE(both.offload().weights());
+  EXPECT_EQ(both.offload().optimizer_ratio(), 1);
+  EXPECT_FALSE(offload(states + ", \"offload_param\": {\"device\": \"none\"}").offload().weights());
+  EXPECT_THROW(offload(", \"offload_param\": {\"device\": \"cpu\"}"), CommandError);
+  EXPECT_THROW(offload(states + ", \"offload_param\": {\"device\": \"nvme\"}"), CommandError);
+}
+
 TEST(RunOfTest, ReadsOffloadOfTorchtitansWeights) {
   const auto offload = [](const std::string& setting) {
     JobFlags flags;
@@ -216,6 +237,8 @@ TEST(RunOfTest, ReadsOffloadOfTorchtitansWeights) {
   EXPECT_TRUE(offload("enable_cpu_offload = true\n").offload().weights());
   EXPECT_FALSE(offload("enable_cpu_offload = false\n").has_offload());
   EXPECT_FALSE(offload("").has_offload());
+  EXPECT_TRUE(offload("[optimizer]\nearly_step_in_backward = true\n").fused_step());
+  EXPECT_FALSE(offload("[optimizer]\nearly_step_in_backward = false\n").fused_step());
 }
 
 TEST(RunOfTest, ReadsLayersThatStayIn16Bits) {

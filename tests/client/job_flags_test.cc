@@ -231,6 +231,25 @@ TEST(JobFlagsTest, Offload) {
     EXPECT_ANY_THROW(Parse(Three({"--offload-optimizer", share}))) << share;
 }
 
+TEST(JobFlagsTest, Adapters) {
+  const v1::Model model =
+      Parse(Three({"--lora", "llm", "--lora-rank", "64", "--lora-base", "nf4"})).job().model();
+  EXPECT_EQ(model.language_model_train_mode(), v1::TRAIN_MODE_LORA);
+  EXPECT_EQ(model.encoder_train_mode(), v1::TRAIN_MODE_UNSPECIFIED);
+  EXPECT_EQ(model.lora().rank(), 64);
+  EXPECT_EQ(model.lora().base_format(), v1::FROZEN_FORMAT_NF4);
+  EXPECT_FALSE(Parse(Three({})).job().model().has_lora());
+  EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--freeze", "llm"})));
+  EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--lora-rank", "0"})));
+  EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--lora-base", "int8"})));
+}
+
+TEST(JobFlagsTest, FusedStep) {
+  EXPECT_TRUE(Parse(Three({"--fused-step", "on"})).job().training().fused_step());
+  EXPECT_FALSE(Parse(Three({"--fused-step", "off"})).job().training().fused_step());
+  EXPECT_ANY_THROW(Parse(Three({"--fused-step", "yes"})));
+}
+
 TEST(JobFlagsTest, OffloadOfWeights) {
   EXPECT_TRUE(Parse(Three({"--offload-weights"})).job().training().offload().weights());
   EXPECT_FALSE(Parse(Three({})).job().training().has_offload());

@@ -70,6 +70,10 @@ class PlanTest(unittest.TestCase):
         done = self.server.ctl("trainers", "foundry")
         self.assertIn("llm-foundry", done.stdout)
         self.assertNotIn("nanotron", done.stdout)
+        done = self.server.ctl("trainers", "--output", "json")
+        trainers = {trainer["name"]: trainer for trainer in json.loads(done.stdout)["trainers"]}
+        self.assertEqual(trainers["deepspeed"]["offload"]["optimizer_share_stages"], ["ZERO_STAGE_3"])
+        self.assertTrue(trainers["torchtune"]["fused_step"])
 
     def test_a_confidence_leaves_room_in_memory(self):
         job = ["--model", "llama3-70b", "--gpu", "h100-sxm-80gb", "--gpus", "64", "--output", "json"]

@@ -302,11 +302,17 @@ Faults CheckFits(const v1::Plan& plan) {
 Faults CheckMisfit(const v1::Plan& plan) {
   Faults faults;
   const v1::Misfit& misfit = plan.misfit();
+  if (misfit.micro_batches() > 0) {
+    if (!plan.subject().fused_step() || misfit.micro_batches() == 1)
+      Add(&faults, misfit.micro_batches(), " micro-batches, which nothing forbids");
+    return faults;
+  }
   const int64_t lacks = misfit.memory().total_bytes() - misfit.capacity_bytes();
-  if (lacks <= 0)
-    Add(&faults, "the stage is not short: it needs ", misfit.memory().total_bytes(), " of ",
-        misfit.capacity_bytes(), " bytes");
-  if (misfit.short_bytes() != lacks)
+  const bool of_host = misfit.host_short_bytes() > 0;
+  if ((lacks > 0) == of_host)
+    Add(&faults, "GPU or host must be short: the stage needs ", misfit.memory().total_bytes(),
+        " of ", misfit.capacity_bytes(), " bytes, its host lacks ", misfit.host_short_bytes());
+  if (misfit.short_bytes() != (of_host ? 0 : lacks))
     Add(&faults, "short_bytes ", misfit.short_bytes(), " is not what is lacking, ", lacks);
   if (Product(misfit.parallelism()) != plan.subject().gpu_count())
     Add(&faults, "the degrees multiply to ", Product(misfit.parallelism()), " GPUs of ",

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "evenkeel/v1/catalog.pb.h"
-#include "planner/hardware/gpus.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/catalog_to_proto.h"
 #include "server/planning/offers.h"
@@ -24,12 +23,6 @@ const std::vector<std::string>& GpuTypes() {
     return found;
   }();
   return names;
-}
-
-int64_t NodeOf(const v1::GpuPool& pool) {
-  if (pool.gpus_per_node() != 0) return pool.gpus_per_node();
-  const planner::GpuEntry* entry = planner::FindGpu(pool.gpu_type());
-  return entry == nullptr ? planner::GpuSpec().node_gpus : entry->spec.node_gpus;
 }
 
 bool MultipliesInBfloat16(const std::string& name) {
@@ -351,14 +344,6 @@ void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job) {
 
 namespace {
 
-// Puts `changed` in place of the request if it is valid. Returns whether it is.
-bool TakeIfAdmitted(v1::PlanJobRequest changed, v1::PlanJobRequest* request) {
-  server::OfferJobs offers;
-  if (!server::OffersFromProto(changed, &offers).empty()) return false;
-  *request = std::move(changed);
-  return true;
-}
-
 // Draws constraints. If no degrees satisfy them, it draws again; after a few tries the job has
 // none.
 void DrawAdmittedConstraints(Draws& draws, int64_t layers, v1::PlanJobRequest* request) {
@@ -494,6 +479,8 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   if (!facts.tokens_per_unit.empty() && draws.OneIn(3)) DrawEncoderData(draws, &request);
   if (draws.OneIn(3)) DrawAdmittedDispatcher(draws, &request);
   if (draws.OneIn(12)) DrawPadding(draws, request.mutable_job()->mutable_training());
+  if (draws.OneIn(3)) DrawAdmittedOffload(draws, facts.layers, &request);
+  if (draws.OneIn(6)) DrawAdmittedTiers(draws, &request);
   return request;
 }
 

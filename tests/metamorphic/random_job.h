@@ -30,6 +30,16 @@ void DrawDataset(Draws& draws, Size size, const std::vector<int64_t>& tokens_per
 void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job);
 
 inline constexpr int64_t kOneUnitTokens = 448;  // positions of Whisper's decoder
+// Draw what a job keeps in host memory, or that it updates each layer inside the backward pass; and
+// tiers of the network.
+void DrawAdmittedOffload(Draws& draws, int64_t layers, v1::PlanJobRequest* request);
+void DrawAdmittedTiers(Draws& draws, v1::PlanJobRequest* request);
+
+// Puts `changed` in place of the request if it is valid. Returns whether it is.
+bool TakeIfAdmitted(v1::PlanJobRequest changed, v1::PlanJobRequest* request);
+
+// Returns the GPUs of a node of the pool.
+int64_t NodeOf(const v1::GpuPool& pool);
 
 // What the messages say about a model. If it is named, this comes from the contract's list of
 // models.

@@ -141,9 +141,13 @@ class JobCheck {
     if (Try()) Evaluations(capped, free.plan());
   }
 
-  // Returns whether the plan has exactly the caps that the request gives.
+  // Returns whether the plan has exactly the caps, and the offload, that the request gives.
   static bool HasCaps(const v1::PlanJobRequest& request, const v1::Plan& plan) {
-    const v1::Training& training = request.job().training();
+    v1::Training training = request.job().training();
+    GiveOffload(plan, &training);
+    if (training.offload().SerializeAsString() !=
+        request.job().training().offload().SerializeAsString())
+      return false;  // the planner chooses
     return training.token_cap() > 0 && training.token_cap() == plan.batch_rule().token_cap() &&
            training.unit_cap() == plan.batch_rule().unit_cap();
   }

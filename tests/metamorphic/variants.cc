@@ -179,11 +179,35 @@ v1::GpuPool* PoolOf(v1::PlanJobRequest* request) {
   return request->mutable_job()->mutable_cluster()->mutable_pools(0);
 }
 
+void FreeDegrees(v1::Constraints* constraints) {
+  constraints->clear_tensor_parallel();
+  constraints->clear_pipeline_parallel();
+  constraints->clear_data_parallel();
+  constraints->clear_context_parallel();
+  constraints->clear_expert_parallel();
+  constraints->clear_virtual_stages();
+  constraints->clear_encoder_data_parallel();
+  constraints->clear_stage_layers();
+  constraints->clear_partition_method();
+}
+
 }  // namespace
+
+void GiveOffload(const v1::Plan& plan, v1::Training* training) {
+  if (!training->has_offload()) return;
+  v1::Offload* offload = training->mutable_offload();
+  const bool activations = offload->choose_activation_layers() || offload->has_activation_layers();
+  if (!activations && !offload->weights() && !offload->has_optimizer_ratio())
+    offload->set_optimizer_ratio(plan.offload().optimizer_ratio());
+  if (!offload->choose_activation_layers()) return;
+  offload->set_choose_activation_layers(false);
+  offload->set_activation_layers(plan.offload().activation_layers());
+}
 
 v1::PlanJobRequest WithCaps(const v1::PlanJobRequest& request, const v1::Plan& plan) {
   v1::PlanJobRequest changed = request;
   v1::Training* training = changed.mutable_job()->mutable_training();
+  GiveOffload(plan, training);
   if (training->micro_batch_samples() > 0) return changed;  // padded: there are no caps
   const v1::BatchRule& rule = plan.batch_rule();
   training->set_token_cap(std::min<int64_t>(rule.token_cap(), 16'777'216));
@@ -241,6 +265,16 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
     case v1::REMEDY_KIND_SMALLER_MICRO_BATCH:
       training->set_micro_batch_samples(remedy.micro_batch_samples());
       break;
+    case v1::REMEDY_KIND_FUSED_STEP:
+    case v1::REMEDY_KIND_SEPARATE_STEP:
+      training->set_fused_step(remedy.kind() == v1::REMEDY_KIND_FUSED_STEP);
+      break;
+    case v1::REMEDY_KIND_LOWER_PRECISION:
+      training->set_precision(remedy.precision());
+      break;
+    case v1::REMEDY_KIND_SMALLER_BATCH:
+      training->set_global_batch_samples(remedy.global_batch_samples());
+      break;
     case v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS:
       training->mutable_offload()->set_choose_activation_layers(true);
       break;
@@ -257,15 +291,7 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
       training->set_zero_stage(v1::ZERO_STAGE_1);
       break;
     case v1::REMEDY_KIND_FREE_DEGREES:
-      constraints->clear_tensor_parallel();
-      constraints->clear_pipeline_parallel();
-      constraints->clear_data_parallel();
-      constraints->clear_context_parallel();
-      constraints->clear_expert_parallel();
-      constraints->clear_virtual_stages();
-      constraints->clear_encoder_data_parallel();
-      constraints->clear_stage_layers();
-      constraints->clear_partition_method();
+      FreeDegrees(constraints);
       break;
     case v1::REMEDY_KIND_STAGE_LAYERS:
       *constraints->mutable_stage_layers() = remedy.stage_layers();

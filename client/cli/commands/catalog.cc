@@ -160,6 +160,19 @@ const char* ImagesName(v1::EncoderSplit split) {
   }
 }
 
+// Names what a trainer can keep in host memory.
+std::string OffloadName(const v1::OffloadAbility& able) {
+  std::string text;
+  const auto add = [&text](bool has, const char* name) {
+    if (has) text += (text.empty() ? "" : ", ") + std::string(name);
+  };
+  add(able.optimizer_stages_size() > 0, "states");
+  add(able.weights(), "weights");
+  add(able.activations().all_kept(), "layers");
+  add(able.activations().inputs(), "inputs");
+  return text.empty() ? "-" : text;
+}
+
 void RunTrainers(const GlobalOptions& options, const std::string& filter) {
   v1::ListTrainersRequest request;
   request.set_filter(filter);
@@ -176,6 +189,8 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
                {"recompute", Align::kLeft},
                {"pipeline", Align::kLeft},
                {"images", Align::kLeft},
+               {"to host", Align::kLeft},
+               {"fused step", Align::kLeft},
                {"runs"},
                {"source", Align::kLeft, /*shrink=*/true, 20}});
   for (const v1::CatalogTrainer& trainer : response.trainers()) {
@@ -185,18 +200,25 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
                fmt::format("{:.2f}", execution.kernel_rate_ratio()),
                execution.fused_kernels() ? "yes" : "no", RecomputeName(trainer.recompute()),
                PipelineName(trainer), ImagesName(trainer.encoder_split()),
+               OffloadName(trainer.offload()), trainer.fused_step() ? "yes" : "no",
                trainer.fitted_run_count() > 0 ? Integer(trainer.fitted_run_count()) : "-",
                trainer.source()});
   }
-  Print(table.Render(StyleOf(options), /*indent=*/0) +
-        Paragraph(StyleOf(options),
-                  fmt::format("{} trainers; kernels: rate over Megatron-Core's; whole encoder: "
-                              "interleaved, but an encoder is on the first stage; images: "
-                              "ranks that share those of a pack (--encoder-dp); runs: that its "
-                              "figures were fitted on. Plan for one with --trainer; any other name "
-                              "has the habits of generic.",
-                              response.trainers_size()),
-                  0));
+  Print(
+      table.Render(StyleOf(options), /*indent=*/0) +
+      Paragraph(
+          StyleOf(options),
+          fmt::format(
+              "{} trainers; kernels: rate over Megatron-Core's; whole encoder: "
+              "interleaved, but an encoder is on the first stage; images: "
+              "ranks that share those of a pack (--encoder-dp); to host: what "
+              "--offload-optimizer (states), --offload-weights and "
+              "--offload-activations (layers: all that they keep; inputs: of those "
+              "that are recomputed) may keep there; fused step: --fused-step; "
+              "runs: that its figures were fitted on. Plan for one with --trainer; any other name "
+              "has the habits of generic.",
+              response.trainers_size()),
+          0));
 }
 
 }  // namespace

@@ -92,13 +92,19 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
   training->set_optimizer(optimizer);
 }
 
+// Returns whether DeepSpeed's section keeps something in host memory. It names a device.
+bool OnHost(const UserConfig& config, Field field) {
+  const std::string device = config.Text(field);
+  if (device != "cpu" && device != "none" && !device.empty())
+    config.Refuse(field, "not yet: cpu or none");
+  return device == "cpu";
+}
+
 // Megatron's switch has a share, of 1 unless it says otherwise; DeepSpeed's names a device.
 void SetOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (!flags.offload_optimizer.empty() || !config.Has(Field::kOffloadsOptimizer)) return;
   if (config.format == ConfigFormat::kDeepSpeed) {
-    const std::string device = config.Text(Field::kOffloadsOptimizer);
-    if (device == "none" || device.empty()) return;
-    if (device != "cpu") config.Refuse(Field::kOffloadsOptimizer, "not yet: cpu or none");
+    if (!OnHost(config, Field::kOffloadsOptimizer)) return;
   } else if (!config.On(Field::kOffloadsOptimizer)) {
     return;
   } else if (!config.On(Field::kOverlapOffload)) {
@@ -118,9 +124,22 @@ void SetActivationOffload(const UserConfig& config, const JobFlags& flags, UserR
         static_cast<int32_t>(layers));
 }
 
-void SetOffloadedWeights(const UserConfig& config, UserRun* run) {
-  if (config.On(Field::kOffloadsWeights))
-    run->job.mutable_training()->mutable_offload()->set_weights(true);
+// torchtitan's switch moves weights with the optimizer's states; DeepSpeed has a switch for each.
+void SetOffloadedWeights(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (flags.offload_weights || !config.Has(Field::kOffloadsWeights)) return;
+  if (config.format == ConfigFormat::kDeepSpeed) {
+    if (!OnHost(config, Field::kOffloadsWeights)) return;
+    if (!OnHost(config, Field::kOffloadsOptimizer))
+      config.Refuse(Field::kOffloadsWeights, "not yet: only beside offload_optimizer");
+  } else if (!config.On(Field::kOffloadsWeights)) {
+    return;
+  }
+  run->job.mutable_training()->mutable_offload()->set_weights(true);
+}
+
+void SetFusedStep(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (flags.fused_step.empty() && config.On(Field::kFusedStep))
+    run->job.mutable_training()->set_fused_step(true);
 }
 
 v1::ZeroStage MegatronSharding(const UserConfig& config) {
@@ -354,7 +373,8 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   SetOptimizer(config, flags, run);
   SetOffload(config, flags, run);
   SetActivationOffload(config, flags, run);
-  SetOffloadedWeights(config, run);
+  SetOffloadedWeights(config, flags, run);
+  SetFusedStep(config, flags, run);
   SetSharding(config, flags, run);
   if (config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale) {
     SetMegatronExecution(config, run);

@@ -22,13 +22,13 @@ constexpr KeyRecord kDeepSpeedRead[] = {
     {"optimizer.type", Field::kOptimizer, "training.optimizer"},
     {"zero_optimization.offload_optimizer.device", Field::kOffloadsOptimizer, "training.offload"},
     {"zero_optimization.offload_optimizer.ratio", Field::kOffloadShare, "training.offload"},
+    {"zero_optimization.offload_param.device", Field::kOffloadsWeights, "training.offload"},
     {"sequence_parallel_size", Field::kContext, "parallelism.context"},
     {"data_parallel_size", Field::kData, "parallelism.data"},
     {"tensor_parallel.autotp_size", Field::kTensor, "parallelism.tensor"},
 };
 
 constexpr NotPredicted kDeepSpeedNotPredicted[] = {
-    {"zero_optimization.offload_param.device", "weights in host memory", true},
     {"zero_optimization.cpu_offload", "optimizer states in host memory", true},
     {"zero_optimization.cpu_offload_params", "weights in host memory", true},
     {"zero_optimization.zero_hpz_partition_size",
@@ -124,6 +124,7 @@ constexpr KeyRecord kTorchtitanRead[] = {
      "stages.layers.recomputed"},
     {"optimizer.name", Field::kOptimizer, "training.optimizer"},
     {"training.enable_cpu_offload", Field::kOffloadsWeights, "training.offload"},
+    {"optimizer.early_step_in_backward", Field::kFusedStep, "training.fused_step"},
 };
 
 constexpr NotPredicted kTorchtitanNotPredicted[] = {
@@ -134,7 +135,6 @@ constexpr NotPredicted kTorchtitanNotPredicted[] = {
     {"parallelism.pipeline_parallel_first_stage_less_layers", "stages are taken to be even"},
     {"parallelism.pipeline_parallel_last_stage_less_layers", "stages are taken to be even"},
     {"model.converters", "products are taken to have 16 bits: --precision fp8"},
-    {"optimizer.early_step_in_backward", "the optimizer is taken to run behind the backward pass"},
     {"quantize.*", "products are taken to have 16 bits: --precision fp8"},
     {"float8.*", "products are taken to have 16 bits: --precision fp8"},
     {"activation_checkpoint.memory_budget", "recompute by a budget is not predicted", true},

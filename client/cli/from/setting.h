@@ -141,6 +141,7 @@ enum class Field {
   kOverlapOffload,
   kOffloadedLayers,
   kOffloadsWeights,
+  kFusedStep,
 };
 
 // What was found in a configuration.

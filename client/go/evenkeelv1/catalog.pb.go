@@ -876,7 +876,11 @@ type CatalogTrainer struct {
 	// nor a schedule other than PIPELINE_SCHEDULE_1F1B.
 	CutsEncoder bool `protobuf:"varint,11,opt,name=cuts_encoder,json=cutsEncoder,proto3" json:"cuts_encoder,omitempty"`
 	// Which degrees `Parallelism.encoder_data` may have with this trainer.
-	EncoderSplit  EncoderSplit `protobuf:"varint,12,opt,name=encoder_split,json=encoderSplit,proto3,enum=evenkeel.v1.EncoderSplit" json:"encoder_split,omitempty"`
+	EncoderSplit EncoderSplit `protobuf:"varint,12,opt,name=encoder_split,json=encoderSplit,proto3,enum=evenkeel.v1.EncoderSplit" json:"encoder_split,omitempty"`
+	// What it can keep in host memory. Unset: nothing.
+	Offload *OffloadAbility `protobuf:"bytes,13,opt,name=offload,proto3" json:"offload,omitempty"`
+	// Whether `Training.fused_step` may be true.
+	FusedStep     bool `protobuf:"varint,14,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -995,6 +999,193 @@ func (x *CatalogTrainer) GetEncoderSplit() EncoderSplit {
 	return EncoderSplit_ENCODER_SPLIT_UNSPECIFIED
 }
 
+func (x *CatalogTrainer) GetOffload() *OffloadAbility {
+	if x != nil {
+		return x.Offload
+	}
+	return nil
+}
+
+func (x *CatalogTrainer) GetFusedStep() bool {
+	if x != nil {
+		return x.FusedStep
+	}
+	return false
+}
+
+// What a trainer can keep in host memory: what `Training.offload` may ask for.
+type OffloadAbility struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Values of `Training.zero_stage` with which it can keep all of the optimizer's states there.
+	OptimizerStages []ZeroStage `protobuf:"varint,1,rep,packed,name=optimizer_stages,json=optimizerStages,proto3,enum=evenkeel.v1.ZeroStage" json:"optimizer_stages,omitempty"`
+	// Those of them with which it can keep any share of the states there.
+	OptimizerShareStages []ZeroStage `protobuf:"varint,2,rep,packed,name=optimizer_share_stages,json=optimizerShareStages,proto3,enum=evenkeel.v1.ZeroStage" json:"optimizer_share_stages,omitempty"`
+	// Whether copies and updates of different weights run at the same time.
+	OptimizerOverlaps bool `protobuf:"varint,3,opt,name=optimizer_overlaps,json=optimizerOverlaps,proto3" json:"optimizer_overlaps,omitempty"`
+	// Whether it can keep weights and gradients there with all of the states, at ZERO_STAGE_3.
+	Weights bool `protobuf:"varint,4,opt,name=weights,proto3" json:"weights,omitempty"`
+	// Which activations it can keep there. Unset: none.
+	Activations   *ActivationAbility `protobuf:"bytes,5,opt,name=activations,proto3" json:"activations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OffloadAbility) Reset() {
+	*x = OffloadAbility{}
+	mi := &file_evenkeel_v1_catalog_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OffloadAbility) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OffloadAbility) ProtoMessage() {}
+
+func (x *OffloadAbility) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_catalog_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OffloadAbility.ProtoReflect.Descriptor instead.
+func (*OffloadAbility) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_catalog_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *OffloadAbility) GetOptimizerStages() []ZeroStage {
+	if x != nil {
+		return x.OptimizerStages
+	}
+	return nil
+}
+
+func (x *OffloadAbility) GetOptimizerShareStages() []ZeroStage {
+	if x != nil {
+		return x.OptimizerShareStages
+	}
+	return nil
+}
+
+func (x *OffloadAbility) GetOptimizerOverlaps() bool {
+	if x != nil {
+		return x.OptimizerOverlaps
+	}
+	return false
+}
+
+func (x *OffloadAbility) GetWeights() bool {
+	if x != nil {
+		return x.Weights
+	}
+	return false
+}
+
+func (x *OffloadAbility) GetActivations() *ActivationAbility {
+	if x != nil {
+		return x.Activations
+	}
+	return nil
+}
+
+// Which activations of the language model's layers a trainer can keep in host memory.
+type ActivationAbility struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All that a layer keeps, where nothing is recomputed.
+	AllKept bool `protobuf:"varint,1,opt,name=all_kept,json=allKept,proto3" json:"all_kept,omitempty"`
+	// The input of a layer that is recomputed whole, as all are.
+	Inputs bool `protobuf:"varint,2,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	// Any number of layers. False: all or none.
+	AnyCount bool `protobuf:"varint,3,opt,name=any_count,json=anyCount,proto3" json:"any_count,omitempty"`
+	// All layers. False: at least one stays on the GPU.
+	AllLayers bool `protobuf:"varint,4,opt,name=all_layers,json=allLayers,proto3" json:"all_layers,omitempty"`
+	// With several pipeline stages.
+	Pipeline bool `protobuf:"varint,5,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
+	// Of models that have layers with experts.
+	Experts       bool `protobuf:"varint,6,opt,name=experts,proto3" json:"experts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActivationAbility) Reset() {
+	*x = ActivationAbility{}
+	mi := &file_evenkeel_v1_catalog_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActivationAbility) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActivationAbility) ProtoMessage() {}
+
+func (x *ActivationAbility) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_catalog_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActivationAbility.ProtoReflect.Descriptor instead.
+func (*ActivationAbility) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_catalog_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ActivationAbility) GetAllKept() bool {
+	if x != nil {
+		return x.AllKept
+	}
+	return false
+}
+
+func (x *ActivationAbility) GetInputs() bool {
+	if x != nil {
+		return x.Inputs
+	}
+	return false
+}
+
+func (x *ActivationAbility) GetAnyCount() bool {
+	if x != nil {
+		return x.AnyCount
+	}
+	return false
+}
+
+func (x *ActivationAbility) GetAllLayers() bool {
+	if x != nil {
+		return x.AllLayers
+	}
+	return false
+}
+
+func (x *ActivationAbility) GetPipeline() bool {
+	if x != nil {
+		return x.Pipeline
+	}
+	return false
+}
+
+func (x *ActivationAbility) GetExperts() bool {
+	if x != nil {
+		return x.Experts
+	}
+	return false
+}
+
 var File_evenkeel_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_catalog_proto_rawDesc = "" +
@@ -1062,7 +1253,7 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\x14ListTrainersResponse\x127\n" +
 	"\btrainers\x18\x01 \x03(\v2\x1b.evenkeel.v1.CatalogTrainerR\btrainers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12'\n" +
-	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\x88\x04\n" +
+	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xde\x04\n" +
 	"\x0eCatalogTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaliases\x18\x02 \x03(\tR\aaliases\x12<\n" +
@@ -1077,7 +1268,24 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\vinterleaves\x18\n" +
 	" \x01(\bR\vinterleaves\x12!\n" +
 	"\fcuts_encoder\x18\v \x01(\bR\vcutsEncoder\x12>\n" +
-	"\rencoder_split\x18\f \x01(\x0e2\x19.evenkeel.v1.EncoderSplitR\fencoderSplit*x\n" +
+	"\rencoder_split\x18\f \x01(\x0e2\x19.evenkeel.v1.EncoderSplitR\fencoderSplit\x125\n" +
+	"\aoffload\x18\r \x01(\v2\x1b.evenkeel.v1.OffloadAbilityR\aoffload\x12\x1d\n" +
+	"\n" +
+	"fused_step\x18\x0e \x01(\bR\tfusedStep\"\xac\x02\n" +
+	"\x0eOffloadAbility\x12A\n" +
+	"\x10optimizer_stages\x18\x01 \x03(\x0e2\x16.evenkeel.v1.ZeroStageR\x0foptimizerStages\x12L\n" +
+	"\x16optimizer_share_stages\x18\x02 \x03(\x0e2\x16.evenkeel.v1.ZeroStageR\x14optimizerShareStages\x12-\n" +
+	"\x12optimizer_overlaps\x18\x03 \x01(\bR\x11optimizerOverlaps\x12\x18\n" +
+	"\aweights\x18\x04 \x01(\bR\aweights\x12@\n" +
+	"\vactivations\x18\x05 \x01(\v2\x1e.evenkeel.v1.ActivationAbilityR\vactivations\"\xb8\x01\n" +
+	"\x11ActivationAbility\x12\x19\n" +
+	"\ball_kept\x18\x01 \x01(\bR\aallKept\x12\x16\n" +
+	"\x06inputs\x18\x02 \x01(\bR\x06inputs\x12\x1b\n" +
+	"\tany_count\x18\x03 \x01(\bR\banyCount\x12\x1d\n" +
+	"\n" +
+	"all_layers\x18\x04 \x01(\bR\tallLayers\x12\x1a\n" +
+	"\bpipeline\x18\x05 \x01(\bR\bpipeline\x12\x18\n" +
+	"\aexperts\x18\x06 \x01(\bR\aexperts*x\n" +
 	"\tModelKind\x12\x1a\n" +
 	"\x16MODEL_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aMODEL_KIND_VISION_LANGUAGE\x10\x01\x12\x17\n" +
@@ -1102,7 +1310,7 @@ func file_evenkeel_v1_catalog_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_evenkeel_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_evenkeel_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_evenkeel_v1_catalog_proto_goTypes = []any{
 	(ModelKind)(0),               // 0: evenkeel.v1.ModelKind
 	(EncoderSplit)(0),            // 1: evenkeel.v1.EncoderSplit
@@ -1115,26 +1323,32 @@ var file_evenkeel_v1_catalog_proto_goTypes = []any{
 	(*ListTrainersRequest)(nil),  // 8: evenkeel.v1.ListTrainersRequest
 	(*ListTrainersResponse)(nil), // 9: evenkeel.v1.ListTrainersResponse
 	(*CatalogTrainer)(nil),       // 10: evenkeel.v1.CatalogTrainer
-	(TrainingFramework)(0),       // 11: evenkeel.v1.TrainingFramework
-	(ZeroStage)(0),               // 12: evenkeel.v1.ZeroStage
-	(*Execution)(nil),            // 13: evenkeel.v1.Execution
-	(RecomputePolicy)(0),         // 14: evenkeel.v1.RecomputePolicy
+	(*OffloadAbility)(nil),       // 11: evenkeel.v1.OffloadAbility
+	(*ActivationAbility)(nil),    // 12: evenkeel.v1.ActivationAbility
+	(TrainingFramework)(0),       // 13: evenkeel.v1.TrainingFramework
+	(ZeroStage)(0),               // 14: evenkeel.v1.ZeroStage
+	(*Execution)(nil),            // 15: evenkeel.v1.Execution
+	(RecomputePolicy)(0),         // 16: evenkeel.v1.RecomputePolicy
 }
 var file_evenkeel_v1_catalog_proto_depIdxs = []int32{
 	4,  // 0: evenkeel.v1.ListModelsResponse.models:type_name -> evenkeel.v1.CatalogModel
 	0,  // 1: evenkeel.v1.CatalogModel.kind:type_name -> evenkeel.v1.ModelKind
 	7,  // 2: evenkeel.v1.ListGpuTypesResponse.gpus:type_name -> evenkeel.v1.CatalogGpu
 	10, // 3: evenkeel.v1.ListTrainersResponse.trainers:type_name -> evenkeel.v1.CatalogTrainer
-	11, // 4: evenkeel.v1.CatalogTrainer.framework:type_name -> evenkeel.v1.TrainingFramework
-	12, // 5: evenkeel.v1.CatalogTrainer.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	13, // 6: evenkeel.v1.CatalogTrainer.execution:type_name -> evenkeel.v1.Execution
-	14, // 7: evenkeel.v1.CatalogTrainer.recompute:type_name -> evenkeel.v1.RecomputePolicy
+	13, // 4: evenkeel.v1.CatalogTrainer.framework:type_name -> evenkeel.v1.TrainingFramework
+	14, // 5: evenkeel.v1.CatalogTrainer.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	15, // 6: evenkeel.v1.CatalogTrainer.execution:type_name -> evenkeel.v1.Execution
+	16, // 7: evenkeel.v1.CatalogTrainer.recompute:type_name -> evenkeel.v1.RecomputePolicy
 	1,  // 8: evenkeel.v1.CatalogTrainer.encoder_split:type_name -> evenkeel.v1.EncoderSplit
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	11, // 9: evenkeel.v1.CatalogTrainer.offload:type_name -> evenkeel.v1.OffloadAbility
+	14, // 10: evenkeel.v1.OffloadAbility.optimizer_stages:type_name -> evenkeel.v1.ZeroStage
+	14, // 11: evenkeel.v1.OffloadAbility.optimizer_share_stages:type_name -> evenkeel.v1.ZeroStage
+	12, // 12: evenkeel.v1.OffloadAbility.activations:type_name -> evenkeel.v1.ActivationAbility
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_catalog_proto_init() }
@@ -1150,7 +1364,7 @@ func file_evenkeel_v1_catalog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_catalog_proto_rawDesc), len(file_evenkeel_v1_catalog_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1085,7 +1085,14 @@ type Training struct {
 	Offload *Offload `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`
 	// To which length the samples of a micro-batch are padded. Must be unset without `micro_batch_samples`. Unset: to the
 	// longest of the micro-batch.
-	Padding       *Padding `protobuf:"bytes,28,opt,name=padding,proto3" json:"padding,omitempty"`
+	Padding *Padding `protobuf:"bytes,28,opt,name=padding,proto3" json:"padding,omitempty"`
+	// Update the weights of each layer inside the backward pass, as soon as their gradients are reduced, so that the
+	// gradients of one layer at a time are in memory (optimizer.early_step_in_backward of torchtitan up to 0.2,
+	// optimizer_in_bwd of torchtune, a hook of register_post_accumulate_grad_hook around FSDP2). Every rank then runs one
+	// micro-batch per step, and gradients are not clipped by their norm. Only at ZERO_STAGE_3 with trainers torchtitan,
+	// torchtune and pytorch-fsdp, a trainer without a record and one without limits; not with OPTIMIZER_MUON nor
+	// adapters. Not yet beside an offload of the optimizer or of weights, nor with packing groups. Default: false.
+	FusedStep     bool `protobuf:"varint,31,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1279,6 +1286,13 @@ func (x *Training) GetPadding() *Padding {
 		return x.Padding
 	}
 	return nil
+}
+
+func (x *Training) GetFusedStep() bool {
+	if x != nil {
+		return x.FusedStep
+	}
+	return false
 }
 
 // To which length a data loader pads the samples of a micro-batch.
@@ -1712,7 +1726,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"llm_tokens\x18\x02 \x03(\x03R\tllmTokens\x12!\n" +
 	"\fsample_count\x18\x03 \x03(\x03R\vsampleCount\x12#\n" +
-	"\rencoder_count\x18\x04 \x01(\x05R\fencoderCount\"\xd6\b\n" +
+	"\rencoder_count\x18\x04 \x01(\x05R\fencoderCount\"\xf5\b\n" +
 	"\bTraining\x120\n" +
 	"\x14global_batch_samples\x18\x01 \x01(\x03R\x12globalBatchSamples\x12\x19\n" +
 	"\bunit_cap\x18\x02 \x01(\x03R\aunitCap\x12\x1b\n" +
@@ -1739,7 +1753,9 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"zero_group\x18\x17 \x01(\x05R\tzeroGroup\x12.\n" +
 	"\aoffload\x18\x1b \x01(\v2\x14.evenkeel.v1.OffloadR\aoffload\x12.\n" +
-	"\apadding\x18\x1c \x01(\v2\x14.evenkeel.v1.PaddingR\apaddingB\x15\n" +
+	"\apadding\x18\x1c \x01(\v2\x14.evenkeel.v1.PaddingR\apadding\x12\x1d\n" +
+	"\n" +
+	"fused_step\x18\x1f \x01(\bR\tfusedStepB\x15\n" +
 	"\x13_dummy_vision_unitsB\x13\n" +
 	"\x11_curriculum_steps\"=\n" +
 	"\aPadding\x12\x16\n" +

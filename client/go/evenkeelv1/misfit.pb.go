@@ -56,6 +56,14 @@ const (
 	RemedyKind_REMEDY_KIND_GRADIENTS_16BIT RemedyKind = 21
 	// Keep activations of layers in host memory.
 	RemedyKind_REMEDY_KIND_OFFLOAD_ACTIVATIONS RemedyKind = 22
+	// Update each layer inside the backward pass.
+	RemedyKind_REMEDY_KIND_FUSED_STEP RemedyKind = 24
+	// Update all layers after the backward pass.
+	RemedyKind_REMEDY_KIND_SEPARATE_STEP RemedyKind = 25
+	// Fewer samples per step.
+	RemedyKind_REMEDY_KIND_SMALLER_BATCH RemedyKind = 26
+	// Products of linear layers below 16 bits.
+	RemedyKind_REMEDY_KIND_LOWER_PRECISION RemedyKind = 27
 )
 
 // Enum value maps for RemedyKind.
@@ -77,6 +85,10 @@ var (
 		20: "REMEDY_KIND_OFFLOAD_OPTIMIZER",
 		21: "REMEDY_KIND_GRADIENTS_16BIT",
 		22: "REMEDY_KIND_OFFLOAD_ACTIVATIONS",
+		24: "REMEDY_KIND_FUSED_STEP",
+		25: "REMEDY_KIND_SEPARATE_STEP",
+		26: "REMEDY_KIND_SMALLER_BATCH",
+		27: "REMEDY_KIND_LOWER_PRECISION",
 	}
 	RemedyKind_value = map[string]int32{
 		"REMEDY_KIND_UNSPECIFIED":         0,
@@ -95,6 +107,10 @@ var (
 		"REMEDY_KIND_OFFLOAD_OPTIMIZER":   20,
 		"REMEDY_KIND_GRADIENTS_16BIT":     21,
 		"REMEDY_KIND_OFFLOAD_ACTIVATIONS": 22,
+		"REMEDY_KIND_FUSED_STEP":          24,
+		"REMEDY_KIND_SEPARATE_STEP":       25,
+		"REMEDY_KIND_SMALLER_BATCH":       26,
+		"REMEDY_KIND_LOWER_PRECISION":     27,
 	}
 )
 
@@ -138,6 +154,9 @@ func (RemedyKind) EnumDescriptor() ([]byte, []int) {
 //   - SMALLER_MICRO_BATCH: `training.micro_batch_samples`.
 //   - OFFLOAD_OPTIMIZER: `training.offload`, to an empty message.
 //   - OFFLOAD_ACTIVATIONS: `training.offload.choose_activation_layers`, to true.
+//   - FUSED_STEP, SEPARATE_STEP: `training.fused_step`, to true or false.
+//   - SMALLER_BATCH: `training.global_batch_samples`.
+//   - LOWER_PRECISION: `training.precision`.
 //   - GRADIENTS_16BIT: `training.gradient_precision`, to GRADIENT_PRECISION_16BIT.
 //   - FREE_DEGREES: the ranges of tensor, pipeline and data parallel, `stage_layers` and `partition_method`, to unset;
 //     `min` of all other ranges, to 1.
@@ -159,8 +178,12 @@ type Remedy struct {
 	StageLayers []int32 `protobuf:"varint,7,rep,packed,name=stage_layers,json=stageLayers,proto3" json:"stage_layers,omitempty"`
 	// Samples per micro-batch to use. Set for REMEDY_KIND_SMALLER_MICRO_BATCH only.
 	MicroBatchSamples int64 `protobuf:"varint,12,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Samples per step to use. Set for REMEDY_KIND_SMALLER_BATCH only.
+	GlobalBatchSamples int64 `protobuf:"varint,13,opt,name=global_batch_samples,json=globalBatchSamples,proto3" json:"global_batch_samples,omitempty"`
+	// Precision to use. Set for REMEDY_KIND_LOWER_PRECISION only.
+	Precision     Precision `protobuf:"varint,14,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Remedy) Reset() {
@@ -249,6 +272,20 @@ func (x *Remedy) GetMicroBatchSamples() int64 {
 	return 0
 }
 
+func (x *Remedy) GetGlobalBatchSamples() int64 {
+	if x != nil {
+		return x.GlobalBatchSamples
+	}
+	return 0
+}
+
+func (x *Remedy) GetPrecision() Precision {
+	if x != nil {
+		return x.Precision
+	}
+	return Precision_PRECISION_UNSPECIFIED
+}
+
 // Why nothing fits: the parallelism that comes nearest to fitting, and its fullest stage.
 type Misfit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -275,8 +312,11 @@ type Misfit struct {
 	Proven bool `protobuf:"varint,9,opt,name=proven,proto3" json:"proven,omitempty"`
 	// Host memory that a node lacks. Set only if the GPUs lack none.
 	HostShortBytes int64 `protobuf:"varint,12,opt,name=host_short_bytes,json=hostShortBytes,proto3" json:"host_short_bytes,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Micro-batches that each rank has in a step with the most ranks, where `training.fused_step` admits one. If set,
+	// this is why nothing fits: `parallelism` has those ranks, and no memory is counted.
+	MicroBatches  int64 `protobuf:"varint,14,opt,name=micro_batches,json=microBatches,proto3" json:"micro_batches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Misfit) Reset() {
@@ -379,11 +419,18 @@ func (x *Misfit) GetHostShortBytes() int64 {
 	return 0
 }
 
+func (x *Misfit) GetMicroBatches() int64 {
+	if x != nil {
+		return x.MicroBatches
+	}
+	return 0
+}
+
 var File_evenkeel_v1_misfit_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\n" +
-	"\x18evenkeel/v1/misfit.proto\x12\vevenkeel.v1\x1a\x17evenkeel/v1/stage.proto\"\x8c\x02\n" +
+	"\x18evenkeel/v1/misfit.proto\x12\vevenkeel.v1\x1a\x15evenkeel/v1/job.proto\x1a\x17evenkeel/v1/stage.proto\"\xf4\x02\n" +
 	"\x06Remedy\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.evenkeel.v1.RemedyKindR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1b\n" +
@@ -392,7 +439,9 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\ttoken_cap\x18\x05 \x01(\x03R\btokenCap\x12\x19\n" +
 	"\bgpu_type\x18\x06 \x01(\tR\agpuType\x12!\n" +
 	"\fstage_layers\x18\a \x03(\x05R\vstageLayers\x12.\n" +
-	"\x13micro_batch_samples\x18\f \x01(\x03R\x11microBatchSamples\"\x97\x03\n" +
+	"\x13micro_batch_samples\x18\f \x01(\x03R\x11microBatchSamples\x120\n" +
+	"\x14global_batch_samples\x18\r \x01(\x03R\x12globalBatchSamples\x124\n" +
+	"\tprecision\x18\x0e \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\"\xbc\x03\n" +
 	"\x06Misfit\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12\x1f\n" +
 	"\vstage_index\x18\x02 \x01(\x05R\n" +
@@ -405,7 +454,8 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\bremedies\x18\a \x03(\v2\x13.evenkeel.v1.RemedyR\bremedies\x12\x12\n" +
 	"\x04text\x18\b \x01(\tR\x04text\x12\x16\n" +
 	"\x06proven\x18\t \x01(\bR\x06proven\x12(\n" +
-	"\x10host_short_bytes\x18\f \x01(\x03R\x0ehostShortBytes*\x8b\x04\n" +
+	"\x10host_short_bytes\x18\f \x01(\x03R\x0ehostShortBytes\x12#\n" +
+	"\rmicro_batches\x18\x0e \x01(\x03R\fmicroBatches*\x86\x05\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -424,7 +474,11 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\x1fREMEDY_KIND_SMALLER_MICRO_BATCH\x10\x0f\x12!\n" +
 	"\x1dREMEDY_KIND_OFFLOAD_OPTIMIZER\x10\x14\x12\x1f\n" +
 	"\x1bREMEDY_KIND_GRADIENTS_16BIT\x10\x15\x12#\n" +
-	"\x1fREMEDY_KIND_OFFLOAD_ACTIVATIONS\x10\x16b\x06proto3"
+	"\x1fREMEDY_KIND_OFFLOAD_ACTIVATIONS\x10\x16\x12\x1a\n" +
+	"\x16REMEDY_KIND_FUSED_STEP\x10\x18\x12\x1d\n" +
+	"\x19REMEDY_KIND_SEPARATE_STEP\x10\x19\x12\x1d\n" +
+	"\x19REMEDY_KIND_SMALLER_BATCH\x10\x1a\x12\x1f\n" +
+	"\x1bREMEDY_KIND_LOWER_PRECISION\x10\x1bb\x06proto3"
 
 var (
 	file_evenkeel_v1_misfit_proto_rawDescOnce sync.Once
@@ -444,21 +498,23 @@ var file_evenkeel_v1_misfit_proto_goTypes = []any{
 	(RemedyKind)(0),     // 0: evenkeel.v1.RemedyKind
 	(*Remedy)(nil),      // 1: evenkeel.v1.Remedy
 	(*Misfit)(nil),      // 2: evenkeel.v1.Misfit
-	(*Parallelism)(nil), // 3: evenkeel.v1.Parallelism
-	(*LayerGroup)(nil),  // 4: evenkeel.v1.LayerGroup
-	(*MemoryParts)(nil), // 5: evenkeel.v1.MemoryParts
+	(Precision)(0),      // 3: evenkeel.v1.Precision
+	(*Parallelism)(nil), // 4: evenkeel.v1.Parallelism
+	(*LayerGroup)(nil),  // 5: evenkeel.v1.LayerGroup
+	(*MemoryParts)(nil), // 6: evenkeel.v1.MemoryParts
 }
 var file_evenkeel_v1_misfit_proto_depIdxs = []int32{
 	0, // 0: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
-	3, // 1: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
-	4, // 2: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
-	5, // 3: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
-	1, // 4: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	3, // 1: evenkeel.v1.Remedy.precision:type_name -> evenkeel.v1.Precision
+	4, // 2: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
+	5, // 3: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
+	6, // 4: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
+	1, // 5: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_misfit_proto_init() }
@@ -466,6 +522,7 @@ func file_evenkeel_v1_misfit_proto_init() {
 	if File_evenkeel_v1_misfit_proto != nil {
 		return
 	}
+	file_evenkeel_v1_job_proto_init()
 	file_evenkeel_v1_stage_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

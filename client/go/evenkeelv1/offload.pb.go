@@ -49,8 +49,9 @@ type Offload struct {
 	ChooseActivationLayers bool `protobuf:"varint,3,opt,name=choose_activation_layers,json=chooseActivationLayers,proto3" json:"choose_activation_layers,omitempty"`
 	// Keep weights, gradients and the optimizer's states in host memory, and update them there; each pass copies the
 	// shard of a layer's weights to the GPU before it gathers them, and the backward pass copies its shard of gradients
-	// back (CPUOffloadPolicy of FSDP2: training.enable_cpu_offload of torchtitan, fsdp_cpu_offload of torchtune). Only
-	// for OPTIMIZER_ADAM with trainers torchtitan, torchtune and pytorch-fsdp, a trainer without a record and one without
+	// back (CPUOffloadPolicy of FSDP2: training.enable_cpu_offload of torchtitan, fsdp_cpu_offload of torchtune;
+	// offload_param beside offload_optimizer of DeepSpeed). Only for OPTIMIZER_ADAM with trainers torchtitan, torchtune,
+	// pytorch-fsdp, deepspeed, huggingface-trainer and megatron-deepspeed, a trainer without a record and one without
 	// limits, at ZERO_STAGE_3. `optimizer_ratio` must then be unset or 1. Default: false.
 	Weights       bool `protobuf:"varint,4,opt,name=weights,proto3" json:"weights,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -698,7 +698,9 @@ type PlanSubject struct {
 	// Samples per micro-batch of a loader that pads. Unset: packs are filled up to the caps.
 	MicroBatchSamples int64 `protobuf:"varint,40,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
 	// To which length they are padded, as the job says.
-	Padding       *Padding `protobuf:"bytes,41,opt,name=padding,proto3" json:"padding,omitempty"`
+	Padding *Padding `protobuf:"bytes,41,opt,name=padding,proto3" json:"padding,omitempty"`
+	// Whether each layer is updated inside the backward pass.
+	FusedStep     bool `protobuf:"varint,44,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -983,6 +985,13 @@ func (x *PlanSubject) GetPadding() *Padding {
 		return x.Padding
 	}
 	return nil
+}
+
+func (x *PlanSubject) GetFusedStep() bool {
+	if x != nil {
+		return x.FusedStep
+	}
+	return false
 }
 
 // How the steps of a packing group run. All groups share one split of the model into stages; what is recomputed
@@ -2239,7 +2248,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x12slowest_rank_ratio\x18\x05 \x01(\x01R\x10slowestRankRatio\x120\n" +
 	"\x06packed\x18\x06 \x01(\v2\x18.evenkeel.v1.AlternativeR\x06packed\x121\n" +
 	"\x12packing_gain_ratio\x18\a \x01(\x01H\x00R\x10packingGainRatio\x88\x01\x01B\x15\n" +
-	"\x13_packing_gain_ratio\"\xab\r\n" +
+	"\x13_packing_gain_ratio\"\xca\r\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -2279,7 +2288,9 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x1ahost_link_bytes_per_second\x18& \x01(\x01R\x16hostLinkBytesPerSecond\x12>\n" +
 	"\x1chost_memory_bytes_per_second\x18' \x01(\x01R\x18hostMemoryBytesPerSecond\x12.\n" +
 	"\x13micro_batch_samples\x18( \x01(\x03R\x11microBatchSamples\x12.\n" +
-	"\apadding\x18) \x01(\v2\x14.evenkeel.v1.PaddingR\apadding\"\xe3\x01\n" +
+	"\apadding\x18) \x01(\v2\x14.evenkeel.v1.PaddingR\apadding\x12\x1d\n" +
+	"\n" +
+	"fused_step\x18, \x01(\bR\tfusedStep\"\xe3\x01\n" +
 	"\bGroupRun\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12*\n" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +

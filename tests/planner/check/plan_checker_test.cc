@@ -13,6 +13,7 @@
 #include "planner/space/activation_offload.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -231,6 +232,30 @@ TEST(PlanCheckerTest, FindsEveryPlantedFaultOfOffloadedActivations) {
   job.training.activations.layers = job.training.activations.charged_layers = 12;
   EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
   job.training.trainer = FindTrainer("torchtitan");
+  EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
+}
+
+const Planted kFusedFaults[] = {
+    {"gradients that stay", [](Plan& p) { p.stages[0].memory.gradients = 1; }},
+    {"no room for a layer's", [](Plan& p) { p.stages[0].memory.workspace = 1 << 20; }},
+    {"fewer states", [](Plan& p) { p.stages[0].memory.optimizer /= 2; }},
+    {"updates in no time", [](Plan& p) { p.stages[0].backward_ns /= 2; }},
+    {"an optimizer in no time", [](Plan& p) { p.prediction.step.optimizer_ns = 0; }},
+    {"several packs", [](Plan& p) { p.prediction.micro_batches = 2; }},
+};
+
+TEST(PlanCheckerTest, FindsEveryPlantedFaultOfAFusedStep) {
+  Job job = TrainedBy(TextJob("llama3-8b", "h100-sxm-80gb", 8), "torchtitan");
+  job.training.token_cap = 8192;
+  job.training.fused_step = true;
+  job.training.global_batch_samples = 8;
+  const PlanResult good = MakePlan(job, {});
+  ASSERT_EQ(good.end, PlanEnd::kComplete);
+  ASSERT_TRUE(good.plan.fits());
+  const Batching planned = BatchingOf(job, good.plan);
+  ASSERT_EQ(CheckPlan(job, planned, good.plan), std::vector<std::string>{});
+  ExpectFaultsAreFound(job, planned, good.plan, kFusedFaults);
+  job.training.trainer = FindTrainer("llm-foundry");  // which has none
   EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
 }
 

@@ -11,6 +11,7 @@
 #include "planner/space/activation_offload.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -186,6 +187,39 @@ TEST(TrainingChoicesTest, WeightsInHostMemory) {
   EXPECT_NE(module.find("fully_shard(layer, mesh=sharded, mp_policy=policy, offload_policy=host,"),
             std::string::npos);
   EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kXTuner), "memory"));
+}
+
+TEST(TrainingChoicesTest, DeepSpeedsParametersInHostMemory) {
+  Job job = TrainedBy(Llama("h100-sxm-80gb"), "deepspeed");
+  job.training.zero_stage = ZeroStage::kWeights;
+  const auto text = [&] {
+    return LaunchOf(job, LaunchFramework::kDeepSpeed).files.front().content;
+  };
+  EXPECT_EQ(text().find("offload_"), std::string::npos);
+  job.training.offload = {.asked = true, .ratio = 1, .charged_ratio = 1, .weights = true};
+  EXPECT_NE(text().find("\"offload_optimizer\": {\"device\": \"cpu\""), std::string::npos);
+  EXPECT_NE(text().find("\"offload_param\": {\"device\": \"cpu\", \"pin_memory\": true}"),
+            std::string::npos);
+  EXPECT_FALSE(HasNote(LaunchOf(job, LaunchFramework::kDeepSpeed), "memory"));
+}
+
+TEST(TrainingChoicesTest, AStepInsideTheBackwardPass) {
+  Job job = TrainedBy(Llama("h100-sxm-80gb"), "pytorch-fsdp");
+  job.training.global_batch_samples = 16;
+  job.training.token_cap = 4096;
+  const char* const function = "def step_in_backward(model, optimizer_of):";
+  EXPECT_EQ(LaunchOf(job, LaunchFramework::kFsdp).files.back().content.find(function),
+            std::string::npos);
+  job.training.fused_step = true;
+  const Launch fsdp = LaunchOf(job, LaunchFramework::kFsdp);
+  EXPECT_EQ(fsdp.match, LaunchMatch::kExact);
+  EXPECT_NE(fsdp.files.back().content.find(function), std::string::npos);
+  EXPECT_TRUE(HasNote(fsdp, "memory"));
+  EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kTorchtitan), "memory"));
+  // Another trainer gets a plan of its own, with a step after the pass.
+  const Launch deepspeed = LaunchOf(job, LaunchFramework::kDeepSpeed);
+  EXPECT_EQ(deepspeed.match, LaunchMatch::kNearest);
+  EXPECT_TRUE(HasNote(deepspeed, "memory"));
 }
 
 // 18 ranks hold copies, in 9 groups of 2 context-parallel ranks: no group of 9 ranks is whole ones.

@@ -57,6 +57,24 @@ TEST(MisfitTest, ActivationsInHostMemory) {
   EXPECT_FALSE(Has(CheckMisfit(job), RemedyKind::kOffloadActivations));
 }
 
+// Inputs of products that are kept in 8 bits make room for packs a little too long for 16.
+TEST(MisfitTest, LowerPrecision) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  job.constraints.recompute = RecomputePolicy::kForbidden;
+  FixDegrees(job, 8, 1, 1);
+  int64_t tokens = 32768;
+  const auto fits = [&] {
+    job.dataset = {};
+    job.dataset.bins = {{.llm_tokens = tokens, .count = 4096}};
+    job.training.token_cap = tokens;
+    return CheckedPlan(job).fits();
+  };
+  while (fits()) tokens += 4096;
+  EXPECT_TRUE(Has(CheckMisfit(job), RemedyKind::kLowerPrecision));
+  job.training.trainer = FindTrainer("megatron-deepspeed");  // which has no such recipes
+  EXPECT_FALSE(Has(CheckMisfit(job), RemedyKind::kLowerPrecision));
+}
+
 TEST(MisfitTest, StatesInHostMemory) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 1);
   const auto kinds = CheckMisfit(job);

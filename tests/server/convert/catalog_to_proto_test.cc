@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -153,6 +154,32 @@ TEST(ListTrainers, WithTheirHabits) {
   EXPECT_TRUE(trainer.execution().casts_master_weights());
   EXPECT_FALSE(trainer.execution().fused_kernels());
   EXPECT_EQ(trainer.fitted_run_count(), 58);
+  EXPECT_FALSE(trainer.has_offload());
+  EXPECT_FALSE(trainer.fused_step());
+}
+
+TEST(ListTrainers, WithWhatTheyCanKeepInHostMemory) {
+  v1::ListTrainersResponse all;
+  EXPECT_TRUE(ListTrainers({}, &all).empty());
+  std::map<std::string, v1::CatalogTrainer> trainers;
+  for (const v1::CatalogTrainer& trainer : all.trainers()) trainers[trainer.name()] = trainer;
+  const v1::OffloadAbility& megatron = trainers["megatron-core"].offload();
+  ASSERT_EQ(megatron.optimizer_share_stages_size(), 1);
+  EXPECT_EQ(megatron.optimizer_share_stages(0), v1::ZERO_STAGE_1);
+  EXPECT_EQ(megatron.optimizer_stages_size(), 1);
+  EXPECT_TRUE(megatron.optimizer_overlaps());
+  EXPECT_FALSE(megatron.weights());
+  EXPECT_TRUE(megatron.activations().all_kept() && megatron.activations().any_count());
+  EXPECT_FALSE(megatron.activations().pipeline() || megatron.activations().all_layers());
+  const v1::OffloadAbility& deepspeed = trainers["deepspeed"].offload();
+  EXPECT_EQ(deepspeed.optimizer_stages_size(), 3);
+  ASSERT_EQ(deepspeed.optimizer_share_stages_size(), 1);
+  EXPECT_EQ(deepspeed.optimizer_share_stages(0), v1::ZERO_STAGE_3);
+  EXPECT_TRUE(deepspeed.weights());
+  EXPECT_FALSE(deepspeed.has_activations());
+  EXPECT_TRUE(trainers["torchtune"].offload().activations().inputs());
+  EXPECT_TRUE(trainers["torchtune"].fused_step() && trainers["torchtitan"].fused_step());
+  EXPECT_FALSE(trainers["megatron-core"].fused_step());
 }
 
 }  // namespace

@@ -310,6 +310,7 @@ std::vector<NamedChange> ChangesOfTraining() {
          j.training.precision = planner::Precision::kFp8Current;
          j.training.execution.holds_quantised_weights ^= true;
        }},
+      {"fused_step", [](auto& j) { j.training.fused_step = true; }},
       {"zero_group", [](auto& j) { j.training.zero_group = 8; }},
       {"micro_batch_samples", [](auto& j) { j.training.micro_batch_samples = 4; }},
       {"micro_batch_samples and tokens",

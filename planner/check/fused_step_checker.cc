@@ -1,0 +1,54 @@
+#include "planner/check/fused_step_checker.h"
+
+#include <algorithm>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/simulate/stage_sync.h"
+
+namespace evenkeel::planner {
+
+std::vector<std::string> CheckFusedStep(const Job& job, const Batching& batching,
+                                        const Plan& plan) {
+  std::vector<std::string> faults;
+  if (!job.training.fused_step) return faults;
+  const auto require = [&faults](bool holds, const char* fault) {
+    if (!holds) faults.push_back(std::string("fused step: ") + fault);
+  };
+  const Parallelism& p = plan.parallelism;
+  const FusedStep ability = job.training.trainer->fused_step;
+  require(ability != FusedStep::kNone && job.training.zero_stage == ZeroStage::kWeights &&
+              !RecordOf(job.training.optimizer).whole_matrices && job.training.offload.ratio == 0,
+          "a job that cannot have it");
+  require(plan.prediction.micro_batches == 1 && p.pipeline == 1 && plan.stages.size() == 1,
+          "several micro-batches or stages");
+  require(ability == FusedStep::kAny || p.expert == 1, "beside expert parallelism");
+  if (!faults.empty()) return faults;
+
+  Job separate = job;
+  separate.training.fused_step = false;
+  const LayerProfile profile = BuildLayerProfile(separate, p, batching.mean, batching.largest);
+  int64_t weights = 0, states = 0, of_layer = 0, backward = 0;
+  TrainedParameters trained;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    weights += layer.weight_bytes, states += layer.optimizer_bytes;
+    of_layer = std::max(of_layer, layer.gradient_bytes);
+    backward += layer.backward_ns;
+    trained += TrainedBy(layer);
+  }
+  const StagePlan& stage = plan.stages.front();
+  require(stage.memory.weights == weights && stage.memory.optimizer == states,
+          "other weights or states than those of a separate step");
+  require(stage.memory.gradients == 0, "gradients that outlast their layer");
+  require(stage.memory.workspace >= of_layer, "no room for the gradients of the largest layer");
+  // Each layer pays for launches of its own. Its time is rounded.
+  const int64_t update = SyncOf(separate, p, trained).optimizer_ns;
+  const int64_t off = profile.size() + 1;
+  require(stage.backward_ns + off >= backward + update, "updates that take no time");
+  require(plan.prediction.step.optimizer_ns + off >= update &&
+              plan.prediction.step.optimizer_ns <= stage.backward_ns,
+          "a time of the optimizer that is not that of the updates");
+  return faults;
+}
+
+}  // namespace evenkeel::planner
