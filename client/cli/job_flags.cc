@@ -205,7 +205,7 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       ->check(Whole(1, 65536));
   Add(command, "--fused-step", &flags->fused_step, "on|off",
       "Update each layer inside the backward pass, with one micro-batch per step [off]", kTraining)
-      ->check(CLI::IsMember({"on", "off"}));
+      ->check(CLI::IsMember({"on", "off"}).description(""));
   std::vector<std::string> optimizers;
   for (const auto& [name, optimizer] : kOptimizerNames) optimizers.emplace_back(name);
   Add(command, "--optimizer", &flags->optimizer, "adam|muon|...",

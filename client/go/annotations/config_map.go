@@ -24,6 +24,15 @@ func ConfigMapOf(annotations map[string]string) string {
 	return name
 }
 
+// SameJob says whether the job that the annotations name is the same in both versions of their ConfigMap's data.
+func SameJob(annotations, before, after map[string]string) bool {
+	_, key, _ := strings.Cut(annotations[JobConfigMap], "/")
+	if key == "" {
+		return maps.Equal(before, after)
+	}
+	return before[key] == after[key]
+}
+
 // Resolve returns the annotations with the job of the ConfigMap that they name, as if Job had it; without such a name,
 // the same annotations. `namespace` is the object's own: no other's ConfigMaps are read, since the planner's answers show
 // what was read. `get` returns the data of a ConfigMap of that namespace with the label JobConfigMap, and false where

@@ -90,3 +90,13 @@ func TestFaultsOfTheJobNameTheConfigMap(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyAChangeOfItsOwnKeyChangesAJob(t *testing.T) {
+	before := map[string]string{"a": "1", "b": "1"}
+	after := map[string]string{"a": "1", "b": "2"}
+	for reference, same := range map[string]bool{"jobs/a": true, "jobs/b": false, "jobs": false} {
+		if got := annotations.SameJob(map[string]string{annotations.JobConfigMap: reference}, before, after); got != same {
+			t.Errorf("%s: %v, want %v", reference, got, same)
+		}
+	}
+}

@@ -65,18 +65,20 @@ func (r *workloadReconciler) configMapChanged(ctx context.Context, change event.
 		return
 	}
 	for at := range found.Items {
-		if workload := &found.Items[at]; r.plannedBy(ctx, workload, after.Name) {
-			r.events.Eventf(workload, corev1.EventTypeWarning, "JobHasBegun", "ConfigMap %s changed after the job was planned: it "+
-				"keeps its plan until it is admitted anew", after.Name)
+		if workload := &found.Items[at]; r.plannedBy(ctx, workload, before, after) {
+			r.events.Eventf(workload, corev1.EventTypeWarning, "JobHasBegun", "ConfigMap %s changed after the job was planned: "+
+				"the job keeps its plan until it is admitted anew", after.Name)
 		}
 	}
 }
 
-// plannedBy says whether the workload names the ConfigMap, and runs because a check of ours was Ready.
-func (r *workloadReconciler) plannedBy(ctx context.Context, workload *kueue.Workload, name string) bool {
+// plannedBy says whether the workload names the ConfigMap and a job that changed there, and runs because a check of ours
+// was Ready.
+func (r *workloadReconciler) plannedBy(ctx context.Context, workload *kueue.Workload, before, after *corev1.ConfigMap) bool {
 	named := false
 	for at := range workload.Spec.PodSets {
-		named = named || annotations.ConfigMapOf(workload.Spec.PodSets[at].Template.Annotations) == name
+		given := workload.Spec.PodSets[at].Template.Annotations
+		named = named || annotations.ConfigMapOf(given) == after.Name && !annotations.SameJob(given, before.Data, after.Data)
 	}
 	if !named || !waits(workload) && !meta.IsStatusConditionTrue(workload.Status.Conditions, kueue.WorkloadAdmitted) ||
 		meta.IsStatusConditionTrue(workload.Status.Conditions, kueue.WorkloadFinished) {

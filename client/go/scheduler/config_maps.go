@@ -25,7 +25,7 @@ type configMaps struct {
 	client  kubernetes.Interface
 	done    context.Context              // ends with the scheduler
 	come    func(namespace, name string) // brings pods of a ConfigMap back; of any if the name is ""
-	altered func(*v1.ConfigMap)          // tells of a change that comes too late for some
+	altered func(was, is *v1.ConfigMap)  // tells of a change that comes too late for some
 
 	once    sync.Once
 	broken  error // of the start
@@ -68,10 +68,10 @@ func (c *configMaps) start() error {
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
 		cache.DefaultWatchErrorHandler(ctx, reflector, err)
 		c.mu.Lock()
-		first := c.failure == nil
+		changed := c.failure == nil || c.failure.Error() != err.Error()
 		c.failure = err
 		c.mu.Unlock()
-		if first && !informer.HasSynced() {
+		if changed && !informer.HasSynced() {
 			c.come("", "") // they now learn why they wait
 		}
 	})
@@ -86,7 +86,7 @@ func (c *configMaps) start() error {
 		},
 		UpdateFunc: func(before, object any) {
 			if was, is := before.(*v1.ConfigMap), object.(*v1.ConfigMap); !maps.Equal(was.Data, is.Data) {
-				c.altered(is)
+				c.altered(was, is)
 				c.come(is.Namespace, is.Name)
 			}
 		},
@@ -139,16 +139,20 @@ func (p *Plugin) podsOf(namespace, name string) (pods []*v1.Pod) {
 }
 
 // tellLateChange leaves an event with a ConfigMap whose jobs have begun: they keep their plans.
-func (p *Plugin) tellLateChange(after *v1.ConfigMap) {
+func (p *Plugin) tellLateChange(before, after *v1.ConfigMap) {
 	begun := map[string]bool{}
 	for _, pod := range p.podsOf(after.Namespace, after.Name) {
+		if annotations.SameJob(pod.Annotations, before.Data, after.Data) {
+			continue
+		}
 		if group := groupOf(pod); pod.Spec.NodeName != "" && p.gangs.begun(group) {
 			begun[group] = true
 		}
 	}
 	if len(begun) > 0 {
 		p.handle.EventRecorder().Eventf(after, nil, v1.EventTypeWarning, "JobHasBegun", "Planning",
-			"jobs that began by what this ConfigMap said before do not change: %d; a job is planned anew once its pods are all gone",
+			"running jobs keep the plans that were made from the former text of this ConfigMap: %d; each is planned anew once all "+
+				"its pods are gone",
 			len(begun))
 	}
 }

@@ -119,7 +119,7 @@ func TestJobThatHasBegunKeepsItsPlan(t *testing.T) {
 
 	r.put(configMap("train", "a.json", strings.Replace(batch64, "64", "128", 1)), true)
 	eventually(t, "an event", func() bool { return len(r.handle.events.Events) == 1 })
-	if text := <-r.handle.events.Events; !strings.Contains(text, "Warning JobHasBegun") || !strings.Contains(text, "do not change: 1;") {
+	if text := <-r.handle.events.Events; !strings.Contains(text, "Warning JobHasBegun") || !strings.Contains(text, "of this ConfigMap: 1;") {
 		t.Error(text)
 	}
 	if err := r.handle.client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "train", metav1.DeleteOptions{}); err != nil {

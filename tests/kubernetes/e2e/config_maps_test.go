@@ -78,7 +78,7 @@ func pageOfConfigMaps(t *testing.T) {
 	}
 	right.Data["job.json"] = strings.Replace(job, "256", "128", 1)
 	put(t, right)
-	waitWarning(t, "JobHasBegun", right.Name, "do not change: 1;")
+	waitWarning(t, "JobHasBegun", right.Name, "of this ConfigMap: 1;")
 	waiting := gangSpec{name: "later", profile: "evenkeel", pods: 2, gpus: 8,
 		annotations: map[string]string{"evenkeel.dev/job-config-map": right.Name}}
 	create(t, waiting)
