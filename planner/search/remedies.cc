@@ -350,13 +350,15 @@ class Remedies {
     return Offer(std::move(remedy));
   }
 
-  // Finds the smallest memory in the catalogue that is enough, of the same vendor.
+  // Finds the smallest memory in the catalogue that is enough, of the same vendor and in nodes of
+  // as many GPUs: with other nodes, tiers of the network could be no multiple of a node.
   void TryLargerGpu() {
     const GpuEntry* own = FindGpu(job_.cluster.gpu.name);
     std::vector<const GpuEntry*> larger;
     for (const GpuEntry& gpu : Gpus()) {
       if (own != nullptr && gpu.vendor != own->vendor) continue;
       if (!Multiplies(gpu.spec, job_)) continue;
+      if (gpu.spec.node_gpus != job_.cluster.gpu.node_gpus) continue;
       if (gpu.spec.memory_bytes > job_.cluster.gpu.memory_bytes) larger.push_back(&gpu);
     }
     std::stable_sort(larger.begin(), larger.end(), [](const GpuEntry* a, const GpuEntry* b) {

@@ -121,7 +121,7 @@ TEST(FusedStepTest, AnEvaluatedPlanHasThePlansFigures) {
 }
 
 TEST(FusedStepTest, ExpertParallelismIsTheTrainers) {
-  for (const char* trainer : {"torchtitan", "pytorch-fsdp"}) {
+  for (const char* trainer : {"torchtitan", "unlimited"}) {
     Job job = Fused(OnePackEach("qwen3-30b-a3b", "h200-sxm-141gb", 16, trainer));
     job.constraints.expert_parallel = {1, 0};
     bool several = false;
@@ -129,7 +129,7 @@ TEST(FusedStepTest, ExpertParallelismIsTheTrainers) {
       several = several || p.expert > 1;
       return true;
     });
-    EXPECT_EQ(several, std::string(trainer) == "pytorch-fsdp");
+    EXPECT_EQ(several, std::string(trainer) == "unlimited");
     EXPECT_TRUE(AdmitsFusedStep(job));
     job.constraints.expert_parallel = {2, 0};
     EXPECT_EQ(AdmitsFusedStep(job), several);
@@ -156,6 +156,7 @@ TEST(FusedStepTest, RandomJobsAreNoWorseThanPinnedOnes) {
       Job pinned = Fused(job);
       pinned.constraints.tensor_parallel = {tensor, tensor};
       if (job.cluster.gpu_count % tensor != 0) continue;
+      if (tensor > 1 && !job.training.trainer->tensor_parallel) continue;
       const Plan alone = CheckedPlan(pinned);
       if (alone.fits()) {
         EXPECT_LE(plan.prediction.gpu_days, alone.prediction.gpu_days * (1 + 1e-9));

@@ -82,8 +82,7 @@ bool HasPackedBase(const Json& row) {
 std::optional<Precision> PrecisionOf(const Json& row) {
   const std::string precision = Text(row, "precision"), id = Text(row, "id");
   const std::string notes = Text(row, "notes"), trainer = Text(Child(row, "trainer"), "name");
-  if (precision == "bf16" || precision == "fp16" || HasPackedBase(row))
-    return Precision::k16Bit;
+  if (precision == "bf16" || precision == "fp16" || HasPackedBase(row)) return Precision::k16Bit;
   if (precision == "mxfp8") return Precision::kMxfp8;
   if (precision == "nvfp4") return Precision::kNvfp4;
   if (precision != "fp8") return std::nullopt;
