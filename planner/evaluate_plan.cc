@@ -146,6 +146,13 @@ void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& 
         {"parallelism.expert", "must be 1: " + std::string(job.training.trainer->title) +
                                    " has no fused step beside expert parallelism"});
   }
+  if (p.pipeline > 1 && job.training.fused_step)
+    faults.push_back({"parallelism.pipeline", "must be 1: training.fused_step has no pipeline"});
+  if (p.expert > 1 && !job.training.trainer->expert_parallel) {
+    faults.push_back(
+        {"parallelism.expert",
+         "must be 1: " + std::string(job.training.trainer->title) + " has no expert parallelism"});
+  }
   if (!TensorParallelAllowed(job.model, p.tensor)) {
     faults.push_back(
         {"parallelism.tensor", "does not divide the language model's heads and width"});

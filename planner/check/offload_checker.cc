@@ -133,11 +133,13 @@ class OffloadChecker {
       const double copy =
           language ? 1e9 * share / rate * static_cast<double>(mean.at(i).modes[mode].kept_bytes)
                    : 0;
-      const double passes = static_cast<double>(layer.backward_ns + layer.modes[mode].repeated_ns);
+      const auto update = static_cast<double>(layer.update_ns);  // hides no copies
+      const double passes =
+          static_cast<double>(layer.backward_ns + layer.modes[mode].repeated_ns) - update;
       kept += of_pack;
       if (language) moved += share * of_pack;
       forward += std::max(copy, static_cast<double>(layer.forward_ns));
-      backward += layer.has_backward ? std::max(copy, passes) : 0;
+      backward += layer.has_backward ? std::max(copy, passes) + update : 0;
     }
     const double packs = static_cast<double>(stage.in_flight);
     const double bytes_off = packs * static_cast<double>(end - begin);

@@ -41,7 +41,9 @@ void OffloadActivations(const Job& job, const PackShape& mean, LayerCost& layer)
   const double again = &used == &layer.modes.front()
                            ? 0
                            : used.repeated.at(mean) + used.repeated_communication.at(mean);
-  const double backward = layer.backward.at(mean) + layer.backward_communication.at(mean) + again;
+  // A fused update hides no copies: both wait for memory.
+  const double backward = layer.backward.at(mean) + layer.backward_communication.at(mean) -
+                          D(layer.update_ns) + again;
   layer.forward_communication += Waiting(copies, copies_ns, forward);
   layer.backward_communication += Waiting(copies, copies_ns, backward);
 

@@ -70,6 +70,8 @@ class ColumnLeveler {
   bool FewPerPack() const;
   void ChooseColumns();
   void MatchOver();
+  uint32_t OfferedBy(size_t pack) const;
+  size_t CountParts(size_t pack) const;
   void PartsOf(size_t pack, std::vector<Part>& parts) const;
   Match BestMatch(size_t over, const std::vector<Part>& own, const std::vector<Part>& index,
                   const std::vector<bool>& changed, int64_t most_room);

@@ -10,8 +10,8 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kFewPerPack = 6;         // on average; more can be levelled without an index
-constexpr int kAllSubsets = 6;             // packs of more samples offer one or two of them
+constexpr int64_t kFewPerPack = 4;         // on average; more can be levelled without an index
+constexpr int kAllSubsets = 4;             // packs of more samples offer one or two of them
 constexpr size_t kSlotsOffered = 32;       // the first ones of a pack
 constexpr int64_t kMatchCandidates = 600;  // examined for one part of a pack
 constexpr int64_t kPartialParts = 8;  // an exchange that does not suffice must lower the excess
@@ -23,13 +23,26 @@ bool ColumnLeveler::FewPerPack() const {
   return static_cast<int64_t>(columns_.samples()) <= kFewPerPack * static_cast<int64_t>(packs());
 }
 
-// Lists the parts of a pack that it may give away, as bits of its slots; the empty part is first.
-void ColumnLeveler::PartsOf(size_t pack, std::vector<Part>& parts) const {
+// Returns the slots of a pack whose samples it may give away, as bits.
+uint32_t ColumnLeveler::OfferedBy(size_t pack) const {
   const size_t first = first_slot_[pack];
   const size_t slots = std::min(first_slot_[pack + 1] - first, kSlotsOffered);
   uint32_t held = 0;
   for (size_t s = 0; s < slots; ++s)
     if (member_[first + s] != kEmptySlot) held |= uint32_t{1} << s;
+  return held;
+}
+
+// Returns how many parts PartsOf lists.
+size_t ColumnLeveler::CountParts(size_t pack) const {
+  const auto held = static_cast<size_t>(std::popcount(OfferedBy(pack)));
+  return held <= kAllSubsets ? size_t{1} << held : 1 + held + held * (held - 1) / 2;
+}
+
+// Lists the parts of a pack that it may give away, the empty one among them, as bits of its slots.
+void ColumnLeveler::PartsOf(size_t pack, std::vector<Part>& parts) const {
+  const size_t first = first_slot_[pack];
+  const uint32_t held = OfferedBy(pack);
   const auto add = [&](uint32_t mask) {
     Part part{0, 0, static_cast<uint32_t>(pack), mask};
     for (uint32_t left = mask; left != 0; left &= left - 1) {
@@ -68,6 +81,9 @@ void ColumnLeveler::MatchOver() {
   ChooseColumns();
   std::vector<Part> index, own;
   int64_t most_room = 0;
+  size_t parts = 0;
+  for (size_t p = 0; p < packs(); ++p) parts += CountParts(p);
+  index.reserve(parts);
   for (size_t p = 0; p < packs(); ++p) {
     PartsOf(p, index);
     most_room = std::max(most_room, room_[main_] - Deviation(p)[main_]);

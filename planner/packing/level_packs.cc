@@ -132,7 +132,7 @@ std::vector<uint32_t> DesignStart(const Columns& columns, int64_t packs, const S
   std::vector<int64_t> total(columns.count);
   for (size_t i = 0; i < columns.values.size(); ++i)
     if (columns.caps[i % columns.count] != kNoCap) total[i % columns.count] += columns.values[i];
-  size_t fullest = 0, second = 0;  // equal if there is one capped column
+  size_t fullest = 0, second = 0;  // equal if there is one column
   const auto share = [&](size_t c) { return D(total[c]) / D(columns.caps[c]); };
   for (size_t c = 1; c < columns.count; ++c)
     if (share(c) > share(fullest)) fullest = c;

@@ -39,6 +39,7 @@ class Remedies {
 
   std::vector<Remedy> Find() {
     if (misfit_.micro_batches > 0) return FewerMicroBatches();
+    if (job_.training.fused_step) TryWithoutLongPacks();
     TryStageLayers();
     TryRecompute();
     TrySchedule();
@@ -69,18 +70,36 @@ class Remedies {
  private:
   bool Stopped() const { return stop_ && stop_(); }
 
-  // What brings a step to one micro-batch for each rank, or does without that.
-  std::vector<Remedy> FewerMicroBatches() {
+  // Derived packs of a fused step grow until a step has one for each rank.
+  void TryWithoutLongPacks() {
+    OfferSeparateStep();
+    Remedy fewer{.kind = RemedyKind::kSmallerBatch,
+                 .global_batch_samples = job_.training.global_batch_samples};
+    for (int halvings = 0; halvings < kDoublings && fewer.global_batch_samples > 1; ++halvings) {
+      fewer.global_batch_samples /= 2;
+      if (Stopped() || OfferSmallerBatch(fewer)) return;
+    }
+  }
+
+  void OfferSeparateStep() {
     Offer({.kind = RemedyKind::kSeparateStep,
            .text = "update all layers after the backward pass (training.fused_step false)"});
-    const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
-    const double samples = D(job_.training.global_batch_samples) / packs;
-    Remedy fewer{.kind = RemedyKind::kSmallerBatch,
-                 .global_batch_samples = std::max<int64_t>(
-                     1, static_cast<int64_t>(samples * D(misfit_.parallelism.data)))};
+  }
+
+  bool OfferSmallerBatch(Remedy fewer) {
     fewer.text = "fewer samples per step: " + std::to_string(fewer.global_batch_samples) +
                  " instead of " + std::to_string(job_.training.global_batch_samples);
-    Offer(std::move(fewer));
+    return Offer(std::move(fewer));
+  }
+
+  // What brings a step to one micro-batch for each rank, or does without that.
+  std::vector<Remedy> FewerMicroBatches() {
+    OfferSeparateStep();
+    const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
+    const double samples = D(job_.training.global_batch_samples) / packs;
+    OfferSmallerBatch({.kind = RemedyKind::kSmallerBatch,
+                       .global_batch_samples = std::max<int64_t>(
+                           1, static_cast<int64_t>(samples * D(misfit_.parallelism.data)))});
     TryMoreGpus();
     return std::move(found_);
   }
@@ -199,7 +218,7 @@ class Remedies {
   void TryOffload() {
     const Training& training = job_.training;
     const OffloadShares shares = OffloadSharesOf(*training.trainer, training.zero_stage);
-    if (training.offload.asked || shares == OffloadShares::kNone ||
+    if (training.offload.asked || training.fused_step || shares == OffloadShares::kNone ||
         training.optimizer != Optimizer::kAdam || training.group_selection != GroupSelection::kOne)
       return;
     for (const double ratio : {1.0, 0.7, 0.4}) {
@@ -250,7 +269,9 @@ class Remedies {
   }
 
   void TryExperts() {
-    if (!job_.model.language_model.moe || !Bound(job_.constraints.expert_parallel)) return;
+    if (!job_.model.language_model.moe || !job_.training.trainer->expert_parallel ||
+        !Bound(job_.constraints.expert_parallel))
+      return;
     Try({.kind = RemedyKind::kExpertParallel,
          .text = "let ranks share a layer's experts (constraints.expert_parallel free)"});
   }

@@ -87,9 +87,10 @@ void CheckMicroBatches(const planner::Job& job, const FieldPath& path, Violation
     ranks = std::max(ranks, p.data);
     return true;
   });
+  if (ranks == 0) return;
   const double batch = static_cast<double>(training.global_batch_samples);
   const int64_t micro_batches = planner::MicroBatches(batch / of_micro_batch, ranks);
-  if (ranks == 0 || micro_batches <= 1) return;
+  if (micro_batches <= 1) return;
   sink.Add(path.Child("training").Child("global_batch_samples"),
            "must be smaller: training.fused_step admits one micro-batch for each rank and step, "
            "and these are at least " +

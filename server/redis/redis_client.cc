@@ -121,7 +121,11 @@ RedisReply RedisClient::Connect(Deadline deadline) {
   deadline = std::min(deadline, steady_clock::now() + connect_timeout_);
   RedisReply reply = Open(deadline);
   if (reply.ok()) reply = Login(deadline);
-  return reply.ok() && !address_.sentinels.empty() ? CheckRole(deadline) : reply;
+  if (address_.sentinels.empty()) return reply;
+  if (reply.ok()) reply = CheckRole(deadline);
+  // A Sentinel that is cut off may name an old primary: the next connection asks another first.
+  if (!reply.ok()) sentinel_ = (sentinel_ + 1) % address_.sentinels.size();
+  return reply;
 }
 
 // Asks the Sentinels, the last that answered first. Each has its part of the time.

@@ -38,6 +38,7 @@ void DrawFusedStep(Draws& draws, v1::Job* job) {
   const int64_t gpus = job->cluster().pools(0).gpu_count();
   const int64_t samples = std::max<int64_t>(1, training->micro_batch_samples());
   training->set_global_batch_samples(std::max<int64_t>(1, gpus * samples / draws.Among({1, 2, 4})));
+  if (draws.OneIn(4)) training->mutable_offload()->set_choose_activation_layers(true);
 }
 
 }  // namespace

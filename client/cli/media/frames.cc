@@ -224,8 +224,9 @@ FrameSampler SkippingFrames(Settings* settings) {
   // The checkpoint's "video_sampling" goes before the usual keys.
   const int64_t most = settings->Edge("video_sampling", "max_frames",
                                       settings->Number("num_frames", 0, kMostFrames), kMostFrames);
-  const double fps =
-      D(settings->Edge("video_sampling", "fps", 0, kMostFrames)) + settings->Real("fps", 0);
+  const double usual = settings->Real("fps", 0);
+  const int64_t sampling = settings->Edge("video_sampling", "fps", 0, kMostFrames);
+  const double fps = sampling > 0 ? D(sampling) : usual;
   if (is_sampled && (most == 0 || fps == 0))
     Refuse("\"do_sample_frames\" needs \"num_frames\" and \"fps\", or \"video_sampling\"");
   return [=](const Video& video) -> SampledFrames {

@@ -11,6 +11,13 @@
 namespace evenkeel::cli {
 namespace {
 
+// Every whole number up to this is a double.
+constexpr double kWholeAtMost = 9007199254740992;
+
+int64_t Truncated(double value) {
+  return static_cast<int64_t>(std::clamp(value, -kWholeAtMost, kWholeAtMost));
+}
+
 using planner::D;
 
 constexpr double kMostAspect = 200;
@@ -42,9 +49,9 @@ Grid IntoRange(Grid grid, double volume, int64_t pixels, int64_t width, int64_t 
 
 }  // namespace
 
-int64_t Floor(double value) { return static_cast<int64_t>(std::floor(value)); }
+int64_t Floor(double value) { return Truncated(std::floor(value)); }
 
-int64_t RoundHalfEven(double value) { return static_cast<int64_t>(std::nearbyint(value)); }
+int64_t RoundHalfEven(double value) { return Truncated(std::nearbyint(value)); }
 
 double FloorDivide(double a, double b) {
   const double quotient = (a - std::fmod(a, b)) / b;

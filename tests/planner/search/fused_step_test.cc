@@ -9,6 +9,7 @@
 #include "planner/evaluate_plan.h"
 #include "planner/make_plan.h"
 #include "planner/search/remedies.h"
+#include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
 #include "planner/space/fused_step.h"
 #include "tests/planner/jobs.h"
@@ -118,6 +119,38 @@ TEST(FusedStepTest, AnEvaluatedPlanHasThePlansFigures) {
   const Evaluation refused = EvaluatePlan(more, spec);
   ASSERT_EQ(refused.faults.size(), 1U);
   EXPECT_EQ(refused.faults[0].field, "parallelism.data");
+}
+
+TEST(FusedStepTest, EvaluatesOnlyWhatItAdmits) {
+  Job job = Fused(OnePackEach("llama3-8b", "h100-sxm-80gb", 8));
+  PlanSpec spec = SpecOf(CheckedPlan(job));
+  spec.parallelism.pipeline = 2, spec.parallelism.data /= 2;
+  const Evaluation evaluated = EvaluatePlan(job, spec);
+  ASSERT_FALSE(evaluated.faults.empty());
+  EXPECT_EQ(evaluated.faults[0].field, "parallelism.pipeline");
+  spec.parallelism = {.data = 8, .expert = 2};
+  job.training.trainer = FindTrainer("pytorch-fsdp");
+  EXPECT_EQ(EvaluatePlan(job, spec).faults.at(0).field, "parallelism.expert");
+}
+
+TEST(FusedStepTest, HidesNoCopiesOfActivations) {
+  Job job = Fused(OnePackEach("llama3-8b", "h100-sxm-80gb", 8, "torchtune"));
+  job.training.token_cap = 4096;
+  job.training.global_batch_samples = 8;
+  job.cluster.host_link_bytes_per_second = 0.5e9;
+  AskActivationOffload(job.model.language_model.layers, &job);
+  EXPECT_TRUE(CheckedPlan(job).fits());
+}
+
+TEST(FusedStepTest, LongPacksHaveShorterOnesAsRemedies) {
+  Job job = Fused(OnePackEach("llama3-8b", "h100-sxm-80gb", 8, "generic"));
+  job.training.token_cap = 0;
+  job.training.global_batch_samples = 512;
+  const Plan plan = MakePlan(job, {}).plan;
+  ASSERT_FALSE(plan.fits());
+  EXPECT_TRUE(Helps(*plan.misfit, RemedyKind::kSeparateStep));
+  EXPECT_TRUE(Helps(*plan.misfit, RemedyKind::kSmallerBatch));
+  EXPECT_FALSE(Helps(*plan.misfit, RemedyKind::kOffloadOptimizer));
 }
 
 TEST(FusedStepTest, ExpertParallelismIsTheTrainers) {

@@ -131,6 +131,17 @@ TEST_F(RedisSentinelTest, AFailoverIsFollowed) {
   EXPECT_EQ(replica.Do({"GET", "plan"}).text, "b");
 }
 
+TEST_F(RedisSentinelTest, AnotherIsAskedAfterOneThatNamesAnOldPrimary) {
+  const int port = UnusedPort();
+  RedisProcess redis(OnPort(port));
+  FakeServer stale(Names(UnusedPort())), sentinel(Names(port));
+  RedisClient client(
+      Address({{"127.0.0.1", stale.address().port}, {"127.0.0.1", sentinel.address().port}}),
+      kPatient);
+  EXPECT_FALSE(client.Command({"PING"}, In(kPatient)).ok());
+  EXPECT_TRUE(client.Command({"PING"}, In(kPatient)).ok());
+}
+
 TEST_F(RedisSentinelTest, AReplicaIsRefused) {
   const int port = UnusedPort();
   RedisProcess redis(OnPort(port));
