@@ -42,8 +42,8 @@ void OffloadActivations(const Job& job, const PackShape& mean, LayerCost& layer)
                            ? 0
                            : used.repeated.at(mean) + used.repeated_communication.at(mean);
   // A fused update hides no copies: both wait for memory.
-  const double backward = layer.backward.at(mean) + layer.backward_communication.at(mean) -
-                          D(layer.update_ns) + again;
+  const double backward =
+      layer.backward.at(mean) + layer.backward_communication.at(mean) - D(layer.update_ns) + again;
   layer.forward_communication += Waiting(copies, copies_ns, forward);
   layer.backward_communication += Waiting(copies, copies_ns, backward);
 
