@@ -404,7 +404,7 @@ class Torchtitan(unittest.TestCase):
             self.assertEqual(made.parallelism, config.parallelism)
             self.assertIs(type(made.activation_checkpoint), type(config.activation_checkpoint))
             seen.add(type(config.activation_checkpoint).__qualname__)
-        self.assertEqual(seen, {"PlannedAC.Config", "FullAC.Config", "NoneType"})
+        self.assertEqual(seen, {"PlannedAC.Config", "FullAC.Config", "SelectiveAC.Config", "NoneType"})
 
     def test_an_unknown_field_is_refused(self):
         with self.assertRaises(AttributeError):
