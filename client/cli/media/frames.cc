@@ -42,6 +42,13 @@ double RateOf(const Video& video) {
   Refuse("a video needs \"fps\" or \"seconds\" beside \"frames\"");
 }
 
+// Returns these frames with the second of each.
+SampledFrames WithSeconds(const std::vector<int64_t>& frames, double rate) {
+  SampledFrames sampled{static_cast<int64_t>(frames.size()), {}};
+  for (const int64_t frame : frames) sampled.seconds.push_back(D(frame) / rate);
+  return sampled;
+}
+
 void RequireFrames(int64_t wanted, const Video& video) {
   if (wanted < 1 || wanted > video.frames)
     Refuse(fmt::format("{} of {} frames would be sampled: 1 to all are possible", wanted,
@@ -60,6 +67,10 @@ std::vector<double> AllSeconds(const Video& video) {
 }
 
 }  // namespace
+
+double DurationOf(const Video& video) {
+  return video.seconds > 0 ? video.seconds : D(video.frames) / RateOf(video);
+}
 
 FrameSampler PacedFrames(Settings* settings, int64_t step) {
   const Pace pace = ReadPace(settings, false, 0);
@@ -112,7 +123,7 @@ FrameSampler FramesOfEachSecond(Settings* settings) {
     if (!is_sampled) return {video.frames, AllSeconds(video)};
     const double rate = RateOf(video);
     const int64_t last = video.frames - 1;
-    const double duration = video.seconds > 0 ? video.seconds : D(video.frames) / rate;
+    const double duration = DurationOf(video);
     SampledFrames sampled;
     int64_t before = -1;
     const auto add = [&](double at) {
@@ -174,7 +185,7 @@ FrameSampler FramesByDuration(Settings* settings, int64_t step) {
     constexpr double kLongest = 2400;  // seconds
     constexpr int64_t kMost = 640;     // frames
     const double rate = RateOf(video);
-    const double duration = video.seconds > 0 ? video.seconds : D(video.frames) / rate;
+    const double duration = DurationOf(video);
     const double counted = std::min(duration, kLongest);
     const double fps = counted <= 30 ? 3 : counted <= 300 ? 1 : 0.5;
     const int64_t wanted = std::min(Floor(counted * fps * D(step)), kMost);
@@ -188,9 +199,7 @@ FrameSampler FramesByDuration(Settings* settings, int64_t step) {
     frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
     RequireFrames(static_cast<int64_t>(frames.size()), video);
     if (frames.size() % 2 != 0) frames.push_back(frames.back());
-    SampledFrames sampled{static_cast<int64_t>(frames.size()), {}};
-    for (const int64_t frame : frames) sampled.seconds.push_back(D(frame) / rate);
-    return sampled;
+    return WithSeconds(frames, rate);
   };
 }
 
@@ -232,7 +241,7 @@ FrameSampler SkippingFrames(Settings* settings) {
   return [=](const Video& video) -> SampledFrames {
     if (!is_sampled) return {video.frames, AllSeconds(video)};
     const double rate = RateOf(video);
-    const double duration = video.seconds > 0 ? video.seconds : D(video.frames) / rate;
+    const double duration = DurationOf(video);
     const int64_t wanted = std::max<int64_t>(1, std::min(RoundHalfEven(fps * duration), most));
     int64_t first = 0, last = video.frames - 1;
     if (duration - 2 > D(most) * fps) {
@@ -242,9 +251,7 @@ FrameSampler SkippingFrames(Settings* settings) {
     }
     std::vector<int64_t> frames = Linspace(first, last, wanted);
     frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
-    SampledFrames sampled{static_cast<int64_t>(frames.size()), {}};
-    for (const int64_t frame : frames) sampled.seconds.push_back(D(frame) / rate);
-    return sampled;
+    return WithSeconds(frames, rate);
   };
 }
 

@@ -17,6 +17,9 @@ struct SampledFrames {
   std::vector<double> seconds;  // when each is, of samplers that say it
 };
 
+// Returns the seconds of a video. Throws std::invalid_argument if it has neither these nor a rate.
+double DurationOf(const Video& video);
+
 // Throws std::invalid_argument if a video has too few frames, or lacks a rate that is needed.
 using FrameSampler = std::function<SampledFrames(const Video&)>;
 

@@ -208,8 +208,7 @@ VideoRule SmolRule(const RuleSource& from) {
   return [=](const Video& video) -> MediaLengths {
     constexpr int64_t kIntro = 22, kOutro = 2, kMinute = 60, kHour = 3600, kDay = 24 * kHour;
     const SampledFrames frames = sample(video);
-    const double rate = video.fps > 0 ? video.fps : D(video.frames) / video.seconds;
-    const int64_t seconds = Floor(video.seconds > 0 ? video.seconds : D(video.frames) / rate);
+    const int64_t seconds = Floor(DurationOf(video));
     if (seconds >= kDay) Refuse("a video is longer than a day");
     const int64_t hours = static_cast<int64_t>(std::to_string(seconds / kHour).size());
     int64_t marks = kIntro + WordsOf(frames.count) + hours + 6 + kOutro;
