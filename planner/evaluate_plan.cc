@@ -140,19 +140,19 @@ void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& 
                                          std::to_string(gpus) + "; it must be the job's " +
                                          std::to_string(job.cluster.gpu_count) + " GPUs"});
   }
-  if (p.expert > 1 && job.training.fused_step &&
-      job.training.trainer->fused_step == FusedStep::kWithoutExpertParallel) {
+  const Trainer& trainer = *job.training.trainer;
+  const auto one_expert_rank = [&](const char* why) {
     faults.push_back(
-        {"parallelism.expert", "must be 1: " + std::string(job.training.trainer->title) +
-                                   " has no fused step beside expert parallelism"});
+        {"parallelism.expert", "must be 1: " + std::string(trainer.title) + " has no " + why});
+  };
+  if (p.expert > 1 && !trainer.expert_parallel) {
+    one_expert_rank("expert parallelism");
+  } else if (p.expert > 1 && job.training.fused_step &&
+             trainer.fused_step == FusedStep::kWithoutExpertParallel) {
+    one_expert_rank("fused step beside expert parallelism");
   }
   if (p.pipeline > 1 && job.training.fused_step)
     faults.push_back({"parallelism.pipeline", "must be 1: training.fused_step has no pipeline"});
-  if (p.expert > 1 && !job.training.trainer->expert_parallel) {
-    faults.push_back(
-        {"parallelism.expert",
-         "must be 1: " + std::string(job.training.trainer->title) + " has no expert parallelism"});
-  }
   if (!TensorParallelAllowed(job.model, p.tensor)) {
     faults.push_back(
         {"parallelism.tensor", "does not divide the language model's heads and width"});
