@@ -50,7 +50,8 @@ class Chunks {
         allocatable_(AllocatableBytes(job)),
         packs_(packs),
         lists_(lists),
-        cache_(job, p_, lists) {
+        cache_(job, p_, lists),
+        bound_(job, shape_, packs_ == nullptr ? kEventsPerScore : kEventsAtMost) {
     for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
   }
 
@@ -162,10 +163,7 @@ class Chunks {
   }
 
   // Returns a lower bound on the score.
-  int64_t StepAtLeast(const Candidate& c) const {
-    return MeanPackStepAtLeast(job_, shape_, c.stages, cache_,
-                               packs_ == nullptr ? kEventsPerScore : kEventsAtMost);
-  }
+  int64_t StepAtLeast(const Candidate& c) const { return bound_.AtLeast(c.stages, cache_); }
 
   const Job& job_;
   const LayerProfile& profile_;
@@ -178,6 +176,7 @@ class Chunks {
   const std::vector<PackShape>* const packs_;  // scores are of these; of mean packs if null
   PassLists* const lists_;
   mutable StepCache cache_;
+  mutable MeanPackStepBound bound_;
 };
 
 bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end) {

@@ -52,6 +52,10 @@ std::vector<int64_t> SyncedAfter(const PipelineSpec& spec, const std::vector<Spa
 
 }  // namespace
 
+GradientsReady ReadyAt(const PipelineSpec& spec, size_t unit, int64_t start_ns, int64_t end_ns) {
+  return {start_ns + FirstBucket(end_ns - start_ns, spec.buckets_of(unit)), end_ns};
+}
+
 std::vector<int64_t> SyncedByStage(const PipelineSpec& spec,
                                    const std::vector<GradientsReady>& gradients,
                                    const std::vector<int64_t>& ends) {

@@ -21,6 +21,9 @@ struct GradientsReady {
   }
 };
 
+// Returns when a chunk's gradients are available if its last pass runs from start to end.
+GradientsReady ReadyAt(const PipelineSpec& spec, size_t unit, int64_t start_ns, int64_t end_ns);
+
 // Returns when each chunk's parameters are gathered, element stage x chunks + chunk; empty if none
 // are.
 std::vector<Span> GatherSpans(const PipelineSpec& spec);

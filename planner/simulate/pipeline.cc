@@ -143,11 +143,6 @@ void Account(const PassTimes& times, const Event& event, StageRun* stage) {
   stage->end_ns = event.sent_ns;
 }
 
-// Returns when a chunk's gradients are available if its last pass runs from start to end.
-GradientsReady ReadyAt(const PipelineSpec& spec, size_t unit, int64_t start_ns, int64_t end_ns) {
-  return {start_ns + FirstBucket(end_ns - start_ns, spec.buckets_of(unit)), end_ns};
-}
-
 // Simulates up to the last pass. Sets `gradients` to the times when each chunk's gradients are
 // available.
 PipelineRun RunPasses(const PipelineSpec& spec, const std::vector<Pass>& order, bool keep_passes,

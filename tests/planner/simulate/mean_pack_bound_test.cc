@@ -69,7 +69,7 @@ TEST(MeanPacksAtLeastTest, IsTheStepOfEqualSegments) {
 }
 
 // Steps with exchange and optimizer, simulated whole and extrapolated from their beginning.
-TEST(MeanPackStepAtLeastTest, IsNeverAboveTheStep) {
+TEST(MeanPackStepBoundTest, IsNeverAboveTheStep) {
   const Job job = QuickstartJob();
   constexpr PackShape kPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
   Random random(3);
@@ -88,7 +88,7 @@ TEST(MeanPackStepAtLeastTest, IsNeverAboveTheStep) {
       const PipelineShape shape = ShapeOf(p, schedule, Draw(random, 1, 60));
       for (const int64_t events : {64, 200, 3000}) {
         StepCache cache(job, p);
-        const int64_t bound = MeanPackStepAtLeast(job, shape, segments, cache, events);
+        const int64_t bound = MeanPackStepBound(job, shape, events).AtLeast(segments, cache);
         const int64_t step = MeanPackStep(job, p, shape, segments, &cache, events).total_ns();
         ASSERT_LE(bound, step) << Told(shape) << ", " << events << " events";
         EXPECT_GT(bound, step / 2) << Told(shape);
