@@ -26,6 +26,7 @@ struct PackShape {
   friend PackShape operator/(const PackShape& s, double n) {
     return {s.units / n, s.tokens / n, s.squared / n};
   }
+  friend bool operator==(const PackShape&, const PackShape&) = default;
   // Returns the larger of both in each column.
   friend PackShape Max(const PackShape& a, const PackShape& b) {
     return {Max(a.units, b.units), std::max(a.tokens, b.tokens), std::max(a.squared, b.squared)};

@@ -295,6 +295,8 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
   const size_t steps = std::clamp<size_t>(before / step, 1, static_cast<size_t>(kStepsDealt));
   packs.resize(steps * step);
   for (size_t i = before; i < packs.size(); ++i) packs[i] = packs[i % before];
+  if (std::equal(packs.begin() + 1, packs.end(), packs.begin()))  // any deal is the same
+    return std::vector<PackShape>(packs.size(), ShapeOf(packs.front()));
   const std::vector<PackWork> work = WorkOf(packs, batching.rule.pack_times);
   for (const int64_t pack : Deal(work, {.ranks = data,
                                        .packs_per_rank = micro_batches,

@@ -81,6 +81,7 @@ struct PackSums {
   int64_t tokens = 0;
   int64_t squared = 0;  // of sample lengths, tokens^2: attention stays inside a sample
   PerEncoder<int64_t> encoder_units;
+  friend bool operator==(const PackSums&, const PackSums&) = default;
 };
 std::vector<PackSums> SumsOf(const Lengths& lengths, const Packing& packing);
 

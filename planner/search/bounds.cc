@@ -53,6 +53,20 @@ void AddBlock(const LayerProfile& profile, ChainWork* work) {
   }
 }
 
+// Adds what the first and the last stage always have beside the layers of a class.
+void AddEnds(const LayerProfile& profile, ChainWork* work) {
+  const int64_t first = std::max<int64_t>(1, profile.first_stage_layers);
+  for (size_t k = 0; k < work->classes.size(); ++k) {
+    const auto time_of = [&](int64_t i) {
+      const size_t kind = static_cast<size_t>(profile.chain[static_cast<size_t>(i)]);
+      return kind == k ? 0 : work->classes[kind].each_ns;
+    };
+    ChainWork::Class& of_class = work->classes[k];
+    for (int64_t i = 0; i < first; ++i) of_class.first_ns += time_of(i);
+    if (first < profile.size()) of_class.last_ns = time_of(profile.size() - 1);
+  }
+}
+
 // What a chain exchanges, and the passes that may hide that.
 struct ChainExchange {
   TrainedParameters trained, largest;  // of all layers, and of the layer with most
@@ -109,17 +123,46 @@ ChainWork WorkOf(const LayerProfile& profile) {
         {0, layer.forward_ns + layer.backward_ns + RepeatedAtLeast(profile, layer)});
   AddBlock(profile, &work);
   for (const auto kind : profile.chain) ++work.classes[static_cast<size_t>(kind)].layers;
+  AddEnds(profile, &work);
   return work;
 }
 
-int64_t ChainWork::SlowestStage(int64_t stages) const {
-  int64_t slowest = 0;
+int64_t ChainWork::Class::Within(int64_t time_ns) const {
+  if (time_ns < 0) return 0;
+  const int64_t repeating = each_ns + repeated_ns, in_block = TimeOf(block);
+  if (time_ns < in_block) return time_ns / repeating;
+  return each_ns > 0 ? block + (time_ns - in_block) / each_ns : layers;
+}
+
+int64_t ChainWork::WholeLayers(int64_t stages, int64_t micro_batches, int64_t delay_ns) const {
+  __extension__ using Wide = __int128;
+  Wide end = 0;
   for (const Class& of_class : classes) {
-    const int64_t layers = CeilDivide(of_class.layers, stages);
-    slowest = std::max(slowest, layers * of_class.each_ns +
-                                    std::min(layers, of_class.block) * of_class.repeated_ns);
+    const auto beside = [&](int64_t s) {
+      const int64_t ends =
+          (s == 0 ? of_class.first_ns : 0) + (s + 1 == stages ? of_class.last_ns : 0);
+      return Wide{micro_batches} * ends + Wide{s} * delay_ns;
+    };
+    const auto within = [&](int64_t s) {
+      const Wide time = (end - beside(s)) / micro_batches;
+      return end < beside(s) ? 0
+                             : of_class.Within(static_cast<int64_t>(std::min<Wide>(time, kMost)));
+    };
+    end = std::max(end, Wide{micro_batches} * of_class.TimeOf(CeilDivide(of_class.layers, stages)));
+    // If the stages cannot take all layers by then, some stage has to take one more.
+    while (true) {
+      int64_t taken = 0;
+      Wide next = std::numeric_limits<Wide>::max();
+      for (int64_t s = 0; s < stages && taken < of_class.layers; ++s) {
+        const int64_t most = within(s);
+        taken += most;
+        next = std::min(next, beside(s) + Wide{micro_batches} * of_class.TimeOf(most + 1));
+      }
+      if (taken >= of_class.layers) break;
+      end = next;
+    }
   }
-  return slowest;
+  return static_cast<int64_t>(std::min<Wide>(end, kMost));
 }
 
 int64_t LeastSend(const Job& job, const Parallelism& p, const ChainWork& work) {
@@ -137,30 +180,36 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
   const double total = D(work.total_ns), send = D(least_send_ns);
   double bound = 0;
   int64_t crossings = -1;  // of boundaries by one pack, through the model and back; -1: unused
+  int64_t delay = 0;       // least time in front of stage s and behind it, over s
   switch (schedule) {
     case Schedule::kOneFOneB:
-      return EvenBound({work.total_ns, work.longest_ns, least_send_ns}, stages, micro_batches);
+      return std::max(
+          EvenBound({work.total_ns, work.longest_ns, least_send_ns}, stages, micro_batches),
+          work.WholeLayers(stages, micro_batches, 2 * least_send_ns));
     case Schedule::kGPipe:
       // Before and after its own work, a stage waits for a pack to pass the stages in front.
       bound = FillBound(total, stages, micro_batches, 1, 2 * send);
       crossings = 2 * (stages - 1);
+      delay = 2 * least_send_ns;
       break;
     case Schedule::kInterleaved:
       // The same holds for first chunks, of one layer at least. This is the mean over stages.
       bound =
           D(micro_batches) * total / D(stages) + D(stages - 1) / 2 * (D(work.least_ns) + 2 * send);
       crossings = 2 * (stages - 1) * p.virtual_stages;
+      delay = work.least_ns + 2 * least_send_ns;
       break;
     case Schedule::kZeroBubble:
       // Weight gradients can fill the wait after a stage's work, but not the wait before it.
       bound = FillBound(total, stages, micro_batches, work.least_forward, send);
+      delay = least_send_ns;
       break;
   }
   __extension__ using Wide = __int128;
   const Wide journey = crossings >= 0 ? work.total_ns + Wide{crossings} * least_send_ns : 0;
-  const Wide exact = std::max(journey, Wide{micro_batches} * work.SlowestStage(stages));
-  return std::max(static_cast<int64_t>(std::min(exact, Wide{kMost})),
-                  static_cast<int64_t>(std::min(bound, D(kMost)) * kRoundedDown));
+  return std::max({static_cast<int64_t>(std::min(journey, Wide{kMost})),
+                   work.WholeLayers(stages, micro_batches, delay),
+                   static_cast<int64_t>(std::min(bound, D(kMost)) * kRoundedDown)});
 }
 
 int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p) {

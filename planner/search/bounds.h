@@ -3,6 +3,7 @@
 #ifndef EVENKEEL_PLANNER_SEARCH_BOUNDS_H_
 #define EVENKEEL_PLANNER_SEARCH_BOUNDS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -24,11 +25,20 @@ struct ChainWork {
     int64_t layers = 0, each_ns = 0;
     // A stage with n of these layers also repeats min(block, n) of them.
     int64_t block = 0, repeated_ns = 0;
+    // Of the layers of other kinds that are always on the first and on the last stage.
+    int64_t first_ns = 0, last_ns = 0;
+
+    // Returns the time of n layers on one stage.
+    int64_t TimeOf(int64_t n) const { return n * each_ns + std::min(n, block) * repeated_ns; }
+    // Returns the most layers that take no longer than this on one stage.
+    int64_t Within(int64_t time_ns) const;
   };
   std::vector<Class> classes;
 
-  // Returns a lower bound on the time of the slowest of `stages` stages per pack: layers are whole.
-  int64_t SlowestStage(int64_t stages) const;
+  // Returns a lower bound on the end of m packs, because layers are whole: the slowest stage has
+  // its share of every kind, rounded up, and the first and last stages have the ends of the chain,
+  // too. Stage s adds s x `delay_ns` to its work.
+  int64_t WholeLayers(int64_t stages, int64_t micro_batches, int64_t delay_ns) const;
 };
 ChainWork WorkOf(const LayerProfile& profile);
 

@@ -100,9 +100,9 @@ template <typename TimeOf>
 int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& packs,
                       TimeOf time_of) {
   const size_t m = static_cast<size_t>(sample.shape.micro_batches);
-  std::vector<PackShape> own(m);
+  std::vector<PackShape> own(m), before;  // before: of the rank before
   size_t next = 0;
-  int64_t sum = 0;
+  int64_t sum = 0, time = 0;
   for (int64_t step = 0; step < sample.steps; ++step) {
     int64_t slowest = 0;
     for (int64_t r = 0; r < sample.ranks; r += sample.locked) {
@@ -117,7 +117,11 @@ int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& 
         own[k] = pack;
       }
       next += together * m;
-      slowest = std::max(slowest, time_of(own));
+      if (own != before) {
+        time = time_of(own);
+        before = own;
+      }
+      slowest = std::max(slowest, time);
     }
     sum += slowest;
   }
