@@ -280,6 +280,8 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
       dealt.push_back(ShapeOf(sums));
     return dealt;
   }
+  if (std::equal(batching.packs.begin() + 1, batching.packs.end(), batching.packs.begin()))
+    return {ShapeOf(batching.packs.front())};
   const int64_t per_step = CappedProduct(data, micro_batches);
   const int64_t steps_of_epoch = CeilDivide(batching.rule.packs, per_step);
   if (batching.rule.order_window >= steps_of_epoch && per_step <= kDealtAtMost &&
@@ -295,8 +297,6 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
   const size_t steps = std::clamp<size_t>(before / step, 1, static_cast<size_t>(kStepsDealt));
   packs.resize(steps * step);
   for (size_t i = before; i < packs.size(); ++i) packs[i] = packs[i % before];
-  if (std::equal(packs.begin() + 1, packs.end(), packs.begin()))  // any deal is the same
-    return std::vector<PackShape>(packs.size(), ShapeOf(packs.front()));
   const std::vector<PackWork> work = WorkOf(packs, batching.rule.pack_times);
   for (const int64_t pack : Deal(work, {.ranks = data,
                                        .packs_per_rank = micro_batches,

@@ -67,8 +67,8 @@ Batching MakeGroupBatching(const Job& job, const Caps& caps, const Stop& stop = 
 Batching MakeBatching(const Job& job, const Stop& stop = {});
 
 // Returns packs in the order in which Deal hands them out, as whole steps of `data` ranks x
-// `micro_batches`. If there are fewer packs than in one step, they repeat. Padded micro-batches
-// come in the random order of PaddedSteps.
+// `micro_batches`. If there are fewer packs than in one step, they repeat; one stands for packs
+// that are all equal. Padded micro-batches come in the random order of PaddedSteps.
 std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches,
                                   const Stop& stop = {});
 

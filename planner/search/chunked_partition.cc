@@ -71,15 +71,29 @@ class Chunks {
   // if it does not fit, or certainly is no quicker.
   bool CompleteMoved(Candidate& moved, const Candidate& complete, size_t first, size_t last) const {
     const size_t stages = static_cast<size_t>(p_.pipeline);
+    const auto set_work = [&](size_t segment) {
+      moved.stages[segment] =
+          SegmentWork(network_, profile_, p_, moved.boundaries, segment, moved.recomputed[segment]);
+    };
+    // A stage that recomputes nothing is likely to go on so: a bound tells more cheaply than
+    // memory that it is no quicker.
+    bool recomputes = false;
+    ForStagesOf(first, last, [&](size_t segment) {
+      recomputes = recomputes || complete.recomputed[segment] != ModeCounts{};
+    });
+    if (!recomputes) {
+      for (size_t segment = first; segment <= last; ++segment) set_work(segment);
+      if (StepAtLeast(moved) >= complete.score_ns) return false;
+    }
     for (size_t segment = first; segment <= std::min(last, first + stages - 1); ++segment)
       if (!ChooseRecompute(moved, segment % stages)) return false;
+    bool changed = recomputes;
     ForStagesOf(first, last, [&](size_t segment) {
-      if ((segment >= first && segment <= last) ||
-          moved.recomputed[segment] != complete.recomputed[segment])
-        moved.stages[segment] = SegmentWork(network_, profile_, p_, moved.boundaries, segment,
-                                            moved.recomputed[segment]);
+      const bool other = moved.recomputed[segment] != complete.recomputed[segment];
+      if (other || (recomputes && segment >= first && segment <= last)) set_work(segment);
+      changed = changed || other;
     });
-    if (StepAtLeast(moved) >= complete.score_ns) return false;
+    if (changed && StepAtLeast(moved) >= complete.score_ns) return false;
     Simulate(moved);
     return true;
   }
@@ -261,7 +275,8 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
 
 std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profile,
                                        const Parallelism& p, Schedule schedule,
-                                       int64_t micro_batches, const Stop& stop, PassLists* lists) {
+                                       int64_t micro_batches, int64_t trying, const Stop& stop,
+                                       PassLists* lists) {
   if (!job.constraints.stage_layers.empty()) return std::nullopt;
   Shard shard;
   shard.parallelism = p;
@@ -269,7 +284,7 @@ std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profi
   shard.profile = profile;
   const StageNeeds needs(job, shard, stop);
   if (p.virtual_stages > 1 && NoRoom(job, shard, needs)) return std::nullopt;
-  LeastFull least = LeastFullest(job, shard, needs, stop);
+  LeastFull least = LeastFullest(job, shard, needs, stop, trying);
   if (!least.found || least.held.allocated > AllocatableBytes(job)) return std::nullopt;
   const Chunks chunks(job, profile, p, schedule, micro_batches, stop, lists);
   Candidate c = chunks.Cut(std::move(least.boundaries));
@@ -282,7 +297,8 @@ std::optional<Candidate> EvenOrFittingChunks(const Job& job, const LayerProfile&
                                              int64_t micro_batches, const Stop& stop,
                                              PassLists* lists) {
   std::optional<Candidate> even = EvenChunks(job, profile, p, schedule, micro_batches, stop, lists);
-  return even ? even : FittingChunks(job, profile, p, schedule, micro_batches, stop, lists);
+  return even ? even
+              : FittingChunks(job, profile, p, schedule, micro_batches, kCutsTried, stop, lists);
 }
 
 namespace {

@@ -26,10 +26,10 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
 
 // Returns a cut that fits, completed like those above: the one that holds least with one chunk per
 // stage, or one that a search finds with several. Returns nullopt if there is none, if the job
-// gives a partition, or if stopped.
+// gives a partition, or if stopped. `trying` is as for LeastFullest.
 std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profile,
                                        const Parallelism& p, Schedule schedule,
-                                       int64_t micro_batches, const Stop& stop = {},
+                                       int64_t micro_batches, int64_t trying, const Stop& stop = {},
                                        PassLists* lists = nullptr);
 
 // Returns EvenChunks, or FittingChunks if that finds none.

@@ -58,10 +58,10 @@ std::optional<Entry> FirstPartitions::Of(const Prospect& prospect, int64_t* exam
   return entry;
 }
 
-std::optional<Entry> FirstPartitions::Fitting(const Prospect& prospect) {
+std::optional<Entry> FirstPartitions::Fitting(const Prospect& prospect, int64_t trying) {
   return EntryOf(prospect,
                  FittingChunks(job_, ProfileOf(prospect), prospect.parallelism, prospect.schedule,
-                               prospect.micro_batches, stop_, &lists_));
+                               prospect.micro_batches, trying, stop_, &lists_));
 }
 
 std::optional<Tried> FirstPartitions::NoneBelow(int64_t limit, const Prospect& prospect) {

@@ -33,7 +33,7 @@ class FirstPartitions {
 
   // Returns a cut that fits for schedules other than 1F1B (FittingChunks), or nullopt if none was
   // found.
-  std::optional<Entry> Fitting(const Prospect& prospect);
+  std::optional<Entry> Fitting(const Prospect& prospect, int64_t trying);
 
   // Returns nullopt unless a bound shows that no cut of a prospect of 1F1B has a step below
   // `limit`. Returns kFits if that is due to memory; otherwise no longer block has such a cut

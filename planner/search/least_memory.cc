@@ -20,9 +20,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// Work of moving layers, or of trying all cuts, in chunks looked at: some milliseconds.
-constexpr int64_t kChunksLookedAt = 200'000;
-constexpr int64_t kUnitsPerChunk = 10;  // units of Stop::Spend
+constexpr int64_t kChunksLookedAt = 200'000;  // when layers move: some milliseconds
+constexpr int64_t kUnitsPerChunk = 10;        // units of Stop::Spend
 
 __extension__ using Wide = __int128;
 
@@ -156,14 +155,17 @@ std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
 // what stages hold.
 class Exhaustion {
  public:
-  Exhaustion(const Job& job, const Shard& shard, const StageNeeds& needs, const Stop& stop)
+  // Looks at `trying` chunks at most.
+  Exhaustion(const Job& job, const Shard& shard, const StageNeeds& needs, int64_t trying,
+             const Stop& stop)
       : profile_(shard.profile),
         needs_(needs),
         stop_(stop),
         stages_(shard.shape.stages),
         segments_(shard.shape.virtual_stages()),
         allocatable_(AllocatableBytes(job)),
-        boundaries_(static_cast<size_t>(segments_) + 1) {}
+        boundaries_(static_cast<size_t>(segments_) + 1),
+        left_(trying) {}
 
   // Returns a cut that fits, or nothing if none does or if over().
   std::vector<int64_t> Run() {
@@ -199,7 +201,7 @@ class Exhaustion {
   const int64_t stages_, segments_;
   const int64_t allocatable_;
   std::vector<int64_t> boundaries_;
-  int64_t left_ = kChunksLookedAt;
+  int64_t left_;
 };
 
 // Returns the least full of the cuts that a partition method names, if it names any.
@@ -215,9 +217,9 @@ LeastFull LeastFullestNamed(const Job& job, const Shard& shard, const StageNeeds
   return least;
 }
 
-// Tells whether some cut could fit if layers were divisible. Whatever the price of a layer of each
-// kind, all stages together must be able to hold layers worth as much as the model's. A kind with
-// price 0 needs no room.
+// Tells whether some cut could fit if layers were divisible, beside one transformer layer in each
+// chunk. Whatever the price of a layer of each kind, all stages together must be able to hold
+// layers worth as much as the model's. A kind with price 0 needs no room.
 class Room {
  public:
   Room(const Job& job, const Shard& shard, const StageNeeds& needs)
@@ -257,15 +259,21 @@ class Room {
         held[c] += static_cast<double>(peak[c]) / static_cast<double>(peaks.size());
     }
     const double least = *std::min_element(held.begin(), held.end());
+    double more = 0;  // held by chunks with one layer each, beyond the least
+    for (const double of_chunk : held) more += of_chunk - least;
     std::vector<Option> options;
     for (const int64_t limit : needs_.limits()) {
       Option option{static_cast<double>(allocatable - limit), {}};
+      double least_kept = std::numeric_limits<double>::infinity();  // of a transformer layer
       for (const LayerCost& layer : profile_.classes) {
         const int64_t kept = needs_.KeptAtLeast(layer, limit);
         option.bytes.push_back(kept < 0 ? std::numeric_limits<double>::infinity()
                                         : static_cast<double>(layer.static_bytes()) +
                                               least * static_cast<double>(kept));
+        if (kept >= 0 && IsTransformerLayer(layer.kind))
+          least_kept = std::min(least_kept, static_cast<double>(kept));
       }
+      if (std::isfinite(least_kept)) option.room -= more * least_kept;
       if (option.room > 0) options.push_back(std::move(option));
     }
     return options;
@@ -301,13 +309,13 @@ class Room {
 };
 
 LeastFull LeastFullestOfChunks(const Job& job, const Shard& shard, const StageNeeds& needs,
-                               const std::function<bool()>& stop) {
+                               const std::function<bool()>& stop, int64_t trying) {
   LeastFull least =
       Reliever(job, shard, needs, stop).Run(EvenLayerCut(shard.profile, shard.parallelism));
   if (!least.found || least.held.allocated <= AllocatableBytes(job)) return least;
   least.proven = !Room(job, shard, needs).Enough();
   if (least.proven) return least;
-  Exhaustion all(job, shard, needs, stop);
+  Exhaustion all(job, shard, needs, trying, stop);
   std::vector<int64_t> fits = all.Run();
   if (!fits.empty()) return needs.FullestOf(std::move(fits));
   least.proven = !all.over();
@@ -321,8 +329,8 @@ LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<b
 }
 
 LeastFull LeastFullest(const Job& job, const Shard& shard, const StageNeeds& needs,
-                       const std::function<bool()>& stop) {
-  if (shard.shape.chunks > 1) return LeastFullestOfChunks(job, shard, needs, stop);
+                       const std::function<bool()>& stop, int64_t trying) {
+  if (shard.shape.chunks > 1) return LeastFullestOfChunks(job, shard, needs, stop, trying);
   if (job.constraints.partition_method != PartitionMethod::kExact &&
       job.constraints.stage_layers.empty() && shard.shape.schedule == Schedule::kOneFOneB) {
     LeastFull named = LeastFullestNamed(job, shard, needs, stop);

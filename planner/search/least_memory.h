@@ -17,15 +17,18 @@ namespace evenkeel::planner {
 
 class StageNeeds;
 
+// Some milliseconds of trying all cuts of several chunks per stage, in chunks looked at.
+inline constexpr int64_t kCutsTried = 200'000;
+
 // Returns the partition whose fullest stage is least full. It is exact with one chunk per stage: a
 // dynamic program over (stage, boundary), as in the search for time. With several, it is one that
 // fits, or the best found: layers move from the fullest stage of the cut that is even in layers to
-// others, then all cuts are tried, until a fixed amount of work is done. A partition method limits
-// it to the cuts that the method names.
+// others, then all cuts are tried. Both end after a fixed amount of work; `trying` is that of the
+// latter, in chunks looked at. A partition method limits it to the cuts that the method names.
 LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<bool()>& stop);
 // The same, for callers that know what the shard's stages need.
 LeastFull LeastFullest(const Job& job, const Shard& shard, const StageNeeds& needs,
-                       const std::function<bool()>& stop);
+                       const std::function<bool()>& stop, int64_t trying = kCutsTried);
 
 // Moves layers of a cut, of one or several chunks per stage, from the fullest stage to others until
 // all fit or no move helps. Returns the cut found. REQUIRES that constraints leave the partition

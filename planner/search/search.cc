@@ -9,6 +9,7 @@
 #include "planner/search/entry.h"
 #include "planner/search/finish.h"
 #include "planner/search/first_partitions.h"
+#include "planner/search/least_memory.h"
 #include "planner/search/prospects.h"
 #include "planner/search/rank.h"
 #include "planner/search/setting_choices.h"
@@ -237,7 +238,7 @@ class Searcher {
     const Parallelism& p = prospect.parallelism;
     fitting_ += prospect.profile->size() * p.pipeline * p.virtual_stages;
     if (best_ && fitting_ > limits_.fitting) return std::nullopt;
-    return first_.Fitting(prospect);
+    return first_.Fitting(prospect, best_ ? limits_.trying_cuts : kCutsTried);
   }
 
   // Makes the entry the best if it was simulated and beats the best so far.

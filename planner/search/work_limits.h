@@ -32,6 +32,8 @@ struct SearchWork {
   // Layers x segments of chunked stages for which a cut that fits is looked for although a plan is
   // known.
   int64_t fitting = 4'000'000;
+  // Chunks looked at for each, when all its cuts are tried.
+  int64_t trying_cuts = 20'000;
 };
 
 // Limits for searches that answer a side question. They find most of what a whole search finds,

@@ -100,13 +100,16 @@ template <typename TimeOf>
 int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& packs,
                       TimeOf time_of) {
   const size_t m = static_cast<size_t>(sample.shape.micro_batches);
-  std::vector<PackShape> own(m), before;  // before: of the rank before
+  // If packs are equal, one rank of one step tells all.
+  const bool equal = std::equal(packs.begin() + 1, packs.end(), packs.begin());
+  const int64_t steps = equal ? 1 : sample.steps, ranks = equal ? 1 : sample.ranks;
+  std::vector<PackShape> own(m);
   size_t next = 0;
-  int64_t sum = 0, time = 0;
-  for (int64_t step = 0; step < sample.steps; ++step) {
+  int64_t sum = 0;
+  for (int64_t step = 0; step < steps; ++step) {
     int64_t slowest = 0;
-    for (int64_t r = 0; r < sample.ranks; r += sample.locked) {
-      const size_t together = static_cast<size_t>(std::min(sample.locked, sample.ranks - r));
+    for (int64_t r = 0; r < ranks; r += sample.locked) {
+      const size_t together = static_cast<size_t>(std::min(sample.locked, ranks - r));
       for (size_t k = 0; k < m; ++k) {
         PackShape pack;
         for (size_t rank = 0; rank < together; ++rank) {
@@ -117,15 +120,11 @@ int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& 
         own[k] = pack;
       }
       next += together * m;
-      if (own != before) {
-        time = time_of(own);
-        before = own;
-      }
-      slowest = std::max(slowest, time);
+      slowest = std::max(slowest, time_of(own));
     }
     sum += slowest;
   }
-  return sum / sample.steps;
+  return sum / steps;
 }
 
 // Runs the packs of ranks, one rank after the other, through the same pipeline.
