@@ -10,6 +10,11 @@ namespace {
 
 int64_t BackwardOf(const StageWork& work) { return work.backward_ns + work.recompute_ns; }
 
+size_t UnitOf(const PipelineShape& shape, size_t segment) {
+  const size_t stages = static_cast<size_t>(shape.stages);
+  return segment % stages * static_cast<size_t>(shape.chunks) + segment / stages;
+}
+
 int64_t LastGroup(const PipelineShape& shape) {
   const int64_t group = std::min(shape.group(), shape.micro_batches);
   const int64_t rest = shape.micro_batches % group;
@@ -154,7 +159,7 @@ void MeanPackBound::LastBackwards(const std::vector<StageWork>& segments) {
     }
     last = std::max(last, first + (last_group_ - 1) * backward);
     first_of[s] = first, last_of[s] = last;
-    last_[UnitOf(q)] = {last, last + backward};
+    last_[UnitOf(shape_, q)] = {last, last + backward};
     if (q < stages_) ends_[q] = last + backward;
     if (q == 0) break;
     behind_first = first + backward + segments[q - 1].send_ns;
@@ -174,15 +179,38 @@ MeanPackStepBound::MeanPackStepBound(const Job& job, const PipelineShape& shape,
       // 1F1B is simulated to its end, whatever the number of packs.
       simulated_(shape.schedule == Schedule::kOneFOneB ? shape : SimulatedPacks(shape, events)),
       bound_(simulated_) {
+  const size_t segments = static_cast<size_t>(shape.virtual_stages());
+  trained_.resize(segments);
+  of_stages_.resize(static_cast<size_t>(shape.stages));
   spec_.shape = simulated_;
+  spec_.sync_ns.resize(segments);
+  spec_.buckets.assign(segments, 1);
+  spec_.optimizer_ns.resize(of_stages_.size());
+  spec_.sync_overlaps = job.training.execution.overlap_gradient_reduce;
 }
 
-int64_t MeanPackStepBound::AtLeast(const std::vector<StageWork>& segments, StepCache& cache) {
-  AddSync(job_, segments, cache, spec_);
+// Most cuts differ from the one before in a few segments.
+void MeanPackStepBound::SetExchange(const std::vector<StageWork>& segments, StepCache& cache) {
   // If gradients are later, the slowdown of what overlaps may shrink by this share of the delay for
   // each chunk. Up to this share, the sum does not shrink.
   const double most = 1 / D(shape_.chunks);
-  spec_.overlap_slowdown = std::min(spec_.overlap_slowdown, most);
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const TrainedParameters& trained = segments[s].trained;
+    if (trained == trained_[s]) continue;
+    const StageSync& sync = cache.Sync(trained);
+    const size_t unit = UnitOf(shape_, s);
+    spec_.sync_ns[unit] = sync.reduce_ns;
+    spec_.buckets[unit] = sync.buckets;
+    spec_.overlap_slowdown = std::min(most, std::max(spec_.overlap_slowdown, sync.slowdown));
+    TrainedParameters& of_stage = of_stages_[s % of_stages_.size()];
+    of_stage += trained - trained_[s];
+    spec_.optimizer_ns[s % of_stages_.size()] = cache.Sync(of_stage).optimizer_ns;
+    trained_[s] = trained;
+  }
+}
+
+int64_t MeanPackStepBound::AtLeast(const std::vector<StageWork>& segments, StepCache& cache) {
+  SetExchange(segments, cache);
   const std::vector<int64_t>& ends = bound_.Ends(segments);
   std::vector<GradientsReady> gradients;
   for (size_t unit = 0; unit < segments.size(); ++unit) {

@@ -36,8 +36,6 @@ class MeanPackBound {
   void LastForwards(const std::vector<StageWork>& segments);
   void LastBackwards(const std::vector<StageWork>& segments);
 
-  size_t UnitOf(size_t segment) const { return segment % stages_ * chunks_ + segment / stages_; }
-
   const PipelineShape shape_;
   const size_t stages_, chunks_, segments_,
       last_row_;                            // last_row_: segment of stage 0's last chunk
@@ -61,10 +59,14 @@ class MeanPackStepBound {
   int64_t AtLeast(const std::vector<StageWork>& segments, StepCache& cache);
 
  private:
+  void SetExchange(const std::vector<StageWork>& segments, StepCache& cache);
+
   const Job& job_;
   const PipelineShape shape_, simulated_;
   MeanPackBound bound_;
-  PipelineSpec spec_;  // the exchange alone
+  PipelineSpec spec_;                         // the exchange alone
+  std::vector<TrainedParameters> trained_;    // by segment, of the cut before
+  std::vector<TrainedParameters> of_stages_;  // sums over the segments of each stage
 };
 
 }  // namespace evenkeel::planner

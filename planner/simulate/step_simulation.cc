@@ -192,6 +192,26 @@ class RankPipeline {
   std::optional<PassWalk> walk_;  // of schedules other than 1F1B
 };
 
+// Assigns the exchange of each segment to the pipeline's units; each stage has one optimizer.
+void AddSync(const Job& job, const std::vector<StageWork>& segments, StepCache& cache,
+             PipelineSpec& spec) {
+  spec.sync_ns.resize(segments.size());
+  spec.buckets.resize(segments.size());
+  spec.optimizer_ns.resize(static_cast<size_t>(spec.shape.stages));
+  spec.sync_overlaps = job.training.execution.overlap_gradient_reduce;
+  std::vector<TrainedParameters> stages(spec.optimizer_ns.size());
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const StageSync& sync = cache.Sync(segments[s].trained);
+    const size_t at = PlaceOf(spec.shape, s, 1);
+    spec.sync_ns[at] = sync.reduce_ns;
+    spec.buckets[at] = sync.buckets;
+    spec.overlap_slowdown = std::max(spec.overlap_slowdown, sync.slowdown);
+    stages[s % stages.size()] += segments[s].trained;
+  }
+  for (size_t s = 0; s < stages.size(); ++s)
+    spec.optimizer_ns[s] = cache.Sync(stages[s]).optimizer_ns;
+}
+
 // How a step is extrapolated from its beginning: packs in whole groups, of which two halves are
 // simulated.
 struct Beginning {
@@ -245,25 +265,6 @@ bool RunsEqualPacks(const PipelineShape& shape, int64_t events) {
 }
 
 }  // namespace
-
-void AddSync(const Job& job, const std::vector<StageWork>& segments, StepCache& cache,
-             PipelineSpec& spec) {
-  spec.sync_ns.resize(segments.size());
-  spec.buckets.resize(segments.size());
-  spec.optimizer_ns.resize(static_cast<size_t>(spec.shape.stages));
-  spec.sync_overlaps = job.training.execution.overlap_gradient_reduce;
-  std::vector<TrainedParameters> stages(spec.optimizer_ns.size());
-  for (size_t s = 0; s < segments.size(); ++s) {
-    const StageSync& sync = cache.Sync(segments[s].trained);
-    const size_t at = PlaceOf(spec.shape, s, 1);
-    spec.sync_ns[at] = sync.reduce_ns;
-    spec.buckets[at] = sync.buckets;
-    spec.overlap_slowdown = std::max(spec.overlap_slowdown, sync.slowdown);
-    stages[s % stages.size()] += segments[s].trained;
-  }
-  for (size_t s = 0; s < stages.size(); ++s)
-    spec.optimizer_ns[s] = cache.Sync(stages[s]).optimizer_ns;
-}
 
 StageTimes TimesOf(const Execution& execution, const StageSync& sync, const PackTime& time) {
   const int64_t backward = time.backward_ns + time.recompute_ns;

@@ -113,10 +113,6 @@ class StepCache {
   std::map<TrainedParameters, StageSync> syncs_;
 };
 
-// Assigns the exchange of each segment to the pipeline's units; each stage has one optimizer.
-void AddSync(const Job& job, const std::vector<StageWork>& segments, StepCache& cache,
-             PipelineSpec& spec);
-
 // Simulates a step of equal, mean packs; imbalance_ns is 0. All stages gather weights at once;
 // those behind the first do so while the pipeline fills. A step of more than `events` forwards is
 // extrapolated from its beginning, whose rhythm the rest repeats. Throws Stopped if `stop` ends the
