@@ -1,4 +1,4 @@
-"""Tests `evenkeelctl pack --groups`: the files follow docs/ALGORITHMS.md, according to an independent twin."""
+"""Tests `evenkeelctl pack --groups`: the files follow docs/PACK_ORDER.md, according to an independent twin."""
 import array
 import ast
 import json
