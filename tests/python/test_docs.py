@@ -1,4 +1,4 @@
-"""Runs every block of docs/PYTHON.md and docs/TRAINING_LOOP.md, in order, in a folder that looks like the repository."""
+"""Runs every block of docs/PYTHON.md and docs/TRAINING_LOOP.md, in order, in a folder like the repository."""
 import os
 import re
 import subprocess
