@@ -44,7 +44,8 @@ template <double Options::*kField, int64_t kMin, int64_t kMax>
 std::string Seconds(const std::string& text, Options* options) {
   double value = 0;
   if (!ParseNumber(text, &value) || !(value >= kMin && value <= kMax)) {
-    return "must be seconds from " + std::to_string(kMin) + " to " + std::to_string(kMax);
+    return "must be a number of seconds from " + std::to_string(kMin) + " to " +
+           std::to_string(kMax);
   }
   options->*kField = value;
   return {};
@@ -99,7 +100,7 @@ std::string Redis(const std::string& text, Options* options) {
 std::string RedisTimeout(const std::string& text, Options* options) {
   double& seconds = options->redis_timeout_seconds;
   const bool is_good = ParseNumber(text, &seconds) && seconds >= 0.001 && seconds <= 1;
-  return is_good ? "" : "must be seconds from 0.001 to 1";
+  return is_good ? "" : "must be a number of seconds from 0.001 to 1";
 }
 
 template <bool Options::*kField>
