@@ -1,4 +1,5 @@
-// The planner's output. Times are nanoseconds, sizes are bytes, both per GPU unless stated otherwise.
+// The planner's output. Times are nanoseconds, sizes are bytes, both per GPU unless stated
+// otherwise.
 #ifndef EVENKEEL_PLANNER_PLAN_H_
 #define EVENKEEL_PLANNER_PLAN_H_
 
