@@ -239,7 +239,7 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   if (job.training.fused_step && m > 1) {
     result.faults.push_back(
         {"parallelism.data",
-         "must be larger: training.fused_step admits one micro-batch for each rank and step, and "
+         "must be larger: training.fused_step allows one micro-batch per rank and step, but "
          "the global batch has " +
              std::to_string(m) + " for each of these " + std::to_string(p.data)});
     return result;

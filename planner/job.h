@@ -76,7 +76,7 @@ inline constexpr int64_t kUnitCapAtMost = 1'000'000;
 // The part of the optimizer's states and updates that is in host memory. Every rank offloads the
 // same share.
 struct OptimizerOffload {
-  bool asked = false;   // if false, nothing is offloaded and nothing is said of it
+  bool asked = false;   // if false, nothing is offloaded, and the plan omits it
   bool choose = false;  // the planner chooses the share
   double ratio = 0;     // of the states that leave the GPU, from 0 to 1
   // Share whose time and host memory are counted. It is less than `ratio` only when the search
@@ -96,7 +96,7 @@ struct DegreeRange {
 // Language layers whose kept activations wait in host memory between their forward and backward
 // pass. space/activation_offload.h lists what a job with such layers may still choose.
 struct ActivationOffload {
-  bool asked = false;   // if false, nothing is offloaded and nothing is said of it
+  bool asked = false;   // if false, nothing is offloaded, and the plan omits it
   bool choose = false;  // the planner chooses how many
   int64_t layers = 0;   // of the whole model; every stage offloads the same share of its own
   // Layers whose copies and host memory are counted: see OptimizerOffload::charged_ratio.

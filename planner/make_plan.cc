@@ -223,7 +223,7 @@ class Planning {
                            (trainer.alternate_products && c.recompute == RecomputePolicy::kAuto)) &&
                           std::any_of(chosen.stages.begin(), chosen.stages.end(),
                                       [](const StageWork& s) { return s.recompute_ns > 0; });
-    const bool one_chunk = !trainer.interleaves && VirtualStagesUnasked(c) &&
+    const bool one_chunk = !trainer.interleaves && VirtualStagesFree(c) &&
                            job_.training.zero_stage != ZeroStage::kWeights;
     return found_.memory_binds || few_sets || one_chunk || KeepsEncoderWhole(job_);
   }
@@ -304,7 +304,7 @@ class Planning {
       plan().alternatives.push_back(MakeAlternative(job_, batching_, best[i], hooks_.stop));
     for (Alternative& alternative : plan().alternatives)
       alternative.indistinguishable =
-          alternative.gpu_days < (1 + kToldApart) * plan().prediction.gpu_days;
+          alternative.gpu_days < (1 + kDistinguishableRatio) * plan().prediction.gpu_days;
   }
 
   // Looks for packing groups, and takes them if they need fewer GPU-days than the best plan with
@@ -418,7 +418,7 @@ PlanResult MakePlan(const Job& job, const PlanHooks& hooks) {
   return result;
 }
 
-PlanResult MakePlanInShort(const Job& job, const PlanHooks& hooks) {
+PlanResult MakeShortPlan(const Job& job, const PlanHooks& hooks) {
   PlanResult result;
   if (!RunsThrough(hooks.stop, [&] {
         if (!ChoosesOffload(job)) {

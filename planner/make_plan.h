@@ -31,7 +31,7 @@ PlanResult MakePlan(const Job& job, const PlanHooks& hooks);
 // alternatives, other sizes or precisions, launch settings or cost of the trainer's limits. It is
 // checked like any plan, so it fits and its step is that of a real layout. Its proof counts what
 // was left out, and its lower bound holds for every plan.
-PlanResult MakePlanInShort(const Job& job, const PlanHooks& hooks);
+PlanResult MakeShortPlan(const Job& job, const PlanHooks& hooks);
 
 }  // namespace evenkeel::planner
 

@@ -1,4 +1,5 @@
-// The planner's output. Times are nanoseconds, sizes are bytes, both per GPU unless said otherwise.
+// The planner's output. Times are nanoseconds, sizes are bytes, both per GPU unless stated
+// otherwise.
 #ifndef EVENKEEL_PLANNER_PLAN_H_
 #define EVENKEEL_PLANNER_PLAN_H_
 
@@ -30,8 +31,8 @@ struct BatchRule {
   PerEncoder<int64_t> unit_scales = 1;
   int64_t unit_cap = 0;     // Qv
   int64_t token_cap = 0;    // Qt
-  int64_t keep_units = 0;   // Qv': a pack is kept if it has at least so many units ...
-  int64_t keep_tokens = 0;  // Qt': ... or at least so many tokens
+  int64_t keep_units = 0;   // Qv': a pack is kept if it has at least this many units ...
+  int64_t keep_tokens = 0;  // Qt': ... or at least this many tokens
   int64_t iterations = 0;   // T
   uint64_t seed = 0;
   int64_t order_window = 16;  // steps whose packs may be exchanged for balance
@@ -165,7 +166,7 @@ struct Proof {
   int64_t closed_form_optimum_ns = 0;
   SearchEnd end = SearchEnd::kExhausted;
   int64_t parallelisms = 0;             // considered
-  int64_t parallelisms_pruned = 0;      // dismissed by a bound without a search
+  int64_t parallelisms_pruned = 0;      // pruned by a bound without a search
   int64_t parallelisms_unfit = 0;       // do not fit in memory
   int64_t parallelisms_unsearched = 0;  // not searched when the work limit was reached
   // Left with simple cuts at the work limit, though they may be better.
@@ -180,14 +181,14 @@ struct Alternative {
   double samples_per_step = 0;  // may differ from the plan's, since packs are whole
   double gpu_days = 0;
   int64_t least_free_bytes = 0;
-  // Whether its GPU-days are within kToldApart of the plan's.
+  // Whether its GPU-days are within kDistinguishableRatio of the plan's.
   bool indistinguishable = false;
 };
 
 // Plans whose predictions differ by less than this share cannot be told apart. Among published runs
 // that differ only in their settings, the one predicted to be faster is faster in at least four of
 // five pairs if the predictions differ by more (tests/validation/intervals_test.cc).
-inline constexpr double kToldApart = 0.10;
+inline constexpr double kDistinguishableRatio = 0.10;
 
 // Micro-batches of a fixed number of samples, padded to one length.
 struct PaddedBatches {
@@ -288,7 +289,7 @@ struct Misfit {
   int64_t short_bytes = 0;
   int64_t host_short_bytes = 0;  // of a node's host; above 0 only if the GPUs lack nothing
   // Of each rank and step under `parallelism`, which has most ranks. Above 0 only if a fused step
-  // admits no degrees: then nothing is said of stages and memory.
+  // allows no degrees: then the fields about stages and memory are unset.
   int64_t micro_batches = 0;
   std::vector<Remedy> remedies;  // nearest first; empty if none of those tried helps
 };

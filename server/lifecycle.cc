@@ -47,7 +47,7 @@ void RunUntilSignal(Server& server, const DrainTimes& times) {
   int first = 0;
   while (sigwait(&signals, &first) != 0) {
   }
-  server.SayNotServing();
+  server.SetNotServing();
   for (const auto end = after(times.delay_seconds); Steady::now() < end;) PollForSecondSignal();
   server.BeginDrain();
   LogLine(LogLevel::kInfo, "draining")

@@ -44,7 +44,8 @@ template <double Options::*kField, int64_t kMin, int64_t kMax>
 std::string Seconds(const std::string& text, Options* options) {
   double value = 0;
   if (!ParseNumber(text, &value) || !(value >= kMin && value <= kMax)) {
-    return "must be seconds from " + std::to_string(kMin) + " to " + std::to_string(kMax);
+    return "must be a number of seconds from " + std::to_string(kMin) + " to " +
+           std::to_string(kMax);
   }
   options->*kField = value;
   return {};
@@ -99,7 +100,7 @@ std::string Redis(const std::string& text, Options* options) {
 std::string RedisTimeout(const std::string& text, Options* options) {
   double& seconds = options->redis_timeout_seconds;
   const bool is_good = ParseNumber(text, &seconds) && seconds >= 0.001 && seconds <= 1;
-  return is_good ? "" : "must be seconds from 0.001 to 1";
+  return is_good ? "" : "must be a number of seconds from 0.001 to 1";
 }
 
 template <bool Options::*kField>
@@ -172,7 +173,7 @@ constexpr int64_t kYearSeconds = 366 * 24 * 3600;
 // The one table of settings.
 constexpr Setting kSettings[] = {
     {"listen", "127.0.0.1:50051",
-     "Addresses to serve gRPC on: HOST:PORT or unix:/path, separated by commas. Addresses "
+     "Addresses that serve gRPC: HOST:PORT or unix:/path, separated by commas. Addresses "
      "other than loopback and unix sockets need TLS (--tls-cert) or --allow-plaintext=true.",
      &Listen},
     {"metrics-address", "127.0.0.1:9464",
@@ -188,42 +189,42 @@ constexpr Setting kSettings[] = {
      "delay.",
      &Whole<&Options::queue_length, 1, 1'000'000>},
     {"max-plan-seconds", "60",
-     "Most seconds for one computation, whatever the caller's deadline; then it fails with "
+     "Maximum seconds for one computation, whatever the caller's deadline; then it fails with "
      "DEADLINE_EXCEEDED.",
      &Seconds<&Options::max_plan_seconds, 1, 3600>},
     {"cache-bytes", "67108864",
      "Memory for computed plans; the least recently used are evicted first.",
      &Whole<&Options::cache_bytes, 0, 1024 * kGiB>},
     {"memo-bytes", "16777216",
-     "Memory for requests seen before, which are then answered without being parsed; a quarter of "
-     "it on top for curves.",
+     "Memory for requests seen before, which are answered without being parsed; curves may take a "
+     "quarter of it more.",
      &Whole<&Options::memo_bytes, 0, 1024 * kGiB>},
     {"max-request-bytes", "1048576", "Largest request message; larger ones are refused.",
      &Whole<&Options::max_request_bytes, 1024, kGiB>},
-    {"max-concurrent-streams", "100", "Most calls in flight on one connection; more wait.",
+    {"max-concurrent-streams", "100", "Maximum calls in flight on one connection; more wait.",
      &Whole<&Options::max_concurrent_streams, 1, 1'000'000>},
     {"memory-quota-bytes", "268435456",
-     "Bound on gRPC's own buffers, over all connections. 0: none.",
+     "Limit on gRPC's own buffers, over all connections. 0: none.",
      &Whole<&Options::memory_quota_bytes, 0, 1024 * kGiB>},
     {"pack-workers", "0", "Threads that pack uploads (PackDataset). 0: half of --workers.",
      &Whole<&Options::pack_workers, 0, 1024>},
     {"pack-max-samples", "8000000",
-     "Most samples in one upload; larger ones are refused. A call sets aside 2 MiB and 256 bytes "
+     "Maximum samples in one upload; larger ones are refused. A call reserves 2 MiB and 256 bytes "
      "per sample.",
      &Whole<&Options::pack_max_samples, 1, (int64_t{1} << 31) - 1>},
     {"pack-max-streams", "64",
-     "Most PackDataset calls at a time; more are refused with RESOURCE_EXHAUSTED and a retry "
+     "Maximum PackDataset calls at a time; more are refused with RESOURCE_EXHAUSTED and a retry "
      "delay.",
      &Whole<&Options::pack_max_streams, 1, 1'000'000>},
     {"pack-memory-bytes", "2147483648",
      "Memory for all PackDataset calls together; calls beyond it are refused too.",
      &Whole<&Options::pack_memory_bytes, 8 * kMiB, 1024 * kGiB>},
     {"pack-idle-timeout", "30",
-     "Seconds after which a PackDataset caller who neither sends nor takes a message is cut off. "
+     "Seconds after which a PackDataset caller that neither sends nor reads is cut off. "
      "0: never.",
      &Seconds<&Options::pack_idle_timeout_seconds, 0, 3600>},
     {"dataset-bytes", "16777216",
-     "Memory for the datasets that PackDataset leaves behind for dataset_ref; the least recently "
+     "Memory for the datasets that PackDataset keeps for dataset_ref; the least recently "
      "used are evicted first.",
      &Whole<&Options::dataset_bytes, 128 * 1024, 1024 * kGiB>},
     {"plan-store", "auto",
@@ -237,8 +238,7 @@ constexpr Setting kSettings[] = {
      "File that keeps recorded profiles (RecordProfile); its folder must exist, and it belongs to "
      "one server. redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], rediss://... with TLS, "
      "unix:/path, or redis for that of --redis: a Redis that replicas share. auto: profiles.lmdb, "
-     "as for --plan-store. off: they "
-     "are kept in memory and lost with the server.",
+     "as for --plan-store. off: they are kept in memory and lost with the server.",
      &ProfileStorePath},
     {"profile-redis-password-file", "off",
      "File whose first line is the password of the Redis that --profile-store names.",
@@ -251,16 +251,16 @@ constexpr Setting kSettings[] = {
      "Redis through which replicas share plans: HOST:PORT, unix:/path or "
      "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or of Sentinels "
      "redis-sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...][/DATABASE]#NAME; with TLS "
-     "rediss://... or rediss-sentinel://.... off: each replica has its own only.",
+     "rediss://... or rediss-sentinel://.... off: replicas do not share plans.",
      &Redis},
     {"redis-password-file", "off", "File whose first line is the password for --redis.",
      &Path<&Options::redis_password>},
     {"redis-timeout", "0.005",
-     "Seconds that a look-up in that Redis may take, its wait included; then the plan is computed.",
+     "Maximum seconds for a look-up in that Redis, its wait included; then the plan is computed.",
      &RedisTimeout},
     {"redis-tls-ca", "system",
      "PEM file of the authorities that sign the certificates of rediss:// addresses, for both "
-     "Redis. system: those that this machine trusts.",
+     "Redis instances. system: those that this machine trusts.",
      &SystemPath<&Options::redis_tls_ca>},
     {"redis-tls-cert", "off",
      "PEM file of the server's certificate and its chain, for a Redis that asks for one.",
@@ -269,8 +269,7 @@ constexpr Setting kSettings[] = {
      &Path<&Options::redis_tls_key>},
     {"auth-policy", "off",
      "File that says who may call what, and as which tenant (docs/SECURITY.md); changes take "
-     "effect "
-     "while the server runs. off: everybody may call everything.",
+     "effect while the server runs. off: everybody may call everything.",
      &AuthPolicyPath},
     {"drain-timeout", "20",
      "Seconds that calls in flight get to finish after SIGTERM or SIGINT; a second signal ends the "
@@ -281,23 +280,23 @@ constexpr Setting kSettings[] = {
     {"keepalive-timeout", "20", "Seconds to wait for the answer to that ping.",
      &Seconds<&Options::keepalive_timeout_seconds, 1, 3600>},
     {"min-ping-interval", "10",
-     "Seconds that clients must leave between keepalive pings; quicker ones are disconnected.",
+     "Minimum seconds between a client's keepalive pings; faster ones are disconnected.",
      &Seconds<&Options::min_ping_interval_seconds, 0, 3600>},
     {"max-connection-age", "1800",
-     "Seconds after which a connection is closed in good order, so that clients spread over "
+     "Seconds after which a connection is closed gracefully, so that clients spread over "
      "replicas and certificates are checked again. 0: never.",
      &Seconds<&Options::max_connection_age_seconds, 0, kYearSeconds>},
     {"max-connection-age-grace", "300",
-     "Seconds that calls of such a connection get to finish; then they are cut off.",
+     "Seconds that calls on such a connection get to finish; then they are cut off.",
      &Seconds<&Options::max_connection_age_grace_seconds, 1, kYearSeconds>},
     {"max-connection-idle", "600",
-     "Seconds without a call after which a connection is closed in good order. 0: never.",
+     "Seconds without a call after which a connection is closed gracefully. 0: never.",
      &Seconds<&Options::max_connection_idle_seconds, 0, kYearSeconds>},
     {"handshake-timeout", "10",
      "Seconds that a new connection gets for TLS and the first bytes of HTTP/2.",
      &Seconds<&Options::handshake_timeout_seconds, 1, 3600>},
     {"max-connections", "0",
-     "Most connections at a time; more are closed as soon as they are accepted. 0: 64 less than "
+     "Maximum connections at a time; more are closed as soon as they are accepted. 0: 64 less than "
      "the process may have open files, at most 10000.",
      &Whole<&Options::max_connections, 0, 1'000'000>},
     {"allow-plaintext", "false",
@@ -322,7 +321,7 @@ constexpr Setting kSettings[] = {
      &Seconds<&Options::tls_reload_seconds, 0, 86400>},
     {"self-probe-seconds", "3",
      "Seconds between calls of the server to its own addresses; after three in a row without an "
-     "answer in as many seconds the process ends with exit code 3. 0: off.",
+     "answer within that time, the process ends with exit code 3. 0: off.",
      &Seconds<&Options::self_probe_seconds, 0, 3600>},
     {"drain-delay", "0",
      "Seconds after SIGTERM or SIGINT during which calls are still accepted and answered "
@@ -335,7 +334,8 @@ constexpr Setting kSettings[] = {
      "or unix:/path. environment: that of OTEL_EXPORTER_OTLP_ENDPOINT, or none. off: none.",
      &OtlpEndpoint},
     {"log-level", "info",
-     "Least level that is logged: debug, info (one line per call), warning, error or off.", &Level},
+     "Lowest level that is logged: debug, info (one line per call), warning, error or off.",
+     &Level},
 };
 
 std::string FlagName(const Setting& setting) { return std::string("--") + setting.name; }

@@ -310,10 +310,10 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Server::~Server() { Shutdown(); }
 
-void Server::SayNotServing() { parts_->listener->SetServing(false); }
+void Server::SetNotServing() { parts_->listener->SetServing(false); }
 
 void Server::BeginDrain() {
-  SayNotServing();
+  SetNotServing();
   parts_->listener->StopAccepting();
   parts_->core.RefuseNewWork();
   parts_->packing.RefuseNewWork();

@@ -31,7 +31,7 @@ class Server {
 
   // The steps of the drain, to be called in this order. First, health reports NOT_SERVING, and
   // everything continues.
-  void SayNotServing();
+  void SetNotServing();
   // Closes the ports to new connections, and refuses what is not planned yet.
   void BeginDrain();
   // Returns the number of calls being answered. Open Health.Watch and reflection streams do not

@@ -15,23 +15,27 @@
 namespace evenkeel::cli {
 namespace {
 
+// Of commands without a footer of their own.
+constexpr const char* kCommandFooter =
+    "`evenkeelctl --help` lists the options that every command takes, and the exit codes.";
+
 constexpr const char* kFooter =
-    "Returns:\n"
+    "Exit codes:\n"
     "  0  done\n"
     "  1  the job does not fit; the answer says why and what would help (healthcheck: not "
     "serving)\n"
-    "  2  bad usage, bad file, or a job that is refused (every fault on a line of its own)\n"
-    "  3  no server, or one that takes no work at present\n"
+    "  2  bad usage, bad file, or a job that is refused (one fault per line)\n"
+    "  3  no server, or a server that takes no work now\n"
     "  4  anything else: timeout, unknown plan, internal error\n"
     "\n"
-    "A first answer, without a server:\n"
+    "To try it without a server:\n"
     "  evenkeelctl plan --local --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32";
 
 // Options may come before or after the command: a command hands back what it does not know.
 void Configure(CLI::App* app) {
   app->require_subcommand(0, 1);  // a missing command is told apart from an unknown one below
   app->fallthrough();
-  app->footer(kFooter);
+  app->footer(kCommandFooter);  // each command inherits it
   const auto formatter = std::make_shared<CLI::Formatter>();
   formatter->column_width(36);
   app->formatter(formatter);
@@ -69,7 +73,7 @@ int Run(CLI::App* app, const std::vector<std::string>& arguments, const ExitCode
 
 int RunApp(const std::vector<std::string>& arguments) {
   CLI::App app(
-      "Plans training jobs on GPU clusters. Asks an evenkeel-server, or computes in this process "
+      "Plans training jobs on GPU clusters: on an evenkeel-server, or in this process "
       "(--local).",
       "evenkeelctl");
   GlobalOptions options;
@@ -90,6 +94,7 @@ int RunApp(const std::vector<std::string>& arguments) {
   AddStatusCommand(&app, &options);
   AddHealthCheckCommand(&app, &options, &exit_code);
   AddVersionCommand(&app, &options);
+  app.footer(kFooter);
   try {
     return Run(&app, arguments, &exit_code);
   } catch (const CommandError& error) {

@@ -38,7 +38,7 @@ bool WantsColor(const GlobalOptions& options) {
 }  // namespace
 
 void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
-  const char* const kGroup = "Everywhere";
+  const char* const kGroup = "Options of every command";
   app->add_option("--server", options->server,
                   "Where the server listens: HOST:PORT or unix:/PATH [127.0.0.1:50051]")
       ->type_name("ADDRESS")
@@ -70,7 +70,7 @@ void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
       ->check(CLI::IsMember({"table", "json"}).description(""))
       ->group(kGroup)
       ->take_last();
-  app->add_option("--timeout", options->timeout_seconds, "Longest wait for an answer [60]")
+  app->add_option("--timeout", options->timeout_seconds, "Maximum wait for an answer [60]")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.001, 86400.0).description(""))
       ->group(kGroup)

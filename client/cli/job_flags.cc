@@ -39,7 +39,7 @@ std::string LayersFault(const std::string& text) {
 void AddModelFlags(CLI::App* command, JobFlags* flags) {
   const char* const kJob = "Job";
   Add(command, "--job", &flags->job_file, "FILE",
-      "PlanJobRequest or Job as protobuf JSON ('-': standard input); flags beside it override it",
+      "PlanJobRequest or Job as protobuf JSON ('-': standard input); other flags override it",
       kJob);
   Add(command, "--model", &flags->model, "NAME",
       "Model (see `models`), ENCODER+LANGUAGE_MODEL, or the path of a model's config.json "
@@ -65,7 +65,7 @@ void AddModelFlags(CLI::App* command, JobFlags* flags) {
   numbers("--dataset-shares", &flags->dataset_shares,
           "Share of the samples that comes from each --dataset, whatever its size [by their sizes]",
           1e-6, 1e6);
-  Add(command, "--label", &flags->label, "TEXT", "Free text that the answer repeats", kJob);
+  Add(command, "--label", &flags->label, "TEXT", "Free text, repeated in the answer", kJob);
 }
 
 void AddClusterFlags(CLI::App* command, JobFlags* flags) {
@@ -93,7 +93,7 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
       kCluster)
       ->check(Whole(1, 65536));
   Add(command, "--usable-domain-gpus", &flags->usable_domain_gpus, "N",
-      "Most GPUs of such a domain that the job uses; it then fills whole domains [equal parts]",
+      "Maximum GPUs of such a domain to use; the job then fills whole domains [equal parts]",
       kCluster)
       ->check(Whole(1, 65536));
   CLI::Option* pod =
@@ -150,7 +150,7 @@ void AddOffloadFlags(CLI::App* command, JobFlags* flags, const char* group) {
       "Share of the optimizer's states in host memory, 0 to 1; auto: the best share [none]", group)
       ->check(CLI::Validator(ShareFault, ""));
   Add(command, "--offload-activations", &flags->offload_activations, "auto|LAYERS",
-      "Number of language layers whose activations wait in host memory; auto: the best number "
+      "Number of language layers whose activations are kept in host memory; auto: the best number "
       "[none]",
       group)
       ->check(CLI::Validator(LayersFault, ""));
@@ -174,7 +174,7 @@ void AddComponents(CLI::App* command, const char* name, std::vector<std::string>
 
 void AddTrainedFlags(CLI::App* command, JobFlags* flags) {
   AddComponents(command, "--freeze", &flags->freeze, "Components whose weights do not train");
-  AddComponents(command, "--lora", &flags->lora, "Components that train adapters alone");
+  AddComponents(command, "--lora", &flags->lora, "Components that train only LoRA adapters");
   Add(command, "--lora-rank", &flags->lora_rank, "N", "Rank of the adapters, with --lora [16]",
       "Training")
       ->check(Whole(1, 4096));
@@ -190,17 +190,17 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
   Add(command, "--global-batch", &flags->global_batch, "N", "Mean samples per optimizer step [512]",
       kTraining)
       ->check(Whole(1, 10000000));
-  Add(command, "--unit-cap", &flags->unit_cap, "N", "Most encoder units in a pack [from the data]",
-      kTraining)
+  Add(command, "--unit-cap", &flags->unit_cap, "N",
+      "Maximum encoder units per pack [from the data]", kTraining)
       ->check(Whole(1, 1000000));
-  Add(command, "--token-cap", &flags->token_cap, "N", "Most tokens in a pack [from the data]",
+  Add(command, "--token-cap", &flags->token_cap, "N", "Maximum tokens per pack [from the data]",
       kTraining)
       ->check(Whole(1, 16777216));
   Add(command, "--epochs", &flags->epochs, "N", "Passes over the data [1]", kTraining)
       ->check(Whole(1, 10000));
   Add(command, "--zero", &flags->zero, "0|1|2|3", "ZeRO stage [1]", kTraining)->check(Whole(0, 3));
   Add(command, "--zero-group", &flags->zero_group, "N",
-      "Ranks over which states are sharded; each group of so many ranks has a copy [all]",
+      "Ranks over which states are sharded; each group of this many ranks has a copy [all]",
       kTraining)
       ->check(Whole(1, 65536));
   Add(command, "--fused-step", &flags->fused_step, "on|off",
@@ -222,20 +222,20 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       kTraining)
       ->check(CLI::IsMember(precisions).description(""));
   Add(command, "--start-layers-16bit", &flags->start_layers_16bit, "N",
-      "With a precision below 16 bits: first layers that stay in 16 bits [0]", kTraining)
+      "With a precision below 16 bits: number of first layers to keep in 16 bits [0]", kTraining)
       ->check(Whole(0, 10000));
   Add(command, "--end-layers-16bit", &flags->end_layers_16bit, "N",
-      "With a precision below 16 bits: last layers that stay in 16 bits [0]", kTraining)
+      "With a precision below 16 bits: number of last layers to keep in 16 bits [0]", kTraining)
       ->check(Whole(0, 10000));
   std::vector<std::string> dispatchers;
   for (const auto& [name, dispatcher] : kDispatcherNames) dispatchers.emplace_back(name);
   Add(command, "--expert-dispatcher", &flags->expert_dispatcher, "all-to-all|deepep|...",
-      "What exchanges tokens between the ranks of experts: all-to-all, all-gather, deepep, "
-      "hybridep, or least-time (the quickest of them) [all-to-all]",
+      "How expert-parallel ranks exchange tokens: all-to-all, all-gather, deepep, "
+      "hybridep, or least-time (the fastest of them) [all-to-all]",
       kTraining)
       ->check(CLI::IsMember(dispatchers).description(""));
   Add(command, "--predicted-tokens", &flags->predicted_tokens, "N",
-      "Layers of multi-token prediction that train, at most those of the model [0]", kTraining)
+      "Multi-token prediction layers to train, at most those of the model [0]", kTraining)
       ->check(Whole(1, 8));
   AddTrainedFlags(command, flags);
   command
@@ -247,7 +247,7 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       ->take_last()
       ->check(CLI::IsMember({"megatron", "fsdp", "deepspeed"}).description(""));
   Add(command, "--trainer", &flags->trainer, "NAME[@VERSION]",
-      "Trainer whose habits are assumed, such as torchtitan or llm-foundry [megatron-core]",
+      "Trainer to plan for, such as torchtitan or llm-foundry (see `trainers`) [megatron-core]",
       kTraining);
   Add(command, "--seed", &flags->seed, "N", "Seed of all random choices [0]", kTraining)
       ->check(Whole(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
@@ -271,7 +271,7 @@ void AddGroupFlags(CLI::App* command, JobFlags* flags) {
       ->group(kGroups)
       ->take_all();
   Add(command, "--curriculum", &flags->curriculum, "STEPS",
-      "Number of first steps that run only the shortest group [500, at most a tenth of all]",
+      "Number of initial steps that run only the shortest group [500, at most a tenth of all]",
       kGroups)
       ->check(Whole(0, 1000000000));
   command
@@ -330,8 +330,8 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
       "fit as predicted]",
       kConstraints)
       ->check(Real(0.5, 0.99));
-  Add(command, "--alternatives", &flags->alternatives, "N", "Most alternatives to report [3]",
-      kConstraints)
+  Add(command, "--alternatives", &flags->alternatives, "N",
+      "Maximum number of alternatives to report [3]", kConstraints)
       ->check(Whole(0, 16));
 }
 
@@ -345,7 +345,7 @@ void AddObjectiveFlags(CLI::App* command, JobFlags* flags) {
       ->take_last()
       ->check(CLI::IsMember({"step-time", "gpu-days", "fewest-gpus", "cost"}).description(""));
   Add(command, "--deadline", &flags->deadline_hours, "HOURS",
-      "Find the fewest GPUs that finish all epochs in so many hours", kObjective)
+      "Find the fewest GPUs that finish all epochs within this many hours", kObjective)
       ->check(Real(0.001, 2000000));
   command
       ->add_flag("--compare-sizes", flags->compare_sizes,

@@ -320,11 +320,12 @@ void SetOffload(const JobFlags& flags, v1::Job* job) {
   if (flags.offload_weights) job->mutable_training()->mutable_offload()->set_weights(true);
   if (optimizer == "auto" && flags.offload_weights)
     throw CommandError(ExitCode::kBadInput,
-                       "--offload-optimizer: auto does not go with --offload-weights, which takes "
-                       "all of it");
+                       "--offload-optimizer: auto cannot be combined with --offload-weights, "
+                       "which offloads all of it");
   if (optimizer == "auto" && !layers.empty())
     throw CommandError(ExitCode::kBadInput,
-                       "--offload-optimizer: a share, not auto, goes with --offload-activations");
+                       "--offload-optimizer: auto cannot be combined with --offload-activations: "
+                       "give a share");
   if (!optimizer.empty()) {
     v1::Offload* offload = job->mutable_training()->mutable_offload();
     offload->clear_optimizer_ratio();

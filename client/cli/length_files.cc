@@ -81,9 +81,7 @@ void ReadOne(const std::string& path, Samples* samples, bool histograms,
     if (LooksLikeHistogram(head)) {
       if (!histograms) {
         throw CommandError(ExitCode::kBadInput,
-                           source.name() +
-                               " is a histogram: to be packed, samples are needed one "
-                               "by one");
+                           source.name() + " is a histogram: packing needs the samples one by one");
       }
       ReadHistogram(source, head, &sink);
     } else {
@@ -92,7 +90,7 @@ void ReadOne(const std::string& path, Samples* samples, bool histograms,
   } else {
     throw CommandError(ExitCode::kBadInput,
                        source.name() +
-                           " is no length file: neither a JSON array, nor JSON Lines of "
+                           " is not a length file: neither a JSON array, nor JSON Lines of "
                            "objects, nor .npy");
   }
   if (sink.records() == 0) {

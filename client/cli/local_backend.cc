@@ -25,9 +25,9 @@ namespace {
 }
 
 [[noreturn]] void NeedsServer(const std::string& what, const std::string& kept = "plans") {
-  throw CommandError(ExitCode::kBadInput, what + " is about " + kept +
-                                              " that a server keeps; with --local there are none. "
-                                              "Give --server ADDRESS instead.");
+  throw CommandError(ExitCode::kBadInput, what + " needs the " + kept +
+                                              " that a server keeps; --local has none. Give "
+                                              "--server ADDRESS instead.");
 }
 
 // Returns what `answer` returns, and throws CommandError for its Failure. `what` names the work.

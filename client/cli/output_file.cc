@@ -11,7 +11,7 @@ namespace evenkeel::cli {
 void CheckMayWrite(const std::string& path, bool force) {
   if (path.empty() || force || !std::filesystem::exists(path)) return;
   throw CommandError(ExitCode::kBadInput,
-                     path + " is there already: give another file, or --force to write over it");
+                     path + " already exists: give another file, or --force to overwrite it");
 }
 
 void WriteWholeFile(const std::string& path, const std::string& text) {

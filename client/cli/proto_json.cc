@@ -30,7 +30,7 @@ void FromJson(const std::string& text, const std::string& name,
   if (status.ok()) return;
   const std::string fault(status.message().data(), status.message().size());
   throw CommandError(ExitCode::kBadInput,
-                     fmt::format("{} does not hold the message {} in protobuf JSON: {}", name,
+                     fmt::format("{} is not a {} message in protobuf JSON: {}", name,
                                  message->GetDescriptor()->name(), fault));
 }
 

@@ -9,10 +9,10 @@
 namespace evenkeel::cli {
 namespace {
 
-// Returns "21 splits of the GPUs: 6 dismissed by a bound, 9 do not fit; 184,213 states examined".
+// Returns "21 splits of the GPUs: 6 pruned by a bound, 9 do not fit; 184,213 states examined".
 std::string SearchText(const v1::Proof& proof) {
   std::string text = fmt::format(
-      "{} split{} of the GPUs: {} dismissed by a bound, {} do not fit",
+      "{} split{} of the GPUs: {} pruned by a bound, {} do not fit",
       Integer(proof.parallelism_count()), proof.parallelism_count() == 1 ? "" : "s",
       Integer(proof.pruned_parallelism_count()), Integer(proof.unfit_parallelism_count()));
   if (proof.unsearched_parallelism_count() > 0) {

@@ -95,7 +95,7 @@ v1::PlanCurveResponse PlanCurve(const v1::PlanCurveRequest& request,
                                 const std::function<void(size_t, size_t)>& begin) {
   server::CurveJobs curve;
   RefuseWhatNeedsAServer(request, server::CurveFromProto(request, &curve));
-  const auto compute = curve.in_short ? server::ComputeInShort : server::ComputePlan;
+  const auto compute = curve.in_short ? server::ComputeShortPlan : server::ComputePlan;
   std::vector<server::ComputedPlan> computed(curve.sizes.size());
   std::vector<server::CurvePlan> plans(curve.sizes.size());
   for (size_t i = 0; i < curve.sizes.size(); ++i) {

@@ -58,7 +58,7 @@ class Stop {
   }
 
   // Returns whether `ask` has returned true.
-  bool said() const { return meter_ != nullptr && meter_->said; }
+  bool stopped() const { return meter_ != nullptr && meter_->stopped; }
 
   // Returns the units that all copies together have spent.
   int64_t spent() const { return meter_ == nullptr ? 0 : meter_->granted - meter_->left; }
@@ -66,17 +66,17 @@ class Stop {
  private:
   struct Meter {
     bool Ask() {
-      if (!said) said = ask();
-      // If said, the next Spend throws.
-      const int64_t more = said ? -1 - left : kUnitsPerQuestion - left;
+      if (!stopped) stopped = ask();
+      // Once stopped, the next Spend throws.
+      const int64_t more = stopped ? -1 - left : kUnitsPerQuestion - left;
       left += more;
       granted += more;
-      return said;
+      return stopped;
     }
     std::function<bool()> ask;
     int64_t left = kUnitsPerQuestion;     // units until the next question
     int64_t granted = kUnitsPerQuestion;  // units granted in total
-    bool said = false;
+    bool stopped = false;
   };
 
   std::shared_ptr<Meter> meter_;
@@ -91,7 +91,7 @@ template <std::invocable Work>
   } catch (const Stopped&) {
     return false;
   }
-  return !stop.said();
+  return !stop.stopped();
 }
 
 }  // namespace evenkeel::planner

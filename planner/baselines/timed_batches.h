@@ -33,7 +33,7 @@ struct TimedBatches {
 TimedBatches DelayOutliers(const Lengths& lengths, int64_t token_cap, const PackTimes& times,
                            const DealRule& rule, const Stop& stop = {});
 
-// FlexSP's assignment (AssignInWaves) of the same batches. A rank is so many GPUs, a power of two,
+// FlexSP's assignment (AssignInWaves) of the same batches. A rank has a power of two of GPUs,
 // each with its share of the cap, that may be divided into smaller groups; sharing costs nothing.
 // All GPUs wait for each other after each wave. `batches` counts groups that have work.
 TimedBatches DivideFlexibly(const Lengths& lengths, int64_t token_cap, const PackTimes& times,

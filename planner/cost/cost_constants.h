@@ -38,7 +38,7 @@ struct CostConstants {
   double rank_hop_ns = 1e3;       // one hop of a ring inside a node
   // Streaming multiprocessors that a collective takes from the compute it runs beside.
   double collective_processors = 20;
-  // Gradients are reduced and weights gathered in buckets of at least so many parameters: the
+  // Gradients are reduced and weights gathered in buckets of at least this many parameters: the
   // larger of bucket_parameters and bucket_parameters_per_rank times the data-parallel ranks.
   double bucket_parameters = 40e6;
   double bucket_parameters_per_rank = 1e6;  // times the data-parallel ranks

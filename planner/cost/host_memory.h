@@ -46,7 +46,7 @@ double HostCopyRate(const Cluster& cluster);
 double ShardDownTime(const Job& job, double parameters);
 double ShardUpTime(const Job& job, double parameters);
 
-// Returns the ns in which a rank's host updates so many parameters: copies of gradients and
+// Returns the ns in which a rank's host updates this many parameters: copies of gradients and
 // weights, unless the passes made them, and the update at the rate of the host's memory.
 double HostUpdateTime(const Job& job, double parameters);
 

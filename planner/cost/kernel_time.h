@@ -47,7 +47,7 @@ class KernelTime {
   Causal CausalAttention(int64_t heads, int64_t kv_heads, int64_t head_size,
                          int64_t longest = 0) const;
 
-  // Returns the time of a scan in chunks (gated delta nets) that computes so many FLOPs.
+  // Returns the time of a scan in chunks (gated delta nets) that computes this many FLOPs.
   double ScanTime(double flops) const;
 
   // Returns the time of FlashAttention-2 over the attention times above.
@@ -57,7 +57,7 @@ class KernelTime {
   // of memory.
   Affine MemoryBound(double bytes_per_row) const;
 
-  // Returns the time of an optimizer's update that reads and writes so many bytes.
+  // Returns the time of an optimizer's update that reads and writes this many bytes.
   double OptimizerUpdate(double bytes) const;
 
   const CostConstants& constants() const { return constants_; }

@@ -64,7 +64,7 @@ class Network {
   // Returns whether stages s and s + 1 are on different nodes. For the last stage, the next one is
   // the first, to which its chunks send.
   bool StageLinkCrossesNodes(const Parallelism& p, int64_t s) const;
-  // Returns the same for units of so many consecutive ranks.
+  // Returns the same for units of this many consecutive ranks.
   bool StageLinkCrosses(const Parallelism& p, int64_t s, int64_t unit) const;
 
   // Returns the ns of a one-way send of `bytes` from each rank of stage s to its peer on stage s +

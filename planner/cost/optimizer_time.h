@@ -11,7 +11,7 @@ namespace evenkeel::planner {
 // AdamW of PyTorch 2.15 on a sharded tensor, on one core of an EPYC.
 inline constexpr double kFusedUpdateHostNs = 123e3;
 
-// Returns the ns to update so many parameters. An optimizer of whole matrices takes them to have
+// Returns the ns to update this many parameters. An optimizer of whole matrices takes them to have
 // the shapes of the language model, and each tensor-parallel rank updates its own shard. With
 // OptimizerOffload, the host updates its share after the GPU has updated the rest.
 double OptimizerTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/base/stated.h"
+#include "planner/base/required.h"
 #include "planner/hardware/gpu_spec.h"
 #include "planner/hardware/kernel_curves.h"
 
@@ -14,15 +14,15 @@ namespace evenkeel::planner {
 
 // What a record says about the costs of its type.
 struct GpuTraits {
-  Stated<GpuGeneration> generation;
-  Stated<double> processors;  // streaming multiprocessors, or compute units
-  Stated<bool> fp8_products;
-  Stated<int64_t> workspace_bytes;  // of one cuBLAS handle in TransformerEngine
-  Stated<bool> beyond_flash2;       // has attention kernels quicker than FlashAttention-2
+  Required<GpuGeneration> generation;
+  Required<double> processors;  // streaming multiprocessors, or compute units
+  Required<bool> fp8_products;
+  Required<int64_t> workspace_bytes;  // of one cuBLAS handle in TransformerEngine
+  Required<bool> beyond_flash2;       // has attention kernels quicker than FlashAttention-2
   // Measured on this type or on its nearest relative; nullptr if neither was measured.
-  Stated<const KernelCurves*> kernels;
+  Required<const KernelCurves*> kernels;
   // Times of nodes of this type or of its nearest relative, over the same kind of link.
-  Stated<const CollectiveTable*> collectives;
+  Required<const CollectiveTable*> collectives;
 };
 
 struct GpuEntry {

@@ -17,16 +17,14 @@ const std::vector<GpuEntry>& Gpus();
 // Looks up a type by slug or alias, in any case. Returns nullptr if it is unknown.
 const GpuEntry* FindGpu(std::string_view name);
 
-// Returns the costs of a GPU that is not in the catalogue: those of `like` in everything but the
-// GPU's own peak, memory and links. If `like` is nullptr, it is the type with measured kernels that
-// is nearest by the product of the ratios of matrix rates and of memory bandwidths; the earlier one
-// in the table wins if two are equally near. The GPU's name has no influence.
+// Returns at most `limit` slugs of types whose names are like an unknown name, nearest first
+// (base/name_search.h).
 std::vector<std::string> SimilarGpus(std::string_view name, int limit);
 
 // Returns the costs of a GPU that is not in the catalogue: those of `like` in everything but the
-// GPU's own peak, memory and links. nullptr: those of the type with measured kernels that is
-// nearest by the product of the ratios of matrix rates and of memory bandwidths, the earlier one of
-// the table if two are equally near. The GPU's name has no influence.
+// GPU's own peak, memory and links. If `like` is nullptr, they are those of the type with measured
+// kernels that is nearest by the product of the ratios of matrix rates and of memory bandwidths; of
+// two equally near types, the earlier one in the table. The GPU's name has no influence.
 GpuCosts CostsLike(const GpuSpec& gpu, const GpuEntry* like);
 
 }  // namespace evenkeel::planner

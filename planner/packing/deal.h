@@ -1,6 +1,6 @@
 // Deals packs to steps, ranks and slots. The order depends only on the packs' work and the
-// DealRule, and is the same on every platform; docs/ALGORITHMS.md describes it in full detail, so
-// that others can reimplement it.
+// DealRule, and is the same on every platform. docs/PACK_ORDER.md specifies it for other
+// implementations.
 #ifndef EVENKEEL_PLANNER_PACKING_DEAL_H_
 #define EVENKEEL_PLANNER_PACKING_DEAL_H_
 

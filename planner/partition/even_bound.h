@@ -1,4 +1,4 @@
-// A lower bound on the pipeline's time from sums over the model only. It dismisses parallelisms
+// A lower bound on the pipeline's time from sums over the model only. It prunes parallelisms
 // cheaply.
 #ifndef EVENKEEL_PLANNER_PARTITION_EVEN_BOUND_H_
 #define EVENKEEL_PLANNER_PARTITION_EVEN_BOUND_H_

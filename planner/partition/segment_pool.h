@@ -42,8 +42,8 @@ class SegmentPool {
 
   bool stopped() const { return stopped_; }
 
-  // Repeatedly dismisses segments that no partition with a step below `limit` has, until none is
-  // dismissed. Returns false if no partition is left, so that none is below the limit.
+  // Repeatedly removes segments that no partition with a step below `limit` has, until none is
+  // removed. Returns false if no partition is left, so that none is below the limit.
   bool Tighten(int64_t limit);
 
   // Returns a lower bound on the step of every partition of the segments left, or kNoPlan if there

@@ -1,4 +1,4 @@
-// Bounds on all plans of a parallelism, from sums over the model alone: they dismiss parallelisms
+// Bounds on all plans of a parallelism, from sums over the model alone: they prune parallelisms
 // before any partition is looked at.
 #ifndef EVENKEEL_PLANNER_SEARCH_BOUNDS_H_
 #define EVENKEEL_PLANNER_SEARCH_BOUNDS_H_

@@ -1,4 +1,4 @@
-// The search over all parallelisms. Mean packs choose a partition for each that no bound dismisses;
+// The search over all parallelisms. Mean packs choose a partition for each that no bound prunes;
 // those that may be the best are finished with the real spread of packs.
 #ifndef EVENKEEL_PLANNER_SEARCH_SEARCH_H_
 #define EVENKEEL_PLANNER_SEARCH_SEARCH_H_

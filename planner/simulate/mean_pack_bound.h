@@ -1,4 +1,4 @@
-// Lower bounds on the simulation of mean packs, to dismiss a cut without it.
+// Lower bounds on the simulation of mean packs, to prune a cut without it.
 #ifndef EVENKEEL_PLANNER_SIMULATE_MEAN_PACK_BOUND_H_
 #define EVENKEEL_PLANNER_SIMULATE_MEAN_PACK_BOUND_H_
 

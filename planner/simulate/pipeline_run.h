@@ -27,7 +27,7 @@ struct PipelineSpec {
   // Data-parallel communication, element stage x chunks + chunk. Empty if there is none.
   std::vector<int64_t> gather_ns;  // parameters, before the first forward of the chunk
   std::vector<int64_t> sync_ns;    // gradients
-  // Say whether this communication overlaps with passes, bucket by bucket. A chunk's gradients
+  // Whether this communication overlaps with passes, bucket by bucket. A chunk's gradients
   // become available evenly during its last backward (or weight gradient); its parameters are used
   // evenly during its first forward. One stream carries a stage's chunks one after the other.
   bool gather_overlaps = false;  // else a stage gathers all before its first forward

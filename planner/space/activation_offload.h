@@ -9,7 +9,7 @@
 
 namespace evenkeel::planner {
 
-// Asks for the offload of so many layers, or of as many as the planner chooses. REQUIRES:
+// Asks for the offload of `layers` layers, or of as many as the planner chooses. REQUIRES:
 // AdmitsActivationOffload, unless `layers` is 0.
 void AskActivationOffload(std::optional<int64_t> layers, Job* job);
 

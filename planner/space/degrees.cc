@@ -111,8 +111,7 @@ class Enumeration {
     const DegreeRange& asked = constraints_.virtual_stages;
     DegreeRange range{std::max<int64_t>(1, asked.min),
                       asked.max == 0 ? std::numeric_limits<int64_t>::max() : asked.max};
-    const bool interleaves =
-        job_.training.trainer->interleaves || !VirtualStagesUnasked(constraints_);
+    const bool interleaves = job_.training.trainer->interleaves || !VirtualStagesFree(constraints_);
     const bool several =
         pipeline > 1 && constraints_.stage_layers.empty() && !whole_encoder_ && interleaves;
     range.max = std::min(range.max, several ? layers_ / pipeline : 1);
@@ -138,7 +137,7 @@ int64_t TransformerLayers(const ModelSpec& model) {
   return model.language_model.layers + EncoderLayers(model);
 }
 
-bool VirtualStagesUnasked(const Constraints& constraints) {
+bool VirtualStagesFree(const Constraints& constraints) {
   const DegreeRange& asked = constraints.virtual_stages;
   return asked.min <= 1 && asked.max == 0 && !constraints.schedule;
 }

@@ -17,7 +17,7 @@ int64_t TransformerLayers(const ModelSpec& model);
 
 // Returns whether the job leaves the number of virtual stages to the planner. If so, a trainer that
 // does not interleave has one.
-bool VirtualStagesUnasked(const Constraints& constraints);
+bool VirtualStagesFree(const Constraints& constraints);
 
 // Returns whether the first stage runs the whole encoder, with its projector, because the trainer
 // cannot cut it. A job that asks for a partition, or for another schedule than 1F1B, is exempt.
@@ -45,8 +45,7 @@ using VisitDegrees = std::function<bool(const Parallelism&, const DegreeRange& v
 //     language model has layers. 1 where weights are sharded (ZeRO-3, FSDP).
 //   encoder_data: EncoderDataChoices.
 //   virtual stages: each chunk has at least one layer. 1 if the job leaves it open and the
-//   trainer does not
-//     interleave, or if KeepsEncoderWhole.
+//     trainer does not interleave, or if KeepsEncoderWhole.
 // Returns false if `visit` ended the enumeration.
 bool ForEachDegrees(const Job& job, const VisitDegrees& visit);
 

@@ -15,8 +15,8 @@ const NetworkRates& RatesBetweenNodes(const DispatcherRecord& record, Fabric fab
 // kLeastTime, some has.
 bool DispatcherLeavesDomain(const Job& job);
 
-// Returns whether the dispatcher that the job names runs between so many ranks of experts. One that
-// has no transport between the cluster's nodes needs all of them in a scale-up domain.
+// Returns whether the dispatcher that the job names runs between this many expert-parallel ranks.
+// One that has no transport between the cluster's nodes needs all of them in a scale-up domain.
 bool DispatcherReaches(const Job& job, int64_t expert);
 
 }  // namespace evenkeel::planner

@@ -8,7 +8,7 @@
 
 namespace evenkeel::planner {
 
-// What stands against a fused step.
+// Why a job cannot use a fused step.
 enum class FusedStepObstacle {
   kTrainer,        // which has none
   kZeroStage,      // other than ZeroStage::kWeights
@@ -20,7 +20,7 @@ enum class FusedStepObstacle {
   kExpertParallel  // asked for, beside which the trainer has none
 };
 
-// Returns all that stands against a fused step, in that order, besides the number of micro-batches.
+// Returns all obstacles to a fused step, in that order, except for the number of micro-batches.
 std::vector<FusedStepObstacle> FusedStepObstacles(const Job& job);
 
 inline bool AdmitsFusedStep(const Job& job) { return FusedStepObstacles(job).empty(); }

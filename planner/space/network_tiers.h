@@ -10,7 +10,7 @@ namespace evenkeel::planner {
 
 inline constexpr char kDomainName[] = "scale-up domain";
 
-// Returns the domain of a GPU type's scale-up link in nodes of so many GPUs; none if it does not
+// Returns the domain of a GPU type's scale-up link in nodes of this many GPUs; none if it does not
 // span two.
 NetworkUnit DomainOf(const GpuSpec& gpu, int64_t gpus_per_node);
 

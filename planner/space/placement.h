@@ -13,7 +13,7 @@ struct PlacementTier {
   std::string name;
   int64_t ranks = 0;
   int64_t units = 0;
-  int64_t required_ranks = 1;  // so many consecutive ranks must share a unit
+  int64_t required_ranks = 1;  // consecutive ranks that must share a unit
 };
 
 // The node of each rank: rank = tensor + T (context + C (data + D pipeline)) (Megatron's order

@@ -9,7 +9,7 @@
 
 namespace evenkeel::planner {
 
-// Returns the freest policy that the trainer can express.
+// Returns the least restrictive policy that the trainer can express.
 RecomputePolicy FreestRecompute(const Trainer& trainer);
 
 // Returns the settings that repeat parts of every language layer and differ for the job's model.

@@ -147,7 +147,7 @@ void ListCheck::Fail(int64_t index, std::string description) {
 ListCheck::~ListCheck() {
   if (failures_ == 0) return;
   if (failures_ > 1) {
-    first_ += " (and " + std::to_string(failures_ - 1) + " more values of this list)";
+    first_ += " (and " + std::to_string(failures_ - 1) + " more in this list)";
   }
   sink_.Add(parent_.Child(name_, first_index_), std::move(first_));
 }

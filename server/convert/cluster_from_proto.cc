@@ -54,7 +54,7 @@ void ConvertCount(int64_t gpu_count, int64_t per_node, const FieldPath& field, V
   const int64_t below = cluster->gpu_count - rest;
   const int64_t above = below + per_node;
   sink.Add(field, "must be a multiple of gpus_per_node (" + std::to_string(per_node) +
-                      "), or less, but is " + std::to_string(cluster->gpu_count) +
+                      "), or smaller than it, but is " + std::to_string(cluster->gpu_count) +
                       "; nearest: " + std::to_string(below) +
                       (above <= kGpus.max ? ", " + std::to_string(above) : std::string()));
 }
@@ -91,7 +91,7 @@ void ConvertCounts(const v1::GpuPool& from, const FieldPath& path, planner::Clus
     convert(from.gpu_counts(i), field);
     if (!seen.insert(from.gpu_counts(i)).second)
       sink.Add(field, "must differ from the others, but " + std::to_string(from.gpu_counts(i)) +
-                          " is there twice");
+                          " occurs twice");
   }
 }
 

@@ -70,8 +70,8 @@ void ConvertVirtualStages(const v1::Constraints& from, const FieldPath& path, Vi
   }
   if (interleaved && stages.max == 1) {
     sink.Add(field,
-             "PIPELINE_SCHEDULE_INTERLEAVED needs two virtual stages at least, but virtual_stages "
-             "admits 1 alone: leave one of them unset");
+             "PIPELINE_SCHEDULE_INTERLEAVED needs at least two virtual stages, but virtual_stages "
+             "allows only 1: leave one of them unset");
   }
 }
 
@@ -94,12 +94,12 @@ void ConvertEncoderData(const v1::Constraints& from, const FieldPath& path, Viol
   const planner::Trainer& trainer = *job->training.trainer;
   const std::string asked = ", but min is " + std::to_string(range.min);
   if (model != nullptr && model->towers.empty()) {
-    sink.Add(field, "must admit 1 or be unset: the model has no encoder" + asked);
+    sink.Add(field, "must allow 1 or be unset: the model has no encoder" + asked);
   } else if (trainer.encoder_split == planner::EncoderSplit::kNone) {
-    sink.Add(field, "must admit 1 or be unset: with " + std::string(trainer.title) +
+    sink.Add(field, "must allow 1 or be unset: with " + std::string(trainer.title) +
                         ", ranks do not share the images of a pack" + asked);
   } else if (job->training.group_selection != planner::GroupSelection::kOne) {
-    sink.Add(field, "must admit 1 or be unset with packing groups" + asked);
+    sink.Add(field, "must allow 1 or be unset with packing groups" + asked);
   }
 }
 
@@ -131,7 +131,7 @@ void ConvertStageLayers(const v1::Constraints& from, const FieldPath& path, Viol
   }
   if (!Admits(constraints->pipeline_parallel, stages)) {
     sink.Add(field, "has " + std::to_string(stages) +
-                        " stages, which pipeline_parallel does not admit: change one of them");
+                        " stages, which pipeline_parallel does not allow: change one of them");
     return;
   }
   constraints->pipeline_parallel = {stages, stages};
@@ -161,7 +161,7 @@ void HoldToData(const std::string& trainer, const FieldPath& path, ViolationSink
   const auto hold = [&](const char* name, planner::DegreeRange* range) {
     if (range->min > 1) {
       sink.Add(path.Child(name),
-               "must admit 1: " + trainer + " shares a model by ZeRO and by context");
+               "must allow 1: " + trainer + " shares a model by ZeRO and by context");
     }
     *range = {1, 1};
   };
@@ -175,9 +175,10 @@ void HoldMethod(const FieldPath& path, ViolationSink& sink, planner::Constraints
   if (to->partition_method == planner::PartitionMethod::kExact) return;
   if (to->virtual_stages.min > 1 ||
       to->schedule.value_or(planner::Schedule::kOneFOneB) != planner::Schedule::kOneFOneB) {
-    sink.Add(path.Child("partition_method"),
-             "other than PARTITION_METHOD_EXACT is for PIPELINE_SCHEDULE_1F1B without virtual "
-             "stages: leave schedule and virtual_stages unset, or partition_method");
+    sink.Add(
+        path.Child("partition_method"),
+        "methods other than PARTITION_METHOD_EXACT need PIPELINE_SCHEDULE_1F1B without virtual "
+        "stages: leave schedule and virtual_stages unset, or partition_method");
   }
   to->schedule = planner::Schedule::kOneFOneB;
   to->virtual_stages = {1, 1};
@@ -231,7 +232,7 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
   if (!trainer.expert_parallel) {
     if (to.expert_parallel.min > 1) {
       sink.Add(path.Child("expert_parallel"),
-               "must admit 1: " + std::string(trainer.title) + " has no expert parallelism");
+               "must allow 1: " + std::string(trainer.title) + " has no expert parallelism");
     }
     to.expert_parallel = {1, 1};
   }

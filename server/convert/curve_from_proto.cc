@@ -148,7 +148,7 @@ class Converter {
         list.CheckInt(i, range.counts(i), kNodes);
         if (!counts.insert(range.counts(i)).second)
           list.Fail(i, "must differ from the others, but " + std::to_string(range.counts(i)) +
-                           " is there twice");
+                           " occurs twice");
       }
       return list.failed() || sink_.count() != before ? std::set<int64_t>() : counts;
     }

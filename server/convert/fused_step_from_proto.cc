@@ -35,7 +35,7 @@ void Refuse(planner::FusedStepObstacle obstacle, const planner::Trainer& trainer
                       "ZERO_STAGE_3");
     case Obstacle::kWholeMatrices:
       return sink.Add(field,
-                      "must be false with an optimizer of whole matrices; accepted: any "
+                      "must be false with an optimizer that needs whole matrices; accepted: any "
                       "training.optimizer but OPTIMIZER_MUON");
     case Obstacle::kAdapters:
       return sink.Add(field, "must be false: beside adapters there are few gradients to free");
@@ -49,11 +49,11 @@ void Refuse(planner::FusedStepObstacle obstacle, const planner::Trainer& trainer
                                  "training.group_selection GROUP_SELECTION_ONE");
     case Obstacle::kPipeline:
       return sink.Add(constraints.Child("pipeline_parallel"),
-                      "must admit 1, without several stage_layers: training.fused_step has no "
+                      "must allow 1, without several stage_layers: training.fused_step has no "
                       "pipeline");
     case Obstacle::kExpertParallel:
       return sink.Add(constraints.Child("expert_parallel"),
-                      "must admit 1: " + title + " has no fused step beside expert parallelism");
+                      "must allow 1: " + title + " has no fused step beside expert parallelism");
   }
 }
 
@@ -92,9 +92,9 @@ void CheckMicroBatches(const planner::Job& job, const FieldPath& path, Violation
   const int64_t micro_batches = planner::MicroBatches(batch / of_micro_batch, ranks);
   if (micro_batches <= 1) return;
   sink.Add(path.Child("training").Child("global_batch_samples"),
-           "must be smaller: training.fused_step admits one micro-batch for each rank and step, "
-           "and these are at least " +
-               std::to_string(micro_batches) + " for each of " + std::to_string(ranks) +
+           "must be smaller: training.fused_step allows one micro-batch per rank and step, but "
+           "this makes at least " +
+               std::to_string(micro_batches) + " on each of " + std::to_string(ranks) +
                " ranks; accepted: for example " +
                std::to_string(std::max<int64_t>(
                    1, std::llround(std::floor(of_micro_batch * static_cast<double>(ranks))))));

@@ -43,7 +43,7 @@ void DescribedGpu(const v1::Gpu& from, const FieldPath& path, ViolationSink& sin
                   planner::GpuSpec* gpu, planner::FigureBasis* peak) {
   const FieldPath name = path.Child("name");
   if (from.name().empty()) {
-    sink.Add(name, "required: a name for the plan, none of the catalogue");
+    sink.Add(name, "required: a name for the plan that the catalogue does not have");
   } else if (CheckText(sink, name, from.name()) && planner::FindGpu(from.name()) != nullptr) {
     sink.Add(name, Quoted(from.name()) +
                        " is a name of the catalogue: use gpu_type, or choose another name");

@@ -27,7 +27,7 @@ void LaunchFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& 
         FromProto(kLaunchFrameworks, framework, planner::LaunchFramework::kMegatron, field, sink);
     if (sink.count() != before) continue;
     if (std::count(frameworks.begin(), frameworks.end(), wanted) > 0) {
-      sink.Add(field, "is there twice: each trainer at most once");
+      sink.Add(field, "occurs twice: name each trainer once");
       continue;
     }
     frameworks.push_back(wanted);

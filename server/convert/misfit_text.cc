@@ -64,7 +64,7 @@ std::string ShortageText(const planner::Misfit& misfit) {
   if (misfit.micro_batches > 0)
     return "Each of " + std::to_string(misfit.parallelism.data) + " data-parallel ranks has " +
            std::to_string(misfit.micro_batches) +
-           " micro-batches in a step, where training.fused_step admits one.";
+           " micro-batches in a step, where training.fused_step allows one.";
   std::string text = "Stage " + std::to_string(misfit.stage) + " of " +
                      DegreesText(misfit.parallelism) + " needs " + GibText(misfit.memory.total()) +
                      " of " + GibText(misfit.capacity_bytes) + ": " +

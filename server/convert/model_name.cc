@@ -56,8 +56,8 @@ void AddUnknown(std::string_view name, const FieldPath& field, ViolationSink& si
     return;
   }
   sink.Add(field, "unknown model " + Quoted(name) +
-                      ": must be a name of ListModels or ENCODER+LANGUAGE_MODEL; any other "
-                      "model goes by its own config.json (config_json)" +
+                      ": must be a name of ListModels or ENCODER+LANGUAGE_MODEL; for any "
+                      "other model, give its config.json (config_json)" +
                       NearestPlannable(name));
 }
 

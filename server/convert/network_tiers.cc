@@ -74,7 +74,7 @@ void CheckPlace(const v1::GpuPool& pool, int tier, const FieldPath& path, Violat
   const FieldPath ratio = path.Child("oversubscription_ratio");
   if (from.oversubscription_ratio() == 0) return;
   if (tier != 2) {
-    sink.Add(ratio, "must be unset but in the third tier: set bytes_per_second");
+    sink.Add(ratio, "must be unset except in the third tier: set bytes_per_second");
   } else if (from.bytes_per_second() != 0) {
     sink.Add(ratio, "must be unset where bytes_per_second is set: both say the same");
   } else {
@@ -139,11 +139,10 @@ void CheckTierCounts(const v1::GpuPool& from, const FieldPath& field, const Fiel
     const int64_t usable = of.usable_gpu_count();
     if (usable <= 0 || gpus <= usable || gpus % usable == 0) continue;
     const int64_t below = gpus / usable * usable;
-    sink.Add(field, "must be a multiple of the " + std::to_string(usable) +
-                        " GPUs that network_tiers[" + std::to_string(tier) +
-                        "].usable_gpu_count lets a job use of a unit, or less, but is " +
-                        std::to_string(gpus) + "; nearest: " + std::to_string(below) + ", " +
-                        std::to_string(below + usable));
+    sink.Add(field, "must be a multiple of network_tiers[" + std::to_string(tier) +
+                        "].usable_gpu_count (" + std::to_string(usable) +
+                        "), or smaller than it, but is " + std::to_string(gpus) + "; nearest: " +
+                        std::to_string(below) + ", " + std::to_string(below + usable));
   }
 }
 

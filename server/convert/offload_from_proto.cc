@@ -112,7 +112,7 @@ bool CheckActivationAbility(const planner::Job& job, const FieldPath& field,
                  "virtual stages with activations in host memory; accepted: any other schedule");
   if (!able.pipeline && c.pipeline_parallel.min > 1)
     sink.Add(constraints.Child("pipeline_parallel"),
-             "must admit 1: " + title + " offloads activations only without a pipeline");
+             "must allow 1: " + title + " offloads activations only without a pipeline");
   if (!able.pipeline && c.stage_layers.size() > 1)
     sink.Add(
         constraints.Child("stage_layers"),

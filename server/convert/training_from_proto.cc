@@ -81,7 +81,8 @@ void ConvertPrecision(const v1::Training& from, const FieldPath& path, Violation
     sink.Add(field, gpu.name + " has no products in " + v1::Precision_Name(from.precision()) +
                         "; accepted: " + PrecisionsOf(gpu));
   } else if (!training->trainer->low_precision) {
-    sink.Add(field, "no recipe below 16 bits is known of " + std::string(training->trainer->title) +
+    sink.Add(field, "no recipe below 16 bits is known for " +
+                        std::string(training->trainer->title) +
                         ": set PRECISION_BF16, or another trainer");
   }
 }
@@ -331,7 +332,7 @@ void CheckLayersIn16Bit(const v1::Execution& from, const FieldPath& path, Violat
   const FieldPath field =
       path.Child(from.start_layers_16bit() != 0 ? "start_layers_16bit" : "end_layers_16bit");
   if (training.precision == planner::Precision::k16Bit) {
-    sink.Add(field, "must be unset: all layers are in 16 bits, since precision is");
+    sink.Add(field, "must be unset: with this precision all layers are in 16 bits");
   } else if (training.precision == planner::Precision::kFp8Delayed) {
     sink.Add(field, "must be unset with PRECISION_FP8_DELAYED, whose scales all layers share");
   } else if (!training.trainer->keeps_layers_16bit) {

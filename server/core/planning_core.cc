@@ -68,13 +68,13 @@ PlanOutcome Found(StoredPlanPtr plan, PlanTier tier) {
   return outcome;
 }
 
-bool AnewOnly(const PlanWanted& wanted) {
+bool AnewOnly(const PlanQuery& wanted) {
   return wanted.max_age_seconds && *wanted.max_age_seconds <= 0;
 }
 
 // Returns the oldest time that is wanted. No plan is older than the epoch, and larger ages must not
 // overflow.
-PlanTime OldestOf(const PlanWanted& wanted, const Clock& clock) {
+PlanTime OldestOf(const PlanQuery& wanted, const Clock& clock) {
   if (!wanted.max_age_seconds) return PlanTime::min();
   if (AnewOnly(wanted)) return PlanTime::max();
   const PlanTime now = clock.WallNow();
@@ -85,7 +85,7 @@ PlanTime OldestOf(const PlanWanted& wanted, const Clock& clock) {
 
 // Returns the key of a flight. A request that wants a younger plan must not get the one that others
 // wait for.
-std::string FlightKey(const PlanWanted& wanted) {
+std::string FlightKey(const PlanQuery& wanted) {
   std::string key = ScopedId(wanted.tenant, wanted.plan_id);
   if (AnewOnly(wanted)) return key + "\nanew";
   return wanted.max_age_seconds ? key + "\n" + std::to_string(*wanted.max_age_seconds) : key;
@@ -98,7 +98,7 @@ std::string FlightKey(const PlanWanted& wanted) {
 // when it begins or is withdrawn.
 struct PlanningCore::Flight {
   std::string key;
-  PlanWanted wanted;
+  PlanQuery wanted;
   WorkTerms terms;    // terms of the first request
   bool keep = false;  // keep the plan in the cache, and count it
   double cost_seconds = 0;
@@ -148,7 +148,7 @@ PlanningCore::~PlanningCore() {
   sought_.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return seeking_ == 0; });
 }
 
-PlanningCore::Ticket PlanningCore::Plan(const PlanWanted& wanted, Work work, OnOutcome done,
+PlanningCore::Ticket PlanningCore::Plan(const PlanQuery& wanted, Work work, OnOutcome done,
                                         const WorkTerms& terms) {
   const PlanTime oldest = OldestOf(wanted, clock_);
   const DisplacedAnswers displaced(*this);
@@ -210,7 +210,7 @@ PlanningCore::Ticket PlanningCore::Compute(const std::string& id, Work work, OnO
 }
 
 void PlanningCore::Seek(const FlightPtr& flight, PlanTime oldest) {
-  const PlanWanted& wanted = flight->wanted;
+  const PlanQuery& wanted = flight->wanted;
   const auto since = clock_.Now();
   const auto sought = [this, flight, since](const FoundPlan& found) {
     AddStep(flight->steps, {"look_up", since, clock_.Now()});

@@ -68,7 +68,7 @@ struct PlanOutcome {
 using OnOutcome = std::function<void(const PlanOutcome&)>;
 
 // The plan that is wanted.
-struct PlanWanted {
+struct PlanQuery {
   std::string tenant;
   std::string plan_id;
   // Greatest age of a plan. If 0 or less, the plan is computed again. If unset, any age will do.
@@ -101,7 +101,7 @@ class PlanningCore {
   // exactly once: on this thread if the plan is known or the request is refused, otherwise later on
   // a thread of a worker or a tier. Equal requests share one computation. The plans of the offers
   // are kept too, under their own ids. `done` must not throw.
-  Ticket Plan(const PlanWanted& wanted, Work work, OnOutcome done, const WorkTerms& terms = {});
+  Ticket Plan(const PlanQuery& wanted, Work work, OnOutcome done, const WorkTerms& terms = {});
 
   // Does the same for any work whose result is a plan that is not kept: it enters no cache, and
   // does not count as planned. `id` names what it computes, and is not the id of a plan.

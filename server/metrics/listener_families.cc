@@ -17,7 +17,7 @@ std::vector<prometheus::MetricFamily> ListenerFamilies(const ListenerGauges& gau
     families.push_back(SingleMetric(name, help, type, {}, static_cast<double>(value)));
   };
   add("evenkeel_connections", "Connections that live.", MetricType::Gauge, gauges.connections);
-  add("evenkeel_connections_limit", "Most that may live at a time.", MetricType::Gauge,
+  add("evenkeel_connections_limit", "Maximum live connections at a time.", MetricType::Gauge,
       gauges.connections_at_most);
   prometheus::MetricFamily shed =
       SingleMetric("evenkeel_connections_shed_total",

@@ -199,7 +199,7 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
     const WorkerGauges workers = sources.workers();
     add_gauge("evenkeel_workers", "Threads that compute plans.", workers.threads);
     add_gauge("evenkeel_workers_busy", "Those that compute now.", workers.busy);
-    add_gauge("evenkeel_queue_limit", "Most computations that may wait.", workers.queue_limit);
+    add_gauge("evenkeel_queue_limit", "Maximum computations that may wait.", workers.queue_limit);
   }
   if (sources.log_lines_dropped) {
     families.push_back(SingleMetric("evenkeel_log_lines_dropped_total",

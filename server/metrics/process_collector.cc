@@ -85,7 +85,7 @@ std::vector<prometheus::MetricFamily> ProcessCollector::Collect() const {
   }
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    add("process_max_fds", "Most file descriptors that may be open.", MetricType::Gauge,
+    add("process_max_fds", "Maximum number of open file descriptors.", MetricType::Gauge,
         static_cast<double>(limit.rlim_cur));
   }
   return families;

@@ -99,10 +99,10 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
   return Computed(job, plan_id, planner::MakePlan(job, hooks), out, faults);
 }
 
-ComputeEnd ComputeInShort(const planner::Job& job, const std::string& plan_id,
-                          const planner::PlanHooks& hooks, ComputedPlan* out,
-                          std::vector<std::string>* faults) {
-  return Computed(job, plan_id, planner::MakePlanInShort(job, hooks), out, faults);
+ComputeEnd ComputeShortPlan(const planner::Job& job, const std::string& plan_id,
+                            const planner::PlanHooks& hooks, ComputedPlan* out,
+                            std::vector<std::string>* faults) {
+  return Computed(job, plan_id, planner::MakeShortPlan(job, hooks), out, faults);
 }
 
 ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,

@@ -23,10 +23,10 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
                        const planner::PlanHooks& hooks, ComputedPlan* out,
                        std::vector<std::string>* faults);
 
-// Does the same by MakePlanInShort. The plan is an estimate of the one that `plan_id` names.
-ComputeEnd ComputeInShort(const planner::Job& job, const std::string& plan_id,
-                          const planner::PlanHooks& hooks, ComputedPlan* out,
-                          std::vector<std::string>* faults);
+// Does the same by MakeShortPlan. The plan is an estimate of the one that `plan_id` names.
+ComputeEnd ComputeShortPlan(const planner::Job& job, const std::string& plan_id,
+                            const planner::PlanHooks& hooks, ComputedPlan* out,
+                            std::vector<std::string>* faults);
 
 // Has the signature of ComputePlan; tests pass their own.
 using ComputeFunction =

@@ -83,7 +83,7 @@ double PlanCost(const OfferJobs& offers) {
   return cost;
 }
 
-double CostInShort(const planner::Job& job) {
+double ShortPlanCost(const planner::Job& job) {
   constexpr double kShare = 0.1, kShares = 8;
   return kShare * (planner::ChoosesOffload(job) ? kShares : 1) * SearchCost(job) +
          BatchRuleCost(job);

@@ -14,7 +14,7 @@ namespace evenkeel::server {
 
 double PlanCost(const planner::Job& job);
 double PlanCost(const OfferJobs& offers);
-double CostInShort(const planner::Job& job);  // of MakePlanInShort
+double ShortPlanCost(const planner::Job& job);  // of MakeShortPlan
 double EvaluationCost(const EvaluationJob& evaluation);
 double PackingCost(int64_t samples);
 

@@ -27,10 +27,10 @@ Work PlanWork(ComputeFunction compute, const std::string& plan_id, OfferJobs off
   };
 }
 
-Work WorkInShort(const std::string& plan_id, planner::Job job) {
+Work ShortPlanWork(const std::string& plan_id, planner::Job job) {
   return [plan_id, job = std::move(job)](const planner::PlanHooks& hooks) {
     WorkResult result;
-    result.end = ComputeInShort(job, plan_id, hooks, &result.computed, &result.faults);
+    result.end = ComputeShortPlan(job, plan_id, hooks, &result.computed, &result.faults);
     return result;
   };
 }

@@ -21,9 +21,9 @@ Work PlanWork(ComputeFunction compute, const std::string& plan_id, planner::Job 
 // `compute`.
 Work PlanWork(ComputeFunction compute, const std::string& plan_id, OfferJobs offers);
 
-// Returns the work of MakePlanInShort. The plan is not the one that `plan_id` names, so it must not
+// Returns the work of MakeShortPlan. The plan is not the one that `plan_id` names, so it must not
 // be kept; it carries that id only to say what it estimates.
-Work WorkInShort(const std::string& plan_id, planner::Job job);
+Work ShortPlanWork(const std::string& plan_id, planner::Job job);
 
 // Returns the work of ComputeEvaluation, with its caps.
 Work EvaluationWork(std::shared_ptr<const EvaluationJob> evaluation, int64_t unit_cap,

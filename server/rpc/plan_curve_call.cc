@@ -136,11 +136,11 @@ PlanningCore::Ticket PlanCurveCall::Submit(size_t place) {
   const std::string& id = ids_[place];
   const bool in_short = curve_.in_short;
   WorkTerms terms = terms_;
-  terms.cost_seconds = in_short ? CostInShort(job) : PlanCost(job);
+  terms.cost_seconds = in_short ? ShortPlanCost(job) : PlanCost(job);
   const auto take = [self = shared_from_this(), place, in_short](const PlanOutcome& outcome) {
     self->Take(place, in_short, outcome);
   };
-  if (in_short) return parts_.core.Compute("short of " + id, WorkInShort(id, job), take, terms);
+  if (in_short) return parts_.core.Compute("short of " + id, ShortPlanWork(id, job), take, terms);
   return parts_.core.Plan({tenant_, id, std::nullopt}, PlanWork(parts_.compute, id, job), take,
                           terms);
 }

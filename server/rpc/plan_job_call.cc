@@ -28,7 +28,7 @@ void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers,
                         const UsedCalibration& calibration) {
   calibration_ = calibration;
   scope_->SetPlan(plan_id, "");
-  const PlanWanted wanted{scope_->caller().tenant, plan_id, parts_.max_age_seconds};
+  const PlanQuery wanted{scope_->caller().tenant, plan_id, parts_.max_age_seconds};
   const auto answer = [self = shared_from_this()](const PlanOutcome& outcome) {
     self->OnOutcome(outcome);
   };

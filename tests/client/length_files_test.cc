@@ -189,8 +189,9 @@ TEST_F(LengthFilesTest, NamesFileLineAndRecordOfBadRecords) {
 
 TEST_F(LengthFilesTest, RefusesWhatIsNoLengthFile) {
   EXPECT_EQ(Fault(""), "lengths is empty");
-  EXPECT_EQ(Fault("  \n"),
-            "lengths is no length file: neither a JSON array, nor JSON Lines of objects, nor .npy");
+  EXPECT_EQ(
+      Fault("  \n"),
+      "lengths is not a length file: neither a JSON array, nor JSON Lines of objects, nor .npy");
   EXPECT_EQ(Fault("[]"), "lengths holds no samples");
   EXPECT_EQ(Fault("\x1f\x8b\x08"),
             "lengths is compressed: give it as `zcat FILE | evenkeelctl ... -`");

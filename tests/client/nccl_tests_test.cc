@@ -163,7 +163,7 @@ TEST(NcclTests, RefusalsNameTheLineAndWhatIsNeeded) {
       {With(kTwoNodes, "    time   algbw", " cputime   algbw"),
        "out.txt:13: the times are of the CPU: measure without -C"},
       {With(kTwoNodes, "Rank  1", "Rank  0"),
-       "out.txt:7: rank 0 is there twice: processes that do not know of each other measured "
+       "out.txt:7: rank 0 occurs twice: processes that do not know of each other measured "
        "alone; build nccl-tests with MPI=1"},
       {With(kTwoNodes, "Rank  1", "Rank  x"),
        "out.txt:7: a rank needs \"Rank N ... on HOST device N [ID] GPU\""},

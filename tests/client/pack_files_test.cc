@@ -90,7 +90,7 @@ TEST(OutputFolderTest, WritesOverResultsOnlyIfForced) {
     FAIL();
   } catch (const CommandError& error) {
     EXPECT_EQ(error.code(), ExitCode::kBadInput);
-    EXPECT_NE(std::string(error.what()).find("out/gone is there already"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("out/gone already exists"), std::string::npos);
     EXPECT_NE(std::string(error.what()).find("--force"), std::string::npos);
   }
   OutputFolder forced(out, names, /*force=*/true);

@@ -278,7 +278,7 @@ TEST(PackFlagsTest, BadGroupsAreNamed) {
             "--xtuner does not go with packing groups: its preset has one pack_max_length");
   EXPECT_EQ(fault({"--groups", "100:1", "--report", "r.html", "--compare"}), "");
   EXPECT_EQ(fault({"--curriculum", "5"}),
-            "--curriculum is about packing groups: give --groups, or a plan that has them");
+            "--curriculum needs packing groups: give --groups, or a plan that has them");
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST(SampleLengthsTest, RefusesHistogramsAndFaultsAsOtherReadersDo) {
   const TestFolder folder;
   const std::string good = folder.Write("good", "{\"length\": 50}\n");
   EXPECT_NE(Fault({folder.Write("h", "{\"llm_tokens\": [5], \"sample_count\": [2]}")})
-                .find("h is a histogram: to be packed, samples are needed one by one"),
+                .find("h is a histogram: packing needs the samples one by one"),
             std::string::npos);
   EXPECT_NE(Fault({good, folder.Path("missing")}).find("cannot open"), std::string::npos);
   EXPECT_NE(Fault({good, folder.Write("e", "")}).find("is empty"), std::string::npos);

@@ -1,7 +1,7 @@
 // Compares step orders with golden files, which the twins in other languages must also match
 // (tests/integration/test_step_order.py). The order of (seed, epoch) is part of the contract, since
 // a job that resumes must find it again. EVENKEEL_UPDATE_GOLDEN=1 rewrites the files;
-// docs/ALGORITHMS.md must then describe the new way.
+// docs/PACK_ORDER.md must then describe the new way.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -45,6 +45,6 @@ def recorded_names(expression):
 
 
 def documented_metrics():
-    """Returns the names in the table of docs/OPERATING.md, which a unit test compares with the server."""
-    with open(os.path.join(harness.ROOT, "docs", "OPERATING.md"), encoding="utf-8") as file:
+    """Returns the names in the table of docs/SERVER_REFERENCE.md, which a unit test compares with the server."""
+    with open(os.path.join(harness.ROOT, "docs", "SERVER_REFERENCE.md"), encoding="utf-8") as file:
         return set(re.findall(r"(?m)^\| `((?:evenkeel|grpc_server|process)_\w+)` \|", file.read()))

@@ -91,7 +91,7 @@ class CurveTest(unittest.TestCase):
         for arguments, text in (
                 (("--nodes", "4..2"), "nodes[0].max: must be at least min (4), but is 2"),
                 (("--nodes", "1..300"), "nodes: must be at most 256 sizes"),
-                (("--nodes", "1-4"), "is no MIN..MAX"),
+                (("--nodes", "1-4"), "is not MIN..MAX"),
                 (("--nodes", "2", "--gpus", "8"), "--nodes says how many"),
                 (("--nodes", "2", "--compare-sizes"), "are for `plan`"),
                 (("--nodes", "2", "--type", "h200@x"), "is no TYPE[@PRICE]"),

@@ -1,4 +1,4 @@
-"""Tests `evenkeelctl pack --groups`: the files follow docs/ALGORITHMS.md, according to an independent twin."""
+"""Tests `evenkeelctl pack --groups`: the files follow docs/PACK_ORDER.md, according to an independent twin."""
 import array
 import ast
 import json
@@ -135,7 +135,7 @@ class PackGroupsTest(unittest.TestCase):
                 (("--groups", "1024:1,1000:2", "--dp", "8"), "start.groups[1].length_tokens: must be above"),
                 (("--groups", "1024:1", "--dp", "8", "--xtuner", os.path.join(self.folder, "x")), "--xtuner"),
                 (("--groups", "1024:1", "--dp", "8", "--token-cap", "9"), "--unit-cap or --token-cap"),
-                (("--curriculum", "5", "--dp", "8"), "--curriculum is about packing groups")):
+                (("--curriculum", "5", "--dp", "8"), "--curriculum needs packing groups")):
             done = harness.run([harness.CTL, "pack", "--local", source, *arguments])
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(said, done.stderr)

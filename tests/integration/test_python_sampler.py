@@ -87,7 +87,7 @@ class StreamTest(SamplerCase):
             self.assertAlmostEqual(total, 4)
 
     def test_the_order_is_the_documented_one(self):
-        """The order is exactly that of the twin of docs/ALGORITHMS.md, for other seeds and epochs too."""
+        """The order is exactly that of the twin of docs/PACK_ORDER.md, for other seeds and epochs too."""
         for seed, epoch, window, packs_per_rank in ((5, 0, 16, 1), (6, 3, 4, 2), (5, 1, 1, 1)):
             sampler = self.sampler(seed=seed, epoch=epoch, packs_per_rank=packs_per_rank,
                                    rule={**RULE, "order_window": window})

@@ -83,6 +83,7 @@ check "layers" "$python" tests/lint/check_layers.py
 check "planner floors" "$python" tests/lint/planner_floors.py
 check "tidy" "$python" tests/lint/tidy.py
 check "hidden names" "$python" tests/lint/hidden_names.py
+check "links of pages" "$python" tests/lint/doc_links.py
 check "proto comments" "$python" tests/lint/proto_comments.py
 check "clang-format" clang_format "${sources[@]}"
 check "shellcheck" shellcheck "${scripts[@]}"

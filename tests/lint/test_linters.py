@@ -9,6 +9,7 @@ import sys
 import unittest
 
 import check_layers
+import doc_links
 import hidden_names
 import planner_floors
 import proto_comments
@@ -16,7 +17,7 @@ import tidy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LINTERS = {"check_layers": check_layers, "planner_floors": planner_floors, "tidy": tidy,
-           "proto_comments": proto_comments, "hidden_names": hidden_names}
+           "proto_comments": proto_comments, "hidden_names": hidden_names, "doc_links": doc_links}
 
 
 def fixture_files(folder):

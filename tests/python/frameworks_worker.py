@@ -1,4 +1,4 @@
-"""One rank of test_frameworks.py: runs two epochs by a framework's own loop, as docs/PYTHON.md says. Rank 0 writes
+"""One rank of test_frameworks.py: two epochs by a framework's own loop, as docs/TRAINING_LOOP.md says. Rank 0 writes
 which samples each rank had in each epoch, or the error.
 
     torchrun --nproc_per_node 2 frameworks_worker.py KIND ADDRESS OUTPUT.json

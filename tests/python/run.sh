@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the Python package as it is installed: pip from client/python, mypy --strict, every block of docs/PYTHON.md, and
+# Tests the Python package as it is installed: pip from client/python, mypy --strict, the blocks of docs/PYTHON.md, and
 # training by real DataLoaders in several processes. On a fresh Debian 12 it installs what it needs, as root. The last
 # line counts: "N passed, N failed".
 #

@@ -1,4 +1,4 @@
-"""Runs every block of docs/PYTHON.md, in order, like a reader: in a folder that looks like the repository."""
+"""Runs every block of docs/PYTHON.md and docs/TRAINING_LOOP.md, in order, in a folder like the repository."""
 import os
 import re
 import subprocess
@@ -12,8 +12,11 @@ ADDRESS = "127.0.0.1:50051"
 
 
 def blocks():
-    with open(os.path.join(server.ROOT, "docs", "PYTHON.md"), encoding="utf-8") as file:
-        return re.findall(r"^```(\w*)\n(.*?)^```$", file.read(), re.S | re.M)
+    text = ""
+    for page in ("PYTHON.md", "TRAINING_LOOP.md"):
+        with open(os.path.join(server.ROOT, "docs", page), encoding="utf-8") as file:
+            text += file.read()
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.S | re.M)
 
 
 class DocsTest(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""A second implementation of packing groups, written only from docs/ALGORITHMS.md ("Packing groups"): samples' homes,
+"""A second implementation of packing groups, written only from docs/PACK_ORDER.md ("Packing groups"): samples' homes,
 GreedyFill and the order of steps. The way in which a group packs its own samples is left to the requested packer.
 """
 from step_order_twin import SplitMix64, order_of

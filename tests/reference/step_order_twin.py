@@ -1,4 +1,4 @@
-"""A second implementation of the order of packs, written only from docs/ALGORITHMS.md ("Dealing: the order of packs").
+"""A second implementation of the order of packs, written only from docs/PACK_ORDER.md ("Dealing").
 
 It is pure Python: slow, short, and a start for data loaders in other languages.
 """

@@ -74,8 +74,8 @@ TEST(IntervalsTest, RunsThatAreFarApartAreToldApart) {
       for (size_t b = 0; b < a; ++b) {
         const auto [fast, slow] = std::minmax(runs[a], runs[b]);
         const double apart = slow.first / fast.first - 1;
-        if (apart > 1.5 * planner::kToldApart) continue;
-        Order& order = apart < planner::kToldApart ? near : just_apart;
+        if (apart > 1.5 * planner::kDistinguishableRatio) continue;
+        Order& order = apart < planner::kDistinguishableRatio ? near : just_apart;
         ++order.pairs;
         order.right += fast.second <= slow.second;
       }

@@ -103,7 +103,7 @@ class TextReader {
     if (good && words[2] == "Group") good = words.size() > 3 && absl::SimpleAtoi(words[3], &group);
     if (!good) FailNccl(Where(), "a rank needs \"Rank N ... on HOST device N [ID] GPU\"");
     if (!ranks_.insert(rank).second)
-      FailNccl(Where(), fmt::format("rank {} is there twice: processes that do not know of each "
+      FailNccl(Where(), fmt::format("rank {} occurs twice: processes that do not know of each "
                                     "other measured alone; build nccl-tests with MPI=1",
                                     rank));
     // Several groups measure at the same time (NCCL_TESTS_SPLIT), each the same.

@@ -39,7 +39,7 @@ int32_t NodesOf(const std::string& text, const std::string& whole) {
   if (error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= 65536)
     return value;
   RefuseCurve(
-      fmt::format("--nodes: \"{}\" is no MIN..MAX, MIN..MAX:STEP or N,N,..., each from 1 to "
+      fmt::format("--nodes: \"{}\" is not MIN..MAX, MIN..MAX:STEP or N,N,..., each from 1 to "
                   "65536, such as 1..64, 8..64:8 or 1,2,4,8",
                   whole));
 }

@@ -85,7 +85,7 @@ ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
   if (job.framework.empty()) job.framework = flags.framework;
   if (job.framework == "flagscale" || job.framework == "torchtitan")
     throw CommandError(ExitCode::kBadInput,
-                       "--framework with --plan is megatron, fsdp or deepspeed");
+                       "with --plan, --framework must be megatron, fsdp or deepspeed");
   *request.mutable_job() = RequestFromFlags(job).job();
   *request.mutable_plan() = TimelineRequest({}, ReadPlanFile(flags.plan_file)).plan();
   request.set_include_timeline(flags.timeline.any());

@@ -168,8 +168,8 @@ void AddLaunchCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exi
       "  evenkeelctl launch --framework megatron --model llama3-70b --gpu h100-sxm-80gb --gpus 64\n"
       "  evenkeelctl launch --framework torchtitan --job job.json --output-dir run\n"
       "  evenkeelctl launch --framework megatron --job job.json --manifest jobset --image IMAGE\n"
-      "Comments say what the trainer can not express and what that costs. Returns 1 if the job "
-      "does not fit,\nor the trainer can run nothing of it.");
+      "Comments say what the trainer cannot express and what that costs. Returns 1 if the job does "
+      "not fit,\nor if the trainer cannot run it at all.");
   std::vector<std::string> names;
   for (const auto& [name, framework] : LaunchFrameworks()) names.emplace_back(name);
   launch->add_option("--framework", flags->framework, "Trainer to write settings for")
@@ -198,7 +198,7 @@ void AddLaunchCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exi
   launch->add_option("--output-dir", flags->output_dir, "Write launch.sh and all files there")
       ->type_name("FOLDER")
       ->take_last();
-  launch->add_flag("--force", flags->force, "Write over files that are there");
+  launch->add_flag("--force", flags->force, "Overwrite existing files");
   AddManifestFlags(launch, flags.get());
   AddJobFlags(launch, &flags->job, "--training-framework");
   launch->callback([=] { *exit_code = RunLaunch(*options, *flags); });

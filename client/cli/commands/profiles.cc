@@ -184,7 +184,8 @@ void AddList(CLI::App* profile, const GlobalOptions* options) {
   list->add_option("FILTER", flags->filter, "Only models whose name contains this");
   list->add_flag("--active", flags->active, "Only what is in force");
   list->add_flag("--measurements", flags->measurements, "With all values (for --output json)");
-  list->add_option("--page-size", flags->page_size, "Most revisions to show [50]")->type_name("N");
+  list->add_option("--page-size", flags->page_size, "Maximum number of revisions to show [50]")
+      ->type_name("N");
   list->add_option("--page-token", flags->page_token, "Where the previous page ended")
       ->type_name("TOKEN");
   list->callback([=] {

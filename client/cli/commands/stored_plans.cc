@@ -80,7 +80,8 @@ void AddStoredPlanCommands(CLI::App* app, const GlobalOptions* options, ExitCode
   const auto paging = std::make_shared<Paging>();
   CLI::App* list =
       app->add_subcommand("list", "List the plans that the server keeps, newest first");
-  list->add_option("--page-size", paging->page_size, "Most plans to show [50]")->type_name("N");
+  list->add_option("--page-size", paging->page_size, "Maximum number of plans to show [50]")
+      ->type_name("N");
   list->add_option("--page-token", paging->page_token, "Where the previous page ended")
       ->type_name("TOKEN");
   list->callback([=] {

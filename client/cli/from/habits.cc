@@ -49,7 +49,7 @@ Value Chosen(const UserConfig& config, Field field, const std::string& fallback,
     if (absl::EqualsIgnoreCase(name, text)) return value;
     known += (known.empty() ? "" : ", ") + std::string(text);
   }
-  config.Refuse(field, "not yet: known are " + known);
+  config.Refuse(field, "not yet: supported are " + known);
 }
 
 void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run) {
@@ -206,7 +206,7 @@ void SetDispatcher(const UserConfig& config, v1::Execution* execution) {
     execution->set_expert_dispatcher(
         Chosen(config, Field::kFlexDispatcher, "deepep", kFlexBackends));
   } else {
-    config.Refuse(Field::kDispatcher, "not yet: known are allgather, alltoall, flex");
+    config.Refuse(Field::kDispatcher, "not yet: supported are allgather, alltoall, flex");
   }
   execution->set_overlap_shared_expert(config.On(Field::kOverlapSharedExpert));
 }

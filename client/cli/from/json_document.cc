@@ -51,7 +51,7 @@ std::vector<Setting> ReadJson(const std::string& text, const std::string& name) 
   try {
     const Json document = Json::parse(text, check);
     if (!twice.empty())
-      throw CommandError(ExitCode::kBadInput, name + ": the key " + twice + " is there twice");
+      throw CommandError(ExitCode::kBadInput, name + ": the key " + twice + " occurs twice");
     if (!document.is_object())
       throw CommandError(ExitCode::kBadInput, name + ": a configuration is an object of keys");
     JsonLeaves(document, "", name, &settings);

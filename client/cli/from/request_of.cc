@@ -52,7 +52,7 @@ Parts PartsOfModules(const UserRun& run, v1::LayerKind kind) {
     }
     if (!known)
       throw CommandError(ExitCode::kBadInput,
-                         fmt::format("--recompute-modules {}: not yet: known are core_attn, "
+                         fmt::format("--recompute-modules {}: not yet: supported are core_attn, "
                                      "layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts",
                                      module));
   }

@@ -99,7 +99,7 @@ class YamlLeaves : public YAML::EventHandler {
     if (!level.map) {
       level.items.push_back(value);
     } else if (!level.has_key) {
-      if (!level.keys.insert(value).second) Fail(mark, "the key " + value + " is there twice");
+      if (!level.keys.insert(value).second) Fail(mark, "the key " + value + " occurs twice");
       level.key = value;
       level.has_key = true;
     } else {

@@ -42,8 +42,8 @@ OutputFolder::OutputFolder(const std::string& folder, std::vector<std::string> n
   for (const std::string& name : names_) {
     if (!force && fs::exists(folder_ + "/" + name)) {
       throw CommandError(ExitCode::kBadInput,
-                         fmt::format("{}/{} is there already: give another folder, or --force to "
-                                     "write over it",
+                         fmt::format("{}/{} already exists: give another folder, or --force to "
+                                     "overwrite it",
                                      folder_, name));
     }
   }

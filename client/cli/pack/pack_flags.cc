@@ -37,10 +37,10 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
       ->group(kRule)
       ->take_all()
       ->check(Whole(1, 1000));
-  Add(command, "--unit-cap", &flags->unit_cap, "N", "Most encoder units in a pack [from the data]",
-      kRule)
+  Add(command, "--unit-cap", &flags->unit_cap, "N",
+      "Maximum encoder units per pack [from the data]", kRule)
       ->check(Whole(1, 1'000'000));
-  Add(command, "--token-cap", &flags->token_cap, "N", "Most tokens in a pack [from the data]",
+  Add(command, "--token-cap", &flags->token_cap, "N", "Maximum tokens per pack [from the data]",
       kRule)
       ->check(Whole(1, kMaxTokenCap));
   Add(command, "--rule", &flags->rule_file, "FILE",
@@ -61,10 +61,10 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
       kRule)
       ->check(CLI::IsMember({"tokens", "time"}).description(""));
   Add(command, "--keep-units", &flags->keep_units, "N",
-      "isf: keep packs of at least so many units [--unit-cap]", kRule)
+      "isf: keep packs of at least this many units [--unit-cap]", kRule)
       ->check(Whole(1, 1'000'000));
   Add(command, "--keep-tokens", &flags->keep_tokens, "N",
-      "isf: also keep packs of at least so many tokens [--token-cap - 128]", kRule)
+      "isf: also keep packs of at least this many tokens [--token-cap - 128]", kRule)
       ->check(Whole(1, kMaxTokenCap));
   Add(command, "--iterations", &flags->iterations, "N", "isf: rounds [10]", kRule)
       ->check(Whole(1, 100));
@@ -90,7 +90,7 @@ void AddDealFlags(CLI::App* command, PackFlags* flags) {
       "give steps of similar tokens] [the plan's]",
       kSteps);
   Add(command, "--curriculum", &flags->curriculum, "N",
-      "With groups: number of first steps of training that run only the shortest group [the "
+      "With groups: number of initial steps that run only the shortest group [the "
       "plan's, or 0]",
       kSteps)
       ->check(Whole(0, std::numeric_limits<int64_t>::max()));

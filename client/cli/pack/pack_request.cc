@@ -184,7 +184,7 @@ v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking
         ParseGroups(flags.groups, start.data_parallel(), flags.packs_per_rank.value_or(1));
   }
   if (start.groups().empty() && flags.curriculum)
-    Fail("--curriculum is about packing groups: give --groups, or a plan that has them");
+    Fail("--curriculum needs packing groups: give --groups, or a plan that has them");
   if (!start.groups().empty()) CheckGroupFlags(flags);
   start.set_curriculum_steps(
       flags.curriculum.value_or(planned_groups ? planned.curriculum_steps : 0));

@@ -32,7 +32,7 @@ void AddTimelineFlags(CLI::App* command, TimelineFlags* flags) {
       ->type_name("FILE")
       ->group(kFiles)
       ->take_last();
-  command->add_flag("--force", flags->force, "Write over files that are there")->group(kFiles);
+  command->add_flag("--force", flags->force, "Overwrite existing files")->group(kFiles);
 }
 
 void CheckTimelineFlags(const TimelineFlags& flags) {

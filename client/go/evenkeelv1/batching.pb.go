@@ -203,10 +203,10 @@ func (OversizePolicy) EnumDescriptor() ([]byte, []int) {
 // only the fields marked "Rule." count and the others are ignored, so that a plan's rule can be sent unchanged.
 type BatchRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rule. Most encoder units in a pack (Qv), scaled by `unit_scales`. Range: 0 to 10^6. Unset: derived from the data,
+	// Rule. Maximum encoder units per pack (Qv), scaled by `unit_scales`. Range: 0 to 10^6. Unset: derived from the data,
 	// if it has units.
 	UnitCap int64 `protobuf:"varint,1,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
-	// Rule. Most tokens in a pack (Qt). Range: 0 to 2^32. Unset: derived from the data, together with the keep
+	// Rule. Maximum tokens per pack (Qt). Range: 0 to 2^32. Unset: derived from the data, together with the keep
 	// thresholds.
 	TokenCap int64 `protobuf:"varint,2,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
 	// Rule, for PACKER_ISF only. A pack is kept if it has at least this many units (Qv') or at least `keep_tokens`
@@ -586,7 +586,7 @@ func (x *PackTimes) GetEncoderSecondsPerUnit() []float64 {
 // count, so that a plan's groups can be sent unchanged.
 type PackingGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rule. Required. Most tokens in a pack (Qt). Range: 1 to 16777216, and above that of the previous group.
+	// Rule. Required. Maximum tokens per pack (Qt). Range: 1 to 16777216, and above that of the previous group.
 	LengthTokens int64 `protobuf:"varint,1,opt,name=length_tokens,json=lengthTokens,proto3" json:"length_tokens,omitempty"`
 	// Rule. GPUs that share the tokens of a pack by sequence parallelism (Ulysses or ring): the context-parallel degree.
 	// Range: 1 to 65536. Unset: 1.
@@ -599,7 +599,7 @@ type PackingGroup struct {
 	// Rule. Length of the longest sample in the group. Range: above that of the previous group, and at most
 	// length_tokens; the last group takes all longer samples too, whatever it says. Unset: length_tokens.
 	LongestSampleTokens int64 `protobuf:"varint,5,opt,name=longest_sample_tokens,json=longestSampleTokens,proto3" json:"longest_sample_tokens,omitempty"`
-	// Rule. Most encoder units in a pack (Qv). Range: 0 to 10^6, and at least that of the previous group. Unset: no
+	// Rule. Maximum encoder units per pack (Qv). Range: 0 to 10^6, and at least that of the previous group. Unset: no
 	// limit.
 	UnitCap int64 `protobuf:"varint,6,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
 	// Number of transformer layers that recompute something, over all stages. Set in a plan only.

@@ -140,7 +140,7 @@ type ListModelsRequest struct {
 	// Return only entries whose name or alias contains this text, in upper or lower case. At most 128 bytes without
 	// control characters. Unset: all entries.
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Most entries to return. Range: 0 to 1000. Unset: 1000.
+	// Maximum entries to return. Range: 0 to 1000. Unset: 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// `next_page_token` of the previous page. Unset: the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -414,7 +414,7 @@ type ListGpuTypesRequest struct {
 	// Return only entries whose name or alias contains this text, in upper or lower case. At most 128 bytes without
 	// control characters. Unset: all entries.
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Most entries to return. Range: 0 to 1000. Unset: 1000.
+	// Maximum entries to return. Range: 0 to 1000. Unset: 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// `next_page_token` of the previous page. Unset: the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -724,7 +724,7 @@ type ListTrainersRequest struct {
 	// Return only entries whose name or alias contains this text, in upper or lower case. At most 128 bytes without
 	// control characters. Unset: all entries.
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Most entries to return. Range: 0 to 1000. Unset: 1000.
+	// Maximum entries to return. Range: 0 to 1000. Unset: 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// `next_page_token` of the previous page. Unset: the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

@@ -209,7 +209,7 @@ type PlanCurveRequest struct {
 	// Time to stop and start all processes when the size changes, without writing and reading the checkpoint. Range: 0 to
 	// 10^7. Unset: 120, which the answer lists as assumed.
 	RestartSeconds *float64 `protobuf:"fixed64,7,opt,name=restart_seconds,json=restartSeconds,proto3,oneof" json:"restart_seconds,omitempty"`
-	// Most field violations to report at once. Range: 0 to 1000. Unset: 100.
+	// Maximum field violations to report. Range: 0 to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,8,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
 	// Same as PlanJobRequest.min_calibration_revision. Range: 0 and up. Unset: what this replica knows.
 	MinCalibrationRevision int64 `protobuf:"varint,9,opt,name=min_calibration_revision,json=minCalibrationRevision,proto3" json:"min_calibration_revision,omitempty"`

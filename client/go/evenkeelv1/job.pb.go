@@ -1021,11 +1021,11 @@ type Training struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Mean samples per optimizer step over all ranks. Range: 1 to 10^7. Unset: 512.
 	GlobalBatchSamples int64 `protobuf:"varint,1,opt,name=global_batch_samples,json=globalBatchSamples,proto3" json:"global_batch_samples,omitempty"`
-	// Most encoder units in a pack (Qv). Range: 0 to 10^6; must be unset for a model without encoder. Unset: derived from
+	// Maximum encoder units per pack (Qv). Range: 0 to 10^6; must be unset without an encoder. Unset: derived from
 	// the data so that packs come out level; packs are shorter if the pipeline gains more from that. The plan's batch
 	// rule gives the reason.
 	UnitCap int64 `protobuf:"varint,2,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
-	// Most tokens in a pack (Qt), which is the sequence length of a micro-batch. Range: 0 to 16777216; must be unset if
+	// Maximum tokens per pack (Qt), which is the sequence length of a micro-batch. Range: 0 to 16777216; must be unset if
 	// `group_selection` asks for packing groups. Unset: derived together with `unit_cap`; for data without units it is
 	// 4096, or the longest sample (rounded up to a multiple of 128) if that is longer.
 	TokenCap int64 `protobuf:"varint,3,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`

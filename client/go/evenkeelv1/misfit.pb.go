@@ -312,7 +312,7 @@ type Misfit struct {
 	Proven bool `protobuf:"varint,9,opt,name=proven,proto3" json:"proven,omitempty"`
 	// Host memory that a node lacks. Set only if the GPUs lack none.
 	HostShortBytes int64 `protobuf:"varint,12,opt,name=host_short_bytes,json=hostShortBytes,proto3" json:"host_short_bytes,omitempty"`
-	// Micro-batches that each rank has in a step with the most ranks, where `training.fused_step` admits one. If set,
+	// Micro-batches that each rank has in a step with the most ranks, where `training.fused_step` allows one. If set,
 	// this is why nothing fits: `parallelism` has those ranks, and no memory is counted.
 	MicroBatches  int64 `protobuf:"varint,14,opt,name=micro_batches,json=microBatches,proto3" json:"micro_batches,omitempty"`
 	unknownFields protoimpl.UnknownFields

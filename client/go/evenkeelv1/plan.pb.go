@@ -1627,7 +1627,7 @@ type Proof struct {
 	// Number of parallelisms considered. With packing groups, parallelisms that differ only in their data and context
 	// degrees count as one.
 	ParallelismCount int32 `protobuf:"varint,6,opt,name=parallelism_count,json=parallelismCount,proto3" json:"parallelism_count,omitempty"`
-	// Number of parallelisms, among those considered, that a bound dismissed.
+	// Number of parallelisms, among those considered, that a bound pruned.
 	PrunedParallelismCount int32 `protobuf:"varint,7,opt,name=pruned_parallelism_count,json=prunedParallelismCount,proto3" json:"pruned_parallelism_count,omitempty"`
 	// Number of parallelisms, among those considered, that do not fit in memory.
 	UnfitParallelismCount int32 `protobuf:"varint,8,opt,name=unfit_parallelism_count,json=unfitParallelismCount,proto3" json:"unfit_parallelism_count,omitempty"`

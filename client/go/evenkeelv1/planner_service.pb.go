@@ -152,7 +152,7 @@ type PlanJobRequest struct {
 	Job *Job `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	// Stop after validation: the answer has only `plan_id`, and neither plan nor misfit. Default: false.
 	ValidateOnly bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
-	// Most field violations to report at once; if there are more, the last one gives the number of the others. Range: 0
+	// Maximum field violations to report; if there are more, the last one gives the number of the others. Range: 0
 	// to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,3,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
 	// Free text that the answer repeats; it is not part of the plan or its id. At most 256 bytes without control
@@ -164,7 +164,7 @@ type PlanJobRequest struct {
 	// Greatest age of a cached plan to accept, in seconds since it was made. Range: 0 to 10^10; 0 has the effect of
 	// `no_cache`. Unset: any age.
 	MaxAgeSeconds *float64 `protobuf:"fixed64,6,opt,name=max_age_seconds,json=maxAgeSeconds,proto3,oneof" json:"max_age_seconds,omitempty"`
-	// Most alternatives to report. Range: 0 to 16. Unset: 3.
+	// Maximum alternatives to report. Range: 0 to 16. Unset: 3.
 	MaxAlternatives *int32 `protobuf:"varint,7,opt,name=max_alternatives,json=maxAlternatives,proto3,oneof" json:"max_alternatives,omitempty"`
 	// Also plan the job for one node fewer, for one node more, and for the GPU types with the next smaller and larger
 	// memory, with the same global batch. Fills `Plan.other_sizes`. Default: false.
@@ -488,7 +488,7 @@ type EvaluatePlanRequest struct {
 	// Return a timeline of one step. Refused if it would not fit into a message, that is, if packs per rank x stages x
 	// virtual stages exceed 16384. Default: false.
 	IncludeTimeline bool `protobuf:"varint,3,opt,name=include_timeline,json=includeTimeline,proto3" json:"include_timeline,omitempty"`
-	// Most field violations to report at once, as in PlanJobRequest.max_violations. Range: 0 to 1000. Unset: 100.
+	// Maximum field violations to report, as in PlanJobRequest.max_violations. Range: 0 to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,4,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
 	// Same as PlanJobRequest.min_calibration_revision. Range: 0 and up. Unset: what this replica knows.
 	MinCalibrationRevision int64 `protobuf:"varint,5,opt,name=min_calibration_revision,json=minCalibrationRevision,proto3" json:"min_calibration_revision,omitempty"`
@@ -767,7 +767,7 @@ func (x *GetPlanResponse) GetServedFrom() ServedFrom {
 // The page of the list to return.
 type ListPlansRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most plans to return. Range: 0 to 1000. Unset: 50.
+	// Maximum plans to return. Range: 0 to 1000. Unset: 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// `next_page_token` of the previous page. Unset: the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

@@ -421,7 +421,7 @@ type RecordProfileRequest struct {
 	Note string `protobuf:"bytes,10,opt,name=note,proto3" json:"note,omitempty"`
 	// Judge the profile and report what it would change, but keep nothing. Default: false.
 	DryRun bool `protobuf:"varint,11,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// Most field violations to report at once; if there are more, the last one gives the number of the others. Range: 0
+	// Maximum field violations to report; if there are more, the last one gives the number of the others. Range: 0
 	// to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,12,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
 	// The model that was measured, as Job.model of the plans described it. For `step_outcomes` alone, which then also
@@ -1168,7 +1168,7 @@ type StageDrift struct {
 	StageIndex int32 `protobuf:"varint,1,opt,name=stage_index,json=stageIndex,proto3" json:"stage_index,omitempty"`
 	// Median over its ranks of the measured over the planned time of all forward passes of a step. 0: not measured.
 	ForwardRatio float64 `protobuf:"fixed64,2,opt,name=forward_ratio,json=forwardRatio,proto3" json:"forward_ratio,omitempty"`
-	// Most memory that one of its ranks allocated. 0: not measured.
+	// Maximum memory that one of its ranks allocated. 0: not measured.
 	AllocatedBytes int64 `protobuf:"varint,3,opt,name=allocated_bytes,json=allocatedBytes,proto3" json:"allocated_bytes,omitempty"`
 	// Memory allocated by the plan.
 	PlannedBytes int64 `protobuf:"varint,4,opt,name=planned_bytes,json=plannedBytes,proto3" json:"planned_bytes,omitempty"`
@@ -2334,7 +2334,7 @@ func (x *ProfileRevision) GetCollectiveCount() int32 {
 // Which page of the history.
 type ListProfilesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most revisions to return. Range: 0 to 1000. Unset: 50.
+	// Maximum revisions to return. Range: 0 to 1000. Unset: 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// `next_page_token` of the previous page. Unset: the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

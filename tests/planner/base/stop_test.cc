@@ -13,7 +13,7 @@ TEST(Stop, NeverStopsUnlessToldHow) {
   EXPECT_FALSE(never);
   never.Spend(int64_t{1} << 62);
   EXPECT_FALSE(never());
-  EXPECT_FALSE(never.said());
+  EXPECT_FALSE(never.stopped());
   EXPECT_FALSE(Stop(std::function<bool()>()));
 }
 
@@ -36,7 +36,7 @@ TEST(Stop, StaysStopped) {
   EXPECT_FALSE(stop());
   EXPECT_TRUE(copy());
   EXPECT_TRUE(stop());
-  EXPECT_TRUE(stop.said());
+  EXPECT_TRUE(stop.stopped());
   EXPECT_EQ(asked, 2);
   EXPECT_THROW(stop.Spend(1), Stopped);
   EXPECT_THROW(copy.Spend(1), Stopped);
@@ -51,7 +51,7 @@ TEST(Stop, IsTheSameThroughAFunction) {
   const Stop again(function);
   EXPECT_FALSE(again());
   EXPECT_TRUE(function());
-  EXPECT_TRUE(stop.said());
+  EXPECT_TRUE(stop.stopped());
   EXPECT_THROW(again.Spend(0), Stopped);
   EXPECT_EQ(asked, 2);
 }

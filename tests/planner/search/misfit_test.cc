@@ -275,8 +275,8 @@ TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
       ++remedies;
       const Job changed = ApplyRemedy(job, remedy);
       // A free share takes many searches.
-      const Plan plan = changed.training.offload.choose ? MakePlanInShort(changed, {}).plan
-                                                        : CheckedPlan(changed);
+      const Plan plan =
+          changed.training.offload.choose ? MakeShortPlan(changed, {}).plan : CheckedPlan(changed);
       EXPECT_TRUE(plan.fits()) << run << ": " << remedy.text;
     }
   }

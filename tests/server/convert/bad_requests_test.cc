@@ -194,7 +194,7 @@ TEST(BadRequests, ListsReportTheFirstBadValueAndCountTheRest) {
   });
   ASSERT_EQ(few.size(), 2u);
   EXPECT_EQ(few[0].field, "job.dataset.histogram.llm_tokens[100]");
-  EXPECT_TRUE(few[0].description.ends_with("(and 899 more values of this list)"));
+  EXPECT_TRUE(few[0].description.ends_with("(and 899 more in this list)"));
   EXPECT_EQ(few[1].field, "job.dataset.histogram.sample_count[1]");
 }
 

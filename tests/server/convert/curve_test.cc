@@ -309,7 +309,7 @@ TEST(CurveToProto, AShortSearchBoundsThePlan) {
     std::vector<std::string> faults;
     const std::string id = PlanId(size.job);
     ASSERT_EQ(ComputePlan(size.job, id, {}, &whole, &faults), ComputeEnd::kDone);
-    ASSERT_EQ(ComputeInShort(size.job, id, {}, &estimate, &faults), ComputeEnd::kDone);
+    ASSERT_EQ(ComputeShortPlan(size.job, id, {}, &estimate, &faults), ComputeEnd::kDone);
     v1::Plan plan, in_short;
     ASSERT_TRUE(plan.ParseFromString(whole.plan_bytes));
     ASSERT_TRUE(in_short.ParseFromString(estimate.plan_bytes));

@@ -55,10 +55,10 @@ TEST(FusedStepTest, RefusesWhatItExcludes) {
   ExpectRefused(Request(titan + "offload { weights: true }"), "beside an offload");
   ExpectRefused(Request(titan + "group_selection: GROUP_SELECTION_EXACT"), "GROUP_SELECTION_ONE");
   ExpectRefused(Request(titan, "constraints { pipeline_parallel { min: 2 } }"),
-                "job.constraints.pipeline_parallel: must admit 1");
+                "job.constraints.pipeline_parallel: must allow 1");
   ExpectRefused(
       Request(titan, "constraints { expert_parallel { min: 2 } }", R"(name: "qwen3-30b-a3b")"),
-      "job.constraints.expert_parallel: must admit 1");
+      "job.constraints.expert_parallel: must allow 1");
   ExpectRefused(Request(titan, "",
                         R"(name: "llama3.1-8b" language_model_train_mode: TRAIN_MODE_LORA
                            lora { rank: 8 })"),
@@ -68,8 +68,8 @@ TEST(FusedStepTest, RefusesWhatItExcludes) {
 TEST(FusedStepTest, RefusesABatchOfSeveralMicroBatches) {
   const std::string titan = R"(trainer { name: "torchtitan" } )";
   ExpectRefused(Request(titan + "micro_batch_samples: 2 global_batch_samples: 512"),
-                "job.training.global_batch_samples: must be smaller: training.fused_step admits "
-                "one micro-batch for each rank and step, and these are at least 8 for each of 32 "
+                "job.training.global_batch_samples: must be smaller: training.fused_step allows "
+                "one micro-batch per rank and step, but this makes at least 8 on each of 32 "
                 "ranks; accepted: for example 64");
   EXPECT_EQ(ViolationsOf(Request(titan + "micro_batch_samples: 2 global_batch_samples: 64")), "");
   ExpectRefused(Request(titan + "token_cap: 8192 global_batch_samples: 512"),

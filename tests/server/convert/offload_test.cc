@@ -195,7 +195,7 @@ TEST(OffloadTest, RefusesActivationsThatCannotLeave) {
   const std::string held = R"(} constraints { recompute: RECOMPUTE_POLICY_FULL )";
   refuses("offload { activation_layers: 1 } " + held, "job.constraints.recompute: does not go");
   refuses("offload { activation_layers: 1 } } constraints { pipeline_parallel { min: 2 } ",
-          "job.constraints.pipeline_parallel: must admit 1");
+          "job.constraints.pipeline_parallel: must allow 1");
   refuses(
       "offload { activation_layers: 1 } } constraints { schedule: PIPELINE_SCHEDULE_INTERLEAVED ",
       "job.constraints.schedule: not yet");

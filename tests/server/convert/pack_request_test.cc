@@ -200,12 +200,11 @@ TEST(PackUpload, MessagesComeInOrder) {
 }
 
 TEST(PackUpload, NamesBadValuesByMessageAndIndex) {
-  EXPECT_EQ(
-      ViolationsOf({Started(), "chunk { llm_tokens: 1 }",
-                    "chunk { units: [1, -1, 1000001] llm_tokens: [16777217, 5, 0] }"}),
-      (Lines{"chunk[1].units[1]: must be 0 to 1000000, but is -1 (and 1 more values of this list)",
-             "chunk[1].llm_tokens[0]: must be 1 to 16777216, but is 16777217 (and 1 more values of "
-             "this list)"}));
+  EXPECT_EQ(ViolationsOf({Started(), "chunk { llm_tokens: 1 }",
+                          "chunk { units: [1, -1, 1000001] llm_tokens: [16777217, 5, 0] }"}),
+            (Lines{"chunk[1].units[1]: must be 0 to 1000000, but is -1 (and 1 more in this list)",
+                   "chunk[1].llm_tokens[0]: must be 1 to 16777216, but is 16777217 (and 1 more in "
+                   "this list)"}));
   EXPECT_EQ(
       ViolationsOf({Started(), "chunk { units: [1, 2] llm_tokens: [5, 5, 5] }"}),
       Lines{"chunk[0].units: must have as many values as llm_tokens (3), or none, but has 2"});

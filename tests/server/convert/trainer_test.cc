@@ -56,10 +56,10 @@ TEST(TrainerTest, IsTheOneThatTheFrameworkIsShortFor) {
 TEST(TrainerTest, IsAskedOnlyForDegreesThatItHas) {
   const std::string fsdp = R"(trainer { name: "pytorch-fsdp" } } constraints { )";
   EXPECT_EQ(ViolationsOf(fsdp + "expert_parallel { min: 2 }", "qwen3-30b-a3b"),
-            (std::vector<std::string>{"job.constraints.expert_parallel: must admit 1: PyTorch FSDP "
+            (std::vector<std::string>{"job.constraints.expert_parallel: must allow 1: PyTorch FSDP "
                                       "has no expert parallelism"}));
   EXPECT_EQ(ViolationsOf(fsdp + "tensor_parallel { min: 2 }"),
-            (std::vector<std::string>{"job.constraints.tensor_parallel: must admit 1: PyTorch FSDP "
+            (std::vector<std::string>{"job.constraints.tensor_parallel: must allow 1: PyTorch FSDP "
                                       "shares a model by ZeRO and by context"}));
   EXPECT_TRUE(ViolationsOf(fsdp + "expert_parallel { max: 8 }", "qwen3-30b-a3b").empty());
 }

@@ -142,7 +142,7 @@ TEST(DatasetRef, MustBeKnownAndSuitTheModel) {
   EXPECT_EQ(violations_of(kept.ref, SourceOf(kept), "llama3-8b"),
             std::vector<std::string>{
                 "job.dataset.dataset_ref.units[0]: must be 0 or unset: the model has no encoder "
-                "(and 2 more values of this list)"});
+                "(and 2 more in this list)"});
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ Ending RunUntilQuestion(const Work& work, int64_t at) {
   all = &stop;
   ending.bytes = work(stop);
   ending.stopped = ending.bytes.empty();
-  if (stop.said()) ending.units_after = stop.spent() - said_at;
+  if (stop.stopped()) ending.units_after = stop.spent() - said_at;
   return ending;
 }
 

@@ -180,7 +180,7 @@ def _read_file(name: str, head: bytes, file: IO[bytes], column: str | None, unit
         return _records(name, _json_array(name, file), column, units_column)
     if first == b"{":
         return _records(name, _json_lines(name, file), column, units_column)
-    raise LengthFileError(f"{name} is no length file: neither JSON array, JSON Lines, .npy, Parquet nor Arrow")
+    raise LengthFileError(f"{name} is not a length file: neither JSON array, JSON Lines, .npy, Parquet nor Arrow")
 
 
 def _npy(name: str, file: IO[bytes]) -> _Columns:

@@ -60,7 +60,7 @@ def _step_shapes(packing: Packing) -> tuple[Int64s, Int64s, Int64s]:
 
 
 def _normalizers(packing: Packing, samples: Samples, slots: Int64s) -> npt.NDArray[np.float64]:
-    """Returns T_ave: loss tokens of a step's packs over its ranks x packs per rank (docs/ALGORITHMS.md, "Loss")."""
+    """Returns T_ave: loss tokens of a step's packs over its ranks x packs per rank (docs/PACK_ORDER.md, "Loss")."""
     if packing.loss_normalizer.size:
         return packing.loss_normalizer
     loss = samples.tokens if samples.loss_tokens is None else samples.loss_tokens

@@ -53,7 +53,7 @@ def _with_seed(settings: PackSettings, seed: int | None) -> PackSettings:
 class EvenkeelBatchSampler:
     """Yields the sample indices of each micro-batch of one rank, as PackDataset of a server packs and deals them.
 
-    The order of an epoch is a function of rule, seed, epoch and samples only (docs/ALGORITHMS.md, "Dealing"), the same
+    The order of an epoch is a function of rule, seed, epoch and samples only (docs/PACK_ORDER.md, "Dealing"), the same
     on every server of one release. Every sample occurs once per epoch, and all ranks have the same number of batches. A
     rank that has no pack in the last step gets the smallest pack once more, with `loss_scale` 0 (`micro_batches`).
     """

@@ -1,4 +1,4 @@
-// Compares docs/OPERATING.md with the settings and metrics that it lists.
+// Compares docs/SERVER_REFERENCE.md with the settings and metrics that it lists.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -16,7 +16,7 @@ namespace {
 // Returns the tables' lines that begin with "
 //  `" and `prefix`.
 std::set<std::string> Rows(const std::vector<std::string>& prefixes) {
-  std::ifstream file(EVENKEEL_SOURCE_DIR "/docs/OPERATING.md");
+  std::ifstream file(EVENKEEL_SOURCE_DIR "/docs/SERVER_REFERENCE.md");
   EXPECT_TRUE(file.is_open());
   std::set<std::string> rows;
   for (std::string line; std::getline(file, line);) {
@@ -27,7 +27,7 @@ std::set<std::string> Rows(const std::vector<std::string>& prefixes) {
   return rows;
 }
 
-TEST(OperatingDocTest, ListsEverySettingAndNoOther) {
+TEST(ServerReferenceTest, ListsEverySettingAndNoOther) {
   std::set<std::string> expected;
   for (const Setting& setting : Settings()) {
     expected.insert(std::string("| `--") + setting.name + "` | `" + EnvironmentName(setting) +
@@ -67,7 +67,7 @@ std::set<std::string> ScrapedFamilies(const std::string& text) {
   return families;
 }
 
-TEST(OperatingDocTest, ListsEveryMetricAndNoOther) {
+TEST(ServerReferenceTest, ListsEveryMetricAndNoOther) {
   Metrics metrics({"1", "2", "3"}, {{"unary", "s.S", "A"}});
   metrics.SetSources({.cache = [] { return CacheCounters{}; },
                       .tiers = {},
