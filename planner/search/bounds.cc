@@ -148,7 +148,8 @@ int64_t ChainWork::WholeLayers(int64_t stages, int64_t micro_batches, int64_t de
       return end < beside(s) ? 0
                              : of_class.Within(static_cast<int64_t>(std::min<Wide>(time, kMost)));
     };
-    end = std::max(end, Wide{micro_batches} * of_class.TimeOf(CeilDivide(of_class.layers, stages)));
+    end = std::max({end, beside(0), beside(stages - 1),
+                    Wide{micro_batches} * of_class.TimeOf(CeilDivide(of_class.layers, stages))});
     // If the stages cannot take all layers by then, some stage has to take one more.
     while (true) {
       int64_t taken = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "planner/base/random.h"
@@ -105,6 +106,37 @@ TEST(SyncEstimateTest, CountsTheExchangeThatPassesCannotHide) {
     const double paid = static_cast<double>(even.step.data_sync_ns + even.step.optimizer_ns);
     EXPECT_GT(paid, 1e9) << stages;
     EXPECT_NEAR(static_cast<double>(SyncEstimate(job, profile, p)), paid, 0.3 * paid) << stages;
+  }
+}
+
+// Returns the least end over all ways to give `left` layers to the stages from `s` on.
+int64_t LeastEnd(const ChainWork::Class& layers, int64_t s, int64_t stages, int64_t m,
+                 int64_t delay, int64_t left) {
+  if (s == stages) return left == 0 ? 0 : std::numeric_limits<int64_t>::max();
+  int64_t least = std::numeric_limits<int64_t>::max();
+  const int64_t ends = (s == 0 ? layers.first_ns : 0) + (s + 1 == stages ? layers.last_ns : 0);
+  for (int64_t n = 0; n <= left; ++n) {
+    const int64_t own = m * (layers.TimeOf(n) + ends) + s * delay;
+    least = std::min(least, std::max(own, LeastEnd(layers, s + 1, stages, m, delay, left - n)));
+  }
+  return least;
+}
+
+TEST(ChainWorkTest, WholeLayersAreTheLeastOfAllSplits) {
+  Random random(5);
+  for (int round = 0; round < 500; ++round) {
+    const auto draw = [&](uint64_t most) { return static_cast<int64_t>(random.Below(most + 1)); };
+    ChainWork work;
+    const int64_t stages = 1 + draw(4), m = 1 + draw(9), delay = draw(20);
+    work.classes.push_back({.layers = 1 + draw(9),
+                            .each_ns = 1 + draw(30),
+                            .block = draw(3),
+                            .repeated_ns = draw(10),
+                            .first_ns = draw(60),
+                            .last_ns = draw(60)});
+    const ChainWork::Class& only = work.classes.front();
+    const int64_t bound = work.WholeLayers(stages, m, delay);
+    EXPECT_EQ(bound, LeastEnd(only, 0, stages, m, delay, only.layers)) << round;
   }
 }
 
