@@ -32,7 +32,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
   const int64_t rows = EqualRows(l.share / D(l.copies));
   const auto all = [&](Affine product) {
     product.constant *= D(l.copies);
-    return OverRows(product, l.share);
+    return l.slower * OverRows(product, l.share);
   };
   const NumberFormat format = this->format(l.target);
   const auto quantise = [&](int64_t width) {

@@ -96,7 +96,8 @@ class ProfileBuilder {
             .recipe = recipe,
             .mean = mean_,
             .equal_packs = EqualRows(mean_, largest_),
-            .head_ranks = HeadRanksOf(job_, p_, network_)};
+            .head_ranks = HeadRanksOf(job_, p_, network_),
+            .pads_vocabulary = job_.training.trainer->pads_vocabulary};
   }
 
   // Sets forward and backward times by what trains. Backward repeats each product for the input's
