@@ -335,8 +335,8 @@ constexpr std::array kTrainers = {
     MegatronCore({.name = "megatron-core",
                   .alias = "megatron-lm",
                   .title = "Megatron-Core",
-                  .source = "the flags that its users set; host time from vTrain's published "
-                            "runs of one node",
+                  .source = "the flags that its users set; host time between those of vTrain's "
+                            "published runs of one node and of runs with experts",
                   .fitted_runs = 714}),
     WithSmallGradients({.name = "megatron-bridge",
                         .title = "Megatron-Bridge",

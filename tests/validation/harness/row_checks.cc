@@ -65,6 +65,7 @@ std::string UnknownRecompute(const Json& row) {
 
 Json WithBatch(Json row) {
   const auto known = [&](const char* key) { return Child(row, key).is_number_integer(); };
+  const auto unknown = [&](const char* key) { return Unknown(row, key); };
   constexpr int64_t kMost = 1 << 20;
   const auto small = [&](const char* key) {
     return std::clamp<int64_t>(Int(row, key, 1), 1, kMost);
@@ -73,12 +74,12 @@ Json WithBatch(Json row) {
   const int64_t data = Int(row, "gpus") / ranks, global = Int(row, "global_batch");
   const auto divide = [&](const char* key, const char* by) {
     const int64_t divisor = data > 0 && data <= kMost && known(by) ? data * small(by) : 0;
-    if (!known(key) && divisor > 0 && global > 0 && global % divisor == 0)
+    if (unknown(key) && divisor > 0 && global > 0 && global % divisor == 0)
       row[key] = global / divisor;
   };
   divide("grad_accum", "micro_batch");
   divide("micro_batch", "grad_accum");
-  if (!known("global_batch") && data > 0 && data <= kMost && known("micro_batch") &&
+  if (unknown("global_batch") && data > 0 && data <= kMost && known("micro_batch") &&
       known("grad_accum"))
     row["global_batch"] = data * small("micro_batch") * small("grad_accum");
   return row;
