@@ -298,7 +298,7 @@ constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
 }
 
 constexpr Execution kMegatronDeepSpeed = {
-    .sequence_parallel = false, .fused_loss = false, .host_launch_ns = 70e3};
+    .sequence_parallel = false, .fused_loss = false, .host_launch_ns = 80e3};
 constexpr Execution kInternEvo = {.fused_loss = false,
                                   .overlap_weight_gather = false,
                                   .kernel_rate = 0.8,

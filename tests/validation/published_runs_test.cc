@@ -55,7 +55,7 @@ const std::map<std::string, Bound>& Bounds() {
       {"torchtitan", {0.039, 0}},
       {"torchtitan, low precision", {0.124, 0.107}},
       {"vtrain-multi", {0.089, 0}},
-      {"vtrain-single", {0.084, 0}},
+      {"vtrain-single", {0.068, 0}},
       {"xtuner-moe", {0.112, 0}},
       {"xtuner-moe, dispatchers", {0.010, 0}},
   };

@@ -334,6 +334,14 @@ void AddMeasured(const Json& row, Case& run) {
                           peak * static_cast<double>(kGiB), false, ""});
 }
 
+// Returns why a row is not evaluated, or "".
+std::string WhyNot(const Json& row) {
+  for (const auto& check : {Missing, Impossible, Inexpressible}) {
+    if (const std::string why = check(row); !why.empty()) return why;
+  }
+  return PrecisionOf(row) ? "" : "precision " + Text(row, "precision");
+}
+
 }  // namespace
 
 // Reads a run. `row` is a whole row, with what its family shares.
@@ -341,10 +349,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   const Json row = AsItsSourceSays(family, WithNotes(WithBatch(InOurWords(given))));
   const std::string id = Text(row, "id");
   const auto skip = [&](const std::string& why) { cases.uncovered.push_back({family, id, why}); };
-  if (const std::string why = Missing(row); !why.empty()) return skip(why);
-  if (const std::string why = Impossible(row); !why.empty()) return skip(why);
-  if (const std::string why = Inexpressible(row); !why.empty()) return skip(why);
-  if (!PrecisionOf(row)) return skip("precision " + Text(row, "precision"));
+  if (const std::string why = WhyNot(row); !why.empty()) return skip(why);
   const std::optional<GpuSpec> gpu = GpuOf(Text(row, "gpu"));
   if (!gpu) return skip("GPU " + Text(row, "gpu"));
   if (!HasProducts(*gpu, RecipeOf(PrecisionOf(row).value()).products))
