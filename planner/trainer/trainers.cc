@@ -335,9 +335,9 @@ constexpr std::array kTrainers = {
     MegatronCore({.name = "megatron-core",
                   .alias = "megatron-lm",
                   .title = "Megatron-Core",
-                  .source = "the flags that its users set; host time between those of vTrain's "
-                            "published runs of one node and of runs with experts",
-                  .fitted_runs = 714}),
+                  .source = "the flags that its users set; host time from AWS's published runs of "
+                            "mixtures of experts",
+                  .fitted_runs = 9}),
     WithSmallGradients({.name = "megatron-bridge",
                         .title = "Megatron-Bridge",
                         .source = "Megatron-Core; its performance recipes set "

@@ -68,9 +68,8 @@ Json WithNotes(Json row) {
 
 // Returns the row with what its source's own code says where the row infers something else.
 // vTrain's model has 50257 / t words on each tensor-parallel rank, rounded down and not padded
-// (ShardedGptLogit of src/model/gpt_modeling.py). Its runs of one node repeat no forward pass: its
-// last stage, there the only one, never does (create_layer_graph of src/predictor.py), and if they
-// did, products would exceed an A100's peak (docs/COST_MODEL.md, section 6).
+// (ShardedGptLogit of src/model/gpt_modeling.py). Its runs of one node are taken to repeat no
+// forward pass, although their configurations ask for checkpoints: docs/COST_MODEL.md, section 6.
 Json AsItsSourceSays(const std::string& family, Json row) {
   const bool vtrain = family.rfind("vtrain", 0) == 0 || Has(Text(row, "source"), "vTrain");
   if (!vtrain || !Child(row, "model").is_object()) return row;
