@@ -128,6 +128,20 @@ struct CoreTimes {
   PackCost forward, backward;
 };
 
+// Returns whether Megatron's fused softmax takes the scores of the rank's heads: four of them at a
+// time (is_kernel_available of megatron/core/fusions/fused_softmax.py). Otherwise PyTorch masks and
+// normalises them in fp32, in five kernels. Packs of different lengths are taken to suit it.
+bool FusesSoftmax(const LayerBuilder& b, const RankHeads& rank) {
+  const PackShape& mean = b.setting().mean;
+  if (!b.setting().equal_packs || mean.squared <= 0) return true;
+  const int64_t samples = std::max<int64_t>(1, Nearest(mean.tokens * mean.tokens / mean.squared));
+  return rank.heads * samples % 4 == 0;
+}
+constexpr int64_t kMoreSoftmaxLaunches = 4;
+// Bytes per score of conversions, scaling, masking and a softmax in fp32, beyond the fused
+// kernel's.
+constexpr double kSoftmaxForwardBytes = 30, kSoftmaxBackwardBytes = 34;
+
 // Returns the times of batched products over all pairs of rows, masked pairs included, and of the
 // passes over the scores between them: mask and softmax (4 bytes per score, 6 backward), and
 // dropout with its mask of one byte (5 and 5).
@@ -145,7 +159,9 @@ CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t seq
     if (sequence > 0) return b.PerRow(per_row);
     return PackCost{.per_squared = b.rows().share * per_row / D(length)};
   };
-  return {over_rows(1, dropout ? 9 : 4), over_rows(2, dropout ? 11 : 6)};
+  const bool fused = sequence > 0 || FusesSoftmax(b, rank);
+  return {over_rows(1, (dropout ? 9 : 4) + (fused ? 0 : kSoftmaxForwardBytes)),
+          over_rows(2, (dropout ? 11 : 6) + (fused ? 0 : kSoftmaxBackwardBytes))};
 }
 
 CoreTimes FlashTimes(LayerBuilder& b, const AttentionShape& shape, const SeenSquares& seen) {
@@ -179,6 +195,7 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   op.attention = times.forward;
   op.attention_gradients = times.backward;
   op.launches += unfused ? 4 : 1;
+  if (unfused && sequence == 0 && !FusesSoftmax(b, rank)) op.launches += kMoreSoftmaxLaunches;
   const double whole = D(shape.heads) * D(rank.head_size + rank.value_size);
   // Causal: each token sees half of its sample.
   if (sequence > 0) {

@@ -24,11 +24,11 @@ struct Range {
 };
 
 // By Regime, with the record of the run's own trainer, or with the generic one in its place.
-constexpr Range kOwnTrainer[] = {{0.93, 1.07, 1.25, 531},
-                                 {0.90, 0.99, 1.13, 374},
+constexpr Range kOwnTrainer[] = {{0.94, 1.06, 1.18, 535},
+                                 {0.93, 1.00, 1.16, 386},
                                  {0.95, 1.02, 1.50, 8},
-                                 {0.82, 1.07, 1.41, 68}};
-constexpr Range kOtherTrainer[] = {{0.92, 1.01, 1.35, 531},
+                                 {0.82, 1.02, 1.29, 74}};
+constexpr Range kOtherTrainer[] = {{0.91, 1.07, 1.27, 535},
                                    {0.81, 0.97, 1.18, 384},
                                    {0.90, 1.07, 1.77, 4},
                                    {0.75, 0.94, 1.38, 68}};

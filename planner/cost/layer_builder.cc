@@ -32,7 +32,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
   const int64_t rows = EqualRows(l.share / D(l.copies));
   const auto all = [&](Affine product) {
     product.constant *= D(l.copies);
-    return OverRows(product, l.share);
+    return l.slower * OverRows(product, l.share);
   };
   const NumberFormat format = this->format(l.target);
   const auto quantise = [&](int64_t width) {
@@ -201,12 +201,15 @@ void LayerBuilder::TensorPass(double width) {
   if (ranks <= 1 || rows <= 0) return;
   const double ns = setting_.network.NodeCollective(ranks, rows * kValueBytes * width);
   LayerOperation& op = operation();
-  if (op.launches > 0) {  // it scatters what the products gave
+  const bool scatters = op.launches > 0;  // what the products gave
+  if (scatters) {
     op.keeps_exchange = true;
     KeepResults(width * shard_);
   }
   op.communication += PerRow(ns / rows);
-  op.launches += 1;
+  // Without sequence parallelism, the host launches one all-reduce for both passes: behind the
+  // products forward, and before them backward.
+  if (scatters || setting_.execution.sequence_parallel) op.launches += 1;
   tensor_passes_.push_back({work_.operations.size() - 1, ns, rows_});
 }
 

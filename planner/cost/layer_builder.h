@@ -33,6 +33,7 @@ struct RankSetting {
   // Neighbours of the context ranks that exchange heads. Others have other rows of a sample.
   int64_t head_ranks = 1;
   bool encoder_trains = true;  // else nothing that layers read of encoders has a gradient
+  bool pads_vocabulary = true;
 };
 
 // How many rows a layer works on. One rank holds `share` of them (context parallelism).
@@ -68,6 +69,7 @@ class LayerBuilder {
     bool router = false;
     bool shared = false;       // the weight is counted elsewhere
     bool fixed_input = false;  // nothing before it trains, whatever else the layer reads
+    double slower = 1;         // time of its products over that of the fitted curve
     // Widths of the products that eager modules run for it, one by one. If empty, there is one.
     std::array<int64_t, 4> products = {};
   };

@@ -96,7 +96,8 @@ class ProfileBuilder {
             .recipe = recipe,
             .mean = mean_,
             .equal_packs = EqualRows(mean_, largest_),
-            .head_ranks = HeadRanksOf(job_, p_, network_)};
+            .head_ranks = HeadRanksOf(job_, p_, network_),
+            .pads_vocabulary = job_.training.trainer->pads_vocabulary};
   }
 
   // Sets forward and backward times by what trains. Backward repeats each product for the input's
@@ -170,17 +171,26 @@ class ProfileBuilder {
     layer.update_ns = Nearest(update);
   }
 
+  // Returns the time that collectives and copies add to the compute of a layer beside which they
+  // run: the part that it does not hide, and what the processors that collectives take cost it.
+  double Beside(double compute, double collectives, double copies) const {
+    const double exposed = std::max(0.0, collectives + copies - compute);
+    const double hidden = std::max(0.0, collectives - exposed);
+    return exposed +
+           job_.constants.collective_processors / job_.cluster.gpu.costs.processors * hidden;
+  }
+
   // ZeRO-3 gathers a layer's weights before its forward and its backward pass, and scatters its
-  // gradients. Adds the part that compute does not hide, the same for every pack.
+  // gradients. Adds what that takes beside compute, the same for every pack.
   void GatherWeights(LayerCost& layer, const LayerWork& work) {
     const double weights = GatheredBytes(work);
     const RankGroup all = network_.DataGroup(p_);
     const int64_t shards = ShardRanks(job_.training, all.ranks);
     const auto [inside, across] = SplitBy(all, shards);
-    const double pass = network_.GroupCollective(Collective::kAllGather, inside, weights) +
-                        ShardDownTime(job_, work.parameters / D(shards));
+    const double gather = network_.GroupCollective(Collective::kAllGather, inside, weights);
+    const double down = ShardDownTime(job_, work.parameters / D(shards));
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
-    layer.forward_communication.constant += std::max(0.0, pass - forward);
+    layer.forward_communication.constant += Beside(forward, gather, down);
     if (!layer.has_backward) return;
     const double reduced =
         work.packed_parameters > 0 ? kValueBytes * work.trained_parameters : weights;
@@ -188,9 +198,9 @@ class ProfileBuilder {
         !layer.trains
             ? 0
             : network_.GroupCollective(Collective::kReduceScatter, inside, reduced) +
-                  network_.GroupCollective(Collective::kAllReduce, across, reduced / D(shards)) +
-                  ShardUpTime(job_, work.trained_parameters / D(shards));
-    layer.backward_communication.constant += std::max(0.0, pass + scatter - backward);
+                  network_.GroupCollective(Collective::kAllReduce, across, reduced / D(shards));
+    const double up = layer.trains ? ShardUpTime(job_, work.trained_parameters / D(shards)) : 0;
+    layer.backward_communication.constant += Beside(backward, gather + scatter, down + up);
   }
 
   // Returns the bytes of a layer's weights as they are gathered: frozen ones may have 4 bits.

@@ -14,11 +14,16 @@ constexpr double kFlatGradients = 2 + 4;
 // fuses it from PyTorch 2.1 on; torch/optim/adamw.py of PyTorch 1.13).
 constexpr double kFlatAdam = 4 + 4 + 4;
 
+// Host time of an operation of plain PyTorch modules, from Qwen's published LoRA runs of 1.8
+// billion parameters. TransformerEngine's and Megatron's modules take more.
+constexpr double kEagerLaunchNs = 50e3;
+
 // PyTorch modules without any fusion.
 constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
                               .fused_loss = false,
                               .fused_kernels = false,
-                              .fused_weight_gradients = false};
+                              .fused_weight_gradients = false,
+                              .host_launch_ns = kEagerLaunchNs};
 
 // Bytes per logit of PyTorch's cross entropy at its peak, in the backward pass: the fp32 softmax,
 // its gradient, and that of the logits (tests/frameworks/check_loss_memory.py measures it). Hugging
@@ -162,6 +167,13 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
   return trainer;
 }
 
+// Returns the same trainer, which takes the vocabulary as the model has it. Megatron pads it to a
+// multiple of 128 x the tensor degree (vocab_size_with_padding of megatron/training/tokenizer).
+constexpr Trainer WithRawVocabulary(Trainer trainer) {
+  trainer.pads_vocabulary = false;
+  return trainer;
+}
+
 // Returns a record with Megatron-Core's habits and none of its limits.
 constexpr Trainer Unlimited(const About& about) {
   Trainer trainer = Record(about, Framework::kMegatron);
@@ -217,6 +229,7 @@ constexpr Trainer Sharded(const About& about, const Execution& usual) {
   Trainer trainer = Record(about, Framework::kFsdp);
   trainer.pipeline = trainer.selective_recompute = false;
   trainer.always_shards_weights = true;
+  trainer.pads_vocabulary = false;
   trainer.zero_stage = ZeroStage::kWeights;
   trainer.low_precision = true;
   trainer.usual = trainer.usual_sharding_weights = usual;
@@ -270,20 +283,22 @@ constexpr Trainer Torchtitan(const About& about) {
 // Returns a record of Megatron-Core's layers under Megatron-FSDP.
 constexpr Trainer MegatronFsdp(const About& about) {
   Trainer trainer = With(kMegatronDispatchers, Sharded(about, {}));
-  trainer.keeps_layers_16bit = true;
+  trainer.keeps_layers_16bit = trainer.pads_vocabulary = true;
   return trainer;
 }
 
 constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
   Trainer trainer = Record(about, Framework::kDeepSpeed);
   trainer.tensor_parallel = trainer.pipeline = trainer.selective_recompute = false;
+  trainer.pads_vocabulary = false;
   trainer.offload = kCpuAdam;
   trainer.usual = DeepSpeed(/*shards_weights=*/false, loss_bytes);
   trainer.usual_sharding_weights = DeepSpeed(/*shards_weights=*/true, loss_bytes);
   return trainer;
 }
 
-constexpr Execution kMegatronDeepSpeed = {.sequence_parallel = false, .fused_loss = false};
+constexpr Execution kMegatronDeepSpeed = {
+    .sequence_parallel = false, .fused_loss = false, .host_launch_ns = 80e3};
 constexpr Execution kInternEvo = {.fused_loss = false,
                                   .overlap_weight_gather = false,
                                   .kernel_rate = 0.8,
@@ -293,19 +308,22 @@ constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
                                  .fused_loss = false,
                                  .fused_kernels = false,
                                  .fused_weight_gradients = false,
+                                 .host_launch_ns = kEagerLaunchNs,
                                  .loss_bytes_per_logit = kHeldLogitsLossBytes,
                                  .keeps_gathered_inputs = true};
-// PyTorch modules, as most of the trainers above; its kernel rate is between theirs.
+// PyTorch modules, as most of the trainers above; its kernel rate and its host time are between
+// theirs.
 constexpr Execution kGeneric = {.attention = AttentionKernel::kFlash2,
                                 .fused_loss = false,
                                 .fused_kernels = false,
+                                .host_launch_ns = 60e3,
                                 .kernel_rate = 0.9,
                                 .loss_bytes_per_logit = kEagerLossBytes,
                                 .update_bytes_per_parameter = kFlatGradients};
 
 // Returns the record for trainers that have none, which may run any recipe.
 constexpr Trainer Generic(const About& about) {
-  Trainer trainer = WithWholeLayers(about, kGeneric, {.offload = kAnyOffload});
+  Trainer trainer = WithRawVocabulary(WithWholeLayers(about, kGeneric, {.offload = kAnyOffload}));
   trainer.low_precision = trainer.keeps_layers_16bit = trainer.four_bit_base = true;
   trainer.dispatchers = kMegatronDispatchers;
   trainer.activations = kAnyLayers;
@@ -317,9 +335,9 @@ constexpr std::array kTrainers = {
     MegatronCore({.name = "megatron-core",
                   .alias = "megatron-lm",
                   .title = "Megatron-Core",
-                  .source = "the flags that its users set; host time from vTrain's published "
-                            "runs of one node",
-                  .fitted_runs = 714}),
+                  .source = "the flags that its users set; host time from AWS's published runs of "
+                            "mixtures of experts",
+                  .fitted_runs = 9}),
     WithSmallGradients({.name = "megatron-bridge",
                         .title = "Megatron-Bridge",
                         .source = "Megatron-Core; its performance recipes set "
@@ -379,17 +397,19 @@ constexpr std::array kTrainers = {
                                  .source = "FSDP2 around modules that are not compiled, as "
                                            "torchtitan"},
                                 EagerShards(0.85))))))),
-    WithWholeLayers({.name = "internevo",
-                     .title = "InternEvo",
-                     .source = "each rank broadcasts its own updated weights (broadcast_params of "
-                               "hybrid_zero_optim.py); kernel rate and time of a broadcast from "
-                               "its published runs on A100",
-                     .fitted_runs = 54},
-                    kInternEvo, {}),
-    WithWholeLayers({.name = "nanotron",
-                     .title = "nanotron",
-                     .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
-                    kNanotron, {.block_recompute = false, .interleaves = false}),
+    WithRawVocabulary(WithWholeLayers(
+        {.name = "internevo",
+         .title = "InternEvo",
+         .source = "each rank broadcasts its own updated weights (broadcast_params of "
+                   "hybrid_zero_optim.py); kernel rate and time of a broadcast from "
+                   "its published runs on A100",
+         .fitted_runs = 54},
+        kInternEvo, {})),
+    WithRawVocabulary(
+        WithWholeLayers({.name = "nanotron",
+                         .title = "nanotron",
+                         .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
+                        kNanotron, {.block_recompute = false, .interleaves = false})),
     OffloadsInputs(SharesImages(
         With(kXTunerDispatchers,
              Sharded({.name = "xtuner",

@@ -42,6 +42,8 @@ struct Trainer {
   // Counts only with one_recompute_setting: it can recompute the first layers of each stage, not
   // only all of them.
   bool block_recompute = true;
+  // It pads the vocabulary, so that each tensor-parallel rank's part suits the GPU's kernels.
+  bool pads_vocabulary = true;
   bool interleaves = true;   // runs several virtual stages per stage
   bool cuts_encoder = true;  // if false, the first stage runs a whole encoder, up to its projector
   EncoderSplit encoder_split = EncoderSplit::kNone;

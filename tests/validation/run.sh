@@ -5,7 +5,8 @@
 #   tests/validation/run.sh --runs tests/validation/runs|FILE.jsonl [--only NAME] [--trainer NAME] [--parts] [--set ...]
 # Errors on published runs of many trainers by family, trainer, GPU and regime, and how many are in their intervals.
 # A file of the folder is one family: what its rows share, its models by name, its rows. A line of FILE.jsonl is a whole
-# row. Bytes are GiB, times seconds of one step. --trainer generic predicts every run as if its trainer were unknown.
+# row, in these words or in others that harness/row_words.cc knows. Bytes are GiB, times seconds of one step.
+# --trainer generic predicts every run as if its trainer were unknown.
 # Status 1: fewer than 60% of the times of a family of 20 or more are inside. Status 2: no row is covered.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -81,6 +81,23 @@ TEST(LayerProfileTest, AlternateProductsOfTorchtitan) {
   EXPECT_EQ(Kind(vision, LayerKind::kEncoder).modes.size(), 2u);
 }
 
+// ZeRO-3 gathers a layer's weights beside the layers before it, which lend it processors.
+TEST(LayerProfileTest, HiddenGathersAreNotFree) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  job.training.trainer = FindTrainer("pytorch-fsdp");
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  const auto communication = [&](double processors) {
+    job.constants.collective_processors = processors;
+    const LayerProfile profile = Profile(job, {1, 1, 8});
+    return Kind(profile, LayerKind::kDense).forward_communication.at(kPack);
+  };
+  EXPECT_EQ(communication(0), 0) << "compute hides the gather";
+  const double lent = communication(20);
+  EXPECT_GT(lent, 0);
+  EXPECT_DOUBLE_EQ(communication(40), 2 * lent);
+}
+
 TEST(LayerProfileTest, ChainFollowsTheModel) {
   const LayerProfile profile = Profile(QuickstartJob());
   EXPECT_EQ(profile.size(), 1 + 45 + 1 + 1 + 48 + 1);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/cost/cost_constant_list.h"
@@ -41,7 +42,12 @@ int Run(const std::string& folder, bool runs, const std::string& only,
     run.job.constants = constants;
     if (run.id.find(only) == std::string::npos && run.family.find(only) == std::string::npos)
       continue;
-    results.push_back({&run, Evaluate(run)});
+    Outcome outcome = Evaluate(run);
+    if (outcome.fault.empty()) {
+      results.push_back({&run, std::move(outcome)});
+    } else {
+      cases.uncovered.push_back({run.family, run.id, "refused: " + outcome.fault});
+    }
   }
   if (results.empty()) {
     std::fprintf(

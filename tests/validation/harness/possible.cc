@@ -61,6 +61,21 @@ std::string Outside(const Json& object, const std::string& name, const Ranges& r
   return "";
 }
 
+// Returns why degrees and batch do not make up the run, or "".
+std::string Inconsistent(const Json& row) {
+  const int64_t ranks = Int(row, "tp", 1) * Int(row, "pp", 1) * Int(row, "cp", 1);
+  const int64_t gpus = Int(row, "gpus", 1), data = gpus / ranks;
+  if (data * ranks != gpus) return "";  // said elsewhere
+  if (Int(row, "dp", data) != data)
+    return "impossible: dp = " + std::to_string(Int(row, "dp")) + " with " + std::to_string(data) +
+           " ranks left";
+  const int64_t samples = data * Int(row, "micro_batch", 1) * Int(row, "grad_accum", 1);
+  if (Int(row, "global_batch", samples) != samples)
+    return "impossible: global_batch = " + std::to_string(Int(row, "global_batch")) +
+           " in steps of " + std::to_string(samples);
+  return "";
+}
+
 }  // namespace
 
 std::string Impossible(const Json& row) {
@@ -80,7 +95,7 @@ std::string Impossible(const Json& row) {
     return "impossible: model.moe.topk above experts";
   if (Int(moe, "first_dense") > Int(model, "layers", kLayers))
     return "impossible: model.moe.first_dense above model.layers";
-  return "";
+  return Inconsistent(row);
 }
 
 }  // namespace evenkeel::validation

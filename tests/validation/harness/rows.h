@@ -33,6 +33,15 @@ void ReadKorthikanti(const std::string& file, const Json& whole, Cases& cases);
 void ReadRuns(const Json& whole, const planner::Trainer* every, Cases& cases);
 void ReadRun(const std::string& family, const Json& row, const planner::Trainer* every,
              Cases& cases);
+// Returns a published run with other sources' names of keys and values in the words of
+// tests/validation/runs, as far as they are known.
+Json InOurWords(Json row);
+// Returns the run with the one of micro-batch, accumulation and global batch that it does not say.
+Json WithBatch(Json row);
+// Returns what is not published about a run, or "" if everything is.
+std::string Missing(const Json& row);
+// Returns what the planner cannot express about a run, or "" if it can express everything.
+std::string Inexpressible(const Json& row);
 // Returns the value of a published run that no run can have, or "" if there is none.
 std::string Impossible(const Json& row);
 void ReadHbp(const std::string& file, const Json& whole, Cases& cases);

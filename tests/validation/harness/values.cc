@@ -50,13 +50,38 @@ std::optional<int64_t> NumberAfter(const std::string& text, const std::string& w
   return std::strtoll(match[1].str().c_str(), nullptr, 10);
 }
 
+namespace {
+
+// Returns the only GPU whose name begins with `label` and a dash, or nullptr.
+const planner::GpuEntry* OnlyGpu(const std::string& label) {
+  const planner::GpuEntry* only = nullptr;
+  for (const planner::GpuEntry& entry : planner::Gpus()) {
+    if (entry.spec.name.rfind(label + "-", 0) != 0) continue;
+    if (only != nullptr) return nullptr;
+    only = &entry;
+  }
+  return only;
+}
+
+}  // namespace
+
 std::optional<planner::GpuSpec> GpuOf(std::string label) {
   for (char& c : label) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  label = label.substr(0, label.find_first_of(" (,"));
+  label = label.substr(0, label.find_first_of("(,"));
+  label = std::regex_replace(label, std::regex("^ *([0-9]+ ?x )?(nvidia )?| +$"), "");
+  const std::string first = label.substr(0, label.find(' '));
+  label = std::regex_replace(label, std::regex("[ _]+"), "-");
+  const std::string plain = std::regex_replace(
+      std::regex_replace(label, std::regex("sxm[0-9]"), "sxm"), std::regex("-hbm[0-9a-z]*$"), "");
+  const std::string sorted =
+      std::regex_replace(plain, std::regex("^([a-z0-9]+)-([0-9]+gb)-sxm$"), "$1-sxm-$2");
   for (const std::string& name :
-       {label, label + "-sxm-80gb", std::regex_replace(label, std::regex("-"), "-sxm-")}) {
+       {label, plain, sorted, plain + "-80gb", label + "-sxm-80gb",
+        std::regex_replace(plain, std::regex("-"), "-sxm-"), first, first + "-sxm-80gb",
+        std::regex_replace(first, std::regex("-"), "-sxm-")}) {
     if (const planner::GpuEntry* entry = planner::FindGpu(name)) return entry->spec;
   }
+  if (const planner::GpuEntry* entry = OnlyGpu(plain)) return entry->spec;
   return std::nullopt;
 }
 
