@@ -64,6 +64,9 @@ AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
     case v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS:
       set("--offload-activations", "auto");
       break;
+    case v1::REMEDY_KIND_OFFLOAD_MODULES:
+      set("--offload-modules", "auto");
+      break;
     case v1::REMEDY_KIND_FUSED_STEP:
       set("--fused-step", "on");
       break;

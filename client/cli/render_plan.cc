@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/offload_request.h"
 #include "client/cli/pack/render_pack.h"
 #include "client/cli/table.h"
 #include "client/cli/training_names.h"
@@ -215,6 +216,17 @@ std::string OffloadText(const v1::OffloadReport& offload) {
         text.empty() ? "" : "; ", offload.activation_layers(), Bytes(offload.activation_bytes()),
         Bytes(offload.activation_host_bytes()), Bytes(offload.host_capacity_bytes()),
         Duration(offload.activation_added_seconds()));
+  if (offload.activation_modules_size() > 0) {
+    std::string modules;
+    for (const int module : offload.activation_modules())
+      modules += (modules.empty() ? "" : ", ") + OffloadModuleName(module);
+    text += fmt::format(
+        "{}inputs of {} in host memory: {} of a GPU, {} of the {} of a node; passes wait {} of a "
+        "step for copies",
+        text.empty() ? "" : "; ", modules, Bytes(offload.activation_bytes()),
+        Bytes(offload.activation_host_bytes()), Bytes(offload.host_capacity_bytes()),
+        Duration(offload.activation_added_seconds()));
+  }
   if (!text.empty()) return text + OffloadGain(offload);
   return offload.has_activation_layers() ? "none: activations in host memory gain nothing"
                                          : "none: a share in host memory gains nothing";

@@ -188,7 +188,10 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
     AddContextExchange(b, rank);
   }
   // Reused keys and values are kept where they were made.
-  b.Keep(q + (shape.key_values == KeyValues::kReused ? 0 : kv), inputs_dropped_by);
+  const bool reused = shape.key_values == KeyValues::kReused;
+  b.Keep(q + (reused ? 0 : kv), inputs_dropped_by);
+  b.Offloads(kOffloadCoreAttention, {q, reused ? 0 : D(rank.kv_heads) * D(rank.head_size),
+                                     reused ? 0 : D(rank.kv_heads) * D(rank.value_size)});
   b.Transient(q + kv + out);
   b.KeepResults(out + 2 * D(rank.heads));
   op.keeps_exchange = true;
@@ -201,6 +204,7 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   }
   b.Keep(2 * D(rank.heads), kCoreAttention);  // log of the softmax's sum, fp32
   b.Keep(out);
+  b.Offloads(kOffloadAttentionProjection);
   b.Transient(2 * q);  // gradient of the queries accumulates in fp32
   // Ranks that exchange heads keep the output on both sides of the exchange.
   if (sequence == 0 && b.setting().head_ranks > 1) b.Keep(out);
@@ -250,6 +254,7 @@ void AddProjections(LayerBuilder& b, const AttentionShape& s, const InputWidths&
   const double h = D(s.hidden);
   b.Begin("qkv");
   if (s.own_input) b.KeepInput(h * b.gathered_shard(), kLoraQkv, kNorms);
+  b.Offloads(kOffloadQkv);
   if (b.gathers() && s.own_input) b.TensorPass(h);
   b.AddLinear({.in = s.hidden,
                .out = widths.all(),
@@ -284,6 +289,7 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   if (s.own_input) {
     b.Begin("input norm", kNorms);
     b.AddNorm(s.norm, h, shard);
+    b.Offloads(kOffloadQkv);
     b.Transient(2 * h * shard);
   }
   AddProjections(b, s, widths);
@@ -373,9 +379,11 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
   const int64_t kv = rank.heads * (mla.qk_nope_dim + mla.v_dim);
   b.Begin("input norm", kNorms);
   b.AddNorm(m.norm, h, shard);
+  b.Offloads(kOffloadAttentionNorm);
   // Every tensor-parallel rank has the whole down projections, for its share of the rows.
   b.Begin("latents");
   b.KeepInput(h * b.gathered_shard(), kLoraQkv, kNorms);
+  b.Offloads(kOffloadQkv);
   const auto down = [&](int64_t width) {
     b.AddLinear({.in = m.hidden,
                  .out = width,
@@ -388,14 +396,22 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
   b.Transient((D(mla.q_lora_rank + latent) + 2 * h) * shard);
 
   b.Begin("latent norms", kLatentProjection);
-  if (mla.q_lora_rank > 0) b.AddNorm(m.norm, D(mla.q_lora_rank), shard);
+  if (mla.q_lora_rank > 0) {
+    b.AddNorm(m.norm, D(mla.q_lora_rank), shard);
+    b.Offloads(kOffloadQkv);
+  }
   b.AddNorm(m.norm, D(mla.kv_lora_rank), shard);
+  b.Offloads(kOffloadQkv);
   b.Keep(D(mla.qk_rope_dim) * shard);
 
   b.Begin("up projections", kLatentProjection);
   if (b.gathers()) b.TensorPass(D(mla.q_lora_rank + latent));
-  if (mla.q_lora_rank > 0) b.KeepInput(D(mla.q_lora_rank) * shard, kLoraQkv, kLatentProjection);
+  if (mla.q_lora_rank > 0) {
+    b.KeepInput(D(mla.q_lora_rank) * shard, kLoraQkv, kLatentProjection);
+    b.Offloads(kOffloadQkv);
+  }
   b.KeepInput(D(mla.kv_lora_rank) * shard, kLoraQkv, kLatentProjection);
+  b.Offloads(kOffloadQkv);
   const int64_t query_in = mla.q_lora_rank > 0 ? mla.q_lora_rank : m.hidden;
   b.AddLinear({.in = query_in,
                .out = q,

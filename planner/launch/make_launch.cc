@@ -81,8 +81,16 @@ void NoteFusedStep(const Training& planned, const Training& launched, Launch* la
   launch->notes.push_back({"memory", std::move(text)});
 }
 
+// Megatron-Core's offload of modules marks weights, which stay, through an older path of
+// TransformerEngine.
+void NoteModules(Launch* launch) {
+  if (launch->match == LaunchMatch::kNone) return;
+  launch->environment.push_back({"NVTE_CPU_OFFLOAD_V1", "1"});
+}
+
 // Says where the offload of activations is turned on, if the settings do not do it.
 void NoteActivations(const Job& job, const Plan& plan, Launch* launch) {
+  if (job.training.activations.modules != 0) return NoteModules(launch);
   const int64_t layers = job.training.activations.layers;
   if (layers == 0 || launch->match == LaunchMatch::kNone) return;
   const Parallelism& p =

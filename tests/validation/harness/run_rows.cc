@@ -94,6 +94,9 @@ std::optional<Precision> PrecisionOf(const Json& row) {
                                                                  : Precision::kFp8Delayed;
 }
 
+// What rows say of token embedding and head that train in full beside adapters.
+constexpr const char* kTables = "embedding and output head";
+
 // Returns what the planner cannot express about a run, or "" if it can express everything.
 std::string Inexpressible(const Json& row) {
   const Json& vision = Child(row, "vision");
@@ -102,7 +105,8 @@ std::string Inexpressible(const Json& row) {
   if (!PrecisionOf(row)) return "precision " + precision;
   const Json& trains = Child(row, "trains");
   if (trains.is_object() && !trains.contains("lora")) return "frozen parts";
-  if (Child(trains, "lora").contains("also_trained")) return "LoRA with trained embeddings";
+  const std::string also = Text(Child(trains, "lora"), "also_trained");
+  if (!also.empty() && also != kTables) return "LoRA with " + also;
   if (Flag(row, "activation_offload")) return "activations offloaded";
   return "";
 }
@@ -191,6 +195,7 @@ void SetAdapters(const Json& row, LanguageModel& m) {
   if (!lora.is_object() || !lora.contains("rank")) return;
   m.train = TrainMode::kLora;
   m.lora.rank = Int(lora, "rank");
+  m.lora.train_embedding = m.lora.train_head = Text(lora, "also_trained") == kTables;
   if (HasPackedBase(row)) m.lora.base = FrozenFormat::kNf4Double;
   const std::string targets = Text(lora, "targets");
   if (Has(targets, "fused QKV")) {
