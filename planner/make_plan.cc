@@ -111,8 +111,8 @@ std::vector<FigureBasis> Figures(const Job& job) {
     figures.push_back({"batch_rule.padding", Basis::kAssumed,
                        std::string("padding costs what real tokens cost, in attention too; ") +
                            (job.training.group_by_length
-                                ? "50 micro-batches are drawn at random, sorted by length and cut "
-                                  "again"
+                                ? "50 times what a rank accumulates is drawn at random, sorted by "
+                                  "length and cut again"
                                 : "micro-batches are drawn at random from all samples")});
   } else {
     figures.push_back(

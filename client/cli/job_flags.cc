@@ -11,7 +11,6 @@
 #include <system_error>
 
 #include "client/cli/flags.h"
-#include "client/cli/offload_request.h"
 #include "client/cli/training_names.h"
 
 namespace evenkeel::cli {

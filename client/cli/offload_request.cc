@@ -1,31 +1,12 @@
 #include "client/cli/offload_request.h"
 
 #include <cstdlib>
+#include <string>
 
 #include "client/cli/exit_codes.h"
+#include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
-
-v1::OffloadModule OffloadModuleOf(const std::string& name) {
-  for (const auto& [known, module] : kOffloadModuleNames) {
-    if (name == known) return module;
-  }
-  return v1::OFFLOAD_MODULE_UNSPECIFIED;
-}
-
-std::string OffloadModuleNames() {
-  std::string names;
-  for (const auto& [name, module] : kOffloadModuleNames)
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  return names;
-}
-
-std::string OffloadModuleName(int module) {
-  for (const auto& [name, known] : kOffloadModuleNames) {
-    if (module == known) return name;
-  }
-  return std::to_string(module);
-}
 
 namespace {
 

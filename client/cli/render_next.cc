@@ -68,10 +68,8 @@ AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
       set("--offload-modules", "auto");
       break;
     case v1::REMEDY_KIND_FUSED_STEP:
-      set("--fused-step", "on");
-      break;
     case v1::REMEDY_KIND_SEPARATE_STEP:
-      set("--fused-step", "off");
+      set("--fused-step", remedy.kind() == v1::REMEDY_KIND_FUSED_STEP ? "on" : "off");
       break;
     case v1::REMEDY_KIND_SMALLER_BATCH:
       set("--global-batch", std::to_string(remedy.global_batch_samples()));

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/offload_request.h"
 #include "client/cli/pack/render_pack.h"
 #include "client/cli/table.h"
 #include "client/cli/training_names.h"

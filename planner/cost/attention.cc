@@ -354,6 +354,16 @@ void AddIndex(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
   b.Transient(2 * D(width) + 2 * h);
 }
 
+void AddLatentNorms(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
+  b.Begin("latent norms", kLatentProjection);
+  for (const int64_t rank : {mla.q_lora_rank, mla.kv_lora_rank}) {
+    if (rank == 0) continue;
+    b.AddNorm(m.norm, D(rank), b.shard());
+    b.Offloads(kOffloadQkv);
+  }
+  b.Keep(D(mla.qk_rope_dim) * b.shard());
+}
+
 // Scales attention's output by a projection of its input.
 void AddLatentGate(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
                    const RankHeads& rank) {
@@ -395,14 +405,7 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
   down(latent);
   b.Transient((D(mla.q_lora_rank + latent) + 2 * h) * shard);
 
-  b.Begin("latent norms", kLatentProjection);
-  if (mla.q_lora_rank > 0) {
-    b.AddNorm(m.norm, D(mla.q_lora_rank), shard);
-    b.Offloads(kOffloadQkv);
-  }
-  b.AddNorm(m.norm, D(mla.kv_lora_rank), shard);
-  b.Offloads(kOffloadQkv);
-  b.Keep(D(mla.qk_rope_dim) * shard);
+  AddLatentNorms(b, m, mla);
 
   b.Begin("up projections", kLatentProjection);
   if (b.gathers()) b.TensorPass(D(mla.q_lora_rank + latent));

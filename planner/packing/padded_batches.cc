@@ -99,7 +99,7 @@ std::vector<PackSums> DrawMicroBatches(const Job& job, const Lengths& samples, c
   std::vector<uint32_t> order(samples.size());
   std::iota(order.begin(), order.end(), 0u);
   Random random(job.training.seed + 2);
-  const int64_t sorted = SortedTogether(job.dataset, job.training);
+  const int64_t sorted = SortedTogether(job);
   std::vector<PackSums> packs;
   for (int64_t s = 0; s < shuffles; ++s) {
     stop.Spend(10 * sampled);
@@ -258,11 +258,11 @@ double SlowestOfSorted(const std::vector<PackSums>& steps, const PackTimes& time
 
 }  // namespace
 
-std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& training) {
+std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& training,
+                                    int64_t sorted) {
   std::map<int64_t, int64_t> lengths;  // samples of each length
   for (const LengthBin& bin : dataset.bins) lengths[bin.llm_tokens] += bin.count;
   const int64_t all = SampleCount(dataset), n = training.micro_batch_samples;
-  const int64_t sorted = SortedTogether(dataset, training);
   std::vector<RowLength> rows;
   int64_t at_most = 0;
   double before = 0;
@@ -285,9 +285,9 @@ std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& trai
 
 PaddedMicroBatches PadMicroBatches(const Job& job, int64_t sampled_at_most, const Stop& stop) {
   PaddedMicroBatches out;
-  const std::vector<RowLength> rows = RowLengthsOf(job.dataset, job.training);
+  const std::vector<RowLength> rows = RowLengthsOf(job.dataset, job.training, SortedTogether(job));
   FillMoments(job, rows, out);
-  out.rows.sorted = SortedTogether(job.dataset, job.training);
+  out.rows.sorted = SortedTogether(job);
   if (!job.dataset.has_units()) {
     out.packs = QuantilesOf(rows, job.training.micro_batch_samples);
     return out;
@@ -354,7 +354,7 @@ LargestSum ExpectedLargestSum(const std::vector<Outcome>& outcomes, int64_t term
 
 double SlowestRankRatio(const Job& job, const std::vector<PackSums>& packs, const PackTimes& times,
                         int64_t data, int64_t micro_batches) {
-  if (const int64_t sorted = SortedTogether(job.dataset, job.training); sorted > 0)
+  if (const int64_t sorted = SortedTogether(job); sorted > 0)
     return SlowestOfSorted(
         PaddedSteps(packs, times, job.training.seed, data, micro_batches, sorted), times, data,
         micro_batches);

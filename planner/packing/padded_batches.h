@@ -22,7 +22,9 @@ struct RowLength {
 // Returns the lengths of rows, ascending, if the samples of each micro-batch are drawn at random
 // without putting any back. If x samples of M have at most t tokens, a micro-batch of N samples has
 // none longer with probability x/M (x-1)/(M-1) ... (x-N+1)/(M-N+1).
-std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& training);
+// If micro-batches are `sorted` together, see ShareWithout.
+std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& training,
+                                    int64_t sorted = 0);
 
 // What padded micro-batches are beside their shapes.
 struct PaddedRows {

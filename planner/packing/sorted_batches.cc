@@ -9,7 +9,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kSortedAtMost = 50;
+constexpr int64_t kStepsAtMost = 50;  // of one rank
 constexpr int64_t kPartOfDataset = 4;
 constexpr double kUnlikely = 1e-18;  // beside the most likely number
 
@@ -23,10 +23,14 @@ double Spread(int64_t index) {
 
 }  // namespace
 
-int64_t SortedTogether(const Dataset& dataset, const Training& training) {
+int64_t SortedTogether(const Job& job) {
+  const Training& training = job.training;
   if (!training.group_by_length) return 0;
-  const int64_t fill = SampleCount(dataset) / (kPartOfDataset * training.micro_batch_samples);
-  return std::clamp<int64_t>(fill, 1, kSortedAtMost);
+  const int64_t ranks = CappedProduct(training.micro_batch_samples, job.cluster.gpu_count);
+  const int64_t accumulated = std::max<int64_t>(1, training.global_batch_samples / ranks);
+  const int64_t of_step = CappedProduct(training.micro_batch_samples, accumulated);
+  const int64_t steps = SampleCount(job.dataset) / CappedProduct(kPartOfDataset, of_step);
+  return accumulated * std::clamp<int64_t>(steps, 1, kStepsAtMost);
 }
 
 double ShareWithout(int64_t longer, int64_t all, int64_t size, int64_t sorted) {

@@ -12,10 +12,10 @@
 
 namespace evenkeel::planner {
 
-// Returns how many micro-batches are sorted together: 50, or as many as a quarter of the dataset
-// has; 0 if the job sorts none. The Trainer counts the micro-batches that a rank accumulates as
-// one, so that a little less is padded where there are several.
-int64_t SortedTogether(const Dataset& dataset, const Training& training);
+// Returns how many micro-batches are sorted together: 50 times as many as a rank accumulates, or as
+// many as a quarter of the dataset has; 0 if the job sorts none. All GPUs count as data-parallel
+// ranks: with fewer, ranks accumulate more, and less is padded.
+int64_t SortedTogether(const Job& job);
 
 // Returns the share of micro-batches of `size` samples, `sorted` of which are sorted together,
 // without any of the `longer` samples of `all`. Of the samples that are sorted together X are

@@ -26,12 +26,21 @@ void FreeDegrees(Constraints* c) {
   c->partition_method = PartitionMethod::kExact;
 }
 
+// The change is one of the request: what an offload holds is held again.
+void HoldOffload(const Job& job, const Remedy& remedy, Job* changed) {
+  const ActivationOffload& activations = job.training.activations;
+  if (activations.layers > 0 && remedy.kind != RemedyKind::kOffloadActivations)
+    AskActivationOffload(activations.layers, changed);
+  if (activations.modules != 0)
+    *changed =
+        WithModules(*changed, activations.modules, activations.charged_modules, activations.beside);
+}
+
 }  // namespace
 
 Job ApplyRemedy(const Job& job, const Remedy& remedy) {
   Job changed = job;
   Constraints& c = changed.constraints;
-  const ActivationOffload& activations = job.training.activations;
   c = FreeConstraints(job);
   switch (remedy.kind) {
     case RemedyKind::kMoreGpus:
@@ -96,12 +105,7 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       changed.training.micro_batch_samples = remedy.micro_batch_samples;
       break;
   }
-  // The change is one of the request: what an offload holds is held again.
-  if (activations.layers > 0 && remedy.kind != RemedyKind::kOffloadActivations)
-    AskActivationOffload(activations.layers, &changed);
-  if (activations.modules != 0)
-    changed =
-        WithModules(changed, activations.modules, activations.charged_modules, activations.beside);
+  HoldOffload(job, remedy, &changed);
   return changed;
 }
 

@@ -8,7 +8,7 @@
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/user_run.h"
-#include "client/cli/offload_request.h"
+#include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
 namespace {

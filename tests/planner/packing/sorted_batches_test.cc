@@ -30,14 +30,17 @@ const std::vector<LengthBin> kSpread = {
     {0, 100, 5000}, {0, 300, 3000}, {0, 800, 1500}, {0, 2000, 400}, {0, 6000, 100}};
 
 TEST(SortedBatchesTest, SortsFiftyOrAQuarterOfTheDataset) {
-  EXPECT_EQ(SortedTogether(SortedJob(kSpread, 4).dataset, SortedJob(kSpread, 4).training), 50);
-  const Job few = SortedJob({{0, 10, 41}}, 2);
-  EXPECT_EQ(SortedTogether(few.dataset, few.training), 5);
-  const Job tiny = SortedJob({{0, 10, 5}}, 4);
-  EXPECT_EQ(SortedTogether(tiny.dataset, tiny.training), 1);
+  EXPECT_EQ(SortedTogether(SortedJob(kSpread, 32)), 50);
+  EXPECT_EQ(SortedTogether(SortedJob(kSpread, 4)), 400);  // 8 ranks accumulate 8 for 256 samples
+  Job few = SortedJob({{0, 10, 41}}, 2);
+  few.training.global_batch_samples = 16;
+  EXPECT_EQ(SortedTogether(few), 5);
+  Job tiny = SortedJob({{0, 10, 5}}, 4);
+  tiny.training.global_batch_samples = 32;
+  EXPECT_EQ(SortedTogether(tiny), 1);
   Job random = SortedJob(kSpread, 4);
   random.training.group_by_length = false;
-  EXPECT_EQ(SortedTogether(random.dataset, random.training), 0);
+  EXPECT_EQ(SortedTogether(random), 0);
 }
 
 // All sets of samples that can be sorted together, and all micro-batches of each.
@@ -77,7 +80,7 @@ TEST(SortedBatchesTest, RowsAreThoseOfTheLoader) {
       sum += static_cast<double>(sorted[at]);
   }
   double mean = 0, all = 0;
-  for (const RowLength& row : RowLengthsOf(job.dataset, job.training)) {
+  for (const RowLength& row : RowLengthsOf(job.dataset, job.training, 50)) {
     mean += row.share * D(row.tokens);
     all += row.share;
   }
