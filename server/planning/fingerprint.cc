@@ -160,8 +160,9 @@ class JobWriter : public ModelWriter<JobWriter> {
     }
     if (activations.of_modules) {
       out_.Count(kModulesTag, 1);
-      Fields(activations.given_modules, activations.modules, activations.beside.dense_parts,
-             activations.beside.moe_parts);
+      for (const uint32_t set : {activations.given_modules, activations.modules,
+                                 activations.beside.dense_parts, activations.beside.moe_parts})
+        Fields(int64_t{set});
     }
     if (micro_batch_samples != 0) {
       out_.Count(kPaddingTag, 1);

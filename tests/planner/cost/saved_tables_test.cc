@@ -85,7 +85,7 @@ TEST(SavedTablesTest, PlansAndCheckpointsGrow) {
   const Plan adapters = CheckedPlan(AdapterJob(false, false)),
              both = CheckedPlan(AdapterJob(true, true));
   ASSERT_TRUE(adapters.fits() && both.fits());
-  EXPECT_GT(both.prediction.step_time.total_ns, adapters.prediction.step_time.total_ns);
+  EXPECT_GT(both.prediction.step.total_ns, adapters.prediction.step.total_ns);
   const OptimizerRecord& adam = RecordOf(Optimizer::kAdam);
   const ModelSpec& model = AdapterJob(true, true).model;
   const int64_t table = model.language_model.vocab * model.language_model.hidden;
