@@ -50,7 +50,8 @@ OffloadModules ModulesBeside(OffloadModules modules, const RecomputeSetting& set
   if ((parts & kNorms) != 0) modules &= ~OffloadModules{kOffloadQkv};
   if ((parts & kLatentProjection) != 0)
     modules &= ~OffloadModules{kOffloadQkv | kOffloadCoreAttention};
-  if ((parts & (kCoreAttention | kWholeLayer)) != 0) modules = 0;
+  if ((parts & kCoreAttention) != 0) modules &= ~OffloadModules{kOffloadCoreAttention};
+  if ((parts & kWholeLayer) != 0) modules = 0;
   if ((setting.moe_parts & kMlp) != 0)
     modules &= ~OffloadModules{kOffloadMlpNorm | kOffloadExpertFc1 | kOffloadMoeActivation};
   return Complete(modules);

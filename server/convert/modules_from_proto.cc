@@ -84,7 +84,7 @@ void ModulesFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
   const v1::Offload& given = from.training().offload();
   const bool named = given.activation_modules_size() > 0;
   if (!named && !given.choose_activation_modules()) return;
-  const FieldPath offload = path.Child("training").Child("offload");
+  const FieldPath training = path.Child("training"), offload = training.Child("offload");
   const FieldPath field = offload.Child(named ? "activation_modules" : "choose_activation_modules");
   if (named && given.choose_activation_modules())
     return sink.Add(offload.Child("choose_activation_modules"),

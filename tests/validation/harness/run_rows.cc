@@ -371,6 +371,10 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   training.precision = PrecisionOf(row).value();
   if (Flag(row, "moments_16bit")) training.optimizer = Optimizer::kAdam16BitMoments;
   if (Flag(row, "muon")) training.optimizer = Optimizer::kMuon;
+  // Tables beside adapters were trained by Qwen's script for one GPU, in the 16 bits in which it
+  // loads the model (finetune_lora_single_gpu.sh).
+  if (job.model.language_model.lora.train_head && training.zero_stage == ZeroStage::kNone)
+    training.optimizer = Optimizer::kAdam16Bit;
   SetExecution(row, training);
   if (const auto layers = NumberBefore(Text(row, "notes"), "layers offloaded to the host"))
     training.activations = {.asked = true, .layers = *layers, .charged_layers = *layers};
