@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "planner/base/units.h"
+#include "planner/base/integers.h"
 #include "planner/cost/host_memory.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/space/activation_offload.h"

@@ -9,7 +9,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kStepsAtMost = 50;  // of one rank
+constexpr int64_t kSortedSteps = 50;  // of one rank
 constexpr int64_t kPartOfDataset = 4;
 constexpr double kUnlikely = 1e-18;  // beside the most likely number
 
@@ -30,7 +30,7 @@ int64_t SortedTogether(const Job& job) {
   const int64_t accumulated = std::max<int64_t>(1, training.global_batch_samples / ranks);
   const int64_t of_step = CappedProduct(training.micro_batch_samples, accumulated);
   const int64_t steps = SampleCount(job.dataset) / CappedProduct(kPartOfDataset, of_step);
-  return accumulated * std::clamp<int64_t>(steps, 1, kStepsAtMost);
+  return accumulated * std::clamp<int64_t>(steps, 1, kSortedSteps);
 }
 
 double ShareWithout(int64_t longer, int64_t all, int64_t size, int64_t sorted) {

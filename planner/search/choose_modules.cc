@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "planner/base/integers.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/offload_steps.h"
 #include "planner/space/activation_offload.h"

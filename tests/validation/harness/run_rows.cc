@@ -252,6 +252,15 @@ const Trainer& TrainerOfRow(const Json& row) {
   return trainer == nullptr ? GenericTrainer() : *trainer;
 }
 
+Optimizer OptimizerOf(const Json& row, const Job& job) {
+  if (Flag(row, "muon")) return Optimizer::kMuon;
+  if (Flag(row, "moments_16bit")) return Optimizer::kAdam16BitMoments;
+  // Qwen's script for one GPU trains tables beside adapters in the 16 bits in which it loads the
+  // model (finetune_lora_single_gpu.sh).
+  const bool alone = job.training.zero_stage == ZeroStage::kNone;
+  return SavesHead(job.model.language_model) && alone ? Optimizer::kAdam16Bit : Optimizer::kAdam;
+}
+
 void SetExecution(const Json& row, Training& training) {
   Execution& e = training.execution;
   e = UsualExecution(*training.trainer, training.zero_stage);
@@ -369,12 +378,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   training.zero_stage = static_cast<ZeroStage>(Int(row, "zero"));
   training.zero_group = training.zero_stage == ZeroStage::kNone ? 0 : Int(row, "zero_group");
   training.precision = PrecisionOf(row).value();
-  if (Flag(row, "moments_16bit")) training.optimizer = Optimizer::kAdam16BitMoments;
-  if (Flag(row, "muon")) training.optimizer = Optimizer::kMuon;
-  // Tables beside adapters were trained by Qwen's script for one GPU, in the 16 bits in which it
-  // loads the model (finetune_lora_single_gpu.sh).
-  if (job.model.language_model.lora.train_head && training.zero_stage == ZeroStage::kNone)
-    training.optimizer = Optimizer::kAdam16Bit;
+  training.optimizer = OptimizerOf(row, job);
   SetExecution(row, training);
   if (const auto layers = NumberBefore(Text(row, "notes"), "layers offloaded to the host"))
     training.activations = {.asked = true, .layers = *layers, .charged_layers = *layers};
