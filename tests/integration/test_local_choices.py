@@ -10,7 +10,15 @@ import unittest
 import harness
 
 MODEL = ["--model", "mixtral-8x7b", "--gpu", "gb200-186gb", "--gpus", "8", "--gpus-per-node", "4"]
-JOB = [*MODEL, "--pp", "4", "--virtual-stages", "1", "--token-cap", "32768", "--global-batch", "32"]
+# Samples of one length: settings of a trainer say no more of lengths.
+JOB = {
+    "model": {"name": "mixtral-8x7b"},
+    "dataset": {"histogram": {"llm_tokens": [32768], "sample_count": [4096]}},
+    "cluster": {"pools": [{"gpu_type": "gb200-186gb", "gpu_count": 8, "gpus_per_node": 4}]},
+    "training": {"token_cap": 32768, "global_batch_samples": 32, "group_selection": "GROUP_SELECTION_ONE",
+                 "offload": {"choose_activation_modules": True}},
+    "constraints": {"pipeline_parallel": {"min": 4, "max": 4}, "virtual_stages": {"min": 1, "max": 1}},
+}
 
 
 def local(command, *arguments):
@@ -19,23 +27,26 @@ def local(command, *arguments):
 
 class LocalChoicesTest(unittest.TestCase):
     def test_modules_come_back_from_the_settings_of_their_plan(self):
-        done = local("plan", *JOB, "--offload-modules", "auto", "--output", "json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        plan = json.loads(done.stdout)["plan"]
-        modules = plan["offload"]["activation_modules"]
-        self.assertIn("OFFLOAD_MODULE_MOE_ACTIVATION", modules)
-        self.assertGreater(plan["offload"]["step_without_seconds"], plan["offload"]["step_seconds"])
         with tempfile.TemporaryDirectory() as folder:
-            done = local("launch", *JOB, "--offload-modules", "auto", "--framework", "megatron", "--output-dir", folder)
+            job = os.path.join(folder, "job.json")
+            with open(job, "w", encoding="utf-8") as file:
+                json.dump(JOB, file)
+            done = local("plan", "--job", job, "--output", "json")
             self.assertEqual(done.returncode, 0, done.stderr)
-            script = os.path.join(folder, "launch.sh")
+            plan = json.loads(done.stdout)["plan"]
+            modules = plan["offload"]["activation_modules"]
+            self.assertIn("OFFLOAD_MODULE_MOE_ACTIVATION", modules)
+            self.assertGreater(plan["offload"]["step_without_seconds"], plan["offload"]["step_seconds"])
+            done = local("launch", "--job", job, "--framework", "megatron", "--output-dir", os.path.join(folder, "out"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            script = os.path.join(folder, "out", "launch.sh")
             with open(script, encoding="utf-8") as file:
                 text = file.read()
             self.assertIn("--fine-grained-activation-offloading", text)
             self.assertIn("NVTE_CPU_OFFLOAD_V1=1", text)
             done = local("evaluate", "--from", script, *MODEL, "--output", "json")
             self.assertEqual(done.returncode, 0, done.stderr)
-            evaluated = json.loads(done.stdout)["plan"]
+            evaluated = json.loads(done.stdout)["response"]["evaluated"]
         self.assertEqual(evaluated["offload"]["activation_modules"], modules)
         ours, theirs = (p["predictions"]["step"]["total_seconds"] for p in (plan, evaluated))
         self.assertAlmostEqual(theirs / ours, 1, places=3)
