@@ -44,6 +44,9 @@ class LocalChoicesTest(unittest.TestCase):
                 text = file.read()
             self.assertIn("--fine-grained-activation-offloading", text)
             self.assertIn("NVTE_CPU_OFFLOAD_V1=1", text)
+            done = local("launch", "--job", job, "--framework", "deepspeed")
+            self.assertIn("moe_act in host memory, which these settings", " ".join(done.stdout.split()).replace("# ", ""))
+            self.assertNotIn("NVTE_CPU_OFFLOAD_V1", done.stdout)
             done = local("evaluate", "--from", script, *MODEL, "--output", "json")
             self.assertEqual(done.returncode, 0, done.stderr)
             evaluated = json.loads(done.stdout)["response"]["evaluated"]
