@@ -16,6 +16,7 @@
 #include "planner/hardware/gpu_spec.h"
 #include "planner/launch.h"
 #include "planner/model/model_spec.h"
+#include "planner/model/recompute_setting.h"
 #include "planner/packing/packing.h"
 #include "planner/space/parallelism.h"
 #include "planner/trainer/execution.h"
@@ -94,13 +95,22 @@ struct DegreeRange {
 };
 
 // Language layers whose kept activations wait in host memory between their forward and backward
-// pass. space/activation_offload.h lists what a job with such layers may still choose.
+// pass, or modules of all language layers whose inputs do. space/activation_offload.h lists what a
+// job with either may still choose.
 struct ActivationOffload {
-  bool asked = false;   // if false, nothing is offloaded, and the plan omits it
-  bool choose = false;  // the planner chooses how many
-  int64_t layers = 0;   // of the whole model; every stage offloads the same share of its own
+  bool asked = false;       // if false, nothing is offloaded, and the plan omits it
+  bool choose = false;      // the planner chooses how many, or what is recomputed beside modules
+  bool of_modules = false;  // the job asks for modules, not for layers
+  int64_t layers = 0;       // of the whole model; every stage offloads the same share of its own
   // Layers whose copies and host memory are counted: see OptimizerOffload::charged_ratio.
   int64_t charged_layers = 0;
+  // If `choose`: the only modules to try; 0 for any.
+  OffloadModules given_modules = 0;
+  // As `layers` and `charged_layers`.
+  OffloadModules modules = 0, charged_modules = 0;
+  // What every language layer recomputes beside modules: parts that drop nothing of theirs.
+  RecomputeSetting beside;
+  bool any() const { return layers > 0 || modules != 0; }
   // The job's own constraints, for plans in which no layer is offloaded.
   RecomputePolicy free_recompute = RecomputePolicy::kAuto;
   DegreeRange free_pipeline, free_virtual_stages;
@@ -139,8 +149,9 @@ struct Training {
   int64_t curriculum_steps = -1;
   // Samples of a micro-batch of a loader that pads them to one length. 0: packs.
   int64_t micro_batch_samples = 0;
-  int64_t pad_to_tokens = 0;    // one length for all micro-batches; 0 for the longest of each
-  int64_t pad_to_multiple = 1;  // the length is rounded up to a multiple
+  int64_t pad_to_tokens = 0;     // one length for all micro-batches; 0 for the longest of each
+  int64_t pad_to_multiple = 1;   // the length is rounded up to a multiple
+  bool group_by_length = false;  // micro-batches hold samples of similar length
   // Each layer is updated inside the backward pass. Only at ZeroStage::kWeights, with one
   // micro-batch per step.
   bool fused_step = false;

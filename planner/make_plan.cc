@@ -40,7 +40,7 @@ namespace {
 
 // Adds what rests on where states and activations are, and when they are updated.
 void AddMemoryFigures(const Job& job, std::vector<FigureBasis>* figures) {
-  if (job.training.offload.ratio > 0 || job.training.activations.layers > 0) {
+  if (job.training.offload.ratio > 0 || job.training.activations.any()) {
     const Host host = HostOf(job.cluster);
     figures->push_back(
         {"offload.host", Basis::kAssumed,
@@ -50,7 +50,7 @@ void AddMemoryFigures(const Job& job, std::vector<FigureBasis>* figures) {
              " GB/s of a node, " + std::to_string(Nearest(host.link_bytes_per_second * 1e-9)) +
              " GB/s between a GPU and its host"});
   }
-  if (job.training.activations.layers > 0)
+  if (job.training.activations.any())
     figures->push_back({"offload.activations", Basis::kAssumed,
                         "copies run beside the passes of the layers whose activations they are, at "
                         "the rate of the link or of a GPU's share of the host's memory"});
@@ -109,8 +109,11 @@ std::vector<FigureBasis> Figures(const Job& job) {
                      "99% of the nominal size: 79.2 of 80 GiB on A100 and H100"});
   if (job.training.micro_batch_samples > 0) {
     figures.push_back({"batch_rule.padding", Basis::kAssumed,
-                       "padding costs what real tokens cost, in attention too; micro-batches are "
-                       "drawn at random from all samples"});
+                       std::string("padding costs what real tokens cost, in attention too; ") +
+                           (job.training.group_by_length
+                                ? "50 times what a rank accumulates is drawn at random, sorted by "
+                                  "length and cut again"
+                                : "micro-batches are drawn at random from all samples")});
   } else {
     figures.push_back(
         {"batch_rule.packs", Basis::kFitted, "predicted on a stratified sample of the histogram"});
@@ -192,7 +195,7 @@ class Planning {
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (in_short_) return;
     // Baselines recompute instead of keeping activations in host memory.
-    plan().ladder = job_.training.activations.layers == 0
+    plan().ladder = !job_.training.activations.any()
                         ? MakeLadder(job_, batching_, chosen, hooks_.stop)
                         : MakeLadder(WithActivations(job_, 0, 0), batching_, chosen, hooks_.stop);
     FindLimitsCost(chosen);
@@ -276,8 +279,7 @@ class Planning {
 
   // Looks for the best plan of the same packs without offload.
   void FindOffloadGain() {
-    if (!plan().offload || (plan().offload->ratio == 0 && plan().offload->activation_layers == 0))
-      return;
+    if (!plan().offload || (plan().offload->ratio == 0 && !job_.training.activations.any())) return;
     const Job without = WithoutOffload(job_);
     const SearchResult found = Search(without, batching_, 0, hooks_.stop, 0, kWorkInShort);
     if (!found.best.empty()) plan().offload->step_without_ns = found.best.front().simulated_ns;
@@ -289,6 +291,7 @@ class Planning {
     Job packs = job_;
     packs.training.micro_batch_samples = packs.training.pad_to_tokens = 0;
     packs.training.pad_to_multiple = 1;
+    packs.training.group_by_length = false;
     const CapsSearch found = ChooseCaps(packs, 0, {.stop = hooks_.stop}, kWorkForSize);
     if (found.stopped || found.found.best.empty()) return;
     plan().padded->packed =

@@ -255,6 +255,7 @@ enum class RemedyKind {
   kGradients16Bit,
   kSmallerMicroBatch,
   kOffloadActivations,
+  kOffloadModules,
   kFusedStep,
   kSeparateStep,
   kSmallerBatch,
@@ -306,6 +307,8 @@ struct OffloadPlan {
   int64_t step_without_ns = 0;        // the same of the best plan without; 0 if none fits
   bool activations_asked = false;     // else the figures below are 0
   int64_t activation_layers = 0;      // of the language model
+  bool of_modules = false;            // asked for instead of layers
+  OffloadModules modules = 0;         // whose inputs are in host memory
   int64_t activation_bytes = 0;       // of the GPU that has most of them in host memory
   int64_t activation_host_bytes = 0;  // of a node, that hold them
   int64_t activation_added_ns = 0;    // per step, while passes wait for copies

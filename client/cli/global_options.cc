@@ -1,6 +1,7 @@
 #include "client/cli/global_options.h"
 
 #include <langinfo.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <CLI/Config.hpp>
@@ -111,6 +112,10 @@ void Print(const std::string& text) {
   const std::string shown = server::Visible(text, "\n\t\x1b");
   if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() ||
       std::fflush(stdout) != 0) {
+    if (errno == EPIPE) {  // a reader that has seen enough, as `head`, ends us as any other tool
+      signal(SIGPIPE, SIG_DFL);
+      raise(SIGPIPE);
+    }
     throw CommandError(ExitCode::kError, std::string("cannot write: ") + std::strerror(errno));
   }
 }

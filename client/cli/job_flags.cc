@@ -36,6 +36,12 @@ std::string LayersFault(const std::string& text) {
   return number ? "" : "must be auto or a whole number from 0 to 1024";
 }
 
+// Says the same of the name of a module, or auto.
+std::string ModuleFault(const std::string& text) {
+  const bool known = text == "auto" || OffloadModuleOf(text) != v1::OFFLOAD_MODULE_UNSPECIFIED;
+  return known ? "" : "must be auto, or some of " + OffloadModuleNames();
+}
+
 void AddModelFlags(CLI::App* command, JobFlags* flags) {
   const char* const kJob = "Job";
   Add(command, "--job", &flags->job_file, "FILE",
@@ -143,6 +149,11 @@ void AddPaddingFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--pad-multiple", &flags->pad_multiple, "N",
       "With --micro-batch-samples: round lengths up to a multiple [1]", kTraining)
       ->check(Whole(1, 65536));
+  command
+      ->add_flag("--group-by-length", flags->group_by_length,
+                 "With --micro-batch-samples: micro-batches of samples of similar length, as "
+                 "group_by_length of Hugging Face's Trainer makes them")
+      ->group(kTraining);
 }
 
 void AddOffloadFlags(CLI::App* command, JobFlags* flags, const char* group) {
@@ -154,6 +165,15 @@ void AddOffloadFlags(CLI::App* command, JobFlags* flags, const char* group) {
       "[none]",
       group)
       ->check(CLI::Validator(LayersFault, ""));
+  command
+      ->add_option(
+          "--offload-modules", flags->offload_modules,
+          "Modules whose inputs wait in host memory (Megatron-Core's --offload-modules): " +
+              OffloadModuleNames() + "; auto: the best of them [none]")
+      ->type_name("auto|MODULES")
+      ->delimiter(',')
+      ->check(CLI::Validator(ModuleFault, ""))
+      ->group(group);
   command
       ->add_flag("--offload-weights", flags->offload_weights,
                  "Keep weights, gradients and the optimizer's states in host memory (FSDP, "
@@ -178,6 +198,14 @@ void AddTrainedFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--lora-rank", &flags->lora_rank, "N", "Rank of the adapters, with --lora [16]",
       "Training")
       ->check(Whole(1, 4096));
+  command
+      ->add_option("--lora-train", flags->lora_train,
+                   "Tables of the language model that train in full beside adapters, with --lora "
+                   "(modules_to_save of PEFT)")
+      ->type_name("embedding|head")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"embedding", "head"}).description(""))
+      ->group("Training");
   std::vector<std::string> formats;
   for (const auto& [name, format] : kFrozenFormatNames) formats.emplace_back(name);
   Add(command, "--lora-base", &flags->lora_base, "16bit|nf4|nf4-double",

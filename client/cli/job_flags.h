@@ -42,16 +42,19 @@ struct JobFlags {
   std::optional<int32_t> start_layers_16bit, end_layers_16bit;
   std::optional<int32_t> zero_group;
   std::optional<int64_t> micro_batch_samples, pad_to, pad_multiple;
+  bool group_by_length = false;
   std::string optimizer;          // a name of kOptimizerNames, or empty
   std::string offload_optimizer;  // "auto" or a share, or empty
   bool offload_weights = false;
-  std::string fused_step;           // "on" or "off", or empty
-  std::string offload_activations;  // "auto" or a number of layers, or empty
+  std::string fused_step;                    // "on" or "off", or empty
+  std::string offload_activations;           // "auto" or a number of layers, or empty
+  std::vector<std::string> offload_modules;  // "auto" alone, or names of kOffloadModuleNames
   std::optional<double> host_memory_gib, host_link_gbytes, host_memory_gbytes;
   std::optional<int32_t> predicted_tokens;
   std::vector<std::string> freeze, lora;  // "encoder", "llm"
   std::optional<int32_t> lora_rank;
-  std::string lora_base;  // a name of kFrozenFormatNames, or empty
+  std::vector<std::string> lora_train;  // "embedding", "head"
+  std::string lora_base;                // a name of kFrozenFormatNames, or empty
   std::string label;
   std::string objective;  // "step-time", "gpu-days", "fewest-gpus" or "cost"
   std::optional<double> deadline_hours, mtbf_hours, checkpoint_gbytes, restart_seconds,

@@ -20,6 +20,7 @@
 #include "client/cli/histogram.h"
 #include "client/cli/job_flags.h"
 #include "client/cli/length_files.h"
+#include "client/cli/offload_request.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/training_names.h"
 
@@ -310,32 +311,13 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
   for (const std::string& component : flags.lora)
     SetTrainMode(component, v1::TRAIN_MODE_LORA, job->mutable_model());
   if (flags.lora_rank) job->mutable_model()->mutable_lora()->set_rank(*flags.lora_rank);
+  for (const std::string& part : flags.lora_train) {
+    v1::Lora* lora = job->mutable_model()->mutable_lora();
+    part == "head" ? lora->set_train_head(true) : lora->set_train_embedding(true);
+  }
   for (const auto& [name, format] : kFrozenFormatNames) {
     if (flags.lora_base == name) job->mutable_model()->mutable_lora()->set_base_format(format);
   }
-}
-
-void SetOffload(const JobFlags& flags, v1::Job* job) {
-  const std::string &optimizer = flags.offload_optimizer, &layers = flags.offload_activations;
-  if (flags.offload_weights) job->mutable_training()->mutable_offload()->set_weights(true);
-  if (optimizer == "auto" && flags.offload_weights)
-    throw CommandError(ExitCode::kBadInput,
-                       "--offload-optimizer: auto cannot be combined with --offload-weights, "
-                       "which offloads all of it");
-  if (optimizer == "auto" && !layers.empty())
-    throw CommandError(ExitCode::kBadInput,
-                       "--offload-optimizer: auto cannot be combined with --offload-activations: "
-                       "give a share");
-  if (!optimizer.empty()) {
-    v1::Offload* offload = job->mutable_training()->mutable_offload();
-    offload->clear_optimizer_ratio();
-    if (optimizer != "auto") offload->set_optimizer_ratio(std::strtod(optimizer.c_str(), nullptr));
-  }
-  if (layers.empty()) return;
-  v1::Offload* offload = job->mutable_training()->mutable_offload();
-  offload->clear_activation_layers();
-  offload->set_choose_activation_layers(layers == "auto");
-  if (layers != "auto") offload->set_activation_layers(std::atoi(layers.c_str()));
 }
 
 void SetTraining(const JobFlags& flags, v1::Job* job) {
@@ -347,6 +329,7 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.pad_to) job->mutable_training()->mutable_padding()->set_tokens(*flags.pad_to);
   if (flags.pad_multiple)
     job->mutable_training()->mutable_padding()->set_multiple(*flags.pad_multiple);
+  if (flags.group_by_length) job->mutable_training()->set_group_by_length(true);
   if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
   if (flags.zero_group) job->mutable_training()->set_zero_group(*flags.zero_group);

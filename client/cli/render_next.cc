@@ -64,11 +64,12 @@ AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
     case v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS:
       set("--offload-activations", "auto");
       break;
-    case v1::REMEDY_KIND_FUSED_STEP:
-      set("--fused-step", "on");
+    case v1::REMEDY_KIND_OFFLOAD_MODULES:
+      set("--offload-modules", "auto");
       break;
+    case v1::REMEDY_KIND_FUSED_STEP:
     case v1::REMEDY_KIND_SEPARATE_STEP:
-      set("--fused-step", "off");
+      set("--fused-step", remedy.kind() == v1::REMEDY_KIND_FUSED_STEP ? "on" : "off");
       break;
     case v1::REMEDY_KIND_SMALLER_BATCH:
       set("--global-batch", std::to_string(remedy.global_batch_samples()));

@@ -43,9 +43,11 @@ std::string RenderPaddedBatches(const Style& style, const v1::Plan& plan) {
     return units ? unit_text + ", " + token_text : token_text;
   };
   std::vector<std::pair<std::string, std::string>> pairs;
-  pairs.emplace_back("a micro-batch is", fmt::format("{} samples, drawn at random, padded to {}",
-                                                     Integer(subject.micro_batch_samples()),
-                                                     PaddedTo(subject.padding())));
+  pairs.emplace_back(
+      "a micro-batch is",
+      fmt::format("{} samples, {}, padded to {}", Integer(subject.micro_batch_samples()),
+                  subject.group_by_length() ? "of similar length" : "drawn at random",
+                  PaddedTo(subject.padding())));
   pairs.emplace_back("the largest", both(Integer(rule.unit_cap()) + " units",
                                          Integer(rule.token_cap()) + " tokens") +
                                         ", for which memory is planned");

@@ -193,7 +193,8 @@ std::string OffloadGain(const v1::OffloadReport& offload) {
                      gain >= 0 ? "longer" : "less");
 }
 
-std::string OffloadText(const v1::OffloadReport& offload) {
+std::string OffloadText(const v1::Plan& plan) {
+  const v1::OffloadReport& offload = plan.offload();
   std::string text;
   if (offload.weights())
     text = fmt::format(
@@ -215,9 +216,22 @@ std::string OffloadText(const v1::OffloadReport& offload) {
         text.empty() ? "" : "; ", offload.activation_layers(), Bytes(offload.activation_bytes()),
         Bytes(offload.activation_host_bytes()), Bytes(offload.host_capacity_bytes()),
         Duration(offload.activation_added_seconds()));
+  if (offload.activation_modules_size() > 0) {
+    std::string modules;
+    for (const int module : offload.activation_modules())
+      modules += (modules.empty() ? "" : ", ") + OffloadModuleName(module);
+    text += fmt::format(
+        "{}inputs of {} in host memory: {} of a GPU, {} of the {} of a node; passes wait {} of a "
+        "step for copies",
+        text.empty() ? "" : "; ", modules, Bytes(offload.activation_bytes()),
+        Bytes(offload.activation_host_bytes()), Bytes(offload.host_capacity_bytes()),
+        Duration(offload.activation_added_seconds()));
+  }
   if (!text.empty()) return text + OffloadGain(offload);
-  return offload.has_activation_layers() ? "none: activations in host memory gain nothing"
-                                         : "none: a share in host memory gains nothing";
+  const bool activations =
+      offload.has_activation_layers() || plan.subject().offload().choose_activation_modules();
+  return activations ? "none: activations in host memory gain nothing"
+                     : "none: a share in host memory gains nothing";
 }
 
 std::string ScheduleText(const v1::Plan& plan) {
@@ -276,7 +290,7 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
                                      Bytes(plan.placement().host_memory_bytes()),
                                      Bytes(plan.placement().shm_bytes())));
     }
-    if (plan.has_offload()) pairs.emplace_back("offload", OffloadText(plan.offload()));
+    if (plan.has_offload()) pairs.emplace_back("offload", OffloadText(plan));
     if (plan.parallelism().pipeline() > 1) pairs.emplace_back("schedule", ScheduleText(plan));
   }
   for (auto& [name, value] : pairs) value = Plain(style, value);

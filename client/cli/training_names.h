@@ -1,4 +1,4 @@
-// Names of precisions and optimizers on the command line and in its output.
+// Names of precisions, optimizers and modules on the command line and in its output.
 #ifndef EVENKEEL_CLIENT_CLI_TRAINING_NAMES_H_
 #define EVENKEEL_CLIENT_CLI_TRAINING_NAMES_H_
 
@@ -62,6 +62,40 @@ inline std::string OptimizerName(v1::Optimizer optimizer) {
     if (value == optimizer && value != v1::OPTIMIZER_ADAM) return name;
   }
   return "";
+}
+
+// Megatron-Core's names of modules whose inputs are offloaded.
+inline constexpr std::pair<const char*, v1::OffloadModule> kOffloadModuleNames[] = {
+    {"attn_norm", v1::OFFLOAD_MODULE_ATTENTION_NORM},
+    {"qkv_linear", v1::OFFLOAD_MODULE_QKV},
+    {"core_attn", v1::OFFLOAD_MODULE_CORE_ATTENTION},
+    {"attn_proj", v1::OFFLOAD_MODULE_ATTENTION_PROJECTION},
+    {"mlp_norm", v1::OFFLOAD_MODULE_MLP_NORM},
+    {"expert_fc1", v1::OFFLOAD_MODULE_EXPERT_FC1},
+    {"moe_act", v1::OFFLOAD_MODULE_MOE_ACTIVATION}};
+
+// Returns the module of a name, or OFFLOAD_MODULE_UNSPECIFIED.
+inline v1::OffloadModule OffloadModuleOf(const std::string& name) {
+  for (const auto& [known, module] : kOffloadModuleNames) {
+    if (name == known) return module;
+  }
+  return v1::OFFLOAD_MODULE_UNSPECIFIED;
+}
+
+// Returns the name of a module, or its number where it is not known.
+inline std::string OffloadModuleName(int module) {
+  for (const auto& [name, known] : kOffloadModuleNames) {
+    if (module == known) return name;
+  }
+  return std::to_string(module);
+}
+
+// Returns all names, joined by commas.
+inline std::string OffloadModuleNames() {
+  std::string names;
+  for (const auto& [name, module] : kOffloadModuleNames)
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
 }
 
 }  // namespace evenkeel::cli

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "planner/base/integers.h"
 #include "planner/cost/host_memory.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/space/activation_offload.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -85,7 +87,10 @@ class OffloadChecker {
 
   void CheckLayers() {
     const ActivationOffload& asked = job_.training.activations;
-    Require(asked.layers == asked.charged_layers && !asked.choose, "layers that are not paid for");
+    Require(asked.layers == asked.charged_layers && asked.modules == asked.charged_modules &&
+                !asked.choose,
+            "activations that are not paid for");
+    if (asked.modules != 0) return CheckModules();
     if (asked.layers == 0) {
       for (const StagePlan& stage : plan_.stages)
         Require(stage.offloaded_activation_bytes == 0, "activations that nobody asked for");
@@ -113,6 +118,59 @@ class OffloadChecker {
       CheckStage(stage, largest, mean, position, position + layers, whole);
       position += layers;
     }
+  }
+
+  void CheckModules() {
+    const ActivationOffload& asked = job_.training.activations;
+    const OffloadModules able = job_.training.trainer->activations.modules &
+                                ModulesBeside(OffloadModulesOf(job_), asked.beside);
+    Require(asked.layers == 0 && (asked.modules & ~able) == 0 &&
+                Complete(asked.modules) == asked.modules,
+            "modules that trainer and model do not have, or whose tensors are recomputed");
+    Require(plan_.parallelism.virtual_stages == 1, "modules beside virtual stages");
+    const Parallelism& p = plan_.parallelism;
+    Job on_gpu = WithModules(job_, 0, 0, {});
+    on_gpu.constraints.recompute = RecomputePolicy::kAuto;
+    const LayerProfile whole =
+        BuildLayerProfile(on_gpu, p, batching_.mean, batching_.largest,
+                          {asked.beside.dense_parts, asked.beside.moe_parts});
+    // What modules have of a mean pack.
+    const LayerProfile mean = BuildLayerProfile(job_, p, batching_.mean, batching_.mean);
+    const double rate = HostCopyRate(job_.cluster);
+    int64_t position = 0;
+    for (const StagePlan& stage : plan_.stages) {
+      double kept = 0, forward = 0, backward = 0, layers = 0;
+      for (const LayerGroup& group : stage.layers) {
+        for (int64_t n = 0; n < group.count; ++n, ++position, ++layers) {
+          const LayerCost& layer = whole.at(position);
+          const RecomputeMode& mode = ModeOf(layer, group);
+          const double copy = 1e9 / rate * D(mean.at(position).host_kept_bytes);
+          kept += D(mode.kept_bytes);
+          forward += std::max(copy, D(layer.forward_ns));
+          const double update = D(layer.update_ns);
+          backward +=
+              layer.has_backward
+                  ? std::max(copy, D(layer.backward_ns + mode.repeated_ns) - update) + update
+                  : 0;
+        }
+      }
+      const auto near = [](int64_t is, double should, double off) {
+        return std::abs(D(is) - should) <= off + 1e-6 * should;
+      };
+      Require(near(stage.memory.activations + stage.offloaded_activation_bytes,
+                   D(stage.in_flight) * kept, 2 * D(stage.in_flight) * layers),
+              "GPU and host do not hold what layers keep");
+      Require(near(stage.forward_ns, forward, 3 * layers) &&
+                  near(stage.backward_ns + stage.recompute_ns, backward, 3 * layers),
+              "passes do not wait for the copies of modules");
+    }
+  }
+
+  static const RecomputeMode& ModeOf(const LayerCost& layer, const LayerGroup& group) {
+    const RecomputeParts parts = group.recomputed.empty() ? 0 : group.recomputed.front().parts;
+    for (const RecomputeMode& mode : layer.modes)
+      if (mode.parts == parts) return mode;
+    return layer.modes.front();
   }
 
   // Adds up the layers [begin, end) of the chain.

@@ -60,6 +60,15 @@ class PaddingChecker {
     return mean;
   }
 
+  // Sorted samples are padded no more than those drawn at random.
+  void CheckSorted(int64_t samples, int64_t all, double mean) {
+    const double row = plan_.batch_rule.mean_tokens / static_cast<double>(samples);
+    Require(row >= mean * (1 - 1e-9), "padding: sorted rows are shorter than samples");
+    if (all <= kSamplesAtMost)
+      Require(row <= MeanRow(samples, all) * (1 + 1e-6),
+              "padding: sorted rows are longer than those drawn at random");
+  }
+
   void CheckShapes(int64_t samples) {
     const BatchRule& rule = plan_.batch_rule;
     int64_t all = 0, longest = 0;
@@ -76,7 +85,9 @@ class PaddingChecker {
     Require(static_cast<double>(rule.token_cap) == n * row && batching_.largest.tokens == n * row &&
                 batching_.largest.squared == n * row * row,
             "padding: the largest micro-batch is not the longest row for each sample");
-    if (all <= kSamplesAtMost)
+    if (job_.training.group_by_length)
+      CheckSorted(samples, all, tokens / static_cast<double>(all));
+    else if (all <= kSamplesAtMost)
       Require(Near(rule.mean_tokens, n * MeanRow(samples, all)),
               "padding: the mean row is not that of the histogram");
     Require(

@@ -153,9 +153,16 @@ class StageChecker {
     }
     if (job_.constraints.recompute == RecomputePolicy::kFull) {
       Require(!recomputable || (group.recomputed.size() == 1 && recomputed == group.count &&
-                                group.recomputed.front().parts == kWholeLayer),
+                                group.recomputed.front().parts == PartsOfAll(group.kind)),
               Name(s) + "keeps layers although all must be recomputed");
     }
+  }
+
+  // Returns what all layers of a kind recompute where all must.
+  RecomputeParts PartsOfAll(LayerKind kind) const {
+    const ActivationOffload& activations = job_.training.activations;
+    if (activations.modules == 0) return kWholeLayer;
+    return kind == LayerKind::kMoe ? activations.beside.moe_parts : activations.beside.dense_parts;
   }
 
   static bool SameComponent(LayerKind a, LayerKind b) {

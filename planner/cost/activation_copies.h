@@ -1,4 +1,4 @@
-// Layers whose activations wait in host memory: docs/COST_MODEL.md, section 4.2.
+// Layers and modules whose activations wait in host memory: docs/COST_MODEL.md, section 4.2.
 #ifndef EVENKEEL_PLANNER_COST_ACTIVATION_COPIES_H_
 #define EVENKEEL_PLANNER_COST_ACTIVATION_COPIES_H_
 
@@ -11,8 +11,8 @@ namespace evenkeel::planner {
 // Returns what an offloaded language layer recomputes: nothing, or the whole of it.
 RecomputeParts PartsBesideOffload(const Job& job);
 
-// Moves the job's share of what a layer keeps (LayerCost::copied) to the host, and adds the time
-// that passes wait for copies.
+// Moves what the job offloads of a layer's kept tensors to the host, and adds the time that passes
+// wait for copies (of LayerCost::copied).
 void OffloadActivations(const Job& job, const PackShape& mean, LayerCost& layer);
 
 }  // namespace evenkeel::planner

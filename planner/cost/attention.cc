@@ -205,7 +205,10 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
     AddContextExchange(b, rank);
   }
   // Reused keys and values are kept where they were made.
-  b.Keep(q + (shape.key_values == KeyValues::kReused ? 0 : kv), inputs_dropped_by);
+  const bool reused = shape.key_values == KeyValues::kReused;
+  b.Keep(q + (reused ? 0 : kv), inputs_dropped_by);
+  b.Offloads(kOffloadCoreAttention, {q, reused ? 0 : D(rank.kv_heads) * D(rank.head_size),
+                                     reused ? 0 : D(rank.kv_heads) * D(rank.value_size)});
   b.Transient(q + kv + out);
   b.KeepResults(out + 2 * D(rank.heads));
   op.keeps_exchange = true;
@@ -218,6 +221,7 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   }
   b.Keep(2 * D(rank.heads), kCoreAttention);  // log of the softmax's sum, fp32
   b.Keep(out);
+  b.Offloads(kOffloadAttentionProjection);
   b.Transient(2 * q);  // gradient of the queries accumulates in fp32
   // Ranks that exchange heads keep the output on both sides of the exchange.
   if (sequence == 0 && b.setting().head_ranks > 1) b.Keep(out);
@@ -267,6 +271,7 @@ void AddProjections(LayerBuilder& b, const AttentionShape& s, const InputWidths&
   const double h = D(s.hidden);
   b.Begin("qkv");
   if (s.own_input) b.KeepInput(h * b.gathered_shard(), kLoraQkv, kNorms);
+  b.Offloads(kOffloadQkv);
   if (b.gathers() && s.own_input) b.TensorPass(h);
   b.AddLinear({.in = s.hidden,
                .out = widths.all(),
@@ -301,6 +306,7 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   if (s.own_input) {
     b.Begin("input norm", kNorms);
     b.AddNorm(s.norm, h, shard);
+    b.Offloads(kOffloadQkv);
     b.Transient(2 * h * shard);
   }
   AddProjections(b, s, widths);
@@ -365,6 +371,16 @@ void AddIndex(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
   b.Transient(2 * D(width) + 2 * h);
 }
 
+void AddLatentNorms(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
+  b.Begin("latent norms", kLatentProjection);
+  for (const int64_t rank : {mla.q_lora_rank, mla.kv_lora_rank}) {
+    if (rank == 0) continue;
+    b.AddNorm(m.norm, D(rank), b.shard());
+    b.Offloads(kOffloadQkv);
+  }
+  b.Keep(D(mla.qk_rope_dim) * b.shard());
+}
+
 // Scales attention's output by a projection of its input.
 void AddLatentGate(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
                    const RankHeads& rank) {
@@ -390,9 +406,11 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
   const int64_t kv = rank.heads * (mla.qk_nope_dim + mla.v_dim);
   b.Begin("input norm", kNorms);
   b.AddNorm(m.norm, h, shard);
+  b.Offloads(kOffloadAttentionNorm);
   // Every tensor-parallel rank has the whole down projections, for its share of the rows.
   b.Begin("latents");
   b.KeepInput(h * b.gathered_shard(), kLoraQkv, kNorms);
+  b.Offloads(kOffloadQkv);
   const auto down = [&](int64_t width) {
     b.AddLinear({.in = m.hidden,
                  .out = width,
@@ -404,15 +422,16 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
   down(latent);
   b.Transient((D(mla.q_lora_rank + latent) + 2 * h) * shard);
 
-  b.Begin("latent norms", kLatentProjection);
-  if (mla.q_lora_rank > 0) b.AddNorm(m.norm, D(mla.q_lora_rank), shard);
-  b.AddNorm(m.norm, D(mla.kv_lora_rank), shard);
-  b.Keep(D(mla.qk_rope_dim) * shard);
+  AddLatentNorms(b, m, mla);
 
   b.Begin("up projections", kLatentProjection);
   if (b.gathers()) b.TensorPass(D(mla.q_lora_rank + latent));
-  if (mla.q_lora_rank > 0) b.KeepInput(D(mla.q_lora_rank) * shard, kLoraQkv, kLatentProjection);
+  if (mla.q_lora_rank > 0) {
+    b.KeepInput(D(mla.q_lora_rank) * shard, kLoraQkv, kLatentProjection);
+    b.Offloads(kOffloadQkv);
+  }
   b.KeepInput(D(mla.kv_lora_rank) * shard, kLoraQkv, kLatentProjection);
+  b.Offloads(kOffloadQkv);
   const int64_t query_in = mla.q_lora_rank > 0 ? mla.q_lora_rank : m.hidden;
   b.AddLinear({.in = query_in,
                .out = q,

@@ -111,7 +111,7 @@ void Calibrate(const Calibration& calibration, int64_t tensor, LayerCost& layer)
   layer.weight_gradient = factor(&LayerCalibration::backward) * layer.weight_gradient;
   // Probes measure the bytes kept beyond the layer's input, which every mode keeps.
   const int64_t whole = layer.modes.front().kept_bytes;
-  const int64_t input = layer.modes.size() > 1 ? layer.modes.back().kept_bytes : 0;
+  const int64_t input = layer.modes.back().parts == kWholeLayer ? layer.modes.back().kept_bytes : 0;
   const int64_t measured = std::max(input, Scaled(whole, factor(&LayerCalibration::activation)));
   const double kept =
       whole > input ? static_cast<double>(measured - input) / static_cast<double>(whole - input)

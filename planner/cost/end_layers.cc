@@ -63,13 +63,18 @@ void AddFinalNormAndLogits(LayerBuilder& b, const LanguageModel& m, bool own_wei
   b.Begin("final norm");
   b.AddNorm(m.norm, D(m.hidden), b.shard());
   b.Begin("logits");
-  b.KeepInput(D(m.hidden) * b.gathered_shard(), 0);
+  if (SavesHead(m)) {
+    b.Keep(D(m.hidden) * b.gathered_shard());
+  } else {
+    b.KeepInput(D(m.hidden) * b.gathered_shard(), 0);
+  }
   if (b.gathers()) b.TensorPass(D(m.hidden));
   b.AddLinear({.in = m.hidden,
                .out = vocab,
                .whole_flops = 2 * D(m.hidden) * D(m.vocab),
                .shared = !own_weights,
-               .slower = Misaligned(b.setting(), vocab)});
+                .saved = SavesHead(m),
+                .slower = Misaligned(b.setting(), vocab)});
   if (m.head_bias) b.AddParameters(D(vocab));
   b.Begin("loss");
   // Cross entropy reads and writes the logits a few times in fp32.
@@ -251,7 +256,12 @@ LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, s
 LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& m) {
   LayerBuilder b(setting, TokenRows(setting.parallelism), m.train, {});
   b.Begin("token embedding");
-  b.AddParameters(D(RankVocabulary(setting, m) + m.learned_positions) * D(m.hidden));
+  if (SavesEmbedding(m)) {
+    b.AddSaved(D(RankVocabulary(setting, m)) * D(m.hidden));
+    b.AddParameters(D(m.learned_positions) * D(m.hidden));
+  } else {
+    b.AddParameters(D(RankVocabulary(setting, m) + m.learned_positions) * D(m.hidden));
+  }
   b.Stream(2 * D(m.hidden) * b.shard());
   if (b.gathers()) b.TensorPass(D(m.hidden));
   b.Keep(4);  // token ids of 8 bytes
@@ -272,8 +282,10 @@ LayerWork HeadWork(const RankSetting& setting, const LanguageModel& m) {
   for (int64_t i = 0; i < m.predicted_tokens; ++i) AddPredictedToken(b, m);
   // Predicted tokens are embedded on the last stage, so it holds the table; a tied head is that
   // table.
-  if (m.predicted_tokens > 0 && !one_stage && !m.tied_embeddings)
-    b.AddParameters(D(RankVocabulary(setting, m)) * D(m.hidden));
+  if (m.predicted_tokens > 0 && !one_stage && !m.tied_embeddings) {
+    const double table = D(RankVocabulary(setting, m)) * D(m.hidden);
+    SavesEmbedding(m) ? b.AddSaved(table) : b.AddParameters(table);
+  }
   return b.Finish(D(m.hidden));
 }
 
@@ -289,9 +301,10 @@ HeadTransient HeadTransientOf(const RankSetting& setting, const LanguageModel& m
                         .rest = per_row(gathers ? kValueBytes * h : 0)};
   // Backward holds the 16-bit gradient of the logits, the gathered rows and the gradient of the
   // rows.
-  HeadTransient backward{.logits = per_row((kValueBytes + earlier) * vocab),
-                         .rest = per_row(kValueBytes * h * (gathers ? 2 : 1)),
-                         .weights = m.train == TrainMode::kFull ? kValueBytes * vocab * h : 0};
+  HeadTransient backward{
+      .logits = per_row((kValueBytes + earlier) * vocab),
+      .rest = per_row(kValueBytes * h * (gathers ? 2 : 1)),
+      .weights = m.train == TrainMode::kFull || SavesHead(m) ? kValueBytes * vocab * h : 0};
   const auto bytes = [&](const HeadTransient& t) {
     return t.logits.at(largest) + t.rest.at(largest) + t.weights;
   };

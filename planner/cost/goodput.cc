@@ -21,6 +21,9 @@ int64_t BytesOf(int64_t parameters, TrainMode train, const OptimizerRecord& opti
 int64_t CheckpointBytes(const ModelSpec& model, const OptimizerRecord& optimizer) {
   const LanguageModel& m = model.language_model;
   int64_t bytes = BytesOf(CountParameters(m), m.train, optimizer);
+  const bool one = m.tied_embeddings;
+  const int64_t saved = (SavesEmbedding(m) ? 1 : 0) + (SavesHead(m) && !one ? 1 : 0);
+  bytes += saved * BytesOf(m.vocab * m.hidden, TrainMode::kFull, optimizer);
   for (const EncoderTower& tower : model.towers) {
     bytes += BytesOf(CountParameters(tower.encoder), tower.encoder.train, optimizer);
     bytes += BytesOf(CountParameters(tower.projector, m.hidden), tower.projector.train, optimizer);

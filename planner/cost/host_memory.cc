@@ -78,7 +78,7 @@ Host HostOf(const Cluster& cluster) {
 
 bool HostBinds(const Job& job) {
   return job.training.offload.charged_ratio > 0 || job.training.activations.charged_layers > 0 ||
-         job.cluster.host_memory_bytes > 0;
+         job.training.activations.charged_modules != 0 || job.cluster.host_memory_bytes > 0;
 }
 
 int64_t HostRoom(const Job& job, const PackShape& largest) {

@@ -18,6 +18,7 @@ LayerBuilder::LayerBuilder(const RankSetting& setting, Rows rows, TrainMode trai
 
 void LayerBuilder::Begin(const char* name, RecomputeParts repeated_by) {
   work_.operations.push_back({.name = name, .repeated_by = repeated_by});
+  kept_ = false;
 }
 
 bool LayerBuilder::trains(uint32_t target) const {
@@ -47,6 +48,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
     op.input_gradients += quantise(l.out);
   }
   op.weight_gradients += all(kernels.WeightGradient(l.out, l.in, rows, format));
+  op.weight_trains = l.saved;
   if (format != NumberFormat::k16Bit) op.launches += 1;
   op.flops += PackCost{.per_unit = rows_.per_unit * l.whole_flops,
                        .per_token = rows_.per_token * l.whole_flops};
@@ -55,6 +57,11 @@ void LayerBuilder::AddLinear(const Linear& l) {
   if (l.shared) return;
   const double weight = D(l.in) * D(l.out), bias = l.bias ? D(l.out - l.unbiased) : 0;
   const double parameters = D(l.copies) * (weight + bias);
+  if (l.saved) {
+    work_.largest_weight = std::max(work_.largest_weight, weight);
+    work_.weight_shapes += weight;
+    return AddSaved(parameters);
+  }
   double trained = train_ == TrainMode::kFull ? parameters : 0;
   work_.parameters += parameters;
   if (l.expert) work_.expert_parameters += parameters;
@@ -132,6 +139,12 @@ void LayerBuilder::AddParameters(double parameters) {
   ++work_.trained_tensors;
 }
 
+void LayerBuilder::AddSaved(double parameters) {
+  work_.parameters += 2 * parameters;
+  work_.trained_parameters += parameters;
+  ++work_.trained_tensors;
+}
+
 PackCost LayerBuilder::PerRowOf(const Rows& rows, double value) {
   return {.per_unit = rows.per_unit * rows.share * value,
           .per_token = rows.per_token * rows.share * value};
@@ -154,6 +167,7 @@ void LayerBuilder::Keep(double values, RecomputeParts dropped_by) {
 }
 
 void LayerBuilder::KeepInput(double values, uint32_t target, RecomputeParts dropped_by) {
+  kept_ = false;
   if (!trains(target)) return;
   const double bytes = KeepsQuantised(target) ? ValueBytesOf(format(target)) : kValueBytes;
   KeepBytes(PerRow(bytes * values), dropped_by);
@@ -170,6 +184,25 @@ bool LayerBuilder::KeepsQuantised(uint32_t target) const {
 
 void LayerBuilder::KeepBytes(const PackCost& bytes, RecomputeParts dropped_by) {
   operation().kept.push_back({bytes, dropped_by});
+  kept_ = true;
+}
+
+void LayerBuilder::Offloads(OffloadModule module) {
+  if ((offload_modules_ & module) == 0 || !kept_) return;
+  const KeptTensor& kept = operation().kept.back();
+  if (kept.bytes.at(setting_.mean) >= kValueBytes * kLeastOffloadedValues)
+    operation().movable.push_back({module, kept.bytes, kept.dropped_by});
+}
+
+void LayerBuilder::Offloads(OffloadModule module, std::initializer_list<double> tensors) {
+  if ((offload_modules_ & module) == 0 || !kept_) return;
+  double values = 0;
+  for (const double tensor : tensors) {
+    if (PerRow(tensor).at(setting_.mean) >= kLeastOffloadedValues) values += tensor;
+  }
+  if (values > 0)
+    operation().movable.push_back(
+        {module, PerRow(kValueBytes * values), operation().kept.back().dropped_by});
 }
 
 void LayerBuilder::KeepAlways(double values) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "planner/cost/kernel_time.h"
@@ -32,7 +33,8 @@ struct RankSetting {
   RankGroup encoder_group = {};
   // Neighbours of the context ranks that exchange heads. Others have other rows of a sample.
   int64_t head_ranks = 1;
-  bool encoder_trains = true;  // else nothing that layers read of encoders has a gradient
+  bool encoder_trains = true;          // else nothing that layers read of encoders has a gradient
+  OffloadModules offload_modules = 0;  // of language layers
   bool pads_vocabulary = true;
 };
 
@@ -68,6 +70,7 @@ class LayerBuilder {
     bool expert = false;
     bool router = false;
     bool shared = false;       // the weight is counted elsewhere
+    bool saved = false;        // a copy of the weight trains in full beside adapters
     bool fixed_input = false;  // nothing before it trains, whatever else the layer reads
     double slower = 1;         // time of its products over that of the fitted curve
     // Widths of the products that eager modules run for it, one by one. If empty, there is one.
@@ -79,6 +82,8 @@ class LayerBuilder {
   void Unpack(const Linear& linear);
   // Adds weights that no product reads: norms, biases of the router, tables.
   void AddParameters(double parameters);
+  // Adds weights of which a copy trains in full beside adapters.
+  void AddSaved(double parameters);
 
   // Keeps `values` 16-bit values per row in memory until the operation has run backward.
   void Keep(double values, RecomputeParts dropped_by = 0);
@@ -88,6 +93,12 @@ class LayerBuilder {
   // Keeps the quantised copy of a linear layer's input that another operation keeps in 16 bits.
   void KeepQuantised(double values, uint32_t target, RecomputeParts dropped_by = 0);
   void KeepBytes(const PackCost& bytes, RecomputeParts dropped_by = 0);
+  // From here on, says what the modules of the setting offload.
+  void OffloadsModules() { offload_modules_ = setting_.offload_modules; }
+  // Says that the module's offload moves what was kept last, if it was kept: as one tensor, or as
+  // tensors of so many 16-bit values per row. Small tensors stay.
+  void Offloads(OffloadModule module);
+  void Offloads(OffloadModule module, std::initializer_list<double> tensors);
   // Keeps `values` per row that full recompute of the layer keeps too.
   void KeepAlways(double values);
   // Says that kAlternateProducts keeps this many 16-bit values per row of the operation's results.
@@ -162,6 +173,8 @@ class LayerBuilder {
   TrainMode train_;
   LoraSpec lora_;
   double shard_;
+  OffloadModules offload_modules_ = 0;
+  bool kept_ = false;  // by the last call that may keep
   LayerWork work_;
   PackCost kept_always_;
   struct Exchanged {

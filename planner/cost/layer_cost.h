@@ -24,6 +24,8 @@ struct RecomputeMode {
   // For the largest pack that the caps allow.
   int64_t kept_bytes = 0;       // per pack, from forward to backward
   int64_t workspace_bytes = 0;  // largest transient while the layer runs backward
+  // If modules are offloaded: shares of `kept_bytes` that leave the GPU, and that the host has.
+  double moved_share = 0, charged_share = 0;
 };
 
 inline constexpr size_t kModesAtMost = 8;
@@ -66,7 +68,8 @@ struct LayerCost {
   // offloaded.
   int64_t host_bytes = 0;
   // If activations are offloaded: the bytes that the layer keeps of a pack, on GPU and host
-  // together, and the part of the largest pack's bytes that is on the host.
+  // together, or that its offloaded modules do; and the part of the largest pack's bytes that is on
+  // the host.
   PackCost copied;
   int64_t host_kept_bytes = 0;
   int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept

@@ -10,6 +10,7 @@
 #include "planner/cost/pack_cost.h"
 #include "planner/model/model_spec.h"
 #include "planner/model/recompute_parts.h"
+#include "planner/trainer/offload.h"
 
 namespace evenkeel::planner {
 
@@ -19,24 +20,33 @@ struct KeptTensor {
   RecomputeParts dropped_by = 0;  // recomputing one of these parts brings it back
 };
 
+// The part of an operation's kept tensors that a module's offload moves to host memory.
+struct MovableTensors {
+  OffloadModule module = kOffloadQkv;
+  PackCost bytes;
+  RecomputeParts dropped_by = 0;
+};
+
 // One step of a layer's forward pass on one GPU. Times in ns, of the forward pass.
 struct LayerOperation {
   const char* name = "";
-  RecomputeParts repeated_by = 0;   // recomputing one of these parts runs it again
-  PackCost matrices;                // products with the layer's weights
-  PackCost input_gradients;         // of those products: backward, if a layer before trains
-  PackCost weight_gradients;        // of those products: backward, if the weight trains
-  PackCost adapters;                // products of LoRA's matrices
-  PackCost attention;               // forward: scores, softmax, product with the values
-  PackCost attention_gradients;     // the backward pass of the attention
-  PackCost streams;                 // norms, activations, residuals, rotations, permutations
-  PackCost communication;           // the backward pass communicates as much
-  PackCost gradient_communication;  // of the backward pass alone, in addition
-  PackCost flops;                   // FLOPs of the model, all ranks together
-  int64_t launches = 0;             // kernels that the host launches, forward
-  bool host_waits = false;          // the host reads its result before it launches what follows
-  std::vector<KeptTensor> kept;     // freed when this operation has run backward
-  PackCost transient;               // bytes: gradients and copies that its backward pass holds
+  RecomputeParts repeated_by = 0;       // recomputing one of these parts runs it again
+  PackCost matrices;                    // products with the layer's weights
+  PackCost input_gradients;             // of those products: backward, if a layer before trains
+  PackCost weight_gradients;            // of those products: backward, if the weight trains
+  bool weight_trains = false;           // whatever the component does
+  PackCost adapters;                    // products of LoRA's matrices
+  PackCost attention;                   // forward: scores, softmax, product with the values
+  PackCost attention_gradients;         // the backward pass of the attention
+  PackCost streams;                     // norms, activations, residuals, rotations, permutations
+  PackCost communication;               // the backward pass communicates as much
+  PackCost gradient_communication;      // of the backward pass alone, in addition
+  PackCost flops;                       // FLOPs of the model, all ranks together
+  int64_t launches = 0;                 // kernels that the host launches, forward
+  bool host_waits = false;              // the host reads its result before it launches what follows
+  std::vector<KeptTensor> kept;         // freed when this operation has run backward
+  std::vector<MovableTensors> movable;  // of `kept`, where the job offloads modules
+  PackCost transient;                   // bytes: gradients and copies that its backward pass holds
   // Under kAlternateProducts: the time of the products that run again, the bytes of the results
   // that are kept, and whether the result of `communication` is among them.
   PackCost products_again, kept_results;

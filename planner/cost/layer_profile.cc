@@ -97,6 +97,7 @@ class ProfileBuilder {
             .mean = mean_,
             .equal_packs = EqualRows(mean_, largest_),
             .head_ranks = HeadRanksOf(job_, p_, network_),
+            .offload_modules = job_.training.activations.modules,
             .pads_vocabulary = job_.training.trainer->pads_vocabulary};
   }
 
@@ -121,11 +122,12 @@ class ProfileBuilder {
       host_waits = host_waits || op.host_waits;
       if (!layer.has_backward) continue;
       if (input_gradient) layer.backward += op.input_gradients;
-      if (full) layer.backward += op.weight_gradients;
+      if (full || op.weight_trains) layer.backward += op.weight_gradients;
       layer.backward += 2 * op.adapters;
       layer.backward += op.attention_gradients;
       layer.backward += kStreamBackward * op.streams;
-      if (full) layer.weight_gradient += op.weight_gradients;
+      if (full || op.weight_trains) layer.weight_gradient += op.weight_gradients;
+      if (op.weight_trains) layer.backward_flops_ratio = 2;
       layer.weight_gradient += op.adapters;
     }
     if (layer.has_backward) {
@@ -244,6 +246,7 @@ class ProfileBuilder {
       return;
     }
     const double workspace = Surroundings(work) + BackwardTransient(work, largest_here_);
+    if (job_.training.activations.modules != 0) return SetModulesMemory(layer, work, workspace);
     layer.modes = job_.constraints.recompute == RecomputePolicy::kOneSetting
                       ? GivenModes(work, mean_, largest_here_, workspace, SetsOf(layer.kind))
                       : RecomputeModes(work, mean_, largest_here_, workspace,
@@ -257,6 +260,17 @@ class ProfileBuilder {
     // Full recompute repeats the whole layer, with the time that the host adds.
     layer.modes.back().repeated = layer.forward;
     layer.modes.back().repeated_communication = layer.forward_communication;
+  }
+
+  // Beside an offload of modules, other layers recompute nothing.
+  void SetModulesMemory(LayerCost& layer, const LayerWork& work, double workspace) {
+    const ActivationOffload& activations = job_.training.activations;
+    const RecomputeParts parts = layer.kind == LayerKind::kDense ? activations.beside.dense_parts
+                                 : layer.kind == LayerKind::kMoe ? activations.beside.moe_parts
+                                                                 : 0;
+    layer.modes = ModesBesideModules(work, mean_, largest_here_, workspace, parts,
+                                     activations.modules, activations.charged_modules);
+    layer.copied = MovedBytes(work, layer.modes.back().parts, activations.charged_modules);
   }
 
   // Returns the bytes of the rows that leave a layer, sharded by sequence parallelism.

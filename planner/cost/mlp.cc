@@ -46,6 +46,7 @@ void AddProducts(LayerBuilder& b, const Products& p) {
   const double residual = h * b.shard(), rows = h * p.share * p.held;
   b.Begin(p.expert ? "experts up" : "mlp up", kMlp);
   b.KeepInput(p.input_values, kLoraMlpUp, p.input_dropped_by);
+  if (p.expert) b.Offloads(kOffloadExpertFc1);
   if (p.gathers) b.TensorPass(h);
   b.AddLinear({.in = p.hidden,
                .out = p.ffn * (p.gated ? 2 : 1),
@@ -60,6 +61,7 @@ void AddProducts(LayerBuilder& b, const Products& p) {
 
   b.Begin(p.expert ? "experts activation" : "activation", kMlp | kActivation);
   b.Keep(ups * held, kMlp);
+  if (p.expert) b.Offloads(kOffloadMoeActivation);
   // Keeps the activation's value besides its product with the gate, or with the router's
   // probability. Fused kernels keep neither, but experts without a gate have no fused kernel.
   if ((eager && p.gated) || (p.expert && !p.gated)) b.Keep(held, kMlp | kActivation);
@@ -176,6 +178,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   const double held = HeldRows(b.setting().execution);
   b.Begin("mlp norm", kNorms | kMlp);
   b.AddNorm(m.norm, h, b.shard());
+  b.Offloads(kOffloadMlpNorm);
   b.KeepInput(h * b.gathered_shard(), kLoraMlpUp, kNorms | kMlp);
 
   const double of_images = moe.image_ffn > 0 ? ShareOfImages(b.setting()) : 0;

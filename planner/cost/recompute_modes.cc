@@ -170,4 +170,35 @@ std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& me
   return modes;
 }
 
+PackCost MovedBytes(const LayerWork& work, RecomputeParts parts, OffloadModules modules) {
+  PackCost sum;
+  for (const LayerOperation& op : work.operations) {
+    for (const MovableTensors& tensors : op.movable) {
+      if ((tensors.module & modules) != 0 && (tensors.dropped_by & parts) == 0)
+        sum += tensors.bytes;
+    }
+  }
+  return sum;
+}
+
+std::vector<RecomputeMode> ModesBesideModules(const LayerWork& work, const PackShape& mean,
+                                              const PackShape& largest, double workspace,
+                                              RecomputeParts parts, OffloadModules moved,
+                                              OffloadModules charged) {
+  RecomputeParts all = 0;
+  for (const LayerOperation& op : work.operations) all |= op.repeated_by;
+  std::vector<RecomputeMode> modes = {ModeOf(work, 0, mean, largest, workspace)};
+  if ((parts & all) != 0) modes.push_back(ModeOf(work, parts, mean, largest, workspace));
+  for (RecomputeMode& mode : modes) {
+    const double kept = KeptBytes(work, mode.parts).at(largest);
+    if (kept <= 0) continue;
+    const auto share = [&](OffloadModules modules) {
+      return std::min(1.0, MovedBytes(work, mode.parts, modules).at(largest) / kept);
+    };
+    mode.moved_share = share(moved);
+    mode.charged_share = share(charged);
+  }
+  return modes;
+}
+
 }  // namespace evenkeel::planner

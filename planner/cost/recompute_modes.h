@@ -36,6 +36,17 @@ std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& me
                                       const PackShape& largest, double workspace,
                                       const std::vector<RecomputeParts>& sets);
 
+// Returns the mode that recomputes nothing and, if the layer has such parts, one that recomputes
+// them: what layers do beside an offload of modules. Tells of each what `moved` and `charged`
+// modules have of it in host memory.
+std::vector<RecomputeMode> ModesBesideModules(const LayerWork& work, const PackShape& mean,
+                                              const PackShape& largest, double workspace,
+                                              RecomputeParts parts, OffloadModules moved,
+                                              OffloadModules charged);
+
+// Returns the bytes of tensors that `modules` move, unless recomputing `parts` drops them.
+PackCost MovedBytes(const LayerWork& work, RecomputeParts parts, OffloadModules modules);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_COST_RECOMPUTE_MODES_H_

@@ -172,6 +172,7 @@ void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLaye
 LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& m,
                            const LanguageLayer& layer) {
   LayerBuilder b(setting, TokenRows(setting.parallelism), m.train, m.lora);
+  b.OffloadsModules();
   AddDecoderLayer(b, m, layer);
   // All layers of a stage read one copy of the blocks.
   const bool blocks = m.streams > 1 && m.stream_kind == StreamKind::kBlocks;

@@ -83,7 +83,11 @@ std::string PaddedBatchText(const Training& training, const PaddedRows& rows,
          " (mean " + std::to_string(Nearest(rows.mean_tokens)) + " tokens, at most " +
          std::to_string(rows.longest_tokens) +
          "). In Hugging Face's Trainer these are gradient_accumulation_steps and "
-         "per_device_train_batch_size; packing stays off.";
+         "per_device_train_batch_size; packing stays off." +
+         (training.group_by_length
+              ? " Samples of similar length go together: train_sampling_strategy is "
+                "\"group_by_length\" (before 5.0, group_by_length is True)."
+              : "");
 }
 
 }  // namespace

@@ -81,8 +81,26 @@ void NoteFusedStep(const Training& planned, const Training& launched, Launch* la
   launch->notes.push_back({"memory", std::move(text)});
 }
 
+// Only Megatron-LM's arguments name modules. They mark weights, which stay, through an older path
+// of TransformerEngine.
+void NoteModules(OffloadModules modules, Launch* launch) {
+  if (launch->match == LaunchMatch::kNone) return;
+  if (TakesMegatronArguments(launch->framework)) {
+    launch->environment.push_back({"NVTE_CPU_OFFLOAD_V1", "1"});
+    return;
+  }
+  std::string names;
+  for (const auto& [name, module] : kOffloadModuleNames)
+    if ((modules & module) != 0) names += (names.empty() ? "" : ", ") + std::string(name);
+  launch->notes.push_back({"memory", "The plan keeps the inputs of " + names +
+                                         " in host memory, which these settings do not turn on: "
+                                         "set it in your training code, or they may not fit."});
+}
+
 // Says where the offload of activations is turned on, if the settings do not do it.
 void NoteActivations(const Job& job, const Plan& plan, Launch* launch) {
+  if (job.training.activations.modules != 0)
+    return NoteModules(job.training.activations.modules, launch);
   const int64_t layers = job.training.activations.layers;
   if (layers == 0 || launch->match == LaunchMatch::kNone) return;
   const Parallelism& p =

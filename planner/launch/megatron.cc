@@ -163,7 +163,7 @@ void EmitFlagScale(const Trials& trials, Launch* out) {
     std::vector<std::string> values;
     for (++i; i < out->arguments.size() && out->arguments[i].rfind("--", 0) != 0; ++i)
       values.push_back(out->arguments[i]);
-    const bool list = key == "recompute_modules" || values.size() > 1 ||
+    const bool list = key == "recompute_modules" || key == "offload_modules" || values.size() > 1 ||
                       key == "recompute_num_layers_per_stage_micro_batch" ||
                       key == "hetero_device_types";
     const bool text = key == "pipeline_model_parallel_layout" || key == "moe_layer_freq";

@@ -276,8 +276,14 @@ void AddRecompute(const Job& job, const RecomputeFlags& setting, const PlanSpec&
   if (per_stage) AddPerStage(job, spec, setting.block, out);
 }
 
-// TransformerEngine offloads the first layers.
+// TransformerEngine offloads the first layers; modules are those of every layer.
 void AddActivations(const Job& job, const PlanSpec& spec, Arguments& out) {
+  if (job.training.activations.modules != 0) {
+    out.Add("--fine-grained-activation-offloading");
+    out.Add("--offload-modules");
+    for (const auto& [name, module] : kOffloadModuleNames)
+      if ((job.training.activations.modules & module) != 0) out.Add(name);
+  }
   if (MegatronOffloadsActivations(job, spec.parallelism))
     out.Add("--cpu-offloading-num-layers", job.training.activations.layers);
 }

@@ -107,6 +107,13 @@ bool Hold(const Trainer& trainer, const Training& training, Constraints* c) {
 // Holds the job to what its trainer needs for the activations that it offloads. Returns false if it
 // cannot offload them.
 bool HoldActivations(Job* job) {
+  const ActivationOffload& activations = job->training.activations;
+  if (activations.modules != 0) {
+    const OffloadModules stay = ModulesBeside(OffloadModulesOf(*job), activations.beside);
+    if (!AdmitsModuleOffload(*job) || (activations.modules & ~stay) != 0) return false;
+    *job = WithModules(*job, activations.modules, activations.modules, activations.beside);
+    return true;
+  }
   const int64_t layers = job->training.activations.layers;
   if (layers == 0) return true;
   const int64_t most = OffloadedLayersAtMost(*job);

@@ -47,6 +47,9 @@ struct LoraSpec {
   int64_t rank = 16;
   FrozenFormat base = FrozenFormat::k16Bit;  // of the component's frozen linear layers
   uint32_t targets = kLoraQkv | kLoraAttentionOut | kLoraMlpUp | kLoraMlpDown;
+  // Tables of the language model that train in full beside the adapters: a copy of each does, and
+  // the frozen one stays (ModulesToSaveWrapper of PEFT). Tied ones are one table.
+  bool train_embedding = false, train_head = false;
 };
 
 enum class Modality { kImage, kVideo, kAudio };
@@ -286,6 +289,16 @@ struct LanguageModel {
   bool key_bias = true;                           // where qkv_bias: keys have one too
   std::optional<CrossSpec> cross = std::nullopt;  // of layers whose `cross` is set
 };
+
+// Return whether the table of the model's token embedding, or of its head, trains beside adapters.
+inline bool SavesEmbedding(const LanguageModel& m) {
+  return m.train == TrainMode::kLora &&
+         (m.lora.train_embedding || (m.tied_embeddings && m.lora.train_head));
+}
+inline bool SavesHead(const LanguageModel& m) {
+  return m.train == TrainMode::kLora &&
+         (m.lora.train_head || (m.tied_embeddings && m.lora.train_embedding));
+}
 
 // What makes an encoder's layer a conformer's (arXiv 2005.08100): a second MLP before attention,
 // and between attention and the other MLP a convolution over tokens for each channel, behind a

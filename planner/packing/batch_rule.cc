@@ -275,8 +275,9 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
                                   const Stop& stop) {
   std::vector<PackShape> dealt;
   if (batching.padded) {
-    for (const PackSums& sums : PaddedSteps(batching.packs, batching.rule.pack_times,
-                                            batching.rule.seed, data, micro_batches, stop))
+    for (const PackSums& sums :
+         PaddedSteps(batching.packs, batching.rule.pack_times, batching.rule.seed, data,
+                     micro_batches, batching.padded->sorted, stop))
       dealt.push_back(ShapeOf(sums));
     return dealt;
   }

@@ -9,6 +9,7 @@
 #include "planner/base/random.h"
 #include "planner/packing/deal.h"
 #include "planner/packing/sample.h"
+#include "planner/packing/sorted_batches.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -76,6 +77,17 @@ std::vector<PackSums> QuantilesOf(const std::vector<RowLength>& rows, int64_t sa
   return packs;
 }
 
+// Sorts every `together` samples of the order, the longest first.
+void SortWithin(const Lengths& samples, size_t together, std::vector<uint32_t>& order) {
+  for (size_t begin = 0; begin < order.size(); begin += together) {
+    const auto from = order.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto to = begin + together < order.size() ? from + static_cast<std::ptrdiff_t>(together)
+                                                    : order.end();
+    std::stable_sort(from, to,
+                     [&](uint32_t a, uint32_t b) { return samples.tokens[a] > samples.tokens[b]; });
+  }
+}
+
 // Draws micro-batches from a sample of the dataset, which is shuffled until there are enough.
 std::vector<PackSums> DrawMicroBatches(const Job& job, const Lengths& samples, const Stop& stop) {
   const int64_t n = job.training.micro_batch_samples,
@@ -87,10 +99,12 @@ std::vector<PackSums> DrawMicroBatches(const Job& job, const Lengths& samples, c
   std::vector<uint32_t> order(samples.size());
   std::iota(order.begin(), order.end(), 0u);
   Random random(job.training.seed + 2);
+  const int64_t sorted = SortedTogether(job);
   std::vector<PackSums> packs;
   for (int64_t s = 0; s < shuffles; ++s) {
     stop.Spend(10 * sampled);
     random.Shuffle(order);
+    if (sorted > 0) SortWithin(samples, size * static_cast<size_t>(sorted), order);
     for (size_t begin = 0; begin + size <= order.size(); begin += size) {
       PackSums sums;
       int64_t longest = 0;
@@ -219,7 +233,33 @@ std::vector<Outcome> WorkOutcomes(const Job& job, const std::vector<PackSums>& p
 
 }  // namespace
 
-std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& training) {
+namespace {
+
+// Returns the work of the ranks with most of it in whole steps, over that of mean ranks.
+double SlowestOfSorted(const std::vector<PackSums>& steps, const PackTimes& times, int64_t data,
+                       int64_t micro_batches) {
+  const std::vector<PackWork> work = WorkOf(steps, times);
+  const size_t per_rank = static_cast<size_t>(micro_batches);
+  const size_t per_step = per_rank * static_cast<size_t>(data);
+  double most = 0, all = 0;
+  for (size_t step = 0; step + per_step <= work.size(); step += per_step) {
+    double slowest = 0;
+    for (size_t rank = step; rank < step + per_step; rank += per_rank) {
+      double of_rank = 0;
+      for (size_t i = rank; i < rank + per_rank; ++i)
+        of_rank += D(int64_t{work[i].vision} + work[i].language);
+      slowest = std::max(slowest, of_rank);
+      all += of_rank;
+    }
+    most += slowest;
+  }
+  return all > 0 ? std::max(1.0, most * D(data) / all) : 1;
+}
+
+}  // namespace
+
+std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& training,
+                                    int64_t sorted) {
   std::map<int64_t, int64_t> lengths;  // samples of each length
   for (const LengthBin& bin : dataset.bins) lengths[bin.llm_tokens] += bin.count;
   const int64_t all = SampleCount(dataset), n = training.micro_batch_samples;
@@ -229,8 +269,9 @@ std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& trai
   for (const auto& [tokens, count] : lengths) {
     at_most += count;
     double none_longer = at_most < n ? 0 : 1;
-    for (int64_t i = 0; i < n && none_longer > 0; ++i)
+    for (int64_t i = 0; i < n && none_longer > 0 && sorted == 0; ++i)
       none_longer *= static_cast<double>(at_most - i) / static_cast<double>(all - i);
+    if (sorted > 0) none_longer = std::max(before, ShareWithout(all - at_most, all, n, sorted));
     const int64_t row = RowTokens(tokens, training);
     const double share = none_longer - before;
     before = none_longer;
@@ -244,8 +285,9 @@ std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& trai
 
 PaddedMicroBatches PadMicroBatches(const Job& job, int64_t sampled_at_most, const Stop& stop) {
   PaddedMicroBatches out;
-  const std::vector<RowLength> rows = RowLengthsOf(job.dataset, job.training);
+  const std::vector<RowLength> rows = RowLengthsOf(job.dataset, job.training, SortedTogether(job));
   FillMoments(job, rows, out);
+  out.rows.sorted = SortedTogether(job);
   if (!job.dataset.has_units()) {
     out.packs = QuantilesOf(rows, job.training.micro_batch_samples);
     return out;
@@ -258,7 +300,7 @@ PaddedMicroBatches PadMicroBatches(const Job& job, int64_t sampled_at_most, cons
 
 std::vector<PackSums> PaddedSteps(const std::vector<PackSums>& packs, const PackTimes& times,
                                   uint64_t seed, int64_t data, int64_t micro_batches,
-                                  const Stop& stop) {
+                                  int64_t sorted, const Stop& stop) {
   const std::vector<PackWork> work = WorkOf(packs, times);
   std::vector<size_t> order(packs.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -275,6 +317,14 @@ std::vector<PackSums> PaddedSteps(const std::vector<PackSums>& packs, const Pack
   }
   const int64_t steps = std::clamp<int64_t>(kMicroBatchesDealt / per_step, 1, kStepsPadded);
   stop.Spend(40 * steps * per_step);
+  if (sorted > 0) {
+    for (const double place : SortedPlaces(sorted, steps, data, micro_batches)) {
+      const auto from_shortest =
+          static_cast<size_t>((1 - place) * static_cast<double>(order.size()));
+      dealt.push_back(packs[order[std::min(from_shortest, order.size() - 1)]]);
+    }
+    return dealt;
+  }
   const size_t step_size = static_cast<size_t>(per_step);
   // The cells of each part of the distribution, in random order.
   std::vector<std::vector<size_t>> cells(static_cast<size_t>(steps));
@@ -304,6 +354,10 @@ LargestSum ExpectedLargestSum(const std::vector<Outcome>& outcomes, int64_t term
 
 double SlowestRankRatio(const Job& job, const std::vector<PackSums>& packs, const PackTimes& times,
                         int64_t data, int64_t micro_batches) {
+  if (const int64_t sorted = SortedTogether(job); sorted > 0)
+    return SlowestOfSorted(
+        PaddedSteps(packs, times, job.training.seed, data, micro_batches, sorted), times, data,
+        micro_batches);
   const std::vector<Outcome> outcomes = WorkOutcomes(job, packs, times);
   double mean = 0;
   for (const Outcome& o : outcomes) mean += o.probability * o.value;

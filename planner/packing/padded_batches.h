@@ -22,13 +22,16 @@ struct RowLength {
 // Returns the lengths of rows, ascending, if the samples of each micro-batch are drawn at random
 // without putting any back. If x samples of M have at most t tokens, a micro-batch of N samples has
 // none longer with probability x/M (x-1)/(M-1) ... (x-N+1)/(M-N+1).
-std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& training);
+// If micro-batches are `sorted` together, see ShareWithout.
+std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& training,
+                                    int64_t sorted = 0);
 
 // What padded micro-batches are beside their shapes.
 struct PaddedRows {
   double mean_tokens = 0;      // expected length of a row: a padded sample
   int64_t longest_tokens = 0;  // of all rows
   PackShape real;              // the mean micro-batch without padding
+  int64_t sorted = 0;          // SortedTogether
 };
 
 // The micro-batches of a job that pads them. The means are those of the distribution. The largest
@@ -49,10 +52,11 @@ PaddedMicroBatches PadMicroBatches(const Job& job, int64_t sampled_at_most, cons
 // `packs`. The steps are a Latin hypercube by time: those at one place of all steps come from equal
 // parts of the distribution, and each from a cell of its part that no other place takes. So their
 // mean is that of the distribution, while the micro-batches of one step are all but independent. If
-// there are too many in a step, returns the packs in random order.
+// there are too many in a step, returns the packs in random order. If micro-batches are `sorted`
+// together, the ranks of a step take neighbours (SortedPlaces).
 std::vector<PackSums> PaddedSteps(const std::vector<PackSums>& packs, const PackTimes& times,
                                   uint64_t seed, int64_t data, int64_t micro_batches,
-                                  const Stop& stop = {});
+                                  int64_t sorted, const Stop& stop = {});
 
 // A value and its probability.
 struct Outcome {

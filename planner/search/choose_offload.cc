@@ -8,6 +8,8 @@
 
 #include "planner/cost/host_memory.h"
 #include "planner/search/choose_caps.h"
+#include "planner/search/choose_modules.h"
+#include "planner/search/offload_steps.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/stage_plans.h"
 #include "planner/space/activation_offload.h"
@@ -17,9 +19,6 @@ namespace {
 
 constexpr int64_t kWhole = 1000;  // shares of the optimizer are counted in thousandths
 
-// An amount is chosen to within this part of a step, or by so many searches.
-constexpr int64_t kTolerance = 1000;
-constexpr int kSearchesAtMost = 24;
 constexpr int kReductionsAtMost = 4;
 
 double ShareOf(int64_t thousandths) {
@@ -57,7 +56,7 @@ class AmountSearch {
       return best_;
     }
     Open(0, most_);
-    while (!ranges_.empty() && searches_ < kSearchesAtMost && !Stopped()) {
+    while (!ranges_.empty() && searches_ < kOffloadSearchesAtMost && !Stopped()) {
       const auto next =
           std::min_element(ranges_.begin(), ranges_.end(),
                            [](const Range& a, const Range& b) { return a.bound_ns < b.bound_ns; });
@@ -94,7 +93,9 @@ class AmountSearch {
   bool Stopped() const { return hooks_.stop && hooks_.stop(); }
 
   // Returns whether a step is shorter than the best by more than the tolerance.
-  bool MayGain(int64_t ns) const { return best_ns_ == 0 || ns < best_ns_ - best_ns_ / kTolerance; }
+  bool MayGain(int64_t ns) const {
+    return best_ns_ == 0 || ns < best_ns_ - best_ns_ / kOffloadTolerance;
+  }
 
   CapsSearch Plan(const Job& job) {
     ++searches_;
@@ -129,7 +130,7 @@ class AmountSearch {
   }
 
   void Open(int64_t low, int64_t high) {
-    if (low >= high || searches_ >= kSearchesAtMost || Stopped()) return;
+    if (low >= high || searches_ >= kOffloadSearchesAtMost || Stopped()) return;
     const CapsSearch search = Plan(With(high, low));
     if (search.stopped || search.found.best.empty()) return;
     const Candidate& c = search.found.best.front();
@@ -151,33 +152,12 @@ class AmountSearch {
   }
 
   bool Fits(const Batching& batching, const Candidate& c, int64_t amount) const {
-    const Job job = With(amount, amount);
-    const std::vector<StagePlan> stages =
-        StagePlans(job, ProfileOf(job, batching, c), c, hooks_.stop);
-    return std::all_of(stages.begin(), stages.end(),
-                       [](const StagePlan& stage) { return stage.free_bytes() >= 0; });
+    return FitsOnGpus(With(amount, amount), batching, c, hooks_.stop);
   }
 
-  static LayerProfile ProfileOf(const Job& job, const Batching& batching, const Candidate& c) {
-    LayerProfile profile = BuildLayerProfile(job, c.parallelism, batching.mean, batching.largest);
-    profile.setting = c.setting;
-    return profile;
-  }
-
-  // Returns the candidate's step with the amount, or nullopt if the host lacks room for it.
   std::optional<int64_t> StepWith(const Batching& batching, const Candidate& c,
                                   int64_t amount) const {
-    const Job job = With(amount, amount);
-    const LayerProfile profile = ProfileOf(job, batching, c);
-    for (int64_t s = 0; s < c.parallelism.pipeline; ++s)
-      if (!HostHasRoom(profile, HeldLoads(c, s))) return std::nullopt;
-    const Candidate with =
-        Evaluate(job, profile, c.parallelism, c.micro_batches, c.boundaries, c.recomputed,
-                 DealtPacks(batching, c.parallelism.data, c.micro_batches, hooks_.stop), c.schedule,
-                 hooks_.stop);
-    return ScaleToBatch(with.step.total_ns(),
-                        batching.packs_per_step(job.training.global_batch_samples), c.micro_batches,
-                        c.parallelism.data);
+    return StepOf(With(amount, amount), batching, c, hooks_.stop);
   }
 
   const Job& job_;
@@ -196,11 +176,15 @@ void AddActivations(const Job& job, const Batching& batching, const Candidate& c
   const ActivationOffload& activations = job.training.activations;
   plan->activations_asked = activations.asked;
   plan->activation_layers = activations.layers;
-  if (activations.layers == 0) return;
+  plan->of_modules = activations.of_modules;
+  plan->modules = activations.modules;
+  if (!activations.any()) return;
   for (const StagePlan& stage : stages)
     plan->activation_bytes = std::max(plan->activation_bytes, stage.offloaded_activation_bytes);
   plan->activation_host_bytes = job.cluster.gpus_per_node * plan->activation_bytes;
-  const Job free = WithActivations(job, activations.layers, 0);
+  const Job free = activations.modules != 0
+                       ? WithModules(job, activations.modules, 0, activations.beside)
+                       : WithActivations(job, activations.layers, 0);
   const LayerProfile profile =
       BuildLayerProfile(free, c.parallelism, batching.mean, batching.largest);
   const std::vector<StageWork> works =
@@ -228,6 +212,7 @@ bool ChoosesOffload(const Job& job) {
 }
 
 Job WithBestOffload(const Job& job, const PlanHooks& hooks, const SearchWork& limits) {
+  if (job.training.activations.of_modules) return WithBestModules(job, hooks, limits);
   return AmountSearch(job, hooks, limits).Run();
 }
 

@@ -7,7 +7,6 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
-#include "planner/cost/calibration.h"
 #include "planner/cost/memory.h"
 #include "planner/hardware/gpus.h"
 #include "planner/model/towers.h"
@@ -58,6 +57,7 @@ class Remedies {
     TryPrecision();
     TryOffload();
     TryActivations();
+    TryModules();
     const auto changes_more = [](const Remedy& remedy) {
       return remedy.kind == RemedyKind::kSmallerCaps || remedy.kind == RemedyKind::kMoreGpus ||
              remedy.kind == RemedyKind::kLargerGpu;
@@ -260,6 +260,27 @@ class Remedies {
     }
   }
 
+  // Where layers cannot be offloaded, modules may be. All of them leave least on the GPU.
+  void TryModules() {
+    const Training& training = job_.training;
+    if (training.activations.asked || training.offload.choose ||
+        training.group_selection != GroupSelection::kOne || !AdmitsModuleOffload(job_))
+      return;
+    for (const RecomputeSetting& setting : SettingsBesideModules(job_)) {
+      const OffloadModules modules = ModulesBeside(OffloadModulesOf(job_), setting);
+      if (modules == 0 || Stopped()) return;
+      Job changed = job_;
+      AskModuleOffload(0, &changed);
+      changed = WithModules(changed, modules, modules, setting);
+      if (!FitsAtAll(changed, batching_, stop_, &segments_left_)) continue;
+      if (!SomethingFits(changed, stop_)) continue;
+      found_.push_back({.kind = RemedyKind::kOffloadModules,
+                        .text = "keep inputs of modules in host memory "
+                                "(training.offload.choose_activation_modules)"});
+      return;
+    }
+  }
+
   static bool Bound(const DegreeRange& r) { return r.min > 1 || r.max != 0; }
 
   void TryContext() {
@@ -402,97 +423,11 @@ class Remedies {
   std::vector<Remedy> found_;
 };
 
-void SetGpu(const std::string& name, Job* job) {
-  const GpuEntry* gpu = FindGpu(name);
-  if (gpu == nullptr) return;
-  job->cluster = WithGpu(job->cluster, gpu->spec);
-  job->calibration = WithoutTimes(job->calibration);
-}
-
-void FreeDegrees(Constraints* c) {
-  c->tensor_parallel = c->pipeline_parallel = c->data_parallel = {};
-  c->virtual_stages.min = c->context_parallel.min = c->expert_parallel.min = 1;
-  c->encoder_data = {};
-  c->stage_layers.clear();
-  c->partition_method = PartitionMethod::kExact;
-}
-
 }  // namespace
 
 std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const Misfit& misfit,
                                  const std::function<bool()>& stop) {
   return Remedies(job, batching, misfit, stop).Find();
-}
-
-Job ApplyRemedy(const Job& job, const Remedy& remedy) {
-  Job changed = job;
-  Constraints& c = changed.constraints;
-  const ActivationOffload& activations = job.training.activations;
-  c = FreeConstraints(job);
-  switch (remedy.kind) {
-    case RemedyKind::kMoreGpus:
-      changed.cluster = Resized(job.cluster, remedy.gpu_count);
-      break;
-    case RemedyKind::kSmallerCaps:
-      changed.training.token_cap = remedy.token_cap;
-      if (remedy.unit_cap > 0) changed.training.unit_cap = remedy.unit_cap;
-      break;
-    case RemedyKind::kAllowRecompute:
-      c.recompute = RecomputePolicy::kAuto;
-      break;
-    case RemedyKind::kShardOptimizer:
-      changed.training.zero_stage = ZeroStage::kOptimizer;
-      break;
-    case RemedyKind::kFreeDegrees:
-      FreeDegrees(&c);
-      break;
-    case RemedyKind::kLargerGpu:
-      SetGpu(remedy.gpu, &changed);
-      break;
-    case RemedyKind::kContextParallel:
-      c.context_parallel = {1, 0};
-      break;
-    case RemedyKind::kExpertParallel:
-      c.expert_parallel = {1, 0};
-      break;
-    case RemedyKind::kShardWeights:
-      changed.training.zero_stage = ZeroStage::kWeights;
-      break;
-    case RemedyKind::kStageLayers:
-      c.stage_layers = remedy.stage_layers;
-      c.partition_method = PartitionMethod::kExact;
-      break;
-    case RemedyKind::kFreeSchedule:
-      c.schedule.reset();
-      break;
-    case RemedyKind::kOffloadOptimizer:
-      changed.training.offload.asked = changed.training.offload.choose = true;
-      break;
-    case RemedyKind::kOffloadActivations:
-      AskActivationOffload(std::nullopt, &changed);
-      break;
-    case RemedyKind::kGradients16Bit:
-      changed.training.distributed_gradients_fp32 = false;
-      break;
-    case RemedyKind::kFusedStep:
-    case RemedyKind::kSeparateStep:
-      changed.training.fused_step = remedy.kind == RemedyKind::kFusedStep;
-      break;
-    case RemedyKind::kLowerPrecision:
-      changed.training.precision = remedy.precision;
-      changed.calibration = WithoutTimes(job.calibration);  // which were measured in 16 bits
-      break;
-    case RemedyKind::kSmallerBatch:
-      changed.training.global_batch_samples = remedy.global_batch_samples;
-      break;
-    case RemedyKind::kSmallerMicroBatch:
-      changed.training.micro_batch_samples = remedy.micro_batch_samples;
-      break;
-  }
-  // The change is one of the request: what an offload holds is held again.
-  if (activations.layers > 0 && remedy.kind != RemedyKind::kOffloadActivations)
-    AskActivationOffload(activations.layers, &changed);
-  return changed;
 }
 
 }  // namespace evenkeel::planner

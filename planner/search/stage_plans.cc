@@ -128,7 +128,7 @@ std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile, c
       for (size_t k = 0; k < profile.classes.size(); ++k)
         plan.offloaded_bytes += load.counts[k] * profile.classes[k].offloaded_bytes;
     }
-    if (job.training.activations.layers > 0)
+    if (job.training.activations.any())
       plan.offloaded_activation_bytes =
           OffloadedActivations(profile, HeldLoads(c, static_cast<int64_t>(s)));
     plan.memory = MemoryPartsOf(profile, loads, recomputed);

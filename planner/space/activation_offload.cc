@@ -1,5 +1,7 @@
 #include "planner/space/activation_offload.h"
 
+#include "planner/model/layer_runs.h"
+
 namespace evenkeel::planner {
 
 void AskActivationOffload(std::optional<int64_t> layers, Job* job) {
@@ -14,11 +16,90 @@ void AskActivationOffload(std::optional<int64_t> layers, Job* job) {
   if (layers) *job = WithActivations(*job, *layers, *layers);
 }
 
+void AskModuleOffload(OffloadModules modules, Job* job) {
+  AskActivationOffload(0, job);
+  ActivationOffload& activations = job->training.activations;
+  activations.choose = activations.of_modules = true;
+  activations.given_modules = modules;
+}
+
+Job WithModules(const Job& job, OffloadModules modules, OffloadModules charged,
+                const RecomputeSetting& beside) {
+  Job with = WithActivations(job, 0, 0);
+  ActivationOffload& activations = with.training.activations;
+  if (modules == 0) return with;
+  activations.modules = modules, activations.charged_modules = charged;
+  activations.beside = beside;
+  with.constraints.recompute =
+      beside == RecomputeSetting{} ? RecomputePolicy::kForbidden : RecomputePolicy::kFull;
+  with.constraints.virtual_stages = {1, 1};
+  return with;
+}
+
+OffloadModules OffloadModulesOf(const Job& job) {
+  const LanguageModel& model = job.model.language_model;
+  OffloadModules modules = job.training.trainer->activations.modules;
+  if (!model.mla) modules &= ~OffloadModules{kOffloadAttentionNorm};
+  if (!model.moe)
+    modules &= ~OffloadModules{kOffloadMlpNorm | kOffloadExpertFc1 | kOffloadMoeActivation};
+  return modules;
+}
+
+OffloadModules ModulesBeside(OffloadModules modules, const RecomputeSetting& setting) {
+  const RecomputeParts parts = setting.dense_parts | setting.moe_parts;
+  if ((parts & kNorms) != 0) modules &= ~OffloadModules{kOffloadQkv};
+  if ((parts & kLatentProjection) != 0)
+    modules &= ~OffloadModules{kOffloadQkv | kOffloadCoreAttention};
+  if ((parts & kCoreAttention) != 0) modules &= ~OffloadModules{kOffloadCoreAttention};
+  if ((parts & kWholeLayer) != 0) modules = 0;
+  if ((setting.moe_parts & kMlp) != 0)
+    modules &= ~OffloadModules{kOffloadMlpNorm | kOffloadExpertFc1 | kOffloadMoeActivation};
+  return Complete(modules);
+}
+
+OffloadModules Complete(OffloadModules modules) {
+  return (modules & kOffloadCoreAttention) != 0
+             ? modules
+             : modules & ~OffloadModules{kOffloadAttentionProjection};
+}
+
+std::vector<RecomputeSetting> SettingsBesideModules(const Job& job) {
+  std::vector<RecomputeSetting> settings = {{}};
+  const LanguageModel& model = job.model.language_model;
+  const Constraints c = FreeConstraints(job);
+  if (c.recompute == RecomputePolicy::kForbidden || !job.training.trainer->selective_recompute)
+    return settings;
+  const bool dense = CountLayers(model, LayerKind::kDense) > 0;
+  const auto add = [&](RecomputeParts parts) {
+    RecomputeSetting next = settings.back();
+    if (dense) next.dense_parts |= parts & ~RecomputeParts{kActivation};
+    if (model.moe) next.moe_parts |= parts;
+    if (next != settings.back()) settings.push_back(next);
+  };
+  if (job.training.execution.grouped_experts && model.moe) add(kActivation);
+  add(kNorms);
+  if (model.mla) add(kLatentProjection);
+  return settings;
+}
+
+bool RecomputeBesideModules(RecomputePolicy policy) {
+  return policy == RecomputePolicy::kAuto || policy == RecomputePolicy::kOneSetting ||
+         policy == RecomputePolicy::kForbidden;
+}
+
+bool AdmitsModuleOffload(const Job& job) {
+  const Constraints c = FreeConstraints(job);
+  return OffloadModulesOf(job) != 0 && RecomputeBesideModules(c.recompute) &&
+         c.virtual_stages.min <= 1 && c.schedule != Schedule::kInterleaved;
+}
+
 Job WithActivations(const Job& job, int64_t layers, int64_t charged) {
   Job with = job;
   ActivationOffload& activations = with.training.activations;
   with.constraints = FreeConstraints(job);
   activations.choose = false;
+  activations.modules = activations.charged_modules = 0;
+  activations.beside = {};
   activations.layers = layers, activations.charged_layers = charged;
   if (layers == 0) return with;
   Constraints& c = with.constraints;

@@ -1,9 +1,10 @@
-// What a job whose layers' activations are in host memory may still choose.
+// What a job whose activations are in host memory, by layers or by modules, may still choose.
 #ifndef EVENKEEL_PLANNER_SPACE_ACTIVATION_OFFLOAD_H_
 #define EVENKEEL_PLANNER_SPACE_ACTIVATION_OFFLOAD_H_
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "planner/job.h"
 
@@ -17,6 +18,35 @@ void AskActivationOffload(std::optional<int64_t> layers, Job* job);
 // and the pipeline that its trainer can combine with that or, with no layers, free as before.
 // REQUIRES: AskActivationOffload was called, or `layers` is 0.
 Job WithActivations(const Job& job, int64_t layers, int64_t charged);
+
+// Asks for the offload of these modules of every language layer, or of those that the planner
+// chooses (0), beside the recompute that it chooses. REQUIRES: AdmitsModuleOffload.
+void AskModuleOffload(OffloadModules modules, Job* job);
+
+// Returns the job with the inputs of `modules` offloaded, of which `charged` are paid for, where
+// language layers recompute `beside`; or, without modules, free as before.
+Job WithModules(const Job& job, OffloadModules modules, OffloadModules charged,
+                const RecomputeSetting& beside);
+
+// Returns the modules that the trainer can offload and that the model has.
+OffloadModules OffloadModulesOf(const Job& job);
+
+// Returns those of `modules` none of whose tensors the setting drops.
+OffloadModules ModulesBeside(OffloadModules modules, const RecomputeSetting& setting);
+
+// Returns `modules` without attention's output if its backward pass keeps that on the GPU.
+OffloadModules Complete(OffloadModules modules);
+
+// Returns what language layers may recompute beside modules: nothing or, cheapest first and each
+// with those before it, activations of experts, norms, latent projections.
+std::vector<RecomputeSetting> SettingsBesideModules(const Job& job);
+
+// Returns whether layers may do beside modules what a job asks for as `policy`.
+bool RecomputeBesideModules(RecomputePolicy policy);
+
+// Returns whether the job's trainer can offload modules of its model, and the job's constraints
+// admit what that needs.
+bool AdmitsModuleOffload(const Job& job);
 
 // Returns the recompute with which the trainer offloads activations where the job asks for
 // `policy`: none or all. nullopt if it cannot.

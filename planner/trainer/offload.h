@@ -3,6 +3,8 @@
 #define EVENKEEL_PLANNER_TRAINER_OFFLOAD_H_
 
 #include <array>
+#include <cstdint>
+#include <utility>
 
 namespace evenkeel::planner {
 
@@ -15,6 +17,29 @@ struct OffloadAbility {
   bool weights = false;  // with weights and gradients, where weights are sharded
 };
 
+// Modules of a language layer whose inputs can wait in host memory: Megatron-Core's
+// --offload-modules. A set of them is an OffloadModules.
+enum OffloadModule : uint32_t {
+  kOffloadAttentionNorm = 1,        // "attn_norm", a module of its own with latent attention
+  kOffloadQkv = 2,                  // "qkv_linear", with the norm that is fused to it
+  kOffloadCoreAttention = 4,        // "core_attn": queries, keys and values
+  kOffloadAttentionProjection = 8,  // "attn_proj": attention's output; needs kOffloadCoreAttention
+  kOffloadMlpNorm = 16,             // "mlp_norm", before experts
+  kOffloadExpertFc1 = 32,           // "expert_fc1"
+  kOffloadMoeActivation = 64        // "moe_act"
+};
+using OffloadModules = uint32_t;
+inline constexpr OffloadModules kAllOffloadModules = 127;
+
+inline constexpr std::pair<const char*, OffloadModule> kOffloadModuleNames[] = {
+    {"attn_norm", kOffloadAttentionNorm}, {"qkv_linear", kOffloadQkv},
+    {"core_attn", kOffloadCoreAttention}, {"attn_proj", kOffloadAttentionProjection},
+    {"mlp_norm", kOffloadMlpNorm},        {"expert_fc1", kOffloadExpertFc1},
+    {"moe_act", kOffloadMoeActivation}};
+
+// A tensor with fewer values stays on the GPU (min_offloaded_tensor_size).
+inline constexpr double kLeastOffloadedValues = 1 << 20;
+
 // Which language layers a trainer can send to host memory with their activations. The default is
 // none.
 struct ActivationAbility {
@@ -24,6 +49,8 @@ struct ActivationAbility {
   bool all_layers = false;  // all layers; if false, at least one stays
   bool pipeline = false;    // with several stages
   bool experts = false;     // of models that have layers with experts
+  // Modules that it can offload instead, of every layer, with a pipeline and experts.
+  OffloadModules modules = 0;
   bool offloads() const { return kept || inputs; }
 };
 

@@ -121,8 +121,10 @@ constexpr Trainer StepsInBackward(FusedStep fused_step, Trainer trainer) {
 // TransformerEngine's offload of layers (--cpu-offloading-num-layers): less than all layers,
 // without a pipeline, without any recompute (__post_init__ of megatron/core/transformer/
 // transformer_config.py). Layers with experts are not supported (NVIDIA/Megatron-LM pull request
-// 1913). Copies run beside the layers' compute.
-constexpr ActivationAbility kWholeLayers = {.kept = true, .any_count = true};
+// 1913). Copies run beside the layers' compute. Its other way, --offload-modules, has copies that
+// follow the pipeline's chunks (pipeline_parallel/fine_grained_activation_offload.py, 0.16.1).
+constexpr ActivationAbility kMegatronActivations = {
+    .kept = true, .any_count = true, .modules = kAllOffloadModules};
 
 // The input that a recomputed layer keeps: OffloadActivations of torchtune, which its recipes
 // accept with enable_activation_checkpointing alone, and XTUNER_ACTIVATION_OFFLOAD of XTuner v1
@@ -182,6 +184,7 @@ constexpr Trainer Unlimited(const About& about) {
   trainer.dispatchers = kMegatronDispatchers;
   trainer.offload = kAnyOffload;
   trainer.activations = kAnyLayers;
+  trainer.activations.modules = kAllOffloadModules;
   trainer.fused_step = FusedStep::kAny;
   return trainer;
 }
@@ -194,7 +197,7 @@ constexpr Trainer MegatronCore(const About& about) {
   Trainer trainer = ThreeDimensional(about, {});
   trainer.cuts_encoder = false;
   trainer.offload = kHybridOptimizer;
-  trainer.activations = kWholeLayers;
+  trainer.activations = kMegatronActivations;
   trainer.low_precision = trainer.keeps_layers_16bit = true;
   trainer.dispatchers = kMegatronDispatchers;
   return trainer;

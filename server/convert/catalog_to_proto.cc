@@ -212,6 +212,8 @@ void FillOffload(const planner::Trainer& trainer, v1::CatalogTrainer* out) {
   to->set_all_layers(able.all_layers);
   to->set_pipeline(able.pipeline);
   to->set_experts(able.experts);
+  for (const auto& choice : kOffloadModules)
+    if ((able.modules & choice.ours) != 0) to->add_modules(choice.theirs);
 }
 
 std::vector<v1::CatalogTrainer> AllTrainers() {

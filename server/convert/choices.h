@@ -167,6 +167,15 @@ inline constexpr Choice<planner::RecomputePart, v1::RecomputePart> kRecomputePar
     {planner::kLatentProjection, v1::RECOMPUTE_PART_LATENT_PROJECTION},
     {planner::kAlternateProducts, v1::RECOMPUTE_PART_ALTERNATE_PRODUCTS}};
 
+inline constexpr Choice<planner::OffloadModule, v1::OffloadModule> kOffloadModules[] = {
+    {planner::kOffloadAttentionNorm, v1::OFFLOAD_MODULE_ATTENTION_NORM},
+    {planner::kOffloadQkv, v1::OFFLOAD_MODULE_QKV},
+    {planner::kOffloadCoreAttention, v1::OFFLOAD_MODULE_CORE_ATTENTION},
+    {planner::kOffloadAttentionProjection, v1::OFFLOAD_MODULE_ATTENTION_PROJECTION},
+    {planner::kOffloadMlpNorm, v1::OFFLOAD_MODULE_MLP_NORM},
+    {planner::kOffloadExpertFc1, v1::OFFLOAD_MODULE_EXPERT_FC1},
+    {planner::kOffloadMoeActivation, v1::OFFLOAD_MODULE_MOE_ACTIVATION}};
+
 // Returns the contract's value for a planner's value.
 template <typename Ours, typename Theirs, size_t N>
 Theirs ToProto(const Choice<Ours, Theirs> (&choices)[N], Ours value) {

@@ -91,6 +91,8 @@ planner::LoraSpec LoraFromProto(const v1::Lora& from, const FieldPath& path, Vio
   lora.rank = CheckIntOr(sink, path.Child("rank"), from.rank(), {1, 4096}, lora.rank);
   lora.base =
       FromProto(kFrozenFormats, from.base_format(), lora.base, path.Child("base_format"), sink);
+  lora.train_embedding = from.train_embedding();
+  lora.train_head = from.train_head();
   if (from.targets().empty()) return lora;
   lora.targets = 0;
   for (int i = 0; i < from.targets_size(); ++i) {

@@ -142,6 +142,14 @@ DescribedEncoder EncoderFromProto(const v1::Encoder& from, const FieldPath& path
       from.train_mode(), from.has_lora() ? &from.lora() : nullptr, path, inherited, sink);
   spec.train = training.mode;
   spec.lora = training.lora;
+  spec.lora.train_embedding = spec.lora.train_head = false;
+  const FieldPath lora = path.Child("lora");
+  for (const auto& [field, set] : {std::pair{"train_embedding", from.lora().train_embedding()},
+                                   std::pair{"train_head", from.lora().train_head()}})
+    if (set)
+      sink.Add(lora.Child(field),
+               "must be false: the language model has the token embedding and "
+               "the head; set it in its lora");
   CheckRest(from, path, sink);
 
   described.published = has_entry && !entry_refused && !fields.changed();

@@ -16,6 +16,7 @@
 #include "server/convert/fused_step_from_proto.h"
 #include "server/convert/launch_from_proto.h"
 #include "server/convert/model_from_proto.h"
+#include "server/convert/modules_from_proto.h"
 #include "server/convert/objective_from_proto.h"
 #include "server/convert/offload_from_proto.h"
 #include "server/convert/search_size.h"
@@ -47,7 +48,9 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   if (from.has_model()) {
     model_valid = ModelFromProto(from.model(), model_path, sink, job);
   } else {
-    sink.Add(model_path, "required: a catalogue name (ListModels), or language_model in full");
+    sink.Add(
+        model_path,
+        "required: a catalogue name (ListModels; evenkeelctl models), or language_model in full");
   }
   const planner::ModelSpec* model = model_valid ? &job->model : nullptr;
   DatasetFromProto(from, path, sink, model, datasets, job);
@@ -59,6 +62,7 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
                        cluster_valid && !SeveralOffers(from) ? &job->cluster : nullptr, job);
   ActivationsFromProto(from, path, sink, job);
+  ModulesFromProto(from, path, sink, job);
   FusedStepFromProto(from, path, sink, job);
   if (sink.count() == before && cluster_valid && !SeveralOffers(from))
     CheckMicroBatches(*job, path, sink);
@@ -169,6 +173,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
     CheckShareGiven(job, job_path, sink);
     evaluation->plan = PlanSpecFromProto(request.plan(), plan_path, job, sink);
     CheckOffloadOf(evaluation->plan.spec, job, plan_path, sink);
+    HoldModules(evaluation->plan.spec, plan_path, sink, &job);
     evaluation->packs = job;
     OverlayBatchRule(request.plan(), plan_path, sink, &evaluation->packs);
     HoldLastGroup(request.plan(), plan_path, sink, evaluation);

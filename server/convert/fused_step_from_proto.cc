@@ -40,13 +40,16 @@ void Refuse(planner::FusedStepObstacle obstacle, const planner::Trainer& trainer
     case Obstacle::kAdapters:
       return sink.Add(field, "must be false: beside adapters there are few gradients to free");
     case Obstacle::kOffload:
-      return sink.Add(field, std::string(kNotYet) +
-                                 "a fused step beside an offload of the optimizer or of weights; "
-                                 "accepted: training.offload of activations alone");
+      return sink.Add(field,
+                      std::string(kNotYet) +
+                          "a fused step beside an offload of the optimizer or of weights, where "
+                          "the backward pass would wait for each layer's update on the "
+                          "host; accepted: training.offload of activations alone");
     case Obstacle::kGroups:
       return sink.Add(field, std::string(kNotYet) +
-                                 "a fused step with packing groups; accepted: "
-                                 "training.group_selection GROUP_SELECTION_ONE");
+                                 "a fused step with packing groups, whose steps run several "
+                                 "micro-batches on a rank; accepted: training.group_selection "
+                                 "GROUP_SELECTION_ONE");
     case Obstacle::kPipeline:
       return sink.Add(constraints.Child("pipeline_parallel"),
                       "must allow 1, without several stage_layers: training.fused_step has no "

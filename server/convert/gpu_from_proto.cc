@@ -23,7 +23,8 @@ const planner::GpuEntry* KnownGpu(const std::string& name, const FieldPath& fiel
                                   ViolationSink& sink) {
   const planner::GpuEntry* entry = planner::FindGpu(name);
   if (entry == nullptr) {
-    sink.Add(field, "unknown GPU type " + Quoted(name) + ": must be a name of ListGpuTypes" +
+    sink.Add(field, "unknown GPU type " + Quoted(name) +
+                        ": must be a name of ListGpuTypes (evenkeelctl gpus)" +
                         NearestText(planner::SimilarGpus(name, kSuggestions)));
   }
   return entry;
@@ -81,7 +82,8 @@ bool GpuFromProto(const v1::GpuPool& from, const FieldPath& path, ViolationSink&
   }
   if (!named && !from.has_gpu()) {
     sink.Add(path.Child("gpu_type"),
-             "required unless gpu is set: a name of ListGpuTypes, such as a100-sxm-80gb");
+             "required unless gpu is set: a name of ListGpuTypes (evenkeelctl gpus), such as "
+             "a100-sxm-80gb");
   }
   return sink.count() == before;
 }

@@ -30,7 +30,8 @@ void ConvertName(const v1::Model& from, const FieldPath& name, const planner::Lo
                  ViolationSink& sink, planner::Job* job) {
   if (from.name().empty()) {
     sink.Add(name,
-             "required unless language_model or config_json is set: a name of ListModels, or "
+             "required unless language_model or config_json is set: a name of ListModels "
+             "(evenkeelctl models), or "
              "ENCODER+LANGUAGE_MODEL");
     return;
   }
@@ -215,6 +216,13 @@ bool ModelFromProto(const v1::Model& from, const FieldPath& path, ViolationSink&
   }
   CheckTrainMode(from.language_model_train_mode(), path.Child("language_model_train_mode"), sink);
   if (sink.count() == before) CheckTrains(from, path, job->model, sink);
+  if (sink.count() == before && (lora.train_embedding || lora.train_head) &&
+      job->model.language_model.train != planner::TrainMode::kLora)
+    sink.Add(path.Child("lora").Child(lora.train_head ? "train_head" : "train_embedding"),
+             "must be false: the language model does not train as TRAIN_MODE_LORA");
+  for (planner::EncoderTower& tower : job->model.towers)
+    for (planner::LoraSpec* of : {&tower.encoder.lora, &tower.projector.lora})
+      of->train_embedding = of->train_head = false;
   return sink.count() == before;
 }
 

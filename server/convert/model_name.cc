@@ -56,8 +56,9 @@ void AddUnknown(std::string_view name, const FieldPath& field, ViolationSink& si
     return;
   }
   sink.Add(field, "unknown model " + Quoted(name) +
-                      ": must be a name of ListModels or ENCODER+LANGUAGE_MODEL; for any "
-                      "other model, give its config.json (config_json)" +
+                      ": must be a name of ListModels (evenkeelctl models) or "
+                      "ENCODER+LANGUAGE_MODEL; for any other model, give its config.json "
+                      "(config_json)" +
                       NearestPlannable(name));
 }
 
@@ -120,7 +121,8 @@ const planner::EncoderEntry* EncoderByName(std::string_view name, const FieldPat
                                            ViolationSink& sink) {
   const planner::EncoderEntry* entry = planner::FindEncoder(name);
   if (entry == nullptr) {
-    sink.Add(field, "unknown encoder " + Quoted(name) + ": must be an encoder of ListModels" +
+    sink.Add(field, "unknown encoder " + Quoted(name) +
+                        ": must be an encoder of ListModels (evenkeelctl models)" +
                         NearestEncoder(name));
   }
   return entry;
@@ -133,7 +135,8 @@ std::optional<NamedLanguageModel> LanguageModelByName(std::string_view name, con
   if (const PublishedModel* model = FindPublishedLanguageModel(name))
     return NamedLanguageModel{&model->spec.language_model, model->source};
   sink.Add(field, "unknown language model " + Quoted(name) +
-                      ": must be a language model of ListModels" + NearestLanguageModel(name));
+                      ": must be a language model of ListModels (evenkeelctl models)" +
+                      NearestLanguageModel(name));
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/space/activation_offload.h"
 #include "planner/trainer/trainers.h"
+#include "server/convert/choices.h"
 #include "server/convert/trainer_names.h"
 
 namespace evenkeel::server {
@@ -151,7 +152,8 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
   const FieldPath training_path = path.Child("training");
   const FieldPath field = training_path.Child("offload");
   planner::Training& training = job->training;
-  const bool activations = given.has_activation_layers() || given.choose_activation_layers();
+  const bool activations = given.has_activation_layers() || given.choose_activation_layers() ||
+                           given.activation_modules_size() > 0 || given.choose_activation_modules();
   training.offload.asked = true;
   training.offload.choose = !given.has_optimizer_ratio() && !activations && !given.weights();
   if (given.has_optimizer_ratio()) {
@@ -196,7 +198,12 @@ void ActivationsFromProto(const v1::Job& from, const FieldPath& path, ViolationS
 }
 
 void CheckShareGiven(const planner::Job& job, const FieldPath& path, ViolationSink& sink) {
-  if (job.training.activations.choose)
+  const planner::ActivationOffload& activations = job.training.activations;
+  if (activations.choose && activations.of_modules && activations.given_modules == 0)
+    sink.Add(path.Child("training").Child("offload").Child("activation_modules"),
+             "required: the modules that the plan offloads (Plan.offload.activation_modules); if "
+             "it offloads none, unset choose_activation_modules and set optimizer_ratio to 0");
+  if (activations.choose && !activations.of_modules)
     sink.Add(path.Child("training").Child("offload").Child("activation_layers"),
              "required: the layers that the plan offloads (Plan.offload.activation_layers)");
   if (!job.training.offload.choose) return;
@@ -242,6 +249,14 @@ void OffloadToProto(const planner::Job& job, v1::PlanSubject* out) {
   if (!offload.choose) to->set_optimizer_ratio(offload.ratio);
   to->set_weights(offload.weights);
   if (!activations.asked) return;
+  if (activations.of_modules) {
+    const planner::OffloadModules given =
+        activations.choose ? activations.given_modules : activations.modules;
+    to->set_choose_activation_modules(given == 0);
+    for (const auto& choice : kOffloadModules)
+      if ((given & choice.ours) != 0) to->add_activation_modules(choice.theirs);
+    return;
+  }
   to->set_choose_activation_layers(activations.choose);
   if (!activations.choose) to->set_activation_layers(static_cast<int32_t>(activations.layers));
 }

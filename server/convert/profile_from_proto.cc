@@ -95,7 +95,8 @@ class ProfileReader {
       known_model_ = MeasuredModelFromProto(request.described_model(), FieldPath("described_model"),
                                             sink_, &upload_->facts);
     } else if (request.model().empty()) {
-      sink_.Add(model, "required: a name of ListModels, or ENCODER+LANGUAGE_MODEL");
+      sink_.Add(model,
+                "required: a name of ListModels (evenkeelctl models), or ENCODER+LANGUAGE_MODEL");
     } else if (CheckText(sink_, model, request.model())) {
       known_model_ = MeasuredModelByName(request.model(), model, sink_, &profile_);
     }
@@ -119,10 +120,10 @@ class ProfileReader {
       MeasuredGpuFromProto(request.described_gpu(), FieldPath("described_gpu"), sink_,
                            &upload_->facts);
     } else if (request.gpu_type().empty()) {
-      sink_.Add(gpu, "required: a name of ListGpuTypes, such as a100-sxm-80gb");
+      sink_.Add(gpu, "required: a name of ListGpuTypes (evenkeelctl gpus), such as a100-sxm-80gb");
     } else if (entry == nullptr) {
       sink_.Add(gpu, "unknown GPU type " + Quoted(request.gpu_type()) +
-                         ": must be a name of ListGpuTypes" +
+                         ": must be a name of ListGpuTypes (evenkeelctl gpus)" +
                          NearestText(planner::SimilarGpus(request.gpu_type(), kSuggestions)));
     } else {
       profile_.gpu = entry->spec;

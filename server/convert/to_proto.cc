@@ -70,6 +70,8 @@ v1::RemedyKind KindOf(planner::RemedyKind kind) {
       return v1::REMEDY_KIND_FREE_SCHEDULE;
     case planner::RemedyKind::kOffloadActivations:
       return v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS;
+    case planner::RemedyKind::kOffloadModules:
+      return v1::REMEDY_KIND_OFFLOAD_MODULES;
     case planner::RemedyKind::kOffloadOptimizer:
       return v1::REMEDY_KIND_OFFLOAD_OPTIMIZER;
     case planner::RemedyKind::kGradients16Bit:
@@ -141,6 +143,7 @@ void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
   out->set_fused_step(training.fused_step);
   if (training.micro_batch_samples == 0) return;
   out->set_micro_batch_samples(training.micro_batch_samples);
+  out->set_group_by_length(training.group_by_length);
   FillPadding(training, [out] { return out->mutable_padding(); });
 }
 
@@ -296,7 +299,9 @@ void FillOffload(const planner::OffloadPlan& offload, v1::OffloadReport* out) {
   out->set_step_seconds(Seconds(offload.step_ns));
   if (offload.step_without_ns > 0) out->set_step_without_seconds(Seconds(offload.step_without_ns));
   if (!offload.activations_asked) return;
-  out->set_activation_layers(Count(offload.activation_layers));
+  if (!offload.of_modules) out->set_activation_layers(Count(offload.activation_layers));
+  for (const auto& choice : kOffloadModules)
+    if ((offload.modules & choice.ours) != 0) out->add_activation_modules(choice.theirs);
   out->set_activation_bytes(offload.activation_bytes);
   out->set_activation_host_bytes(offload.activation_host_bytes);
   out->set_activation_added_seconds(Seconds(offload.activation_added_ns));

@@ -240,6 +240,8 @@ void ConvertPadding(const v1::Training& from, const FieldPath& path, ViolationSi
       CheckIntOr(sink, padding.Child("multiple"), from.padding().multiple(), kPadMultiples, 1);
   if (from.micro_batch_samples() == 0) {
     if (from.has_padding()) sink.Add(padding, "must be unset without micro_batch_samples");
+    if (from.group_by_length())
+      sink.Add(path.Child("group_by_length"), "must be false without micro_batch_samples");
     return;
   }
   CheckNoPacks(from, path, sink);
@@ -253,6 +255,10 @@ void ConvertPadding(const v1::Training& from, const FieldPath& path, ViolationSi
       CheckInt(sink, field, from.micro_batch_samples(), kMicroBatchSamples);
   training.pad_to_tokens = tokens;
   training.pad_to_multiple = multiple;
+  training.group_by_length = from.group_by_length();
+  if (from.group_by_length() && tokens > 0)
+    sink.Add(path.Child("group_by_length"),
+             "must be false with padding.tokens: all micro-batches have one length");
   if (samples == 0) return;  // the dataset was refused
   if (training.micro_batch_samples > samples)
     sink.Add(field, "must be at most the " + std::to_string(samples) + " samples of the dataset");

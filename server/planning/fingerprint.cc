@@ -50,6 +50,8 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kActivationsTag = 97;
   static constexpr int kOffloadedWeightsTag = 98;
   static constexpr int kFusedStepTag = 100;
+  static constexpr int kModulesTag = 120;
+  static constexpr int kGroupByLengthTag = 121;
 
   explicit JobWriter(CanonicalWriter& out) : ModelWriter(out) {}
 
@@ -132,7 +134,8 @@ class JobWriter : public ModelWriter<JobWriter> {
                  trainer_name, trainer_version, execution, precision, optimizer, offload,
                  activations, distributed_gradients_fp32, epochs, seed, isf_iterations, packer,
                  order_window, group_selection, group_lengths, curriculum_steps,
-                 micro_batch_samples, pad_to_tokens, pad_to_multiple, fused_step] = training;
+                 micro_batch_samples, pad_to_tokens, pad_to_multiple, group_by_length, fused_step] =
+        training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
            trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
            isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
@@ -155,10 +158,17 @@ class JobWriter : public ModelWriter<JobWriter> {
       Fields(activations.choose, activations.layers, activations.free_recompute,
              activations.free_pipeline, activations.free_virtual_stages);
     }
+    if (activations.of_modules) {
+      out_.Count(kModulesTag, 1);
+      for (const uint32_t set : {activations.given_modules, activations.modules,
+                                 activations.beside.dense_parts, activations.beside.moe_parts})
+        Fields(int64_t{set});
+    }
     if (micro_batch_samples != 0) {
       out_.Count(kPaddingTag, 1);
       Fields(micro_batch_samples, pad_to_tokens, pad_to_multiple);
     }
+    if (group_by_length) out_.Count(kGroupByLengthTag, 1);
     if (precision == planner::Precision::k16Bit) return;
     out_.Count(kPrecisionTag, 1);
     Fields(precision, execution.keeps_quantised_inputs, execution.holds_quantised_weights);

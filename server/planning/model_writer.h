@@ -37,6 +37,7 @@ class ModelWriter {
   static constexpr int kStepsTag = 113;
   static constexpr int kFullGateTag = 114;
   static constexpr int kExpertsTag = 115;
+  static constexpr int kSavedTablesTag = 116;
 
   explicit ModelWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -88,8 +89,12 @@ class ModelWriter {
   }
 
   void Put(int /*tag*/, const planner::LoraSpec& lora) {
-    const auto& [rank, base, targets] = lora;
+    const auto& [rank, base, targets, train_embedding, train_head] = lora;
     Fields(rank, static_cast<int64_t>(targets));
+    if (train_embedding || train_head) {
+      out_.Count(kSavedTablesTag, 1);
+      Fields(train_embedding, train_head);
+    }
     if (base == planner::FrozenFormat::k16Bit) return;
     out_.Count(kFrozenFormatTag, 1);
     Fields(base);

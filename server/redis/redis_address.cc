@@ -122,11 +122,6 @@ bool ParseUrl(std::string_view rest, bool sentinels, RedisAddress* address) {
   return ParseHost(rest.substr(0, slash), address);
 }
 
-std::string Shown(const std::string& host, int port) {
-  const bool is_v6 = host.find(':') != std::string::npos;
-  return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
-}
-
 }  // namespace
 
 std::string ParseRedisAddress(std::string_view text, RedisAddress* address) {
@@ -155,13 +150,18 @@ bool IsRedisWithTls(std::string_view text) {
   return text.starts_with(kTlsScheme) || text.starts_with(kTlsSentinelScheme);
 }
 
+std::string NameOf(const RedisEndpoint& endpoint) {
+  const bool is_v6 = endpoint.host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
 std::string NameOf(const RedisAddress& address) {
   if (!address.unix_path.empty()) return std::string(kUnix) + address.unix_path;
-  if (address.sentinels.empty()) return Shown(address.host, address.port);
+  if (address.sentinels.empty()) return NameOf(RedisEndpoint{address.host, address.port});
   std::string text = address.primary + " of Sentinel";
   for (const RedisEndpoint& sentinel : address.sentinels) {
     text += (&sentinel == &address.sentinels.front() ? " " : ", ");
-    text += Shown(sentinel.host, sentinel.port);
+    text += NameOf(sentinel);
   }
   return text;
 }

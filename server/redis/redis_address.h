@@ -48,7 +48,8 @@ bool IsRedisName(std::string_view text);
 // Returns true if `text` is a rediss:// or rediss-sentinel:// address.
 bool IsRedisWithTls(std::string_view text);
 
-// Returns a name for messages, which never contains the password.
+// Return a name for messages, which never contains the password.
+std::string NameOf(const RedisEndpoint& endpoint);
 std::string NameOf(const RedisAddress& address);
 
 // Returns `text` for messages, with the part between "://" and the last '@' hidden.

@@ -112,7 +112,7 @@ void RedisClient::Disconnect() { connection_.reset(); }
 RedisReply RedisClient::Drop(const RedisFailure& failure) {
   Disconnect();
   std::string name = NameOf(address_);
-  if (!primary_.host.empty()) name += " at " + primary_.host + ":" + std::to_string(primary_.port);
+  if (!primary_.host.empty()) name += " at " + NameOf(primary_);
   return RedisReply::Failed(failure.fault, "redis " + name + ": " + failure.why);
 }
 

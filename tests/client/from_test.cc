@@ -203,6 +203,23 @@ TEST(RunOfTest, ReadsOffloadOfActivations) {
   EXPECT_THROW(RunOfArguments("--cpu-offloading-num-layers some"), CommandError);
 }
 
+TEST(RunOfTest, ReadsOffloadOfModules) {
+  const std::string on = "--fine-grained-activation-offloading --offload-modules ";
+  const v1::Offload offload =
+      RunOfArguments(on + "core_attn attn_proj expert_fc1").job.training().offload();
+  ASSERT_EQ(offload.activation_modules_size(), 3);
+  EXPECT_EQ(offload.activation_modules(2), v1::OFFLOAD_MODULE_EXPERT_FC1);
+  EXPECT_FALSE(RunOfArguments("--offload-modules core_attn").job.training().has_offload());
+  EXPECT_THROW(RunOfArguments("--fine-grained-activation-offloading"), CommandError);
+  EXPECT_THROW(RunOfArguments(on + "fused_group_mlp"), CommandError);
+  const ModelLayers layers(4, v1::LAYER_KIND_DENSE);
+  EXPECT_EQ(RequestOf(RunOfArguments(on + "core_attn"), layers, /*pinned=*/true)
+                .job()
+                .constraints()
+                .recompute(),
+            v1::RECOMPUTE_POLICY_UNSPECIFIED);
+}
+
 TEST(RunOfTest, ReadsOffloadOfDeepSpeedsWeights) {
   const auto offload = [](const std::string& sections) {
     JobFlags flags;

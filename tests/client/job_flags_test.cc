@@ -273,6 +273,32 @@ TEST(JobFlagsTest, OffloadOfActivations) {
   EXPECT_ANY_THROW(Parse(Three({"--offload-activations", "4", "--offload-optimizer", "auto"})));
 }
 
+TEST(JobFlagsTest, OffloadOfModules) {
+  const v1::Offload chosen = Parse(Three({"--offload-modules", "auto"})).job().training().offload();
+  EXPECT_TRUE(chosen.choose_activation_modules());
+  EXPECT_EQ(chosen.activation_modules_size(), 0);
+  const v1::Offload given =
+      Parse(Three({"--offload-modules", "core_attn,moe_act", "--offload-optimizer", "0.5"}))
+          .job()
+          .training()
+          .offload();
+  ASSERT_EQ(given.activation_modules_size(), 2);
+  EXPECT_EQ(given.activation_modules(0), v1::OFFLOAD_MODULE_CORE_ATTENTION);
+  EXPECT_EQ(given.activation_modules(1), v1::OFFLOAD_MODULE_MOE_ACTIVATION);
+  EXPECT_ANY_THROW(Parse(Three({"--offload-modules", "mlp"})));
+  EXPECT_ANY_THROW(Parse(Three({"--offload-modules", "auto", "--offload-optimizer", "auto"})));
+}
+
+TEST(JobFlagsTest, TablesBesideAdaptersAndSortedMicroBatches) {
+  const v1::Job job = Parse(Three({"--lora", "llm", "--lora-train", "embedding,head",
+                                   "--micro-batch-samples", "4", "--group-by-length"}))
+                          .job();
+  EXPECT_TRUE(job.model().lora().train_embedding());
+  EXPECT_TRUE(job.model().lora().train_head());
+  EXPECT_TRUE(job.training().group_by_length());
+  EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--lora-train", "norm"})));
+}
+
 TEST(JobFlagsTest, PredictedTokens) {
   EXPECT_EQ(Parse(Three({"--predicted-tokens", "2"})).job().model().predicted_tokens(), 2);
   EXPECT_EQ(Parse(Three({})).job().model().predicted_tokens(), 0);

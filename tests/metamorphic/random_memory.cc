@@ -30,6 +30,13 @@ void SetTrainer(const char* name, bool shards_weights, v1::Training* training) {
   if (shards_weights) training->set_zero_stage(v1::ZERO_STAGE_3);
 }
 
+void DrawModules(Draws& draws, v1::Offload* offload) {
+  if (draws.OneIn(2)) return offload->set_choose_activation_modules(true);
+  offload->add_activation_modules(v1::OFFLOAD_MODULE_QKV);
+  if (draws.OneIn(2)) offload->add_activation_modules(v1::OFFLOAD_MODULE_CORE_ATTENTION);
+  if (draws.OneIn(2)) offload->add_activation_modules(v1::OFFLOAD_MODULE_MOE_ACTIVATION);
+}
+
 // Takes steps of about one micro-batch for each GPU, where the request says how large those are.
 void DrawFusedStep(Draws& draws, v1::Job* job) {
   v1::Training* training = job->mutable_training();
@@ -63,7 +70,9 @@ void DrawAdmittedOffload(Draws& draws, int64_t layers, v1::PlanJobRequest* reque
     case 4: {
       const char* const trainer = draws.Among({"megatron-core", "torchtune", "unlimited"});
       SetTrainer(trainer, false, training);
-      if (draws.OneIn(2)) {
+      if (draws.OneIn(3)) {
+        DrawModules(draws, training->mutable_offload());
+      } else if (draws.OneIn(2)) {
         training->mutable_offload()->set_choose_activation_layers(true);
       } else {
         training->mutable_offload()->set_activation_layers(

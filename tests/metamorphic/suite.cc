@@ -5,6 +5,7 @@
 
 #include "tests/metamorphic/answer_checks.h"
 #include "tests/metamorphic/checks.h"
+#include "tests/metamorphic/given_offload.h"
 #include "tests/metamorphic/planning.h"
 #include "tests/metamorphic/variants.h"
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "planner/trainer/trainers.h"
+#include "tests/metamorphic/given_offload.h"
 
 namespace evenkeel::metamorphic {
 namespace {
@@ -193,17 +194,6 @@ void FreeDegrees(v1::Constraints* constraints) {
 
 }  // namespace
 
-void GiveOffload(const v1::Plan& plan, v1::Training* training) {
-  if (!training->has_offload()) return;
-  v1::Offload* offload = training->mutable_offload();
-  const bool activations = offload->choose_activation_layers() || offload->has_activation_layers();
-  if (!activations && !offload->weights() && !offload->has_optimizer_ratio())
-    offload->set_optimizer_ratio(plan.offload().optimizer_ratio());
-  if (!offload->choose_activation_layers()) return;
-  offload->set_choose_activation_layers(false);
-  offload->set_activation_layers(plan.offload().activation_layers());
-}
-
 v1::PlanJobRequest WithCaps(const v1::PlanJobRequest& request, const v1::Plan& plan) {
   v1::PlanJobRequest changed = request;
   v1::Training* training = changed.mutable_job()->mutable_training();
@@ -276,10 +266,9 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
       training->set_global_batch_samples(remedy.global_batch_samples());
       break;
     case v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS:
-      training->mutable_offload()->set_choose_activation_layers(true);
-      break;
+    case v1::REMEDY_KIND_OFFLOAD_MODULES:
     case v1::REMEDY_KIND_OFFLOAD_OPTIMIZER:
-      training->mutable_offload();
+      ChooseOffload(remedy.kind(), training);
       break;
     case v1::REMEDY_KIND_GRADIENTS_16BIT:
       training->set_gradient_precision(v1::GRADIENT_PRECISION_16BIT);

@@ -17,9 +17,6 @@ struct Variant {
   v1::PlanJobRequest request;
 };
 
-// Gives the offload that the plan chose, where it could choose.
-void GiveOffload(const v1::Plan& plan, v1::Training* training);
-
 // Returns the request with the caps of its plan, and thus one group of samples, and with its
 // offload. Its plans and those of its variants then have the same packs.
 v1::PlanJobRequest WithCaps(const v1::PlanJobRequest& request, const v1::Plan& plan);

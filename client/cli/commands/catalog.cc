@@ -170,6 +170,7 @@ std::string OffloadName(const v1::OffloadAbility& able) {
   add(able.weights(), "weights");
   add(able.activations().all_kept(), "layers");
   add(able.activations().inputs(), "inputs");
+  add(able.activations().modules_size() > 0, "modules");
   return text.empty() ? "-" : text;
 }
 
@@ -214,7 +215,8 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
               "ranks that share those of a pack (--encoder-dp); to host: what "
               "--offload-optimizer (states), --offload-weights and "
               "--offload-activations (layers: all that they keep; inputs: of those "
-              "that are recomputed) may keep there; fused step: --fused-step; "
+              "that are recomputed) and --offload-modules (modules) may keep there; fused step: "
+              "--fused-step; "
               "runs: that its figures were fitted on. Plan for one with --trainer; any other name "
               "has the habits of generic.",
               response.trainers_size()),

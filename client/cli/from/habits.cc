@@ -8,6 +8,7 @@
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/user_run.h"
+#include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -122,6 +123,19 @@ void SetActivationOffload(const UserConfig& config, const JobFlags& flags, UserR
   if (layers > 0)
     run->job.mutable_training()->mutable_offload()->set_activation_layers(
         static_cast<int32_t>(layers));
+}
+
+void SetOffloadedModules(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (!flags.offload_modules.empty() || !config.On(Field::kOffloadsByModule)) return;
+  const std::vector<std::string> names = config.List(Field::kOffloadModules);
+  if (names.empty()) config.Refuse(Field::kOffloadsByModule, "needs --offload-modules");
+  for (const std::string& name : names) {
+    const v1::OffloadModule module = OffloadModuleOf(name);
+    if (module == v1::OFFLOAD_MODULE_UNSPECIFIED)
+      config.Refuse(Field::kOffloadModules,
+                    "not yet: \"" + name + "\"; accepted: " + OffloadModuleNames());
+    run->job.mutable_training()->mutable_offload()->add_activation_modules(module);
+  }
 }
 
 // torchtitan's switch moves weights with the optimizer's states; DeepSpeed has a switch for each.
@@ -373,6 +387,7 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   SetOptimizer(config, flags, run);
   SetOffload(config, flags, run);
   SetActivationOffload(config, flags, run);
+  SetOffloadedModules(config, flags, run);
   SetOffloadedWeights(config, flags, run);
   SetFusedStep(config, flags, run);
   SetSharding(config, flags, run);

@@ -101,6 +101,8 @@ std::vector<KeyRecord> Memory() {
       {"optimizer-offload-fraction", Field::kOffloadShare, "training.offload"},
       {"overlap-cpu-optimizer-d2h-h2d", Field::kOverlapOffload, "training.offload"},
       {"cpu-offloading-num-layers", Field::kOffloadedLayers, "training.offload"},
+      {"fine-grained-activation-offloading", Field::kOffloadsByModule, "training.offload"},
+      {"offload-modules", Field::kOffloadModules, "training.offload"},
   };
 }
 
@@ -141,7 +143,10 @@ std::vector<NotPredicted> Unpredicted() {
   return {
       {"cpu-offloading-weights", "weights in host memory", true},
       {"cpu-offloading*", "layers are offloaded as --cpu-offloading-num-layers says"},
-      {"fine-grained-activation-offloading", "activations of modules in host memory", true},
+      {"min-offloaded-tensor-size", "tensors of fewer than 2^20 values are taken to stay"},
+      {"activation-offload-fraction", "all inputs of the modules are taken to leave"},
+      {"delta-offload-bytes-across-pp-ranks", "all stages are taken to offload alike"},
+      {"fine-grained-offloading-max-inflight-offloads", "copies are taken not to wait"},
       {"use-torch-optimizer-for-cpu-offload",
        "the host's update is taken to be as quick as DeepSpeed's CPUAdam"},
       {"rampup-batch-size", "the prediction is for the full global batch"},

@@ -208,7 +208,8 @@ void PinDegrees(const v1::Parallelism& p, v1::Job* job) {
   Pin(std::max(1, p.expert()), c->mutable_expert_parallel());
   Pin(std::max(1, p.virtual_stages()), c->mutable_virtual_stages());
   // Activations in host memory settle what is recomputed.
-  if (job->training().offload().activation_layers() == 0)
+  if (job->training().offload().activation_layers() == 0 &&
+      job->training().offload().activation_modules_size() == 0)
     c->set_recompute(v1::RECOMPUTE_POLICY_FULL);
 }
 

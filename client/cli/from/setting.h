@@ -140,6 +140,8 @@ enum class Field {
   kOffloadShare,
   kOverlapOffload,
   kOffloadedLayers,
+  kOffloadsByModule,
+  kOffloadModules,
   kOffloadsWeights,
   kFusedStep,
 };

@@ -1109,7 +1109,9 @@ type ActivationAbility struct {
 	// With several pipeline stages.
 	Pipeline bool `protobuf:"varint,5,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
 	// Of models that have layers with experts.
-	Experts       bool `protobuf:"varint,6,opt,name=experts,proto3" json:"experts,omitempty"`
+	Experts bool `protobuf:"varint,6,opt,name=experts,proto3" json:"experts,omitempty"`
+	// Modules whose inputs it can keep there, with several pipeline stages and with experts too.
+	Modules       []OffloadModule `protobuf:"varint,7,rep,packed,name=modules,proto3,enum=evenkeel.v1.OffloadModule" json:"modules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1186,11 +1188,18 @@ func (x *ActivationAbility) GetExperts() bool {
 	return false
 }
 
+func (x *ActivationAbility) GetModules() []OffloadModule {
+	if x != nil {
+		return x.Modules
+	}
+	return nil
+}
+
 var File_evenkeel_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/catalog.proto\x12\vevenkeel.v1\x1a\x15evenkeel/v1/job.proto\x1a\x19evenkeel/v1/trainer.proto\"g\n" +
+	"\x19evenkeel/v1/catalog.proto\x12\vevenkeel.v1\x1a\x15evenkeel/v1/job.proto\x1a\x19evenkeel/v1/offload.proto\x1a\x19evenkeel/v1/trainer.proto\"g\n" +
 	"\x11ListModelsRequest\x12\x16\n" +
 	"\x06filter\x18\x01 \x01(\tR\x06filter\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -1277,7 +1286,7 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\x16optimizer_share_stages\x18\x02 \x03(\x0e2\x16.evenkeel.v1.ZeroStageR\x14optimizerShareStages\x12-\n" +
 	"\x12optimizer_overlaps\x18\x03 \x01(\bR\x11optimizerOverlaps\x12\x18\n" +
 	"\aweights\x18\x04 \x01(\bR\aweights\x12@\n" +
-	"\vactivations\x18\x05 \x01(\v2\x1e.evenkeel.v1.ActivationAbilityR\vactivations\"\xb8\x01\n" +
+	"\vactivations\x18\x05 \x01(\v2\x1e.evenkeel.v1.ActivationAbilityR\vactivations\"\xee\x01\n" +
 	"\x11ActivationAbility\x12\x19\n" +
 	"\ball_kept\x18\x01 \x01(\bR\aallKept\x12\x16\n" +
 	"\x06inputs\x18\x02 \x01(\bR\x06inputs\x12\x1b\n" +
@@ -1285,7 +1294,8 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\n" +
 	"all_layers\x18\x04 \x01(\bR\tallLayers\x12\x1a\n" +
 	"\bpipeline\x18\x05 \x01(\bR\bpipeline\x12\x18\n" +
-	"\aexperts\x18\x06 \x01(\bR\aexperts*x\n" +
+	"\aexperts\x18\x06 \x01(\bR\aexperts\x124\n" +
+	"\amodules\x18\a \x03(\x0e2\x1a.evenkeel.v1.OffloadModuleR\amodules*x\n" +
 	"\tModelKind\x12\x1a\n" +
 	"\x16MODEL_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aMODEL_KIND_VISION_LANGUAGE\x10\x01\x12\x17\n" +
@@ -1329,6 +1339,7 @@ var file_evenkeel_v1_catalog_proto_goTypes = []any{
 	(ZeroStage)(0),               // 14: evenkeel.v1.ZeroStage
 	(*Execution)(nil),            // 15: evenkeel.v1.Execution
 	(RecomputePolicy)(0),         // 16: evenkeel.v1.RecomputePolicy
+	(OffloadModule)(0),           // 17: evenkeel.v1.OffloadModule
 }
 var file_evenkeel_v1_catalog_proto_depIdxs = []int32{
 	4,  // 0: evenkeel.v1.ListModelsResponse.models:type_name -> evenkeel.v1.CatalogModel
@@ -1344,11 +1355,12 @@ var file_evenkeel_v1_catalog_proto_depIdxs = []int32{
 	14, // 10: evenkeel.v1.OffloadAbility.optimizer_stages:type_name -> evenkeel.v1.ZeroStage
 	14, // 11: evenkeel.v1.OffloadAbility.optimizer_share_stages:type_name -> evenkeel.v1.ZeroStage
 	12, // 12: evenkeel.v1.OffloadAbility.activations:type_name -> evenkeel.v1.ActivationAbility
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	17, // 13: evenkeel.v1.ActivationAbility.modules:type_name -> evenkeel.v1.OffloadModule
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_catalog_proto_init() }
@@ -1357,6 +1369,7 @@ func file_evenkeel_v1_catalog_proto_init() {
 		return
 	}
 	file_evenkeel_v1_job_proto_init()
+	file_evenkeel_v1_offload_proto_init()
 	file_evenkeel_v1_trainer_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -1092,7 +1092,13 @@ type Training struct {
 	// micro-batch per step, and gradients are not clipped by their norm. Only at ZERO_STAGE_3 with trainers torchtitan,
 	// torchtune and pytorch-fsdp, a trainer without a record and one without limits; not with OPTIMIZER_MUON nor
 	// adapters. Not yet beside an offload of the optimizer or of weights, nor with packing groups. Default: false.
-	FusedStep     bool `protobuf:"varint,31,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
+	FusedStep bool `protobuf:"varint,31,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
+	// Micro-batches hold samples of similar length: the loader draws the samples of 50 times the micro-batches that a
+	// rank accumulates at random (of a quarter of the dataset, if that is less), sorts them by length and cuts them in
+	// this order, and the ranks of a step take neighbours (group_by_length of Hugging Face's Trainer). All GPUs are taken
+	// to be data-parallel ranks for that. Must be false without `micro_batch_samples`, and with `padding.tokens`.
+	// Default: false.
+	GroupByLength bool `protobuf:"varint,32,opt,name=group_by_length,json=groupByLength,proto3" json:"group_by_length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1291,6 +1297,13 @@ func (x *Training) GetPadding() *Padding {
 func (x *Training) GetFusedStep() bool {
 	if x != nil {
 		return x.FusedStep
+	}
+	return false
+}
+
+func (x *Training) GetGroupByLength() bool {
+	if x != nil {
+		return x.GroupByLength
 	}
 	return false
 }
@@ -1726,7 +1739,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"llm_tokens\x18\x02 \x03(\x03R\tllmTokens\x12!\n" +
 	"\fsample_count\x18\x03 \x03(\x03R\vsampleCount\x12#\n" +
-	"\rencoder_count\x18\x04 \x01(\x05R\fencoderCount\"\xf5\b\n" +
+	"\rencoder_count\x18\x04 \x01(\x05R\fencoderCount\"\x9d\t\n" +
 	"\bTraining\x120\n" +
 	"\x14global_batch_samples\x18\x01 \x01(\x03R\x12globalBatchSamples\x12\x19\n" +
 	"\bunit_cap\x18\x02 \x01(\x03R\aunitCap\x12\x1b\n" +
@@ -1755,7 +1768,8 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\aoffload\x18\x1b \x01(\v2\x14.evenkeel.v1.OffloadR\aoffload\x12.\n" +
 	"\apadding\x18\x1c \x01(\v2\x14.evenkeel.v1.PaddingR\apadding\x12\x1d\n" +
 	"\n" +
-	"fused_step\x18\x1f \x01(\bR\tfusedStepB\x15\n" +
+	"fused_step\x18\x1f \x01(\bR\tfusedStep\x12&\n" +
+	"\x0fgroup_by_length\x18  \x01(\bR\rgroupByLengthB\x15\n" +
 	"\x13_dummy_vision_unitsB\x13\n" +
 	"\x11_curriculum_steps\"=\n" +
 	"\aPadding\x12\x16\n" +

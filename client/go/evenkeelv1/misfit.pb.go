@@ -64,6 +64,8 @@ const (
 	RemedyKind_REMEDY_KIND_SMALLER_BATCH RemedyKind = 26
 	// Products of linear layers below 16 bits.
 	RemedyKind_REMEDY_KIND_LOWER_PRECISION RemedyKind = 27
+	// Keep inputs of modules in host memory.
+	RemedyKind_REMEDY_KIND_OFFLOAD_MODULES RemedyKind = 28
 )
 
 // Enum value maps for RemedyKind.
@@ -89,6 +91,7 @@ var (
 		25: "REMEDY_KIND_SEPARATE_STEP",
 		26: "REMEDY_KIND_SMALLER_BATCH",
 		27: "REMEDY_KIND_LOWER_PRECISION",
+		28: "REMEDY_KIND_OFFLOAD_MODULES",
 	}
 	RemedyKind_value = map[string]int32{
 		"REMEDY_KIND_UNSPECIFIED":         0,
@@ -111,6 +114,7 @@ var (
 		"REMEDY_KIND_SEPARATE_STEP":       25,
 		"REMEDY_KIND_SMALLER_BATCH":       26,
 		"REMEDY_KIND_LOWER_PRECISION":     27,
+		"REMEDY_KIND_OFFLOAD_MODULES":     28,
 	}
 )
 
@@ -154,6 +158,7 @@ func (RemedyKind) EnumDescriptor() ([]byte, []int) {
 //   - SMALLER_MICRO_BATCH: `training.micro_batch_samples`.
 //   - OFFLOAD_OPTIMIZER: `training.offload`, to an empty message.
 //   - OFFLOAD_ACTIVATIONS: `training.offload.choose_activation_layers`, to true.
+//   - OFFLOAD_MODULES: `training.offload.choose_activation_modules`, to true.
 //   - FUSED_STEP, SEPARATE_STEP: `training.fused_step`, to true or false.
 //   - SMALLER_BATCH: `training.global_batch_samples`.
 //   - LOWER_PRECISION: `training.precision`.
@@ -455,7 +460,7 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\x04text\x18\b \x01(\tR\x04text\x12\x16\n" +
 	"\x06proven\x18\t \x01(\bR\x06proven\x12(\n" +
 	"\x10host_short_bytes\x18\f \x01(\x03R\x0ehostShortBytes\x12#\n" +
-	"\rmicro_batches\x18\x0e \x01(\x03R\fmicroBatches*\x86\x05\n" +
+	"\rmicro_batches\x18\x0e \x01(\x03R\fmicroBatches*\xa7\x05\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -478,7 +483,8 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\x16REMEDY_KIND_FUSED_STEP\x10\x18\x12\x1d\n" +
 	"\x19REMEDY_KIND_SEPARATE_STEP\x10\x19\x12\x1d\n" +
 	"\x19REMEDY_KIND_SMALLER_BATCH\x10\x1a\x12\x1f\n" +
-	"\x1bREMEDY_KIND_LOWER_PRECISION\x10\x1bb\x06proto3"
+	"\x1bREMEDY_KIND_LOWER_PRECISION\x10\x1b\x12\x1f\n" +
+	"\x1bREMEDY_KIND_OFFLOAD_MODULES\x10\x1cb\x06proto3"
 
 var (
 	file_evenkeel_v1_misfit_proto_rawDescOnce sync.Once

@@ -444,7 +444,13 @@ type Lora struct {
 	Targets []LoraTarget `protobuf:"varint,2,rep,packed,name=targets,proto3,enum=evenkeel.v1.LoraTarget" json:"targets,omitempty"`
 	// Format in which the component's frozen linear layers are held. Norms, embeddings and the head stay in 16 bits.
 	// Unset: FROZEN_FORMAT_16BIT.
-	BaseFormat    FrozenFormat `protobuf:"varint,3,opt,name=base_format,json=baseFormat,proto3,enum=evenkeel.v1.FrozenFormat" json:"base_format,omitempty"`
+	BaseFormat FrozenFormat `protobuf:"varint,3,opt,name=base_format,json=baseFormat,proto3,enum=evenkeel.v1.FrozenFormat" json:"base_format,omitempty"`
+	// Train the language model's token embedding in full beside the adapters (`embed_tokens` in modules_to_save of PEFT).
+	// With tied embeddings, the head trains with it. Must be false in the `lora` of an encoder. Default: false.
+	TrainEmbedding bool `protobuf:"varint,4,opt,name=train_embedding,json=trainEmbedding,proto3" json:"train_embedding,omitempty"`
+	// Train its output head in full beside the adapters (`lm_head` in modules_to_save). With tied embeddings, the token
+	// embedding trains with it. Must be false in the `lora` of an encoder. Default: false.
+	TrainHead     bool `protobuf:"varint,5,opt,name=train_head,json=trainHead,proto3" json:"train_head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -498,6 +504,20 @@ func (x *Lora) GetBaseFormat() FrozenFormat {
 		return x.BaseFormat
 	}
 	return FrozenFormat_FROZEN_FORMAT_UNSPECIFIED
+}
+
+func (x *Lora) GetTrainEmbedding() bool {
+	if x != nil {
+		return x.TrainEmbedding
+	}
+	return false
+}
+
+func (x *Lora) GetTrainHead() bool {
+	if x != nil {
+		return x.TrainHead
+	}
+	return false
 }
 
 // A transformer encoder. Fields that are set override the catalogue entry. Without an entry, the fields marked
@@ -1177,12 +1197,15 @@ const file_evenkeel_v1_model_proto_rawDesc = "" +
 	"\x04lora\x18\x06 \x01(\v2\x11.evenkeel.v1.LoraR\x04lora\x12\x1f\n" +
 	"\vconfig_json\x18\a \x01(\tR\n" +
 	"configJson\x12)\n" +
-	"\x10predicted_tokens\x18\b \x01(\x05R\x0fpredictedTokens\"\x89\x01\n" +
+	"\x10predicted_tokens\x18\b \x01(\x05R\x0fpredictedTokens\"\xd1\x01\n" +
 	"\x04Lora\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\x05R\x04rank\x121\n" +
 	"\atargets\x18\x02 \x03(\x0e2\x17.evenkeel.v1.LoraTargetR\atargets\x12:\n" +
 	"\vbase_format\x18\x03 \x01(\x0e2\x19.evenkeel.v1.FrozenFormatR\n" +
-	"baseFormat\"\x80\a\n" +
+	"baseFormat\x12'\n" +
+	"\x0ftrain_embedding\x18\x04 \x01(\bR\x0etrainEmbedding\x12\x1d\n" +
+	"\n" +
+	"train_head\x18\x05 \x01(\bR\ttrainHead\"\x80\a\n" +
 	"\aEncoder\x12!\n" +
 	"\fcatalog_name\x18\x01 \x01(\tR\vcatalogName\x121\n" +
 	"\bmodality\x18\x02 \x01(\x0e2\x15.evenkeel.v1.ModalityR\bmodality\x12\x1b\n" +

@@ -20,6 +20,81 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// A module of a language layer whose input can be kept in host memory. The names in parentheses are those of
+// Megatron-Core's --offload-modules.
+type OffloadModule int32
+
+const (
+	// Not set. Refused in a request.
+	OffloadModule_OFFLOAD_MODULE_UNSPECIFIED OffloadModule = 0
+	// Norm before attention, where it is a module of its own ("attn_norm").
+	OffloadModule_OFFLOAD_MODULE_ATTENTION_NORM OffloadModule = 1
+	// Projection to queries, keys and values, with a norm that is fused to it, or all projections of latent attention
+	// ("qkv_linear").
+	OffloadModule_OFFLOAD_MODULE_QKV OffloadModule = 2
+	// Queries, keys and values ("core_attn").
+	OffloadModule_OFFLOAD_MODULE_CORE_ATTENTION OffloadModule = 3
+	// Output of attention, which the projection behind it reads ("attn_proj").
+	OffloadModule_OFFLOAD_MODULE_ATTENTION_PROJECTION OffloadModule = 4
+	// Norm before experts ("mlp_norm").
+	OffloadModule_OFFLOAD_MODULE_MLP_NORM OffloadModule = 5
+	// First products of routed experts ("expert_fc1").
+	OffloadModule_OFFLOAD_MODULE_EXPERT_FC1 OffloadModule = 6
+	// Activation function of routed experts ("moe_act").
+	OffloadModule_OFFLOAD_MODULE_MOE_ACTIVATION OffloadModule = 7
+)
+
+// Enum value maps for OffloadModule.
+var (
+	OffloadModule_name = map[int32]string{
+		0: "OFFLOAD_MODULE_UNSPECIFIED",
+		1: "OFFLOAD_MODULE_ATTENTION_NORM",
+		2: "OFFLOAD_MODULE_QKV",
+		3: "OFFLOAD_MODULE_CORE_ATTENTION",
+		4: "OFFLOAD_MODULE_ATTENTION_PROJECTION",
+		5: "OFFLOAD_MODULE_MLP_NORM",
+		6: "OFFLOAD_MODULE_EXPERT_FC1",
+		7: "OFFLOAD_MODULE_MOE_ACTIVATION",
+	}
+	OffloadModule_value = map[string]int32{
+		"OFFLOAD_MODULE_UNSPECIFIED":          0,
+		"OFFLOAD_MODULE_ATTENTION_NORM":       1,
+		"OFFLOAD_MODULE_QKV":                  2,
+		"OFFLOAD_MODULE_CORE_ATTENTION":       3,
+		"OFFLOAD_MODULE_ATTENTION_PROJECTION": 4,
+		"OFFLOAD_MODULE_MLP_NORM":             5,
+		"OFFLOAD_MODULE_EXPERT_FC1":           6,
+		"OFFLOAD_MODULE_MOE_ACTIVATION":       7,
+	}
+)
+
+func (x OffloadModule) Enum() *OffloadModule {
+	p := new(OffloadModule)
+	*p = x
+	return p
+}
+
+func (x OffloadModule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OffloadModule) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_offload_proto_enumTypes[0].Descriptor()
+}
+
+func (OffloadModule) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_offload_proto_enumTypes[0]
+}
+
+func (x OffloadModule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OffloadModule.Descriptor instead.
+func (OffloadModule) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_offload_proto_rawDescGZIP(), []int{0}
+}
+
 // What is kept in host memory instead of the GPU's. Set but empty: the planner chooses.
 type Offload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -53,9 +128,23 @@ type Offload struct {
 	// offload_param beside offload_optimizer of DeepSpeed). Only for OPTIMIZER_ADAM with trainers torchtitan, torchtune,
 	// pytorch-fsdp, deepspeed, huggingface-trainer and megatron-deepspeed, a trainer without a record and one without
 	// limits, at ZERO_STAGE_3. `optimizer_ratio` must then be unset or 1. Default: false.
-	Weights       bool `protobuf:"varint,4,opt,name=weights,proto3" json:"weights,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Weights bool `protobuf:"varint,4,opt,name=weights,proto3" json:"weights,omitempty"`
+	// Modules of every language layer whose inputs wait in host memory between their forward and their backward pass
+	// (--fine-grained-activation-offloading --offload-modules of Megatron-Core). Tensors of less than 2^20 values in a
+	// mean pack stay on the GPU. Only with trainers megatron-core, megatron-bridge, nemo and one without limits. Modules
+	// that the model lacks move nothing, as in Megatron-Core: models have OFFLOAD_MODULE_ATTENTION_NORM with latent
+	// attention, and OFFLOAD_MODULE_MLP_NORM, OFFLOAD_MODULE_EXPERT_FC1 and OFFLOAD_MODULE_MOE_ACTIVATION with experts;
+	// at least one that the model has must be listed. OFFLOAD_MODULE_ATTENTION_PROJECTION needs
+	// OFFLOAD_MODULE_CORE_ATTENTION. Beside them, layers recompute nothing, or the norms, activations of experts and
+	// latent projections that no module offloads, as the planner chooses; `constraints.recompute` may be unset, AUTO,
+	// ONE_SETTING or FORBIDDEN. Must be unset if `activation_layers` or `choose_activation_layers` is set. Not yet with
+	// virtual stages nor with packing groups. Unset: none.
+	ActivationModules []OffloadModule `protobuf:"varint,5,rep,packed,name=activation_modules,json=activationModules,proto3,enum=evenkeel.v1.OffloadModule" json:"activation_modules,omitempty"`
+	// Let the planner choose `activation_modules`, with the shortest step, and none where offloading gains nothing.
+	// EvaluatePlan needs the list instead. Default: false. Must be false if `activation_modules` is set.
+	ChooseActivationModules bool `protobuf:"varint,6,opt,name=choose_activation_modules,json=chooseActivationModules,proto3" json:"choose_activation_modules,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *Offload) Reset() {
@@ -116,6 +205,20 @@ func (x *Offload) GetWeights() bool {
 	return false
 }
 
+func (x *Offload) GetActivationModules() []OffloadModule {
+	if x != nil {
+		return x.ActivationModules
+	}
+	return nil
+}
+
+func (x *Offload) GetChooseActivationModules() bool {
+	if x != nil {
+		return x.ChooseActivationModules
+	}
+	return false
+}
+
 // What the plan's offload moves, costs and gains.
 type OffloadReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -143,9 +246,12 @@ type OffloadReport struct {
 	// Time that a step takes longer because passes wait for copies. Unit: s.
 	ActivationAddedSeconds float64 `protobuf:"fixed64,11,opt,name=activation_added_seconds,json=activationAddedSeconds,proto3" json:"activation_added_seconds,omitempty"`
 	// Whether weights and gradients are in host memory, too (`Offload.weights`).
-	Weights       bool `protobuf:"varint,12,opt,name=weights,proto3" json:"weights,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Weights bool `protobuf:"varint,12,opt,name=weights,proto3" json:"weights,omitempty"`
+	// Modules whose inputs are in host memory. Fields 9 to 11 say what they take. Empty: the request asks for none, or
+	// offloading gains nothing.
+	ActivationModules []OffloadModule `protobuf:"varint,13,rep,packed,name=activation_modules,json=activationModules,proto3,enum=evenkeel.v1.OffloadModule" json:"activation_modules,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *OffloadReport) Reset() {
@@ -262,18 +368,27 @@ func (x *OffloadReport) GetWeights() bool {
 	return false
 }
 
+func (x *OffloadReport) GetActivationModules() []OffloadModule {
+	if x != nil {
+		return x.ActivationModules
+	}
+	return nil
+}
+
 var File_evenkeel_v1_offload_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_offload_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/offload.proto\x12\vevenkeel.v1\"\xe7\x01\n" +
+	"\x19evenkeel/v1/offload.proto\x12\vevenkeel.v1\"\xee\x02\n" +
 	"\aOffload\x12,\n" +
 	"\x0foptimizer_ratio\x18\x01 \x01(\x01H\x00R\x0eoptimizerRatio\x88\x01\x01\x120\n" +
 	"\x11activation_layers\x18\x02 \x01(\x05H\x01R\x10activationLayers\x88\x01\x01\x128\n" +
 	"\x18choose_activation_layers\x18\x03 \x01(\bR\x16chooseActivationLayers\x12\x18\n" +
-	"\aweights\x18\x04 \x01(\bR\aweightsB\x12\n" +
+	"\aweights\x18\x04 \x01(\bR\aweights\x12I\n" +
+	"\x12activation_modules\x18\x05 \x03(\x0e2\x1a.evenkeel.v1.OffloadModuleR\x11activationModules\x12:\n" +
+	"\x19choose_activation_modules\x18\x06 \x01(\bR\x17chooseActivationModulesB\x12\n" +
 	"\x10_optimizer_ratioB\x14\n" +
-	"\x12_activation_layers\"\xb7\x04\n" +
+	"\x12_activation_layers\"\x82\x05\n" +
 	"\rOffloadReport\x12'\n" +
 	"\x0foptimizer_ratio\x18\x01 \x01(\x01R\x0eoptimizerRatio\x12\x1b\n" +
 	"\tgpu_bytes\x18\x02 \x01(\x03R\bgpuBytes\x12\x1d\n" +
@@ -288,9 +403,19 @@ const file_evenkeel_v1_offload_proto_rawDesc = "" +
 	"\x15activation_host_bytes\x18\n" +
 	" \x01(\x03R\x13activationHostBytes\x128\n" +
 	"\x18activation_added_seconds\x18\v \x01(\x01R\x16activationAddedSeconds\x12\x18\n" +
-	"\aweights\x18\f \x01(\bR\aweightsB\x17\n" +
+	"\aweights\x18\f \x01(\bR\aweights\x12I\n" +
+	"\x12activation_modules\x18\r \x03(\x0e2\x1a.evenkeel.v1.OffloadModuleR\x11activationModulesB\x17\n" +
 	"\x15_step_without_secondsB\x14\n" +
-	"\x12_activation_layersb\x06proto3"
+	"\x12_activation_layers*\x95\x02\n" +
+	"\rOffloadModule\x12\x1e\n" +
+	"\x1aOFFLOAD_MODULE_UNSPECIFIED\x10\x00\x12!\n" +
+	"\x1dOFFLOAD_MODULE_ATTENTION_NORM\x10\x01\x12\x16\n" +
+	"\x12OFFLOAD_MODULE_QKV\x10\x02\x12!\n" +
+	"\x1dOFFLOAD_MODULE_CORE_ATTENTION\x10\x03\x12'\n" +
+	"#OFFLOAD_MODULE_ATTENTION_PROJECTION\x10\x04\x12\x1b\n" +
+	"\x17OFFLOAD_MODULE_MLP_NORM\x10\x05\x12\x1d\n" +
+	"\x19OFFLOAD_MODULE_EXPERT_FC1\x10\x06\x12!\n" +
+	"\x1dOFFLOAD_MODULE_MOE_ACTIVATION\x10\ab\x06proto3"
 
 var (
 	file_evenkeel_v1_offload_proto_rawDescOnce sync.Once
@@ -304,17 +429,21 @@ func file_evenkeel_v1_offload_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_offload_proto_rawDescData
 }
 
+var file_evenkeel_v1_offload_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_evenkeel_v1_offload_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_evenkeel_v1_offload_proto_goTypes = []any{
-	(*Offload)(nil),       // 0: evenkeel.v1.Offload
-	(*OffloadReport)(nil), // 1: evenkeel.v1.OffloadReport
+	(OffloadModule)(0),    // 0: evenkeel.v1.OffloadModule
+	(*Offload)(nil),       // 1: evenkeel.v1.Offload
+	(*OffloadReport)(nil), // 2: evenkeel.v1.OffloadReport
 }
 var file_evenkeel_v1_offload_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	0, // 0: evenkeel.v1.Offload.activation_modules:type_name -> evenkeel.v1.OffloadModule
+	0, // 1: evenkeel.v1.OffloadReport.activation_modules:type_name -> evenkeel.v1.OffloadModule
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_offload_proto_init() }
@@ -329,13 +458,14 @@ func file_evenkeel_v1_offload_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_offload_proto_rawDesc), len(file_evenkeel_v1_offload_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_evenkeel_v1_offload_proto_goTypes,
 		DependencyIndexes: file_evenkeel_v1_offload_proto_depIdxs,
+		EnumInfos:         file_evenkeel_v1_offload_proto_enumTypes,
 		MessageInfos:      file_evenkeel_v1_offload_proto_msgTypes,
 	}.Build()
 	File_evenkeel_v1_offload_proto = out.File

@@ -700,7 +700,9 @@ type PlanSubject struct {
 	// To which length they are padded, as the job says.
 	Padding *Padding `protobuf:"bytes,41,opt,name=padding,proto3" json:"padding,omitempty"`
 	// Whether each layer is updated inside the backward pass.
-	FusedStep     bool `protobuf:"varint,44,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
+	FusedStep bool `protobuf:"varint,44,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
+	// Whether micro-batches of a loader that pads hold samples of similar length.
+	GroupByLength bool `protobuf:"varint,45,opt,name=group_by_length,json=groupByLength,proto3" json:"group_by_length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -990,6 +992,13 @@ func (x *PlanSubject) GetPadding() *Padding {
 func (x *PlanSubject) GetFusedStep() bool {
 	if x != nil {
 		return x.FusedStep
+	}
+	return false
+}
+
+func (x *PlanSubject) GetGroupByLength() bool {
+	if x != nil {
+		return x.GroupByLength
 	}
 	return false
 }
@@ -2248,7 +2257,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x12slowest_rank_ratio\x18\x05 \x01(\x01R\x10slowestRankRatio\x120\n" +
 	"\x06packed\x18\x06 \x01(\v2\x18.evenkeel.v1.AlternativeR\x06packed\x121\n" +
 	"\x12packing_gain_ratio\x18\a \x01(\x01H\x00R\x10packingGainRatio\x88\x01\x01B\x15\n" +
-	"\x13_packing_gain_ratio\"\xca\r\n" +
+	"\x13_packing_gain_ratio\"\xf2\r\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -2290,7 +2299,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x13micro_batch_samples\x18( \x01(\x03R\x11microBatchSamples\x12.\n" +
 	"\apadding\x18) \x01(\v2\x14.evenkeel.v1.PaddingR\apadding\x12\x1d\n" +
 	"\n" +
-	"fused_step\x18, \x01(\bR\tfusedStep\"\xe3\x01\n" +
+	"fused_step\x18, \x01(\bR\tfusedStep\x12&\n" +
+	"\x0fgroup_by_length\x18- \x01(\bR\rgroupByLength\"\xe3\x01\n" +
 	"\bGroupRun\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12*\n" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +

@@ -16,6 +16,8 @@ TEST(RedisAddressTest, TakesAllForms) {
   EXPECT_EQ(ParseRedisAddress("[::1]:6379", &a), "");
   EXPECT_EQ(a.host, "::1");
   EXPECT_EQ(NameOf(a), "[::1]:6379");
+  EXPECT_EQ(NameOf(RedisEndpoint{"::1", 7}), "[::1]:7");
+  EXPECT_EQ(NameOf(RedisEndpoint{"one", 7}), "one:7");
   EXPECT_EQ(ParseRedisAddress("unix:/run/redis.sock", &a), "");
   EXPECT_EQ(a.unix_path, "/run/redis.sock");
   EXPECT_EQ(ParseRedisAddress("redis://host", &a), "");

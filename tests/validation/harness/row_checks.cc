@@ -115,7 +115,8 @@ std::string Inexpressible(const Json& row) {
   if (trains.is_string() && Text(row, "trains") != "full") return "trains " + Text(row, "trains");
   if (trains.is_object() && !trains.empty() && !trains.contains("lora")) return "frozen parts";
   const Json& lora = Child(trains, "lora");
-  if (lora.contains("also_trained")) return "LoRA with trained embeddings";
+  const std::string also = Text(lora, "also_trained");
+  if (!also.empty() && also != kTables) return "LoRA with " + also;
   if (const std::string targets = Text(lora, "targets"); targets.rfind("unknown", 0) == 0)
     return "LoRA of an " + targets;
   if (Flag(row, "activation_offload")) return "activations offloaded";

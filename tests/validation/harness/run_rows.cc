@@ -194,6 +194,7 @@ void SetAdapters(const Json& row, LanguageModel& m) {
   if (!lora.is_object() || !lora.contains("rank")) return;
   m.train = TrainMode::kLora;
   m.lora.rank = Int(lora, "rank");
+  m.lora.train_embedding = m.lora.train_head = Text(lora, "also_trained") == kTables;
   if (HasPackedBase(row)) m.lora.base = FrozenFormat::kNf4Double;
   const std::string targets = Text(lora, "targets");
   if (Has(targets, "fused QKV")) {
@@ -253,6 +254,15 @@ const Trainer& TrainerOfRow(const Json& row) {
   Trainer& copy = raw.try_emplace(trainer, *trainer).first->second;
   copy.pads_vocabulary = false;
   return copy;
+}
+
+Optimizer OptimizerOf(const Json& row, const Job& job) {
+  if (Flag(row, "muon")) return Optimizer::kMuon;
+  if (Flag(row, "moments_16bit")) return Optimizer::kAdam16BitMoments;
+  // Qwen's script for one GPU trains tables beside adapters in the 16 bits in which it loads the
+  // model (finetune_lora_single_gpu.sh).
+  const bool alone = job.training.zero_stage == ZeroStage::kNone;
+  return SavesHead(job.model.language_model) && alone ? Optimizer::kAdam16Bit : Optimizer::kAdam;
 }
 
 void SetExecution(const Json& row, Training& training) {
@@ -378,8 +388,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   training.zero_stage = static_cast<ZeroStage>(Int(row, "zero"));
   training.zero_group = training.zero_stage == ZeroStage::kNone ? 0 : Int(row, "zero_group");
   training.precision = PrecisionOf(row).value();
-  if (Flag(row, "moments_16bit")) training.optimizer = Optimizer::kAdam16BitMoments;
-  if (Flag(row, "muon")) training.optimizer = Optimizer::kMuon;
+  training.optimizer = OptimizerOf(row, job);
   SetExecution(row, training);
   if (const auto layers = NumberBefore(Text(row, "notes"), "layers offloaded to the host"))
     training.activations = {.asked = true, .layers = *layers, .charged_layers = *layers};

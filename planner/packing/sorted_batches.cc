@@ -1,0 +1,78 @@
+#include "planner/packing/sorted_batches.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "planner/base/integers.h"
+#include "planner/packing/sample.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kSortedSteps = 50;  // of one rank
+constexpr int64_t kPartOfDataset = 4;
+constexpr double kUnlikely = 1e-18;  // beside the most likely number
+
+// Reflects the bits of a number at the point: 1/2, 1/4, 3/4, 1/8, ... (van der Corput).
+double Spread(int64_t index) {
+  double place = 0, part = 0.5;
+  for (int64_t left = index + 1; left > 0; left /= 2, part /= 2)
+    if (left % 2 != 0) place += part;
+  return place;
+}
+
+}  // namespace
+
+int64_t SortedTogether(const Job& job) {
+  const Training& training = job.training;
+  if (!training.group_by_length) return 0;
+  const int64_t ranks = CappedProduct(training.micro_batch_samples, job.cluster.gpu_count);
+  const int64_t accumulated = std::max<int64_t>(1, training.global_batch_samples / ranks);
+  const int64_t of_step = CappedProduct(training.micro_batch_samples, accumulated);
+  const int64_t steps = SampleCount(job.dataset) / CappedProduct(kPartOfDataset, of_step);
+  return accumulated * std::clamp<int64_t>(steps, 1, kSortedSteps);
+}
+
+double ShareWithout(int64_t longer, int64_t all, int64_t size, int64_t sorted) {
+  if (longer == 0) return 1;
+  const int64_t drawn = std::min(all, sorted * size);
+  const int64_t least = std::max<int64_t>(0, longer + drawn - all);
+  const int64_t most = std::min(longer, drawn);
+  // From the most likely number outwards, each is so many times its neighbour.
+  const int64_t mode = std::clamp(
+      static_cast<int64_t>((D(longer) + 1) * (D(drawn) + 1) / (D(all) + 2)), least, most);
+  double weights = 1, filled = D(CeilDivide(mode, size));
+  const auto add = [&](int64_t number, double weight) {
+    weights += weight;
+    filled += weight * D(CeilDivide(number, size));
+  };
+  double weight = 1;
+  for (int64_t x = mode; x < most && weight > kUnlikely; ++x) {
+    weight *= D(longer - x) * D(drawn - x) / (D(x + 1) * D(all - longer - drawn + x + 1));
+    add(x + 1, weight);
+  }
+  weight = 1;
+  for (int64_t x = mode; x > least && weight > kUnlikely; --x) {
+    weight *= D(x) * D(all - longer - drawn + x) / (D(longer - x + 1) * D(drawn - x + 1));
+    add(x - 1, weight);
+  }
+  return std::max(0.0, 1 - filled / weights / D(sorted));
+}
+
+std::vector<double> SortedPlaces(int64_t sorted, int64_t steps, int64_t data,
+                                 int64_t micro_batches) {
+  std::vector<double> places;
+  places.reserve(static_cast<size_t>(steps * data * micro_batches));
+  for (int64_t step = 0; step < steps; ++step) {
+    for (int64_t rank = 0; rank < data; ++rank) {
+      for (int64_t k = 0; k < micro_batches; ++k) {
+        const double middle = Spread(step * micro_batches + k) * D(sorted);
+        const double place = (middle + D(rank) - D(data - 1) / 2) / D(sorted);
+        places.push_back(place - std::floor(place));
+      }
+    }
+  }
+  return places;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,35 @@
+// Padded micro-batches of samples of similar length, as group_by_length of Hugging Face's Trainer
+// makes them (get_length_grouped_indices of trainer_pt_utils.py): the samples of some micro-batches
+// are drawn at random, sorted with the longest first, and cut in this order.
+#ifndef EVENKEEL_PLANNER_PACKING_SORTED_BATCHES_H_
+#define EVENKEEL_PLANNER_PACKING_SORTED_BATCHES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "planner/job.h"
+
+namespace evenkeel::planner {
+
+// Returns how many micro-batches are sorted together: 50 times as many as a rank accumulates, or as
+// many as a quarter of the dataset has; 0 if the job sorts none. All GPUs count as data-parallel
+// ranks: with fewer, ranks accumulate more, and less is padded.
+int64_t SortedTogether(const Job& job);
+
+// Returns the share of micro-batches of `size` samples, `sorted` of which are sorted together,
+// without any of the `longer` samples of `all`. Of the samples that are sorted together X are
+// longer, which is hypergeometric, and so many of the first micro-batches as X fills have one:
+// 1 - E[ceil(X / size)] / sorted.
+double ShareWithout(int64_t longer, int64_t all, int64_t size, int64_t sorted);
+
+// Returns places in 0 to 1, from the longest micro-batch to the shortest, of `steps` steps of
+// `data` ranks x `micro_batches`, rank by rank. The ranks of a step take neighbours in turn. Where
+// they begin is spread evenly over all that are sorted together, so that every rank sees the whole
+// distribution.
+std::vector<double> SortedPlaces(int64_t sorted, int64_t steps, int64_t data,
+                                 int64_t micro_batches);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PACKING_SORTED_BATCHES_H_

@@ -1,0 +1,112 @@
+#include "planner/search/apply_remedy.h"
+
+#include <algorithm>
+#include <string>
+
+#include "planner/cost/calibration.h"
+#include "planner/hardware/gpus.h"
+#include "planner/search/other_sizes.h"
+#include "planner/space/activation_offload.h"
+
+namespace evenkeel::planner {
+namespace {
+
+void SetGpu(const std::string& name, Job* job) {
+  const GpuEntry* gpu = FindGpu(name);
+  if (gpu == nullptr) return;
+  job->cluster = WithGpu(job->cluster, gpu->spec);
+  job->calibration = WithoutTimes(job->calibration);
+}
+
+void FreeDegrees(Constraints* c) {
+  c->tensor_parallel = c->pipeline_parallel = c->data_parallel = {};
+  c->virtual_stages.min = c->context_parallel.min = c->expert_parallel.min = 1;
+  c->encoder_data = {};
+  c->stage_layers.clear();
+  c->partition_method = PartitionMethod::kExact;
+}
+
+// The change is one of the request: what an offload holds is held again.
+void HoldOffload(const Job& job, const Remedy& remedy, Job* changed) {
+  const ActivationOffload& activations = job.training.activations;
+  if (activations.layers > 0 && remedy.kind != RemedyKind::kOffloadActivations)
+    AskActivationOffload(activations.layers, changed);
+  if (activations.modules != 0)
+    *changed =
+        WithModules(*changed, activations.modules, activations.charged_modules, activations.beside);
+}
+
+}  // namespace
+
+Job ApplyRemedy(const Job& job, const Remedy& remedy) {
+  Job changed = job;
+  Constraints& c = changed.constraints;
+  c = FreeConstraints(job);
+  switch (remedy.kind) {
+    case RemedyKind::kMoreGpus:
+      changed.cluster = Resized(job.cluster, remedy.gpu_count);
+      break;
+    case RemedyKind::kSmallerCaps:
+      changed.training.token_cap = remedy.token_cap;
+      if (remedy.unit_cap > 0) changed.training.unit_cap = remedy.unit_cap;
+      break;
+    case RemedyKind::kAllowRecompute:
+      c.recompute = RecomputePolicy::kAuto;
+      break;
+    case RemedyKind::kShardOptimizer:
+      changed.training.zero_stage = ZeroStage::kOptimizer;
+      break;
+    case RemedyKind::kFreeDegrees:
+      FreeDegrees(&c);
+      break;
+    case RemedyKind::kLargerGpu:
+      SetGpu(remedy.gpu, &changed);
+      break;
+    case RemedyKind::kContextParallel:
+      c.context_parallel = {1, 0};
+      break;
+    case RemedyKind::kExpertParallel:
+      c.expert_parallel = {1, 0};
+      break;
+    case RemedyKind::kShardWeights:
+      changed.training.zero_stage = ZeroStage::kWeights;
+      break;
+    case RemedyKind::kStageLayers:
+      c.stage_layers = remedy.stage_layers;
+      c.partition_method = PartitionMethod::kExact;
+      break;
+    case RemedyKind::kFreeSchedule:
+      c.schedule.reset();
+      break;
+    case RemedyKind::kOffloadOptimizer:
+      changed.training.offload.asked = changed.training.offload.choose = true;
+      break;
+    case RemedyKind::kOffloadActivations:
+      AskActivationOffload(std::nullopt, &changed);
+      break;
+    case RemedyKind::kOffloadModules:
+      AskModuleOffload(0, &changed);
+      break;
+    case RemedyKind::kGradients16Bit:
+      changed.training.distributed_gradients_fp32 = false;
+      break;
+    case RemedyKind::kFusedStep:
+    case RemedyKind::kSeparateStep:
+      changed.training.fused_step = remedy.kind == RemedyKind::kFusedStep;
+      break;
+    case RemedyKind::kLowerPrecision:
+      changed.training.precision = remedy.precision;
+      changed.calibration = WithoutTimes(job.calibration);  // which were measured in 16 bits
+      break;
+    case RemedyKind::kSmallerBatch:
+      changed.training.global_batch_samples = remedy.global_batch_samples;
+      break;
+    case RemedyKind::kSmallerMicroBatch:
+      changed.training.micro_batch_samples = remedy.micro_batch_samples;
+      break;
+  }
+  HoldOffload(job, remedy, &changed);
+  return changed;
+}
+
+}  // namespace evenkeel::planner

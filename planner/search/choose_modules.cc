@@ -1,0 +1,168 @@
+#include "planner/search/choose_modules.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "planner/search/choose_caps.h"
+#include "planner/search/offload_steps.h"
+#include "planner/space/activation_offload.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Divides sets of modules, the most promising first. What the sets between two can reach at best is
+// a plan whose GPUs hold as little as with the larger, and which pays for the smaller alone.
+class ModuleSearch {
+ public:
+  ModuleSearch(const Job& job, const PlanHooks& hooks, const SearchWork& limits)
+      : job_(job),
+        hooks_(hooks),
+        limits_(limits),
+        given_(job.training.activations.given_modules),
+        settings_(SettingsBesideModules(job)) {}
+
+  Job Run() {
+    if (given_ == 0) Try({});
+    for (const RecomputeSetting& setting : settings_) {
+      const OffloadModules may = ModulesBeside(OffloadModulesOf(job_), setting);
+      if (given_ == 0) {
+        Open({setting, 0, may});
+      } else if ((given_ & ~may) == 0) {
+        if (best_.setting == RecomputeSetting{} && best_.must == 0) best_ = {setting, given_};
+        Try({setting, given_, given_});
+      }
+    }
+    while (!open_.empty() && searches_ < kOffloadSearchesAtMost && !Stopped()) {
+      const auto next =
+          std::min_element(open_.begin(), open_.end(),
+                           [](const Sets& a, const Sets& b) { return a.bound_ns < b.bound_ns; });
+      const Sets sets = *next;
+      open_.erase(next);
+      if (!MayGain(sets.bound_ns)) break;
+      const OffloadModules module = std::bit_floor(sets.may & ~sets.must);
+      Open({sets.setting, sets.must | module, sets.may});
+      Open({sets.setting, sets.must, sets.may & ~module});
+    }
+    return WithModules(job_, best_.must, best_.must, best_.setting);
+  }
+
+ private:
+  // The sets that have all of `must` and nothing but `may`.
+  struct Sets {
+    RecomputeSetting setting;
+    OffloadModules must = 0, may = 0;
+    int64_t bound_ns = 0;
+  };
+
+  bool Stopped() const { return hooks_.stop && hooks_.stop(); }
+
+  // Returns whether a step is shorter than the best by more than the tolerance.
+  bool MayGain(int64_t ns) const {
+    return best_ns_ == 0 || ns < best_ns_ - best_ns_ / kOffloadTolerance;
+  }
+
+  CapsSearch Plan(const Job& job) {
+    ++searches_;
+    return ChooseCaps(job, 0, hooks_, limits_);
+  }
+
+  void Offer(const RecomputeSetting& setting, OffloadModules modules, int64_t ns) {
+    if (best_ns_ > 0 && ns >= best_ns_) return;
+    best_ = {setting, modules}, best_ns_ = ns;
+  }
+
+  void Try(const Sets& sets) {
+    const CapsSearch search = Plan(WithModules(job_, sets.must, sets.must, sets.setting));
+    if (!search.stopped && !search.found.best.empty())
+      Offer(sets.setting, sets.must, search.found.best.front().simulated_ns);
+  }
+
+  // Bounds the sets, and offers the least of them with which the plan that bounds them fits.
+  void Open(Sets sets) {
+    sets.may = Complete(sets.may);
+    if ((sets.must & ~sets.may) != 0 || sets.may == 0) return;
+    if (searches_ >= kOffloadSearchesAtMost || Stopped()) return;
+    const CapsSearch search = Plan(WithModules(job_, sets.may, sets.must, sets.setting));
+    if (search.stopped || search.found.best.empty()) return;
+    const Candidate& c = search.found.best.front();
+    sets.bound_ns = c.simulated_ns;
+    if (!MayGain(sets.bound_ns)) return;
+    if (const OffloadModules modules = LeastOf(sets, search.batching, c); modules != 0) {
+      const Job with = WithModules(job_, modules, modules, sets.setting);
+      if (const auto ns = StepOf(with, search.batching, c, hooks_.stop))
+        Offer(sets.setting, modules, *ns);
+    }
+    if (sets.must != sets.may) open_.push_back(sets);
+  }
+
+  // Returns the sets of modules in order of the bytes that they move.
+  std::vector<OffloadModules> InOrder(const Sets& sets, const Batching& batching,
+                                      const Candidate& c) const {
+    std::vector<std::pair<int64_t, OffloadModules>> order;
+    const auto bytes_of = [&](OffloadModules modules) {
+      const LayerProfile profile =
+          BuildLayerProfile(WithModules(job_, modules, modules, sets.setting), c.parallelism,
+                            batching.mean, batching.largest);
+      int64_t bytes = 0;
+      for (int64_t i = 0; i < profile.size(); ++i)
+        bytes += std::min(profile.at(i).host_kept_bytes, kBytesAtMost);
+      return bytes;
+    };
+    std::vector<int64_t> each(32);
+    for (OffloadModules left = sets.may; left != 0; left &= left - 1) {
+      const int bit = std::countr_zero(left);
+      each[static_cast<size_t>(bit)] = bytes_of(OffloadModules{1} << bit);
+    }
+    const OffloadModules free = sets.may & ~sets.must;
+    for (OffloadModules chosen = free;; chosen = (chosen - 1) & free) {
+      const OffloadModules modules = sets.must | chosen;
+      int64_t bytes = 0;
+      for (OffloadModules left = modules; left != 0; left &= left - 1)
+        bytes += each[static_cast<size_t>(std::countr_zero(left))];
+      if (modules != 0 && Complete(modules) == modules) order.emplace_back(bytes, modules);
+      if (chosen == 0) break;
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<OffloadModules> modules;
+    for (const auto& [bytes, of] : order) modules.push_back(of);
+    return modules;
+  }
+
+  // Returns the sets' least with which the candidate fits on the GPUs, or 0 if it never does.
+  OffloadModules LeastOf(const Sets& sets, const Batching& batching, const Candidate& c) const {
+    std::vector<OffloadModules> too_few;
+    for (const OffloadModules modules : InOrder(sets, batching, c)) {
+      if (std::any_of(too_few.begin(), too_few.end(),
+                      [&](OffloadModules more) { return (modules & ~more) == 0; }))
+        continue;
+      if (FitsOnGpus(WithModules(job_, modules, modules, sets.setting), batching, c, hooks_.stop))
+        return modules;
+      too_few.push_back(modules);
+    }
+    return 0;
+  }
+
+  static constexpr int64_t kBytesAtMost = int64_t{1} << 45;
+
+  const Job& job_;
+  const PlanHooks& hooks_;
+  const SearchWork limits_;
+  const OffloadModules given_;
+  const std::vector<RecomputeSetting> settings_;
+  std::vector<Sets> open_;  // that may hold a better set
+  Sets best_;
+  int64_t best_ns_ = 0;
+  int searches_ = 0;
+};
+
+}  // namespace
+
+Job WithBestModules(const Job& job, const PlanHooks& hooks, const SearchWork& limits) {
+  return ModuleSearch(job, hooks, limits).Run();
+}
+
+}  // namespace evenkeel::planner

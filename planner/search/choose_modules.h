@@ -1,0 +1,18 @@
+// Which modules' inputs are in host memory, and what is recomputed beside them.
+#ifndef EVENKEEL_PLANNER_SEARCH_CHOOSE_MODULES_H_
+#define EVENKEEL_PLANNER_SEARCH_CHOOSE_MODULES_H_
+
+#include "planner/job.h"
+#include "planner/plan_hooks.h"
+#include "planner/search/work_limits.h"
+
+namespace evenkeel::planner {
+
+// Returns the job with the modules, of those that it gives or of all, and the recompute beside them
+// that give the shortest step. If nothing fits, the job offloads what it gives, or nothing.
+// REQUIRES: the job asks for modules and lets the planner choose. Arbitrary once stopped.
+Job WithBestModules(const Job& job, const PlanHooks& hooks, const SearchWork& limits);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_CHOOSE_MODULES_H_

@@ -1,0 +1,97 @@
+// Token embedding and head that train in full beside adapters.
+#include <gtest/gtest.h>
+
+#include "planner/cost/goodput.h"
+#include "planner/cost/layer_profile.h"
+#include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
+
+namespace evenkeel::planner {
+namespace {
+
+Job AdapterJob(bool embedding, bool head, bool tied = false) {
+  Job job = TrainedBy(TextJob("llama3-8b", "h100-sxm-80gb", 8), "huggingface-trainer");
+  LanguageModel& m = job.model.language_model;
+  m.tied_embeddings = tied;
+  m.train = TrainMode::kLora;
+  m.lora.train_embedding = embedding, m.lora.train_head = head;
+  job.training.zero_stage = ZeroStage::kNone;
+  return job;
+}
+
+LayerCost LayerOf(const Job& job, LayerKind kind, int64_t stages = 1) {
+  const PackShape pack{.tokens = 4096, .squared = 4096.0 * 4096};
+  const LayerProfile profile =
+      BuildLayerProfile(job, Parallelism{.pipeline = stages, .data = 8 / stages}, pack, pack);
+  for (const LayerCost& layer : profile.classes)
+    if (layer.kind == kind) return layer;
+  return {};
+}
+
+TEST(SavedTablesTest, ACopyTrainsBesideTheFrozenTable) {
+  const Job adapters = AdapterJob(false, false), both = AdapterJob(true, true);
+  const int64_t table = both.model.language_model.vocab * both.model.language_model.hidden;
+  for (const LayerKind kind : {LayerKind::kTokenEmbedding, LayerKind::kHead}) {
+    const LayerCost before = LayerOf(adapters, kind), after = LayerOf(both, kind);
+    EXPECT_EQ(before.trained_parameters, 0);
+    EXPECT_EQ(after.trained_parameters, table);
+    EXPECT_EQ(after.weight_bytes - before.weight_bytes, 2 * table);
+    const int64_t gradient = both.training.distributed_gradients_fp32 ? 4 : 2;
+    EXPECT_EQ(after.gradient_bytes, gradient * table);
+    EXPECT_EQ(after.optimizer_bytes, 12 * table);
+  }
+  // The head's weight gradient is one more product; transformer layers stay as they are.
+  const LayerCost before = LayerOf(adapters, LayerKind::kHead),
+                  after = LayerOf(both, LayerKind::kHead);
+  EXPECT_GT(after.backward_ns, before.backward_ns);
+  EXPECT_GT(after.weight_gradient_ns, 0);
+  EXPECT_EQ(after.forward_ns, before.forward_ns);
+  EXPECT_EQ(after.backward_flops_ratio, 2);
+  EXPECT_EQ(LayerOf(adapters, LayerKind::kDense).trained_parameters,
+            LayerOf(both, LayerKind::kDense).trained_parameters);
+}
+
+TEST(SavedTablesTest, EachAloneAndTied) {
+  const Job head = AdapterJob(false, true);
+  const int64_t table = head.model.language_model.vocab * head.model.language_model.hidden;
+  EXPECT_EQ(LayerOf(head, LayerKind::kTokenEmbedding).trained_parameters, 0);
+  EXPECT_EQ(LayerOf(head, LayerKind::kHead).trained_parameters, table);
+  // One table, on one stage; a copy of it on either of two.
+  for (const bool of_head : {false, true}) {
+    const Job tied = AdapterJob(!of_head, of_head, /*tied=*/true);
+    EXPECT_EQ(LayerOf(tied, LayerKind::kTokenEmbedding).trained_parameters, table);
+    EXPECT_EQ(LayerOf(tied, LayerKind::kHead).trained_parameters, 0);
+    EXPECT_GT(LayerOf(tied, LayerKind::kHead).weight_gradient_ns, 0);
+    EXPECT_EQ(LayerOf(tied, LayerKind::kHead, 2).trained_parameters, table);
+  }
+}
+
+// Full training of the same model needs the same of the head, but for its norm and the frozen copy.
+TEST(SavedTablesTest, CostsTheHeadWhatFullTrainingDoes) {
+  Job full = AdapterJob(false, true);
+  const LayerCost saved = LayerOf(full, LayerKind::kHead);
+  full.model.language_model.train = TrainMode::kFull;
+  full.model.language_model.lora = {};
+  const LayerCost trained = LayerOf(full, LayerKind::kHead);
+  EXPECT_EQ(saved.forward_ns, trained.forward_ns);
+  EXPECT_NEAR(static_cast<double>(saved.backward_ns), static_cast<double>(trained.backward_ns),
+              0.01 * static_cast<double>(trained.backward_ns));
+  EXPECT_EQ(saved.modes.front().kept_bytes, trained.modes.front().kept_bytes);
+  EXPECT_EQ(saved.trained_parameters + full.model.language_model.hidden,
+            trained.trained_parameters);
+}
+
+TEST(SavedTablesTest, PlansAndCheckpointsGrow) {
+  const Plan adapters = CheckedPlan(AdapterJob(false, false)),
+             both = CheckedPlan(AdapterJob(true, true));
+  ASSERT_TRUE(adapters.fits() && both.fits());
+  EXPECT_GT(both.prediction.step.total_ns, adapters.prediction.step.total_ns);
+  const OptimizerRecord& adam = RecordOf(Optimizer::kAdam);
+  const ModelSpec& model = AdapterJob(true, true).model;
+  const int64_t table = model.language_model.vocab * model.language_model.hidden;
+  EXPECT_EQ(CheckpointBytes(model, adam) - CheckpointBytes(AdapterJob(false, false).model, adam),
+            2 * 14 * table);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

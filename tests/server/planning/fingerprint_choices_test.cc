@@ -1,0 +1,42 @@
+// Tests that ids tell apart what newer choices say, and are those of before where nothing is said.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "planner/job.h"
+#include "planner/space/activation_offload.h"
+#include "server/planning/fingerprint.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::server {
+namespace {
+
+using planner::Job;
+
+TEST(PlanId, TellsModulesTablesAndSortedMicroBatchesApart) {
+  Job job = planner::TextJob("mixtral-8x7b", "h100-sxm-80gb", 8);
+  job.model.language_model.train = planner::TrainMode::kLora;
+  job.training.micro_batch_samples = 4;
+  const std::vector<std::function<void(Job&)>> changes = {
+      [](Job&) {},
+      [](Job& j) { planner::AskModuleOffload(0, &j); },
+      [](Job& j) { planner::AskModuleOffload(planner::kOffloadQkv, &j); },
+      [](Job& j) { planner::AskModuleOffload(planner::kOffloadExpertFc1, &j); },
+      [](Job& j) { planner::AskActivationOffload(0, &j); },
+      [](Job& j) { j.model.language_model.lora.train_embedding = true; },
+      [](Job& j) { j.model.language_model.lora.train_head = true; },
+      [](Job& j) { j.training.group_by_length = true; }};
+  std::set<std::string> ids;
+  for (const auto& change : changes) {
+    Job changed = job;
+    change(changed);
+    ids.insert(PlanId(changed));
+  }
+  EXPECT_EQ(ids.size(), changes.size());
+}
+
+}  // namespace
+}  // namespace evenkeel::server
