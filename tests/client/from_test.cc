@@ -233,10 +233,11 @@ TEST(RunOfTest, SaysThatBatchSizesOfDeepSpeedImplyTensorParallelism) {
     flags.model = "llama3-8b";
     flags.token_cap = 4096;
     flags.tensor = tensor;
-    return RunOf(ReadConfigText("{\"train_batch_size\": 256, \"gradient_accumulation_steps\": 16, "
-                                "\"train_micro_batch_size_per_gpu\": 2}",
-                                "ds.json", ""),
-                 flags);
+    return RunOf(
+        ReadConfigText("{\"train_batch_size\": 256, \"gradient_accumulation_steps\": 16, "
+                       "\"train_micro_batch_size_per_gpu\": 2, \"bf16\": {\"enabled\": true}}",
+                       "ds.json", ""),
+        flags);
   };
   const std::string note =
       "tensor parallelism of 2: the batch sizes name 8 data-parallel ranks, of 16 GPUs";

@@ -226,9 +226,9 @@ def main():
              f"{windows}, {packed}, {len(faults)}", windows > 0 and not faults),
             ("memory of the training after the warm-up", "< +2%", f"{grown:+.2%}", grown < 0.02),
             *table(samples, warm, seconds, latencies)]
-    steady = [s for s in samples if s[0] >= warm]
-    print(f"{options.minutes:g} minutes at {rate:.0f} calls/s; "
-          f"memory {steady[0][1] >> 20} to {steady[-1][1] >> 20} MiB")
+    course = [statistics.median([s[1] for s in samples[i:i + max(1, len(samples) // 12)]]) / (1 << 20)
+              for i in range(0, len(samples), max(1, len(samples) // 12))]
+    print(f"{options.minutes:g} minutes at {rate:.0f} calls/s; MiB over the time:", *(f"{m:.1f}" for m in course))
     for what, asked, measured, good in rows:
         print(f"| {what} | {asked} | {measured} | {'ok' if good else 'MISSED'} |")
     for error in errors[:5] + faults[:5]:
