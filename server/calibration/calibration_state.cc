@@ -27,13 +27,19 @@ int64_t CalibrationState::active_profiles() const {
 
 HistoryEntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts) {
   auto entry = std::make_shared<HistoryEntry>();
-  if (record.action == ProfileAction::kRecord && facts.known) {
-    entry->rated = std::make_shared<const planner::RatedProfile>(
-        planner::RatedProfile{record.revision, facts.profile, planner::RatingsOf(facts.profile)});
+  if (record.action == ProfileAction::kRecord) {
+    entry->texts = std::move(static_cast<ProfileTexts&>(facts));
+    if (entry->texts.known) {
+      std::vector<planner::Rating> ratings = planner::RatingsOf(facts.profile);
+      entry->rated = std::make_shared<const planner::RatedProfile>(
+          planner::RatedProfile{record.revision, std::move(facts.profile), std::move(ratings)});
+      entry->profile = {entry->rated, &entry->rated->profile};
+    } else {
+      entry->profile = std::make_shared<const planner::Profile>(std::move(facts.profile));
+    }
   }
-  record.profile.clear();
+  record.profile = {};  // and its memory
   entry->record = std::move(record);
-  entry->facts = std::move(facts);
   return entry;
 }
 
