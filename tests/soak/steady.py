@@ -9,11 +9,11 @@ receiver, the status page, metrics. Calls: steady_calls.py has the mix, in which
 200th call of a caller is on a new connection. Beside them a training reports its steps and packs a stream
 (steady_trainer.py).
 
-First the rate of saturation is measured for some seconds, then `share` of it is kept. Prints a table, and ends with 1 if
-a call fails that should not; if the memory of the server or of the training is 2% or more above what it was after the
-warm-up (a quarter of the time, 5 minutes at most), or the server's grows by 1 MiB or more in 10 minutes; if the number
-of descriptors or threads drifts; or if the p99 of the last sixth is above 1.2 times that of the first sixth after the
-warm-up.
+First the rate of saturation is measured for some seconds, then `share` of it is kept. Prints a table, and ends with 1
+if a call fails that should not; if the memory of the server or of the training is 2% or more above what it was after
+the warm-up (a quarter of the time, 5 minutes at most), or the server's grows by 1 MiB or more in 10 minutes; if the
+number of descriptors or threads drifts; or if the p99 of the last sixth is above 1.2 times that of the first sixth
+after the warm-up.
 """
 import argparse
 import contextlib
@@ -200,7 +200,8 @@ def main():
     with everything_on() as (server, tls, receiver):
         made, _, errors = drive(server.address, tls, options.callers, 0, min(10, seconds / 6))
         rate = options.share * made / min(10, seconds / 6)
-        print(f"saturation: {rate / options.share:.0f} calls/s, {len(errors)} errors", *errors[:3], sep="\n", flush=True)
+        print(f"saturation: {rate / options.share:.0f} calls/s, {len(errors)} errors", *errors[:3], sep="\n",
+              flush=True)
         results = PROCESSES.Queue()
         trainer = PROCESSES.Process(target=train, args=(server.address, seconds, results))
         trainer.start()
