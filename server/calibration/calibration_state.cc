@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "planner/cost/profile_rating.h"
@@ -38,7 +39,7 @@ HistoryEntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts) {
       entry->profile = std::make_shared<const planner::Profile>(std::move(facts.profile));
     }
   }
-  record.profile = {};  // and its memory
+  std::string().swap(record.profile);  // unlike clear, this frees its memory
   entry->record = std::move(record);
   return entry;
 }

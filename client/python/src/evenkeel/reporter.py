@@ -330,7 +330,7 @@ def _is_news(drift: Any, told: Any) -> bool:
     if told is None:
         return True
     kinds = [(d.step, d.memory, d.part, sorted(slow.rank for slow in d.slow_ranks)) for d in (drift, told)]
-    return kinds[0] != kinds[1] or abs(drift.step_ratio / told.step_ratio - 1) > _NEWS_RATIO
+    return kinds[0] != kinds[1] or abs(drift.step_ratio - told.step_ratio) > _NEWS_RATIO * told.step_ratio
 
 
 def _subject(plan: Any, job: Any) -> dict[str, Any]:
