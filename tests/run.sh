@@ -159,7 +159,7 @@ slow_when_instrumented+=":MakeLaunchTest.ATrainerLosesNothingOfItsPlans"
 slow_when_instrumented+=":ChooseOffloadTest.HostMemoryIsNeverExceeded:ChooseOffloadTest.NoPinnedShareIsBetter"
 slow_when_instrumented+=":ChooseOffloadTest.HoldsHostsOfEverySchedule:TimeLevelTest.LongSets*"
 slow_when_instrumented+=":NetworkTiersTest.PodsNeverHelp*:NetworkTiersTest.ADomainIsAsGoodAsANode"
-slow_when_instrumented+=":PaddedPlanTest.NoPinnedPlanIsBetter:MakePlanTest.StopsWhereverItIsTold"
+slow_when_instrumented+=":PaddedPlanTest.NoPinnedPlanIsBetter:MakePlanTest.StopsWhereverItIsTold:MakePlanTest.AsksOften"
 
 # Left out under ThreadSanitizer: it nests the locks of replicas, which in truth are other processes, on one thread in
 # every order.

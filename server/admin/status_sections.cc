@@ -178,7 +178,7 @@ StatusSection CalibrationSection(const MetricsSnapshot& metrics) {
                  is_open       ? "left alone"
                  : *state >= 1 ? "tried again"
                                : "in use",
-                 is_open ? "it failed or was too slow" : "",
+                 is_open ? "it failed or was too slow; the log says why" : "",
                  is_open ? StatusMark::kBad : StatusMark::kGood);
   }
   return section.Build();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "planner/cost/profile_rating.h"
@@ -27,13 +28,19 @@ int64_t CalibrationState::active_profiles() const {
 
 HistoryEntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts) {
   auto entry = std::make_shared<HistoryEntry>();
-  if (record.action == ProfileAction::kRecord && facts.known) {
-    entry->rated = std::make_shared<const planner::RatedProfile>(
-        planner::RatedProfile{record.revision, facts.profile, planner::RatingsOf(facts.profile)});
+  if (record.action == ProfileAction::kRecord) {
+    entry->texts = std::move(static_cast<ProfileTexts&>(facts));
+    if (entry->texts.known) {
+      std::vector<planner::Rating> ratings = planner::RatingsOf(facts.profile);
+      entry->rated = std::make_shared<const planner::RatedProfile>(
+          planner::RatedProfile{record.revision, std::move(facts.profile), std::move(ratings)});
+      entry->profile = {entry->rated, &entry->rated->profile};
+    } else {
+      entry->profile = std::make_shared<const planner::Profile>(std::move(facts.profile));
+    }
   }
-  record.profile.clear();
+  std::string().swap(record.profile);  // unlike clear, this frees its memory
   entry->record = std::move(record);
-  entry->facts = std::move(facts);
   return entry;
 }
 

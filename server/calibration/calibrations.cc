@@ -14,7 +14,7 @@ bool IsProfile(const HistoryEntry& entry) { return entry.record.action == Profil
 
 const HistoryEntry* FindSame(const CalibrationState& state, const std::string& digest) {
   for (const HistoryEntryPtr& entry : state.history) {
-    if (entry->active && IsProfile(*entry) && entry->facts.digest == digest) return entry.get();
+    if (entry->active && IsProfile(*entry) && entry->texts.digest == digest) return entry.get();
   }
   return nullptr;
 }
@@ -219,8 +219,8 @@ RecordOutcome Calibrations::TryRecord(const ProfileUpload& upload, bool* conflic
     outcome.revision = same->record.revision;
     outcome.already_recorded = true;
     outcome.durable = durable();
-    outcome.judgement.accepted = same->facts.profile;
-    outcome.calibration = before->book.For(same->facts.profile);
+    outcome.judgement.accepted = *same->profile;
+    outcome.calibration = before->book.For(*same->profile);
     observer_.OnProfile(ProfileEnding::kKnown);
     return outcome;
   }

@@ -191,8 +191,7 @@ bool MeasuredGpuFromProto(const v1::Gpu& from, const FieldPath& field, Violation
   return true;
 }
 
-void ProfileToProto(const ProfileFacts& facts, v1::Profile* out) {
-  const planner::Profile& profile = facts.profile;
+void ProfileToProto(const ProfileTexts& texts, const planner::Profile& profile, v1::Profile* out) {
   out->set_model(profile.model.name);
   out->set_gpu_type(profile.gpu.name);
   out->set_tensor_parallel(Count(profile.tensor));
@@ -200,31 +199,32 @@ void ProfileToProto(const ProfileFacts& facts, v1::Profile* out) {
   for (const auto& probe : profile.memory) FillProbe(probe, out->add_memory_probes());
   for (const auto& step : profile.steps) FillStep(step, out->add_steps());
   for (const auto& curve : profile.collectives) FillCollective(curve, out->add_collectives());
-  out->set_framework(facts.framework);
-  out->set_software(facts.software);
-  out->set_note(facts.note);
-  out->set_request_digest(facts.digest);
-  if (!facts.described_model.empty()) {
-    out->mutable_described_model()->ParseFromString(facts.described_model);
+  out->set_framework(texts.framework);
+  out->set_software(texts.software);
+  out->set_note(texts.note);
+  out->set_request_digest(texts.digest);
+  if (!texts.described_model.empty()) {
+    out->mutable_described_model()->ParseFromString(texts.described_model);
   }
-  if (!facts.described_gpu.empty()) {
-    out->mutable_described_gpu()->ParseFromString(facts.described_gpu);
+  if (!texts.described_gpu.empty()) {
+    out->mutable_described_gpu()->ParseFromString(texts.described_gpu);
   }
 }
 
 std::string SerializeProfile(const ProfileFacts& facts) {
   v1::Profile message;
-  ProfileToProto(facts, &message);
+  ProfileToProto(facts, facts.profile, &message);
   return DeterministicBytes(message);
 }
 
 bool ParseProfile(std::string_view bytes, ProfileFacts* facts) {
   v1::Profile message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
-  *facts = {.framework = message.framework(),
-            .software = message.software(),
-            .note = message.note(),
-            .digest = message.request_digest()};
+  *facts = {};
+  facts->framework = message.framework();
+  facts->software = message.software();
+  facts->note = message.note();
+  facts->digest = message.request_digest();
   planner::Profile& profile = facts->profile;
   ViolationSink unknown(1);
   facts->known = ReadSubject(message, unknown, facts);

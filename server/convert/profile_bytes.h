@@ -16,11 +16,10 @@ class Profile;
 
 namespace evenkeel::server {
 
-// A profile, and the software that it was measured with.
-struct ProfileFacts {
-  planner::Profile profile;
-  // True if the catalogue has the model and GPU type. If false, `profile` has only their names and
-  // can only be listed.
+// What a request says beside its measurements.
+struct ProfileTexts {
+  // True if the catalogue has the model and GPU type. If false, the profile has only their names
+  // and can only be listed.
   bool known = true;
   std::string framework;
   std::string software;
@@ -29,6 +28,11 @@ struct ProfileFacts {
   std::string described_model;
   std::string described_gpu;
   std::string digest;  // digest of the request, so that the same one is not recorded twice
+};
+
+// A profile, and the software that it was measured with.
+struct ProfileFacts : ProfileTexts {
+  planner::Profile profile;
 };
 
 // Returns the planner and catalogue versions of this release, which predict the steps of a plan.
@@ -50,7 +54,7 @@ std::string SerializeProfile(const ProfileFacts& facts);
 // written.
 bool ParseProfile(std::string_view bytes, ProfileFacts* facts);
 
-void ProfileToProto(const ProfileFacts& facts, v1::Profile* out);
+void ProfileToProto(const ProfileTexts& texts, const planner::Profile& profile, v1::Profile* out);
 
 }  // namespace evenkeel::server
 

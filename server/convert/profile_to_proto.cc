@@ -102,7 +102,7 @@ void FillRevision(const HistoryEntry& entry, bool measurements, v1::ProfileRevis
     out->set_target_revision(record.target);
     return;
   }
-  const planner::Profile& profile = entry.facts.profile;
+  const planner::Profile& profile = *entry.profile;
   out->set_model(profile.model.name);
   out->set_gpu_type(profile.gpu.name);
   if (profile.collectives.empty()) out->set_tensor_parallel(static_cast<int32_t>(profile.tensor));
@@ -110,15 +110,15 @@ void FillRevision(const HistoryEntry& entry, bool measurements, v1::ProfileRevis
   out->set_probe_count(Count(profile.memory.size()));
   out->set_outcome_count(Count(profile.steps.size()));
   out->set_collective_count(Count(profile.collectives.size()));
-  out->set_unknown_to_catalog(entry.active && !entry.facts.known);
-  if (measurements) ProfileToProto(entry.facts, out->mutable_profile());
+  out->set_unknown_to_catalog(entry.active && !entry.texts.known);
+  if (measurements) ProfileToProto(entry.texts, profile, out->mutable_profile());
 }
 
 bool Passes(const v1::ListProfilesRequest& request, const HistoryEntry& entry) {
   if (request.active_only() && !entry.active) return false;
   if (request.model_filter().empty()) return true;
   return entry.record.action == ProfileAction::kRecord &&
-         entry.facts.profile.model.name.find(request.model_filter()) != std::string::npos;
+         entry.profile->model.name.find(request.model_filter()) != std::string::npos;
 }
 
 // Reads a page token: the revision with which the page begins.

@@ -3,6 +3,7 @@
 #define EVENKEEL_SERVER_CONVERT_PROFILE_TO_PROTO_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,9 +55,10 @@ struct RollBackOutcome {
 
 // One revision of the history.
 struct HistoryEntry {
-  ProfileRecord record;            // without the bytes of the profile
-  ProfileFacts facts;              // set for a profile
-  planner::RatedProfilePtr rated;  // set for a profile that the catalogue knows
+  ProfileRecord record;                             // without the bytes of the profile
+  ProfileTexts texts;                               // set for a profile
+  planner::RatedProfilePtr rated;                   // set for a profile that the catalogue knows
+  std::shared_ptr<const planner::Profile> profile;  // set for a profile: that of `rated`, if set
   bool active = true;
 };
 

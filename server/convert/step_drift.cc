@@ -35,7 +35,15 @@ std::string MoreOrLess(double ratio, const char* more, const char* less) {
   return PercentText(std::abs(ratio - 1)) + (ratio >= 1 ? more : less);
 }
 
-std::string SlowerText(double ratio) { return MoreOrLess(ratio, " slower", " faster"); }
+constexpr double kShown = 0.0005;  // less would be shown as 0.0%
+
+std::string SlowerText(double ratio) {
+  return std::abs(ratio - 1) < kShown ? "as planned" : MoreOrLess(ratio, " slower", " faster");
+}
+
+std::string AgainstPlan(double ratio) {
+  return SlowerText(ratio) + (std::abs(ratio - 1) < kShown ? "" : " than planned");
+}
 
 std::string MebibytesOf(int64_t bytes) {
   return planner::MebibytesText(static_cast<double>(std::abs(bytes)));
@@ -140,7 +148,7 @@ std::string RanksText(const v1::StepDrift& drift) {
             ") by " + PercentText(slow.slower_ratio() - 1);
   }
   return text + ". Look at those GPUs (clock, temperature, ECC) and their nodes. The step is " +
-         SlowerText(drift.step_ratio()) + " than planned.";
+         AgainstPlan(drift.step_ratio()) + ".";
 }
 
 std::string SomeStagesText(const v1::StepDrift& drift) {
@@ -156,7 +164,7 @@ std::string SomeStagesText(const v1::StepDrift& drift) {
   return "Stages differ from the plan by different factors: " + text + "; " + others +
          ". The plan's balance is off: record layer times of the slower stages' layers, and plan "
          "again. The step is " +
-         SlowerText(drift.step_ratio()) + " than planned.";
+         AgainstPlan(drift.step_ratio()) + ".";
 }
 
 std::string StepText(const v1::StepDrift& drift) {

@@ -54,6 +54,14 @@ RedisReply Converted(const redisReply& from) {
   return reply;
 }
 
+// Returns true for what a part of a Redis Cluster replies to a command whose keys it does not
+// serve.
+bool IsOfCluster(std::string_view error) {
+  return error.starts_with("MOVED ") || error.starts_with("ASK ") ||
+         error.starts_with("CLUSTERDOWN") || error.starts_with("CROSSSLOT") ||
+         error.starts_with("TRYAGAIN");
+}
+
 // Asks one Sentinel. It gets the login only if it wants one: most have none.
 RedisReply AskOne(const RedisAddress& address, RedisAddress where, RedisClient::Deadline deadline) {
   const std::vector<std::string_view> words = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME",
@@ -228,6 +236,13 @@ RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Dead
   if (!address_.sentinels.empty() && reply.fault == RedisFault::kServer &&
       reply.text.starts_with("READONLY")) {
     Disconnect();
+  }
+  // The name may lead to another part by then, so the next command connects anew.
+  if (reply.fault == RedisFault::kServer && IsOfCluster(reply.text)) {
+    return Drop(
+        {RedisFault::kCluster,
+         "is part of a Redis Cluster, which is not supported: name a Redis outside of one (" +
+             reply.text + ")"});
   }
   return reply;
 }

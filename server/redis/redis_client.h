@@ -47,9 +47,11 @@ class RedisClient {
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
 
-  // Sends one command and waits for its reply. After every fault except kServer the connection is
-  // dropped, because a late reply would answer the next command; the next command reconnects. If
-  // the fault is kUnreachable and was_sent() is false, Redis cannot have seen the command.
+  // Sends one command and waits for its reply. A part of a Redis Cluster may refuse any command:
+  // that is a fault, because redirections are not followed. After every fault except kServer the
+  // connection is dropped, because a late reply would answer the next command; the next command
+  // reconnects. If the fault is kUnreachable and was_sent() is false, Redis cannot have seen the
+  // command.
   RedisReply Command(const std::vector<std::string_view>& words, Deadline deadline);
 
   // Connects and logs in unless that is already done. Returns an ok() reply, or the fault.

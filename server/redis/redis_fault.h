@@ -12,6 +12,7 @@ enum class RedisFault {
   kTimeout,      // no reply in time
   kProtocol,     // the received bytes are not a reply
   kServer,       // Redis answered with an error, and the connection is still good
+  kCluster,      // a part of a Redis Cluster refused: Redis did nothing
 };
 
 struct RedisFailure {

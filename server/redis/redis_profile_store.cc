@@ -168,8 +168,9 @@ AppendResult RedisProfileStore::Append(const ProfileRecord& record) {
     const uint64_t connections = client_.connections();
     const RedisReply reply =
         client_.Command({"EVAL", kAppend, "1", key_, number, bytes, end, kEndOffset}, deadline);
-    unsettled =
-        !reply.ok() && (unsettled || (client_.was_sent() && reply.fault != RedisFault::kServer));
+    const bool has_refused =
+        reply.fault == RedisFault::kServer || reply.fault == RedisFault::kCluster;
+    unsettled = !reply.ok() && (unsettled || (client_.was_sent() && !has_refused));
     result = Interpret(reply, &again);
     // After a reconnection, this may be a Redis whose configuration was not checked. It is checked,
     // and then the append is repeated once.
@@ -189,7 +190,7 @@ AppendResult RedisProfileStore::Append(const ProfileRecord& record) {
 // Clears *again if the outcome is certain.
 AppendResult RedisProfileStore::Interpret(const RedisReply& reply, bool* again) {
   if (!reply.ok()) {
-    *again = reply.fault != RedisFault::kServer;
+    *again = reply.fault != RedisFault::kServer && reply.fault != RedisFault::kCluster;
     return {.error = Named(reply.text)};
   }
   *again = false;

@@ -242,6 +242,30 @@ TEST(RunOfTest, ReadsOffloadOfDeepSpeedsWeights) {
   EXPECT_THROW(offload(states + ", \"offload_param\": {\"device\": \"nvme\"}"), CommandError);
 }
 
+TEST(RunOfTest, SaysThatBatchSizesOfDeepSpeedImplyTensorParallelism) {
+  const auto run = [](const std::string& tensor) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {16};
+    flags.model = "llama3-8b";
+    flags.token_cap = 4096;
+    flags.tensor = tensor;
+    return RunOf(
+        ReadConfigText("{\"train_batch_size\": 256, \"gradient_accumulation_steps\": 16, "
+                       "\"train_micro_batch_size_per_gpu\": 2, \"bf16\": {\"enabled\": true}}",
+                       "ds.json", ""),
+        flags);
+  };
+  const std::string note =
+      "tensor parallelism of 2: the batch sizes name 8 data-parallel ranks, of 16 GPUs";
+  const UserRun implied = run(""), given = run("2");
+  EXPECT_EQ(implied.degrees.tensor(), 2);
+  EXPECT_EQ(implied.degrees.data(), 8);
+  EXPECT_EQ(std::count(implied.assumed.begin(), implied.assumed.end(), note), 1);
+  EXPECT_EQ(given.degrees.tensor(), 2);
+  EXPECT_EQ(std::count(given.assumed.begin(), given.assumed.end(), note), 0);
+}
+
 TEST(RunOfTest, ReadsOffloadOfTorchtitansWeights) {
   const auto offload = [](const std::string& setting) {
     JobFlags flags;

@@ -109,11 +109,10 @@ class Client:
 
     def method(self, name, serializer=None):
         descriptor = planner_service_pb2.DESCRIPTOR.services_by_name["PlannerService"].methods_by_name[name]
-        response = getattr(planner_service_pb2, descriptor.output_type.name, None)
-        if response is None:
-            from evenkeel.v1 import catalog_pb2, profile_pb2
-            owner = profile_pb2 if hasattr(profile_pb2, descriptor.output_type.name) else catalog_pb2
-            response = getattr(owner, descriptor.output_type.name)
+        from evenkeel.v1 import catalog_pb2, curve_pb2, profile_pb2
+        response = next(getattr(module, descriptor.output_type.name)
+                        for module in (planner_service_pb2, profile_pb2, catalog_pb2, curve_pb2)
+                        if hasattr(module, descriptor.output_type.name))
         return self.channel.unary_unary(f"/{SERVICE}/{name}",
                                         request_serializer=serializer or (lambda m: m.SerializeToString()),
                                         response_deserializer=response.FromString)

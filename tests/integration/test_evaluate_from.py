@@ -187,6 +187,13 @@ class FromTest(unittest.TestCase):
         self.assertEqual(answer["request"]["job"]["training"]["zero_stage"], "ZERO_STAGE_3")
         self.assertEqual(int(answer["request"]["job"]["training"]["global_batch_samples"]), 64)
 
+    def test_single_things_and_none_read_well(self):
+        path = self.write("job.toml", '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\n'
+                                      "seq_len = 8192\nsteps = 10\n")
+        shown = self.evaluate(path, "--gpu", "h100-sxm-80gb", "--gpus", "8").stdout
+        self.assertIn("1 micro-batch on each of 8 data-parallel ranks", shown)
+        self.assertNotIn("neither memory nor time", shown)
+
     def test_what_is_missing_is_named_by_its_flag(self):
         cases = ((("run.sh", MEGATRON), [], "--gpu"),
                  (("job.toml", TORCHTITAN), ["--gpu", "h100-sxm-80gb"], "--gpus"),

@@ -124,6 +124,19 @@ class ReporterTest(ReporterCase):
         self.assertEqual(made.report.advice, "")
         self.assertEqual(made.report.revision, 0)
 
+    def test_the_log_tells_a_drift_once_and_not_with_every_window(self):
+        made = self.reporter(record=False)
+        with self.assertLogs("evenkeel.reporter", logging.WARNING) as logs:
+            for number, ratio in enumerate((1.1, 1.12, 1, 1.08, 1.5, 1.52), start=1):
+                made.pause()
+                self.steps(made, 5, ratio)
+                harness.wait_for(lambda: made.report.windows >= number)  # pylint: disable=cell-var-from-loop
+            made.close()
+        told = [line for line in logs.output if "slower than planned" in line]
+        self.assertEqual(len(told), 2, logs.output)
+        self.assertIn("10.0% slower", told[0])
+        self.assertIn("50.0% slower", told[1])
+
     def test_ranks_come_together_and_the_slow_one_is_named(self):
         plan = self.planned.plan
         forward = [stage.forward_seconds * plan.predictions.micro_batches for stage in plan.stages]

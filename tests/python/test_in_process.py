@@ -252,6 +252,8 @@ class EndsTest(unittest.TestCase):
         self.assertRaises(ZeroDivisionError, evenkeel.plan, long_job(), cancelled=lambda: 1 / 0)
 
     def test_control_c(self):
+        # A shell without job control starts background jobs with this signal ignored.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         threading.Timer(.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         self.assertRaises(KeyboardInterrupt, evenkeel.plan, long_job())
 

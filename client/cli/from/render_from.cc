@@ -72,10 +72,11 @@ std::string ReadSection(const Style& style, const FromAnswer& answer) {
       Section(style, "What was read",
               fmt::format("{} settings of {}", config.used.size(), FormatName(config.format))) +
       table.Render(style);
-  text += Paragraph(style, fmt::format("{} more change neither memory nor time (logs, paths, "
-                                       "learning rate and the like).",
-                                       config.irrelevant));
-  return text;
+  if (config.irrelevant == 0) return text;
+  return text + Paragraph(style, fmt::format("{} more {} neither memory nor time (logs, paths, "
+                                             "learning rate and the like).",
+                                             config.irrelevant,
+                                             config.irrelevant == 1 ? "changes" : "change"));
 }
 
 std::string DoubtSection(const Style& style, const FromAnswer& answer) {
@@ -105,9 +106,10 @@ std::string DoesSection(const Style& style, const FromAnswer& answer) {
   const v1::Predictions& p = yours.predictions();
   std::vector<std::pair<std::string, std::string>> rows = {
       {"split", ParallelismText(yours.parallelism()) + ", " + ScheduleText(yours)},
-      {"batch", fmt::format("{} samples: {} micro-batches on each of {} data-parallel ranks",
-                            Integer(std::llround(p.samples_per_step())), p.micro_batches(),
-                            yours.parallelism().data())},
+      {"batch",
+       fmt::format("{} samples: {} micro-{} on each of {} data-parallel ranks",
+                   Integer(std::llround(p.samples_per_step())), p.micro_batches(),
+                   p.micro_batches() == 1 ? "batch" : "batches", yours.parallelism().data())},
       {"step", IntervalText(p)},
       {"tokens/s",
        Integer(static_cast<int64_t>(p.llm_tokens_per_second())) + ", MFU " + Percent(p.mfu())}};

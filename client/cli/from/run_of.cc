@@ -101,6 +101,11 @@ void SetDegrees(const UserConfig& config, const JobFlags& flags, UserRun* run) {
     if (config.format == ConfigFormat::kDeepSpeed && absl::SimpleAtoi(*text, &value) && value > 0)
       (p.*set)(value);
   }
+  if (config.format == ConfigFormat::kDeepSpeed && !config.Has(Field::kTensor) &&
+      flags.tensor.empty() && p.tensor() > 1)
+    run->assumed.push_back(fmt::format(
+        "tensor parallelism of {}: the batch sizes name {} data-parallel ranks, of {} GPUs",
+        p.tensor(), gpus / (int64_t{p.tensor()} * p.pipeline() * p.context()), gpus));
   p.set_data(static_cast<int32_t>(LeftForData(*run, gpus)));
   CheckTorchtitanData(config, *run);
 }

@@ -111,6 +111,19 @@ TEST_F(CalibrationsTest, WhatIsRecordedIsInForceAndSurvives) {
   EXPECT_NEAR(seen_.errors[MeasuredList::kLayerTimes].first, 1 - 1 / 1.2, 1e-5);
 }
 
+// A profile holds a whole model and GPU type, and the history is kept for good.
+TEST_F(CalibrationsTest, TheHistoryHasEachProfileOnce) {
+  calibrations_->Record(Upload("a", {1.2}));
+  const auto entry = [&](size_t i) { return calibrations_->state()->history.at(i); };
+  const planner::Profile* const profile = entry(0)->profile.get();
+  EXPECT_EQ(profile, &entry(0)->rated->profile);
+  EXPECT_EQ(entry(0)->texts.digest, "a");
+  calibrations_->TakeBack({.is_remove = true, .target = 1});
+  EXPECT_FALSE(entry(0)->active);
+  EXPECT_EQ(entry(0)->profile.get(), profile);
+  EXPECT_EQ(entry(1)->profile, nullptr);
+}
+
 TEST_F(CalibrationsTest, TheSameRequestIsNotCountedTwice) {
   calibrations_->Record(Upload("a", {1.2}));
   const RecordOutcome again = calibrations_->Record(Upload("a", {1.2}));
@@ -140,7 +153,7 @@ TEST_F(CalibrationsTest, KeepsOnlyWhatCanBeBelieved) {
   EXPECT_EQ(seen_.refused[RefusedFor::kOutOfBounds], 1);
   EXPECT_TRUE(disk_.records.empty());
   EXPECT_EQ(calibrations_->Record(Upload("b", {5, 1.2})).revision, 1);
-  EXPECT_EQ(calibrations_->state()->history[0]->facts.profile.layer_times.size(), 1u);
+  EXPECT_EQ(calibrations_->state()->history[0]->profile->layer_times.size(), 1u);
 }
 
 TEST_F(CalibrationsTest, AStoreThatFailsChangesNothing) {
@@ -186,13 +199,14 @@ TEST_F(CalibrationsTest, RollBacksRestoreTheFormerPlanId) {
 // The profile may be of a model that a later release has dropped.
 TEST_F(CalibrationsTest, WhatTheCatalogueDoesNotKnowIsKeptButNotUsed) {
   calibrations_->Record(Upload("a", {1.2}));
-  ProfileFacts facts = calibrations_->state()->history[0]->facts;
+  ProfileFacts facts;
+  ASSERT_TRUE(ParseProfile(disk_.records[0].profile, &facts));
   facts.profile.model.name = "a-model-of-old";
   disk_.records[0].profile = SerializeProfile(facts);
   Reopen();
   const HistoryEntry& entry = *calibrations_->state()->history[0];
-  EXPECT_FALSE(entry.facts.known);
-  EXPECT_EQ(entry.facts.profile.model.name, "a-model-of-old");
+  EXPECT_FALSE(entry.texts.known);
+  EXPECT_EQ(entry.profile->model.name, "a-model-of-old");
   EXPECT_TRUE(InForce().empty());
 }
 

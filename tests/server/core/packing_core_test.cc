@@ -44,6 +44,9 @@ class PackingCoreTest : public testing::Test, public PlanObserver {
     while (started_ < count) std::this_thread::yield();
   }
 
+  // A worker may still report to this object, which must be whole until the core is gone.
+  void TearDown() override { core_.reset(); }
+
   void OnPacked(PackEnding ending, int64_t samples, double) override {
     EXPECT_EQ(samples, 7);
     ++endings_[static_cast<size_t>(ending)];

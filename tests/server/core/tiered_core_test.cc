@@ -29,9 +29,13 @@ class FakeTiers : public LowerTiers {
     std::unique_lock lock(mutex_);
     ++finds_;
     waiting_.push_back([this, key = ScopedId(tenant, plan_id), oldest, done = std::move(done)] {
-      const auto found = plans_.find(key);
-      const bool good = found != plans_.end() && found->second->create_time >= oldest;
-      done({good ? found->second : nullptr, PlanTier::kShared});
+      StoredPlanPtr plan;
+      {
+        const std::lock_guard held(mutex_);
+        const auto found = plans_.find(key);
+        if (found != plans_.end() && found->second->create_time >= oldest) plan = found->second;
+      }
+      done({plan, PlanTier::kShared});
     });
     lock.unlock();
     if (!hold) Answer();

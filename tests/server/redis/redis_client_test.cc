@@ -96,6 +96,22 @@ TEST(FakeRedisTest, GarbageIsAFaultOfTheProtocol) {
   }
 }
 
+TEST(FakeRedisTest, APartOfAClusterIsNamed) {
+  for (const char* text :
+       {"MOVED 866 10.0.0.7:6379", "ASK 866 10.0.0.7:6379", "CLUSTERDOWN Hash slot not served",
+        "CROSSSLOT Keys in request don't hash to the same slot"}) {
+    FakeServer fake(Says("-" + std::string(text) + "\r\n"));
+    RedisClient client(fake.address(), kPatient);
+    const RedisReply reply = client.Command({"GET", "a"}, In(kPatient));
+    EXPECT_EQ(reply.fault, RedisFault::kCluster) << text;
+    EXPECT_NE(reply.text.find("is part of a Redis Cluster, which is not supported"),
+              std::string::npos)
+        << reply.text;
+    EXPECT_NE(reply.text.find(text), std::string::npos) << reply.text;
+    EXPECT_FALSE(client.connected());
+  }
+}
+
 // Each piece arrives in time, but the whole never does.
 TEST(FakeRedisTest, ATrickleEndsAtTheDeadline) {
   FakeServer fake([](int fd, const std::atomic<bool>& stop) {

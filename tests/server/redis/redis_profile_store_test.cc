@@ -95,6 +95,28 @@ TEST_F(RedisProfileStoreTest, ReplicasSeeEachOther) {
   EXPECT_EQ(a->ReadAfter(150, false).records.size(), 1u);
 }
 
+// A cluster of one part serves all keys. One that lost them, or never had them, is named as such.
+TEST_F(RedisProfileStoreTest, APartOfAClusterIsNamed) {
+  std::vector<std::string> settings = RedisProcess::Durable();
+  const std::string port = std::to_string(FakeServer(Says("")).address().port);  // for its bus
+  settings.insert(settings.end(), {"--cluster-enabled", "yes", "--cluster-port", port});
+  RedisProcess redis(settings);
+  EXPECT_THAT(Refusal(redis), HasSubstr("is part of a Redis Cluster, which is not supported"));
+  ASSERT_TRUE(redis.Do({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}).ok());
+  const auto end = std::chrono::steady_clock::now() + kPatient;
+  while (!redis.Do({"GET", "a"}).ok() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(20ms);
+  }
+  const auto store = Opened(redis);
+  EXPECT_EQ(store->Append(Record(1)).revision, 1);
+  ASSERT_TRUE(redis.Do({"CLUSTER", "DELSLOTSRANGE", "0", "16383"}).ok());
+  const AppendResult refused = store->Append(Record(2));
+  EXPECT_EQ(refused.revision, 0);
+  EXPECT_FALSE(refused.unknown);  // Redis did nothing
+  EXPECT_THAT(refused.error, HasSubstr("is part of a Redis Cluster, which is not supported"));
+  EXPECT_THAT(store->ReadAfter(1, false).error, HasSubstr("CLUSTERDOWN"));
+}
+
 // If the reply was lost, repeating the append does not append twice.
 TEST_F(RedisProfileStoreTest, ARepeatedAppendIsOne) {
   RedisProcess redis(RedisProcess::Durable());

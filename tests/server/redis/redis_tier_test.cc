@@ -156,6 +156,18 @@ TEST_F(RedisTierTest, GarbageAndForeignKeysAreNoValues) {
   EXPECT_EQ(tier_->counters().breaker, State::kClosed);  // a foreign key is not a fault of Redis
 }
 
+TEST_F(RedisTierTest, APartOfAClusterIsNotUsed) {
+  FakeServer fake(Says("-MOVED 866 10.0.0.7:6379\r\n"));
+  Open(fake.address());
+  tier_->Put("plan", "bytes", 1h);
+  EXPECT_TRUE(Eventually([&] { return tier_->counters().write_errors == 1; }));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Find("plan"), std::nullopt);
+    EXPECT_FALSE(known_);
+  }
+  EXPECT_EQ(tier_->counters().breaker, State::kOpen);  // writes count: Redis serves neither
+}
+
 TEST_F(RedisTierTest, AWrongPasswordIsAFault) {
   RedisProcess redis({"--requirepass", "s3cret"});
   Open(redis.address());

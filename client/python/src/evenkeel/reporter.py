@@ -31,6 +31,7 @@ from .step_times import RankWindow, Total
 
 _LOG = logging.getLogger("evenkeel.reporter")
 _QUEUE = 65536  # step times that wait for the background; the oldest are dropped beyond
+_NEWS_RATIO = 0.1  # by which a step ratio differs from the one that the log told, before it tells another
 _FORK_WAIT_SECONDS = 1.0  # time that a fork waits for a call in progress, before it is given up
 
 
@@ -100,6 +101,7 @@ class StepReporter:
         self._call_lock = threading.Lock()
         self._client: Any = None
         self._warned = False
+        self._told: Any = None  # the StepDrift that the log told last
         self._last_window: RankWindow | None = None
         self._thread: threading.Thread | None = None  # begins with the first step that counts
 
@@ -247,9 +249,10 @@ class StepReporter:
             report.fault = refused.detail
         for drift in answer.drifts:
             report.drift, report.step_ratio = drift, drift.step_ratio
-            if drift.advice and drift.advice != report.advice:
-                _LOG.warning("evenkeel: %s", drift.advice)
             report.advice = drift.advice
+            if drift.advice and _is_news(drift, self._told):
+                _LOG.warning("evenkeel: %s", drift.advice)
+                self._told = drift
         report.revision = answer.revision
 
     def _request(self, windows: list[RankWindow], dry_run: bool) -> Any:
@@ -320,6 +323,14 @@ class StepReporter:
         if self._fork_holds:
             self._fork_holds = False
             self._call_lock.release()
+
+
+def _is_news(drift: Any, told: Any) -> bool:
+    """Whether the log is to tell a drift again: not for every window whose ratio is slightly another."""
+    if told is None:
+        return True
+    kinds = [(d.step, d.memory, d.part, sorted(slow.rank for slow in d.slow_ranks)) for d in (drift, told)]
+    return kinds[0] != kinds[1] or abs(drift.step_ratio - told.step_ratio) > _NEWS_RATIO * told.step_ratio
 
 
 def _subject(plan: Any, job: Any) -> dict[str, Any]:
