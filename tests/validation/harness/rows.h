@@ -40,9 +40,9 @@ Json InOurWords(Json row);
 Json WithBatch(Json row);
 // Returns what is not published about a run, or "" if everything is.
 std::string Missing(const Json& row);
-// Returns what the planner cannot express about a run, or "" if it can express everything.
 // What rows say of token embedding and head that train in full beside adapters.
 inline constexpr const char* kTables = "embedding and output head";
+// Returns what the planner cannot express about a run, or "" if it can express everything.
 std::string Inexpressible(const Json& row);
 // Returns the value of a published run that no run can have, or "" if there is none.
 std::string Impossible(const Json& row);
