@@ -24,12 +24,12 @@ struct Range {
 };
 
 // By Regime, with the record of the run's own trainer, or with the generic one in its place.
-constexpr Range kOwnTrainer[] = {{0.94, 1.06, 1.18, 535},
-                                 {0.93, 1.00, 1.16, 386},
+constexpr Range kOwnTrainer[] = {{0.92, 1.07, 1.17, 535},
+                                 {0.88, 0.99, 1.16, 386},
                                  {0.95, 1.02, 1.50, 8},
                                  {0.82, 1.02, 1.29, 74}};
-constexpr Range kOtherTrainer[] = {{0.91, 1.07, 1.27, 535},
-                                   {0.81, 0.97, 1.18, 384},
+constexpr Range kOtherTrainer[] = {{0.86, 0.96, 1.32, 535},
+                                   {0.78, 0.97, 1.18, 384},
                                    {0.90, 1.07, 1.77, 4},
                                    {0.75, 0.94, 1.38, 68}};
 // Runs whose products have fewer than 16 bits: of dense models, and of models with experts. The

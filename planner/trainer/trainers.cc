@@ -301,7 +301,7 @@ constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
 }
 
 constexpr Execution kMegatronDeepSpeed = {
-    .sequence_parallel = false, .fused_loss = false, .host_launch_ns = 80e3};
+    .sequence_parallel = false, .fused_loss = false, .host_launch_ns = 53e3};
 constexpr Execution kInternEvo = {.fused_loss = false,
                                   .overlap_weight_gather = false,
                                   .kernel_rate = 0.8,
@@ -319,7 +319,7 @@ constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
 constexpr Execution kGeneric = {.attention = AttentionKernel::kFlash2,
                                 .fused_loss = false,
                                 .fused_kernels = false,
-                                .host_launch_ns = 60e3,
+                                .host_launch_ns = 53e3,
                                 .kernel_rate = 0.9,
                                 .loss_bytes_per_logit = kEagerLossBytes,
                                 .update_bytes_per_parameter = kFlatGradients};

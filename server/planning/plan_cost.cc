@@ -5,6 +5,7 @@
 
 #include "planner/launch/make_launch.h"
 #include "planner/launch/other_trainer.h"
+#include "planner/model/parameters.h"
 #include "planner/search/choose_offload.h"
 #include "planner/space/degrees.h"
 #include "server/convert/search_size.h"
@@ -36,13 +37,19 @@ double SimulationCost(const planner::Job& job) {
 // the least recompute of each segment. One setting for all stages leaves nothing to find there, but
 // the setting itself is searched for. Fitted to the jobs of cost_bombs_bench.
 double SearchCost(const planner::Job& job) {
-  constexpr double kAtLeast = 0.2, kPerRoot = 0.12, kWithEncoder = 3, kSettings = 3,
+  constexpr double kAtLeast = 0.1, kPerRoot = 0.12, kWithEncoder = 3, kSettings = 3,
                    kWholeEncoder = 1.5;
+  // A model whose usual states exceed the memory of all GPUs is likely not to fit. Then remedies
+  // are planned.
+  constexpr double kRemedies = 1, kStateBytes = 16;
+  const bool fits = kStateBytes * static_cast<double>(planner::CountParameters(job.model)) <=
+                    static_cast<double>(job.cluster.gpu.memory_bytes) *
+                        static_cast<double>(job.cluster.gpu_count);
   const double segments = 1e-6 * static_cast<double>(SearchSizeOf(job).segments);
   double per_root = kPerRoot * (job.model.towers.empty() ? 1 : kWithEncoder);
   if (job.constraints.recompute == planner::RecomputePolicy::kOneSetting)
     per_root = kPerRoot * (planner::KeepsEncoderWhole(job) ? kWholeEncoder : kSettings);
-  return kAtLeast + per_root * std::sqrt(segments) + SimulationCost(job);
+  return kAtLeast + per_root * std::sqrt(segments) + SimulationCost(job) + (fits ? 0 : kRemedies);
 }
 
 // Returns the cost of launch settings: some tens of evaluated plans for each trainer, and `search`

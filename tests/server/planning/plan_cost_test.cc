@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/convert/search_size.h"
@@ -75,9 +76,9 @@ TEST(PlanCost, OrdersJobsAsTheyTake) {
     times.push_back(Plan(offers, 1e9).seconds);
   }
   int pairs = 0, right = 0;
-  std::vector<double> ratios;
+  std::vector<std::pair<double, std::string>> ratios;
   for (size_t i = 0; i < times.size(); ++i) {
-    ratios.push_back(times[i] / estimates[i]);
+    ratios.emplace_back(times[i] / estimates[i], jobs[i].name);
     for (size_t k = 0; k < times.size(); ++k) {
       if (times[i] <= 3 * times[k]) continue;
       ++pairs;
@@ -87,9 +88,9 @@ TEST(PlanCost, OrdersJobsAsTheyTake) {
   EXPECT_GT(pairs, 30);
   EXPECT_GE(right, pairs * 8 / 10);
   std::sort(ratios.begin(), ratios.end());
-  const double median = ratios[ratios.size() / 2];
-  EXPECT_LT(ratios.back(), 10 * median);
-  EXPECT_GT(ratios.front(), median / 10);
+  const double median = ratios[ratios.size() / 2].first;
+  EXPECT_LT(ratios.back().first, 10 * median) << ratios.back().second;
+  EXPECT_GT(ratios.front().first, median / 10) << ratios.front().second;
 }
 
 TEST(PlanCost, OrdinaryJobsAreShortAndBombsAreHeavy) {

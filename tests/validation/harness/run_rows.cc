@@ -68,8 +68,7 @@ Json WithNotes(Json row) {
 
 // Returns the row with what its source's own code says where the row infers something else.
 // vTrain's model has 50257 / t words on each tensor-parallel rank, rounded down and not padded
-// (ShardedGptLogit of src/model/gpt_modeling.py). Its runs of one node are taken to repeat no
-// forward pass, although their configurations ask for checkpoints: docs/COST_MODEL.md, section 6.
+// (ShardedGptLogit of src/model/gpt_modeling.py): docs/COST_MODEL.md, section 6.
 Json AsItsSourceSays(const std::string& family, Json row) {
   const bool vtrain = family.rfind("vtrain", 0) == 0 || Has(Text(row, "source"), "vTrain");
   if (!vtrain || !Child(row, "model").is_object()) return row;
@@ -77,8 +76,6 @@ Json AsItsSourceSays(const std::string& family, Json row) {
   const int64_t tensor = std::max<int64_t>(1, Int(row, "tp", 1));
   row["model"]["vocab"] = kWords / tensor * tensor;
   row["raw_vocabulary"] = true;
-  if (Has(Text(row, "source"), "ground_truth_single") || family == "vtrain-single")
-    row["recompute"] = "none";
   return row;
 }
 
