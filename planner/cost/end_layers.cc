@@ -73,8 +73,8 @@ void AddFinalNormAndLogits(LayerBuilder& b, const LanguageModel& m, bool own_wei
                .out = vocab,
                .whole_flops = 2 * D(m.hidden) * D(m.vocab),
                .shared = !own_weights,
-                .saved = SavesHead(m),
-                .slower = Misaligned(b.setting(), vocab)});
+               .saved = SavesHead(m),
+               .slower = Misaligned(b.setting(), vocab)});
   if (m.head_bias) b.AddParameters(D(vocab));
   b.Begin("loss");
   // Cross entropy reads and writes the logits a few times in fp32.

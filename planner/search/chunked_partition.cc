@@ -75,8 +75,7 @@ class Chunks {
       moved.stages[segment] =
           SegmentWork(network_, profile_, p_, moved.boundaries, segment, moved.recomputed[segment]);
     };
-    // A stage that recomputes nothing is likely to go on so: a bound tells more cheaply than
-    // memory that it is no quicker.
+    // A stage that recomputes nothing likely goes on so. A bound is cheaper than its memory.
     bool recomputes = false;
     ForStagesOf(first, last, [&](size_t segment) {
       recomputes = recomputes || complete.recomputed[segment] != ModeCounts{};
