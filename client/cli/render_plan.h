@@ -81,6 +81,9 @@ bool IsTransformer(v1::LayerKind kind);
 // Counts the recomputed layers of all stages, whatever part of them is recomputed.
 int RecomputedLayers(const v1::Plan& plan);
 
+// Returns what waits in host memory, and what that gains. REQUIRES: the plan has an offload.
+std::string OffloadText(const v1::Plan& plan);
+
 // Returns "interleaved 1F1B, 3 virtual stages".
 std::string ScheduleText(const v1::Plan& plan);
 

@@ -222,7 +222,7 @@ void EmitDeepSpeed(const Trials& trials, Launch* out) {
     NoteSeveralEncoders(job.model, kEncodersInOrder, out);
   }
   NoteTopology(p, out);
-  out->notes.push_back({"batches", BatchText(trials, runs->spec)});
+  out->notes.push_back({"batches", BatchText(trials, runs->spec, LaunchFramework::kDeepSpeed)});
 }
 
 }  // namespace evenkeel::planner

@@ -74,8 +74,16 @@ int64_t SampleTokens(const Trials& trials) {
 
 namespace {
 
-std::string PaddedBatchText(const Training& training, const PaddedRows& rows,
-                            const PlanSpec& spec) {
+std::string SortingText(LaunchFramework framework) {
+  if (framework == LaunchFramework::kDeepSpeed)
+    return " Samples of similar length go together: train_sampling_strategy is "
+           "\"group_by_length\" (before 5.0, group_by_length is True).";
+  return " This trainer's own loader does not sort samples by length: the predicted time needs one "
+         "that does, as group_by_length of Hugging Face's Trainer.";
+}
+
+std::string PaddedBatchText(const Training& training, const PaddedRows& rows, const PlanSpec& spec,
+                            LaunchFramework framework) {
   const std::string to = training.pad_to_tokens > 0 ? "one length" : "the longest of them";
   return "A step is " + std::to_string(spec.micro_batches) + " micro-batches of " +
          std::to_string(training.micro_batch_samples) + " samples on each of " +
@@ -84,18 +92,15 @@ std::string PaddedBatchText(const Training& training, const PaddedRows& rows,
          std::to_string(rows.longest_tokens) +
          "). In Hugging Face's Trainer these are gradient_accumulation_steps and "
          "per_device_train_batch_size; packing stays off." +
-         (training.group_by_length
-              ? " Samples of similar length go together: train_sampling_strategy is "
-                "\"group_by_length\" (before 5.0, group_by_length is True)."
-              : "");
+         (training.group_by_length ? SortingText(framework) : "");
 }
 
 }  // namespace
 
-std::string BatchText(const Trials& trials, const PlanSpec& spec) {
+std::string BatchText(const Trials& trials, const PlanSpec& spec, LaunchFramework framework) {
   const BatchRule& rule = trials.batching().rule;
   if (const std::optional<PaddedRows>& rows = trials.batching().padded)
-    return PaddedBatchText(trials.job().training, *rows, spec);
+    return PaddedBatchText(trials.job().training, *rows, spec, framework);
   std::string text = "A step is " + std::to_string(spec.micro_batches) + " packs on each of " +
                      std::to_string(spec.parallelism.data) +
                      " data-parallel ranks, each of at most ";

@@ -124,7 +124,7 @@ void EmitFsdp(const Trials& trials, Launch* out) {
   NoteRecipe(trials.job().training, "torchao's converter, before shard()", out);
   if (trials.job().launch.float16)
     out->notes.push_back({"precision", "float16 needs a gradient scaler around run_step()."});
-  out->notes.push_back({"batches", BatchText(trials, runs->spec)});
+  out->notes.push_back({"batches", BatchText(trials, runs->spec, LaunchFramework::kFsdp)});
 }
 
 }  // namespace evenkeel::planner

@@ -139,7 +139,7 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
                           "Gradients are sharded by Megatron-FSDP: whether it works with a "
                           "pipeline depends on the version of Megatron-LM."});
   NoteModel(job, trials.batching(), spec.parallelism, out);
-  out->notes.push_back({"batches", BatchText(trials, spec)});
+  out->notes.push_back({"batches", BatchText(trials, spec, LaunchFramework::kMegatron)});
 }
 
 }  // namespace

@@ -252,7 +252,7 @@ void EmitTorchtitan(const Trials& trials, Launch* out) {
   arguments.Add("--config", "planned");
   out->files.push_back({"evenkeel_torchtitan.py", TorchtitanFile(trials, runs->spec)});
   NoteRest(trials, runs->spec, out);
-  out->notes.push_back({"batches", BatchText(trials, runs->spec)});
+  out->notes.push_back({"batches", BatchText(trials, runs->spec, LaunchFramework::kTorchtitan)});
 }
 
 }  // namespace evenkeel::planner

@@ -158,7 +158,7 @@ void EmitXTuner(const Trials& trials, Launch* out) {
       trials.job().training.execution.context != ContextKind::kUlysses)
     out->notes.push_back({"stages", "XTuner's sequence parallelism is Ulysses, not a ring."});
   out->notes.push_back(
-      {"batches", BatchText(trials, runs->spec) +
+      {"batches", BatchText(trials, runs->spec, LaunchFramework::kXTuner) +
                       " XTuner reads packs and their order from the preset folder and takes whole "
                       "steps: the last, incomplete one is left out."});
 }

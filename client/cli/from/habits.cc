@@ -118,7 +118,7 @@ void SetOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
 
 // TransformerEngine's offload: with layers above 0, --cpu-offloading is implied.
 void SetActivationOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
-  if (!flags.offload_activations.empty()) return;
+  if (!flags.offload_activations.empty() || !flags.offload_modules.empty()) return;
   const int64_t layers = config.Int(Field::kOffloadedLayers, 0, 0, 1024);
   if (layers > 0)
     run->job.mutable_training()->mutable_offload()->set_activation_layers(
@@ -126,7 +126,8 @@ void SetActivationOffload(const UserConfig& config, const JobFlags& flags, UserR
 }
 
 void SetOffloadedModules(const UserConfig& config, const JobFlags& flags, UserRun* run) {
-  if (!flags.offload_modules.empty() || !config.On(Field::kOffloadsByModule)) return;
+  if (!flags.offload_modules.empty() || !flags.offload_activations.empty()) return;
+  if (!config.On(Field::kOffloadsByModule)) return;
   const std::vector<std::string> names = config.List(Field::kOffloadModules);
   if (names.empty()) config.Refuse(Field::kOffloadsByModule, "needs --offload-modules");
   for (const std::string& name : names) {

@@ -113,6 +113,7 @@ std::string DoesSection(const Style& style, const FromAnswer& answer) {
       {"step", IntervalText(p)},
       {"tokens/s",
        Integer(static_cast<int64_t>(p.llm_tokens_per_second())) + ", MFU " + Percent(p.mfu())}};
+  if (yours.has_offload()) rows.emplace_back("offload", OffloadText(yours));
   if (p.gpu_days() > 0)
     rows.emplace_back("all the data", Duration(p.epoch_seconds()) + ", " + GpuTime(p.gpu_days()));
   std::string text = Section(style, "What it will do", "predicted; ranges hold four of five runs") +

@@ -103,7 +103,7 @@ type Offload struct {
 	// OPTIMIZER_ADAM, and only what the trainer can do with the `zero_stage`: any share with Megatron-Core at
 	// ZERO_STAGE_1 and DeepSpeed at ZERO_STAGE_3, 0 or 1 with DeepSpeed at stages 1 and 2. Range: 0 to 1. Unset: the
 	// planner chooses the share, in thousandths, with the shortest step: the least that the plan needs, and 0 where
-	// offloading gains nothing; but 0 if `activation_layers` or `choose_activation_layers` is set, and 1 with `weights`.
+	// offloading gains nothing; but 0 if activations are offloaded (fields 2, 3, 5 and 6), and 1 with `weights`.
 	// EvaluatePlan needs it set where the planner would choose. Not yet with packing groups.
 	OptimizerRatio *float64 `protobuf:"fixed64,1,opt,name=optimizer_ratio,json=optimizerRatio,proto3,oneof" json:"optimizer_ratio,omitempty"`
 	// Number of the language model's layers whose activations wait in host memory between their forward and their
