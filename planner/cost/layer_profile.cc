@@ -292,8 +292,12 @@ class ProfileBuilder {
   // Adds a class of layers and returns its index.
   int AddClass(LayerCost layer) {
     const bool of_encoder = IsTowerLayer(layer.kind);
+    const bool first_mode = job_.training.activations.modules == 0 && PartsBesideOffload(job_) == 0;
+    const RecomputeMode& used = first_mode ? layer.modes.front() : layer.modes.back();
+    const int64_t kept_bytes = used.kept_bytes;
     Calibrate(job_.calibration, of_encoder ? EncoderDegrees(degrees_).tensor : degrees_.tensor,
               layer);
+    if (kept_bytes > 0) layer.copied = (D(used.kept_bytes) / D(kept_bytes)) * layer.copied;
     OffloadActivations(job_, mean_, layer);
     PackCost forward = layer.forward, backward = layer.backward;
     forward += layer.forward_communication;

@@ -41,10 +41,15 @@ double ShareWithout(int64_t longer, int64_t all, int64_t size, int64_t sorted) {
   // From the most likely number outwards, each is so many times its neighbour.
   const int64_t mode = std::clamp(
       static_cast<int64_t>((D(longer) + 1) * (D(drawn) + 1) / (D(all) + 2)), least, most);
-  double weights = 1, filled = D(CeilDivide(mode, size));
+  // A small dataset has fewer micro-batches, of which the last may be part of one.
+  const double micro_batches = std::min(D(sorted), D(drawn) / D(size));
+  const auto filled_by = [&](int64_t number) {
+    return std::min(micro_batches, D(CeilDivide(number, size)));
+  };
+  double weights = 1, filled = filled_by(mode);
   const auto add = [&](int64_t number, double weight) {
     weights += weight;
-    filled += weight * D(CeilDivide(number, size));
+    filled += weight * filled_by(number);
   };
   double weight = 1;
   for (int64_t x = mode; x < most && weight > kUnlikely; ++x) {
@@ -56,7 +61,7 @@ double ShareWithout(int64_t longer, int64_t all, int64_t size, int64_t sorted) {
     weight *= D(x) * D(all - longer - drawn + x) / (D(longer - x + 1) * D(drawn - x + 1));
     add(x - 1, weight);
   }
-  return std::max(0.0, 1 - filled / weights / D(sorted));
+  return std::max(0.0, 1 - filled / weights / micro_batches);
 }
 
 std::vector<double> SortedPlaces(int64_t sorted, int64_t steps, int64_t data,

@@ -28,6 +28,11 @@ void FreeDegrees(Constraints* c) {
 
 // The change is one of the request: what an offload holds is held again.
 void HoldOffload(const Job& job, const Remedy& remedy, Job* changed) {
+  if (!job.training.activations.asked) return;
+  const Constraints& c = changed->constraints;
+  changed->training.activations.free_recompute = c.recompute;
+  changed->training.activations.free_pipeline = c.pipeline_parallel;
+  changed->training.activations.free_virtual_stages = c.virtual_stages;
   const ActivationOffload& activations = job.training.activations;
   if (activations.layers > 0 && remedy.kind != RemedyKind::kOffloadActivations)
     AskActivationOffload(activations.layers, changed);

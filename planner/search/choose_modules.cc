@@ -47,6 +47,11 @@ class ModuleSearch {
       Open({sets.setting, sets.must | module, sets.may});
       Open({sets.setting, sets.must, sets.may & ~module});
     }
+    // Where memory needs all modules, the bounding plans do not show it.
+    for (const RecomputeSetting& setting : settings_) {
+      const OffloadModules all = Complete(ModulesBeside(OffloadModulesOf(job_), setting));
+      if (best_ns_ == 0 && given_ == 0 && all != 0 && !Stopped()) Try({setting, all, all});
+    }
     return WithModules(job_, best_.must, best_.must, best_.setting);
   }
 

@@ -128,6 +128,8 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
     }
     const Schedule schedule = ScheduleOf(job.constraints, p);
     for (const int64_t m : MicroBatchChoices(packs_per_step, p)) {
+      const int64_t bound_ns =
+          PipelineBound(entry->work, p, schedule, m, least_send_ns) + sync_bound_ns;
       prospects.push_back(
           {.parallelism = p,
            .schedule = schedule,
@@ -136,7 +138,8 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
            .least_send_ns = least_send_ns,
            .sync_bound_ns = sync_bound_ns,
            .sync_estimate_ns = sync_estimate_ns,
-           .bound_ns = PipelineBound(entry->work, p, schedule, m, least_send_ns) + sync_bound_ns,
+           .bound_ns = bound_ns,
+           .free_bound_ns = bound_ns,
            .estimate_ns = PipelineEstimate(entry->work, p, schedule, m, least_send_ns) +
                           RecomputeEstimate(job, entry->profile, p, schedule, m) +
                           sync_estimate_ns});
@@ -158,7 +161,7 @@ Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& 
         SyncBound(job, profiles.Of(one_chunk, setting).profile, p);
   const int64_t m = prospect.micro_batches;
   under.bound_ns = std::max(
-      prospect.bound_ns,
+      prospect.free_bound_ns,
       PipelineBound(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_bound_ns);
   under.estimate_ns =
       PipelineEstimate(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_estimate_ns;

@@ -61,6 +61,7 @@ struct Prospect {
   int64_t sync_bound_ns = 0;              // SyncBound
   int64_t sync_estimate_ns = 0;           // SyncEstimate
   int64_t bound_ns = 0;                   // no partition has a shorter step
+  int64_t free_bound_ns = 0;              // the same, whatever is recomputed
   int64_t estimate_ns = 0;
 };
 

@@ -8,6 +8,8 @@
 namespace evenkeel::planner {
 namespace {
 
+constexpr int64_t kNotKnown = -1;
+
 int64_t BackwardOf(const StageWork& work) { return work.backward_ns + work.recompute_ns; }
 
 size_t UnitOf(const PipelineShape& shape, size_t segment) {
@@ -202,10 +204,14 @@ void MeanPackStepBound::SetExchange(const std::vector<StageWork>& segments, Step
     spec_.sync_ns[unit] = sync.reduce_ns;
     spec_.buckets[unit] = sync.buckets;
     spec_.overlap_slowdown = std::min(most, std::max(spec_.overlap_slowdown, sync.slowdown));
-    TrainedParameters& of_stage = of_stages_[s % of_stages_.size()];
-    of_stage += trained - trained_[s];
-    spec_.optimizer_ns[s % of_stages_.size()] = cache.Sync(of_stage).optimizer_ns;
+    const size_t stage = s % of_stages_.size();
+    of_stages_[stage] += trained - trained_[s];
+    spec_.optimizer_ns[stage] = kNotKnown;
     trained_[s] = trained;
+  }
+  for (size_t stage = 0; stage < of_stages_.size(); ++stage) {
+    int64_t& optimizer_ns = spec_.optimizer_ns[stage];
+    if (optimizer_ns == kNotKnown) optimizer_ns = cache.Sync(of_stages_[stage]).optimizer_ns;
   }
 }
 

@@ -43,6 +43,13 @@ TEST(SortedBatchesTest, SortsFiftyOrAQuarterOfTheDataset) {
   EXPECT_EQ(SortedTogether(random), 0);
 }
 
+// Of four samples of 100 tokens and one of 1, a micro-batch of four and a quarter of one: rows are
+// no shorter than samples.
+TEST(SortedBatchesTest, SmallDatasetsHaveFewerMicroBatches) {
+  EXPECT_NEAR(ShareWithout(4, 5, 4, 256), 0.2, 1e-12);
+  EXPECT_NEAR(ShareWithout(500, 1000, 4, 256), 0.5, 1e-12);
+}
+
 // All sets of samples that can be sorted together, and all micro-batches of each.
 TEST(SortedBatchesTest, SharesAreThoseOfAllSets) {
   for (const auto& [all, size, sorted] : {std::tuple{8, 2, 2}, {9, 1, 4}, {10, 3, 2}, {7, 2, 3}}) {

@@ -173,6 +173,25 @@ TEST(ModuleOffloadTest, WaitsForCopiesThatAPassDoesNotHide) {
   EXPECT_GT(before, 0);
 }
 
+// Measured activations move as they are measured: the checker, which multiplies what it finds on
+// the host, agrees.
+TEST(ModuleOffloadTest, CopiesWhatWasMeasured) {
+  int64_t predicted = 0;
+  for (const double ratio : {1.0, 1.3, 0.8}) {
+    Job job = Asking(LongText("llama3-8b", "h100-sxm-80gb", 8, 8192), kOffloadQkv);
+    FixDegrees(job, 2, 2, 2);
+    job.cluster.host_memory_bytes_per_second = 8 * 400e9;
+    job.cluster.host_link_bytes_per_second = 1e9;
+    job.calibration.version = job.calibration.layer_version = "measured";
+    job.calibration.revisions = {1};
+    job.calibration.layers = {{LayerKind::kDense, 2, {}, {}, {ratio, 1, 0}}};
+    const Plan plan = CheckedPlan(job);
+    ASSERT_TRUE(plan.fits());
+    if (ratio == 1) predicted = plan.offload->activation_added_ns;
+    EXPECT_EQ(plan.offload->activation_added_ns > predicted, ratio > 1) << ratio;
+  }
+}
+
 // Experts in a pipeline, where whole layers cannot be offloaded, over a fast link.
 Job ExpertPipeline() {
   Job job = SmallMixture("gh200-96gb", 8, 16384);
