@@ -97,5 +97,32 @@ TEST(MeanPackStepBoundTest, IsNeverAboveTheStep) {
   }
 }
 
+// One bound for all cuts of a shape, with so many chunks that the slowdown of overlapped passes is
+// counted in part.
+TEST(MeanPackStepBoundTest, KeepsNothingOfTheCutBefore) {
+  Job job = QuickstartJob();
+  job.cluster.inter_node_bytes_per_second = 2e9;
+  constexpr PackShape kPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
+  Parallelism p{2, 4, 4};
+  p.virtual_stages = 10;
+  const LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
+  const PipelineShape shape = ShapeOf(p, Schedule::kInterleaved, 8);
+  const int64_t count = shape.virtual_stages();
+  StepCache cache(job, p);
+  MeanPackStepBound kept(job, shape, 3000);
+  Random random(4);
+  for (int trial = 0; trial < 50; ++trial) {
+    std::vector<int64_t> boundaries{0};
+    for (int64_t k = 1; k < count; ++k)
+      boundaries.push_back(profile.size() * k / count + Draw(random, 0, 1));
+    boundaries.push_back(profile.size());
+    const std::vector<StageWork> segments = StageWorks(
+        job, profile, p, boundaries, std::vector<ModeCounts>(static_cast<size_t>(count)));
+    const int64_t bound = kept.AtLeast(segments, cache);
+    EXPECT_EQ(bound, MeanPackStepBound(job, shape, 3000).AtLeast(segments, cache)) << trial;
+    EXPECT_LE(bound, MeanPackStep(job, p, shape, segments, &cache, 3000).total_ns()) << trial;
+  }
+}
+
 }  // namespace
 }  // namespace evenkeel::planner
