@@ -153,7 +153,7 @@ int64_t ChainWork::WholeLayers(int64_t stages, int64_t micro_batches, int64_t de
     // If the stages cannot take all layers by then, some stage has to take one more.
     while (true) {
       int64_t taken = 0;
-      Wide next = std::numeric_limits<Wide>::max();
+      Wide next = Wide{kMost} * kMost;
       for (int64_t s = 0; s < stages && taken < of_class.layers; ++s) {
         const int64_t most = within(s);
         taken += most;
