@@ -167,7 +167,7 @@ class ReadersTest(FilesCase):
                             ("{\"length\": 5, \"units\": -1}", "units must be 0"),
                             ("{\"length\": 5, \"loss_tokens\": 6}", "loss_tokens must be"),
                             ("[1]", "must be an object"), ("{\"length\": 5", "not JSON"), ("", "is empty"),
-                            ("[]", "no samples"), ("hello", "no length file")):
+                            ("[]", "no samples"), ("hello", "is not a length file")):
             with self.subTest(text):
                 done = self.python(self.write("bad", text))
                 self.assertEqual(done.returncode, 2)
