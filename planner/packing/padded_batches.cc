@@ -231,10 +231,6 @@ std::vector<Outcome> WorkOutcomes(const Job& job, const std::vector<PackSums>& p
   return outcomes;
 }
 
-}  // namespace
-
-namespace {
-
 // Returns the work of the ranks with most of it in whole steps, over that of mean ranks.
 double SlowestOfSorted(const std::vector<PackSums>& steps, const PackTimes& times, int64_t data,
                        int64_t micro_batches) {
@@ -285,9 +281,10 @@ std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& trai
 
 PaddedMicroBatches PadMicroBatches(const Job& job, int64_t sampled_at_most, const Stop& stop) {
   PaddedMicroBatches out;
-  const std::vector<RowLength> rows = RowLengthsOf(job.dataset, job.training, SortedTogether(job));
+  const int64_t sorted = SortedTogether(job);
+  const std::vector<RowLength> rows = RowLengthsOf(job.dataset, job.training, sorted);
   FillMoments(job, rows, out);
-  out.rows.sorted = SortedTogether(job);
+  out.rows.sorted = sorted;
   if (!job.dataset.has_units()) {
     out.packs = QuantilesOf(rows, job.training.micro_batch_samples);
     return out;

@@ -20,8 +20,7 @@ class ModuleSearch {
  public:
   ModuleSearch(const Job& job, const PlanHooks& hooks, const SearchWork& limits)
       : job_(job),
-        hooks_(hooks),
-        limits_(limits),
+        searches_(hooks, limits),
         given_(job.training.activations.given_modules),
         settings_(SettingsBesideModules(job)) {}
 
@@ -36,13 +35,13 @@ class ModuleSearch {
         Try({setting, given_, given_});
       }
     }
-    while (!open_.empty() && searches_ < kOffloadSearchesAtMost && !Stopped()) {
+    while (!open_.empty() && !searches_.Over()) {
       const auto next =
           std::min_element(open_.begin(), open_.end(),
                            [](const Sets& a, const Sets& b) { return a.bound_ns < b.bound_ns; });
       const Sets sets = *next;
       open_.erase(next);
-      if (!MayGain(sets.bound_ns)) break;
+      if (!MayGain(sets.bound_ns, best_ns_)) break;
       const OffloadModules module = std::bit_floor(sets.may & ~sets.must);
       Open({sets.setting, sets.must | module, sets.may});
       Open({sets.setting, sets.must, sets.may & ~module});
@@ -50,7 +49,8 @@ class ModuleSearch {
     // Where memory needs all modules, the bounding plans do not show it.
     for (const RecomputeSetting& setting : settings_) {
       const OffloadModules all = Complete(ModulesBeside(OffloadModulesOf(job_), setting));
-      if (best_ns_ == 0 && given_ == 0 && all != 0 && !Stopped()) Try({setting, all, all});
+      if (best_ns_ == 0 && given_ == 0 && all != 0 && !searches_.Stopped())
+        Try({setting, all, all});
     }
     return WithModules(job_, best_.must, best_.must, best_.setting);
   }
@@ -63,25 +63,13 @@ class ModuleSearch {
     int64_t bound_ns = 0;
   };
 
-  bool Stopped() const { return hooks_.stop && hooks_.stop(); }
-
-  // Returns whether a step is shorter than the best by more than the tolerance.
-  bool MayGain(int64_t ns) const {
-    return best_ns_ == 0 || ns < best_ns_ - best_ns_ / kOffloadTolerance;
-  }
-
-  CapsSearch Plan(const Job& job) {
-    ++searches_;
-    return ChooseCaps(job, 0, hooks_, limits_);
-  }
-
   void Offer(const RecomputeSetting& setting, OffloadModules modules, int64_t ns) {
     if (best_ns_ > 0 && ns >= best_ns_) return;
     best_ = {setting, modules}, best_ns_ = ns;
   }
 
   void Try(const Sets& sets) {
-    const CapsSearch search = Plan(WithModules(job_, sets.must, sets.must, sets.setting));
+    const CapsSearch search = searches_.For(WithModules(job_, sets.must, sets.must, sets.setting));
     if (!search.stopped && !search.found.best.empty())
       Offer(sets.setting, sets.must, search.found.best.front().simulated_ns);
   }
@@ -90,15 +78,15 @@ class ModuleSearch {
   void Open(Sets sets) {
     sets.may = Complete(sets.may);
     if ((sets.must & ~sets.may) != 0 || sets.may == 0) return;
-    if (searches_ >= kOffloadSearchesAtMost || Stopped()) return;
-    const CapsSearch search = Plan(WithModules(job_, sets.may, sets.must, sets.setting));
+    if (searches_.Over()) return;
+    const CapsSearch search = searches_.For(WithModules(job_, sets.may, sets.must, sets.setting));
     if (search.stopped || search.found.best.empty()) return;
     const Candidate& c = search.found.best.front();
     sets.bound_ns = c.simulated_ns;
-    if (!MayGain(sets.bound_ns)) return;
+    if (!MayGain(sets.bound_ns, best_ns_)) return;
     if (const OffloadModules modules = LeastOf(sets, search.batching, c); modules != 0) {
       const Job with = WithModules(job_, modules, modules, sets.setting);
-      if (const auto ns = StepOf(with, search.batching, c, hooks_.stop))
+      if (const auto ns = StepOf(with, search.batching, c, searches_.stop()))
         Offer(sets.setting, modules, *ns);
     }
     if (sets.must != sets.may) open_.push_back(sets);
@@ -144,7 +132,8 @@ class ModuleSearch {
       if (std::any_of(too_few.begin(), too_few.end(),
                       [&](OffloadModules more) { return (modules & ~more) == 0; }))
         continue;
-      if (FitsOnGpus(WithModules(job_, modules, modules, sets.setting), batching, c, hooks_.stop))
+      if (FitsOnGpus(WithModules(job_, modules, modules, sets.setting), batching, c,
+                     searches_.stop()))
         return modules;
       too_few.push_back(modules);
     }
@@ -154,14 +143,12 @@ class ModuleSearch {
   static constexpr int64_t kBytesAtMost = int64_t{1} << 45;
 
   const Job& job_;
-  const PlanHooks& hooks_;
-  const SearchWork limits_;
+  OffloadSearches searches_;
   const OffloadModules given_;
   const std::vector<RecomputeSetting> settings_;
   std::vector<Sets> open_;  // that may hold a better set
   Sets best_;
   int64_t best_ns_ = 0;
-  int searches_ = 0;
 };
 
 }  // namespace

@@ -32,8 +32,7 @@ class AmountSearch {
  public:
   AmountSearch(const Job& job, const PlanHooks& hooks, const SearchWork& limits)
       : job_(job),
-        hooks_(hooks),
-        limits_(limits),
+        searches_(hooks, limits),
         of_layers_(job.training.activations.choose),
         most_(of_layers_ ? OffloadedLayersAtMost(job) : kWhole) {}
 
@@ -56,13 +55,13 @@ class AmountSearch {
       return best_;
     }
     Open(0, most_);
-    while (!ranges_.empty() && searches_ < kOffloadSearchesAtMost && !Stopped()) {
+    while (!ranges_.empty() && !searches_.Over()) {
       const auto next =
           std::min_element(ranges_.begin(), ranges_.end(),
                            [](const Range& a, const Range& b) { return a.bound_ns < b.bound_ns; });
       const Range range = *next;
       ranges_.erase(next);
-      if (!MayGain(range.bound_ns)) break;
+      if (!MayGain(range.bound_ns, best_ns_)) break;
       // The plan that bounds the range is known with its least amount.
       const int64_t middle = (range.low + range.least - 1) / 2;
       Open(range.least, range.high);
@@ -90,25 +89,13 @@ class AmountSearch {
     return OffloadSharesOf(*training.trainer, training.zero_stage) == OffloadShares::kWhole;
   }
 
-  bool Stopped() const { return hooks_.stop && hooks_.stop(); }
-
-  // Returns whether a step is shorter than the best by more than the tolerance.
-  bool MayGain(int64_t ns) const {
-    return best_ns_ == 0 || ns < best_ns_ - best_ns_ / kOffloadTolerance;
-  }
-
-  CapsSearch Plan(const Job& job) {
-    ++searches_;
-    return ChooseCaps(job, 0, hooks_, limits_);
-  }
-
   void Offer(int64_t amount, int64_t ns) {
     if (best_ns_ > 0 && (ns > best_ns_ || (ns == best_ns_ && amount >= best_))) return;
     best_ = amount, best_ns_ = ns;
   }
 
   void Try(int64_t amount) {
-    const CapsSearch search = Plan(With(amount, amount));
+    const CapsSearch search = searches_.For(With(amount, amount));
     if (!search.stopped && !search.found.best.empty())
       Offer(amount, search.found.best.front().simulated_ns);
   }
@@ -116,9 +103,9 @@ class AmountSearch {
   // What a search with the best amount finds may need less. Without any layer, the recompute of the
   // search was free, so its plan says nothing of that of others.
   void Reduce() {
-    for (int tries = 0; tries < kReductionsAtMost && best_ > 0 && !Stopped(); ++tries) {
+    for (int tries = 0; tries < kReductionsAtMost && best_ > 0 && !searches_.Stopped(); ++tries) {
       const int64_t amount = best_;
-      const CapsSearch search = Plan(With(amount, amount));
+      const CapsSearch search = searches_.For(With(amount, amount));
       if (search.stopped || search.found.best.empty()) return;
       const Candidate& c = search.found.best.front();
       const int64_t least = LeastAmount(search.batching, c, of_layers_ ? 0 : -1, amount);
@@ -130,11 +117,11 @@ class AmountSearch {
   }
 
   void Open(int64_t low, int64_t high) {
-    if (low >= high || searches_ >= kOffloadSearchesAtMost || Stopped()) return;
-    const CapsSearch search = Plan(With(high, low));
+    if (low >= high || searches_.Over()) return;
+    const CapsSearch search = searches_.For(With(high, low));
     if (search.stopped || search.found.best.empty()) return;
     const Candidate& c = search.found.best.front();
-    if (!MayGain(c.simulated_ns)) return;
+    if (!MayGain(c.simulated_ns, best_ns_)) return;
     const int64_t amount = LeastAmount(search.batching, c, low, high);
     if (const std::optional<int64_t> ns = StepWith(search.batching, c, amount)) Offer(amount, *ns);
     ranges_.push_back({low, high, amount, c.simulated_ns});
@@ -152,22 +139,20 @@ class AmountSearch {
   }
 
   bool Fits(const Batching& batching, const Candidate& c, int64_t amount) const {
-    return FitsOnGpus(With(amount, amount), batching, c, hooks_.stop);
+    return FitsOnGpus(With(amount, amount), batching, c, searches_.stop());
   }
 
   std::optional<int64_t> StepWith(const Batching& batching, const Candidate& c,
                                   int64_t amount) const {
-    return StepOf(With(amount, amount), batching, c, hooks_.stop);
+    return StepOf(With(amount, amount), batching, c, searches_.stop());
   }
 
   const Job& job_;
-  const PlanHooks& hooks_;
-  const SearchWork limits_;
+  OffloadSearches searches_;
   const bool of_layers_;  // else thousandths of the optimizer
   const int64_t most_;
   std::vector<Range> ranges_;  // that may hold a better amount
   int64_t best_ = 0, best_ns_ = 0;
-  int searches_ = 0;
 };
 
 // Adds what is said of activations. Copies that are free show what copies cost.

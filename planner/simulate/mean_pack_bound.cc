@@ -12,11 +12,6 @@ constexpr int64_t kNotKnown = -1;
 
 int64_t BackwardOf(const StageWork& work) { return work.backward_ns + work.recompute_ns; }
 
-size_t UnitOf(const PipelineShape& shape, size_t segment) {
-  const size_t stages = static_cast<size_t>(shape.stages);
-  return segment % stages * static_cast<size_t>(shape.chunks) + segment / stages;
-}
-
 int64_t LastGroup(const PipelineShape& shape) {
   const int64_t group = std::min(shape.group(), shape.micro_batches);
   const int64_t rest = shape.micro_batches % group;

@@ -64,13 +64,6 @@ PipelineSpec PipelineOf(const PipelineShape& shape, const std::vector<StageWork>
   return spec;
 }
 
-// Returns the index in PassValues of the first of `packs` values of a segment.
-size_t PlaceOf(const PipelineShape& shape, size_t segment, size_t packs) {
-  const size_t stages = static_cast<size_t>(shape.stages),
-               chunks = static_cast<size_t>(shape.chunks);
-  return (segment % stages * chunks + segment / stages) * packs;
-}
-
 // The steps that represent all: `steps` steps, each of `ranks` data-parallel ranks that run
 // `shape`.
 struct SampledSteps {
@@ -179,7 +172,7 @@ class RankPipeline {
   }
 
   int64_t* Times(PassKind kind, size_t segment) {
-    const size_t unit = PlaceOf(spec_.shape, segment, 1);
+    const size_t unit = UnitOf(spec_.shape, segment);
     if (walk_) return walk_->Times(kind, unit);
     PassValues& values = kind == PassKind::kForward ? spec_.forward_ns : spec_.backward_ns;
     return &values[unit * static_cast<size_t>(spec_.shape.micro_batches)];
@@ -202,7 +195,7 @@ void AddSync(const Job& job, const std::vector<StageWork>& segments, StepCache& 
   std::vector<TrainedParameters> stages(spec.optimizer_ns.size());
   for (size_t s = 0; s < segments.size(); ++s) {
     const StageSync& sync = cache.Sync(segments[s].trained);
-    const size_t at = PlaceOf(spec.shape, s, 1);
+    const size_t at = UnitOf(spec.shape, s);
     spec.sync_ns[at] = sync.reduce_ns;
     spec.buckets[at] = sync.buckets;
     spec.overlap_slowdown = std::max(spec.overlap_slowdown, sync.slowdown);
@@ -359,7 +352,7 @@ PipelineShape ShapeOf(const Parallelism& p, Schedule schedule, int64_t micro_bat
 PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments) {
   PipelineSpec spec = PipelineOf(shape, segments, 1);
   for (size_t s = 0; s < segments.size(); ++s) {
-    const size_t at = PlaceOf(shape, s, 1);
+    const size_t at = UnitOf(shape, s);
     spec.forward_ns[at] = segments[s].forward_ns;
     spec.backward_ns[at] = segments[s].backward_ns + segments[s].recompute_ns;
     spec.weight_gradient_ns[at] = segments[s].weight_gradient_ns;

@@ -37,6 +37,12 @@ struct StageWork {
   TrainedParameters trained;
 };
 
+// Returns the index of a segment, chunk c of stage s, in what is kept by stage x chunks + chunk.
+inline size_t UnitOf(const PipelineShape& shape, size_t segment) {
+  const size_t stages = static_cast<size_t>(shape.stages);
+  return segment % stages * static_cast<size_t>(shape.chunks) + segment / stages;
+}
+
 // Returns the shape in which the segments of a parallelism run: chunk c of stage s is segment c P +
 // s.
 PipelineShape ShapeOf(const Parallelism& p, Schedule schedule, int64_t micro_batches);
