@@ -198,6 +198,9 @@ void AddTrainedFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--lora-rank", &flags->lora_rank, "N", "Rank of the adapters, with --lora [16]",
       "Training")
       ->check(Whole(1, 4096));
+  Add(command, "--lora-dropout", &flags->lora_dropout, "SHARE",
+      "Share of the adapters' inputs that dropout sets to zero, with --lora [0]", "Training")
+      ->check(CLI::Range(0.0, .999));
   command
       ->add_option("--lora-train", flags->lora_train,
                    "Tables of the language model that train in full beside adapters, with --lora "

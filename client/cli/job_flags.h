@@ -53,6 +53,7 @@ struct JobFlags {
   std::optional<int32_t> predicted_tokens;
   std::vector<std::string> freeze, lora;  // "encoder", "llm"
   std::optional<int32_t> lora_rank;
+  std::optional<double> lora_dropout;
   std::vector<std::string> lora_train;  // "embedding", "head"
   std::string lora_base;                // a name of kFrozenFormatNames, or empty
   std::string label;

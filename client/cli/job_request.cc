@@ -311,6 +311,8 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
   for (const std::string& component : flags.lora)
     SetTrainMode(component, v1::TRAIN_MODE_LORA, job->mutable_model());
   if (flags.lora_rank) job->mutable_model()->mutable_lora()->set_rank(*flags.lora_rank);
+  if (flags.lora_dropout)
+    job->mutable_model()->mutable_lora()->set_dropout_ratio(*flags.lora_dropout);
   for (const std::string& part : flags.lora_train) {
     v1::Lora* lora = job->mutable_model()->mutable_lora();
     part == "head" ? lora->set_train_head(true) : lora->set_train_embedding(true);

@@ -24,12 +24,12 @@ struct Range {
 };
 
 // By Regime, with the record of the run's own trainer, or with the generic one in its place.
-constexpr Range kOwnTrainer[] = {{0.92, 1.07, 1.17, 535},
-                                 {0.88, 0.99, 1.16, 386},
+constexpr Range kOwnTrainer[] = {{0.92, 1.06, 1.16, 541},
+                                 {0.88, 0.99, 1.16, 411},
                                  {0.95, 1.02, 1.50, 8},
                                  {0.82, 1.02, 1.29, 74}};
-constexpr Range kOtherTrainer[] = {{0.86, 0.96, 1.32, 535},
-                                   {0.78, 0.97, 1.18, 384},
+constexpr Range kOtherTrainer[] = {{0.87, 0.98, 1.37, 538},
+                                   {0.82, 0.98, 1.20, 395},
                                    {0.90, 1.07, 1.77, 4},
                                    {0.75, 0.94, 1.38, 68}};
 // Runs whose products have fewer than 16 bits: of dense models, and of models with experts. The
@@ -43,7 +43,7 @@ constexpr Range kEncoders = {0.95, 1.30, 1.75, 6};
 // models with encoders.
 constexpr Range kMegatronMemory = {0.98, 1.00, 1.03, 58};
 constexpr Range kMegatronExpertsMemory = {0.84, 1.00, 1.05, 24};
-constexpr Range kOtherMemory = {0.94, 1.05, 1.17, 43};
+constexpr Range kOtherMemory = {0.86, 1.00, 1.17, 68};
 // The lower end is that of all trainers, the upper end that of all but Megatron's.
 constexpr Range kUnknownMemory = {0.70, 1.00, 1.36, 112};
 constexpr Range kEncodersMemory = {0.97, 1.05, 1.15, 5};

@@ -116,8 +116,8 @@ double KernelTime::ScanTime(double flops) const {
   return flops / (gpu_.costs.scan_efficiency * flops_per_ns_);
 }
 
-double KernelTime::Flash2Slowdown() const {
-  return gpu_.costs.beyond_flash2 ? 1 / constants_.flash2_rate : 1;
+FlashRatios KernelTime::Flash(AttentionKernel kernel, int64_t head_size, bool causal) const {
+  return RatiosOf(kernel, gpu_.costs, head_size, causal, constants_);
 }
 
 Affine KernelTime::MemoryBound(double bytes_per_row) const {

@@ -8,6 +8,7 @@
 
 #include "planner/cost/affine.h"
 #include "planner/cost/cost_constants.h"
+#include "planner/cost/flash_attention.h"
 #include "planner/cost/matrix_time.h"
 #include "planner/hardware/gpu_spec.h"
 
@@ -50,8 +51,8 @@ class KernelTime {
   // Returns the time of a scan in chunks (gated delta nets) that computes this many FLOPs.
   double ScanTime(double flops) const;
 
-  // Returns the time of FlashAttention-2 over the attention times above.
-  double Flash2Slowdown() const;
+  // Returns what a flash kernel takes, relative to the attention times above.
+  FlashRatios Flash(AttentionKernel kernel, int64_t head_size, bool causal) const;
 
   // Returns the time of norms, activations and residuals that read and write `bytes_per_row` bytes
   // of memory.

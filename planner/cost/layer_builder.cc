@@ -7,6 +7,22 @@
 #include "planner/cost/expert_dispatch.h"
 
 namespace evenkeel::planner {
+namespace {
+
+// Norms and activations move two tensors forward and three backward.
+constexpr double kStreamBackward = 1.5;
+
+// Bytes per value, at the rate of streaming kernels, that PyTorch's own kernels take forward and
+// backward: measured on H100 (tests/measure/h100.jsonl, section "streaming"). The RMSNorm is
+// Hugging Face's, of seven kernels.
+constexpr double kLayerNormBytes[] = {5.2, 13};
+constexpr double kRmsNormBytes[] = {42, 98};
+
+// Time of bitsandbytes' kernel that unpacks NF4 over that of streaming its bytes: 1.17 ns for 1000
+// weights on H100 (section "four bits").
+constexpr double kUnpackSlower = 1.22;
+
+}  // namespace
 
 LayerBuilder::LayerBuilder(const RankSetting& setting, Rows rows, TrainMode train,
                            const LoraSpec& lora)
@@ -78,10 +94,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
     Affine adapter = kernels.Matrix(lora_.rank, l.in, rows);
     adapter += kernels.Matrix(l.out, lora_.rank, rows);
     op.adapters += all(adapter);
-    // Dropout of the input (a copy and a mask of a byte), and the sum of the scaled output and the
-    // product's.
-    op.streams += OverRows(kernels.MemoryBound(5 * D(l.in) + 10 * D(l.out)), l.share);
-    op.launches += 4;
+    AddAdapterStreams(l);
     trained = D(l.copies) * D(lora_.rank) * (D(l.in) + D(l.out));
     work_.parameters += trained;
     if (l.expert) work_.expert_parameters += trained;
@@ -89,6 +102,20 @@ void LayerBuilder::AddLinear(const Linear& l) {
   }
   work_.trained_parameters += trained;
   if (l.expert) work_.trained_expert_parameters += trained;
+}
+
+// PEFT's layer (forward of peft/tuners/lora/layer.py): the product of the adapter is scaled and
+// added to that of the layer, and the gradients of the input from both are added. Dropout writes a
+// copy of the input, which is kept instead of it, and a mask of a byte for each module.
+void LayerBuilder::AddAdapterStreams(const Linear& l) {
+  const bool apart = !setting_.execution.fused_kernels;
+  const auto given =
+      std::count_if(l.products.begin(), l.products.end(), [](int64_t width) { return width > 0; });
+  const double in = D(l.in) * D(apart ? std::max<int64_t>(1, given) : 1), out = D(l.out);
+  const double dropped = lora_.dropout ? 5 * in : 0;
+  StreamBytes(10 * out + dropped, 4 * out + 6 * in + dropped, l.share);
+  operation().launches += lora_.dropout ? 4 : 3;
+  if (lora_.dropout) KeepBytes(PerRow(3 * in * l.share));
 }
 
 // The rules of torchtitan's SelectiveAC (distributed/activation_checkpoint.py, 0.3.0): it keeps
@@ -120,11 +147,12 @@ void LayerBuilder::CountProducts(const Linear& l, const PackCost& time) {
 void LayerBuilder::Unpack(const Linear& l) {
   LayerOperation& op = operation();
   const double weight = D(l.in) * D(l.out), copies = D(l.copies);
-  const Affine once = setting_.kernels.MemoryBound((BytesOf(lora_.base) + kValueBytes) * weight);
+  const Affine once =
+      setting_.kernels.MemoryBound(kUnpackSlower * (BytesOf(lora_.base) + kValueBytes) * weight);
   const double ns = copies * (once.constant + once.per_row);
   op.matrices.constant += ns;
   op.input_gradients.constant += ns;
-  op.launches += l.copies;
+  op.launches += 2 * l.copies;  // of bitsandbytes, measured on H100: 105 us per layer and pass
   if (l.shared) return;
   work_.packed_format = lora_.base;
   work_.packed_parameters += copies * weight;
@@ -169,6 +197,7 @@ void LayerBuilder::Keep(double values, RecomputeParts dropped_by) {
 void LayerBuilder::KeepInput(double values, uint32_t target, RecomputeParts dropped_by) {
   kept_ = false;
   if (!trains(target)) return;
+  if (train_ == TrainMode::kLora && lora_.dropout) return;  // the dropped copy is kept instead
   const double bytes = KeepsQuantised(target) ? ValueBytesOf(format(target)) : kValueBytes;
   KeepBytes(PerRow(bytes * values), dropped_by);
 }
@@ -216,8 +245,16 @@ void LayerBuilder::KeepResults(double values) {
 }
 
 void LayerBuilder::Stream(double values) {
-  operation().streams += OverRows(setting_.kernels.MemoryBound(kValueBytes * values));
+  StreamBytes(kValueBytes * values, kStreamBackward * kValueBytes * values);
   operation().launches += 1;
+}
+
+void LayerBuilder::StreamBytes(double forward, double backward, double share) {
+  const auto over_rows = [&](double bytes) {
+    return OverRows(setting_.kernels.MemoryBound(bytes), share);
+  };
+  operation().streams += over_rows(forward);
+  operation().stream_gradients += over_rows(backward);
 }
 
 void LayerBuilder::Transient(double values) {
@@ -309,14 +346,21 @@ void LayerBuilder::HideExpertExchanges(size_t from, size_t to) {
 
 void LayerBuilder::AddNorm(Norm norm, double width, double share) {
   AddParameters(norm == Norm::kLayerNorm ? 2 * width : width);
-  if (setting_.execution.fused_kernels || norm == Norm::kLayerNorm) {
+  if (setting_.execution.fused_kernels) {
     Stream(2 * width * share);
     Keep(width * share);  // its input; the output belongs to the product that reads it
-  } else {
-    // Hugging Face's RMSNorm keeps the input as fp32, and the normalised rows before the weight.
-    Stream(10 * width * share);
-    Keep(3 * width * share);
+    return;
   }
+  operation().launches += 1;
+  if (norm == Norm::kLayerNorm) {
+    StreamBytes(kLayerNormBytes[0] * width, kLayerNormBytes[1] * width, share);
+    Keep(width * share);
+    return;
+  }
+  // Hugging Face's RMSNorm keeps the input as fp32, and the normalised rows before the weight if
+  // that trains.
+  StreamBytes(kRmsNormBytes[0] * width, kRmsNormBytes[1] * width, share);
+  Keep((train_ == TrainMode::kFull ? 3 : 2) * width * share);
 }
 
 LayerWork LayerBuilder::Finish(double width) {

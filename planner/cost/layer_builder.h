@@ -80,6 +80,8 @@ class LayerBuilder {
   // Adds what frozen weights in 4 bits cost at each use: they are read and written in 16 bits
   // first.
   void Unpack(const Linear& linear);
+  // Adds the passes of an adapter beside its products.
+  void AddAdapterStreams(const Linear& linear);
   // Adds weights that no product reads: norms, biases of the router, tables.
   void AddParameters(double parameters);
   // Adds weights of which a copy trains in full beside adapters.
@@ -105,6 +107,8 @@ class LayerBuilder {
   void KeepResults(double values);
   // Adds 16-bit values per row that are read or written.
   void Stream(double values);
+  // Adds such passes by bytes per row that they move, without a launch.
+  void StreamBytes(double forward, double backward, double share = 1);
   // Adds 16-bit values per row that the backward pass holds besides the kept tensors.
   void Transient(double values);
 

@@ -39,6 +39,7 @@ struct LayerOperation {
   PackCost attention;                   // forward: scores, softmax, product with the values
   PackCost attention_gradients;         // the backward pass of the attention
   PackCost streams;                     // norms, activations, residuals, rotations, permutations
+  PackCost stream_gradients;            // their backward pass
   PackCost communication;               // the backward pass communicates as much
   PackCost gradient_communication;      // of the backward pass alone, in addition
   PackCost flops;                       // FLOPs of the model, all ranks together

@@ -25,9 +25,6 @@
 namespace evenkeel::planner {
 namespace {
 
-// Norms and activations move two tensors forward and three backward.
-constexpr double kStreamBackward = 1.5;
-
 int64_t Bytes(double value) { return Nearest(std::min(value, D(kPartBytesAtMost))); }
 int64_t WorkspaceBytes(double value) { return Nearest(std::min(value, D(kWorkspaceBytesAtMost))); }
 
@@ -125,7 +122,7 @@ class ProfileBuilder {
       if (full || op.weight_trains) layer.backward += op.weight_gradients;
       layer.backward += 2 * op.adapters;
       layer.backward += op.attention_gradients;
-      layer.backward += kStreamBackward * op.streams;
+      layer.backward += op.stream_gradients;
       if (full || op.weight_trains) layer.weight_gradient += op.weight_gradients;
       if (op.weight_trains) layer.backward_flops_ratio = 2;
       layer.weight_gradient += op.adapters;
@@ -326,8 +323,9 @@ class ProfileBuilder {
   LayerCost CostOf(LayerKind kind, LayerWork work, TrainMode train) {
     const double longer = 1 / job_.training.execution.kernel_rate;
     for (LayerOperation& op : work.operations) {
-      for (PackCost* part : {&op.matrices, &op.input_gradients, &op.weight_gradients, &op.adapters,
-                             &op.attention, &op.attention_gradients, &op.streams})
+      for (PackCost* part :
+           {&op.matrices, &op.input_gradients, &op.weight_gradients, &op.adapters, &op.attention,
+            &op.attention_gradients, &op.streams, &op.stream_gradients})
         *part = longer * *part;
     }
     LayerCost layer{.kind = kind};

@@ -50,6 +50,7 @@ struct LoraSpec {
   // Tables of the language model that train in full beside the adapters: a copy of each does, and
   // the frozen one stays (ModulesToSaveWrapper of PEFT). Tied ones are one table.
   bool train_embedding = false, train_head = false;
+  bool dropout = false;  // of the adapters' inputs
 };
 
 enum class Modality { kImage, kVideo, kAudio };

@@ -276,7 +276,7 @@ constexpr DispatcherSet kTitanDispatchers =
 // ranks gather keys and values (distributed/context_parallel/api.py, 0.3.0; the default of
 // PyTorch's _ContextParallelOptions).
 constexpr Trainer Torchtitan(const About& about) {
-  Execution execution = WithEagerLoss(EagerShards(0.85));  // components/loss.py
+  Execution execution = WithEagerLoss(EagerShards(0.9));  // components/loss.py
   execution.context = ContextKind::kAllGather;
   Trainer trainer = With(kTitanDispatchers, Sharded(about, execution));
   trainer.alternate_products = true;
@@ -300,6 +300,14 @@ constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
   return trainer;
 }
 
+// Hugging Face's Trainer runs DeepSpeed for its stages alone; otherwise PyTorch's own modules and
+// optimizers.
+constexpr Trainer WithoutEngine(Trainer trainer) {
+  trainer.usual_unsharded = kEager;
+  trainer.usual_unsharded->loss_bytes_per_logit = trainer.usual.loss_bytes_per_logit;
+  return trainer;
+}
+
 constexpr Execution kMegatronDeepSpeed = {
     .sequence_parallel = false, .fused_loss = false, .host_launch_ns = 53e3};
 constexpr Execution kInternEvo = {.fused_loss = false,
@@ -320,7 +328,7 @@ constexpr Execution kGeneric = {.attention = AttentionKernel::kFlash2,
                                 .fused_loss = false,
                                 .fused_kernels = false,
                                 .host_launch_ns = 53e3,
-                                .kernel_rate = 0.9,
+                                .kernel_rate = 0.97,
                                 .loss_bytes_per_logit = kEagerLossBytes,
                                 .update_bytes_per_parameter = kFlatGradients};
 
@@ -365,7 +373,7 @@ constexpr std::array kTrainers = {
                                  .title = "PyTorch FSDP",
                                  .source = "FSDP2 around modules that are not compiled, as "
                                            "torchtitan"},
-                                WithEagerLoss(EagerShards(0.85))))))),
+                                WithEagerLoss(EagerShards(0.9))))))),
     StepsInBackward(
         FusedStep::kWithoutExpertParallel,
         OffloadsWeights(Torchtitan(
@@ -381,25 +389,25 @@ constexpr std::array kTrainers = {
          .source = "FSDP around eager modules; kernel rate from its published runs on A100 and "
                    "H100",
          .fitted_runs = 58},
-        WithTransformerEngine(EagerShards(0.86)))),
+        WithTransformerEngine(EagerShards(0.93)))),
     WithFourBitBase(AroundHuggingFace({.name = "deepspeed",
                                        .title = "DeepSpeed with Hugging Face modules",
                                        .source = "DeepSpeed's default configuration"},
                                       0)),
-    WithFourBitBase(AroundHuggingFace(
+    WithoutEngine(WithFourBitBase(AroundHuggingFace(
         {.name = "huggingface-trainer",
          .title = "Hugging Face Trainer",
          .source = "as DeepSpeed, whose stages it runs; host time of a trained weight "
                    "from Qwen's published runs on A100",
          .fitted_runs = 18},
-        kHeldLogitsLossBytes)),
+        kHeldLogitsLossBytes))),
     StepsInBackward(FusedStep::kWithoutExpertParallel,
                     OffloadsWeights(OffloadsInputs(WithFourBitBase(WithoutExpertParallel(
                         Sharded({.name = "torchtune",
                                  .title = "torchtune",
                                  .source = "FSDP2 around modules that are not compiled, as "
                                            "torchtitan"},
-                                EagerShards(0.85))))))),
+                                EagerShards(0.9))))))),
     WithRawVocabulary(WithWholeLayers(
         {.name = "internevo",
          .title = "InternEvo",
@@ -446,6 +454,7 @@ const Trainer* FindTrainer(std::string_view name) {
 const Trainer& GenericTrainer() { return kTrainers.back(); }
 
 const Execution& UsualExecution(const Trainer& trainer, ZeroStage stage) {
+  if (stage == ZeroStage::kNone && trainer.usual_unsharded) return *trainer.usual_unsharded;
   return stage == ZeroStage::kWeights ? trainer.usual_sharding_weights : trainer.usual;
 }
 

@@ -3,6 +3,7 @@
 #define EVENKEEL_PLANNER_TRAINER_TRAINERS_H_
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -60,6 +61,7 @@ struct Trainer {
   bool fp32_gradients = true;             // accumulates gradients in fp32; if false, in 16 bits
   Execution usual = {};                   // habits below ZeRO stage 3
   Execution usual_sharding_weights = {};  // habits at ZeRO stage 3
+  std::optional<Execution> usual_unsharded = std::nullopt;  // habits at stage 0, if they differ
 };
 
 // Returns all records. The first of each framework is that framework's default.

@@ -93,6 +93,7 @@ planner::LoraSpec LoraFromProto(const v1::Lora& from, const FieldPath& path, Vio
       FromProto(kFrozenFormats, from.base_format(), lora.base, path.Child("base_format"), sink);
   lora.train_embedding = from.train_embedding();
   lora.train_head = from.train_head();
+  lora.dropout = CheckReal(sink, path.Child("dropout_ratio"), from.dropout_ratio(), {0, .999}) > 0;
   if (from.targets().empty()) return lora;
   lora.targets = 0;
   for (int i = 0; i < from.targets_size(); ++i) {

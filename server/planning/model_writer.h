@@ -38,6 +38,7 @@ class ModelWriter {
   static constexpr int kFullGateTag = 114;
   static constexpr int kExpertsTag = 115;
   static constexpr int kSavedTablesTag = 116;
+  static constexpr int kAdapterDropoutTag = 190;
 
   explicit ModelWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -89,8 +90,9 @@ class ModelWriter {
   }
 
   void Put(int /*tag*/, const planner::LoraSpec& lora) {
-    const auto& [rank, base, targets, train_embedding, train_head] = lora;
+    const auto& [rank, base, targets, train_embedding, train_head, dropout] = lora;
     Fields(rank, static_cast<int64_t>(targets));
+    if (dropout) out_.Count(kAdapterDropoutTag, 1);
     if (train_embedding || train_head) {
       out_.Count(kSavedTablesTag, 1);
       Fields(train_embedding, train_head);

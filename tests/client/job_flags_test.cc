@@ -297,6 +297,9 @@ TEST(JobFlagsTest, TablesBesideAdaptersAndSortedMicroBatches) {
   EXPECT_TRUE(job.model().lora().train_head());
   EXPECT_TRUE(job.training().group_by_length());
   EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--lora-train", "norm"})));
+  const v1::Job dropped = Parse(Three({"--lora", "llm", "--lora-dropout", ".05"})).job();
+  EXPECT_EQ(dropped.model().lora().dropout_ratio(), .05);
+  EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--lora-dropout", "1"})));
 }
 
 TEST(JobFlagsTest, PredictedTokens) {

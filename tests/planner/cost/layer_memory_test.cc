@@ -212,6 +212,48 @@ TEST(LayerMemoryTest, LoraTrainsAdaptersAlone) {
   EXPECT_EQ(KindOf(job, p, LayerKind::kHead).trained_parameters, 0);
 }
 
+// PEFT's modules on PyTorch's own kernels. With dropout, each of the seven adapters of a layer
+// keeps a copy of its input in 16 bits and a mask of a byte, instead of the inputs themselves
+// (norms' outputs, attention's output, the product of gate and up projection).
+TEST(LayerMemoryTest, AdaptersWithDropoutKeepDroppedCopies) {
+  Job job = Llama();
+  LanguageModel& m = job.model.language_model;
+  m.train = TrainMode::kLora;
+  job.training.execution.fused_kernels = false;
+  const Parallelism p{1, 1, 32};
+  const LayerCost without = KindOf(job, p, LayerKind::kDense);
+  m.lora.dropout = true;
+  const LayerCost with = KindOf(job, p, LayerKind::kDense);
+  const double tokens = static_cast<double>(MakeBatching(job).largest.tokens);
+  const double copies = 3.0 * static_cast<double>(6 * m.hidden + m.ffn);
+  const double inputs = 2.0 * static_cast<double>(2 * m.hidden + m.ffn);
+  EXPECT_NEAR(
+      static_cast<double>(with.modes.front().kept_bytes - without.modes.front().kept_bytes) /
+          (tokens * (copies - inputs)),
+      1, 1e-3);
+  EXPECT_GT(with.forward_ns, without.forward_ns);
+  EXPECT_GT(with.backward_ns, without.backward_ns);
+  EXPECT_EQ(with.trained_parameters, without.trained_parameters);
+}
+
+// The weight of a frozen norm needs no gradient, so its normalised rows are not kept.
+TEST(LayerMemoryTest, FrozenNormsOfEagerModulesKeepTheirInputAlone) {
+  Job job = Llama();
+  LanguageModel& m = job.model.language_model;
+  job.training.execution.fused_kernels = false;
+  const Parallelism p{1, 1, 32};
+  const LayerCost full = KindOf(job, p, LayerKind::kDense);
+  m.train = TrainMode::kLora;
+  m.lora.targets = kLoraQkv | kLoraAttentionOut | kLoraMlpUp | kLoraMlpDown;
+  const LayerCost lora = KindOf(job, p, LayerKind::kDense);
+  const double tokens = static_cast<double>(MakeBatching(job).largest.tokens);
+  const double norms = 2 * 2.0 * static_cast<double>(m.hidden);
+  const double adapters = 2.0 * 4 * static_cast<double>(m.lora.rank);
+  EXPECT_NEAR(static_cast<double>(full.modes.front().kept_bytes - lora.modes.front().kept_bytes) /
+                  (tokens * (norms - adapters)),
+              1, 1e-2);
+}
+
 TEST(LayerMemoryTest, LossesDifferByTheirBytesPerLogit) {
   Job job = Llama();
   const double logits = 4096.0 * static_cast<double>(job.model.language_model.vocab);

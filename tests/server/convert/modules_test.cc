@@ -113,6 +113,18 @@ TEST(ModulesTest, AdaptersTakeTables) {
                   "job.model.lora.train_head: must be false: the language model does not train"));
 }
 
+TEST(ModulesTest, AdaptersHaveDropout) {
+  const std::string lora = "language_model_train_mode: TRAIN_MODE_LORA ";
+  const auto dropout = [&](const std::string& ratio) {
+    return JobOf(Asked("", "", "llama3.1-8b", lora + "lora { dropout_ratio: " + ratio + " }"))
+        .model.language_model.lora.dropout;
+  };
+  EXPECT_TRUE(dropout(".05"));
+  EXPECT_FALSE(dropout("0"));
+  EXPECT_TRUE(Has(Faults(Asked("", "", "llama3.1-8b", lora + "lora { dropout_ratio: 1 }")),
+                  "job.model.lora.dropout_ratio: must be"));
+}
+
 TEST(ModulesTest, MicroBatchesAreSorted) {
   const Job job = JobOf(Asked("micro_batch_samples: 4 group_by_length: true"));
   EXPECT_TRUE(job.training.group_by_length);

@@ -28,6 +28,7 @@ TEST(PlanId, TellsModulesTablesAndSortedMicroBatchesApart) {
       [](Job& j) { planner::AskActivationOffload(0, &j); },
       [](Job& j) { j.model.language_model.lora.train_embedding = true; },
       [](Job& j) { j.model.language_model.lora.train_head = true; },
+      [](Job& j) { j.model.language_model.lora.dropout = true; },
       [](Job& j) { j.training.group_by_length = true; }};
   std::set<std::string> ids;
   for (const auto& change : changes) {

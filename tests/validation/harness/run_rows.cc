@@ -68,8 +68,19 @@ Json WithNotes(Json row) {
 
 // Returns the row with what its source's own code says where the row infers something else.
 // vTrain's model has 50257 / t words on each tensor-parallel rank, rounded down and not padded
-// (ShardedGptLogit of src/model/gpt_modeling.py): docs/COST_MODEL.md, section 6.
+// (ShardedGptLogit of src/model/gpt_modeling.py): docs/COST_MODEL.md, section 6. Qwen's script for
+// full fine-tuning runs DeepSpeed (finetune/finetune_ds.sh; its memory is that of stage 2), and its
+// adapters have a dropout of .05 (finetune.py).
 Json AsItsSourceSays(const std::string& family, Json row) {
+  if (Has(Text(row, "source"), "QwenLM/Qwen@")) {
+    if (Text(row, "trains") == "full") {
+      row["zero"] = 2;
+      row["trainer"] = {{"name", "deepspeed"}};
+    } else if (Child(Child(row, "trains"), "lora").is_object()) {
+      row["trains"]["lora"]["dropout"] = .05;
+    }
+    return row;
+  }
   const bool vtrain = family.rfind("vtrain", 0) == 0 || Has(Text(row, "source"), "vTrain");
   if (!vtrain || !Child(row, "model").is_object()) return row;
   constexpr int64_t kWords = 50257;
@@ -191,6 +202,7 @@ void SetAdapters(const Json& row, LanguageModel& m) {
   if (!lora.is_object() || !lora.contains("rank")) return;
   m.train = TrainMode::kLora;
   m.lora.rank = Int(lora, "rank");
+  m.lora.dropout = Real(lora, "dropout") > 0;
   m.lora.train_embedding = m.lora.train_head = Text(lora, "also_trained") == kTables;
   if (HasPackedBase(row)) m.lora.base = FrozenFormat::kNf4Double;
   const std::string targets = Text(lora, "targets");
@@ -255,6 +267,7 @@ const Trainer& TrainerOfRow(const Json& row) {
 
 Optimizer OptimizerOf(const Json& row, const Job& job) {
   if (Flag(row, "muon")) return Optimizer::kMuon;
+  if (Text(row, "optimizer") == "adam in 16 bits") return Optimizer::kAdam16Bit;
   if (Flag(row, "moments_16bit")) return Optimizer::kAdam16BitMoments;
   // Qwen's script for one GPU trains tables beside adapters in the 16 bits in which it loads the
   // model (finetune_lora_single_gpu.sh).
@@ -270,6 +283,7 @@ void SetExecution(const Json& row, Training& training) {
   if (kernel == "unfused" && Int(row, "cp", 1) == 1) e.attention = AttentionKernel::kUnfused;
   // Megatron-Core's own layers (DotProductAttention) have no other.
   if (Flag(row, "local_layers")) e.attention = AttentionKernel::kUnfused;
+  if (kernel == "cuDNN") e.attention = AttentionKernel::kFlash;
   if (kernel == "flash 2" || Has(kernel, "Triton") || Has(kernel, "SDPA"))
     e.attention = AttentionKernel::kFlash2;
   const Json& overlap = Child(row, "overlap");
