@@ -20,8 +20,6 @@ std::span<const CostConstant> CostConstantList() {
       {"attention_backward", &C::attention_backward, Basis::kPublished,
        "2.5 times the FLOPs at 0.86 of the rate: FlashAttention-2 63% against 73% of A100's peak "
        "(Dao 2023, 4.1), FlashAttention-3 561 against 648 TFLOP/s (Shah 2024, figures 5 and 6)"},
-      {"attention_backward_bytes", &C::attention_backward_bytes, Basis::kAssumed,
-       "31 on H100, where it was measured; the published ratio is of long sequences"},
       {"inter_node_efficiency", &C::inter_node_efficiency, Basis::kAssumed,
        "no measurement between nodes; 0.85 to 0.95 are published for large messages"},
       {"inter_node_sharing", &C::inter_node_sharing, Basis::kAssumed,

@@ -24,11 +24,9 @@ struct CostConstants {
   double hbm_efficiency = 0.8;  // share of the HBM rate that streaming kernels reach
   // From the end of one kernel to the first work of the next, on the GPU.
   double kernel_launch_ns = 2500;
-  // FlashAttention-2's backward pass where it is the best kernel (before Hopper): its time over
-  // that of the forward pass, and bytes per value of the queries beside that. flash_attention.cc
-  // has those of Hopper and Blackwell.
+  // Time of flash attention's backward pass over that of its forward pass, for kernels that
+  // flash_attention.cc does not know.
   double attention_backward = 2.9;
-  double attention_backward_bytes = 0;
 
   double inter_node_efficiency = 0.85;  // share of the given bandwidth that large messages reach
   // k ranks of a group in one node reach 1 + inter_node_sharing * (k - 1) times one rank's

@@ -40,15 +40,15 @@ double At(const BySize& figures, int64_t head_size) {
 
 FlashRatios RatiosOf(AttentionKernel kernel, const GpuCosts& gpu, int64_t head_size, bool causal,
                      const CostConstants& constants) {
-  // Elsewhere FlashAttention-2 is the best kernel, and its ratio is published.
-  if (!gpu.beyond_flash2) {
-    return {.backward = constants.attention_backward,
-            .backward_bytes = constants.attention_backward_bytes};
+  const bool two = kernel == AttentionKernel::kFlash2 && gpu.beyond_flash2;
+  const Kernel& k = two ? kFlash2 : kBest;
+  FlashRatios ratios{.forward = At(causal ? k.causal_forward : k.full_forward, head_size),
+                     .backward = constants.attention_backward};
+  if (two || gpu.generation == GpuGeneration::kHopper) {
+    ratios.backward = At(causal ? k.causal_backward : k.full_backward, head_size);
+    ratios.backward_bytes = k.backward_bytes;
   }
-  const Kernel& k = kernel == AttentionKernel::kFlash2 ? kFlash2 : kBest;
-  return {.forward = At(causal ? k.causal_forward : k.full_forward, head_size),
-          .backward = At(causal ? k.causal_backward : k.full_backward, head_size),
-          .backward_bytes = k.backward_bytes};
+  return ratios;
 }
 
 }  // namespace evenkeel::planner

@@ -224,7 +224,7 @@ TEST(LayerMemoryTest, AdaptersWithDropoutKeepDroppedCopies) {
   const LayerCost without = KindOf(job, p, LayerKind::kDense);
   m.lora.dropout = true;
   const LayerCost with = KindOf(job, p, LayerKind::kDense);
-  const double tokens = static_cast<double>(MakeBatching(job).largest.tokens);
+  const double tokens = static_cast<double>(kPack.tokens);
   const double copies = 3.0 * static_cast<double>(6 * m.hidden + m.ffn);
   const double inputs = 2.0 * static_cast<double>(2 * m.hidden + m.ffn);
   EXPECT_NEAR(
@@ -246,7 +246,7 @@ TEST(LayerMemoryTest, FrozenNormsOfEagerModulesKeepTheirInputAlone) {
   m.train = TrainMode::kLora;
   m.lora.targets = kLoraQkv | kLoraAttentionOut | kLoraMlpUp | kLoraMlpDown;
   const LayerCost lora = KindOf(job, p, LayerKind::kDense);
-  const double tokens = static_cast<double>(MakeBatching(job).largest.tokens);
+  const double tokens = static_cast<double>(kPack.tokens);
   const double norms = 2 * 2.0 * static_cast<double>(m.hidden);
   const double adapters = 2.0 * 4 * static_cast<double>(m.lora.rank);
   EXPECT_NEAR(static_cast<double>(full.modes.front().kept_bytes - lora.modes.front().kept_bytes) /
