@@ -21,6 +21,17 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
       segments_(static_cast<size_t>(stages_)),
       fronts_(static_cast<size_t>((stages_ + 1) * positions_)),
       backs_(static_cast<size_t>((stages_ + 1) * positions_)) {
+  Fill(table, limit);
+  // Most pools end empty by their passes alone, which cost less to know than their exchange.
+  if (stopped_ || !Tighten(limit)) return;
+  for (int64_t s = 0; s < stages_; ++s) {
+    for (StageSegment& segment : segments_[static_cast<size_t>(s)])
+      segment.times = costs.At(s, segment.begin, segment.end);
+  }
+  Tighten(limit);
+}
+
+void SegmentPool::Fill(const SegmentTable& table, int64_t limit) {
   // The pipeline cannot be quicker than all packs on one stage.
   const int64_t stage_limit = (limit - 1) / micro_batches_;
   const int64_t work = table.WorkBefore(table.size());
@@ -38,12 +49,17 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
       for (int64_t i = first; i < j && table.WorkBefore(i) <= in_front; ++i) {
         const int64_t recompute = table.RecomputeTime(s, i, j);
         if (recompute >= kNoPlan) continue;
-        if (table.WorkBefore(j) - table.WorkBefore(i) + recompute > stage_limit) continue;
-        segments_[static_cast<size_t>(s)].push_back({i, j, costs.At(s, i, j)});
+        const int64_t forward = table.ForwardBefore(j) - table.ForwardBefore(i);
+        const int64_t total = table.WorkBefore(j) - table.WorkBefore(i) + recompute;
+        if (total > stage_limit) continue;
+        segments_[static_cast<size_t>(s)].push_back({i,
+                                                     j,
+                                                     {.forward = forward,
+                                                      .backward = total - forward,
+                                                      .send = table.SendTime(s, j)}});
       }
     }
   }
-  Tighten(limit);
 }
 
 bool SegmentPool::Tighten(int64_t limit) {

@@ -82,6 +82,8 @@ class SegmentPool {
     std::array<int64_t, 2> after_all{};
   };
 
+  // Fills in the segments that may be of use, with the times of their passes.
+  void Fill(const SegmentTable& table, int64_t limit);
   void FillFronts();
   void FillBacks();
   // Returns a lower bound on the step of every partition with this segment.
