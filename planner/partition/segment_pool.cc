@@ -13,7 +13,7 @@ constexpr int64_t kNoPath = -kNoPlan;
 }  // namespace
 
 SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit,
-                         const Stop& stop)
+                         const Stop& stop, SegmentsAsked asked)
     : stages_(table.stages()),
       positions_(table.size() + 1),
       micro_batches_(table.micro_batches()),
@@ -21,7 +21,7 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
       segments_(static_cast<size_t>(stages_)),
       fronts_(static_cast<size_t>((stages_ + 1) * positions_)),
       backs_(static_cast<size_t>((stages_ + 1) * positions_)) {
-  Fill(table, limit);
+  Fill(table, limit, asked);
   // Most pools end empty by their passes alone, which cost less to know than their exchange.
   if (stopped_ || !Tighten(limit)) return;
   for (int64_t s = 0; s < stages_; ++s) {
@@ -31,7 +31,7 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
   Tighten(limit);
 }
 
-void SegmentPool::Fill(const SegmentTable& table, int64_t limit) {
+void SegmentPool::Fill(const SegmentTable& table, int64_t limit, SegmentsAsked asked) {
   // The pipeline cannot be quicker than all packs on one stage.
   const int64_t stage_limit = (limit - 1) / micro_batches_;
   const int64_t work = table.WorkBefore(table.size());
@@ -39,27 +39,52 @@ void SegmentPool::Fill(const SegmentTable& table, int64_t limit) {
   const auto most = [&](int64_t stages) {
     return stages > 0 ? CappedProduct(stage_limit, stages) : 0;
   };
+  const std::vector<int64_t> sends = LeastSends(table);  // behind the stages up to each one
   for (int64_t s = 0; s < stages_ && table.window() >= 1; ++s) {
     if (Stopped()) return;
     const int64_t in_front = most(s), behind = most(stages_ - 1 - s);
     int64_t first = s;
     for (int64_t j = s + 1; j <= s + table.window(); ++j) {
-      if (work - table.WorkBefore(j) > behind) continue;
+      const int64_t rest = work - table.WorkBefore(j);
+      if (rest > behind) continue;
+      const int64_t send = table.SendTime(s, j);
       while (first < j && table.WorkBefore(j) - table.WorkBefore(first) > stage_limit) ++first;
       for (int64_t i = first; i < j && table.WorkBefore(i) <= in_front; ++i) {
+        const int64_t forward = table.ForwardBefore(j) - table.ForwardBefore(i);
+        const int64_t both = table.WorkBefore(j) - table.WorkBefore(i);
+        StageTimes times{.forward = forward, .backward = both - forward, .send = send};
+        const auto too_long = [&] {
+          return PassesBound(s, times, table.WorkBefore(i) + 2 * sends[static_cast<size_t>(s)],
+                             rest + 2 * (sends.back() - sends[static_cast<size_t>(s) + 1])) >=
+                 limit;
+        };
+        if (asked == SegmentsAsked::kOfUse && too_long()) continue;
         const int64_t recompute = table.RecomputeTime(s, i, j);
         if (recompute >= kNoPlan) continue;
-        const int64_t forward = table.ForwardBefore(j) - table.ForwardBefore(i);
-        const int64_t total = table.WorkBefore(j) - table.WorkBefore(i) + recompute;
-        if (total > stage_limit) continue;
-        segments_[static_cast<size_t>(s)].push_back({i,
-                                                     j,
-                                                     {.forward = forward,
-                                                      .backward = total - forward,
-                                                      .send = table.SendTime(s, j)}});
+        times.backward += recompute;
+        if (!too_long()) segments_[static_cast<size_t>(s)].push_back({i, j, times});
       }
     }
   }
+}
+
+std::vector<int64_t> SegmentPool::LeastSends(const SegmentTable& table) const {
+  std::vector<int64_t> sends{0};
+  for (int64_t s = 0; s < stages_; ++s) {
+    int64_t least = kNoPlan;
+    for (int64_t j = s + 1; j <= s + table.window(); ++j)
+      least = std::min(least, table.SendTime(s, j));
+    sends.push_back(sends.back() + (table.window() < 1 ? 0 : least));
+  }
+  return sends;
+}
+
+int64_t SegmentPool::PassesBound(int64_t s, const StageTimes& times, int64_t front,
+                                 int64_t back) const {
+  const int64_t behind = 2 * times.send + back;
+  // The way of one pack through all stages and back, once for every P packs.
+  const int64_t trips = ((micro_batches_ - 1) / stages_ + 1) * (front + times.total() + behind);
+  return std::max(front + Through(s, times, behind), trips);
 }
 
 bool SegmentPool::Tighten(int64_t limit) {

@@ -29,8 +29,7 @@ int64_t SegmentTable::Recomputed(int64_t s, int64_t i, int64_t j) const {
   int64_t& unfit = unfit_[static_cast<size_t>(s * size() + i)];
   if (j >= unfit) return kNoPlan;
   stop_.Spend(kUnitsPerRecompute);
-  const std::optional<RecomputeChoice> choice = Recompute(s, i, j);
-  if (choice) return choice->recompute_ns - choice->undecided_ns;
+  if (const std::optional<int64_t> time = LeastRecomputeTime(s, i, j)) return *time;
   unfit = j;
   return kNoPlan;
 }

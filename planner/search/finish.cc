@@ -122,7 +122,9 @@ Finished Finisher::FinishPartition(const LayerProfile& profile, Candidate& c) {
         cuts.push_back(std::move(cut));
     }
   }
-  CertifiedPartition found = CertifyPartition(table, cuts, {}, stop_);
+  std::vector<std::vector<int64_t>> starts = cuts;
+  starts.insert(starts.begin(), c.closed_form_boundaries);
+  CertifiedPartition found = CertifyPartition(table, starts, {.starts_fit = true}, stop_);
   Finished finished{.bound_ns = found.lower_bound_ns, .states = found.nodes};
   if (found.end == CertifiedEnd::kStopped || found.boundaries.empty()) return {};
   cuts.insert(cuts.begin(), std::move(found.boundaries));
