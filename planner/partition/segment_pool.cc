@@ -40,8 +40,11 @@ void SegmentPool::Fill(const SegmentTable& table, int64_t limit, SegmentsAsked a
     return stages > 0 ? CappedProduct(stage_limit, stages) : 0;
   };
   const std::vector<int64_t> sends = LeastSends(table);  // behind the stages up to each one
+  std::vector<bool> reached(static_cast<size_t>(positions_)), next;  // by the stages in front
+  reached[0] = true;
   for (int64_t s = 0; s < stages_ && table.window() >= 1; ++s) {
     if (Stopped()) return;
+    next.assign(reached.size(), false);
     const int64_t in_front = most(s), behind = most(stages_ - 1 - s);
     int64_t first = s;
     for (int64_t j = s + 1; j <= s + table.window(); ++j) {
@@ -50,6 +53,7 @@ void SegmentPool::Fill(const SegmentTable& table, int64_t limit, SegmentsAsked a
       const int64_t send = table.SendTime(s, j);
       while (first < j && table.WorkBefore(j) - table.WorkBefore(first) > stage_limit) ++first;
       for (int64_t i = first; i < j && table.WorkBefore(i) <= in_front; ++i) {
+        if (asked == SegmentsAsked::kOfUse && !reached[static_cast<size_t>(i)]) continue;
         const int64_t forward = table.ForwardBefore(j) - table.ForwardBefore(i);
         const int64_t both = table.WorkBefore(j) - table.WorkBefore(i);
         StageTimes times{.forward = forward, .backward = both - forward, .send = send};
@@ -62,9 +66,12 @@ void SegmentPool::Fill(const SegmentTable& table, int64_t limit, SegmentsAsked a
         const int64_t recompute = table.RecomputeTime(s, i, j);
         if (recompute >= kNoPlan) continue;
         times.backward += recompute;
-        if (!too_long()) segments_[static_cast<size_t>(s)].push_back({i, j, times});
+        if (too_long()) continue;
+        segments_[static_cast<size_t>(s)].push_back({i, j, times});
+        next[static_cast<size_t>(j)] = true;
       }
     }
+    reached.swap(next);
   }
 }
 
@@ -92,11 +99,11 @@ bool SegmentPool::Tighten(int64_t limit) {
     changed = false;
     FillBacks();
     if (Stopped()) return false;
-    FillFronts();
     if (BackAt(0, 0).sum >= kNoPlan) {
       lower_bound_ = kNoPlan;
       return false;
     }
+    FillFronts();
     lower_bound_ = 0;
     for (int64_t s = 0; s < stages_; ++s) {
       if (Stopped()) return false;
@@ -113,7 +120,20 @@ bool SegmentPool::Tighten(int64_t limit) {
       changed = changed || gone > 0;
     }
   }
+  IndexEnds();
   return true;
+}
+
+void SegmentPool::IndexEnds() {
+  first_.assign(static_cast<size_t>(stages_), {});
+  for (int64_t s = 0; s < stages_; ++s) {
+    const std::vector<StageSegment>& segments = segments_[static_cast<size_t>(s)];
+    size_t at = 0;
+    for (int64_t end = 0; end <= positions_; ++end) {
+      while (at < segments.size() && segments[at].end < end) ++at;
+      first_[static_cast<size_t>(s)].push_back(at);
+    }
+  }
 }
 
 int64_t SegmentPool::segments() const {
@@ -153,15 +173,15 @@ void SegmentPool::FillBacks() {
   BackAt(stages_, positions_ - 1) = Back{.sum = 0, .longest = 0};
   for (int64_t s = stages_ - 1; s >= 0; --s) {
     stop_.Spend(static_cast<int64_t>(20 * segments_[static_cast<size_t>(s)].size()));
-    for (const StageSegment& segment : segments_[static_cast<size_t>(s)]) {
+    for (StageSegment& segment : segments_[static_cast<size_t>(s)]) {
       const Back& rest = BackAt(s + 1, segment.end);
       if (rest.sum >= kNoPlan) continue;
       const int64_t sends = 2 * segment.times.send, total = segment.times.total();
+      segment.through = Through(s, segment.times, sends + rest.sum);
       Back& back = BackAt(s, segment.begin);
       const bool first = back.sum >= kNoPlan;
       back.sum = std::min(back.sum, total + sends + rest.sum);
-      const int64_t longest =
-          std::max(Through(s, segment.times, sends + rest.sum), total + sends + rest.longest);
+      const int64_t longest = std::max(segment.through, total + sends + rest.longest);
       if (longest < back.longest) back.longest = longest, back.next = segment.end;
       for (size_t i = 0; i < back.after_all.size(); ++i) {
         const int64_t after = std::max(segment.times.after_all[i], rest.after_all[i]);
@@ -181,7 +201,6 @@ void SegmentPool::FillFronts() {
   std::fill(fronts_.begin(), fronts_.end(), Front{});
   FrontAt(0, 0) = Front{.sum = 0, .fill = 0, .trips = {0, 0, kNoPath}};
   const int64_t m = micro_batches_;
-  first_.assign(static_cast<size_t>(stages_), std::vector<size_t>());
   for (int64_t s = 0; s < stages_; ++s) {
     const std::vector<StageSegment>& segments = segments_[static_cast<size_t>(s)];
     const int64_t behind = std::min(m, stages_ - 1 - s), seen = std::max<int64_t>(1, m - behind);
@@ -209,12 +228,6 @@ void SegmentPool::FillFronts() {
         front.after_all[i] = first ? after : std::min(front.after_all[i], after);
       }
     }
-    std::vector<size_t>& starts = first_[static_cast<size_t>(s)];
-    size_t at = 0;
-    for (int64_t end = 0; end <= positions_; ++end) {
-      while (at < segments.size() && segments[at].end < end) ++at;
-      starts.push_back(at);
-    }
   }
 }
 
@@ -238,7 +251,7 @@ int64_t SegmentPool::Bound(int64_t s, const StageSegment& segment) const {
   if (front.sum >= kNoPlan || back.sum >= kNoPlan) return kNoPlan;
   const StageTimes& times = segment.times;
   const int64_t sends = 2 * times.send, total = times.total();
-  const int64_t own = Through(s, times, sends + back.sum);
+  const int64_t own = segment.through;
   std::array<int64_t, 2> after_all = times.after_all;
   int64_t phases = 0;
   for (size_t i = 0; i < after_all.size(); ++i) {

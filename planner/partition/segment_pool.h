@@ -19,6 +19,7 @@ namespace evenkeel::planner {
 struct StageSegment {
   int64_t begin = 0, end = 0;
   StageTimes times;
+  int64_t through = 0;  // SegmentPool::Through with the quickest stages behind it
 };
 
 // Which recompute times a pool asks its table for: those of all segments within a stage's limit,
@@ -96,6 +97,7 @@ class SegmentPool {
   int64_t PassesBound(int64_t s, const StageTimes& times, int64_t front, int64_t back) const;
   void FillFronts();
   void FillBacks();
+  void IndexEnds();
   // Returns a lower bound on the step of every partition with this segment.
   int64_t Bound(int64_t s, const StageSegment& segment) const;
   Back& BackAt(int64_t s, int64_t j) { return backs_[static_cast<size_t>(s * positions_ + j)]; }

@@ -10,12 +10,14 @@ SegmentTable::SegmentTable(const Job& job, const LayerProfile& profile, const Pa
       depends_on_place_(DependsOnPlace(profile)),
       stop_(stop) {
   if (window() < 1) return;
-  const size_t segments = static_cast<size_t>(window() * (window() + 1) / 2);
-  for (int64_t s = 0; s < stages(); ++s) {
-    stop.Spend(static_cast<int64_t>(4 * segments));
-    times_.emplace_back(segments, -1);
-  }
+  times_.resize(static_cast<size_t>(stages()));
   unfit_.assign(static_cast<size_t>(stages() * size()), size() + 1);
+}
+
+void SegmentTable::MakeStage(std::vector<int64_t>& times) const {
+  const int64_t segments = window() * (window() + 1) / 2;
+  stop_.Spend(4 * segments);
+  times.assign(static_cast<size_t>(segments), -1);
 }
 
 int64_t SegmentTable::Recomputed(int64_t s, int64_t i, int64_t j) const {

@@ -78,8 +78,10 @@ std::optional<Tried> FirstPartitions::NoneBelow(int64_t limit, const Prospect& p
   bool met_unfit = false;
   if (!none_below(MemoryLimit::kGpu, &met_unfit)) return std::nullopt;
   const std::optional<RecomputeSetting>& setting = prospect.setting;
-  // Only without recompute and with a block does it matter whether memory is the reason.
-  if (!setting || (setting->uniform() && setting != RecomputeSetting{})) return Tried::kDismissed;
+  // Memory as the reason leads to other settings only without recompute or to longer blocks.
+  const bool leads =
+      setting == RecomputeSetting{} || (setting && !setting->uniform() && !prospect.shorter_block);
+  if (!leads) return Tried::kDismissed;
   // Recompute only takes longer, but with more of it quicker cuts may fit.
   if (met_unfit && !none_below(MemoryLimit::kNone, &met_unfit)) return Tried::kFits;
   return setting == RecomputeSetting{} ? Tried::kSettled : Tried::kDismissed;
