@@ -32,11 +32,11 @@ class Refiner {
         stop_(stop) {}
 
   // Takes the first improvement, boundary by boundary and then by runs of up to `longest`
-  // boundaries, until none helps or `moves` are spent. `measure` takes stages and a step; it may
-  // return any longer step for stages that take longer than that.
+  // boundaries, until none helps or `moves` are spent. `measure` takes a cut and a step; it may
+  // return any longer step for a cut that takes longer than that.
   template <typename Measure>
   void Run(int64_t moves, size_t longest, Measure measure) {
-    Quality best = measure(candidate_.stages, kNoPlan);
+    Quality best = measure(candidate_, kNoPlan);
     const size_t inner = candidate_.boundaries.size() - 2;
     for (size_t run = 1; run <= std::min(inner, longest);) {
       bool improved = false;
@@ -46,7 +46,7 @@ class Refiner {
           std::optional<Candidate> moved = Moved(b, run, move);
           if (!moved) continue;
           --moves;
-          const Quality quality = measure(moved->stages, LongestOfUse(best));
+          const Quality quality = measure(*moved, LongestOfUse(best));
           Keep(std::get<0>(quality), *moved);
           if (!(quality < best)) continue;
           best = quality;
@@ -151,46 +151,37 @@ void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
   Refiner refiner(table, candidate, stop);
   EqualPacks simulation(stop);
   const int64_t events = candidate.micro_batches * table.stages();
-  refiner.Run(kMeanEventsAtMost / events, 1, [&](const std::vector<StageWork>& stages, int64_t) {
-    const std::vector<StageTimes> times = TimesOfStages(table.job(), candidate.parallelism, stages);
-    return refiner.Tie(simulation.Step(times, candidate.micro_batches), stages);
+  refiner.Run(kMeanEventsAtMost / events, 1, [&](const Candidate& cut, int64_t) {
+    const std::vector<StageTimes> times = TimesOfStages(table.job(), cut.parallelism, cut.stages);
+    return refiner.Tie(simulation.Step(times, cut.micro_batches), cut.stages);
   });
 }
 
-void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& packs,
-                       Candidate& candidate, const std::function<bool()>& stop) {
+void RefineByRealPacks(const SegmentTable& table, CutSteps& steps, Candidate& candidate,
+                       const std::function<bool()>& stop) {
   if (candidate.step.imbalance_ns == 0) return;  // then mean packs are all there is
   const Candidate before = candidate;
-  const auto simulate = [&](const std::vector<StageWork>& stages, int64_t events,
-                            int64_t longest_ns = kNoPlan) {
-    return SimulateStep(table.job(), candidate.parallelism, candidate.shape(), stages, packs,
-                        events, stop, nullptr, longest_ns);
-  };
   // Uneven packs wait most at the slowest stage, so the second start has the quickest one.
   if (std::vector<int64_t> quickest = PartitionBy(PartitionMethod::kProfile, table, stop);
       !quickest.empty()) {
     Candidate other = candidate;
     Cut(table, std::move(quickest), other);
-    if (simulate(other.stages, kEventsPerRealMove).total_ns() <
-        simulate(candidate.stages, kEventsPerRealMove).total_ns())
-      candidate = std::move(other);
+    const int64_t step_ns = steps.InShort(candidate).total_ns();
+    if (steps.InShort(other, step_ns).total_ns() < step_ns) candidate = std::move(other);
   }
   Refiner refiner(table, candidate, stop);
   // Few steps may choose the moves; then all of them may prefer another cut.
-  if (!SimulatesAlike(table.job(), candidate.parallelism, candidate.shape(), kEventsPerRealMove,
-                      kEventsAtMost))
-    refiner.KeepQuickest();
+  if (!steps.same()) refiner.KeepQuickest();
   refiner.Run(MovesByRealPacks(candidate), candidate.stages.size(),
-              [&](const std::vector<StageWork>& stages, int64_t longest_ns) {
-                const SimulatedStep step = simulate(stages, kEventsPerRealMove, longest_ns);
-                return refiner.Tie(step.total_ns(), stages);
+              [&](const Candidate& cut, int64_t longest_ns) {
+                return refiner.Tie(steps.InShort(cut, longest_ns).total_ns(), cut.stages);
               });
-  candidate.step = simulate(candidate.stages, kEventsAtMost);
+  candidate.step = steps.Whole(candidate);
   for (const auto& [total_ns, kept] : refiner.quickest()) {
     if (stop && stop()) break;
     if (kept.boundaries == candidate.boundaries) continue;
     Candidate other = kept;
-    other.step = simulate(other.stages, kEventsAtMost);
+    other.step = steps.Whole(other);
     if (other.step.total_ns() < candidate.step.total_ns()) candidate = std::move(other);
   }
   if (candidate.step.total_ns() > before.step.total_ns()) candidate = before;
