@@ -117,6 +117,7 @@ void PassWalk::Run(const Stop& stop) { alike_ ? RunAll<true>(stop) : RunAll<fals
 template <bool kAlike>
 void PassWalk::RunAll(const Stop& stop) {
   std::fill(free_.begin(), free_.end(), 0);
+  std::fill(ends_.begin(), ends_.end(), 0);
   int64_t *const free = free_.data(), *const ends = ends_.data();
   const int64_t *const wire = wire_.data(), *const sends = sends_.data(),
                        *const times = times_.data();

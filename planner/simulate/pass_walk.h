@@ -87,7 +87,7 @@ class PassWalk {
   std::vector<int64_t> wire_, sends_;
   std::vector<int64_t> times_;  // by sort if alike, else by place
   std::vector<int64_t> free_;   // by stage
-  std::vector<int64_t> ends_;   // by slot; every run writes the same ones
+  std::vector<int64_t> ends_;   // by slot
 };
 
 }  // namespace evenkeel::planner
