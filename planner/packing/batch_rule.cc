@@ -272,7 +272,7 @@ Batching MakeBatching(const Job& job, const Stop& stop) {
 }
 
 std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches,
-                                  const Stop& stop) {
+                                  const Stop& stop, int64_t steps_read) {
   std::vector<PackShape> dealt;
   if (batching.padded) {
     for (const PackSums& sums :
@@ -299,11 +299,12 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
   packs.resize(steps * step);
   for (size_t i = before; i < packs.size(); ++i) packs[i] = packs[i % before];
   const std::vector<PackWork> work = WorkOf(packs, batching.rule.pack_times);
-  for (const int64_t pack : Deal(work, {.ranks = data,
-                                       .packs_per_rank = micro_batches,
-                                       .window = batching.rule.order_window,
-                                       .seed = batching.rule.seed,
-                                       .stop = stop}))
+  const DealRule rule{.ranks = data,
+                      .packs_per_rank = micro_batches,
+                      .window = batching.rule.order_window,
+                      .seed = batching.rule.seed,
+                      .stop = stop};
+  for (const int64_t pack : DealBeginning(work, rule, steps_read))
     dealt.push_back(ShapeOf(packs[static_cast<size_t>(pack)]));
   return dealt;
 }

@@ -26,13 +26,18 @@ double LanguageTime(const PackSums& sum, const PackTimes& times) {
          times.language_per_squared_token * static_cast<double>(sum.squared);
 }
 
-// Reorders each window so that its steps follow each other.
+// Reorders the packs of each window that has some of these steps, so that its steps follow each
+// other.
 void GroupWindows(std::span<const PackWork> work, int64_t step_packs, int64_t window_steps,
-                  const Stop& stop, std::vector<uint32_t>& packs) {
+                  std::span<const uint32_t> steps, const Stop& stop, std::vector<uint32_t>& packs) {
   const int64_t n = static_cast<int64_t>(packs.size());
   const int64_t size = window_steps == 0 ? n : std::min(n, CappedProduct(window_steps, step_packs));
+  if (n == 0) return;
+  std::vector<bool> needed(static_cast<size_t>(CeilDivide(n, size)));
+  for (const uint32_t step : steps) needed[static_cast<size_t>(step * step_packs / size)] = true;
   std::vector<WorkItem> window;
   for (int64_t begin = 0; begin < n; begin += size) {
+    if (!needed[static_cast<size_t>(begin / size)]) continue;
     window.resize(static_cast<size_t>(std::min(size, n - begin)));
     const auto first = packs.begin() + begin;
     for (size_t i = 0; i < window.size(); ++i) {
@@ -62,7 +67,12 @@ std::vector<PackWork> WorkOf(std::span<const PackSums> sums, const PackTimes& ti
 }
 
 std::vector<int64_t> Deal(std::span<const PackWork> work, const DealRule& rule) {
-  const int64_t n = static_cast<int64_t>(work.size());
+  return DealBeginning(work, rule, std::ssize(work));
+}
+
+std::vector<int64_t> DealBeginning(std::span<const PackWork> work, const DealRule& rule,
+                                   int64_t steps_at_most) {
+  const int64_t n = std::ssize(work);
   const int64_t step_packs = rule.ranks * rule.packs_per_rank;
   const int64_t full_steps = n / step_packs;
   const int64_t steps = CeilDivide(n, step_packs);
@@ -73,20 +83,21 @@ std::vector<int64_t> Deal(std::span<const PackWork> work, const DealRule& rule) 
   random.Shuffle(packs);
   std::vector<uint32_t> step_order(static_cast<size_t>(full_steps));
   std::iota(step_order.begin(), step_order.end(), 0u);
-  if (rule.window != 1) {
-    GroupWindows(work, step_packs, rule.window, rule.stop, packs);
-    random.Shuffle(step_order);
-  }
+  if (rule.window != 1) random.Shuffle(step_order);
   if (steps > full_steps) step_order.push_back(static_cast<uint32_t>(full_steps));
+  step_order.resize(static_cast<size_t>(std::min(steps, steps_at_most)));
+  if (rule.window != 1) GroupWindows(work, step_packs, rule.window, step_order, rule.stop, packs);
 
-  std::vector<int64_t> order(static_cast<size_t>(steps * step_packs));
-  for (int64_t step = 0; step < steps; ++step) {
-    const int64_t begin = step_order[static_cast<size_t>(step)] * step_packs;
+  std::vector<int64_t> order(step_order.size() * static_cast<size_t>(step_packs));
+  int64_t* row = order.data();
+  for (const uint32_t step : step_order) {
+    const int64_t begin = step * step_packs;
     const int64_t size = std::min(step_packs, n - begin);
     rule.stop.Spend(50 * size);
     const int64_t turn = static_cast<int64_t>(random.Below(static_cast<uint64_t>(rule.ranks)));
     DealToRanks({packs.data() + begin, static_cast<size_t>(size)}, work, rule, turn,
-                {order.data() + step * step_packs, static_cast<size_t>(step_packs)});
+                {row, static_cast<size_t>(step_packs)});
+    row += step_packs;
   }
   return order;
 }

@@ -276,7 +276,7 @@ CertifiedPartition CertifyPartition(const SegmentTable& table,
 
 int64_t StepLowerBound(const SegmentTable& table, int64_t limit, const Stop& stop) {
   StepCosts costs(table);
-  const SegmentPool pool(table, costs, limit, stop);
+  const SegmentPool pool(table, costs, limit, stop, SegmentsAsked::kOfUse);
   if (pool.stopped()) throw Stopped();
   return pool.LowerBound();
 }

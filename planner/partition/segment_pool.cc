@@ -13,7 +13,7 @@ constexpr int64_t kNoPath = -kNoPlan;
 }  // namespace
 
 SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit,
-                         const Stop& stop)
+                         const Stop& stop, SegmentsAsked asked)
     : stages_(table.stages()),
       positions_(table.size() + 1),
       micro_batches_(table.micro_batches()),
@@ -21,6 +21,17 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
       segments_(static_cast<size_t>(stages_)),
       fronts_(static_cast<size_t>((stages_ + 1) * positions_)),
       backs_(static_cast<size_t>((stages_ + 1) * positions_)) {
+  Fill(table, limit, asked);
+  // Most pools end empty by their passes alone, which cost less to know than their exchange.
+  if (stopped_ || !Tighten(limit)) return;
+  for (int64_t s = 0; s < stages_; ++s) {
+    for (StageSegment& segment : segments_[static_cast<size_t>(s)])
+      segment.times = costs.At(s, segment.begin, segment.end);
+  }
+  Tighten(limit);
+}
+
+void SegmentPool::Fill(const SegmentTable& table, int64_t limit, SegmentsAsked asked) {
   // The pipeline cannot be quicker than all packs on one stage.
   const int64_t stage_limit = (limit - 1) / micro_batches_;
   const int64_t work = table.WorkBefore(table.size());
@@ -28,22 +39,59 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
   const auto most = [&](int64_t stages) {
     return stages > 0 ? CappedProduct(stage_limit, stages) : 0;
   };
+  const std::vector<int64_t> sends = LeastSends(table);  // behind the stages up to each one
+  std::vector<bool> reached(static_cast<size_t>(positions_)), next;  // by the stages in front
+  reached[0] = true;
   for (int64_t s = 0; s < stages_ && table.window() >= 1; ++s) {
     if (Stopped()) return;
+    next.assign(reached.size(), false);
     const int64_t in_front = most(s), behind = most(stages_ - 1 - s);
     int64_t first = s;
     for (int64_t j = s + 1; j <= s + table.window(); ++j) {
-      if (work - table.WorkBefore(j) > behind) continue;
+      const int64_t rest = work - table.WorkBefore(j);
+      if (rest > behind) continue;
+      const int64_t send = table.SendTime(s, j);
       while (first < j && table.WorkBefore(j) - table.WorkBefore(first) > stage_limit) ++first;
       for (int64_t i = first; i < j && table.WorkBefore(i) <= in_front; ++i) {
+        if (asked == SegmentsAsked::kOfUse && !reached[static_cast<size_t>(i)]) continue;
+        const int64_t forward = table.ForwardBefore(j) - table.ForwardBefore(i);
+        const int64_t both = table.WorkBefore(j) - table.WorkBefore(i);
+        StageTimes times{.forward = forward, .backward = both - forward, .send = send};
+        const auto too_long = [&] {
+          return PassesBound(s, times, table.WorkBefore(i) + 2 * sends[static_cast<size_t>(s)],
+                             rest + 2 * (sends.back() - sends[static_cast<size_t>(s) + 1])) >=
+                 limit;
+        };
+        if (asked == SegmentsAsked::kOfUse && too_long()) continue;
         const int64_t recompute = table.RecomputeTime(s, i, j);
         if (recompute >= kNoPlan) continue;
-        if (table.WorkBefore(j) - table.WorkBefore(i) + recompute > stage_limit) continue;
-        segments_[static_cast<size_t>(s)].push_back({i, j, costs.At(s, i, j)});
+        times.backward += recompute;
+        if (too_long()) continue;
+        segments_[static_cast<size_t>(s)].push_back({i, j, times});
+        next[static_cast<size_t>(j)] = true;
       }
     }
+    reached.swap(next);
   }
-  Tighten(limit);
+}
+
+std::vector<int64_t> SegmentPool::LeastSends(const SegmentTable& table) const {
+  std::vector<int64_t> sends{0};
+  for (int64_t s = 0; s < stages_; ++s) {
+    int64_t least = kNoPlan;
+    for (int64_t j = s + 1; j <= s + table.window(); ++j)
+      least = std::min(least, table.SendTime(s, j));
+    sends.push_back(sends.back() + (table.window() < 1 ? 0 : least));
+  }
+  return sends;
+}
+
+int64_t SegmentPool::PassesBound(int64_t s, const StageTimes& times, int64_t front,
+                                 int64_t back) const {
+  const int64_t behind = 2 * times.send + back;
+  // The way of one pack through all stages and back, once for every P packs.
+  const int64_t trips = ((micro_batches_ - 1) / stages_ + 1) * (front + times.total() + behind);
+  return std::max(front + Through(s, times, behind), trips);
 }
 
 bool SegmentPool::Tighten(int64_t limit) {
@@ -51,11 +99,11 @@ bool SegmentPool::Tighten(int64_t limit) {
     changed = false;
     FillBacks();
     if (Stopped()) return false;
-    FillFronts();
     if (BackAt(0, 0).sum >= kNoPlan) {
       lower_bound_ = kNoPlan;
       return false;
     }
+    FillFronts();
     lower_bound_ = 0;
     for (int64_t s = 0; s < stages_; ++s) {
       if (Stopped()) return false;
@@ -72,7 +120,20 @@ bool SegmentPool::Tighten(int64_t limit) {
       changed = changed || gone > 0;
     }
   }
+  IndexEnds();
   return true;
+}
+
+void SegmentPool::IndexEnds() {
+  first_.assign(static_cast<size_t>(stages_), {});
+  for (int64_t s = 0; s < stages_; ++s) {
+    const std::vector<StageSegment>& segments = segments_[static_cast<size_t>(s)];
+    size_t at = 0;
+    for (int64_t end = 0; end <= positions_; ++end) {
+      while (at < segments.size() && segments[at].end < end) ++at;
+      first_[static_cast<size_t>(s)].push_back(at);
+    }
+  }
 }
 
 int64_t SegmentPool::segments() const {
@@ -112,15 +173,15 @@ void SegmentPool::FillBacks() {
   BackAt(stages_, positions_ - 1) = Back{.sum = 0, .longest = 0};
   for (int64_t s = stages_ - 1; s >= 0; --s) {
     stop_.Spend(static_cast<int64_t>(20 * segments_[static_cast<size_t>(s)].size()));
-    for (const StageSegment& segment : segments_[static_cast<size_t>(s)]) {
+    for (StageSegment& segment : segments_[static_cast<size_t>(s)]) {
       const Back& rest = BackAt(s + 1, segment.end);
       if (rest.sum >= kNoPlan) continue;
       const int64_t sends = 2 * segment.times.send, total = segment.times.total();
+      segment.through = Through(s, segment.times, sends + rest.sum);
       Back& back = BackAt(s, segment.begin);
       const bool first = back.sum >= kNoPlan;
       back.sum = std::min(back.sum, total + sends + rest.sum);
-      const int64_t longest =
-          std::max(Through(s, segment.times, sends + rest.sum), total + sends + rest.longest);
+      const int64_t longest = std::max(segment.through, total + sends + rest.longest);
       if (longest < back.longest) back.longest = longest, back.next = segment.end;
       for (size_t i = 0; i < back.after_all.size(); ++i) {
         const int64_t after = std::max(segment.times.after_all[i], rest.after_all[i]);
@@ -140,7 +201,6 @@ void SegmentPool::FillFronts() {
   std::fill(fronts_.begin(), fronts_.end(), Front{});
   FrontAt(0, 0) = Front{.sum = 0, .fill = 0, .trips = {0, 0, kNoPath}};
   const int64_t m = micro_batches_;
-  first_.assign(static_cast<size_t>(stages_), std::vector<size_t>());
   for (int64_t s = 0; s < stages_; ++s) {
     const std::vector<StageSegment>& segments = segments_[static_cast<size_t>(s)];
     const int64_t behind = std::min(m, stages_ - 1 - s), seen = std::max<int64_t>(1, m - behind);
@@ -168,12 +228,6 @@ void SegmentPool::FillFronts() {
         front.after_all[i] = first ? after : std::min(front.after_all[i], after);
       }
     }
-    std::vector<size_t>& starts = first_[static_cast<size_t>(s)];
-    size_t at = 0;
-    for (int64_t end = 0; end <= positions_; ++end) {
-      while (at < segments.size() && segments[at].end < end) ++at;
-      starts.push_back(at);
-    }
   }
 }
 
@@ -197,7 +251,7 @@ int64_t SegmentPool::Bound(int64_t s, const StageSegment& segment) const {
   if (front.sum >= kNoPlan || back.sum >= kNoPlan) return kNoPlan;
   const StageTimes& times = segment.times;
   const int64_t sends = 2 * times.send, total = times.total();
-  const int64_t own = Through(s, times, sends + back.sum);
+  const int64_t own = segment.through;
   std::array<int64_t, 2> after_all = times.after_all;
   int64_t phases = 0;
   for (size_t i = 0; i < after_all.size(); ++i) {

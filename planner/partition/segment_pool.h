@@ -19,7 +19,12 @@ namespace evenkeel::planner {
 struct StageSegment {
   int64_t begin = 0, end = 0;
   StageTimes times;
+  int64_t through = 0;  // SegmentPool::Through with the quickest stages behind it
 };
+
+// Which recompute times a pool asks its table for: those of all segments within a stage's limit,
+// for callers that read SegmentTable::met_unfit, or only those that a bound leaves.
+enum class SegmentsAsked { kAll, kOfUse };
 
 // Every bound is the length of a path through the forwards and backwards of 1F1B, or the least such
 // length over all ways to cut the rest of the chain: docs/ALGORITHMS.md, "Bounds".
@@ -38,7 +43,8 @@ class SegmentPool {
 
   // Holds all segments that a step below `limit` could have. The table and costs must outlive it.
   // If `stop` ends the work, stopped() is true from then on and nothing else is valid.
-  SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit, const Stop& stop = {});
+  SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit, const Stop& stop = {},
+              SegmentsAsked asked = SegmentsAsked::kAll);
 
   bool stopped() const { return stopped_; }
 
@@ -82,8 +88,16 @@ class SegmentPool {
     std::array<int64_t, 2> after_all{};
   };
 
+  // Fills in the segments that may be of use, with the times of their passes.
+  void Fill(const SegmentTable& table, int64_t limit, SegmentsAsked asked);
+  // Returns the least p2p time of one pack, one way, behind the first s stages together.
+  std::vector<int64_t> LeastSends(const SegmentTable& table) const;
+  // Returns a lower bound on the step of every partition in which stage s takes these times, and
+  // one pack needs at least `front` in front of it and `back` behind its send, both ways.
+  int64_t PassesBound(int64_t s, const StageTimes& times, int64_t front, int64_t back) const;
   void FillFronts();
   void FillBacks();
+  void IndexEnds();
   // Returns a lower bound on the step of every partition with this segment.
   int64_t Bound(int64_t s, const StageSegment& segment) const;
   Back& BackAt(int64_t s, int64_t j) { return backs_[static_cast<size_t>(s * positions_ + j)]; }

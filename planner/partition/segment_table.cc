@@ -10,12 +10,14 @@ SegmentTable::SegmentTable(const Job& job, const LayerProfile& profile, const Pa
       depends_on_place_(DependsOnPlace(profile)),
       stop_(stop) {
   if (window() < 1) return;
-  const size_t segments = static_cast<size_t>(window() * (window() + 1) / 2);
-  for (int64_t s = 0; s < stages(); ++s) {
-    stop.Spend(static_cast<int64_t>(4 * segments));
-    times_.emplace_back(segments, -1);
-  }
+  times_.resize(static_cast<size_t>(stages()));
   unfit_.assign(static_cast<size_t>(stages() * size()), size() + 1);
+}
+
+void SegmentTable::MakeStage(std::vector<int64_t>& times) const {
+  const int64_t segments = window() * (window() + 1) / 2;
+  stop_.Spend(4 * segments);
+  times.assign(static_cast<size_t>(segments), -1);
 }
 
 int64_t SegmentTable::Recomputed(int64_t s, int64_t i, int64_t j) const {
@@ -29,8 +31,7 @@ int64_t SegmentTable::Recomputed(int64_t s, int64_t i, int64_t j) const {
   int64_t& unfit = unfit_[static_cast<size_t>(s * size() + i)];
   if (j >= unfit) return kNoPlan;
   stop_.Spend(kUnitsPerRecompute);
-  const std::optional<RecomputeChoice> choice = Recompute(s, i, j);
-  if (choice) return choice->recompute_ns - choice->undecided_ns;
+  if (const std::optional<int64_t> time = LeastRecomputeTime(s, i, j)) return *time;
   unfit = j;
   return kNoPlan;
 }

@@ -35,7 +35,9 @@ class SegmentTable : public Segments {
   // exactly, returns a lower bound (RecomputeChoice::undecided_ns).
   int64_t RecomputeTime(int64_t s, int64_t i, int64_t j) const {
     if (i < s || j > s + window()) return kNoPlan;
-    int64_t& time = times_[static_cast<size_t>(s)][Index(s, i, j)];
+    std::vector<int64_t>& times = times_[static_cast<size_t>(s)];
+    if (times.empty()) MakeStage(times);
+    int64_t& time = times[Index(s, i, j)];
     return time >= 0 ? time : time = Recomputed(s, i, j);
   }
 
@@ -56,13 +58,15 @@ class SegmentTable : public Segments {
     return static_cast<size_t>(end * (end - 1) / 2 + (i - s));
   }
   int64_t Recomputed(int64_t s, int64_t i, int64_t j) const;
+  void MakeStage(std::vector<int64_t>& times) const;
 
   // Units of Stop::Spend for one search of the least recompute: hard ones take a millisecond.
   static constexpr int64_t kUnitsPerRecompute = 20'000;
 
   const bool depends_on_place_;  // what a segment recomputes
   const Stop stop_;
-  // Least recompute by stage, then Index; negative if not computed yet.
+  // Least recompute by stage, then Index; negative if not computed yet, no stage's before it is
+  // asked for.
   mutable std::vector<std::vector<int64_t>> times_;
   // By stage and begin: the first end known not to fit. Longer segments do not fit either.
   mutable std::vector<int64_t> unfit_;

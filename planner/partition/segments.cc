@@ -15,8 +15,10 @@ Segments::Segments(const Job& job, const LayerProfile& profile, const Parallelis
       micro_batches_(micro_batches),
       stages_(p.pipeline),
       size_(profile.size()),
-      allocatable_(memory == MemoryLimit::kNone ? std::numeric_limits<int64_t>::max()
-                                                : AllocatableBytes(job)),
+      chooser_(profile,
+               memory == MemoryLimit::kNone ? std::numeric_limits<int64_t>::max()
+                                            : AllocatableBytes(job),
+               job.constraints.recompute),
       prefix_(static_cast<size_t>(size_) + 1),
       transformers_(static_cast<size_t>(size_) + 1),
       prefix_ns_(static_cast<size_t>(size_) + 1),

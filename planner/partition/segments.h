@@ -18,7 +18,7 @@ enum class MemoryLimit { kGpu, kNone };  // what segments must fit in
 
 // Boundaries are chain positions: stage s runs [b[s], b[s+1]), b[0] = 0, b[P] = size of the chain.
 // Every stage holds at least one transformer layer, and every other layer lies with a neighbouring
-// one.
+// one. Not thread-safe.
 class Segments {
  public:
   // P stages and m packs per rank. constraints.stage_layers (may be empty) fixes the transformer
@@ -40,8 +40,11 @@ class Segments {
   // Returns the least recompute of [i, j) as stage s under the job's policy, or nullopt if it does
   // not fit. REQUIRES: Allowed(s, i, j).
   std::optional<RecomputeChoice> Recompute(int64_t s, int64_t i, int64_t j) const {
-    return LeastRecompute(profile_, {Counts(i, j), InFlight(s), i}, allocatable_,
-                          job_.constraints.recompute);
+    return chooser_.Least({Counts(i, j), InFlight(s), i});
+  }
+  // Returns recompute_ns - undecided_ns of the same.
+  std::optional<int64_t> LeastRecomputeTime(int64_t s, int64_t i, int64_t j) const {
+    return chooser_.LeastTime({Counts(i, j), InFlight(s), i});
   }
   // Returns the boundaries that constraints.stage_layers fixes; empty if they are free.
   const std::vector<int64_t>& fixed_boundaries() const { return fixed_boundaries_; }
@@ -73,7 +76,7 @@ class Segments {
   const int64_t micro_batches_;
   const int64_t stages_;
   const int64_t size_;
-  const int64_t allocatable_;              // bytes of one GPU
+  mutable RecomputeChooser chooser_;
   std::vector<ClassCounts> prefix_;        // layers by class before each position
   std::vector<int64_t> transformers_;      // transformer layers before each position
   std::vector<int64_t> prefix_ns_;         // forward + backward before each position

@@ -5,8 +5,7 @@ namespace evenkeel::planner {
 StepCosts::StepCosts(const SegmentTable& table)
     : table_(table),
       network_(table.job().cluster, table.job().constants),
-      trained_before_(static_cast<size_t>(table.size()) + 1),
-      places_(trained_before_.size() * trained_before_.size(), -1) {
+      trained_before_(static_cast<size_t>(table.size()) + 1) {
   for (size_t i = 0; i + 1 < trained_before_.size(); ++i) {
     trained_before_[i + 1] = trained_before_[i];
     trained_before_[i + 1] += TrainedBy(table.profile().at(static_cast<int64_t>(i)));
@@ -33,6 +32,7 @@ StageTimes StepCosts::At(int64_t s, int64_t i, int64_t j) {
 }
 
 StepCosts::Known& StepCosts::KnownOf(int64_t i, int64_t j) {
+  if (places_.empty()) places_.assign(trained_before_.size() * trained_before_.size(), -1);
   int32_t& place =
       places_[static_cast<size_t>(i) * trained_before_.size() + static_cast<size_t>(j)];
   if (place < 0) {

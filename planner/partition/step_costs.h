@@ -34,7 +34,7 @@ class StepCosts {
   const SegmentTable& table_;
   const Network network_;
   std::vector<TrainedParameters> trained_before_;  // of the layers in front of each position
-  std::vector<int32_t> places_;                    // by i and j: index in known_, or -1
+  std::vector<int32_t> places_;  // by i and j: index in known_, or -1; made when needed
   std::vector<Known> known_;
 };
 

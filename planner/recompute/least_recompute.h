@@ -3,13 +3,18 @@
 #ifndef EVENKEEL_PLANNER_RECOMPUTE_LEAST_RECOMPUTE_H_
 #define EVENKEEL_PLANNER_RECOMPUTE_LEAST_RECOMPUTE_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
+#include "planner/recompute/mode_knapsack.h"
 #include "planner/recompute/recompute_choice.h"
 #include "planner/recompute/stage_memory.h"
 
@@ -25,6 +30,50 @@ std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const
 std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
                                                std::span<const ChunkLoad> chunks,
                                                int64_t allocatable, RecomputePolicy policy);
+
+// LeastRecompute for many stages: what it learns of a profile's layers serves all of them. Not
+// thread-safe.
+class RecomputeChooser {
+ public:
+  // The profile must outlive it.
+  RecomputeChooser(const LayerProfile& profile, int64_t allocatable, RecomputePolicy policy);
+
+  std::optional<RecomputeChoice> Least(const ChunkLoad& stage);
+  std::optional<ChunkedRecompute> Least(std::span<const ChunkLoad> chunks);
+  // Returns recompute_ns - undecided_ns of Least(stage).
+  std::optional<int64_t> LeastTime(const ChunkLoad& stage);
+
+ private:
+  // A kind of layers in the modes that the policy and a limit of the workspace allow.
+  struct Kind {
+    std::vector<size_t> modes;
+    ModeKnapsack::Kind kind;
+  };
+  class Choosing;
+
+  // Returns whether the recompute of each stage is chosen.
+  bool Chooses() const;
+  bool FitsUnrecomputed(const ChunkLoad& stage) const;
+  int64_t AllocatedAtLeast(std::span<const ChunkLoad> chunks) const;
+  std::optional<int64_t> TimeUnderSetting(const ChunkLoad& stage) const;
+  const Kind& KindOf(size_t k, int64_t in_flight, int64_t workspace);
+  const std::vector<int64_t>& WorkspacesOf(uint32_t kinds);
+
+  const LayerProfile& profile_;
+  const int64_t allocatable_;
+  const RecomputePolicy policy_;
+  const bool depends_on_place_;  // what a chunk recomputes
+  struct Class {
+    size_t set_mode = 0;  // under the profile's setting
+    // The least of all allowed modes.
+    int64_t least_kept = 0, least_workspace = 0;
+  };
+  std::array<Class, kLayerClassesAtMost> classes_{};
+  // By class, packs in flight, and the set of allowed modes.
+  std::map<std::tuple<size_t, int64_t, uint32_t>, Kind> kinds_;
+  // By the set of classes on a stage: the workspaces that it can have, largest first.
+  std::map<uint32_t, std::vector<int64_t>> workspaces_;
+};
 
 // Return the recompute with which the stage needs the least memory under the policy, and that
 // memory in bytes.

@@ -11,20 +11,37 @@ __extension__ using Wide = __int128;
 
 }  // namespace
 
-ModeKnapsack::ModeKnapsack(std::vector<Group> groups) {
-  for (const Group& group : groups) {
-    groups_.push_back(Prepare(group));
-    const Mode& base = group.modes[groups_.back().base];
-    base_time_ += group.layers * base.time_ns;
-    base_bytes_ += group.layers * base.bytes;
-    base_counted_ += base.counts ? group.layers : 0;
+ModeKnapsack::ModeKnapsack(std::span<const Group> groups)
+    : groups_(groups), rest_(groups.size() + 1) {
+  size_t segments = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const auto& [layers, kind] = groups[g];
+    base_time_ += layers * kind->base_.time_ns;
+    base_bytes_ += layers * kind->base_.bytes;
+    base_counted_ += kind->base_.counts ? layers : 0;
+    rest_[g + 1].first_option = rest_[g].first_option + kind->options_.size();
+    segments += g * kind->hulls_.front().size();
   }
-  behind_.resize(groups_.size() + 1);
-  for (size_t g = groups_.size(); g-- > 0;) {
-    // The merge is stable: among equal segments, those of the group in front come first.
-    const std::vector<Segment>& own = groups_[g].hulls.front();
-    std::merge(own.begin(), own.end(), behind_[g + 1].begin(), behind_[g + 1].end(),
-               std::back_inserter(behind_[g]), Cheaper);
+  behind_.reserve(segments);
+  for (size_t g = groups.size(); g-- > 0;) {
+    const Kind& kind = *groups[g].kind;
+    Rest& rest = rest_[g];
+    rest.first_segment = behind_.size();
+    rest.most_saved = rest_[g + 1].most_saved, rest.may_uncount = rest_[g + 1].may_uncount;
+    for (const Option& option : kind.options_) {
+      rest.most_saved = std::max(rest.most_saved, option.saved);
+      rest.may_uncount = rest.may_uncount || option.counted < 1;
+    }
+    if (g == 0) break;
+    std::span<const Segment> own = kind.hulls_.front(), later = Behind(g + 1);
+    while (!own.empty() || !later.empty()) {
+      // Among equal segments, those of the group in front come first.
+      const bool mine = later.empty() || (!own.empty() && !Cheaper(later.front(), own.front()));
+      std::span<const Segment>& from = mine ? own : later;
+      behind_.push_back(from.front());
+      if (mine) behind_.back().layers = groups[g].layers;
+      from = from.subspan(1);
+    }
   }
 }
 
@@ -32,37 +49,34 @@ bool ModeKnapsack::Cheaper(const Segment& a, const Segment& b) {
   return Wide{a.time} * b.saved < Wide{b.time} * a.saved;
 }
 
-ModeKnapsack::Prepared ModeKnapsack::Prepare(const Group& group) {
-  Prepared prepared{.layers = group.layers, .base = 0, .modes = group.modes.size()};
-  std::vector<size_t> order(group.modes.size());
+ModeKnapsack::Kind::Kind(const std::vector<Mode>& modes) : modes_(modes.size()) {
+  std::vector<size_t> order(modes.size());
   for (size_t q = 0; q < order.size(); ++q) order[q] = q;
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const Mode &x = group.modes[a], &y = group.modes[b];
-    return std::pair(x.time_ns, x.counts) < std::pair(y.time_ns, y.counts);
+    return std::pair(modes[a].time_ns, modes[a].counts) <
+           std::pair(modes[b].time_ns, modes[b].counts);
   });
-  prepared.base = order.front();
-  const Mode& base = group.modes[prepared.base];
-  int64_t least = base.bytes;
+  base_at_ = order.front();
+  base_ = modes[base_at_];
+  int64_t least = base_.bytes;
   // Goes from the quickest on: a mode that takes longer and saves no more is never needed.
   for (const size_t q : order) {
-    const Mode& mode = group.modes[q];
+    const Mode& mode = modes[q];
     if (mode.bytes >= least) continue;
     least = mode.bytes;
-    prepared.options.push_back({q, base.bytes - mode.bytes, mode.time_ns - base.time_ns,
-                                (mode.counts ? 1 : 0) - (base.counts ? 1 : 0)});
+    options_.push_back({q, base_.bytes - mode.bytes, mode.time_ns - base_.time_ns,
+                        (mode.counts ? 1 : 0) - (base_.counts ? 1 : 0)});
   }
-  std::reverse(prepared.options.begin(), prepared.options.end());
-  for (size_t from = 0; from <= prepared.options.size(); ++from)
-    prepared.hulls.push_back(Hull(prepared.options, from, group.layers));
-  return prepared;
+  std::reverse(options_.begin(), options_.end());
+  for (size_t from = 0; from <= options_.size(); ++from) hulls_.push_back(Hull(options_, from));
 }
 
 std::vector<ModeKnapsack::Segment> ModeKnapsack::Hull(const std::vector<Option>& options,
-                                                      size_t from, int64_t layers) {
+                                                      size_t from) {
   std::vector<Segment> hull;
   int64_t saved = 0, time = 0;  // of the last vertex
   for (size_t o = options.size(); o-- > from;) {
-    Segment next{options[o].saved - saved, options[o].time - time, layers, o};
+    Segment next{options[o].saved - saved, options[o].time - time, 0, o};
     // A point above the line to the next one is not a vertex.
     while (!hull.empty() && !Cheaper(hull.back(), next)) {
       next.saved += hull.back().saved, next.time += hull.back().time;
@@ -76,9 +90,8 @@ std::vector<ModeKnapsack::Segment> ModeKnapsack::Hull(const std::vector<Option>&
 
 class ModeKnapsack::Branching {
  public:
-  Branching(const ModeKnapsack& problem, Solution* best) : problem_(problem), best_(best) {
-    for (const Prepared& g : problem.groups_) taken_.emplace_back(g.options.size(), 0);
-  }
+  Branching(const ModeKnapsack& problem, Solution* best)
+      : problem_(problem), best_(best), taken_(problem.rest_.back().first_option) {}
 
   // Returns whether a better solution was found.
   bool Run(int64_t excess, int64_t time, int64_t counted) {
@@ -103,13 +116,14 @@ class ModeKnapsack::Branching {
     const Relaxation relaxed = Relax(0, 0, layers, excess);
     best_->bound_ns = std::min(best_->bound_ns, time + relaxed.time);
     if (!relaxed.feasible || !best_->layers.empty()) return;
-    for (size_t g = 0; g < taken_.size(); ++g) {
-      if (taken_[g].empty()) continue;
-      const Option& most = problem_.groups_[g].options.front();
-      std::fill(taken_[g].begin(), taken_[g].end(), 0);
-      taken_[g].front() = problem_.groups_[g].layers;
-      time += taken_[g].front() * most.time;
-      counted += taken_[g].front() * most.counted;
+    std::fill(taken_.begin(), taken_.end(), 0);
+    for (size_t g = 0; g < problem_.groups_.size(); ++g) {
+      if (OptionsOf(g).empty()) continue;
+      const Option& most = OptionsOf(g).front();
+      const int64_t all = problem_.groups_[g].layers;
+      Taken(g, 0) = all;
+      time += all * most.time;
+      counted += all * most.counted;
     }
     Offer(time, counted);
   }
@@ -123,7 +137,7 @@ class ModeKnapsack::Branching {
       Offer(time, counted);
       return true;
     }
-    while (g < problem_.groups_.size() && (left == 0 || o == problem_.groups_[g].options.size())) {
+    while (g < problem_.groups_.size() && (left == 0 || o == OptionsOf(g).size())) {
       if (++g == problem_.groups_.size()) return false;
       o = 0, left = problem_.groups_[g].layers;
     }
@@ -134,8 +148,8 @@ class ModeKnapsack::Branching {
         counted + (excess + relaxed.most_saved - 1) / relaxed.most_saved >= best_->counted)
       return true;
     // The relaxation is convex in this count, so it only gets worse away from its optimum.
-    const Option& option = problem_.groups_[g].options[o];
-    int64_t& count = taken_[g][o];
+    const Option& option = OptionsOf(g)[o];
+    int64_t& count = Taken(g, o);
     const auto branch = [&](int64_t n) {
       count = n;
       return Dive(g, o + 1, left - n, excess - n * option.saved, time + n * option.time,
@@ -151,19 +165,10 @@ class ModeKnapsack::Branching {
   }
 
   Relaxation Relax(size_t g, size_t o, int64_t left, int64_t excess) const {
-    const std::vector<Segment>& own = problem_.groups_[g].hulls[o];
-    const std::vector<Segment>& behind = problem_.behind_[g + 1];
-    Relaxation r;
-    for (const Option& option : problem_.groups_[g].options) {
-      r.most_saved = std::max(r.most_saved, option.saved);
-      r.may_uncount = r.may_uncount || option.counted < 1;
-    }
-    for (size_t later = g + 1; later < problem_.groups_.size(); ++later) {
-      for (const Option& option : problem_.groups_[later].options) {
-        r.most_saved = std::max(r.most_saved, option.saved);
-        r.may_uncount = r.may_uncount || option.counted < 1;
-      }
-    }
+    const std::vector<Segment>& own = problem_.groups_[g].kind->hulls_[o];
+    const std::span<const Segment> behind = problem_.Behind(g + 1);
+    Relaxation r{.most_saved = problem_.rest_[g].most_saved,
+                 .may_uncount = problem_.rest_[g].may_uncount};
     size_t a = 0, b = 0;
     while (a < own.size() || b < behind.size()) {
       const bool mine = b == behind.size() || (a < own.size() && !Cheaper(behind[b], own[a]));
@@ -189,22 +194,27 @@ class ModeKnapsack::Branching {
     if (std::pair(time, counted) >= std::pair(best_->time_ns, best_->counted)) return;
     improved_ = true;
     best_->time_ns = time, best_->counted = counted;
-    best_->layers.clear();
-    for (size_t g = 0; g < taken_.size(); ++g) {
-      const Prepared& group = problem_.groups_[g];
-      std::vector<int64_t> layers(group.modes, 0);
-      layers[group.base] = group.layers;
-      for (size_t o = 0; o < taken_[g].size(); ++o) {
-        layers[group.options[o].mode] += taken_[g][o];
-        layers[group.base] -= taken_[g][o];
+    best_->layers.resize(problem_.groups_.size());
+    for (size_t g = 0; g < problem_.groups_.size(); ++g) {
+      const auto& [all, kind] = problem_.groups_[g];
+      std::vector<int64_t>& layers = best_->layers[g];
+      layers.assign(kind->modes_, 0);
+      layers[kind->base_at_] = all;
+      for (size_t o = 0; o < kind->options_.size(); ++o) {
+        layers[kind->options_[o].mode] += Taken(g, o);
+        layers[kind->base_at_] -= Taken(g, o);
       }
-      best_->layers.push_back(std::move(layers));
     }
   }
 
+  const std::vector<Option>& OptionsOf(size_t g) const {
+    return problem_.groups_[g].kind->options_;
+  }
+  int64_t& Taken(size_t g, size_t o) { return taken_[problem_.rest_[g].first_option + o]; }
+
   const ModeKnapsack& problem_;
   Solution* const best_;
-  std::vector<std::vector<int64_t>> taken_;  // by group and option
+  std::vector<int64_t> taken_;  // by group and option
   bool improved_ = false;
   int64_t nodes_left_ = kNodesAtMost;
 };

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace evenkeel::planner {
@@ -18,9 +20,44 @@ class ModeKnapsack {
     int64_t bytes = 0;
     bool counts = false;  // among equal times, fewer layers in such modes are better
   };
+
+ private:
+  // A mode that saves bytes over the kind's quickest.
+  struct Option {
+    size_t mode = 0;
+    int64_t saved = 0;
+    int64_t time = 0;
+    int64_t counted = 0;
+  };
+  // The part of a hull from one vertex to the next.
+  struct Segment {
+    int64_t saved = 0;
+    int64_t time = 0;
+    int64_t layers = 0;  // set where groups are merged
+    size_t option = 0;   // at its end
+  };
+
+ public:
+  // A kind of layers, prepared for any number of knapsacks.
+  class Kind {
+   public:
+    // REQUIRES: at least one mode; any order.
+    explicit Kind(const std::vector<Mode>& modes);
+
+    int64_t quickest_ns() const { return base_.time_ns; }  // of one layer
+
+   private:
+    friend class ModeKnapsack;
+    Mode base_;  // the quickest mode
+    size_t base_at_ = 0, modes_ = 0;
+    std::vector<Option> options_;  // those that save most first
+    // Hulls of the options from each one on, cheapest byte first.
+    std::vector<std::vector<Segment>> hulls_;
+  };
+
   struct Group {
     int64_t layers = 0;
-    std::vector<Mode> modes;  // at least one; any order
+    const Kind* kind = nullptr;  // must outlive the knapsack
   };
   struct Solution {
     int64_t time_ns = 0;
@@ -32,7 +69,8 @@ class ModeKnapsack {
     int64_t undecided_ns() const { return std::max<int64_t>(0, time_ns - bound_ns); }
   };
 
-  explicit ModeKnapsack(std::vector<Group> groups);
+  // The groups must outlive it.
+  explicit ModeKnapsack(std::span<const Group> groups);
 
   // Replaces *best by a solution of least time, then least counted, whose bytes are at most
   // `limit`, if that is better than *best. Among solutions that tie in both, it takes the first in
@@ -45,37 +83,26 @@ class ModeKnapsack {
   static constexpr int64_t kNodesAtMost = 1'000;
 
  private:
-  // A mode that saves bytes over the group's quickest.
-  struct Option {
-    size_t mode = 0;
-    int64_t saved = 0;
-    int64_t time = 0;
-    int64_t counted = 0;
-  };
-  // The part of a hull from one vertex to the next.
-  struct Segment {
-    int64_t saved = 0;
-    int64_t time = 0;
-    int64_t layers = 0;
-    size_t option = 0;  // at its end
-  };
-  struct Prepared {
-    int64_t layers = 0;
-    size_t base = 0;  // the quickest mode
-    size_t modes = 0;
-    std::vector<Option> options;  // those that save most first
-    // Hulls of the options from each one on, cheapest byte first.
-    std::vector<std::vector<Segment>> hulls;
+  // What is known of the groups from one on.
+  struct Rest {
+    size_t first_segment = 0, first_option = 0;  // in behind_, and in a list of all options
+    int64_t most_saved = 0;                      // by one layer, at most
+    bool may_uncount = false;                    // some option does not add to the count
   };
   class Branching;
 
-  static Prepared Prepare(const Group& group);
-  static std::vector<Segment> Hull(const std::vector<Option>& options, size_t from, int64_t layers);
+  static std::vector<Segment> Hull(const std::vector<Option>& options, size_t from);
   static bool Cheaper(const Segment& a, const Segment& b);
+  std::span<const Segment> Behind(size_t g) const {
+    return std::span(behind_).subspan(rest_[g].first_segment,
+                                      rest_[g - 1].first_segment - rest_[g].first_segment);
+  }
 
-  std::vector<Prepared> groups_;
-  // Segments of the groups from each one on, cheapest first.
-  std::vector<std::vector<Segment>> behind_;
+  const std::span<const Group> groups_;
+  std::vector<Rest> rest_;  // by group, and one more
+  // Segments of the groups from each one but the first on, cheapest first; those of the last group
+  // in front.
+  std::vector<Segment> behind_;
   int64_t base_time_ = 0, base_bytes_ = 0, base_counted_ = 0;
 };
 

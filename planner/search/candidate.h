@@ -27,6 +27,7 @@ struct Candidate {
   // For 1F1B, the closed form of the partition that the search began with: the least of all
   // partitions, unless a published method cut it. Real packs may choose another partition.
   int64_t closed_form_optimum_ns = 0;
+  std::vector<int64_t> closed_form_boundaries;  // of that partition
   // Step of mean packs before finishing, data sync and optimizer included. Scaled to the requested
   // global batch where the search says so.
   int64_t score_ns = 0;

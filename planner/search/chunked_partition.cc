@@ -1,6 +1,8 @@
 #include "planner/search/chunked_partition.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,7 @@ constexpr double kFewCuts = 10'000;  // all cuts are looked at if there are no m
 constexpr int64_t kPassesOfAllCuts = 1'000'000;  // in this many further passes
 constexpr int64_t kUnevenCutsAtMost = 500;  // up to these layers x segments, uneven cuts are tried
 
+// Returns the layers by class in [begin, end).
 ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end) {
   ClassCounts counts{};
   for (int64_t i = begin; i < end; ++i)
@@ -117,6 +120,7 @@ class Chunks {
     const size_t stages = static_cast<size_t>(p_.pipeline),
                  chunks = static_cast<size_t>(p_.virtual_stages);
     std::vector<ChunkLoad> loads;
+    loads.reserve(chunks);
     for (size_t k = 0; k < chunks; ++k) {
       const size_t segment = k * stages + s;
       const int64_t begin = c.boundaries[segment], end = c.boundaries[segment + 1];
@@ -394,15 +398,19 @@ class Mover {
 
 }  // namespace
 
-// Moves from the candidate's cut and from others that fit, and leaves the quickest.
+using MakeCut = std::function<std::vector<int64_t>()>;
+
+// Moves from the candidate's cut and from others that fit, and leaves the quickest. Makes cuts only
+// while there are moves left.
 void MoveFromEach(const Chunks& chunks, const LayerProfile& profile,
-                  const std::vector<std::vector<int64_t>>& others, const Stop& stop, int64_t& moves,
+                  const std::vector<MakeCut>& others, const Stop& stop, int64_t& moves,
                   Candidate& candidate) {
   Mover(chunks, profile, stop, moves, candidate).RunThoroughly();
-  for (const std::vector<int64_t>& cut : others) {
+  for (const MakeCut& make : others) {
+    if (moves <= 0) return;
     Candidate other = candidate;
-    other.boundaries = cut;
-    if (moves <= 0 || cut.empty() || !chunks.Complete(other)) continue;
+    other.boundaries = make();
+    if (other.boundaries.empty() || !chunks.Complete(other)) continue;
     Mover(chunks, profile, stop, moves, other).RunThoroughly();
     if (other.score_ns < candidate.score_ns) candidate = std::move(other);
   }
@@ -433,12 +441,17 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
                       const Stop& stop, PassLists* lists) {
   if (!job.constraints.stage_layers.empty()) return 0;
   int64_t work = 0;
-  const std::vector<int64_t> least_loaded = LeastLoadedCut(profile, candidate.shape(), stop);
+  std::optional<std::vector<int64_t>> known;
+  const MakeCut least_loaded = [&] {
+    if (!known) known = LeastLoadedCut(profile, candidate.shape(), stop);
+    return *known;
+  };
   const auto from_even_cuts = [&](const Chunks& chunks) {
     const int64_t per_move = chunks.passes() + kPassesPerMove;
     int64_t most = kPassesAtMost / per_move, moves = most;
-    MoveFromEach(chunks, profile, {chunks.ByLayers(), chunks.ByTime(), least_loaded}, stop, moves,
-                 candidate);
+    MoveFromEach(chunks, profile,
+                 {[&] { return chunks.ByLayers(); }, [&] { return chunks.ByTime(); }, least_loaded},
+                 stop, moves, candidate);
     const VisitCut visit = [&](const std::vector<int64_t>& cut) {
       stop.Ask();
       --moves;
@@ -490,7 +503,9 @@ void ImproveChunksByRealPacks(const Job& job, const LayerProfile& profile,
   int64_t moves = MovesByRealPacks(candidate);
   const Candidate before = candidate;
   chunks.Score(candidate);
-  MoveFromEach(chunks, profile, {chunks.ByLayers(), chunks.ByTime()}, stop, moves, candidate);
+  MoveFromEach(chunks, profile,
+               {[&] { return chunks.ByLayers(); }, [&] { return chunks.ByTime(); }}, stop, moves,
+               candidate);
   candidate.score_ns = before.score_ns;  // which is of mean packs
   candidate.step = SimulateStep(job, candidate.parallelism, candidate.shape(), candidate.stages,
                                 packs, kEventsAtMost, stop, lists);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/recompute/one_setting.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -147,6 +148,18 @@ std::optional<std::vector<ModeCounts>> Smallest(const LayerProfile& profile,
   return recomputed;
 }
 
+// Returns what the profile's setting recomputes, or nullopt if that does not fit.
+std::optional<std::vector<ModeCounts>> UnderSetting(const LayerProfile& profile,
+                                                    const std::vector<ChunkLoad>& chunks,
+                                                    int64_t allocatable) {
+  std::vector<ModeCounts> recomputed;
+  recomputed.reserve(chunks.size());
+  for (const ChunkLoad& chunk : chunks)
+    recomputed.push_back(RecomputedUnderSetting(profile, chunk.counts, chunk.begin));
+  if (MemoryOf(profile, chunks, recomputed).allocated() > allocatable) return std::nullopt;
+  return recomputed;
+}
+
 }  // namespace
 
 std::optional<std::vector<ModeCounts>> ChunkedLeastRecompute(const LayerProfile& profile,
@@ -160,6 +173,8 @@ std::optional<std::vector<ModeCounts>> ChunkedLeastRecompute(const LayerProfile&
     auto greedy = Greedy(profile, chunks, allocatable, policy == RecomputePolicy::kWholeLayers);
     return greedy ? greedy : Smallest(profile, chunks, allocatable, policy);
   }
+  if (policy == RecomputePolicy::kOneSetting && profile.setting)
+    return UnderSetting(profile, chunks, allocatable);
   auto least = LeastRecompute(profile, chunks, allocatable, policy);
   if (!least) return std::nullopt;
   return std::move(least->recomputed);

@@ -6,14 +6,12 @@
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
 #include "planner/search/chunked_partition.h"
+#include "planner/search/cut_steps.h"
 #include "planner/search/refine.h"
 #include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 namespace {
-
-// Forwards simulated to compare the starts of a refinement with each other.
-constexpr int64_t kEventsPerStart = 30000;
 
 // Starts are compared by all events if few events put them within one part in this many of the
 // quickest.
@@ -26,7 +24,7 @@ constexpr int64_t kRefiningWork = 1'000'000;
 
 const std::vector<PackShape>& Finisher::Packs(int64_t data, int64_t micro_batches) {
   const auto [at, added] = packs_.try_emplace(std::pair(data, micro_batches));
-  if (added) at->second = DealtPacks(batching_, data, micro_batches, stop_);
+  if (added) at->second = DealtPacks(batching_, data, micro_batches, stop_, kStepsAtMost);
   return at->second;
 }
 
@@ -122,26 +120,31 @@ Finished Finisher::FinishPartition(const LayerProfile& profile, Candidate& c) {
         cuts.push_back(std::move(cut));
     }
   }
-  CertifiedPartition found = CertifyPartition(table, cuts, {}, stop_);
+  std::vector<std::vector<int64_t>> starts = cuts;
+  starts.insert(starts.begin(), c.closed_form_boundaries);
+  CertifiedPartition found = CertifyPartition(table, starts, {.starts_fit = true}, stop_);
   Finished finished{.bound_ns = found.lower_bound_ns, .states = found.nodes};
   if (found.end == CertifiedEnd::kStopped || found.boundaries.empty()) return {};
   cuts.insert(cuts.begin(), std::move(found.boundaries));
 
   const Candidate given = c;
+  CutSteps steps(job_, given, Packs(given.parallelism.data, given.micro_batches), stop_);
+  if (given.step.total_ns() > 0) steps.Know(given);
   int64_t quickest = 0, quickest_of_all = 0;  // by few events, and by all
   for (std::vector<int64_t>& cut : cuts) {
     Candidate start = given;
     start.boundaries = std::move(cut);
     if (!FillStages(table, start)) continue;
-    const int64_t step = StepOf(start, kEventsPerStart).total_ns();
+    const int64_t longest = quickest == 0 ? kNoPlan : quickest + quickest / kTooCloseToCall;
+    const int64_t step = steps.InShort(start, longest).total_ns();
     if (quickest == 0 || step < quickest) quickest = step;
-    if (step - quickest > quickest / kTooCloseToCall) continue;
-    Simulate(start);
+    if (step > longest) continue;
+    start.step = steps.Whole(start);
     if (quickest_of_all != 0 && start.step.total_ns() >= quickest_of_all) continue;
     quickest_of_all = start.step.total_ns();
     c = std::move(start);
   }
-  RefineByRealPacks(table, Packs(c.parallelism.data, c.micro_batches), c, stop_);
+  RefineByRealPacks(table, steps, c, stop_);
   return finished;
 }
 

@@ -34,7 +34,8 @@ class Finisher {
   Finisher(const Job& job, const Batching& batching, PassLists& lists, const Stop& stop)
       : job_(job), batching_(batching), lists_(lists), stop_(stop) {}
 
-  // Returns the packs of the sample, dealt to steps of `micro_batches` packs per rank.
+  // Returns the packs of the sample, dealt to steps of `micro_batches` packs per rank: as many
+  // steps as are simulated at most.
   const std::vector<PackShape>& Packs(int64_t data, int64_t micro_batches);
 
   // Returns RealPacksBound of these packs for every schedule.

@@ -68,15 +68,23 @@ std::optional<Tried> FirstPartitions::NoneBelow(int64_t limit, const Prospect& p
   if (limit >= kNoPlan || prospect.schedule != Schedule::kOneFOneB ||
       prospect.parallelism.pipeline == 1)
     return std::nullopt;
-  const auto none_below = [&](MemoryLimit memory) {
+  const auto none_below = [&](MemoryLimit memory, bool* met_unfit) {
     const SegmentTable table(job_, ProfileOf(prospect), prospect.parallelism,
                              prospect.micro_batches, stop_, memory);
-    return StepLowerBound(table, limit, stop_) >= limit;
+    const bool none = StepLowerBound(table, limit, stop_) >= limit;
+    *met_unfit = table.met_unfit();
+    return none;
   };
-  if (!none_below(MemoryLimit::kGpu)) return std::nullopt;
+  bool met_unfit = false;
+  if (!none_below(MemoryLimit::kGpu, &met_unfit)) return std::nullopt;
+  const std::optional<RecomputeSetting>& setting = prospect.setting;
+  // Memory as the reason leads to other settings only without recompute or to longer blocks.
+  const bool leads =
+      setting == RecomputeSetting{} || (setting && !setting->uniform() && !prospect.shorter_block);
+  if (!leads) return Tried::kDismissed;
   // Recompute only takes longer, but with more of it quicker cuts may fit.
-  if (!none_below(MemoryLimit::kNone)) return Tried::kFits;
-  return prospect.setting == RecomputeSetting{} ? Tried::kSettled : Tried::kDismissed;
+  if (met_unfit && !none_below(MemoryLimit::kNone, &met_unfit)) return Tried::kFits;
+  return setting == RecomputeSetting{} ? Tried::kSettled : Tried::kDismissed;
 }
 
 int64_t FirstPartitions::WorkOf(const Prospect& prospect) const {
@@ -118,6 +126,7 @@ std::optional<Entry> FirstPartitions::Partition(const Prospect& prospect, int64_
   if (stop_ && stop_()) return std::nullopt;
   if (c.boundaries.empty() || !Finisher::FillStages(table, c)) return std::nullopt;
   c.closed_form_optimum_ns = ClosedForm(c.stages, c.micro_batches);
+  c.closed_form_boundaries = c.boundaries;
   int64_t score = MeanPackStep(job_, c.parallelism, c.shape(), c.stages).total_ns();
   int64_t bound = prospect.bound_ns;
   if (exact) {

@@ -37,7 +37,8 @@ class FirstPartitions {
 
   // Returns nullopt unless a bound shows that no cut of a prospect of 1F1B has a step below
   // `limit`. Returns kFits if that is due to memory; otherwise no longer block has such a cut
-  // (kDismissed), or, if nothing is recomputed, no other setting has one (kSettled).
+  // (kDismissed), or, if nothing is recomputed, no other setting has one (kSettled). Settings after
+  // which no longer block is tried are always kDismissed.
   std::optional<Tried> NoneBelow(int64_t limit, const Prospect& prospect);
 
   // Returns how much Of looks at, in segments or passes.

@@ -66,6 +66,7 @@ class Reliever {
   }
   // Compares the fullest stages, then the next fullest.
   static bool Fuller(const Cut& a, const Cut& b) {
+    if (const int64_t x = Fullest(a), y = Fullest(b); x != y) return x > y;
     std::vector<int64_t> x = a.loads, y = b.loads;
     std::sort(x.rbegin(), x.rend());
     std::sort(y.rbegin(), y.rend());
@@ -81,31 +82,35 @@ class Reliever {
     for (int64_t from = fullest; from < segments; from += stages_) {
       for (int64_t to = 0; to < segments && left_ > 0; ++to) {
         if (from == to) continue;
-        std::optional<Cut> moved = Moved(cut, from, to);
-        if (moved && Fuller(best ? *best : cut, *moved)) best = std::move(moved);
+        const Cut& fuller = best ? *best : cut;
+        std::optional<Cut> moved = Moved(cut, from, to, Fullest(fuller));
+        if (moved && Fuller(fuller, *moved)) best = std::move(moved);
       }
     }
     return best;
   }
 
-  // Moves one layer from a segment to another; segments in between pass one on.
-  std::optional<Cut> Moved(const Cut& cut, int64_t from, int64_t to) {
-    Cut moved = cut;
+  // Moves one layer from a segment to another; segments in between pass one on. Returns nullopt if
+  // that is not allowed, or fills a stage above `most`.
+  std::optional<Cut> Moved(const Cut& cut, int64_t from, int64_t to, int64_t most) {
     const int64_t low = std::min(from, to), high = std::max(from, to);
-    for (int64_t b = low + 1; b <= high; ++b)
-      moved.boundaries[static_cast<size_t>(b)] += from < to ? -1 : 1;
+    moved_ = cut.boundaries;
+    for (int64_t b = low + 1; b <= high; ++b) moved_[static_cast<size_t>(b)] += from < to ? -1 : 1;
     for (int64_t k = low; k <= high; ++k) {
       const size_t at = static_cast<size_t>(k);
-      if (moved.boundaries[at] >= moved.boundaries[at + 1] ||
-          layers_before_[static_cast<size_t>(moved.boundaries[at])] ==
-              layers_before_[static_cast<size_t>(moved.boundaries[at + 1])])
+      if (moved_[at] >= moved_[at + 1] || layers_before_[static_cast<size_t>(moved_[at])] ==
+                                              layers_before_[static_cast<size_t>(moved_[at + 1])])
         return std::nullopt;
     }
-    for (int64_t k = low; k <= std::min(high, low + stages_ - 1); ++k) {
-      const int64_t s = k % stages_;
-      moved.loads[static_cast<size_t>(s)] = needs_.Allocated(moved.boundaries, s);
-      left_ -= needs_.work(s);
+    const int64_t last = std::min(high, low + stages_ - 1);
+    for (int64_t k = low; k <= last; ++k) left_ -= needs_.work(k % stages_);
+    Cut moved{{}, cut.loads};
+    for (int64_t k = low; k <= last; ++k) {
+      int64_t& load = moved.loads[static_cast<size_t>(k % stages_)];
+      load = needs_.Allocated(moved_, k % stages_);
+      if (load > most) return std::nullopt;
     }
+    moved.boundaries = moved_;
     return moved;
   }
 
@@ -115,6 +120,7 @@ class Reliever {
   const int64_t stages_;
   const int64_t allocatable_;
   std::vector<int64_t> layers_before_;  // transformer layers in front of each chain position
+  std::vector<int64_t> moved_;          // boundaries of a move that is looked at
   int64_t left_ = kChunksLookedAt;
 };
 

@@ -55,7 +55,8 @@ struct Prospect {
   Schedule schedule = Schedule::kOneFOneB;
   int64_t micro_batches = 0;
   std::optional<RecomputeSetting> setting;  // nullopt: what it recomputes is still open
-  bool longer_block = false;  // whether it is longer than the shortest with which the even cut fits
+  // Whether its block is longer or shorter than the shortest with which the even cut fits.
+  bool longer_block = false, shorter_block = false;
   const LayerProfile* profile = nullptr;  // of one chunk per stage, without the setting
   int64_t least_send_ns = 0;              // LeastSend
   int64_t sync_bound_ns = 0;              // SyncBound

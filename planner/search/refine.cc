@@ -32,10 +32,11 @@ class Refiner {
         stop_(stop) {}
 
   // Takes the first improvement, boundary by boundary and then by runs of up to `longest`
-  // boundaries, until none helps or `moves` are spent.
+  // boundaries, until none helps or `moves` are spent. `measure` takes a cut and a step; it may
+  // return any longer step for a cut that takes longer than that.
   template <typename Measure>
   void Run(int64_t moves, size_t longest, Measure measure) {
-    Quality best = measure(candidate_.stages);
+    Quality best = measure(candidate_, kNoPlan);
     const size_t inner = candidate_.boundaries.size() - 2;
     for (size_t run = 1; run <= std::min(inner, longest);) {
       bool improved = false;
@@ -45,7 +46,7 @@ class Refiner {
           std::optional<Candidate> moved = Moved(b, run, move);
           if (!moved) continue;
           --moves;
-          const Quality quality = measure(moved->stages);
+          const Quality quality = measure(*moved, LongestOfUse(best));
           Keep(std::get<0>(quality), *moved);
           if (!(quality < best)) continue;
           best = quality;
@@ -57,7 +58,9 @@ class Refiner {
     }
   }
 
-  // Returns the quickest of the cuts that were looked at, the quickest first.
+  // Also keeps the quickest of the cuts that are looked at.
+  void KeepQuickest() { keeps_ = true; }
+  // Returns them, the quickest first.
   const std::vector<std::pair<int64_t, Candidate>>& quickest() const { return quickest_; }
 
   Quality Tie(int64_t total_ns, const std::vector<StageWork>& stages) const {
@@ -93,7 +96,15 @@ class Refiner {
     return moved;
   }
 
+  // Returns a step such that longer ones are neither the best nor kept.
+  int64_t LongestOfUse(const Quality& best) const {
+    if (!keeps_) return std::get<0>(best);
+    if (quickest_.size() < kQuickest) return kNoPlan;
+    return std::max(std::get<0>(best), quickest_.back().first);
+  }
+
   void Keep(int64_t total_ns, const Candidate& cut) {
+    if (!keeps_) return;
     if (quickest_.size() == kQuickest && total_ns >= quickest_.back().first) return;
     if (quickest_.size() == kQuickest) quickest_.pop_back();
     const auto slower = std::find_if(quickest_.begin(), quickest_.end(),
@@ -105,6 +116,7 @@ class Refiner {
   const Network network_;
   Candidate& candidate_;
   const std::function<bool()>& stop_;
+  bool keeps_ = false;
   std::vector<std::pair<int64_t, Candidate>> quickest_;
 };
 
@@ -139,43 +151,37 @@ void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
   Refiner refiner(table, candidate, stop);
   EqualPacks simulation(stop);
   const int64_t events = candidate.micro_batches * table.stages();
-  refiner.Run(kMeanEventsAtMost / events, 1, [&](const std::vector<StageWork>& stages) {
-    const std::vector<StageTimes> times = TimesOfStages(table.job(), candidate.parallelism, stages);
-    return refiner.Tie(simulation.Step(times, candidate.micro_batches), stages);
+  refiner.Run(kMeanEventsAtMost / events, 1, [&](const Candidate& cut, int64_t) {
+    const std::vector<StageTimes> times = TimesOfStages(table.job(), cut.parallelism, cut.stages);
+    return refiner.Tie(simulation.Step(times, cut.micro_batches), cut.stages);
   });
 }
 
-void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& packs,
-                       Candidate& candidate, const std::function<bool()>& stop) {
+void RefineByRealPacks(const SegmentTable& table, CutSteps& steps, Candidate& candidate,
+                       const std::function<bool()>& stop) {
   if (candidate.step.imbalance_ns == 0) return;  // then mean packs are all there is
   const Candidate before = candidate;
-  const auto simulate = [&](const std::vector<StageWork>& stages, int64_t events) {
-    return SimulateStep(table.job(), candidate.parallelism, candidate.shape(), stages, packs,
-                        events, stop);
-  };
   // Uneven packs wait most at the slowest stage, so the second start has the quickest one.
   if (std::vector<int64_t> quickest = PartitionBy(PartitionMethod::kProfile, table, stop);
       !quickest.empty()) {
     Candidate other = candidate;
     Cut(table, std::move(quickest), other);
-    if (simulate(other.stages, kEventsPerRealMove).total_ns() <
-        simulate(candidate.stages, kEventsPerRealMove).total_ns())
-      candidate = std::move(other);
+    const int64_t step_ns = steps.InShort(candidate).total_ns();
+    if (steps.InShort(other, step_ns).total_ns() < step_ns) candidate = std::move(other);
   }
   Refiner refiner(table, candidate, stop);
+  // Few steps may choose the moves; then all of them may prefer another cut.
+  if (!steps.same()) refiner.KeepQuickest();
   refiner.Run(MovesByRealPacks(candidate), candidate.stages.size(),
-              [&](const std::vector<StageWork>& stages) {
-                return refiner.Tie(simulate(stages, kEventsPerRealMove).total_ns(), stages);
+              [&](const Candidate& cut, int64_t longest_ns) {
+                return refiner.Tie(steps.InShort(cut, longest_ns).total_ns(), cut.stages);
               });
-  candidate.step = simulate(candidate.stages, kEventsAtMost);
-  // Few steps may have chosen so far; all of them may prefer another cut.
-  const bool all_chose = SimulatesAlike(table.job(), candidate.parallelism, candidate.shape(),
-                                        kEventsPerRealMove, kEventsAtMost);
+  candidate.step = steps.Whole(candidate);
   for (const auto& [total_ns, kept] : refiner.quickest()) {
-    if (all_chose || (stop && stop())) break;
+    if (stop && stop()) break;
     if (kept.boundaries == candidate.boundaries) continue;
     Candidate other = kept;
-    other.step = simulate(other.stages, kEventsAtMost);
+    other.step = steps.Whole(other);
     if (other.step.total_ns() < candidate.step.total_ns()) candidate = std::move(other);
   }
   if (candidate.step.total_ns() > before.step.total_ns()) candidate = before;

@@ -2,11 +2,12 @@
 #ifndef EVENKEEL_PLANNER_SEARCH_REFINE_H_
 #define EVENKEEL_PLANNER_SEARCH_REFINE_H_
 
+#include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "planner/partition/segment_table.h"
 #include "planner/search/candidate.h"
+#include "planner/search/cut_steps.h"
 
 namespace evenkeel::planner {
 
@@ -27,8 +28,8 @@ int64_t MovesByRealPacks(const Candidate& candidate);
 // with real packs. Moves boundaries, singly or in runs, by up to three chain positions, with the
 // least recompute on each side, while that is faster and a fixed amount of work allows. Never makes
 // the candidate slower. candidate.step must be filled in.
-void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& packs,
-                       Candidate& candidate, const std::function<bool()>& stop);
+void RefineByRealPacks(const SegmentTable& table, CutSteps& steps, Candidate& candidate,
+                       const std::function<bool()>& stop);
 
 }  // namespace evenkeel::planner
 

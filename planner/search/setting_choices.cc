@@ -126,6 +126,7 @@ void SettingQueue::Report(Tried tried) {
     other.block = block;
     Prospect prospect = Under(job_, other, last_.prospect, profiles_);
     prospect.longer_block = blocks == Blocks::kLonger;
+    prospect.shorter_block = blocks == Blocks::kShorter;
     Push(prospect, last_.family, blocks);
   };
   // With a shorter block an uneven cut may fit, unless none fits with this one.

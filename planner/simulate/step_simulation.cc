@@ -436,9 +436,10 @@ int64_t LockedRanks(const Job& job, const Parallelism& p) {
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t most_events,
-                           const Stop& stop, PassLists* lists) {
+                           const Stop& stop, PassLists* lists, int64_t longest_ns) {
   StepCache cache(job, p, lists);
   SimulatedStep step = MeanPackStep(job, p, shape, segments, &cache, kEventsAtMost, stop);
+  if (step.total_ns() > longest_ns) return step;
   const SampledSteps sample = SampleOf(job, p, shape, most_events);
   const int64_t slowest =
       MeanOfSlowest(sample, packs, RankPipeline(sample.shape, segments, cache, stop));

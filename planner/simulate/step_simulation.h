@@ -4,6 +4,7 @@
 #define EVENKEEL_PLANNER_SIMULATE_STEP_SIMULATION_H_
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -146,11 +147,13 @@ PerEncoder<double> DummyUnits(const ModelSpec& model);
 
 // Simulates steps with the given packs, which are dealt in their order to D ranks x m packs, in as
 // many whole steps as `events` forwards allow. Packs cost at least DummyUnits. Throws Stopped if
-// `stop` ends the work.
+// `stop` ends the work. If mean packs alone take longer than `longest_ns`, returns their step: it is
+// longer than that, and the real one no shorter.
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t events = kEventsAtMost,
-                           const Stop& stop = {}, PassLists* lists = nullptr);
+                           const Stop& stop = {}, PassLists* lists = nullptr,
+                           int64_t longest_ns = std::numeric_limits<int64_t>::max());
 
 // Returns whether SimulateStep goes through the same packs and steps under both limits of events.
 bool SimulatesAlike(const Job& job, const Parallelism& p, const PipelineShape& shape,

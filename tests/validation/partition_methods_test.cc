@@ -68,7 +68,8 @@ TEST(PartitionMethodsTest, TableFourOfOmniBal) {
                                          : PartitionBy(row.method, table, nullptr);
     ASSERT_EQ(cut.size(), 5u) << row.name;
     Candidate c = evaluate(cut);
-    if (row.method == PartitionMethod::kExact) RefineByRealPacks(table, packs, c, nullptr);
+    CutSteps steps(job, c, packs, {});
+    if (row.method == PartitionMethod::kExact) RefineByRealPacks(table, steps, c, nullptr);
     const PartitionMetrics metrics = MetricsOf(table, c.boundaries);
     days.push_back(GpuDays(job, c.step.total_ns(), static_cast<double>(batching.rule.packs), c));
     std::printf("%-16s %9.2f %9.2f %9.1f %12.1f %6.2f %9.1f\n", row.name,
