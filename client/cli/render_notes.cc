@@ -18,14 +18,29 @@ std::string BatchNote(const v1::Plan& plan) {
   const v1::Predictions& predictions = plan.predictions();
   const double real = predictions.samples_per_step();
   if (asked <= 0 || real <= 0 || std::fabs(real / asked - 1) <= kBatchTolerance) return "";
-  const int packs = predictions.micro_batches();
+  const bool padded = plan.subject().micro_batch_samples() > 0;
+  const std::string pack = padded ? "micro-batch" : "pack", packs = pack + (padded ? "es" : "s");
+  const int ranks = plan.parallelism().data();
   return fmt::format(
-      "a step trains on {} samples, {} {} than the {} asked for: packs are whole, and every "
-      "data-parallel rank needs at least one (here {} pack{} of {} samples on each of {} rank{})",
+      "a step trains on {} samples, {} {} than the {} asked for: {} are whole, and every "
+      "data-parallel rank needs at least one (here {} {} of {} samples on each of {} rank{})",
       Significant(real), Percent(std::fabs(real / asked - 1)), real > asked ? "more" : "fewer",
-      Integer(plan.subject().global_batch_samples()), Integer(packs), packs == 1 ? "" : "s",
-      Significant(plan.batch_rule().samples_per_pack()), Integer(plan.parallelism().data()),
-      plan.parallelism().data() == 1 ? "" : "s");
+      Integer(plan.subject().global_batch_samples()), packs, Integer(predictions.micro_batches()),
+      predictions.micro_batches() == 1 ? pack : packs,
+      Significant(plan.batch_rule().samples_per_pack()), Integer(ranks), ranks == 1 ? "" : "s");
+}
+
+// Notes a trainer that the planner does not know, because its name may be misspelt.
+std::string TrainerNote(const Style& style, const v1::Plan& plan) {
+  for (const v1::FigureBasis& figure : plan.provenance().figures()) {
+    if (figure.figure() != "training.trainer" || !figure.detail().starts_with("no record of "))
+      continue;
+    return fmt::format(
+        "\"{}\" is not among the known trainers (`evenkeelctl trainers`), so its habits are "
+        "assumed",
+        Plain(style, plan.subject().trainer().name()));
+  }
+  return "";
 }
 
 std::string SmallDatasetNote(const v1::Plan& plan) {
@@ -44,7 +59,7 @@ std::string SmallDatasetNote(const v1::Plan& plan) {
 std::string OversizeNote(const v1::Plan& plan) {
   const int64_t oversize = plan.batch_rule().oversize_sample_count();
   if (oversize <= 0) return "";
-  return fmt::format("{} of {} samples break a cap alone and travel in packs of their own",
+  return fmt::format("{} of {} samples exceed a cap, so each of them is alone in its pack",
                      Integer(oversize), Integer(plan.subject().sample_count()));
 }
 
@@ -73,8 +88,8 @@ std::string LimitsNote(const v1::Plan& plan) {
 
 std::string RenderNotes(const Style& style, const v1::Plan& plan) {
   std::string text;
-  for (const std::string& note : {BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan),
-                                  TightNote(plan), LimitsNote(plan)}) {
+  for (const std::string& note : {TrainerNote(style, plan), BatchNote(plan), SmallDatasetNote(plan),
+                                  OversizeNote(plan), TightNote(plan), LimitsNote(plan)}) {
     if (note.empty()) continue;
     text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
   }

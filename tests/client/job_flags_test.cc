@@ -414,6 +414,20 @@ TEST(JobFlagsTest, BadJobFilesAreNamed) {
   }
 }
 
+TEST(JobFlagsTest, AModelThatIsAPathMustBeThere) {
+  const auto complaint = [](const std::string& model) {
+    try {
+      Parse({"--model", model, "--gpu", "g", "--gpus", "8"});
+    } catch (const CommandError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(complaint("gone/config.json"), "--model gone/config.json: there is no such file");
+  EXPECT_EQ(complaint("/dev"), "--model /dev: the folder has no config.json");
+  EXPECT_EQ(complaint("Qwen/Qwen3-8B"), "");
+}
+
 TEST(JobFlagsTest, PaddedMicroBatches) {
   const v1::Training training =
       Parse(Three({"--micro-batch-samples", "4", "--pad-to", "4096", "--pad-multiple", "64"}))
