@@ -248,7 +248,8 @@ TEST(RenderPlanTest, IntervalsAndTrainersShowWhereTheyAreKnown) {
                   "its habits are assumed."));
   plan.set_memory_fit(v1::MEMORY_FIT_WITHIN_MARGIN);
   text = RenderPlan(style, plan, FirstQuestion());
-  EXPECT_NE(text.find("80% of runs hold 50% to 200% of the predicted bytes"), std::string::npos)
+  EXPECT_NE(text.find("in 80% of runs the peak is 50% to 200% of the prediction"),
+            std::string::npos)
       << text;
   ExpectWidth(text, 100);
 }
