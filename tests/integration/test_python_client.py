@@ -179,6 +179,7 @@ class ClientTest(unittest.TestCase):
                 ("none", lambda: evenkeel.Client(pack_timeout=None), "pack_timeout is None"),
                 ("server", lambda: evenkeel.EvenkeelBatchSampler(None, RULE, [5], rank=0, world_size=1), "NoneType"),
                 ("target", lambda: evenkeel.Client(""), "target"),
+                ("host without a port", lambda: evenkeel.Client("127.0.0.1"), "127.0.0.1:50051"),
                 ("tls", lambda: evenkeel.Tls(cert="x"), "belong together")):
             with self.subTest(name), self.assertRaisesRegex((ValueError, TypeError), text):
                 call()
