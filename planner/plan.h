@@ -41,7 +41,7 @@ struct BatchRule {
   std::string caps_reason;    // explains the caps; empty if both were given
   bool caps_derived = false;  // unit_cap or token_cap is derived from the data
   int64_t sampled = 0;        // samples drawn from the histogram to predict the rest
-  // Samples of the dataset that exceed a cap alone and travel in a pack of their own.
+  // Samples of the dataset that exceed a cap on their own, each in a pack of its own.
   int64_t oversize_samples = 0;
   double samples_per_pack = 0;             // AVE-BS
   int64_t packs = 0;                       // of the whole dataset, predicted

@@ -1,5 +1,7 @@
 #include "server/options.h"
 
+#include <absl/strings/str_join.h>
+
 #include <CLI/CLI.hpp>
 
 #include <charconv>
@@ -9,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "planner/base/name_search.h"
 #include "server/admin/admin_address.h"
 #include "server/listen.h"
 #include "server/redis/redis_address.h"
@@ -385,6 +388,30 @@ std::string ApplyAll(const std::vector<std::vector<std::string>>& values, Option
   return problems;
 }
 
+// Names the flags that are most like an unknown one; "" if none is like it.
+std::string NearestFlags(const std::string& flag) {
+  constexpr int kSuggestions = 3;
+  planner::NameSearch search(flag);
+  for (const Setting& setting : kSettings) search.Add(FlagName(setting), {});
+  const std::vector<std::string> nearest = std::move(search).Nearest(kSuggestions);
+  return nearest.empty() ? "" : "; nearest: " + absl::StrJoin(nearest, ", ");
+}
+
+// Returns a line for each argument that no setting takes. What follows a flag is its value.
+std::string UnknownArguments(const std::vector<std::string>& arguments) {
+  std::string lines;
+  bool is_value = false;
+  for (const std::string& argument : arguments) {
+    const bool is_flag = argument.starts_with("--");
+    const size_t equals = argument.find('=');
+    if (is_flag || !is_value)
+      lines += "unknown argument " + argument +
+               (is_flag ? NearestFlags(argument.substr(0, equals)) : "") + "\n";
+    is_value = is_flag && equals == std::string::npos;
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string StatePath(const std::string& setting, const std::string& name) {
@@ -433,7 +460,7 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   }
   if (help) return Exit(0, HelpText());
   if (version) return Exit(0, "evenkeel-server " EVENKEEL_VERSION "\n");
-  for (const std::string& extra : app.remaining()) problems += "unknown argument " + extra + "\n";
+  problems += UnknownArguments(app.remaining());
   ParsedOptions parsed;
   problems += ApplyAll(values, &parsed.options);
   if (problems.empty()) problems += CheckTransport(parsed.options);

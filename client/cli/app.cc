@@ -11,6 +11,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/exit_codes.h"
 #include "client/cli/global_options.h"
+#include "client/cli/unknown_argument.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -30,6 +31,8 @@ constexpr const char* kFooter =
     "\n"
     "To try it without a server:\n"
     "  evenkeelctl plan --local --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32";
+
+constexpr const char* kHelpHint = "Run with --help for help.";
 
 // Options may come before or after the command: a command hands back what it does not know.
 void Configure(CLI::App* app) {
@@ -58,9 +61,11 @@ int Run(CLI::App* app, const std::vector<std::string>& arguments, const ExitCode
       return static_cast<int>(ExitCode::kBadInput);
     }
     return static_cast<int>(*exit_code);
+  } catch (const CLI::ExtrasError&) {
+    throw CommandError(ExitCode::kBadInput, UnknownArgument(*app), {kHelpHint});
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
-      throw CommandError(ExitCode::kBadInput, error.what(), {"Run with --help for help."});
+      throw CommandError(ExitCode::kBadInput, error.what(), {kHelpHint});
     }
     std::ostringstream help;
     app->exit(error, help, help);

@@ -36,6 +36,12 @@ bool WantsColor(const GlobalOptions& options) {
          (term == nullptr || std::strcmp(term, "dumb") != 0);
 }
 
+// gRPC would take a host without a port for one that serves HTTPS.
+std::string AddressFault(const std::string& address) {
+  if (address.find(':') != std::string::npos) return "";
+  return "must be HOST:PORT or unix:/PATH, but is \"" + address + "\"";
+}
+
 }  // namespace
 
 void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
@@ -44,6 +50,7 @@ void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
                   "Where the server listens: HOST:PORT or unix:/PATH [127.0.0.1:50051]")
       ->type_name("ADDRESS")
       ->envname("EVENKEEL_SERVER")
+      ->check(CLI::Validator(AddressFault, ""))
       ->group(kGroup)
       ->take_last();
   const auto add_tls = [&](const char* flag, std::string* value, const char* what, const char* type,

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "client/cli/refusal.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -61,9 +62,7 @@ CommandError ErrorFromStatus(const grpc::Status& status, const std::string& serv
   std::vector<std::string> lines;
   if (const auto bad = FindDetail<google::rpc::BadRequest>(status)) {
     for (const auto& violation : bad->field_violations()) {
-      lines.push_back(violation.field().empty()
-                          ? violation.description()
-                          : violation.field() + ": " + violation.description());
+      lines.push_back(RefusalLine(violation.field(), violation.description()));
     }
   }
   if (lines.empty() && status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) {

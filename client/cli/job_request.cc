@@ -298,6 +298,8 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
       model->set_name(LabelOf(config));
     } else if (flags.model.ends_with(".json")) {
       Fail("--model " + flags.model + ": there is no such file");
+    } else if (std::error_code ignored; std::filesystem::is_directory(flags.model, ignored)) {
+      Fail("--model " + flags.model + ": the folder has no config.json");
     } else {
       model->set_name(flags.model);
     }

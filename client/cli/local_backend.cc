@@ -10,6 +10,7 @@
 #include "client/cli/backend.h"
 #include "client/cli/exit_codes.h"
 #include "client/cli/progress.h"
+#include "client/cli/refusal.h"
 #include "client/local/answers.h"
 
 namespace evenkeel::cli {
@@ -18,8 +19,7 @@ namespace {
 [[noreturn]] void Refuse(const std::vector<server::Violation>& violations) {
   std::vector<std::string> lines;
   for (const auto& violation : violations) {
-    lines.push_back(violation.field.empty() ? violation.description
-                                            : violation.field + ": " + violation.description);
+    lines.push_back(RefusalLine(violation.field, violation.description));
   }
   throw CommandError(ExitCode::kBadInput, "the request is not valid", lines);
 }

@@ -14,18 +14,33 @@ namespace {
 constexpr double kBatchTolerance = 0.05;
 
 std::string BatchNote(const v1::Plan& plan) {
-  const double asked = static_cast<double>(plan.subject().global_batch_samples());
+  const double requested = static_cast<double>(plan.subject().global_batch_samples());
   const v1::Predictions& predictions = plan.predictions();
   const double real = predictions.samples_per_step();
-  if (asked <= 0 || real <= 0 || std::fabs(real / asked - 1) <= kBatchTolerance) return "";
-  const int packs = predictions.micro_batches();
+  if (requested <= 0 || real <= 0 || std::fabs(real / requested - 1) <= kBatchTolerance) return "";
+  const bool padded = plan.subject().micro_batch_samples() > 0;
+  const std::string pack = padded ? "micro-batch" : "pack", packs = pack + (padded ? "es" : "s");
+  const int ranks = plan.parallelism().data();
   return fmt::format(
-      "a step trains on {} samples, {} {} than the {} asked for: packs are whole, and every "
-      "data-parallel rank needs at least one (here {} pack{} of {} samples on each of {} rank{})",
-      Significant(real), Percent(std::fabs(real / asked - 1)), real > asked ? "more" : "fewer",
-      Integer(plan.subject().global_batch_samples()), Integer(packs), packs == 1 ? "" : "s",
-      Significant(plan.batch_rule().samples_per_pack()), Integer(plan.parallelism().data()),
-      plan.parallelism().data() == 1 ? "" : "s");
+      "a step trains on {} samples, {} {} than the {} asked for: {} are whole, and every "
+      "data-parallel rank needs at least one (here {} {} of {} samples on each of {} rank{})",
+      Significant(real), Percent(std::fabs(real / requested - 1)),
+      real > requested ? "more" : "fewer", Integer(plan.subject().global_batch_samples()), packs,
+      Integer(predictions.micro_batches()), predictions.micro_batches() == 1 ? pack : packs,
+      Significant(plan.batch_rule().samples_per_pack()), Integer(ranks), ranks == 1 ? "" : "s");
+}
+
+// Notes a trainer that the planner does not know, because its name may be misspelt.
+std::string TrainerNote(const Style& style, const v1::Plan& plan) {
+  for (const v1::FigureBasis& figure : plan.provenance().figures()) {
+    if (figure.figure() != "training.trainer" || !figure.detail().starts_with("no record of "))
+      continue;
+    return fmt::format(
+        "\"{}\" is not among the known trainers (`evenkeelctl trainers`), so its habits are "
+        "assumed",
+        Plain(style, plan.subject().trainer().name()));
+  }
+  return "";
 }
 
 std::string SmallDatasetNote(const v1::Plan& plan) {
@@ -44,7 +59,7 @@ std::string SmallDatasetNote(const v1::Plan& plan) {
 std::string OversizeNote(const v1::Plan& plan) {
   const int64_t oversize = plan.batch_rule().oversize_sample_count();
   if (oversize <= 0) return "";
-  return fmt::format("{} of {} samples break a cap alone and travel in packs of their own",
+  return fmt::format("{} of {} samples exceed a cap, so each of them is alone in its pack",
                      Integer(oversize), Integer(plan.subject().sample_count()));
 }
 
@@ -53,8 +68,9 @@ std::string TightNote(const v1::Plan& plan) {
   if (plan.memory_fit() != v1::MEMORY_FIT_WITHIN_MARGIN || plan.has_misfit()) return "";
   const v1::Interval& interval = plan.predictions().memory_interval();
   return fmt::format(
-      "memory may not suffice: {:.0f}% of runs hold {:.0f}% to {:.0f}% of the predicted bytes, and "
-      "the fullest GPU lacks room for the latter; --memory-confidence {:g} plans for it",
+      "memory may not suffice: in {:.0f}% of runs the peak is {:.0f}% to {:.0f}% of the "
+      "prediction, "
+      "and the fullest GPU has no room for the upper end; --memory-confidence {:g} plans for it",
       100 * interval.coverage_ratio(), 100 * interval.low_ratio(), 100 * interval.high_ratio(),
       interval.coverage_ratio());
 }
@@ -73,8 +89,8 @@ std::string LimitsNote(const v1::Plan& plan) {
 
 std::string RenderNotes(const Style& style, const v1::Plan& plan) {
   std::string text;
-  for (const std::string& note : {BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan),
-                                  TightNote(plan), LimitsNote(plan)}) {
+  for (const std::string& note : {TrainerNote(style, plan), BatchNote(plan), SmallDatasetNote(plan),
+                                  OversizeNote(plan), TightNote(plan), LimitsNote(plan)}) {
     if (note.empty()) continue;
     text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
   }

@@ -61,7 +61,7 @@ Interval From(const Range& range, Evidence evidence, double widened) {
 
 // Returns whether the trainer runs the kernels that Megatron's runs validate.
 bool RunsMegatronsKernels(const Trainer& trainer) {
-  return trainer.usual.fused_kernels && trainer.usual.kernel_rate == 1;
+  return trainer.default_execution.fused_kernels && trainer.default_execution.kernel_rate == 1;
 }
 
 bool HasRuns(const GpuCosts& gpu) {

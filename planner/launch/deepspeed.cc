@@ -166,9 +166,9 @@ void NoteTopology(const Parallelism& p, Launch* out) {
 // The pipeline engine shards no more than the optimizer state. If the plan shards more, replaces
 // `runs` by the best run with sharded optimizer state only, or by nullopt if that does not fit.
 ZeroStage HoldZero(const Trials& trials, std::optional<Trial>* runs, Launch* out) {
-  const ZeroStage asked = trials.job().training.zero_stage;
-  const bool less = asked == ZeroStage::kGradients || asked == ZeroStage::kWeights;
-  if ((*runs)->spec.parallelism.pipeline == 1 || !less) return asked;
+  const ZeroStage requested = trials.job().training.zero_stage;
+  const bool less = requested == ZeroStage::kGradients || requested == ZeroStage::kWeights;
+  if ((*runs)->spec.parallelism.pipeline == 1 || !less) return requested;
   Job job = trials.job();
   job.training.zero_stage = ZeroStage::kOptimizer;
   Trial trial = trials.Predict(job, (*runs)->spec);

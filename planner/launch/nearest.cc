@@ -108,10 +108,10 @@ class Restriction {
     std::optional<Trial> best = WithWholeTower(job_.constraints);
     std::string text = abilities_.name +
                        " keeps all of the encoder on the first stage, without virtual stages here.";
-    const Constraints& asked = trials_.job().constraints;
-    if (!trials_.plan().grouping && asked.stage_layers.empty()) {
+    const Constraints& constraints = trials_.job().constraints;
+    if (!trials_.plan().grouping && constraints.stage_layers.empty()) {
       const Job pinned = job_;
-      std::optional<Trial> free = WithWholeTower(asked);
+      std::optional<Trial> free = WithWholeTower(constraints);
       if (free && (!best || free->sample_ns < best->sample_ns)) {
         text += " Other degrees are better then";
         if (best)

@@ -76,12 +76,12 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
   }
   if (job.training.distributed_gradients_fp32 == own.fp32_gradients)
     to->distributed_gradients_fp32 = trainer.fp32_gradients;
-  to->execution = Carried(UsualExecution(own, job.training.zero_stage), job.training.execution,
-                          UsualExecution(trainer, to->zero_stage));
+  to->execution = Carried(DefaultExecution(own, job.training.zero_stage), job.training.execution,
+                          DefaultExecution(trainer, to->zero_stage));
   Execution& execution = to->execution;
   if (execution.dispatcher != Dispatcher::kLeastTime &&
       (trainer.dispatchers & DispatcherBit(execution.dispatcher)) == 0)
-    execution.dispatcher = UsualExecution(trainer, to->zero_stage).dispatcher;
+    execution.dispatcher = DefaultExecution(trainer, to->zero_stage).dispatcher;
   if (!trainer.keeps_layers_16bit) execution.start_layers_16bit = execution.end_layers_16bit = 0;
 }
 

@@ -44,7 +44,7 @@ struct ArgumentSearch {
 // budget: down while packs hold too many samples, else up, until AVE-BS has left the range on the
 // far side or tries or caps run out. The try in range with the lowest score wins. If there is none,
 // `reached` is false and the best is the try whose AVE-BS is nearest to the range; the earlier of
-// equals wins. Samples that break a cap alone count as packs of their own. Without units, Qv is 0
+// equals wins. Samples that exceed a cap on their own count as packs. Without units, Qv is 0
 // and Qt moves by the mean sample. Without samples there are no tries.
 ArgumentSearch SearchArguments(const Lengths& lengths, const ArgumentRule& rule);
 

@@ -146,7 +146,7 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_
   rule.caps_derived = DerivesCaps(job);
   rule.caps_reason = std::move(reason);
   rule.keep_units = rule.unit_cap;
-  rule.keep_tokens = UsualKeepTokens(rule.token_cap);
+  rule.keep_tokens = DefaultKeepTokens(rule.token_cap);
   rule.iterations = job.training.isf_iterations;
   rule.seed = job.training.seed;
   rule.order_window = job.training.order_window;

@@ -20,7 +20,7 @@ constexpr double kLightShare = 1. / 6;
 constexpr double kFilled = .9995;
 constexpr int64_t kFillLooks = 12;  // unit caps examined for one that fills
 constexpr int64_t kUnitSteps = 32;  // most steps between 0 and the largest sample
-constexpr int64_t kUsualTokenCap = 4096;
+constexpr int64_t kDefaultTokenCap = 4096;
 constexpr int64_t kTokenStep = 128;
 constexpr int64_t kLongestPack = 32768;  // tokens; more only if the longest sample has more
 // A sample longer than kLongestPack is packed alone if it is more than this many times as long as
@@ -137,7 +137,7 @@ CapsChoice CapsRule::ByTokens() const {
   choice.by_tokens = true;
   choice.caps.tokens = given_.tokens > 0
                            ? given_.tokens
-                           : std::max(kUsualTokenCap, RoundUp(most_tokens_, kTokenStep));
+                           : std::max(kDefaultTokenCap, RoundUp(most_tokens_, kTokenStep));
   choice.caps.units = given_.units;
   if (given_.units == 0) {
     for (const SampleType& t : types_)

@@ -22,7 +22,7 @@ struct CapsChoice {
   double level_tokens = 0;      // mean tokens of a pack
   bool by_tokens = false;       // tokens alone limit packs, even if there are units
   bool cut_short = false;       // the work ran out before all caps were examined
-  int64_t alone = 0;            // samples so long that they break a cap and were left out
+  int64_t alone = 0;            // samples so long that they exceed a cap and were left out
 
   // Packs that hold one sample too long to balance, as pairs: the share of the level by which they
   // must exceed it, descending, and the number of packs that exceed it by at least that share.

@@ -12,7 +12,7 @@ namespace evenkeel::planner {
 
 // If no Qt' is given, OmniBal's Qt - 128 is used, and at least 1.
 inline constexpr int64_t kKeepSlack = 128;
-constexpr int64_t UsualKeepTokens(int64_t token_cap) {
+constexpr int64_t DefaultKeepTokens(int64_t token_cap) {
   return token_cap > kKeepSlack ? token_cap - kKeepSlack : 1;
 }
 

@@ -91,7 +91,7 @@ class Builder {
     const Part own = Among(group, group + 1, caps.units > 0);
     if (own.index.empty()) return {};
     rule_.caps = caps;
-    SetUsualKeep(&rule_);
+    SetDefaultKeep(&rule_);
     Packing packing = PackOwnSamples(own.lengths(), rule_);
     for (auto* list : {&packing.members, &packing.oversize, &packing.rejected})
       for (uint32_t& i : *list) i = own.index[i];

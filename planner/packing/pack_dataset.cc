@@ -58,7 +58,7 @@ void DeriveCaps(const Lengths& lengths, const Stop& stop, PackingResult& result)
   if (lengths.size() == 0 || (rule.caps.tokens > 0 && (rule.caps.units > 0 || !units))) return;
   const CapsChoice choice = CapsRule(SortByType(lengths, stop).types, rule.caps, stop).Balanced();
   rule.caps = choice.caps;
-  SetUsualKeep(&rule);
+  SetDefaultKeep(&rule);
   result.caps_reason = BalanceReason(choice);
 }
 

@@ -122,9 +122,9 @@ const char* PackerName(Packer packer) {
   return "";
 }
 
-void SetUsualKeep(PackRule* rule) {
+void SetDefaultKeep(PackRule* rule) {
   rule->keep_units = rule->caps.units;
-  rule->keep_tokens = UsualKeepTokens(rule->caps.tokens);
+  rule->keep_tokens = DefaultKeepTokens(rule->caps.tokens);
 }
 
 Packing Pack(const Lengths& lengths, const PackRule& rule) {

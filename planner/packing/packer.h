@@ -40,8 +40,8 @@ struct PackRule {
   Stop stop = {};
 };
 
-// Sets OmniBal's thresholds for the rule's caps: Qv' = Qv, Qt' = Qt - 128, at least 1.
-void SetUsualKeep(PackRule* rule);
+// Sets OmniBal's keep thresholds for the rule's caps: Qv' = Qv, Qt' = Qt - 128, at least 1.
+void SetDefaultKeep(PackRule* rule);
 
 // Packs the samples. The result is deterministic. Packs of one dataset (`apart`) follow those of
 // the one before.

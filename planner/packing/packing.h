@@ -41,7 +41,7 @@ struct Caps {
   friend bool operator==(const Caps&, const Caps&) = default;
 };
 
-// What happens to a sample that breaks a cap alone. Its index is listed either way.
+// What happens to a sample that exceeds a cap on its own. Its index is listed either way.
 enum class OversizePolicy {
   kAlone,   // it gets a pack of its own
   kReject,  // it is in no pack
@@ -61,7 +61,7 @@ enum class Packer {
 struct Packing {
   std::vector<int64_t> offsets{0};  // packs + 1, strictly ascending
   std::vector<uint32_t> members;
-  std::vector<uint32_t> oversize;  // samples that break a cap alone, ascending
+  std::vector<uint32_t> oversize;  // samples that exceed a cap on their own, ascending
   std::vector<uint32_t> rejected;  // the oversize samples that are in no pack: all or none of them
 
   size_t size() const { return offsets.size() - 1; }

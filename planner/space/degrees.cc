@@ -108,9 +108,9 @@ class Enumeration {
 
   // Only interleaved 1F1B runs several chunks on a stage, and it needs several.
   DegreeRange VirtualStages(int64_t pipeline) const {
-    const DegreeRange& asked = constraints_.virtual_stages;
-    DegreeRange range{std::max<int64_t>(1, asked.min),
-                      asked.max == 0 ? std::numeric_limits<int64_t>::max() : asked.max};
+    const DegreeRange& given = constraints_.virtual_stages;
+    DegreeRange range{std::max<int64_t>(1, given.min),
+                      given.max == 0 ? std::numeric_limits<int64_t>::max() : given.max};
     const bool interleaves = job_.training.trainer->interleaves || !VirtualStagesFree(constraints_);
     const bool several =
         pipeline > 1 && constraints_.stage_layers.empty() && !whole_encoder_ && interleaves;
@@ -138,8 +138,8 @@ int64_t TransformerLayers(const ModelSpec& model) {
 }
 
 bool VirtualStagesFree(const Constraints& constraints) {
-  const DegreeRange& asked = constraints.virtual_stages;
-  return asked.min <= 1 && asked.max == 0 && !constraints.schedule;
+  const DegreeRange& given = constraints.virtual_stages;
+  return given.min <= 1 && given.max == 0 && !constraints.schedule;
 }
 
 bool KeepsEncoderWhole(const Job& job) {

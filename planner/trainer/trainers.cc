@@ -145,9 +145,9 @@ constexpr Trainer OffloadsInputs(Trainer trainer) {
 }
 
 // Returns a record with Megatron's degrees.
-constexpr Trainer ThreeDimensional(const About& about, const Execution& usual) {
+constexpr Trainer ThreeDimensional(const About& about, const Execution& execution) {
   Trainer trainer = Record(about, Framework::kMegatron);
-  trainer.usual = trainer.usual_sharding_weights = usual;
+  trainer.default_execution = trainer.default_execution_at_zero3 = execution;
   trainer.one_recompute_setting = true;
   return trainer;
 }
@@ -159,9 +159,9 @@ struct Abilities {
 };
 
 // Returns a record with Megatron's degrees that recomputes only whole layers.
-constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
+constexpr Trainer WithWholeLayers(const About& about, const Execution& execution,
                                   const Abilities& abilities) {
-  Trainer trainer = ThreeDimensional(about, usual);
+  Trainer trainer = ThreeDimensional(about, execution);
   trainer.selective_recompute = false;
   trainer.block_recompute = abilities.block_recompute;
   trainer.interleaves = abilities.interleaves;
@@ -208,8 +208,8 @@ constexpr Trainer MegatronCore(const About& about) {
 constexpr Trainer WithSmallGradients(const About& about) {
   Trainer trainer = MegatronCore(about);
   trainer.fp32_gradients = false;
-  trainer.usual.holds_quantised_weights = true;
-  trainer.usual_sharding_weights.holds_quantised_weights = true;
+  trainer.default_execution.holds_quantised_weights = true;
+  trainer.default_execution_at_zero3.holds_quantised_weights = true;
   return trainer;
 }
 
@@ -228,14 +228,14 @@ constexpr Trainer WithFourBitBase(Trainer trainer) {
 }
 
 // Returns a record of a trainer that shards fully, module by module.
-constexpr Trainer Sharded(const About& about, const Execution& usual) {
+constexpr Trainer Sharded(const About& about, const Execution& execution) {
   Trainer trainer = Record(about, Framework::kFsdp);
   trainer.pipeline = trainer.selective_recompute = false;
   trainer.always_shards_weights = true;
   trainer.pads_vocabulary = false;
   trainer.zero_stage = ZeroStage::kWeights;
   trainer.low_precision = true;
-  trainer.usual = trainer.usual_sharding_weights = usual;
+  trainer.default_execution = trainer.default_execution_at_zero3 = execution;
   return trainer;
 }
 
@@ -295,16 +295,17 @@ constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
   trainer.tensor_parallel = trainer.pipeline = trainer.selective_recompute = false;
   trainer.pads_vocabulary = false;
   trainer.offload = kCpuAdam;
-  trainer.usual = DeepSpeed(/*shards_weights=*/false, loss_bytes);
-  trainer.usual_sharding_weights = DeepSpeed(/*shards_weights=*/true, loss_bytes);
+  trainer.default_execution = DeepSpeed(/*shards_weights=*/false, loss_bytes);
+  trainer.default_execution_at_zero3 = DeepSpeed(/*shards_weights=*/true, loss_bytes);
   return trainer;
 }
 
 // Hugging Face's Trainer runs DeepSpeed for its stages alone; otherwise PyTorch's own modules and
 // optimizers.
 constexpr Trainer WithoutEngine(Trainer trainer) {
-  trainer.usual_unsharded = kEager;
-  trainer.usual_unsharded->loss_bytes_per_logit = trainer.usual.loss_bytes_per_logit;
+  trainer.default_execution_unsharded = kEager;
+  trainer.default_execution_unsharded->loss_bytes_per_logit =
+      trainer.default_execution.loss_bytes_per_logit;
   return trainer;
 }
 
@@ -453,9 +454,11 @@ const Trainer* FindTrainer(std::string_view name) {
 
 const Trainer& GenericTrainer() { return kTrainers.back(); }
 
-const Execution& UsualExecution(const Trainer& trainer, ZeroStage stage) {
-  if (stage == ZeroStage::kNone && trainer.usual_unsharded) return *trainer.usual_unsharded;
-  return stage == ZeroStage::kWeights ? trainer.usual_sharding_weights : trainer.usual;
+const Execution& DefaultExecution(const Trainer& trainer, ZeroStage stage) {
+  if (stage == ZeroStage::kNone && trainer.default_execution_unsharded)
+    return *trainer.default_execution_unsharded;
+  return stage == ZeroStage::kWeights ? trainer.default_execution_at_zero3
+                                      : trainer.default_execution;
 }
 
 }  // namespace evenkeel::planner

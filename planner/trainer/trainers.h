@@ -58,10 +58,10 @@ struct Trainer {
   FusedStep fused_step = FusedStep::kNone;
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
-  bool fp32_gradients = true;             // accumulates gradients in fp32; if false, in 16 bits
-  Execution usual = {};                   // habits below ZeRO stage 3
-  Execution usual_sharding_weights = {};  // habits at ZeRO stage 3
-  std::optional<Execution> usual_unsharded = std::nullopt;  // habits at stage 0, if they differ
+  bool fp32_gradients = true;                 // accumulates gradients in fp32; if false, in 16 bits
+  Execution default_execution = {};           // below ZeRO stage 3
+  Execution default_execution_at_zero3 = {};  // at ZeRO stage 3
+  std::optional<Execution> default_execution_unsharded = std::nullopt;  // at stage 0, if it differs
 };
 
 // Returns all records. The first of each framework is that framework's default.
@@ -82,7 +82,7 @@ inline OffloadShares OffloadSharesOf(const Trainer& trainer, ZeroStage stage) {
 }
 
 // Returns how the trainer runs a model by default if it shards as `stage` says.
-const Execution& UsualExecution(const Trainer& trainer, ZeroStage stage);
+const Execution& DefaultExecution(const Trainer& trainer, ZeroStage stage);
 
 }  // namespace evenkeel::planner
 

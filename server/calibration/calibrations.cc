@@ -79,10 +79,10 @@ CalibrationStatePtr Calibrations::state() const {
   return state_;
 }
 
-// `asked` is the time when the store was asked and had nothing newer than `state`.
-void Calibrations::Publish(CalibrationStatePtr state, Time asked) {
+// `asked_at` is the time when the store was asked and had nothing newer than `state`.
+void Calibrations::Publish(CalibrationStatePtr state, Time asked_at) {
   if (store_->shared()) {
-    state->lease.Renew(asked);
+    state->lease.Renew(asked_at);
   } else {
     state->lease.Own();
   }
@@ -129,7 +129,7 @@ std::string Calibrations::ReadNew(bool patient) {
 }
 
 // Brings into force what can be trusted. Renews the lease only if that is everything.
-std::string Calibrations::Adopt(NewRecords found, Time asked) {
+std::string Calibrations::Adopt(NewRecords found, Time asked_at) {
   std::string error = std::move(found.error);
   std::vector<HistoryEntryPtr> entries;
   for (ProfileRecord& record : found.records) {
@@ -145,9 +145,9 @@ std::string Calibrations::Adopt(NewRecords found, Time asked) {
   const bool is_all = error.empty() && found.complete;
   if (!entries.empty()) {
     const Time now = clock_.Now();
-    Publish(Extended(*before, std::move(entries), now), is_all ? asked : now - kLease);
+    Publish(Extended(*before, std::move(entries), now), is_all ? asked_at : now - kLease);
   } else if (is_all) {
-    before->lease.Renew(asked);
+    before->lease.Renew(asked_at);
   }
   return error;
 }
@@ -254,9 +254,9 @@ ProfileEnding Calibrations::Keep(const CalibrationStatePtr& before, const Profil
   record.author = upload.author;
   record.profile = SerializeProfile(facts);
   record.revision = before->newest() + 1;
-  Time asked;
+  Time asked_at;
   if (!upload.dry_run) {
-    asked = clock_.Now();
+    asked_at = clock_.Now();
     const AppendResult appended = Append(&record);
     if (appended.revision == 0) {
       *conflict = appended.conflict;
@@ -267,7 +267,7 @@ ProfileEnding Calibrations::Keep(const CalibrationStatePtr& before, const Profil
   }
   const CalibrationStatePtr after =
       Extended(*before, {MakeEntry(std::move(record), std::move(facts))}, clock_.Now());
-  if (!upload.dry_run) Publish(after, asked);
+  if (!upload.dry_run) Publish(after, asked_at);
   outcome->calibration = after->book.For(accepted);
   outcome->after = planner::ErrorsOf(accepted, outcome->judgement.ratings, outcome->calibration);
   return upload.dry_run ? ProfileEnding::kDryRun : ProfileEnding::kRecorded;
@@ -321,14 +321,14 @@ RollBackOutcome Calibrations::TryTakeBack(const RollBack& roll_back, bool* confl
     (is ? outcome.reactivated : outcome.deactivated).push_back(was.record.revision);
   }
   if (outcome.deactivated.empty() && outcome.reactivated.empty()) return outcome;
-  const Time asked = clock_.Now();
+  const Time asked_at = clock_.Now();
   const AppendResult appended = Append(&record);
   if (appended.revision == 0) {
     *conflict = appended.conflict;
     return RollBackOutcome{.store_error = appended.error, .store_unknown = appended.unknown};
   }
   outcome.revision = appended.revision;
-  Publish(Extended(*before, {MakeEntry(std::move(record), {})}, clock_.Now()), asked);
+  Publish(Extended(*before, {MakeEntry(std::move(record), {})}, clock_.Now()), asked_at);
   return outcome;
 }
 

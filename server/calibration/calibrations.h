@@ -62,7 +62,7 @@ class Calibrations {
                CalibrationObserver& observer, SleepUntil sleep_until);
 
   std::string ReadNew(bool patient) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
-  std::string Adopt(NewRecords found, Time asked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  std::string Adopt(NewRecords found, Time asked_at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   RecordOutcome TryRecord(const ProfileUpload& upload, bool* conflict)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   RollBackOutcome TryTakeBack(const RollBack& roll_back, bool* conflict)
@@ -76,7 +76,7 @@ class Calibrations {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   void Observe(const ProfileUpload& upload, const RecordOutcome& outcome, ProfileEnding ending);
   AppendResult Append(ProfileRecord* record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
-  void Publish(CalibrationStatePtr state, Time asked);
+  void Publish(CalibrationStatePtr state, Time asked_at);
   void AwaitOthers();
 
   const std::unique_ptr<ProfileStore> store_;

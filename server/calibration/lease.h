@@ -24,27 +24,27 @@ class Lease {
   using Time = std::chrono::steady_clock::time_point;
 
   // `known` is the time when it became known that the copy is not, or no longer, confirmed.
-  explicit Lease(Time known) : asked_(known - kLease) {}
+  explicit Lease(Time known) : asked_at_(known - kLease) {}
 
-  // Renews the lease: the store was asked at `asked`, and had nothing newer.
-  void Renew(Time asked) const {
-    Time before = asked_;
-    while (before < asked && !asked_.compare_exchange_weak(before, asked)) {
+  // Renews the lease: the store was asked at `asked_at`, and had nothing newer.
+  void Renew(Time asked_at) const {
+    Time before = asked_at_;
+    while (before < asked_at && !asked_at_.compare_exchange_weak(before, asked_at)) {
     }
   }
 
   // Confirms the copy for ever, because no other process can append.
-  void Own() const { asked_ = Time::max() - kLease; }
+  void Own() const { asked_at_ = Time::max() - kLease; }
 
   // Returns nullopt if the copy is confirmed, otherwise the seconds for which it has not been.
   std::optional<double> UnconfirmedSeconds(Time now) const {
-    const Time end = asked_.load() + kLease;
+    const Time end = asked_at_.load() + kLease;
     if (now < end) return std::nullopt;
     return std::chrono::duration<double>(now - end).count();
   }
 
  private:
-  mutable std::atomic<Time> asked_;
+  mutable std::atomic<Time> asked_at_;
 };
 
 }  // namespace evenkeel::server

@@ -224,7 +224,8 @@ std::vector<v1::CatalogTrainer> AllTrainers() {
     if (!trainer.alias.empty()) out.add_aliases(std::string(trainer.alias));
     out.set_framework(ToProto(kFrameworks, trainer.framework));
     out.set_zero_stage(ToProto(kZeroStages, trainer.zero_stage));
-    ExecutionToProto(planner::UsualExecution(trainer, trainer.zero_stage), out.mutable_execution());
+    ExecutionToProto(planner::DefaultExecution(trainer, trainer.zero_stage),
+                     out.mutable_execution());
     out.set_source(std::string(trainer.source));
     out.set_fitted_run_count(trainer.fitted_runs);
     out.set_recompute(ToProto(kRecomputePolicies, planner::FreestRecompute(trainer)));

@@ -166,7 +166,9 @@ class ConfigReader {
     if (type.empty()) return sink_.Add(field_, "lacks \"model_type\", such as \"llama\"");
     const ConfigArchitecture* known = server::Find(ConfigArchitectures(), type);
     if (known == nullptr)
-      return sink_.Add(field_, NotKnown(ConfigArchitectures(), "model_type", type));
+      return sink_.Add(field_, NotKnown(ConfigArchitectures(), "model_type", type) +
+                                   "; describe a model of another type by language_model and "
+                                   "encoders");
     if (known->cross && TypeOf(config_) != type)
       return sink_.Add(field_, "\"model_type\" " + Quoted(type) +
                                    " cannot be a part of another model: its decoder attends to "

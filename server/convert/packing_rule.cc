@@ -123,7 +123,7 @@ void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSi
   pack.keep_units = CheckInt(sink, path.Child("keep_units"), from.keep_units(), kUnitCaps);
   if (from.keep_units() == 0) pack.keep_units = pack.caps.units;
   pack.keep_tokens = CheckInt(sink, path.Child("keep_tokens"), from.keep_tokens(), kPackTokenCaps);
-  if (from.keep_tokens() == 0) pack.keep_tokens = planner::UsualKeepTokens(pack.caps.tokens);
+  if (from.keep_tokens() == 0) pack.keep_tokens = planner::DefaultKeepTokens(pack.caps.tokens);
   pack.packer = PackerFromProto(from.packer(), path.Child("packer"), sink);
   if (from.token_cap() == 0 && from.keep_units() != 0) {
     sink.Add(path.Child("keep_units"),

@@ -414,7 +414,7 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   const bool groups = training.group_selection != planner::GroupSelection::kOne;
   training.order_window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),
                                      kOrderWindows, groups ? kWholeEpoch : kDefaultOrderWindow);
-  training.execution = planner::UsualExecution(*training.trainer, training.zero_stage);
+  training.execution = planner::DefaultExecution(*training.trainer, training.zero_stage);
   ExecutionFromProto(from.execution(), path.Child("execution"), sink, &training.execution);
   CheckDispatcher(from.execution(), path.Child("execution"), sink, model, *job);
   CheckLayersIn16Bit(from.execution(), path.Child("execution"), sink, model, training);

@@ -25,11 +25,11 @@ double BatchRuleCost(const planner::Job& job) {
 // Returns the cost of simulation. Pipelines of many stages and packs take long, up to the limits of
 // the simulation.
 double SimulationCost(const planner::Job& job) {
-  constexpr double kUsual = 0.5, kAtMost = 4, kManySamples = 64, kManyLayers = 80;
+  constexpr double kTypical = 0.5, kAtMost = 4, kManySamples = 64, kManyLayers = 80;
   const double samples = static_cast<double>(job.training.global_batch_samples) /
                          static_cast<double>(std::max<int64_t>(1, job.cluster.gpu_count));
   const double depth = static_cast<double>(TransformerLayers(job.model)) / kManyLayers;
-  return kUsual * std::min(kAtMost, samples / kManySamples) * std::min(1.0, depth * depth);
+  return kTypical * std::min(kAtMost, samples / kManySamples) * std::min(1.0, depth * depth);
 }
 
 // Returns the cost of the search. Because of bounds, limits and pruning, the time grows with the

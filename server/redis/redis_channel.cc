@@ -35,8 +35,8 @@ bool WaitFor(int fd, short events, RedisChannel::Deadline deadline) {
 }
 
 bool IsReadable(int fd) {
-  pollfd asked{fd, POLLIN, 0};
-  return poll(&asked, 1, 0) > 0;
+  pollfd poll_request{fd, POLLIN, 0};
+  return poll(&poll_request, 1, 0) > 0;
 }
 
 bool IsLater(ssize_t count) { return count < 0 && (errno == EAGAIN || errno == EINTR); }

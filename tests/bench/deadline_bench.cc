@@ -197,7 +197,7 @@ void Packs(double limit, const std::string& only) {
                            : shape == 1   ? 64
                                           : 8000,
                            shape < 2 ? 4096 + 2048 * shape : 16'777'216};
-          planner::SetUsualKeep(&job.pack);
+          planner::SetDefaultKeep(&job.pack);
           job.bound = true;
           job.times = {1e-3, 1e-6, 1e-12, 0};
           job.deal = {.ranks = 64, .packs_per_rank = 8, .window = window};

@@ -49,7 +49,7 @@ PackRule RuleOf(Packer packer, const Caps& caps) {
   PackRule rule;
   rule.packer = packer;
   rule.caps = caps;
-  SetUsualKeep(&rule);
+  SetDefaultKeep(&rule);
   rule.seed = 1;
   return rule;
 }

@@ -1,5 +1,6 @@
 // Tests what is read of trainers' configurations. What it is evaluated to is tested by
 // tests/integration/test_evaluate_from.py.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -264,6 +265,32 @@ TEST(RunOfTest, SaysThatBatchSizesOfDeepSpeedImplyTensorParallelism) {
   EXPECT_EQ(std::count(implied.assumed.begin(), implied.assumed.end(), note), 1);
   EXPECT_EQ(given.degrees.tensor(), 2);
   EXPECT_EQ(std::count(given.assumed.begin(), given.assumed.end(), note), 0);
+}
+
+TEST(RunOfTest, NamesTheNearestGlobalBatches) {
+  const auto complaint = [](int batch) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {8};
+    flags.model = "llama3-8b";
+    flags.token_cap = 12288;
+    try {
+      RunOf(ReadConfigText(fmt::format("{{\"train_batch_size\": {}, "
+                                       "\"train_micro_batch_size_per_gpu\": 3, "
+                                       "\"bf16\": {{\"enabled\": true}}}}",
+                                       batch),
+                           "ds.json", ""),
+            flags);
+    } catch (const CommandError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(complaint(100),
+            "a global batch of 100 is not a multiple of 24 (micro-batches of 3 on 8 data-parallel "
+            "ranks); nearest: 96, 120");
+  EXPECT_TRUE(complaint(7).ends_with("nearest: 24"));
+  EXPECT_EQ(complaint(96), "");
 }
 
 TEST(RunOfTest, ReadsOffloadOfTorchtitansWeights) {

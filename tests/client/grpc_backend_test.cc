@@ -95,8 +95,8 @@ TEST_F(GrpcBackendTest, ShowsEveryViolation) {
   const CommandError error = Error();
   EXPECT_EQ(error.code(), ExitCode::kBadInput);
   EXPECT_EQ(error.details(),
-            (std::vector<std::string>{"job.model.name: is wrong",
-                                      "job.cluster.pools[0].gpu_count: is wrong"}));
+            (std::vector<std::string>{"job.model.name (--model): is wrong",
+                                      "job.cluster.pools[0].gpu_count (--gpus): is wrong"}));
 }
 
 TEST_F(GrpcBackendTest, RetriesUnavailable) {

@@ -13,6 +13,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "tests/client/packs.h"
+#include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -1,17 +1,15 @@
 #include "client/cli/job_flags.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "client/cli/exit_codes.h"
+#include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -24,20 +22,6 @@ v1::PlanJobRequest Parse(std::vector<std::string> arguments) {
   app.parse(arguments);
   return RequestFromFlags(flags);
 }
-
-// A file that is removed with the test.
-class TempFile {
- public:
-  TempFile(const std::string& name, const std::string& content)
-      : path_(testing::TempDir() + std::to_string(getpid()) + "-" + name) {
-    std::ofstream(path_) << content;
-  }
-  ~TempFile() { std::remove(path_.c_str()); }
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
 
 const std::vector<std::string> kThree = {"--model", "m", "--gpu", "g", "--gpus", "32"};
 
@@ -382,12 +366,14 @@ TEST(JobFlagsTest, NumbersOutOfRangeAreRefusedByFlagAndRange) {
 }
 
 TEST(JobFlagsTest, FlagsOverrideAJobFile) {
-  const TempFile file("job.json",
-                      R"({"model": {"name": "a", "encoder_train_mode": "TRAIN_MODE_FROZEN"},
+  const TestFolder folder;
+  const std::string file =
+      folder.Write("job.json",
+                   R"({"model": {"name": "a", "encoder_train_mode": "TRAIN_MODE_FROZEN"},
                           "cluster": {"pools": [{"gpu": {"name": "own"}, "gpu_count": 8,
                                                  "gpus_per_node": 4}]}})");
   const v1::PlanJobRequest request =
-      Parse({"--job", file.path(), "--gpu", "h100-sxm-80gb", "--model", "b"});
+      Parse({"--job", file, "--gpu", "h100-sxm-80gb", "--model", "b"});
   EXPECT_EQ(request.job().model().name(), "b");
   EXPECT_EQ(request.job().model().encoder_train_mode(), v1::TRAIN_MODE_FROZEN);
   const v1::GpuPool& pool = request.job().cluster().pools(0);
@@ -398,23 +384,40 @@ TEST(JobFlagsTest, FlagsOverrideAJobFile) {
 }
 
 TEST(JobFlagsTest, AJobFileMayBeAWholeRequest) {
-  const TempFile file("request.json", R"({"job": {"model": {"name": "a"}}, "maxAlternatives": 5})");
-  const v1::PlanJobRequest request = Parse({"--job", file.path()});
+  const TestFolder folder;
+  const std::string file =
+      folder.Write("request.json", R"({"job": {"model": {"name": "a"}}, "maxAlternatives": 5})");
+  const v1::PlanJobRequest request = Parse({"--job", file});
   EXPECT_EQ(request.job().model().name(), "a");
   EXPECT_EQ(request.max_alternatives(), 5);
 }
 
 TEST(JobFlagsTest, BadJobFilesAreNamed) {
+  const TestFolder folder;
   for (const char* text :
        {"", "{", "[]", "{\"modle\": {}}", "{\"job\": {\"modle\": {}}}", "nope"}) {
-    const TempFile file("bad.json", text);
+    const std::string file = folder.Write("bad.json", text);
     try {
-      Parse({"--job", file.path()});
+      Parse({"--job", file});
       FAIL() << text;
     } catch (const CommandError& error) {
-      EXPECT_NE(std::string(error.what()).find(file.path()), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(file), std::string::npos) << error.what();
     }
   }
+}
+
+TEST(JobFlagsTest, AModelThatIsAPathMustBeThere) {
+  const auto complaint = [](const std::string& model) {
+    try {
+      Parse({"--model", model, "--gpu", "g", "--gpus", "8"});
+    } catch (const CommandError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(complaint("gone/config.json"), "--model gone/config.json: there is no such file");
+  EXPECT_EQ(complaint("/dev"), "--model /dev: the folder has no config.json");
+  EXPECT_EQ(complaint("Qwen/Qwen3-8B"), "");
 }
 
 TEST(JobFlagsTest, PaddedMicroBatches) {
@@ -429,9 +432,10 @@ TEST(JobFlagsTest, PaddedMicroBatches) {
 }
 
 TEST(JobFlagsTest, WeightsAndSharesOfDatasets) {
-  const TempFile one("w.jsonl", "{\"length\": 300}");
-  const TempFile two("x.jsonl", "{\"length\": 12}");
-  const std::vector<std::string> both = {"--dataset", one.path(), "--dataset", two.path()};
+  const TestFolder folder;
+  const std::string one = folder.Write("w.jsonl", "{\"length\": 300}");
+  const std::string two = folder.Write("x.jsonl", "{\"length\": 12}");
+  const std::vector<std::string> both = {"--dataset", one, "--dataset", two};
   const auto parts = [&](std::vector<std::string> more) {
     more.insert(more.begin(), both.begin(), both.end());
     return Parse(Three(more)).job().dataset();
@@ -440,17 +444,16 @@ TEST(JobFlagsTest, WeightsAndSharesOfDatasets) {
   EXPECT_FALSE(parts({"--dataset-shares", "0.7,0.3"}).parts(0).has_weight());
   EXPECT_EQ(parts({"--dataset-shares", "0.7,0.3"}).parts(0).share(), 0.7);
   EXPECT_THROW(parts({"--dataset-shares", "0.7"}), CommandError);
-  EXPECT_THROW(Parse(Three({"--dataset", one.path(), "--dataset-weights", "1"})), CommandError);
+  EXPECT_THROW(Parse(Three({"--dataset", one, "--dataset-weights", "1"})), CommandError);
 }
 
 TEST(JobFlagsTest, SeveralDatasetsBecomeParts) {
-  const TempFile one("d.json", "[{\"vit_num\": 1, \"token_num\": 300}]");
-  const TempFile two("e.jsonl", "{\"length\": 12}");
-  EXPECT_EQ(Parse(Three({"--dataset", one.path()})).job().dataset().histogram().units(0), 1);
+  const TestFolder folder;
+  const std::string one = folder.Write("d.json", "[{\"vit_num\": 1, \"token_num\": 300}]");
+  const std::string two = folder.Write("e.jsonl", "{\"length\": 12}");
+  EXPECT_EQ(Parse(Three({"--dataset", one})).job().dataset().histogram().units(0), 1);
   const v1::Dataset both =
-      Parse(Three({"--dataset", one.path(), "--dataset", two.path(), "--dataset", one.path()}))
-          .job()
-          .dataset();
+      Parse(Three({"--dataset", one, "--dataset", two, "--dataset", one})).job().dataset();
   ASSERT_EQ(both.parts_size(), 3);
   EXPECT_FALSE(both.has_histogram());
   EXPECT_NE(both.parts(0).name(), both.parts(2).name());

@@ -1,38 +1,23 @@
 #include "client/cli/length_files.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/histogram.h"
 #include "client/cli/proto_json.h"
+#include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {
 namespace {
 
 class LengthFilesTest : public testing::Test {
  protected:
-  LengthFilesTest()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                ("lengths-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~LengthFilesTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Write(const std::string& name, const std::string& content) const {
-    const std::string path = folder_ / name;
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
-
   std::vector<LengthCount> Read(const std::string& content) const {
-    return ReadLengthFiles({Write("lengths", content)}).Sorted();
+    return ReadLengthFiles({folder_.Write("lengths", content)}).Sorted();
   }
 
   // Returns the error's message, without the folder.
@@ -42,7 +27,7 @@ class LengthFilesTest : public testing::Test {
     } catch (const CommandError& error) {
       EXPECT_EQ(error.code(), ExitCode::kBadInput);
       std::string what = error.what();
-      const std::string folder = folder_.string() + "/";
+      const std::string folder = folder_.path() + "/";
       for (size_t at = what.find(folder); at != std::string::npos; at = what.find(folder)) {
         what.erase(at, folder.size());
       }
@@ -51,8 +36,7 @@ class LengthFilesTest : public testing::Test {
     return "no fault";
   }
 
- private:
-  const std::filesystem::path folder_;
+  const TestFolder folder_;
 };
 
 std::string Npy(const std::string& header, const std::string& data, char major = 1) {
@@ -106,7 +90,7 @@ TEST_F(LengthFilesTest, ReadsUnitsOfSeveralEncoders) {
       "{\"encoder_count\": 2, \"units\": [0, 0, 0, 50, 256, 0], \"llm_tokens\": [7, 60, 300], "
       "\"sample_count\": [1, 1, 2]}";
   EXPECT_EQ(Read(histogram), expected);
-  const LengthCounts counts = ReadLengthFiles({Write("lengths", histogram)});
+  const LengthCounts counts = ReadLengthFiles({folder_.Write("lengths", histogram)});
   EXPECT_EQ(counts.encoders(), 2u);
   const v1::Histogram binned =
       BinLengths(counts.Sorted(), kMaxHistogramBytes, counts.encoders()).histogram;
@@ -131,8 +115,9 @@ TEST_F(LengthFilesTest, ReadsItsOwnHistograms) {
 }
 
 TEST_F(LengthFilesTest, JoinsFiles) {
-  const auto counts = ReadLengthFiles(
-      {Write("a.json", "[{\"length\": 5}]"), Write("b.jsonl", "{\"length\": 5}\n{\"length\": 6}")});
+  const auto counts =
+      ReadLengthFiles({folder_.Write("a.json", "[{\"length\": 5}]"),
+                       folder_.Write("b.jsonl", "{\"length\": 5}\n{\"length\": 6}")});
   EXPECT_EQ(counts.samples(), 3);
   EXPECT_EQ(counts.Sorted(), (Counts{{0, 5, 2}, {0, 6, 1}}));
 }

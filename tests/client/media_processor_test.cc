@@ -13,31 +13,20 @@
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/length_files.h"
+#include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {
 namespace {
 
 class MediaProcessorTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string Write(const std::string& name, const std::string& content) const {
-    std::string path = folder_ + "/" + name;
-    std::ofstream(path) << content;
-    return path;
-  }
   MediaProcessor Read(const std::string& preprocessor, const std::string& processor = "{}") const {
-    Write("preprocessor_config.json", preprocessor);
-    Write("processor_config.json", processor);
-    return MediaProcessor(folder_);
+    folder_.Write("preprocessor_config.json", preprocessor);
+    folder_.Write("processor_config.json", processor);
+    return MediaProcessor(folder_.path());
   }
 
-  std::string folder_;
+  const TestFolder folder_;
 };
 
 TEST_F(MediaProcessorTest, FollowsEachRule) {
@@ -84,7 +73,7 @@ TEST_F(MediaProcessorTest, RefusesWhatItDoesNotKnow) {
        R"({"image_processor_type":"Qwen2VLImageProcessor","size":{"height":448,"width":448}})",
        R"({"image_processor_type":"GotOcr2ImageProcessor","crop_to_patches":true,"min_patches":13})"})
     EXPECT_THROW(Read(bad), CommandError) << bad;
-  EXPECT_THROW(MediaProcessor(folder_ + "/none.json"), CommandError);
+  EXPECT_THROW(MediaProcessor(folder_.Path("none.json")), CommandError);
   const MediaProcessor qwen = Read(R"({"image_processor_type":"Qwen2VLImageProcessor"})");
   EXPECT_THROW(qwen.Of({.images = {{0, 10}}}), std::invalid_argument);
   EXPECT_THROW(qwen.Of({.images = {{2010, 10}}}), std::invalid_argument);
@@ -97,12 +86,12 @@ TEST_F(MediaProcessorTest, RefusesWhatItDoesNotKnow) {
 TEST_F(MediaProcessorTest, CountsTheImagesOfRecords) {
   const MediaProcessor qwen = Read(R"({"image_processor_type":"Qwen2VLImageProcessor"})");
   const std::string lines =
-      Write("lengths.jsonl", R"({"text_tokens":80,"images":[[1280,720],[1280,720]]})"
-                             "\n"
-                             R"({"images":[],"text_tokens":5})"
-                             "\n"
-                             R"({"units":1,"llm_tokens":9})"
-                             "\n");
+      folder_.Write("lengths.jsonl", R"({"text_tokens":80,"images":[[1280,720],[1280,720]]})"
+                                     "\n"
+                                     R"({"images":[],"text_tokens":5})"
+                                     "\n"
+                                     R"({"units":1,"llm_tokens":9})"
+                                     "\n");
   const std::vector<LengthCount> counts = ReadLengthFiles({lines}, &qwen).Sorted();
   const std::vector<LengthCount> expected = {{0, 5, 1}, {1, 9, 1}, {2 * 1196, 80 + 2 * 1196, 1}};
   EXPECT_EQ(counts, expected);
@@ -127,7 +116,7 @@ TEST_F(MediaProcessorTest, CountsTheImagesOfRecords) {
                           R"({"videos":[{"width":640,"height":360,"frames":0}],"text_tokens":1})",
                           R"({"audios":[1.5],"text_tokens":1})",
                           R"({"images":[[1280,720]],"text_tokens":-1})"})
-    EXPECT_THROW(ReadLengthFiles({Write("bad.jsonl", bad)}, &qwen), CommandError) << bad;
+    EXPECT_THROW(ReadLengthFiles({folder_.Write("bad.jsonl", bad)}, &qwen), CommandError) << bad;
 }
 
 // What transformers' own processors answered, for images, videos and recordings.
@@ -136,15 +125,15 @@ TEST_F(MediaProcessorTest, AnswersAsTransformers) {
       nlohmann::json::parse(std::ifstream(EVENKEEL_SOURCE_DIR "/tests/client/media_vectors.json"));
   ASSERT_GE(cases.size(), 40U);
   for (const nlohmann::json& c : cases) {
-    std::filesystem::remove(folder_ + "/video_preprocessor_config.json");
-    if (!c["video"].empty()) Write("video_preprocessor_config.json", c["video"].dump());
+    std::filesystem::remove(folder_.Path("video_preprocessor_config.json"));
+    if (!c["video"].empty()) folder_.Write("video_preprocessor_config.json", c["video"].dump());
     const MediaProcessor processor = Read(c["preprocessor"].dump(), c["processor"].dump());
     EXPECT_TRUE(processor.unread().empty()) << c["preprocessor"];
     ASSERT_EQ(c["records"].size(), c["lengths"].size());
     for (size_t i = 0; i < c["records"].size(); ++i) {
       nlohmann::json record = c["records"][i];
       record["text_tokens"] = 1;
-      const std::string lines = Write("lengths.jsonl", record.dump() + "\n");
+      const std::string lines = folder_.Write("lengths.jsonl", record.dump() + "\n");
       const std::vector<LengthCount> counts = ReadLengthFiles({lines}, &processor).Sorted();
       const int64_t units = c["lengths"][i][0].get<int64_t>() + c["lengths"][i][1].get<int64_t>();
       const std::vector<LengthCount> expected = {{units, 1 + c["lengths"][i][2].get<int64_t>(), 1}};
@@ -159,7 +148,7 @@ TEST_F(MediaProcessorTest, CountsUnitsOfTwoEncoders) {
                "feature_extractor_type":"WhisperFeatureExtractor",
                "processor_class":"Qwen2_5OmniProcessor"})");
   EXPECT_TRUE(omni.unread().empty());
-  const std::string lines = Write(
+  const std::string lines = folder_.Write(
       "lengths.jsonl", R"({"text_tokens":3,"images":[[1280,720]],"audios":[30,{"seconds":1}]})"
                        "\n"
                        R"({"text_tokens":5,"audios":[{"samples":480000,"rate":48000}]})"
@@ -212,15 +201,15 @@ TEST_F(MediaProcessorTest, RefusesMarksThatItDoesNotKnow) {
        R"({"feature_extractor_type":"ClapFeatureExtractor","processor_class":"WhisperProcessor"})",
        R"({"video_processor_type":"VJEPA2VideoProcessor"})"})
     EXPECT_THROW(Read(bad), CommandError) << bad;
-  Write("video_preprocessor_config.json",
-        R"({"video_processor_type":"Qwen2VLVideoProcessor","do_sample_frames":true})");
-  EXPECT_THROW(MediaProcessor(folder_ + "/video_preprocessor_config.json"), CommandError);
+  folder_.Write("video_preprocessor_config.json",
+                R"({"video_processor_type":"Qwen2VLVideoProcessor","do_sample_frames":true})");
+  EXPECT_THROW(MediaProcessor(folder_.Path("video_preprocessor_config.json")), CommandError);
 }
 
 // Records of other tools may have such keys: what is not asked for is not read.
 TEST_F(MediaProcessorTest, IgnoresMediaBesideTokensWithoutAProcessor) {
   const std::string lines =
-      Write("lengths.jsonl", R"({"llm_tokens":9,"images":["a.jpg"],"videos":7})");
+      folder_.Write("lengths.jsonl", R"({"llm_tokens":9,"images":["a.jpg"],"videos":7})");
   EXPECT_EQ(ReadLengthFiles({lines}).samples(), 1);
 }
 

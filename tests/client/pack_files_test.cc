@@ -10,6 +10,7 @@
 #include "client/cli/pack/npy_writer.h"
 #include "client/cli/pack/result_files.h"
 #include "tests/client/packs.h"
+#include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {
 namespace {

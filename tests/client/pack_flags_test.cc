@@ -12,6 +12,7 @@
 #include "client/cli/proto_json.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "tests/client/packs.h"
+#include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {
 namespace {

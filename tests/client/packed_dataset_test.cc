@@ -32,7 +32,7 @@ TEST(FaultsOfTest, FindsWhatIsWrong) {
   EXPECT_EQ(FirstFault(lost), "sample 6 is in no pack");
   SmallPacking full;
   full.packed.offsets = {0, 3, 4, 5, 6, 7};
-  EXPECT_EQ(FirstFault(full), "pack 0 breaks a cap");
+  EXPECT_EQ(FirstFault(full), "pack 0 exceeds a cap");
   SmallPacking empty;
   empty.packed.offsets = {0, 2, 2, 3, 4, 5, 6, 7};
   EXPECT_EQ(FirstFault(empty), "pack 1 is empty");
@@ -71,7 +71,7 @@ TEST(RenderPackTest, SaysWhatCameOfItWithinTheWidth) {
   const std::string text = RenderPack(style, small.packed.summary, small.start, origin);
   for (const char* part :
        {"7 samples in 6 packs", "No packing under these caps has fewer packs", "volume",
-        "2 samples break a cap alone", "index", "3, 6.", "note: a remark.",
+        "2 samples exceed a cap on their", "index", "3, 6.", "note: a remark.",
         "at most 4 units, 20 tokens", "balanced", "2 steps of 2 ranks x 2 packs", "fully random",
         "vision (units)", "language (tokens)", "out: packs"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;

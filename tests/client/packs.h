@@ -1,9 +1,8 @@
-// A folder for a test's files, .npy files read back, and a small dataset packed by hand.
+// .npy files read back, and a small dataset packed by hand.
 #ifndef EVENKEEL_TESTS_CLIENT_PACKS_H_
 #define EVENKEEL_TESTS_CLIENT_PACKS_H_
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,22 +11,6 @@
 #include "evenkeel/v1/packing.pb.h"
 
 namespace evenkeel::cli {
-
-class TestFolder {
- public:
-  TestFolder();
-  ~TestFolder();
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  std::string Path(const std::string& name) const { return path_ / name; }
-  std::string Write(const std::string& name, const std::string& content) const;
-
- private:
-  const std::filesystem::path path_;
-};
-
-std::string ReadText(const std::string& path);
 
 struct Npy {
   std::string header;  // the dictionary, without the blanks that pad it

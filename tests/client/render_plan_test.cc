@@ -126,6 +126,12 @@ TEST(RenderPlanTest, NotesOnlyWhereThereIsSomethingToSay) {
       << notes;
   EXPECT_TRUE(Has(notes, "(here 1 pack of 4.13 samples on each of 2 ranks)")) << notes;
 
+  plan.mutable_subject()->set_micro_batch_samples(4);
+  EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan),
+                  "micro-batches are whole, and every data-parallel rank needs at least one (here "
+                  "1 micro-batch of"));
+  plan.mutable_subject()->clear_micro_batch_samples();
+
   plan.mutable_subject()->set_sample_count(100);
   notes = RenderNotes({.width = 1000}, plan);
   EXPECT_TRUE(Has(notes,
@@ -233,9 +239,17 @@ TEST(RenderPlanTest, IntervalsAndTrainersShowWhereTheyAreKnown) {
   EXPECT_NE(text.find("(80% of runs: 12.1 s to 48.3 s)"), std::string::npos) << text;
   EXPECT_NE(text.find("nanotron 0.4"), std::string::npos);
   EXPECT_EQ(text.find("memory may not suffice"), std::string::npos);
+  EXPECT_FALSE(Has(text, "is not among the known trainers"));
+  v1::FigureBasis* trainer = plan.mutable_provenance()->add_figures();
+  trainer->set_figure("training.trainer");
+  trainer->set_detail("no record of nanotron: habits between those of the known trainers");
+  EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan),
+                  "note: \"nanotron\" is not among the known trainers (`evenkeelctl trainers`), so "
+                  "its habits are assumed."));
   plan.set_memory_fit(v1::MEMORY_FIT_WITHIN_MARGIN);
   text = RenderPlan(style, plan, FirstQuestion());
-  EXPECT_NE(text.find("80% of runs hold 50% to 200% of the predicted bytes"), std::string::npos)
+  EXPECT_NE(text.find("in 80% of runs the peak is 50% to 200% of the prediction"),
+            std::string::npos)
       << text;
   ExpectWidth(text, 100);
 }

@@ -9,6 +9,7 @@
 #include "client/cli/exit_codes.h"
 #include "client/cli/length_files.h"
 #include "tests/client/packs.h"
+#include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -1,14 +1,13 @@
 #include "client/cli/timeline/timeline_files.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 
 #include "client/cli/exit_codes.h"
+#include "tests/client/test_folder.h"
 #include "tests/client/timelines.h"
 
 namespace evenkeel::cli {
@@ -16,42 +15,28 @@ namespace {
 
 class TimelineFilesTest : public testing::Test {
  protected:
-  TimelineFilesTest() : folder_(testing::TempDir() + "timeline-files-" + std::to_string(getpid())) {
-    std::filesystem::create_directory(folder_);
-  }
-  ~TimelineFilesTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-
-  static std::string Read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
-
   static v1::Timeline GoldenTimeline() {
     return TimelineOf(GoldenPlan(), PipelineOf(GoldenPlan(), planner::Schedule::kOneFOneB, 1, 4));
   }
 
-  const std::string folder_;
+  const TestFolder folder_;
 };
 
 TEST_F(TimelineFilesTest, WritesWhatIsAskedFor) {
   TimelineFlags flags;
   EXPECT_TRUE(WriteTimeline(flags, GoldenPlan(), GoldenTimeline()).empty());
-  flags.trace = Path("t.json");
-  flags.report = Path("t.html");
+  flags.trace = folder_.Path("t.json");
+  flags.report = folder_.Path("t.html");
   EXPECT_EQ(WriteTimeline(flags, GoldenPlan(), GoldenTimeline()).size(), 2u);
-  EXPECT_NE(Read(flags.trace).find("traceEvents"), std::string::npos);
-  EXPECT_NE(Read(flags.report).find("<html"), std::string::npos);
+  EXPECT_NE(ReadText(flags.trace).find("traceEvents"), std::string::npos);
+  EXPECT_NE(ReadText(flags.report).find("<html"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(flags.trace + ".partial"));
 }
 
 TEST_F(TimelineFilesTest, WritesOverFilesOnlyWhenForced) {
-  std::ofstream(Path("t.json")) << "mine";
+  std::ofstream(folder_.Path("t.json")) << "mine";
   TimelineFlags flags;
-  flags.trace = Path("t.json");
+  flags.trace = folder_.Path("t.json");
   EXPECT_THROW(CheckTimelineFlags(flags), CommandError);
   flags.force = true;
   CheckTimelineFlags(flags);
@@ -63,7 +48,7 @@ TEST_F(TimelineFilesTest, WhatIsNoTimelineIsNotWritten) {
   v1::Timeline broken = GoldenTimeline();
   broken.mutable_stages(0)->mutable_operations()->add_chunks(0);
   TimelineFlags flags;
-  flags.trace = Path("t.json");
+  flags.trace = folder_.Path("t.json");
   EXPECT_THROW(WriteTimeline(flags, GoldenPlan(), broken), CommandError);
   EXPECT_FALSE(std::filesystem::exists(flags.trace));
 }

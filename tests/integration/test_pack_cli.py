@@ -217,7 +217,7 @@ class PackCliTest(unittest.TestCase):
     def test_oversize_samples_are_reported(self):
         samples = [*lengths(50), (40, 9000), (1, 9000)]
         source = self.write("lengths.npy", npy(samples))
-        for policy, text in (("alone", "packs of their own"), ("reject", "in no pack")):
+        for policy, text in (("alone", "packs to themselves"), ("reject", "in no pack")):
             shown = self.packed(source, *CAPS, "--dp", "1", "--oversize", policy, "--output", self.path(policy))
             self.assertIn(text, " ".join(shown.split()))
             self.assertIn("50, 51", shown)

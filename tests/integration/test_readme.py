@@ -1,4 +1,5 @@
-"""Tests that the output shown in README.md is what the program prints."""
+"""Tests that README.md shows what the program prints, and counts what it knows."""
+import json
 import os
 import re
 import unittest
@@ -22,6 +23,15 @@ class ReadmeTest(unittest.TestCase):
             self.assertIn(line, printed[at:], "not printed, or not in this place")
             at = printed.index(line, at) + 1
         self.assertGreater(at, 40)
+
+    def test_models_gpus_and_trainers_are_as_many_as_it_says(self):
+        with open(README, encoding="utf-8") as file:
+            text = file.read()
+        for kind, pattern in (("models", r"(\d+) models and encoders by name"), ("gpus", r"(\d+) GPU types"),
+                              ("trainers", r"(\d+) by name \(`--trainer`\)")):
+            count = int(re.search(pattern, text).group(1))
+            done = harness.run([harness.CTL, kind, "--local", "--output", "json"])
+            self.assertEqual(len(json.loads(done.stdout)[kind]), count, kind)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix,
       tokens));
   training.order_window = 1'000'000'000;
   training.group_selection = GroupSelection::kPublished;
-  training.execution = UsualExecution(*training.trainer, stage);
+  training.execution = DefaultExecution(*training.trainer, stage);
   const bool shards_weights = stage == ZeroStage::kWeights;
   training.distributed_gradients_fp32 = !shards_weights;
   job.constraints.recompute = RecomputePolicy::kWholeLayers;

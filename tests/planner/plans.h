@@ -18,7 +18,7 @@ inline Job TrainedBy(Job job, std::string_view trainer) {
   Training& training = job.training;
   training.trainer = FindTrainer(trainer);
   training.zero_stage = training.trainer->zero_stage;
-  training.execution = UsualExecution(*training.trainer, training.zero_stage);
+  training.execution = DefaultExecution(*training.trainer, training.zero_stage);
   training.distributed_gradients_fp32 = training.trainer->fp32_gradients;
   job.constraints.recompute = FreestRecompute(*training.trainer);
   if (!training.trainer->tensor_parallel) job.constraints.tensor_parallel = {1, 1};

@@ -53,6 +53,14 @@ TEST(OptionsTest, ReportsEveryProblemAtOnce) {
   }
 }
 
+TEST(OptionsTest, AMisspeltFlagIsNamedWithItsLikeAndWithoutItsValue) {
+  EXPECT_EQ(Parse({"--worker", "3", "--queue_length=5", "stray"}).text,
+            "unknown argument --worker; nearest: --workers\n"
+            "unknown argument --queue_length=5; nearest: --queue-length\n"
+            "unknown argument stray\n"
+            "See --help.\n");
+}
+
 TEST(OptionsTest, AWrongEnvironmentIsReportedToo) {
   setenv("EVENKEEL_LOG_LEVEL", "loud", 1);
   const ParsedOptions parsed = Parse({});

@@ -198,7 +198,7 @@ class SlurmTest(unittest.TestCase):
         for comment, words in (("evenkeel:model", "is not KEY=VALUE"), ("evenkeel:", "is not KEY=VALUE"),
                                ("evenkeel:modell=a", "unknown key 'modell'"), ("evenkeel:tp=2", "give model=NAME"),
                                ("evenkeel:model=a,model=b", "given twice"),
-                               ("evenkeel:model=nosuch", "job.model.name: unknown model"),
+                               ("evenkeel:model=nosuch", "job.model.name (--model): unknown model"),
                                ("evenkeel:model=llama3-8b,gpus=16", "asks Slurm for 8 GPUs"),
                                ("evenkeel:model=llama3-8b,tp=0", "tp"),
                                ("evenkeel:model=llama3-8b,launch=nemo", "launch=nemo: must be megatron"),

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <string>
 #include <utility>
@@ -81,6 +82,10 @@ TEST(IntervalsTest, RunsThatAreFarApartAreToldApart) {
       }
     }
   }
+  const double percent = 100 * planner::kDistinguishableRatio;
+  std::printf("%lld pairs within %.0f%%: %.0f%% in the right order; %lld up to %.0f%%: %.0f%%\n",
+              static_cast<long long>(near.pairs), percent, 100 * near.share(),
+              static_cast<long long>(just_apart.pairs), 1.5 * percent, 100 * just_apart.share());
   EXPECT_GT(near.pairs, 500);
   EXPECT_LT(near.share(), 0.8);
   EXPECT_GT(just_apart.pairs, 200);

@@ -82,9 +82,10 @@ v1::Plan PlanOf(const GlobalOptions& options, const LaunchFlags& flags) {
   request.set_validate_only(false);
   SetTrainer(flags, request.mutable_job());
   const v1::LaunchFramework framework = FrameworkOf(flags.framework);
-  bool asked = false;
-  for (const int there : request.job().launch_frameworks()) asked = asked || there == framework;
-  if (!asked) request.mutable_job()->add_launch_frameworks(framework);
+  bool requested = false;
+  for (const int there : request.job().launch_frameworks())
+    requested = requested || there == framework;
+  if (!requested) request.mutable_job()->add_launch_frameworks(framework);
   return backend->PlanJob(request).plan();
 }
 

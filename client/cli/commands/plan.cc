@@ -132,7 +132,8 @@ void AddPlanCommands(CLI::App* app, const GlobalOptions* options, ExitCode* exit
       "`evenkeelctl --help` lists options that every command takes (--local, --server, --output, "
       "...).");
   AddJobFlags(plan, &plan_flags->job);
-  plan->add_option("--save", plan_flags->save, "Also write the answer, as protobuf JSON")
+  plan->add_option("--save", plan_flags->save,
+                   "Also write the answer, as protobuf JSON, over an existing file")
       ->type_name("FILE")
       ->take_last();
   AddTimelineFlags(plan, &plan_flags->timeline);

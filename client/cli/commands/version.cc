@@ -4,13 +4,17 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "client/cli/commands/commands.h"
 
 namespace evenkeel::cli {
 
 void AddVersionCommand(CLI::App* app, const GlobalOptions* options) {
-  CLI::App* version = app->add_subcommand("version", "Show versions of this program");
+  app->set_version_flag("--version", std::string("evenkeelctl ") + EVENKEEL_VERSION,
+                        "Print the version of this program and exit");
+  CLI::App* version =
+      app->add_subcommand("version", "Show the versions of this program and its catalogue");
   version->callback([=] {
     v1::ListModelsRequest request;
     request.set_page_size(1);

@@ -13,7 +13,7 @@ namespace evenkeel::cli {
 namespace {
 
 constexpr int64_t kMaxDegree = 65536;
-constexpr int64_t kUsualSamples = 1000000;
+constexpr int64_t kDefaultSamples = 1000000;
 
 [[noreturn]] void FailRun(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
@@ -203,10 +203,15 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   run->sequences = config.Int(Field::kGlobalBatch, -1, -1, 10000000);
   if (run->sequences <= 0) run->sequences = run->micro_batch * steps * data;
   if (flags.global_batch) run->sequences = 0;
-  if (run->sequences % (run->micro_batch * data) != 0)
-    FailRun(fmt::format(
-        "a global batch of {} is not a multiple of micro-batches of {} on {} data-parallel ranks",
-        run->sequences, run->micro_batch, data));
+  const int64_t at_once = run->micro_batch * data;
+  if (const int64_t over = run->sequences % at_once; over != 0) {
+    const int64_t below = run->sequences - over;
+    FailRun(
+        fmt::format("a global batch of {} is not a multiple of {} (micro-batches of {} on {} "
+                    "data-parallel ranks); nearest: {}{}",
+                    run->sequences, at_once, run->micro_batch, data,
+                    below > 0 ? fmt::format("{}, ", below) : "", below + at_once));
+  }
   run->seq_length = config.Int(Field::kSeqLength, 0, 1, 16777216);
   if (config.Has(Field::kDecoderSeqLength))
     run->seq_length = config.Int(Field::kDecoderSeqLength, 0, 1, 16777216);
@@ -230,7 +235,7 @@ void SetData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (samples == 0 && steps > 0 && run->sequences > 0)
     samples = std::min<int64_t>(steps * run->sequences, 1000000000000);
   const bool known = samples > 0;
-  if (!known) samples = kUsualSamples;
+  if (!known) samples = kDefaultSamples;
   v1::Histogram* histogram = run->job.mutable_dataset()->mutable_histogram();
   histogram->add_llm_tokens(run->seq_length);
   histogram->add_sample_count(samples);

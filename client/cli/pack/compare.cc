@@ -70,7 +70,7 @@ class Comparison {
     planner::PackingJob job = job_;
     server::ViolationSink sink(1);
     job.pack.packer = server::PackerFromProto(packer, server::FieldPath("packer"), sink);
-    planner::SetUsualKeep(&job.pack);
+    planner::SetDefaultKeep(&job.pack);
     AddPacking(PackerName(packer), job);
   }
 
@@ -103,7 +103,7 @@ class Comparison {
     planner::PackingJob job = job_;
     job.pack.packer = planner::Packer::kIsf;
     job.pack.caps = best.caps;
-    planner::SetUsualKeep(&job.pack);
+    planner::SetDefaultKeep(&job.pack);
     AddPacking("isf, caps searched", job);
     note_ =
         fmt::format("  OmniBal's argument search comes to {} units and {} tokens in {} tries{}.\n",

@@ -93,7 +93,7 @@ class PackCheck {
       const size_t size = packed_.pack(p).size();
       const bool over = Over(p, units, tokens);
       if (size == 0 || (over && size > 1)) {
-        faults_.push_back(fmt::format("pack {} {}", p, over ? "breaks a cap" : "is empty"));
+        faults_.push_back(fmt::format("pack {} {}", p, over ? "exceeds a cap" : "is empty"));
         return;
       }
     }

@@ -35,7 +35,7 @@ struct PackedDataset {
 std::vector<std::string> FaultsOf(const PackedDataset& packed, const SampleLengths& samples,
                                   const v1::PackDatasetStart& start);
 
-// Returns the samples that break a cap alone, ascending.
+// Returns the samples that exceed a cap on their own, ascending.
 std::vector<int64_t> OversizeSamples(const SampleLengths& samples,
                                      const v1::PackDatasetStart& start);
 

@@ -35,11 +35,12 @@ std::string Verdict(const Style& style, const v1::PackDatasetSummary& summary) {
 std::string Oversize(const v1::PackDatasetSummary& summary, const PackOrigin& origin) {
   const int64_t count = summary.rule().oversize_sample_count();
   const bool rejected = summary.rejected_sample_count() > 0;
-  std::string text = fmt::format(
-      "{} a cap alone and {}: ", count == 1 ? "1 sample breaks" : Integer(count) + " samples break",
-      rejected       ? (count == 1 ? "is in no pack" : "are in no pack")
-      : (count == 1) ? "has a pack of its own"
-                     : "have packs of their own");
+  std::string text = fmt::format("{} and {}: ",
+                                 count == 1 ? "1 sample exceeds a cap on its own"
+                                            : Integer(count) + " samples exceed a cap on their own",
+                                 rejected       ? (count == 1 ? "is in no pack" : "are in no pack")
+                                 : (count == 1) ? "has a pack to itself"
+                                                : "have packs to themselves");
   const int listed = std::min(kListedSamples, summary.oversize_sample_index_size());
   for (int i = 0; i < listed; ++i) {
     text += (i > 0 ? ", " : "index ") + std::to_string(summary.oversize_sample_index(i));

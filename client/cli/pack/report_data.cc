@@ -48,7 +48,7 @@ class Maker {
     planner::PackRule rule = job_.pack;
     rule.packer = planner::Packer::kIsf;
     rule.iterations = planner::PackRule().iterations;
-    planner::SetUsualKeep(&rule);
+    planner::SetDefaultKeep(&rule);
     const Packing packing = planner::Pack(lengths(), rule);
     ReportCase made = Measured(packing, Dealt(packing));
     made.name = "ISF";

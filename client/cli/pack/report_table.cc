@@ -82,7 +82,7 @@ std::string OversizeNote(const v1::PackDatasetSummary& summary) {
   }
   if (count > listed) list += ", ...";
   return fmt::format(
-      "<p>Samples that break a cap alone: {}, {}. By index: {}.</p>\n", Integer(count),
+      "<p>Samples that exceed a cap on their own: {}, {}. By index: {}.</p>\n", Integer(count),
       summary.rejected_sample_count() > 0 ? "in no pack" : "each in a pack of its own", list);
 }
 

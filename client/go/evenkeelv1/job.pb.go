@@ -28,9 +28,10 @@ const (
 	GroupSelection_GROUP_SELECTION_UNSPECIFIED GroupSelection = 0
 	// All samples in one group.
 	GroupSelection_GROUP_SELECTION_ONE GroupSelection = 1
-	// The published two-stage rule (HBP, arXiv 2503.07680, algorithm 1). Its groups have these lengths: the one that is
-	// fastest per token with one pack per rank, the ones to which this length and the longest one shrink without sharing
-	// tokens, and the longest.
+	// The published two-stage rule (HBP, arXiv 2503.07680, algorithm 1). First it takes the length that is fastest per
+	// token with one pack per rank, and the longest one. Then it adds, for each of the two, the length divided by its
+	// sequence-parallel degree, at which no ranks share the tokens of a pack; for the longest one only if that is at
+	// least the fastest length.
 	GroupSelection_GROUP_SELECTION_PUBLISHED GroupSelection = 2
 	// The set of groups with the shortest predicted epoch, among all subsets of the lengths.
 	GroupSelection_GROUP_SELECTION_EXACT GroupSelection = 3

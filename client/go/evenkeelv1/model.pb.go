@@ -340,9 +340,9 @@ type Model struct {
 	// encoder comes before that of audio. Set one of this, `language_model` and a catalogue `name`; with this, the name
 	// is only a label. Unset: the model is named or described.
 	ConfigJson string `protobuf:"bytes,7,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
-	// Layers of multi-token prediction (MTP) that train, each behind the last layer: a projection of what that gave and
-	// of the next token's embedding, a layer like the last one, and another pass through the head. 0 to 8, and at most as
-	// many as `config_json` says that there are, which must be set. Unset: 0, none trains.
+	// Number of layers for multi-token prediction (MTP) that train. They follow the last layer. Each projects the output
+	// of the layer before it together with the embedding of the next token, runs a layer like the last one, and passes
+	// through the head once more. Needs `config_json`. Range: 0 to 8, and at most the number in `config_json`. Unset: 0.
 	PredictedTokens int32 `protobuf:"varint,8,opt,name=predicted_tokens,json=predictedTokens,proto3" json:"predicted_tokens,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

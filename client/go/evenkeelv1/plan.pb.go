@@ -247,9 +247,9 @@ func (SizeChange) EnumDescriptor() ([]byte, []int) {
 // A complete plan for a job, or the reason why nothing fits.
 type Plan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "plan-" and 32 hexadecimal digits: a digest of the normalised request (the job, `max_alternatives` and
-	// `compare_sizes`) and of the versions of the planner and its data. The plan of an offer has the id that a request
-	// with this offer alone would give. Unset in `EvaluatePlanResponse.evaluated`.
+	// "plan-" and 32 hexadecimal digits: a digest of the normalised request (`PlanJobResponse.plan_id` says what counts)
+	// and of the versions of the planner and its data. The plan of an offer has the id that a request with this offer
+	// alone would give. Unset in `EvaluatePlanResponse.evaluated`.
 	PlanId string `protobuf:"bytes,1,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// What was planned, with every default filled in.
 	Subject *PlanSubject `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`

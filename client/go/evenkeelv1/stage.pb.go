@@ -589,7 +589,7 @@ type MemoryParts struct {
 	WeightsBytes int64 `protobuf:"varint,1,opt,name=weights_bytes,json=weightsBytes,proto3" json:"weights_bytes,omitempty"`
 	// Gradients.
 	GradientsBytes int64 `protobuf:"varint,2,opt,name=gradients_bytes,json=gradientsBytes,proto3" json:"gradients_bytes,omitempty"`
-	// Optimizer state: fp32 master weights and two fp32 moments.
+	// Optimizer state, master weights included: what `Training.optimizer` holds.
 	OptimizerBytes int64 `protobuf:"varint,3,opt,name=optimizer_bytes,json=optimizerBytes,proto3" json:"optimizer_bytes,omitempty"`
 	// Activations of all packs in flight.
 	ActivationsBytes int64 `protobuf:"varint,4,opt,name=activations_bytes,json=activationsBytes,proto3" json:"activations_bytes,omitempty"`

@@ -23,7 +23,7 @@ Job JobOf(const char* trainer) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
   job.training.trainer = FindTrainer(trainer);
   job.training.zero_stage = ZeroStage::kNone;
-  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kNone);
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kNone);
   return job;
 }
 

@@ -62,7 +62,7 @@ TEST(LayerProfileTest, TiedHeadIsHeldTwiceWhereStagesDiffer) {
 TEST(LayerProfileTest, AlternateProductsOfTorchtitan) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   job.training.trainer = FindTrainer("torchtitan");
-  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   job.training.zero_stage = ZeroStage::kWeights;
   const LanguageModel& m = job.model.language_model;
   const LayerProfile profile = Profile(job, {1, 1, 8});
@@ -86,7 +86,7 @@ TEST(LayerProfileTest, HiddenGathersAreNotFree) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   job.training.trainer = FindTrainer("pytorch-fsdp");
   job.training.zero_stage = ZeroStage::kWeights;
-  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   const auto communication = [&](double processors) {
     job.constants.collective_processors = processors;
     const LayerProfile profile = Profile(job, {1, 1, 8});

@@ -65,7 +65,7 @@ TEST(OptimizerTest, WithoutMasterWeightsShardsHoldTheWeights) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   job.training.trainer = FindTrainer("torchtitan");
   job.training.zero_stage = ZeroStage::kWeights;
-  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   EXPECT_EQ(LayerOf(job, LayerKind::kDense).weight_bytes, 0);  // cast from the fp32 shard
   job.training.optimizer = Optimizer::kAdam16Bit;
   const LayerCost layer = LayerOf(job, LayerKind::kDense);

@@ -106,7 +106,7 @@ TEST(TrainingChoicesTest, DispatchersOfExperts) {
   EXPECT_FALSE(HasNote(least, "experts"));
   job.training.trainer = FindTrainer("torchtitan");
   job.training.zero_stage = ZeroStage::kWeights;
-  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   EXPECT_TRUE(HasNote(launch(Dispatcher::kDeepEp, LaunchFramework::kTorchtitan), "experts"));
   EXPECT_FALSE(HasNote(launch(Dispatcher::kAllToAll, LaunchFramework::kTorchtitan), "experts"));
 }
@@ -170,7 +170,7 @@ TEST(TrainingChoicesTest, WeightsInHostMemory) {
   Job job = Llama("h100-sxm-80gb");
   job.training.trainer = FindTrainer("torchtitan");
   job.training.zero_stage = ZeroStage::kWeights;
-  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   const auto text = [&](LaunchFramework framework) {
     return LaunchOf(job, framework).files.back().content;
   };
@@ -230,7 +230,7 @@ TEST(TrainingChoicesTest, TorchtitansDegreesMultiplyToTheDataParallelOne) {
   job.constraints.context_parallel = {2, 2};
   job.training.trainer = FindTrainer("torchtitan");
   job.training.zero_stage = ZeroStage::kWeights;
-  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   const auto degree = [](const std::string& text, const std::string& field) {
     const size_t at = text.find("p." + field + " = ");
     return at == std::string::npos ? 0 : std::stoll(text.substr(at + field.size() + 5));

@@ -33,7 +33,7 @@ std::vector<Job> Jobs() {
   jobs.back().training.trainer = FindTrainer("deepspeed");
   jobs.back().training.zero_stage = ZeroStage::kWeights;
   jobs.back().training.execution =
-      UsualExecution(*jobs.back().training.trainer, ZeroStage::kWeights);
+      DefaultExecution(*jobs.back().training.trainer, ZeroStage::kWeights);
   return jobs;
 }
 
@@ -155,7 +155,7 @@ TEST(ChooseOffloadTest, HoldsHostsOfEverySchedule) {
 TEST(ChooseOffloadTest, OfWholeStatesAllOrNothing) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 2);
   job.training.trainer = FindTrainer("deepspeed");
-  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kOptimizer);
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kOptimizer);
   job.constraints.recompute = RecomputePolicy::kWholeLayers;
   const Plan plan = CheckedPlan(Offloading(job));
   ASSERT_TRUE(plan.fits());

@@ -23,7 +23,7 @@ Job OnePackEach(const char* model, const char* gpu, int64_t gpus,
                 const char* trainer = "torchtitan") {
   Job job = TrainedBy(TextJob(model, gpu, gpus), trainer);
   job.training.zero_stage = ZeroStage::kWeights;
-  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   job.training.token_cap = 8192;
   double samples = 0, tokens = 0;
   for (const LengthBin& bin : job.dataset.bins) {

@@ -19,7 +19,7 @@ Job ShardedJob(const char* model, const char* gpu, int64_t gpus,
   Job job = TextJob(model, gpu, gpus);
   job.training.trainer = FindTrainer(trainer);
   job.training.zero_stage = ZeroStage::kWeights;
-  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   job.constraints.recompute = RecomputePolicy::kWholeLayers;
   job.training.global_batch_samples = 16 * gpus;
   return job;

@@ -47,11 +47,11 @@ TEST(TrainersTest, TheGenericOneLiesBetweenTheOthers) {
   double least = 1, most = 0;
   for (const Trainer& trainer : Trainers()) {
     if (trainer.fitted_runs == 0) continue;
-    least = std::min(least, trainer.usual.kernel_rate);
-    most = std::max(most, trainer.usual.kernel_rate);
+    least = std::min(least, trainer.default_execution.kernel_rate);
+    most = std::max(most, trainer.default_execution.kernel_rate);
   }
-  EXPECT_GT(GenericTrainer().usual.kernel_rate, least);
-  EXPECT_LT(GenericTrainer().usual.kernel_rate, most);
+  EXPECT_GT(GenericTrainer().default_execution.kernel_rate, least);
+  EXPECT_LT(GenericTrainer().default_execution.kernel_rate, most);
 }
 
 // The contract's comment names every trainer, so that users need not read this code.

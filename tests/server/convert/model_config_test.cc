@@ -240,6 +240,9 @@ TEST(ModelConfigTest, RefusalsNameTheKey) {
   json config = good;
   config["model_type"] = "lama";
   EXPECT_NE(refusal(config).find("nearest: llama"), std::string::npos);
+  config["model_type"] = "zzzzzzzzzzzz";
+  EXPECT_NE(refusal(config).find("is not known; describe a model of another type"),
+            std::string::npos);
   config = good;
   config.erase("hidden_size");
   EXPECT_NE(refusal(config).find("lacks \"hidden_size\""), std::string::npos);

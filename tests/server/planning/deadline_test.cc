@@ -164,7 +164,7 @@ TEST(Deadline, PackingsStopAnywhere) {
       planner::PackingJob job;
       job.pack.packer = packer;
       job.pack.caps = {96, 16384};
-      planner::SetUsualKeep(&job.pack);
+      planner::SetDefaultKeep(&job.pack);
       job.times = {1e-3, 1e-6, 1e-12, 0};
       job.deal = {.ranks = 16, .packs_per_rank = 4, .window = 0};
       for (int64_t longest = 4096; groups && longest <= 16384; longest *= 2) {

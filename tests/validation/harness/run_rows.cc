@@ -277,7 +277,7 @@ Optimizer OptimizerOf(const Json& row, const Job& job) {
 
 void SetExecution(const Json& row, Training& training) {
   Execution& e = training.execution;
-  e = UsualExecution(*training.trainer, training.zero_stage);
+  e = DefaultExecution(*training.trainer, training.zero_stage);
   const std::string kernel = Text(row, "attention_kernel");
   // TransformerEngine has no unfused attention over context-parallel ranks.
   if (kernel == "unfused" && Int(row, "cp", 1) == 1) e.attention = AttentionKernel::kUnfused;

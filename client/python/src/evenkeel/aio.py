@@ -66,9 +66,9 @@ class Client:
 
     async def plan_curve(self, job: JobLike, nodes: NodesLike, *, timeout: float | None = None,
                          **fields: Any) -> curve_pb2.PlanCurveResponse:
-        """Plans a job by number of nodes, as range(1, 65). `fields` are other fields of PlanCurveRequest, such as
-        batch=CURVE_BATCH_PER_NODE, batch_nodes=8. `timeout` must suffice for all sizes that the server does not know;
-        those planned before it ran out are known to the next call."""
+        """Plans a job for several numbers of nodes, such as range(1, 65). `fields` are other fields of
+        PlanCurveRequest, such as batch=CURVE_BATCH_PER_NODE, batch_nodes=8. `timeout` must suffice for all sizes
+        that the server does not know; those planned before it ran out are known to the next call."""
         request = requests.with_fields(requests.plan_curve_request(job, nodes), fields)
         return await self._call(curve_pb2.PlanCurveResponse, request, timeout)
 

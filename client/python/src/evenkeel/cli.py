@@ -107,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
                          help="a model's preprocessor_config.json or the like, or the folder of its checkpoint: FILEs "
                               "hold media, of which only headers are read")
     command.add_argument("--text-tokens", type=int, metavar="N",
-                         help="tokens of the text of samples that do not say them, with --processor")
+                         help="tokens of text of samples without such a count, with --processor")
     command.add_argument("--skip-bad", action="store_true",
                          help="leave out samples with media that cannot be read, and list them on standard error, "
                               "with --processor")

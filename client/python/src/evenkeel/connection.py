@@ -91,7 +91,8 @@ def credentials(tls: Tls | grpc.ChannelCredentials | None) -> grpc.ChannelCreden
 
 
 def check_target(target: str) -> str:
-    """Refuses text that is not an address. gRPC accepts `HOST:PORT`, `dns:///NAME:PORT`, `unix:PATH` and others."""
-    if not isinstance(target, str) or not target or target != target.strip():
+    """Refuses text that is not an address. gRPC accepts `HOST:PORT`, `dns:///NAME:PORT`, `unix:PATH` and others. A host
+    alone is refused, because gRPC would take it for one that serves HTTPS."""
+    if not isinstance(target, str) or ":" not in target or target != target.strip():
         raise ValueError(f"target {target!r}: must be an address such as 127.0.0.1:50051 or unix:/run/evenkeel/s.sock")
     return target

@@ -52,9 +52,14 @@ class EvenkeelError(Exception):
 
     def __str__(self) -> str:
         name = f"{self.code.name}, {self.reason}" if self.reason else self.code.name
-        where = f" at {self.target}" if self.target and not self.reason else ""  # perhaps there is no server
+        silent = bool(self.target) and not self.reason  # perhaps there is no server
+        where = f" at {self.target}" if silent else ""
         lines = [f"{self.method}{where}: {self.message or 'no message'} ({name})"]
-        lines += [f"  {v.field}: {v.description}" if v.field else f"  {v.description}" for v in self.violations]
+        if silent and self.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+            lines.append("  Is an evenkeel-server running there?")
+        faults = [f"{v.field}: {v.description}" if v.field else v.description for v in self.violations]
+        if faults != [self.message]:  # the message of a single violation is the violation
+            lines += ["  " + fault for fault in faults]
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -44,7 +44,7 @@ def read_media_lengths(paths: Path | Sequence[Path], processor: Processor | Path
                        skip_bad: bool = False) -> MediaSampleLengths:
     """Reads files and folders, one after the other.
 
-    text_tokens: tokens of the text of samples that do not say them.
+    text_tokens: tokens of text of samples without such a count.
     skip_bad: leave out samples with a medium that cannot be read, and list them in `bad`, instead of raising.
     """
     given: Sequence[Path] = [paths] if isinstance(paths, (str, os.PathLike)) else paths

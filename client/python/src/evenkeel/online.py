@@ -99,8 +99,8 @@ class OnlinePacker(Generic[S]):
     window: samples that are packed together. Some wait for the next window if packs get fuller by it.
     ranks, packs_per_rank: a step has ranks x packs_per_rank packs.
     order_window: steps whose packs may change places, so that those of a step are alike; 1 leaves them in random order.
-    max_wait: a sample is in a pack after so many windows at the latest.
-    oversize: what happens to a sample that is over a cap alone. "refuse" raises OversizeError and changes nothing;
+    max_wait: maximum number of windows for which a sample waits for its pack.
+    oversize: what happens to a sample that exceeds a cap on its own. "refuse" raises OversizeError and changes nothing;
         "alone" makes a pack of it; a function is called with the sample and its lengths, and the sample is in no pack.
 
     The packs are a function of these arguments and the lengths in their order.

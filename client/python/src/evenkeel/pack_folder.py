@@ -64,7 +64,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 class PackFolder:
-    """Packs are numbered over all partitions, from 0."""
+    """The packs in a folder, numbered over all partitions from 0."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = os.path.abspath(os.fspath(folder))
@@ -89,7 +89,7 @@ class PackFolder:
 
     @property
     def excess(self) -> float:
-        """By which share there are at most more packs than if all samples were packed at once."""
+        """Upper bound on the share of packs beyond those of packing all samples at once."""
         return self.pack_count / self.lower_bound - 1 if self.lower_bound else 0.0
 
     @property

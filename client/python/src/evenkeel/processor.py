@@ -92,7 +92,9 @@ def _type(settings: Settings, key: str) -> str:
 
 
 class Processor:
-    """Raises MediaError, a ValueError, with what is wrong or not known, and what is."""
+    """Counts units and tokens of media as the processor of a checkpoint does.
+
+    Raises MediaError, a ValueError, which says what is wrong or not supported, and what is accepted."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)

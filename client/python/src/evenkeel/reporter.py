@@ -37,7 +37,7 @@ _FORK_WAIT_SECONDS = 1.0  # time that a fork waits for a call in progress, befor
 
 @dataclasses.dataclass
 class Report:
-    """What came of a run. It changes while the run goes on."""
+    """Figures of a run so far. They change while the run goes on."""
     steps: int = 0  # counted steps of this rank, without the first ones
     windows: int = 0  # windows that the server compared with the plan
     step_ratio: float = 0.0  # measured over predicted step time, of the last window; 0: not known
@@ -62,10 +62,10 @@ class StepReporter:
         """`plan`: an answer of plan_job, or `plan_id` alone. `job`: the job that was planned; needed if it describes
         its model or GPU type, and to plan again in the end. `stage`: the pipeline stage of this rank. The first
         `warmup_steps` do not count. A window ends after `window_steps` or `window_seconds`. `record`: whether the
-        outcome of the run is recorded when it ends, so that later plans use it. `gather`: how windows come to rank 0;
-        None is torch.distributed's store, if that is initialised when the first window ends. `exit_seconds`: most time
-        that close takes. `forward_every`: which steps `watch` measures. `client`: makes the client, for TLS.
-        `on_report` is called in the background, after each window."""
+        outcome of the run is recorded when it ends, so that later plans use it. `gather`: how windows come to rank
+        0; None is torch.distributed's store, if that is initialised when the first window ends. `exit_seconds`:
+        maximum time that close takes. `forward_every`: which steps `watch` measures. `client`: makes the client,
+        for TLS. `on_report` is called in the background, after each window."""
         from .connection import check_target
         self._plan_id = plan_id or getattr(plan, "plan_id", "")
         if not self._plan_id:

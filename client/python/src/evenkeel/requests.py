@@ -27,7 +27,7 @@ def parse(values: Mapping[str, Any], message: M, name: str) -> M:
     try:
         json_format.ParseDict(dict(values), message)
     except json_format.ParseError as error:
-        raise ValueError(f"{name} is no {message.DESCRIPTOR.name} in protobuf JSON: {error}") from error
+        raise ValueError(f"{name} is not a {message.DESCRIPTOR.name} in protobuf JSON: {error}") from error
     return message
 
 

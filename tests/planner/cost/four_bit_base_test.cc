@@ -19,7 +19,7 @@ Job LoraJob(FrozenFormat base, const char* trainer = "huggingface-trainer") {
   job.model.language_model.lora.base = base;
   job.training.trainer = FindTrainer(trainer);
   job.training.zero_stage = job.training.trainer->zero_stage;
-  job.training.execution = UsualExecution(*job.training.trainer, job.training.zero_stage);
+  job.training.execution = DefaultExecution(*job.training.trainer, job.training.zero_stage);
   job.training.token_cap = 4096;
   return job;
 }
