@@ -204,13 +204,13 @@ class FromTest(unittest.TestCase):
         self.assertEqual((answer["framework"], self.degrees(answer)), ("Hugging Face Trainer", [1, 1, 8, 1, 1, 1]))
         self.assertEqual(len(answer["not_understood"]), 1)
         evaluated = answer["response"]["evaluated"]
-        self.assertEqual(evaluated["padded_batches"]["micro_batch_samples"], "4")
+        self.assertEqual(int(evaluated["subject"]["micro_batch_samples"]), 4)
         self.assertEqual(evaluated["predictions"]["micro_batches"], 2)
         job = answer["request"]["job"]
         self.assertEqual(job["model"]["lora"]["targets"], ["LORA_TARGET_QKV"])
         self.assertTrue(job["model"]["lora"]["train_head"])
         # Data of other lengths, packed by nobody.
-        lengths = self.write("lengths.json", json.dumps([300, 900, 2048, 120] * 500))
+        lengths = self.write("lengths.json", json.dumps([{"llm_tokens": n} for n in (300, 500, 700, 900)] * 500))
         spread = self.answer(path, *flags, "--dataset", lengths)
         self.assertEqual(spread["response"]["evaluated"]["predictions"]["micro_batches"], 2)
         self.assertLess(spread["response"]["evaluated"]["predictions"]["step"]["total_seconds"],
