@@ -142,6 +142,19 @@ constexpr int64_t kMoreSoftmaxLaunches = 4;
 // kernel's.
 constexpr double kSoftmaxForwardBytes = 30, kSoftmaxBackwardBytes = 34;
 
+struct ScoreBytes {
+  double kept = 0, transient = 0;
+};
+
+// Returns the bytes per score that unfused attention keeps: the 16-bit softmax and, with dropout,
+// its mask of one byte and the dropped copy. PyTorch's softmax keeps its fp32 result, and the
+// product with the values a 16-bit copy of it (the dropped one, if there is dropout); its backward
+// pass holds two gradients in fp32 (forward_torch_softmax of the same file).
+ScoreBytes ScoreBytesOf(bool fused, bool dropout) {
+  if (fused) return {dropout ? 5.0 : 2.0, dropout ? 6.0 : 4.0};
+  return {dropout ? 7.0 : 6.0, 8.0};
+}
+
 // Returns the times of batched products over all pairs of rows, masked pairs included, and of the
 // passes over the scores between them: mask and softmax (4 bytes per score, 6 backward), and
 // dropout with its mask of one byte (5 and 5).
@@ -219,9 +232,10 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   op.keeps_exchange = true;
   const PackCost scores = Scores(b, rank, sequence);
   if (unfused) {
-    // Keeps the 16-bit softmax and, with dropout, its mask of one byte and the dropped copy.
-    b.KeepBytes((execution.dropout ? 5.0 : 2.0) * scores, kCoreAttention);
-    op.transient += (execution.dropout ? 6.0 : 4.0) * scores;
+    const bool fused = sequence > 0 || FusesSoftmax(b, rank);
+    const ScoreBytes bytes = ScoreBytesOf(fused, execution.dropout);
+    b.KeepBytes(bytes.kept * scores, kCoreAttention);
+    op.transient += bytes.transient * scores;
     return;
   }
   b.Keep(2 * D(rank.heads), kCoreAttention);  // log of the softmax's sum, fp32

@@ -34,7 +34,7 @@ LayerBuilder::LayerBuilder(const RankSetting& setting, Rows rows, TrainMode trai
 
 void LayerBuilder::Begin(const char* name, RecomputeParts repeated_by) {
   work_.operations.push_back({.name = name, .repeated_by = repeated_by});
-  kept_ = false;
+  kept_value_bytes_ = 0;
 }
 
 bool LayerBuilder::trains(uint32_t target) const {
@@ -195,11 +195,12 @@ void LayerBuilder::Keep(double values, RecomputeParts dropped_by) {
 }
 
 void LayerBuilder::KeepInput(double values, uint32_t target, RecomputeParts dropped_by) {
-  kept_ = false;
+  kept_value_bytes_ = 0;
   if (!trains(target)) return;
   if (train_ == TrainMode::kLora && lora_.dropout) return;  // the dropped copy is kept instead
   const double bytes = KeepsQuantised(target) ? ValueBytesOf(format(target)) : kValueBytes;
   KeepBytes(PerRow(bytes * values), dropped_by);
+  kept_value_bytes_ = bytes;
 }
 
 void LayerBuilder::KeepQuantised(double values, uint32_t target, RecomputeParts dropped_by) {
@@ -213,18 +214,18 @@ bool LayerBuilder::KeepsQuantised(uint32_t target) const {
 
 void LayerBuilder::KeepBytes(const PackCost& bytes, RecomputeParts dropped_by) {
   operation().kept.push_back({bytes, dropped_by});
-  kept_ = true;
+  kept_value_bytes_ = kValueBytes;
 }
 
 void LayerBuilder::Offloads(OffloadModule module) {
-  if ((offload_modules_ & module) == 0 || !kept_) return;
+  if ((offload_modules_ & module) == 0 || kept_value_bytes_ == 0) return;
   const KeptTensor& kept = operation().kept.back();
-  if (kept.bytes.at(setting_.mean) >= kValueBytes * kLeastOffloadedValues)
+  if (kept.bytes.at(setting_.mean) >= kept_value_bytes_ * kLeastOffloadedValues)
     operation().movable.push_back({module, kept.bytes, kept.dropped_by});
 }
 
 void LayerBuilder::Offloads(OffloadModule module, std::initializer_list<double> tensors) {
-  if ((offload_modules_ & module) == 0 || !kept_) return;
+  if ((offload_modules_ & module) == 0 || kept_value_bytes_ == 0) return;
   double values = 0;
   for (const double tensor : tensors) {
     if (PerRow(tensor).at(setting_.mean) >= kLeastOffloadedValues) values += tensor;

@@ -178,7 +178,7 @@ class LayerBuilder {
   LoraSpec lora_;
   double shard_;
   OffloadModules offload_modules_ = 0;
-  bool kept_ = false;  // by the last call that may keep
+  double kept_value_bytes_ = 0;  // of what the last call that may keep kept; 0 if it kept nothing
   LayerWork work_;
   PackCost kept_always_;
   struct Exchanged {

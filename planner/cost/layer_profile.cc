@@ -105,11 +105,10 @@ class ProfileBuilder {
     layer.trains = work.trained_parameters > 0;
     const bool input_gradient = trained_before_ || train == TrainMode::kLora;
     layer.has_backward = layer.trains || input_gradient;
-    layer.backward_flops_ratio =
-        (input_gradient ? 1 : 0) + (train == TrainMode::kFull && layer.trains ? 1 : 0);
     int64_t launches = 0;
     bool host_waits = false;
     const bool full = train == TrainMode::kFull;
+    PackCost weight_flops;  // of products whose weights have gradients
     for (const LayerOperation& op : work.operations) {
       for (const PackCost* part : {&op.matrices, &op.adapters, &op.attention, &op.streams})
         layer.forward += *part;
@@ -119,14 +118,19 @@ class ProfileBuilder {
       host_waits = host_waits || op.host_waits;
       if (!layer.has_backward) continue;
       if (input_gradient) layer.backward += op.input_gradients;
-      if (full || op.weight_trains) layer.backward += op.weight_gradients;
       layer.backward += 2 * op.adapters;
       layer.backward += op.attention_gradients;
       layer.backward += op.stream_gradients;
-      if (full || op.weight_trains) layer.weight_gradient += op.weight_gradients;
-      if (op.weight_trains) layer.backward_flops_ratio = 2;
+      if (full || op.weight_trains) {
+        layer.backward += op.weight_gradients;
+        layer.weight_gradient += op.weight_gradients;
+      }
+      if (op.weight_trains) weight_flops += op.flops;
       layer.weight_gradient += op.adapters;
     }
+    const double flops = layer.forward_flops.at(mean_);
+    const double share = flops > 0 ? weight_flops.at(mean_) / flops : 0;
+    layer.backward_flops_ratio = (input_gradient ? 1 : 0) + (full ? (layer.trains ? 1 : 0) : share);
     if (layer.has_backward) {
       layer.backward_communication = layer.forward_communication;
       for (const LayerOperation& op : work.operations)
@@ -162,6 +166,7 @@ class ProfileBuilder {
     layer.update_bytes = Bytes(bytes.update);
     layer.offloaded_bytes = Bytes(bytes.offloaded);
     layer.host_bytes = layer.weight_bytes + layer.optimizer_bytes + layer.offloaded_bytes;
+    gather_ns_ = 0;
     if (job_.training.zero_stage == ZeroStage::kWeights) GatherWeights(layer, work);
     in_turn_ = bytes.in_turn;
     if (!job_.training.fused_step || !layer.trains) return;
@@ -189,7 +194,8 @@ class ProfileBuilder {
     const double gather = network_.GroupCollective(Collective::kAllGather, inside, weights);
     const double down = ShardDownTime(job_, work.parameters / D(shards));
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
-    layer.forward_communication.constant += Beside(forward, gather, down);
+    gather_ns_ = Beside(forward, gather, down);
+    layer.forward_communication.constant += gather_ns_;
     if (!layer.has_backward) return;
     const double reduced =
         work.packed_parameters > 0 ? kValueBytes * work.trained_parameters : weights;
@@ -254,9 +260,12 @@ class ProfileBuilder {
     }
     if (job_.training.activations.layers > 0 && layer.kind != LayerKind::kEncoder)
       layer.copied = KeptBytes(work, PartsBesideOffload(job_));
-    // Full recompute repeats the whole layer, with the time that the host adds.
+    // Full recompute repeats the whole layer, with the time that the host adds. It may use the
+    // weights that ZeRO-3 gathers for the backward pass, which counts them.
     layer.modes.back().repeated = layer.forward;
     layer.modes.back().repeated_communication = layer.forward_communication;
+    if (!job_.training.trainer->gathers_to_recompute)
+      layer.modes.back().repeated_communication.constant -= gather_ns_;
   }
 
   // Beside an offload of modules, other layers recompute nothing.
@@ -467,7 +476,8 @@ class ProfileBuilder {
   };
   std::vector<DecoderClass> decoder_classes_;
   double last_weight_gradients_ = 0;
-  double in_turn_ = 0;  // bytes of gradients and update of the last layer, under a fused step
+  double gather_ns_ = 0;  // that gathering the last layer's weights adds to its forward pass
+  double in_turn_ = 0;    // bytes of gradients and update of the last layer, under a fused step
   LayerProfile profile_;
 };
 

@@ -231,27 +231,6 @@ std::vector<Outcome> WorkOutcomes(const Job& job, const std::vector<PackSums>& p
   return outcomes;
 }
 
-// Returns the work of the ranks with most of it in whole steps, over that of mean ranks.
-double SlowestOfSorted(const std::vector<PackSums>& steps, const PackTimes& times, int64_t data,
-                       int64_t micro_batches) {
-  const std::vector<PackWork> work = WorkOf(steps, times);
-  const size_t per_rank = static_cast<size_t>(micro_batches);
-  const size_t per_step = per_rank * static_cast<size_t>(data);
-  double most = 0, all = 0;
-  for (size_t step = 0; step + per_step <= work.size(); step += per_step) {
-    double slowest = 0;
-    for (size_t rank = step; rank < step + per_step; rank += per_rank) {
-      double of_rank = 0;
-      for (size_t i = rank; i < rank + per_rank; ++i)
-        of_rank += D(int64_t{work[i].vision} + work[i].language);
-      slowest = std::max(slowest, of_rank);
-      all += of_rank;
-    }
-    most += slowest;
-  }
-  return all > 0 ? std::max(1.0, most * D(data) / all) : 1;
-}
-
 }  // namespace
 
 std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& training,
@@ -351,10 +330,13 @@ LargestSum ExpectedLargestSum(const std::vector<Outcome>& outcomes, int64_t term
 
 double SlowestRankRatio(const Job& job, const std::vector<PackSums>& packs, const PackTimes& times,
                         int64_t data, int64_t micro_batches) {
-  if (const int64_t sorted = SortedTogether(job); sorted > 0)
-    return SlowestOfSorted(
-        PaddedSteps(packs, times, job.training.seed, data, micro_batches, sorted), times, data,
-        micro_batches);
+  if (const int64_t sorted = SortedTogether(job); sorted > 0) {
+    std::vector<double> ascending;
+    for (const PackWork& work : WorkOf(packs, times))
+      ascending.push_back(D(int64_t{work.vision} + work.language));
+    std::sort(ascending.begin(), ascending.end());
+    return SlowestOfSorted(ascending, sorted, data, micro_batches);
+  }
   const std::vector<Outcome> outcomes = WorkOutcomes(job, packs, times);
   double mean = 0;
   for (const Outcome& o : outcomes) mean += o.probability * o.value;

@@ -11,7 +11,9 @@ namespace {
 
 constexpr int64_t kSortedSteps = 50;  // of one rank
 constexpr int64_t kPartOfDataset = 4;
-constexpr double kUnlikely = 1e-18;  // beside the most likely number
+constexpr int64_t kStepsTaken = 16;
+constexpr int64_t kTakenOfRank = 1 << 14, kTakenOfSteps = 1 << 20;  // micro-batches
+constexpr double kUnlikely = 1e-18;                                 // beside the most likely number
 
 // Reflects the bits of a number at the point: 1/2, 1/4, 3/4, 1/8, ... (van der Corput).
 double Spread(int64_t index) {
@@ -19,6 +21,19 @@ double Spread(int64_t index) {
   for (int64_t left = index + 1; left > 0; left /= 2, part /= 2)
     if (left % 2 != 0) place += part;
   return place;
+}
+
+// Returns the place of a rank's micro-batch, which begins at `spread` in 0 to 1.
+double PlaceOf(double spread, int64_t rank, int64_t sorted, int64_t data) {
+  const double middle = spread * D(sorted);
+  const double place = (middle + D(rank) - D(data - 1) / 2) / D(sorted);
+  return place - std::floor(place);
+}
+
+double WorkAt(double place, const std::vector<double>& ascending) {
+  const auto from_shortest =
+      static_cast<size_t>((1 - place) * D(static_cast<int64_t>(ascending.size())));
+  return ascending[std::min(from_shortest, ascending.size() - 1)];
 }
 
 }  // namespace
@@ -71,13 +86,36 @@ std::vector<double> SortedPlaces(int64_t sorted, int64_t steps, int64_t data,
   for (int64_t step = 0; step < steps; ++step) {
     for (int64_t rank = 0; rank < data; ++rank) {
       for (int64_t k = 0; k < micro_batches; ++k) {
-        const double middle = Spread(step * micro_batches + k) * D(sorted);
-        const double place = (middle + D(rank) - D(data - 1) / 2) / D(sorted);
-        places.push_back(place - std::floor(place));
+        places.push_back(PlaceOf(Spread(step * micro_batches + k), rank, sorted, data));
       }
     }
   }
   return places;
+}
+
+double SlowestOfSorted(const std::vector<double>& ascending, int64_t sorted, int64_t data,
+                       int64_t micro_batches) {
+  const int64_t taken = std::min(micro_batches, kTakenOfRank);
+  // Ranks whose numbers differ by `sorted` take the same places.
+  const int64_t differ = std::min(data, sorted);
+  const int64_t ranks = std::clamp<int64_t>(kTakenOfSteps / taken, 1, differ);
+  const int64_t steps = std::clamp<int64_t>(kTakenOfSteps / (ranks * taken), 1, kStepsTaken);
+  const auto rank_of = [&](int64_t i) { return ranks == 1 ? 0 : i * (differ - 1) / (ranks - 1); };
+  double slowest = 0, all = 0, counted = 0;
+  for (int64_t step = 0; step < steps; ++step) {
+    double most = 0;
+    for (int64_t i = 0; i < ranks; ++i) {
+      const int64_t rank = rank_of(i);
+      double of_rank = 0;
+      for (int64_t k = 0; k < taken; ++k)
+        of_rank += WorkAt(PlaceOf(Spread(step * taken + k), rank, sorted, data), ascending);
+      most = std::max(most, of_rank);
+      const double alike = D((data - 1 - rank) / sorted + 1);
+      all += alike * of_rank, counted += alike;
+    }
+    slowest += most;
+  }
+  return all > 0 ? std::max(1.0, slowest * counted / D(steps) / all) : 1;
 }
 
 }  // namespace evenkeel::planner

@@ -49,6 +49,8 @@ struct Trainer {
   bool cuts_encoder = true;  // if false, the first stage runs a whole encoder, up to its projector
   EncoderSplit encoder_split = EncoderSplit::kNone;
   bool always_shards_weights = false;
+  // At ZeRO stage 3, it gathers a layer's weights once more to recompute the layer.
+  bool gathers_to_recompute = false;
   bool low_precision = false;       // runs recipes below 16 bits (PrecisionRecipe)
   bool keeps_layers_16bit = false;  // with such a recipe, can keep the first and last layers in 16
   bool four_bit_base = false;       // trains adapters beside frozen weights in 4 bits (QLoRA)

@@ -13,6 +13,7 @@
 #include "server/convert/cluster_from_proto.h"
 #include "server/convert/constraints_from_proto.h"
 #include "server/convert/dataset_from_proto.h"
+#include "server/convert/degree_products.h"
 #include "server/convert/fused_step_from_proto.h"
 #include "server/convert/launch_from_proto.h"
 #include "server/convert/model_from_proto.h"
@@ -62,6 +63,10 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
                        cluster_valid && !SeveralOffers(from) ? &job->cluster : nullptr, job);
   ActivationsFromProto(from, path, sink, job);
+  // A number of layers leaves the trainer fewer degrees.
+  if (sink.count() == before && cluster_valid && !SeveralOffers(from) &&
+      job->training.activations.layers > 0)
+    CheckDegreeProducts(*job, path.Child("constraints"), sink);
   ModulesFromProto(from, path, sink, job);
   FusedStepFromProto(from, path, sink, job);
   if (sink.count() == before && cluster_valid && !SeveralOffers(from))

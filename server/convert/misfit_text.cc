@@ -67,7 +67,7 @@ std::string ShortageText(const planner::Misfit& misfit) {
            " micro-batches in a step, where training.fused_step allows one.";
   std::string text = "Stage " + std::to_string(misfit.stage) + " of " +
                      DegreesText(misfit.parallelism) + " needs " + GibText(misfit.memory.total()) +
-                     " of " + GibText(misfit.capacity_bytes) + ": " +
+                     ", has " + GibText(misfit.capacity_bytes) + ": " +
                      (misfit.host_short_bytes > 0
                           ? "its nodes lack " + GibText(misfit.host_short_bytes) + " of host memory"
                           : GibText(misfit.short_bytes) + " short");

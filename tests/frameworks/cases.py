@@ -37,6 +37,10 @@ FLAGS = {
     "vision-pp8": "--model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 64 --tp 1 --pp 8",
     "vision-frozen": "--model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32 --freeze encoder",
     "vision-fp16": "--model internvit-300m-448px+llama3-8b --gpu v100-sxm2-32gb --gpus 32 --precision fp16",
+    "modules-dense": "--model llama3-8b --gpu h100-sxm-80gb --gpus 8 --trainer megatron-core --pp 2 "
+                     "--offload-modules qkv_linear,core_attn,attn_proj",
+    "modules-experts": "--model mixtral-8x7b --gpu gh200-96gb --gpus 32 --trainer megatron-core --ep 4 "
+                       "--offload-modules expert_fc1,moe_act",
     "fsdp": "--model llama3-8b --gpu h100-sxm-80gb --gpus 16 --framework fsdp",
     "zero-none": "--model llama3-8b --gpu h200-sxm-141gb --gpus 16 --tp 4 --pp 2 --zero 0",
     "zero2": "--model llama3-8b --gpu h100-sxm-80gb --gpus 16 --zero 2 --pp 2",

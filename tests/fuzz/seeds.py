@@ -34,6 +34,18 @@ JOBS = {
             LAUNCH_FRAMEWORK_FLAGSCALE, LAUNCH_FRAMEWORK_XTUNER, LAUNCH_FRAMEWORK_FSDP] }""",
     "moe": """job { model { name: "mixtral-8x7b" } cluster { pools { gpu_type: "h100-sxm-80gb" gpu_count: 16 } }
         training { global_batch_samples: 32 } }""",
+    "modules": """job { model { name: "mixtral-8x7b" } cluster { pools { gpu_type: "gh200-96gb" gpu_count: 16 } }
+        training { trainer { name: "megatron-core" } global_batch_samples: 32
+            offload { activation_modules: [OFFLOAD_MODULE_QKV, OFFLOAD_MODULE_EXPERT_FC1] } } }""",
+    "chosen-modules": """job { model { name: "llama3-8b" } cluster { pools { gpu_type: "h100-sxm-80gb" gpu_count: 8 } }
+        training { trainer { name: "megatron-core" } global_batch_samples: 32
+            offload { choose_activation_modules: true } } }""",
+    "sorted": """job { model { name: "llama3-8b" language_model_train_mode: TRAIN_MODE_LORA
+            lora { rank: 8 train_embedding: true train_head: true } }
+        dataset { histogram { llm_tokens: [100, 900, 4000] sample_count: [5000, 2000, 100] } }
+        cluster { pools { gpu_type: "a100-sxm-80gb" gpu_count: 8 } }
+        training { trainer { name: "huggingface-trainer" } micro_batch_samples: 4 group_by_length: true
+            global_batch_samples: 64 } }""",
     "dataset-ref": """job { model { name: "llava-1.5-7b" }
         dataset { dataset_ref: "ds-0123456789abcdef0123456789abcdef" }
         cluster { pools { gpu_type: "a100-sxm-80gb" gpu_count: 4 } } training { global_batch_samples: 32 } }""",

@@ -95,6 +95,16 @@ log_freq = 10
 DEEPSPEED = {"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "bf16": {"enabled": True},
              "zero_optimization": {"stage": 3, "overlap_comm": True}, "steps_per_print": 10}
 
+# As Hugging Face's TrainingArguments.to_json_string() and PEFT's save_pretrained() write them, shortened.
+ARGUMENTS = {"output_dir": "out", "per_device_train_batch_size": 4, "gradient_accumulation_steps": 2, "bf16": True,
+             "gradient_checkpointing": True, "optim": "adamw_torch_fused", "learning_rate": 2e-4, "label_names": None,
+             "num_train_epochs": 3.0, "max_steps": -1, "torch_compile": True, "new_thing": 5,
+             "deepspeed": {"zero_optimization": {"stage": 3, "overlap_comm": True}, "bf16": {"enabled": "auto"},
+                           "train_micro_batch_size_per_gpu": "auto"}}
+ADAPTER = {"peft_type": "LORA", "r": 16, "lora_alpha": 32, "lora_dropout": 0.05, "bias": "none", "rank_pattern": {},
+           "target_modules": ["q_proj", "v_proj"], "modules_to_save": ["lm_head"], "target_parameters": None,
+           "base_model_name_or_path": "Qwen/Qwen3-8B", "task_type": "CAUSAL_LM", "use_dora": False}
+
 FRAMEWORKS = ("megatron", "flagscale", "deepspeed", "torchtitan")
 EXAMPLES = ("llama3-8b-text", "internvl-6b-20b", "internvl3.5-38b", "qwen3-vl-30b-a3b", "omnibal-t9-1")
 
@@ -186,6 +196,29 @@ class FromTest(unittest.TestCase):
                              "--model", "llama3-8b", "--token-cap", "8192")
         self.assertEqual(answer["request"]["job"]["training"]["zero_stage"], "ZERO_STAGE_3")
         self.assertEqual(int(answer["request"]["job"]["training"]["global_batch_samples"]), 64)
+
+    def test_hugging_face_trainer_with_an_adapter(self):
+        path, adapter = self.write("args.json", json.dumps(ARGUMENTS)), self.write("a.json", json.dumps(ADAPTER))
+        flags = ("--from", adapter, "--token-cap", "8192", "--gpu", "a100-sxm-80gb", "--gpus", "8")
+        answer = self.answer(path, *flags)
+        self.assertEqual((answer["framework"], self.degrees(answer)), ("Hugging Face Trainer", [1, 1, 8, 1, 1, 1]))
+        self.assertEqual(len(answer["not_understood"]), 1)
+        evaluated = answer["response"]["evaluated"]
+        self.assertEqual(int(evaluated["subject"]["micro_batch_samples"]), 4)
+        self.assertEqual(evaluated["predictions"]["micro_batches"], 2)
+        job = answer["request"]["job"]
+        self.assertEqual(job["model"]["lora"]["targets"], ["LORA_TARGET_QKV"])
+        self.assertTrue(job["model"]["lora"]["train_head"])
+        # Data of other lengths, packed by nobody.
+        lengths = self.write("lengths.json", json.dumps([{"llm_tokens": n} for n in (300, 500, 700, 900)] * 500))
+        spread = self.answer(path, *flags, "--dataset", lengths)
+        self.assertEqual(spread["response"]["evaluated"]["predictions"]["micro_batches"], 2)
+        self.assertLess(spread["response"]["evaluated"]["predictions"]["step"]["total_seconds"],
+                        evaluated["predictions"]["step"]["total_seconds"])
+        self.assertTrue(any("per_device_train_batch_size" in c["argument"] for c in answer["changes"]))
+        refused = self.evaluate(path, "--from", self.write("ds.json", json.dumps(DEEPSPEED)), *flags[2:])
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("only a run of Hugging Face Trainer has several files", refused.stderr)
 
     def test_single_things_and_none_read_well(self):
         path = self.write("job.toml", '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\n'

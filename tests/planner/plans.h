@@ -26,6 +26,17 @@ inline Job TrainedBy(Job job, std::string_view trainer) {
   return job;
 }
 
+// Makes a job of samples of one length, one in a pack.
+inline Job LongTextJob(std::string_view language_model, std::string_view gpu, int64_t gpu_count,
+                       int64_t tokens, std::string_view trainer = "megatron-core") {
+  Job job = TrainedBy(TextJob(language_model, gpu, gpu_count), trainer);
+  job.dataset = {};
+  job.dataset.bins = {{.llm_tokens = tokens, .count = 4096}};
+  job.training.token_cap = tokens;
+  job.training.global_batch_samples = 4 * gpu_count;
+  return job;
+}
+
 // Plans the job to the end. Faults that the checker finds fail the test.
 inline Plan CheckedPlan(const Job& job) {
   const PlanResult result = MakePlan(job, {});

@@ -3,6 +3,7 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/from/read_config.h"
@@ -25,9 +26,10 @@ constexpr const char* kEvaluateFooter =
     "...\n"
     "--from reads arguments of Megatron-LM (a script, a file of arguments, YAML), a YAML of "
     "FlagScale,\n"
-    "a JSON of DeepSpeed or a TOML of torchtitan. The answer says what it will do, and what to "
-    "change\n"
-    "first.\n"
+    "a JSON of DeepSpeed, a TOML of torchtitan, or a JSON of Hugging Face's TrainingArguments, "
+    "beside\n"
+    "which --from adapter_config.json is PEFT's. The answer says what it will do, and what to "
+    "change first.\n"
     "\n"
     "--plan reads a Plan in protobuf JSON, or an answer that contains one (`plan --save`,\n"
     "`plan --output json`, `get --output json`), edited or not. Only these fields count:\n"
@@ -42,13 +44,14 @@ constexpr const char* kEvaluateFooter =
 
 struct EvaluateFlags {
   JobFlags job;
-  std::string plan_file, from, framework;
+  std::string plan_file, framework;
+  std::vector<std::string> from;  // files
   TimelineFlags timeline;
 };
 
 // Reads a configuration and evaluates it, and changes of it.
 ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
-  FromAnswer answer{.path = flags.from};
+  FromAnswer answer{.path = flags.from.front()};
   answer.config = ReadUserConfig(flags.from, flags.framework);
   answer.run = RunOf(answer.config, flags.job);
   const auto backend = BackendOf(options);
@@ -83,7 +86,8 @@ ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
   v1::EvaluatePlanRequest request;
   JobFlags job = flags.job;
   if (job.framework.empty()) job.framework = flags.framework;
-  if (job.framework == "flagscale" || job.framework == "torchtitan")
+  if (job.framework == "flagscale" || job.framework == "torchtitan" ||
+      job.framework == "huggingface")
     throw CommandError(ExitCode::kBadInput,
                        "with --plan, --framework must be megatron, fsdp or deepspeed");
   *request.mutable_job() = RequestFromFlags(job).job();
@@ -117,18 +121,21 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
       ->take_last();
   evaluate
       ->add_option("--from", flags->from,
-                   "The trainer's configuration to predict ('-': standard input)")
+                   "The trainer's configuration to predict ('-': standard input); twice with an "
+                   "adapter_config.json")
       ->type_name("PATH")
-      ->take_last();
+      ->expected(1)
+      ->take_all();
   // Without --from, --framework means what it does in `plan`: the kind of trainer.
   evaluate
       ->add_option("--framework", flags->framework,
                    "Trainer whose configuration --from is [found by its content]; with --plan, the "
                    "kind of trainer")
-      ->type_name("megatron|flagscale|deepspeed|torchtitan|fsdp")
+      ->type_name("megatron|flagscale|deepspeed|torchtitan|huggingface|fsdp")
       ->take_last()
-      ->check(CLI::IsMember({"megatron", "flagscale", "deepspeed", "torchtitan", "fsdp"})
-                  .description(""));
+      ->check(
+          CLI::IsMember({"megatron", "flagscale", "deepspeed", "torchtitan", "huggingface", "fsdp"})
+              .description(""));
   AddJobFlags(evaluate, &flags->job, "--training-framework");
   AddTimelineFlags(evaluate, &flags->timeline);
   evaluate->callback([=] { *exit_code = RunEvaluate(*options, *flags); });

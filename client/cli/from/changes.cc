@@ -51,6 +51,11 @@ class Neighbours {
     return format_ == ConfigFormat::kMegatron || format_ == ConfigFormat::kFlagScale;
   }
 
+  bool hugging_face() const { return format_ == ConfigFormat::kHuggingFace; }
+
+  // Returns whether the trainer has data-parallel ranks alone.
+  bool engine() const { return format_ == ConfigFormat::kDeepSpeed || hugging_face(); }
+
   UserRun& Add(std::string text, std::string argument) {
     Change change{.text = std::move(text), .argument = std::move(argument)};
     change.run = run_;
@@ -72,7 +77,7 @@ class Neighbours {
 
   // Halves and doubles each degree; data parallelism takes the rest.
   void Degrees() {
-    if (format_ == ConfigFormat::kDeepSpeed) return;
+    if (engine()) return;
     for (const DegreeRecord& record : kDegrees) {
       const int32_t now = (run_.degrees.*record.get)();
       for (const int32_t next : {now / 2, now * 2}) {
@@ -121,7 +126,7 @@ class Neighbours {
 
   void VirtualStages() {
     const int32_t stages = run_.degrees.pipeline(), now = run_.degrees.virtual_stages();
-    if (stages < 2 || format_ == ConfigFormat::kDeepSpeed) return;
+    if (stages < 2 || engine()) return;
     for (const int32_t next : {now * 2, now / 2}) {
       if (next < 1 || next == now || (next < now && now % 2 != 0)) continue;
       UserRun& run = Add(
@@ -135,19 +140,28 @@ class Neighbours {
   }
 
   void MicroBatches() {
-    if (run_.seq_length == 0) return;
+    if (run_.seq_length == 0 && !run_.padded) return;
     const int64_t now = run_.micro_batch;
     for (const int64_t next : {now * 2, now / 2}) {
       if (next < 1 || next == now || now % 2 * (next < now) != 0 ||
           (run_.sequences > 0 && run_.sequences % (next * run_.degrees.data()) != 0))
         continue;
-      UserRun& run =
-          Add(fmt::format("micro-batches of {} instead of {}", next, now),
-              format_ == ConfigFormat::kDeepSpeed
-                  ? fmt::format("\"train_micro_batch_size_per_gpu\": {}", next)
-                  : Named("--micro-batch-size", "training.local_batch_size", std::to_string(next)));
+      UserRun& run = Add(fmt::format("micro-batches of {} instead of {}", next, now),
+                         format_ == ConfigFormat::kDeepSpeed
+                             ? fmt::format("\"train_micro_batch_size_per_gpu\": {}", next)
+                         : hugging_face() ? PerDevice(next)
+                                          : Named("--micro-batch-size", "training.local_batch_size",
+                                                  std::to_string(next)));
       run.micro_batch = next;
     }
+  }
+
+  // Says the micro-batch, and what keeps the step's samples.
+  std::string PerDevice(int64_t samples) const {
+    const std::string size = fmt::format("\"per_device_train_batch_size\": {}", samples);
+    if (run_.sequences == 0) return size;
+    return size + fmt::format(", \"gradient_accumulation_steps\": {}",
+                              run_.sequences / (samples * run_.degrees.data()));
   }
 
   void TryRecompute(const std::string& text, const std::string& argument, Recompute recompute) {
@@ -163,11 +177,13 @@ class Neighbours {
   void RecomputeSettings() {
     using Kind = Recompute::Kind;
     const char* const torchtitan = "activation_checkpoint.mode";
-    const bool deepspeed = format_ == ConfigFormat::kDeepSpeed;
     const bool none_now = run_.recompute.kind == Kind::kNone && run_.recomputed_parts.empty();
     if (!none_now || run_.recompute.encoder)
       TryRecompute("no recompute",
-                   megatron() ? "without --recompute-*" : Named("", torchtitan, "\"none\""), {});
+                   megatron()       ? "without --recompute-*"
+                   : hugging_face() ? "\"gradient_checkpointing\": false"
+                                    : Named("", torchtitan, "\"none\""),
+                   {});
     if (megatron()) {
       const bool moe = std::count(layers_.begin(), layers_.end(), v1::LAYER_KIND_MOE) > 0;
       const char* const mlp = moe ? "moe" : "mlp";
@@ -196,10 +212,11 @@ class Neighbours {
                    {.kind = Kind::kAlternate});
     if (run_.recompute.kind != Kind::kEvery && run_.parts.empty())
       TryRecompute("recompute of every layer",
-                   deepspeed ? "gradient checkpointing in the program"
-                             : Named("--recompute-granularity full --recompute-method uniform "
-                                     "--recompute-num-layers 1",
-                                     torchtitan, megatron() ? "" : "\"full\""),
+                   hugging_face() ? "\"gradient_checkpointing\": true"
+                   : engine()     ? "gradient checkpointing in the program"
+                                  : Named("--recompute-granularity full --recompute-method uniform "
+                                              "--recompute-num-layers 1",
+                                          torchtitan, megatron() ? "" : "\"full\""),
                    {.kind = Kind::kEvery, .encoder = run_.recompute.encoder});
   }
 
@@ -215,13 +232,14 @@ class Neighbours {
       run.job.mutable_training()->mutable_execution()->set_overlap_gradient_reduce(true);
       run.job.mutable_training()->mutable_execution()->set_overlap_weight_gather(true);
     }
-    if (format_ != ConfigFormat::kDeepSpeed) return;
+    if (!engine() || run_.job.training().trainer().name() == "pytorch-fsdp") return;
     for (int stage = 0; stage <= 3; ++stage) {
       const auto next = static_cast<v1::ZeroStage>(stage + 1);
       if (next == now || (run_.degrees.pipeline() > 1 && stage > 1)) continue;
       UserRun& run =
           Add(fmt::format("ZeRO-{} instead of ZeRO-{}", stage, static_cast<int>(now) - 1),
-              fmt::format("\"zero_optimization\": {{\"stage\": {}}}", stage));
+              (hugging_face() ? "in \"deepspeed\", " : "") +
+                  fmt::format("\"zero_optimization\": {{\"stage\": {}}}", stage));
       run.job.mutable_training()->set_zero_stage(next);
     }
   }
@@ -295,7 +313,7 @@ double SampleSeconds(const v1::Plan& evaluated) {
 
 v1::EvaluatePlanResponse EvaluateRun(UserRun* run, const ModelLayers& layers, bool pinned,
                                      Backend* backend) {
-  if (run->fixed_lengths || run->sequences == 0)
+  if (run->fixed_lengths || run->padded || run->sequences == 0)
     return backend->EvaluatePlan(RequestOf(*run, layers, pinned));
   // Packs hold several samples: as many as the evaluations show.
   const int64_t packs = run->sequences / run->micro_batch;

@@ -25,6 +25,20 @@ constexpr Choice<v1::Optimizer> kOptimizers[] = {
     {"lion", v1::OPTIMIZER_LION},      {"muon", v1::OPTIMIZER_MUON},
     {"dist_muon", v1::OPTIMIZER_MUON}, {"adafactor", v1::OPTIMIZER_ADAFACTOR}};
 
+// OptimizerNames of transformers/training_args.py. Pages of "paged" ones stay on the GPU here.
+constexpr Choice<v1::Optimizer> kTrainerOptimizers[] = {
+    {"adamw_torch", v1::OPTIMIZER_ADAM},
+    {"adamw_torch_fused", v1::OPTIMIZER_ADAM},
+    {"adamw_hf", v1::OPTIMIZER_ADAM},
+    {"adamw_apex_fused", v1::OPTIMIZER_ADAM},
+    {"paged_adamw_32bit", v1::OPTIMIZER_ADAM},
+    {"adamw_bnb_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
+    {"adamw_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
+    {"paged_adamw_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
+    {"adafactor", v1::OPTIMIZER_ADAFACTOR},
+    {"lion_32bit", v1::OPTIMIZER_LION},
+    {"paged_lion_32bit", v1::OPTIMIZER_LION}};
+
 // Recipes of TransformerEngine (_add_transformer_engine_args).
 constexpr Choice<v1::Precision> kRecipes[] = {{"delayed", v1::PRECISION_FP8_DELAYED},
                                               {"tensorwise", v1::PRECISION_FP8},
@@ -84,6 +98,14 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
 void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   v1::Training* training = run->job.mutable_training();
   if (!flags.optimizer.empty()) return;
+  // An optimizer of DeepSpeed's configuration comes before that of Hugging Face's arguments.
+  const bool named = config.format == ConfigFormat::kHuggingFace && !config.engine_optimizer;
+  if (named) {
+    training->set_optimizer(Chosen(config, Field::kOptimizer, "adamw_torch", kTrainerOptimizers));
+    if (absl::StartsWith(config.Text(Field::kOptimizer), "paged_"))
+      run->assumed.push_back("optimizer: its pages stay on the GPU");
+    return;
+  }
   v1::Optimizer optimizer = Chosen(config, Field::kOptimizer, "adam", kOptimizers);
   if (optimizer == v1::OPTIMIZER_ADAM && config.On(Field::kPreciseOptimizer)) {
     const std::string moments = config.Text(Field::kMomentType, "fp32");
@@ -91,6 +113,10 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
     if (moments == "fp8") optimizer = v1::OPTIMIZER_ADAM_8BIT_MOMENTS;
   }
   training->set_optimizer(optimizer);
+}
+
+bool RunsDeepSpeed(const UserConfig& config) {
+  return config.format == ConfigFormat::kDeepSpeed || config.uses_deepspeed;
 }
 
 // Returns whether DeepSpeed's section keeps something in host memory. It names a device.
@@ -104,7 +130,7 @@ bool OnHost(const UserConfig& config, Field field) {
 // Megatron's switch has a share, of 1 unless it says otherwise; DeepSpeed's names a device.
 void SetOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (!flags.offload_optimizer.empty() || !config.Has(Field::kOffloadsOptimizer)) return;
-  if (config.format == ConfigFormat::kDeepSpeed) {
+  if (RunsDeepSpeed(config)) {
     if (!OnHost(config, Field::kOffloadsOptimizer)) return;
   } else if (!config.On(Field::kOffloadsOptimizer)) {
     return;
@@ -142,7 +168,7 @@ void SetOffloadedModules(const UserConfig& config, const JobFlags& flags, UserRu
 // torchtitan's switch moves weights with the optimizer's states; DeepSpeed has a switch for each.
 void SetOffloadedWeights(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (flags.offload_weights || !config.Has(Field::kOffloadsWeights)) return;
-  if (config.format == ConfigFormat::kDeepSpeed) {
+  if (RunsDeepSpeed(config)) {
     if (!OnHost(config, Field::kOffloadsWeights)) return;
     if (!OnHost(config, Field::kOffloadsOptimizer))
       config.Refuse(Field::kOffloadsWeights, "not yet: only beside offload_optimizer");
@@ -176,6 +202,35 @@ v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run) {
   return v1::ZERO_STAGE_1;
 }
 
+// "full_shard auto_wrap offload" of Hugging Face's arguments (FSDPOption of
+// transformers/trainer_utils.py), or true. Without FSDP and DeepSpeed, nothing is sharded. Sets how
+// many groups of ranks each hold all states.
+v1::ZeroStage TrainerSharding(const UserConfig& config, UserRun* run, int64_t* groups) {
+  const std::vector<std::string> options = FsdpOptions(config);
+  if (options.empty())
+    return static_cast<v1::ZeroStage>(config.Int(Field::kZeroStage, 0, 0, 3) + 1);
+  if (config.uses_deepspeed) config.Refuse(Field::kFsdp, "must be unset beside deepspeed");
+  v1::ZeroStage stage = config.On(Field::kReshard, true) ? v1::ZERO_STAGE_3 : v1::ZERO_STAGE_2;
+  for (const std::string& option : options) {
+    if (option == "offload") {
+      run->job.mutable_training()->mutable_offload()->set_weights(true);
+    } else if (option == "shard_grad_op") {
+      stage = v1::ZERO_STAGE_2;
+    } else if (option == "hybrid_shard") {
+      const v1::GpuPool& pool = run->job.cluster().pools(0);
+      const int32_t per_node = pool.gpus_per_node() > 0 ? pool.gpus_per_node() : 8;
+      *groups = std::max(1, pool.gpu_count() / per_node);
+    } else if (option == "no_shard") {
+      stage = v1::ZERO_STAGE_0;
+    } else if (option != "full_shard" && option != "auto_wrap" && option != "true") {
+      config.Refuse(Field::kFsdp, "not yet: \"" + option +
+                                      "\"; accepted: full_shard, shard_grad_op, hybrid_shard, "
+                                      "no_shard, offload, auto_wrap");
+    }
+  }
+  return stage;
+}
+
 void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   v1::Training* training = run->job.mutable_training();
   const int64_t copies = int64_t{run->degrees.data()} * run->degrees.context();
@@ -185,6 +240,9 @@ void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) 
       case ConfigFormat::kDeepSpeed:
         training->set_zero_stage(
             static_cast<v1::ZeroStage>(config.Int(Field::kZeroStage, 0, 0, 3) + 1));
+        break;
+      case ConfigFormat::kHuggingFace:
+        training->set_zero_stage(TrainerSharding(config, run, &groups));
         break;
       case ConfigFormat::kTorchtitan:
         training->set_zero_stage(TorchtitanSharding(config, *run));
@@ -202,6 +260,7 @@ void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) 
   }
   std::string type = config.Text(Field::kGradientType, "");
   if (config.On(Field::kGradient16Bit)) type = "bf16";
+  if (config.format == ConfigFormat::kHuggingFace && type.empty()) return;
   // Without ZeRO, DeepSpeed accumulates in the type of the weights.
   if (config.format == ConfigFormat::kDeepSpeed && type.empty()) type = "bf16";
   const bool wide = type.empty() || type == "fp32" || type == "float32";
@@ -308,6 +367,8 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   }
   const bool split = run->degrees.pipeline() > 1 || run->degrees.tensor() > 1;
   if (config.format == ConfigFormat::kDeepSpeed) name = split ? "megatron-deepspeed" : "deepspeed";
+  if (config.format == ConfigFormat::kHuggingFace)
+    name = FsdpOptions(config).empty() ? "huggingface-trainer" : "pytorch-fsdp";
   // Weights that are sharded are FSDP's in the contract, which then has no pipeline.
   if (name == "megatron-core" && zero == v1::ZERO_STAGE_3 && !split) name = "fsdp";
   training->mutable_trainer()->set_name(name);
@@ -356,7 +417,19 @@ std::vector<int64_t> PerStage(const UserConfig& config) {
 
 }  // namespace
 
+std::vector<std::string> FsdpOptions(const UserConfig& config) {
+  std::vector<std::string> options;
+  for (const std::string& value : config.List(Field::kFsdp))
+    for (const auto option : absl::StrSplit(value, ' ', absl::SkipEmpty()))
+      if (option != "false") options.emplace_back(option);
+  return options;
+}
+
 Recompute RecomputeOf(const UserConfig& config) {
+  if (config.format == ConfigFormat::kHuggingFace) {
+    if (!config.On(Field::kRecompute) && !config.On(Field::kFsdpRecompute)) return {};
+    return {.kind = Recompute::Kind::kEvery, .encoder = true};
+  }
   if (config.format == ConfigFormat::kTorchtitan) return TorchtitanRecompute(config);
   if (config.lists_recomputed && config.parts.empty()) return TorchtitanRecompute(config);
   Recompute recompute;

@@ -34,6 +34,8 @@ struct KeyTables {
 const KeyTables& MegatronKeys();
 const KeyTables& DeepSpeedKeys();
 const KeyTables& TorchtitanKeys();
+const KeyTables& TrainingArgumentsKeys();
+const KeyTables& AdapterKeys();
 
 // Files `setting` under what `name`, its key as the tables spell it, says.
 void Sort(const KeyTables& tables, const std::string& name, Setting setting, UserConfig* config);

@@ -13,6 +13,7 @@
 #include "client/cli/byte_source.h"
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/documents.h"
+#include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
 #include "client/cli/from/python_settings.h"
 #include "client/cli/from/shell.h"
@@ -291,7 +292,11 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
         FailReading(name +
                     " is a model's config.json: give it as --model, and the trainer's "
                     "configuration as --from");
-    SortAll(std::move(settings), DeepSpeedKeys(), false, &config);
+    if (IsHuggingFace(settings)) {
+      SortHuggingFace(std::move(settings), path, &config);
+    } else {
+      SortAll(std::move(settings), DeepSpeedKeys(), false, &config);
+    }
   } else if (kind == "toml") {
     config.format = ConfigFormat::kTorchtitan;
     SortAll(ReadToml(text, name), TorchtitanKeys(), false, &config);
@@ -302,6 +307,22 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
   return config;
 }
 
+const char* FlagOf(ConfigFormat format) {
+  switch (format) {
+    case ConfigFormat::kMegatron:
+      return "megatron";
+    case ConfigFormat::kFlagScale:
+      return "flagscale";
+    case ConfigFormat::kDeepSpeed:
+      return "deepspeed";
+    case ConfigFormat::kTorchtitan:
+      return "torchtitan";
+    case ConfigFormat::kHuggingFace:
+      return "huggingface";
+  }
+  return "";
+}
+
 }  // namespace
 
 UserConfig ReadConfigText(const std::string& text, const std::string& path,
@@ -310,10 +331,7 @@ UserConfig ReadConfigText(const std::string& text, const std::string& path,
       path == "-" ? "standard input" : std::filesystem::path(path).filename().string();
   const std::string kind = KindOf(text, path);
   UserConfig config = ReadByKind(kind, text, path, name, framework);
-  const std::string found = config.format == ConfigFormat::kMegatron    ? "megatron"
-                            : config.format == ConfigFormat::kFlagScale ? "flagscale"
-                            : config.format == ConfigFormat::kDeepSpeed ? "deepspeed"
-                                                                        : "torchtitan";
+  const char* const found = FlagOf(config.format);
   if (!framework.empty() && framework != found)
     FailReading(fmt::format("{} looks like a configuration of {}, not of --framework {}", name,
                             FormatName(config.format), framework));
@@ -323,8 +341,21 @@ UserConfig ReadConfigText(const std::string& text, const std::string& path,
   return config;
 }
 
-UserConfig ReadUserConfig(const std::string& path, const std::string& framework) {
-  return ReadConfigText(ReadWholeFile(path, kMaxConfigText), path, framework);
+UserConfig ReadUserConfig(const std::vector<std::string>& paths, const std::string& framework) {
+  UserConfig config;
+  for (const std::string& path : paths) {
+    UserConfig next = ReadConfigText(ReadWholeFile(path, kMaxConfigText), path, framework);
+    if (&path == &paths.front()) {
+      config = std::move(next);
+      continue;
+    }
+    if (config.format != ConfigFormat::kHuggingFace || next.format != config.format)
+      FailReading(path +
+                  ": only a run of Hugging Face Trainer has several files: its arguments, and "
+                  "an adapter_config.json");
+    Merge(std::move(next), &config);
+  }
+  return config;
 }
 
 }  // namespace evenkeel::cli

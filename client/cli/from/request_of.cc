@@ -253,8 +253,11 @@ v1::EvaluatePlanRequest RequestOf(const UserRun& run, const ModelLayers& layers,
   *plan->mutable_parallelism() = run.degrees;
   plan->set_schedule(run.schedule);
   SetStages(run, layers, plan);
-  if (run.seq_length > 0)
+  if (run.padded) {
+    request.mutable_job()->mutable_training()->set_micro_batch_samples(run.micro_batch);
+  } else if (run.seq_length > 0) {
     plan->mutable_batch_rule()->set_token_cap(run.seq_length * run.micro_batch);
+  }
   if (pinned) PinDegrees(run.degrees, request.mutable_job());
   return request;
 }

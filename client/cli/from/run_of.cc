@@ -4,6 +4,7 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_split.h>
 #include <algorithm>
+#include <cmath>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/layout.h"
@@ -195,7 +196,9 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
   const bool pipeline = run->degrees.pipeline() > 1;
   const int64_t local = config.Int(Field::kLocalBatch, 1, 1, 1 << 20);
-  run->micro_batch = config.Int(Field::kMicroBatch, 1, 1, 1 << 20);
+  // The default of Hugging Face's arguments is 8.
+  run->micro_batch = config.Int(Field::kMicroBatch,
+                                config.format == ConfigFormat::kHuggingFace ? 8 : 1, 1, 1 << 20);
   if (torchtitan)
     run->micro_batch = pipeline ? config.Int(Field::kPipelineMicroBatch, 1, 1, 1 << 20) : local;
   int64_t steps = config.Int(Field::kAccumulation, 1, 1, 1 << 20);
@@ -216,6 +219,24 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (config.Has(Field::kDecoderSeqLength))
     run->seq_length = config.Int(Field::kDecoderSeqLength, 0, 1, 16777216);
   if (flags.token_cap) run->seq_length = *flags.token_cap / run->micro_batch;
+}
+
+// Hugging Face Trainer pads samples to the longest of their micro-batch.
+void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (config.format != ConfigFormat::kHuggingFace) return;
+  run->padded = true;
+  v1::Training* training = run->job.mutable_training();
+  training->clear_token_cap();
+  if (flags.micro_batch_samples) run->micro_batch = *flags.micro_batch_samples;
+  training->set_micro_batch_samples(run->micro_batch);
+  const std::string order = config.Text(Field::kSampling, "random");
+  if (order != "random" && order != "sequential" && order != "group_by_length")
+    config.Refuse(Field::kSampling, "not yet: random, sequential or group_by_length");
+  if (config.On(Field::kGroupByLength) || order == "group_by_length")
+    training->set_group_by_length(true);
+  const double epochs = config.Real(Field::kEpochs, 0);
+  if (epochs >= 1 && !flags.epochs && epochs <= 1000)
+    training->set_epochs(static_cast<int32_t>(std::lround(epochs)));
 }
 
 // Samples of one length where neither flags nor a job file bring data.
@@ -270,6 +291,11 @@ void AdaptToEncoders(const ModelLayers& layers, UserRun* run) {
                                       [](const auto& text) { return text.rfind("data:", 0) == 0; });
     line = "data: the planner's built-in mix of images and text; --dataset brings yours";
   }
+  if (run->adapters && run->job.model().encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED) {
+    run->job.mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
+    run->assumed.push_back("encoders: frozen, without adapters; --lora says otherwise");
+  }
+  if (run->padded) return;
   if (run->job.training().unit_cap() == 0)
     run->assumed.push_back(
         "encoder units in a pack: derived from the data; --unit-cap N says what the data loader "
@@ -281,7 +307,10 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   run.job = PartialRequestFromFlags(flags).job();
   run.job.clear_launch_frameworks();
   SetGpus(config, &run.job);
-  const v1::Model& model = run.job.model();
+  const v1::Model& model = *run.job.mutable_model();
+  if (config.format == ConfigFormat::kHuggingFace && model.name().empty() &&
+      !model.has_language_model() && model.config_json().empty())
+    run.job.mutable_model()->set_name(config.Text(Field::kModelName));
   const bool named =
       !model.name().empty() || model.has_language_model() || !model.config_json().empty();
   if (!named && !SetModelOf(config, &run.job, &run.assumed))
@@ -290,6 +319,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
                     "config.json, by --model",
                     FormatName(config.format)));
   SetPredictedTokens(config, flags, &run);
+  SetAdapters(config, flags, &run);
   SetDegrees(config, flags, &run);
   SetChunks(config, &run);
   SetSchedule(config, &run);
@@ -298,6 +328,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   run.parts = config.parts;
   run.recomputed_parts.insert(config.recomputed.begin(), config.recomputed.end());
   SetBatch(config, flags, &run);
+  SetPadding(config, flags, &run);
   SetData(config, flags, &run);
   v1::Training* training = run.job.mutable_training();
   if (run.sequences > 0) training->set_global_batch_samples(run.sequences);
@@ -305,7 +336,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   if (flags.groups.empty()) training->set_group_selection(v1::GROUP_SELECTION_ONE);
   training->clear_group_lengths();
   training->clear_curriculum_steps();
-  if (!flags.token_cap) training->clear_token_cap();
+  if (!flags.token_cap || run.padded) training->clear_token_cap();
   run.recompute = RecomputeOf(config);
   if (config.format == ConfigFormat::kDeepSpeed && !config.lists_recomputed) {
     const bool full = flags.recompute == "full";

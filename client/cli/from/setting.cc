@@ -32,6 +32,8 @@ const char* FormatName(ConfigFormat format) {
       return "DeepSpeed";
     case ConfigFormat::kTorchtitan:
       return "torchtitan";
+    case ConfigFormat::kHuggingFace:
+      return "Hugging Face Trainer";
   }
   return "";
 }

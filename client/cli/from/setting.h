@@ -10,7 +10,7 @@
 namespace evenkeel::cli {
 
 // Whose configuration it is.
-enum class ConfigFormat { kMegatron, kFlagScale, kDeepSpeed, kTorchtitan };
+enum class ConfigFormat { kMegatron, kFlagScale, kDeepSpeed, kTorchtitan, kHuggingFace };
 
 // Returns the name for people: "Megatron-LM".
 const char* FormatName(ConfigFormat format);
@@ -144,6 +144,16 @@ enum class Field {
   kOffloadModules,
   kOffloadsWeights,
   kFusedStep,
+  // Hugging Face Trainer and PEFT.
+  kGroupByLength,
+  kSampling,
+  kFsdp,
+  kFsdpRecompute,
+  kEpochs,
+  kAdapterType,
+  kLoraRank,
+  kLoraTargets,
+  kLoraSaved,
 };
 
 // What was found in a configuration.
@@ -162,6 +172,8 @@ struct UserConfig {
       language_alternate;
   std::vector<int64_t> chunk_layers;  // language layers of each chunk, of a list of modules
   bool lists_recomputed = false;
+  // Of Hugging Face Trainer: it runs DeepSpeed, whose configuration names the optimizer.
+  bool uses_deepspeed = false, engine_optimizer = false;
 
   bool Has(Field field) const { return fields.count(field) > 0; }
   // These throw CommandError(kBadInput) that names place and key where the value is no such thing.

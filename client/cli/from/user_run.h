@@ -45,6 +45,8 @@ struct UserRun {
   int64_t seq_length = 0;            // 0: the job's packs decide
   int64_t sequences = 0;             // of a step, over all ranks; 0: the job's
   bool fixed_lengths = false;        // every sample is a sequence
+  bool padded = false;               // micro-batches are samples that are padded, not packed
+  bool adapters = false;             // train beside frozen weights
   std::vector<std::string> assumed;  // for people
 };
 
@@ -61,6 +63,12 @@ bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>
 
 // Sets precision, optimizer, sharding and habits. `degrees` are final.
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);
+
+// Sets what PEFT's adapter_config.json says. The model is there.
+void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run);
+
+// Returns the words of "fsdp" in Hugging Face's arguments; none without FSDP.
+std::vector<std::string> FsdpOptions(const UserConfig& config);
 
 // Returns what recomputes.
 Recompute RecomputeOf(const UserConfig& config);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
 
 #include "tests/planner/jobs.h"
 
@@ -98,6 +99,30 @@ TEST(LayerProfileTest, HiddenGathersAreNotFree) {
   EXPECT_DOUBLE_EQ(communication(40), 2 * lent);
 }
 
+// One gather of FSDP serves recompute and the backward pass, and counts there. DeepSpeed gathers
+// for each.
+TEST(LayerProfileTest, RecomputeGathersAgainUnderDeepSpeedAlone) {
+  for (const char* const trainer : {"pytorch-fsdp", "torchtitan", "deepspeed"}) {
+    Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+    job.training.trainer = FindTrainer(trainer);
+    job.training.zero_stage = ZeroStage::kWeights;
+    job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+    for (const double bandwidth : {450e9, 1e9}) {
+      job.cluster.intra_node_bytes_per_second = bandwidth;
+      const LayerProfile profile = Profile(job, {1, 1, 8});
+      const LayerCost& layer = Kind(profile, LayerKind::kDense);
+      const double gather = layer.forward_communication.at(kPack);
+      EXPECT_GT(gather, 0);
+      EXPECT_EQ(layer.modes.back().repeated_communication.at(kPack),
+                job.training.trainer->gathers_to_recompute ? gather : 0)
+          << trainer;
+      EXPECT_EQ(layer.modes.back().repeated.at(kPack), layer.forward.at(kPack));
+    }
+  }
+  EXPECT_TRUE(FindTrainer("deepspeed")->gathers_to_recompute);
+  EXPECT_FALSE(FindTrainer("pytorch-fsdp")->gathers_to_recompute);
+}
+
 TEST(LayerProfileTest, ChainFollowsTheModel) {
   const LayerProfile profile = Profile(QuickstartJob());
   EXPECT_EQ(profile.size(), 1 + 45 + 1 + 1 + 48 + 1);
@@ -119,6 +144,26 @@ TEST(LayerProfileTest, InternVitLayerKeepsWhatOmniBalMeasured) {
   EXPECT_GE(saved, 0.49);
   EXPECT_LE(saved, 0.53);
   EXPECT_EQ(everything.kept_bytes, std::llround(9.0 * 1025 * 3200 * 2 / 2));
+}
+
+// A head alone, whose scores Megatron's fused softmax does not take: 4 bytes of the fp32 softmax
+// and 2 of its copy, with dropout also a mask of one byte.
+TEST(LayerProfileTest, SoftmaxInFp32KeepsItsResult) {
+  Job job = TextJob("megatron-22b", "a100-sxm-80gb", 8);
+  LanguageModel& m = job.model.language_model;
+  Execution& e = job.training.execution;
+  e.attention = AttentionKernel::kUnfused;
+  for (const auto& [dropout, fused, plain] : {std::tuple{false, 2, 6}, {true, 5, 7}}) {
+    e.dropout = dropout;
+    const auto kept = [&](int64_t heads) {
+      m.heads = m.kv_heads = heads;
+      return Kept(job, {1, 1, 8});
+    };
+    // Rows grow with heads as usual; scores do not.
+    const double square = kPack.squared;
+    const double rows = static_cast<double>(kept(8) - kept(4)) - 4.0 * fused * square;
+    EXPECT_NEAR(kept(6) - kept(4) - rows / 2, (6.0 * plain - 4.0 * fused) * square, 8) << dropout;
+  }
 }
 
 // Korthikanti 2022, table 2: bytes per layer of 16-bit training with dropout masks and with stored

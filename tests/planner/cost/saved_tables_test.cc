@@ -51,6 +51,21 @@ TEST(SavedTablesTest, ACopyTrainsBesideTheFrozenTable) {
             LayerOf(both, LayerKind::kDense).trained_parameters);
 }
 
+// The weight gradient is that of the logits, which run once more for a predicted token, but not of
+// the layer that predicts it.
+TEST(SavedTablesTest, PredictedTokensCountTheHeadAlone) {
+  Job job = AdapterJob(false, true);
+  LanguageModel& m = job.model.language_model;
+  const double logits = LayerOf(job, LayerKind::kHead).forward_flops.per_token;
+  m.predicted_tokens = 1;
+  const LayerCost head = LayerOf(job, LayerKind::kHead);
+  const PackShape pack{.tokens = 4096, .squared = 4096.0 * 4096};
+  EXPECT_NEAR(head.backward_flops_ratio, 1 + 2 * logits * 4096 / head.forward_flops.at(pack), 1e-9);
+  EXPECT_LT(head.backward_flops_ratio, 2);
+  m.train = TrainMode::kFull;
+  EXPECT_EQ(LayerOf(job, LayerKind::kHead).backward_flops_ratio, 2);
+}
+
 TEST(SavedTablesTest, EachAloneAndTied) {
   const Job head = AdapterJob(false, true);
   const int64_t table = head.model.language_model.vocab * head.model.language_model.hidden;

@@ -9,6 +9,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/random.h"
+#include "planner/packing/batch_rule.h"
 #include "planner/packing/padded_batches.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"
@@ -41,6 +42,59 @@ TEST(SortedBatchesTest, SortsFiftyOrAQuarterOfTheDataset) {
   Job random = SortedJob(kSpread, 4);
   random.training.group_by_length = false;
   EXPECT_EQ(SortedTogether(random), 0);
+}
+
+double SlowestOfAll(const std::vector<double>& ascending, int64_t sorted, int64_t steps,
+                    int64_t data, int64_t micro_batches) {
+  const std::vector<double> places = SortedPlaces(sorted, steps, data, micro_batches);
+  double slowest = 0, all = 0;
+  for (size_t at = 0; at < places.size();) {
+    double most = 0;
+    for (int64_t rank = 0; rank < data; ++rank) {
+      double work = 0;
+      for (int64_t k = 0; k < micro_batches; ++k, ++at) {
+        const auto i =
+            static_cast<size_t>((1 - places[at]) * static_cast<double>(ascending.size()));
+        work += ascending[std::min(i, ascending.size() - 1)];
+      }
+      most = std::max(most, work), all += work;
+    }
+    slowest += most;
+  }
+  return slowest * static_cast<double>(data) / all;
+}
+
+// Steps of up to 2^20 micro-batches as they are, longer ones within the stated error.
+TEST(SortedBatchesTest, SlowestRankOfAllPlaces) {
+  Random random(3);
+  std::vector<double> ascending(499);  // so that no place is on a bound
+  for (double& work : ascending) work = static_cast<double>(1 + random.Below(4000));
+  std::sort(ascending.begin(), ascending.end());
+  double mean = 0;
+  for (const double work : ascending) mean += work / static_cast<double>(ascending.size());
+  for (const auto& [sorted, steps, data, micro] : {std::tuple{50, 16, 8, 1},
+                                                   {400, 16, 8, 8},
+                                                   {7, 16, 64, 3},
+                                                   {50, 16, 131072, 1},
+                                                   {3200, 8, 2048, 64},
+                                                   {50 * 16384, 8, 8, 16384}}) {
+    const double exact = SlowestOfAll(ascending, sorted, steps, data, micro);
+    EXPECT_GT(exact, 1);
+    EXPECT_NEAR(SlowestOfSorted(ascending, sorted, data, micro), exact, 1e-9)
+        << data << " x " << micro;
+  }
+  for (const auto& [sorted, data, micro] : {std::tuple{25600, 8192, 512}, {3276800, 64, 65536}}) {
+    const double m = std::min(micro, 1 << 14);
+    EXPECT_NEAR(SlowestOfSorted(ascending, sorted, data, micro),
+                SlowestOfAll(ascending, sorted, 1, data, micro),
+                (std::log2(m) + 2) / m * ascending.back() / mean)
+        << data << " x " << micro;
+  }
+  // As the batch rule asks for it.
+  Job job = SortedJob(kSpread, 1);
+  job.training.global_batch_samples = 1 << 17;
+  const Batching b = MakeBatching(job);
+  EXPECT_GT(SlowestRankRatio(job, b.packs, b.rule.pack_times, 8, 1 << 14), 1);
 }
 
 // Of four samples of 100 tokens and one of 1, a micro-batch of four and a quarter of one: rows are

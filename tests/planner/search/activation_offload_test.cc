@@ -27,17 +27,6 @@ Job Pinned(Job job, int64_t layers) {
   return job;
 }
 
-// Long samples, so that activations take most of the memory.
-Job LongJob(const char* model, const char* gpu, int64_t gpus, int64_t tokens,
-            const char* trainer = "megatron-core") {
-  Job job = TrainedBy(TextJob(model, gpu, gpus), trainer);
-  job.dataset = {};
-  job.dataset.bins = {{.llm_tokens = tokens, .count = 4096}};
-  job.training.token_cap = tokens;
-  job.training.global_batch_samples = 4 * gpus;
-  return job;
-}
-
 // Within the tolerance of the choice, and the rounding of a batch.
 constexpr double kTolerance = 1.0015;
 
@@ -49,8 +38,8 @@ TEST(ActivationOffloadTest, RandomJobsFindWhatPinnedOnesDo) {
   const char* const trainers[] = {"megatron-core", "unlimited", "torchtune"};
   int fit = 0, chosen = 0, lacked = 0;
   for (int i = 0; i < 100; ++i) {
-    Job job = LongJob("llama3-8b", gpus[random.Below(4)], int64_t{1} << (1 + random.Below(2)),
-                      int64_t{4096} << random.Below(4), trainers[random.Below(3)]);
+    Job job = LongTextJob("llama3-8b", gpus[random.Below(4)], int64_t{1} << (1 + random.Below(2)),
+                          int64_t{4096} << random.Below(4), trainers[random.Below(3)]);
     job.model.language_model.layers = 2 + static_cast<int64_t>(random.Below(9));
     if (random.Below(2) == 0)
       job.cluster.host_memory_bytes = static_cast<int64_t>(20 + random.Below(100)) * kGiB;
@@ -85,7 +74,7 @@ TEST(ActivationOffloadTest, RandomJobsFindWhatPinnedOnesDo) {
 
 // NVLink-C2C hides the copies of every layer; recompute would repeat a third of the work.
 TEST(ActivationOffloadTest, BeatsRecomputeOverAFastLink) {
-  Job job = LongJob("llama3-8b", "gh200-96gb", 8, 32768);
+  Job job = LongTextJob("llama3-8b", "gh200-96gb", 8, 32768);
   job.cluster.gpus_per_node = 1;
   const Plan plan = CheckedPlan(Choosing(job)), without = CheckedPlan(job);
   ASSERT_TRUE(plan.fits() && without.fits());
@@ -98,7 +87,7 @@ TEST(ActivationOffloadTest, BeatsRecomputeOverAFastLink) {
 }
 
 TEST(ActivationOffloadTest, GainsNothingOverASlowLink) {
-  Job job = LongJob("llama3-8b", "h100-sxm-80gb", 8, 8192);
+  Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192);
   job.cluster.host_link_bytes_per_second = 1e9;
   const Plan plan = CheckedPlan(Choosing(job));
   ASSERT_TRUE(plan.fits());
@@ -108,7 +97,7 @@ TEST(ActivationOffloadTest, GainsNothingOverASlowLink) {
 }
 
 TEST(ActivationOffloadTest, WaitsForCopiesThatAPassDoesNotHide) {
-  Job job = Pinned(LongJob("llama3-8b", "h100-sxm-80gb", 8, 8192), 24);
+  Job job = Pinned(LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192), 24);
   FixDegrees(job, 2, 1, 4);
   job.cluster.host_memory_bytes_per_second = 8 * 400e9;
   int64_t before = -1;
@@ -135,7 +124,7 @@ TEST(ActivationOffloadTest, HostMemoryIsSharedByTheGpusOfANode) {
 }
 
 TEST(ActivationOffloadTest, HostMemoryIsNeverExceeded) {
-  Job job = LongJob("llama3-8b", "h100-sxm-80gb", 8, 32768, "unlimited");
+  Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 32768, "unlimited");
   bool some_fit = false, some_lack = false;
   for (const int64_t gib : {80, 120, 200, 320, 480, 640}) {
     job.cluster.host_memory_bytes = gib * kGiB;
@@ -154,7 +143,7 @@ TEST(ActivationOffloadTest, HostMemoryIsNeverExceeded) {
 
 // Stages hold several packs at once, and so does the host.
 TEST(ActivationOffloadTest, HostsHoldThePacksInFlight) {
-  Job job = LongJob("llama3-8b", "h100-sxm-80gb", 8, 8192, "unlimited");
+  Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192, "unlimited");
   job.training.global_batch_samples = 16;
   FixDegrees(job, 1, 4, 2);
   for (const Schedule schedule : {Schedule::kOneFOneB, Schedule::kGPipe, Schedule::kZeroBubble}) {
@@ -176,7 +165,7 @@ TEST(ActivationOffloadTest, HostsHoldThePacksInFlight) {
 }
 
 TEST(ActivationOffloadTest, InputsOfRecomputedLayersGoAllOrNone) {
-  Job job = LongJob("llama3-8b", "a100-sxm-40gb", 8, 65536, "torchtune");
+  Job job = LongTextJob("llama3-8b", "a100-sxm-40gb", 8, 65536, "torchtune");
   job.model.language_model.vocab = 8192;  // else logits take all of the memory
   const Plan all = CheckedPlan(Pinned(job, 32)), none = CheckedPlan(Pinned(job, 0));
   ASSERT_TRUE(all.fits());
@@ -192,7 +181,7 @@ TEST(ActivationOffloadTest, InputsOfRecomputedLayersGoAllOrNone) {
 }
 
 TEST(ActivationOffloadTest, HoldsAJobToWhatItsTrainerCombines) {
-  Job job = LongJob("llama3-8b", "h100-sxm-80gb", 8, 8192);
+  Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192);
   job.constraints.virtual_stages = {1, 4};
   const Job held = Pinned(job, 4);
   EXPECT_EQ(held.constraints.recompute, RecomputePolicy::kForbidden);
@@ -212,7 +201,7 @@ TEST(ActivationOffloadTest, HoldsAJobToWhatItsTrainerCombines) {
 }
 
 TEST(ActivationOffloadTest, AnEvaluatedPlanHasThePlansFigures) {
-  Job job = Pinned(LongJob("llama3-8b", "gh200-96gb", 4, 16384), 20);
+  Job job = Pinned(LongTextJob("llama3-8b", "gh200-96gb", 4, 16384), 20);
   const Plan plan = CheckedPlan(job);
   ASSERT_TRUE(plan.fits());
   const Evaluation same = EvaluatePlan(job, SpecOf(plan));
@@ -228,7 +217,7 @@ TEST(ActivationOffloadTest, AnEvaluatedPlanHasThePlansFigures) {
 }
 
 TEST(ActivationOffloadTest, GoesBesideAnOffloadedOptimizer) {
-  Job job = LongJob("llama3-8b", "h100-sxm-80gb", 2, 32768);
+  Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 2, 32768);
   job.training.offload = {.asked = true, .ratio = 0.5, .charged_ratio = 0.5};
   const Plan plan = CheckedPlan(Choosing(job));
   ASSERT_TRUE(plan.fits());

@@ -25,19 +25,9 @@ Job Asking(Job job, OffloadModules modules) {
   return job;
 }
 
-Job LongText(const char* model, const char* gpu, int64_t gpus, int64_t tokens,
-             const char* trainer = "megatron-core") {
-  Job job = TrainedBy(TextJob(model, gpu, gpus), trainer);
-  job.dataset = {};
-  job.dataset.bins = {{.llm_tokens = tokens, .count = 4096}};
-  job.training.token_cap = tokens;
-  job.training.global_batch_samples = 4 * gpus;
-  return job;
-}
-
 // Mixture of experts that fits on few GPUs.
 Job SmallMixture(const char* gpu, int64_t gpus, int64_t tokens) {
-  Job job = LongText("mixtral-8x7b", gpu, gpus, tokens);
+  Job job = LongTextJob("mixtral-8x7b", gpu, gpus, tokens);
   LanguageModel& m = job.model.language_model;
   m.layers = 4, m.runs = {};
   job.training.execution.grouped_experts = true;
@@ -68,7 +58,7 @@ TEST(ModuleOffloadTest, RandomJobsFindWhatPinnedSetsDo) {
     const bool moe = random.Below(2) == 0;
     const int64_t count = moe ? 8 : int64_t{1} << (1 + random.Below(2));
     const int64_t tokens = int64_t{8192} << random.Below(3);
-    Job job = moe ? SmallMixture(gpu, count, tokens) : LongText("llama3-8b", gpu, count, tokens);
+    Job job = moe ? SmallMixture(gpu, count, tokens) : LongTextJob("llama3-8b", gpu, count, tokens);
     job.model.language_model.layers =
         moe ? int64_t{8} << random.Below(2) : 4 + static_cast<int64_t>(random.Below(9));
     job.constraints.pipeline_parallel = {2, moe ? 4 : 2};
@@ -118,7 +108,7 @@ int64_t HostBytes(const Job& job, OffloadModules modules, LayerKind kind) {
 }
 
 TEST(ModuleOffloadTest, ModulesHaveTheirInputs) {
-  const Job dense = LongText("llama3-8b", "h100-sxm-80gb", 8, 8192);
+  const Job dense = LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192);
   const LanguageModel& m = dense.model.language_model;
   const int64_t rows = 2 * 8192;  // bytes of a 16-bit value in each
   const int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
@@ -144,7 +134,7 @@ TEST(ModuleOffloadTest, ModulesHaveTheirInputs) {
 
 // Keys and values of 8 heads have 2^20 values at 1024 tokens of 8 x 128, queries at 256.
 TEST(ModuleOffloadTest, SmallTensorsStay) {
-  Job job = LongText("llama3-8b", "h100-sxm-80gb", 8, 1024);
+  Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 1024);
   const LanguageModel& m = job.model.language_model;
   const int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
   EXPECT_EQ(HostBytes(job, kOffloadCoreAttention, LayerKind::kDense), 2 * 1024 * (q + 2 * kv));
@@ -155,7 +145,7 @@ TEST(ModuleOffloadTest, SmallTensorsStay) {
 }
 
 TEST(ModuleOffloadTest, WaitsForCopiesThatAPassDoesNotHide) {
-  Job job = Asking(LongText("llama3-8b", "h100-sxm-80gb", 8, 8192), kOffloadQkv);
+  Job job = Asking(LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192), kOffloadQkv);
   FixDegrees(job, 2, 2, 2);
   job.cluster.host_memory_bytes_per_second = 8 * 400e9;
   int64_t before = -1;
@@ -173,12 +163,31 @@ TEST(ModuleOffloadTest, WaitsForCopiesThatAPassDoesNotHide) {
   EXPECT_GT(before, 0);
 }
 
+// Megatron-Core's least tensor is a number of values, in whatever format: of 300 rows, inputs in
+// FP8 move as those of 3000 do.
+TEST(ModuleOffloadTest, SmallTensorsAreCountedInValues) {
+  Job job = Asking(LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192), kOffloadQkv);
+  job.training.precision = Precision::kFp8Current;
+  job.training.execution.keeps_quantised_inputs = true;
+  job.training.activations.modules = job.training.activations.charged_modules = kOffloadQkv;
+  const auto per_row = [&](double rows) {
+    const PackShape pack{.tokens = rows, .squared = rows * rows};
+    const LayerProfile profile = BuildLayerProfile(job, {1, 1, 8}, pack, pack);
+    double copied = 0;
+    for (const LayerCost& layer : profile.classes) copied += layer.copied.at(pack);
+    return copied / rows;
+  };
+  EXPECT_GT(per_row(300), 0);
+  EXPECT_NEAR(per_row(300), per_row(3000), 1);
+  EXPECT_EQ(per_row(200), 0);
+}
+
 // Measured activations move as they are measured: the checker, which multiplies what it finds on
 // the host, agrees.
 TEST(ModuleOffloadTest, CopiesWhatWasMeasured) {
   int64_t predicted = 0;
   for (const double ratio : {1.0, 1.3, 0.8}) {
-    Job job = Asking(LongText("llama3-8b", "h100-sxm-80gb", 8, 8192), kOffloadQkv);
+    Job job = Asking(LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192), kOffloadQkv);
     FixDegrees(job, 2, 2, 2);
     job.cluster.host_memory_bytes_per_second = 8 * 400e9;
     job.cluster.host_link_bytes_per_second = 1e9;
@@ -214,7 +223,7 @@ TEST(ModuleOffloadTest, BeatsRecomputeInAPipeline) {
 }
 
 TEST(ModuleOffloadTest, GainsNothingOverASlowLink) {
-  Job job = LongText("llama3-8b", "h100-sxm-80gb", 8, 8192);
+  Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192);
   job.cluster.host_link_bytes_per_second = 1e9;
   const Plan plan = CheckedPlan(Asking(job, 0));
   ASSERT_TRUE(plan.fits());

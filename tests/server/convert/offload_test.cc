@@ -183,6 +183,16 @@ TEST(OffloadTest, RefusesActivationsThatCannotLeave) {
   };
   refuses("offload { activation_layers: 32 }", "offload.activation_layers: must be 0 to 31");
   refuses("offload { activation_layers: 2000 }", "activation_layers: must be 0 to 1024");
+  // With a layer offloaded there is no pipeline, so data-parallel ranks take the rest.
+  v1::PlanJobRequest request = Request("offload { activation_layers: 1 }");
+  v1::Constraints* constraints = request.mutable_job()->mutable_constraints();
+  constraints->mutable_data_parallel()->set_max(1);
+  constraints->mutable_context_parallel()->set_max(1);
+  Job job;
+  const std::vector<Violation> violations = JobFromProto(request, &job);
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_EQ(violations[0].field, "job.constraints");
+  EXPECT_NE(violations[0].description.find("PP 1, DP 1"), std::string::npos);
   refuses("offload { activation_layers: -1 }", "activation_layers: must be 0 to 1024");
   refuses("offload { activation_layers: 1 choose_activation_layers: true }",
           "choose_activation_layers: must be false");

@@ -476,6 +476,14 @@ TEST(PlanId, IsStable) {
                            inter_node_bytes_per_second: 50e9 } }
          constraints { tensor_parallel { min: 8 max: 8 } }
        })"},
+      {"modules", R"(job { model { name: "llama3-8b" }
+         cluster { pools { gpu_type: "h100-sxm-80gb" gpu_count: 8 } }
+         training { offload { activation_modules: [OFFLOAD_MODULE_QKV] } } })"},
+      {"sorted", R"(job { model { name: "llama3-8b" language_model_train_mode: TRAIN_MODE_LORA
+                 lora { rank: 8 train_embedding: true train_head: true } }
+         dataset { histogram { llm_tokens: [100, 900] sample_count: [5000, 2000] } }
+         cluster { pools { gpu_type: "a100-sxm-80gb" gpu_count: 8 } }
+         training { micro_batch_samples: 4 group_by_length: true global_batch_samples: 64 } })"},
   };
   std::string ids;
   for (const auto& [name, text] : requests) ids += name + " " + PlanId(JobOf(text)) + "\n";

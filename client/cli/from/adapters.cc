@@ -1,0 +1,157 @@
+// Adapters of PEFT, and the frozen weights beside them.
+#include <fmt/format.h>
+
+#include <absl/strings/str_join.h>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/user_run.h"
+
+namespace evenkeel::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What a name in target_modules stands for in the models of transformers.
+struct TargetRecord {
+  const char* module;
+  v1::LoraTarget target;
+  bool whole = false;  // the module is all that the target means
+};
+
+constexpr TargetRecord kTargets[] = {{"q_proj", v1::LORA_TARGET_QKV},
+                                     {"k_proj", v1::LORA_TARGET_QKV},
+                                     {"v_proj", v1::LORA_TARGET_QKV},
+                                     {"q_a_proj", v1::LORA_TARGET_QKV},
+                                     {"q_b_proj", v1::LORA_TARGET_QKV},
+                                     {"kv_a_proj_with_mqa", v1::LORA_TARGET_QKV},
+                                     {"kv_b_proj", v1::LORA_TARGET_QKV},
+                                     {"qkv_proj", v1::LORA_TARGET_QKV, true},
+                                     {"query_key_value", v1::LORA_TARGET_QKV, true},
+                                     {"c_attn", v1::LORA_TARGET_QKV, true},
+                                     {"Wqkv", v1::LORA_TARGET_QKV, true},
+                                     {"W_pack", v1::LORA_TARGET_QKV, true},
+                                     {"o_proj", v1::LORA_TARGET_ATTENTION_OUT, true},
+                                     {"out_proj", v1::LORA_TARGET_ATTENTION_OUT, true},
+                                     {"gate_proj", v1::LORA_TARGET_MLP_UP},
+                                     {"up_proj", v1::LORA_TARGET_MLP_UP},
+                                     {"w1", v1::LORA_TARGET_MLP_UP},
+                                     {"w3", v1::LORA_TARGET_MLP_UP},
+                                     {"gate_up_proj", v1::LORA_TARGET_MLP_UP, true},
+                                     {"fc1", v1::LORA_TARGET_MLP_UP, true},
+                                     {"dense_h_to_4h", v1::LORA_TARGET_MLP_UP, true},
+                                     {"down_proj", v1::LORA_TARGET_MLP_DOWN, true},
+                                     {"w2", v1::LORA_TARGET_MLP_DOWN, true},
+                                     {"fc2", v1::LORA_TARGET_MLP_DOWN, true},
+                                     {"dense_4h_to_h", v1::LORA_TARGET_MLP_DOWN, true}};
+
+// Modules that must all be listed where each is a part of a target.
+constexpr const char* kWholeSets[][3] = {
+    {"q_proj", "k_proj", "v_proj"}, {"gate_proj", "up_proj", "up_proj"}, {"w1", "w3", "w3"}};
+
+std::string LastName(const std::string& module) {
+  return module.substr(module.find_last_of('.') + 1);
+}
+
+void SetTargets(const UserConfig& config, v1::Lora* lora, UserRun* run) {
+  std::set<std::string> modules;
+  for (const std::string& module : config.List(Field::kLoraTargets))
+    modules.insert(LastName(module));
+  if (modules.empty())
+    throw CommandError(ExitCode::kBadInput,
+                       "the adapter has no target_modules: list them, or give \"all-linear\"");
+  if (modules.count("all-linear") > 0) return;  // as the contract's default
+  std::set<v1::LoraTarget> targets;
+  for (const std::string& module : modules) {
+    const auto* const found =
+        std::find_if(std::begin(kTargets), std::end(kTargets),
+                     [&](const TargetRecord& record) { return module == record.module; });
+    if (found == std::end(kTargets)) {
+      std::string known;
+      for (const TargetRecord& record : kTargets) known += std::string(", ") + record.module;
+      config.Refuse(Field::kLoraTargets,
+                    "not yet: \"" + module + "\"; accepted: all-linear" + known);
+    }
+    targets.insert(found->target);
+  }
+  for (const v1::LoraTarget target : targets) lora->add_targets(target);
+  for (const auto& set : kWholeSets) {
+    std::vector<std::string> missing;
+    bool some = false;
+    for (const char* const module : set) {
+      if (modules.count(module) > 0) {
+        some = true;
+      } else if (missing.empty() || missing.back() != module) {
+        missing.emplace_back(module);
+      }
+    }
+    if (some && !missing.empty())
+      run->assumed.push_back(
+          fmt::format("adapters: beside {} too, as one target holds them all: predicted memory and "
+                      "time are slightly too high",
+                      absl::StrJoin(missing, " and ")));
+  }
+}
+
+void SetSaved(const UserConfig& config, v1::Lora* lora) {
+  for (const std::string& module : config.List(Field::kLoraSaved)) {
+    const std::string name = LastName(module);
+    if (name == "embed_tokens" || name == "wte" || name == "word_embeddings") {
+      lora->set_train_embedding(true);
+    } else if (name == "lm_head" || name == "embed_out") {
+      lora->set_train_head(true);
+    } else {
+      config.Refuse(Field::kLoraSaved, "not yet: \"" + module +
+                                           "\"; accepted: embed_tokens, wte, word_embeddings, "
+                                           "lm_head, embed_out");
+    }
+  }
+}
+
+// bitsandbytes's 4 bits, if the model's config.json asks for them (BitsAndBytesConfig of
+// transformers).
+void SetBaseFormat(const v1::Model& model, v1::Lora* lora, UserRun* run) {
+  const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object() || !config.contains("quantization_config")) return;
+  const Json& quantised = config["quantization_config"];
+  const auto on = [&](const char* key) {
+    return quantised.is_object() && quantised.contains(key) && quantised[key] == true;
+  };
+  if (on("load_in_8bit") || on("_load_in_8bit"))
+    throw CommandError(ExitCode::kBadInput,
+                       "quantization_config of the model: not yet: frozen weights in 8 bits; "
+                       "accepted: load_in_4bit");
+  if (!on("load_in_4bit") && !on("_load_in_4bit")) {
+    run->assumed.push_back(
+        "frozen weights: 16 bits; of the model's quantization_config only load_in_4bit is read");
+    return;
+  }
+  const bool twice = on("bnb_4bit_use_double_quant");
+  lora->set_base_format(twice ? v1::FROZEN_FORMAT_NF4_DOUBLE : v1::FROZEN_FORMAT_NF4);
+  run->assumed.push_back(fmt::format("frozen weights: 4 bits{}, by the model's quantization_config",
+                                     twice ? " with double quantization" : ""));
+}
+
+}  // namespace
+
+void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (!config.Has(Field::kAdapterType)) return;
+  if (config.Text(Field::kAdapterType) != "LORA")
+    config.Refuse(Field::kAdapterType, "not yet: only LORA");
+  run->adapters = true;
+  v1::Model* model = run->job.mutable_model();
+  if (flags.lora.empty() && flags.freeze.empty())
+    model->set_language_model_train_mode(v1::TRAIN_MODE_LORA);
+  v1::Lora* lora = model->mutable_lora();
+  // PEFT's default is 8.
+  if (!flags.lora_rank)
+    lora->set_rank(static_cast<int32_t>(config.Int(Field::kLoraRank, 8, 1, 4096)));
+  lora->clear_targets();
+  SetTargets(config, lora, run);
+  if (flags.lora_train.empty()) SetSaved(config, lora);
+  if (flags.lora_base.empty()) SetBaseFormat(*model, lora, run);
+}
+
+}  // namespace evenkeel::cli
