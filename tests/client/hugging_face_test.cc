@@ -117,7 +117,7 @@ TEST(HuggingFaceTest, FsdpShardsAsItsWordsSay) {
 }
 
 std::string AdapterWith(const std::string& more) {
-  return "{\"peft_type\": \"LORA\", \"r\": 32, \"lora_alpha\": 16, \"lora_dropout\": 0.0, "
+  return "{\"peft_type\": \"LORA\", \"r\": 32, \"lora_alpha\": 16, \"lora_dropout\": 0.1, "
          "\"bias\": \"none\", \"base_model_name_or_path\": \"llama3-8b\"" +
          more + "}";
 }
@@ -131,6 +131,7 @@ TEST(HuggingFaceTest, AdaptersTrainBesideFrozenWeights) {
   const v1::Model& model = run.job.model();
   EXPECT_EQ(model.language_model_train_mode(), v1::TRAIN_MODE_LORA);
   EXPECT_EQ(model.lora().rank(), 32);
+  EXPECT_EQ(model.lora().dropout_ratio(), .1);
   ASSERT_EQ(model.lora().targets_size(), 2);
   EXPECT_EQ(model.lora().targets(0), v1::LORA_TARGET_QKV);
   EXPECT_EQ(model.lora().targets(1), v1::LORA_TARGET_MLP_DOWN);

@@ -148,6 +148,8 @@ void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run) 
   // PEFT's default is 8.
   if (!flags.lora_rank)
     lora->set_rank(static_cast<int32_t>(config.Int(Field::kLoraRank, 8, 1, 4096)));
+  if (!flags.lora_dropout && config.Has(Field::kLoraDropout))
+    lora->set_dropout_ratio(config.Real(Field::kLoraDropout, 0));
   lora->clear_targets();
   SetTargets(config, lora, run);
   if (flags.lora_train.empty()) SetSaved(config, lora);

@@ -139,6 +139,7 @@ constexpr const char* kArgumentsIrrelevant[] = {"output_dir",
 
 constexpr KeyRecord kAdapterRead[] = {
     {"r", Field::kLoraRank, "model.lora.rank"},
+    {"lora_dropout", Field::kLoraDropout, "model.lora.dropout_ratio"},
     {"target_modules", Field::kLoraTargets, "model.lora.targets"},
     {"modules_to_save", Field::kLoraSaved, "model.lora.train_embedding, train_head"},
     {"base_model_name_or_path", Field::kModelName, "model.name"},
@@ -146,7 +147,6 @@ constexpr KeyRecord kAdapterRead[] = {
 };
 
 constexpr NotPredicted kAdapterNotPredicted[] = {
-    {"lora_dropout", "adapters are taken to have no dropout"},
     {"use_dora", "the norms of DoRA are left out"},
     {"use_qalora", "adapters are taken to be LoRA's"},
     {"rank_pattern.*", "ranks that differ between layers", true},

@@ -152,6 +152,7 @@ enum class Field {
   kEpochs,
   kAdapterType,
   kLoraRank,
+  kLoraDropout,
   kLoraTargets,
   kLoraSaved,
 };
