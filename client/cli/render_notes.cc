@@ -69,8 +69,8 @@ std::string TightNote(const v1::Plan& plan) {
   const v1::Interval& interval = plan.predictions().memory_interval();
   return fmt::format(
       "memory may not suffice: in {:.0f}% of runs the peak is {:.0f}% to {:.0f}% of the "
-      "prediction, "
-      "and the fullest GPU has no room for the upper end; --memory-confidence {:g} plans for it",
+      "prediction, and the fullest GPU has no room for the upper end; --memory-confidence {:g} "
+      "plans for it",
       100 * interval.coverage_ratio(), 100 * interval.low_ratio(), 100 * interval.high_ratio(),
       interval.coverage_ratio());
 }
