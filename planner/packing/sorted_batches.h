@@ -32,11 +32,10 @@ std::vector<double> SortedPlaces(int64_t sorted, int64_t steps, int64_t data,
 
 // Returns the work of the ranks with most of it in whole steps, over that of mean ranks, if ranks
 // run micro-batches at such places. `ascending` is the work of equally likely micro-batches, at
-// least one.
-// Steps up to 2^20 micro-batches are exact. Of longer ones, at most 2^14 of a rank's are taken,
-// and then as many ranks, evenly spaced, as give 2^20. Each rank's places are so even that its mean
-// is within (log2 m + 2) / m of the largest work from that of all, m being the micro-batches taken
-// (discrepancy of van der Corput's sequence; Niederreiter 1992, theorem 3.6): at 2^14, 0.1%.
+// least one. Steps of up to 2^20 micro-batches, 2^14 for each rank, are exact. Of longer ones, at
+// most 2^14 of a rank's are taken, and then as many ranks, evenly spaced, as give 2^20. A rank's
+// places are so even (van der Corput's sequence) that its mean is within (log2 m + 2) / m of the
+// largest work from that of all, m being the micro-batches taken: at 2^14, 0.1%.
 double SlowestOfSorted(const std::vector<double>& ascending, int64_t sorted, int64_t data,
                        int64_t micro_batches);
 

@@ -219,6 +219,8 @@ v1::ZeroStage TrainerSharding(const UserConfig& config, UserRun* run, int64_t* g
     } else if (option == "hybrid_shard") {
       const v1::GpuPool& pool = run->job.cluster().pools(0);
       const int32_t per_node = pool.gpus_per_node() > 0 ? pool.gpus_per_node() : 8;
+      if (pool.gpus_per_node() == 0)
+        run->assumed.push_back("hybrid_shard: nodes of 8 GPUs; --gpus-per-node says otherwise");
       *groups = std::max(1, pool.gpu_count() / per_node);
     } else if (option == "no_shard") {
       stage = v1::ZERO_STAGE_0;

@@ -17,7 +17,8 @@ bool Matches(const std::string& pattern, const std::string& name) {
 bool IsOff(const Setting& setting) {
   if (setting.values.size() != 1) return false;
   const std::string& text = setting.values.front();
-  return text == "false" || text == "False" || text == "none" || text == "0" || text == "0.0";
+  return text == "false" || text == "False" || text == "none" || text == "0" || text == "0.0" ||
+         text == "-1";
 }
 
 }  // namespace

@@ -235,8 +235,11 @@ void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (config.On(Field::kGroupByLength) || order == "group_by_length")
     training->set_group_by_length(true);
   const double epochs = config.Real(Field::kEpochs, 0);
-  if (epochs >= 1 && !flags.epochs && epochs <= 1000)
-    training->set_epochs(static_cast<int32_t>(std::lround(epochs)));
+  if (!config.Has(Field::kEpochs) || flags.epochs) return;
+  if (!(epochs > 0 && epochs <= 1000)) config.Refuse(Field::kEpochs, "must be above 0, to 1000");
+  training->set_epochs(static_cast<int32_t>(std::ceil(epochs)));
+  if (epochs != std::ceil(epochs))
+    run->assumed.push_back(fmt::format("epochs: {} whole ones", training->epochs()));
 }
 
 // Samples of one length where neither flags nor a job file bring data.
