@@ -27,11 +27,11 @@ constexpr int64_t kMovesInShort = 100;        // made to improve one candidate i
 constexpr int64_t kEventsPerScore = 3000;
 // If a simulation takes no more passes than this, runs of boundaries are moved too.
 constexpr int64_t kPassesOfRuns = 2000;
-constexpr double kFewCuts = 10'000;  // all cuts are looked at if there are no more than this,
-constexpr int64_t kPassesOfAllCuts = 1'000'000;  // in this many further passes
+constexpr int64_t kPassesOfAllCuts = 1'000'000;  // if FewCuts: to look at all of them
 constexpr int64_t kUnevenCutsAtMost = 500;  // up to these layers x segments, uneven cuts are tried
 
-// Returns the layers by class in [begin, end).
+using MakeCut = std::function<std::vector<int64_t>()>;
+
 ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end) {
   ClassCounts counts{};
   for (int64_t i = begin; i < end; ++i)
@@ -163,6 +163,9 @@ class Chunks {
 
   std::vector<int64_t> ByLayers() const { return EvenLayerCut(profile_, p_); }
   std::vector<int64_t> ByTime() const { return EvenTimeCut(profile_, p_); }
+  std::vector<MakeCut> SimpleCuts() const {
+    return {[this] { return ByLayers(); }, [this] { return ByTime(); }};
+  }
 
   // Returns the most passes that one simulation takes.
   int64_t passes() const { return MeanPackPasses(shape_, kEventsPerScore); }
@@ -195,13 +198,6 @@ class Chunks {
   mutable StepCache cache_;
   mutable MeanPackStepBound bound_;
 };
-
-bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; ++i) {
-    if (IsTransformerLayer(profile.at(i).kind)) return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -398,8 +394,6 @@ class Mover {
 
 }  // namespace
 
-using MakeCut = std::function<std::vector<int64_t>()>;
-
 // Moves from the candidate's cut and from others that fit, and leaves the quickest. Makes cuts only
 // while there are moves left.
 void MoveFromEach(const Chunks& chunks, const LayerProfile& profile,
@@ -414,14 +408,6 @@ void MoveFromEach(const Chunks& chunks, const LayerProfile& profile,
     Mover(chunks, profile, stop, moves, other).RunThoroughly();
     if (other.score_ns < candidate.score_ns) candidate = std::move(other);
   }
-}
-
-// Returns whether there are few enough cuts to look at all of them.
-bool FewCuts(int64_t layers, int64_t segments) {
-  double cuts = 1;  // of layers only: layers - 1 choose segments - 1
-  for (int64_t k = 1; k < segments && cuts <= kFewCuts; ++k)
-    cuts *= static_cast<double>(layers - k) / static_cast<double>(k);
-  return cuts <= kFewCuts;
 }
 
 int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
@@ -503,9 +489,7 @@ void ImproveChunksByRealPacks(const Job& job, const LayerProfile& profile,
   int64_t moves = MovesByRealPacks(candidate);
   const Candidate before = candidate;
   chunks.Score(candidate);
-  MoveFromEach(chunks, profile,
-               {[&] { return chunks.ByLayers(); }, [&] { return chunks.ByTime(); }}, stop, moves,
-               candidate);
+  MoveFromEach(chunks, profile, chunks.SimpleCuts(), stop, moves, candidate);
   candidate.score_ns = before.score_ns;  // which is of mean packs
   candidate.step = SimulateStep(job, candidate.parallelism, candidate.shape(), candidate.stages,
                                 packs, kEventsAtMost, stop, lists);

@@ -1,6 +1,6 @@
 #include "planner/search/cut_steps.h"
 
-#include "planner/search/refine.h"
+#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 

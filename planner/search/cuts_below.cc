@@ -10,6 +10,7 @@
 namespace evenkeel::planner {
 namespace {
 
+constexpr double kFewCuts = 10'000;
 constexpr int64_t kPartialCutsAtMost = 20'000;  // of LeastLoadedCut
 constexpr int64_t kPartialCutsPerVisit = 20;    // of VisitCutsBelow
 constexpr int64_t kUnitsPerPartialCut = 100;    // of Stop
@@ -149,6 +150,13 @@ class CutSearch {
 };
 
 }  // namespace
+
+bool FewCuts(int64_t layers, int64_t segments) {
+  double cuts = 1;  // of layers only: layers - 1 choose segments - 1
+  for (int64_t k = 1; k < segments && cuts <= kFewCuts; ++k)
+    cuts *= static_cast<double>(layers - k) / static_cast<double>(k);
+  return cuts <= kFewCuts;
+}
 
 std::vector<int64_t> LeastLoadedCut(const LayerProfile& profile, const PipelineShape& shape,
                                     const Stop& stop) {

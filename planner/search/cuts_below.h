@@ -32,6 +32,9 @@ using VisitCut = std::function<int64_t(const std::vector<int64_t>& boundaries)>;
 void VisitCutsBelow(const LayerProfile& profile, const PipelineShape& shape, int64_t below_ns,
                     int64_t visits, const VisitCut& visit, const Stop& stop);
 
+// Returns whether there are few enough cuts to look at all of them.
+bool FewCuts(int64_t layers, int64_t segments);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SEARCH_CUTS_BELOW_H_

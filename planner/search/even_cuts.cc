@@ -73,4 +73,11 @@ std::vector<int64_t> EvenTimeCut(const LayerProfile& profile, const Parallelism&
   return CutAfter(profile, layers);
 }
 
+bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    if (IsTransformerLayer(profile.at(i).kind)) return true;
+  }
+  return false;
+}
+
 }  // namespace evenkeel::planner

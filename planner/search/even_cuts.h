@@ -21,6 +21,9 @@ std::vector<int64_t> EvenLayerCut(const LayerProfile& profile, const Parallelism
 // Returns P v + 1 boundaries, the k-th where k equal shares of the time have passed.
 std::vector<int64_t> EvenTimeCut(const LayerProfile& profile, const Parallelism& p);
 
+// Returns whether the segment [begin, end) has a transformer layer, as every one must.
+bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SEARCH_EVEN_CUTS_H_

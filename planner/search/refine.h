@@ -17,9 +17,6 @@ namespace evenkeel::planner {
 void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
                        const std::function<bool()>& stop);
 
-// The forwards that are simulated of each cut that real packs judge: all cuts have the same packs.
-inline constexpr int64_t kEventsPerRealMove = 30'000;
-
 // Returns how many cuts of the candidate's schedule real packs may judge: the more, the shorter the
 // simulation of one.
 int64_t MovesByRealPacks(const Candidate& candidate);

@@ -71,6 +71,9 @@ inline constexpr int64_t kEventsInShort = 50'000;
 // Cost, in passes, of choosing recompute and adding layers up for one moved cut.
 inline constexpr int64_t kPassesPerMove = 500;
 
+// The forwards that are simulated of each cut that real packs judge: all cuts have the same packs.
+inline constexpr int64_t kEventsPerRealMove = 30'000;
+
 // A better cut of chunks is not looked for if it can gain less than one part in this many.
 inline constexpr int64_t kTooCloseToImprove = 2000;
 

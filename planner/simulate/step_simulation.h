@@ -147,8 +147,8 @@ PerEncoder<double> DummyUnits(const ModelSpec& model);
 
 // Simulates steps with the given packs, which are dealt in their order to D ranks x m packs, in as
 // many whole steps as `events` forwards allow. Packs cost at least DummyUnits. Throws Stopped if
-// `stop` ends the work. If mean packs alone take longer than `longest_ns`, returns their step: it is
-// longer than that, and the real one no shorter.
+// `stop` ends the work. If mean packs alone take longer than `longest_ns`, returns their step: the
+// real one is no shorter.
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t events = kEventsAtMost,

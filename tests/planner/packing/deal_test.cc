@@ -83,6 +83,19 @@ TEST(WorkTest, NothingTakesNoTime) {
 
 TEST(DealTest, NoPacksMakeNoSteps) { EXPECT_TRUE(Deal({}, {.ranks = 8, .window = 0}).empty()); }
 
+TEST(DealTest, TheBeginningIsThatOfTheWholeOrder) {
+  for (const int64_t window : {0, 1, 3, 16}) {
+    const std::vector<PackWork> work = SomeWork(Kind::kTextAndImages, 500, 5);
+    const DealRule rule{.ranks = 4, .packs_per_rank = 3, .window = window, .seed = 9};
+    const std::vector<int64_t> all = Deal(work, rule);
+    for (const int64_t steps : {1, 7, 41, 42, 100}) {
+      const std::vector<int64_t> first = DealBeginning(work, rule, steps);
+      ASSERT_EQ(first.size(), std::min<size_t>(all.size(), static_cast<size_t>(steps * 12)));
+      EXPECT_TRUE(std::equal(first.begin(), first.end(), all.begin())) << window << " " << steps;
+    }
+  }
+}
+
 TEST(DealTest, OnePackLeavesTheOtherRanksEmpty) {
   for (const int64_t window : {0, 1, 16}) {
     const std::vector<PackWork> work = {{1, 1}};
