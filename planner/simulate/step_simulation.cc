@@ -73,10 +73,19 @@ struct SampledSteps {
   PerEncoder<double> dummy_units;  // of each encoder, that a pack without units costs
 };
 
+// Returns how many packs of a step are simulated. Fewer than all come in whole groups: passes of a
+// broken group would wait for packs that are missing.
+int64_t SampledPacks(const PipelineShape& shape, int64_t most_events) {
+  const int64_t most = PacksAtMost(shape, most_events);
+  if (shape.micro_batches <= most) return shape.micro_batches;
+  const int64_t group = shape.chunks > 1 ? std::min(shape.group(), shape.micro_batches) : 1;
+  return std::max(group, most / group * group);
+}
+
 SampledSteps SampleOf(const Job& job, const Parallelism& p, const PipelineShape& shape,
                       int64_t most_events) {
   SampledSteps sample;
-  sample.shape = shape.WithFewer(std::min(shape.micro_batches, PacksAtMost(shape, most_events)));
+  sample.shape = shape.WithFewer(SampledPacks(shape, most_events));
   const int64_t events = sample.shape.micro_batches * p.data * shape.virtual_stages();
   sample.steps = std::clamp<int64_t>(most_events / events, 1, kStepsAtMost);
   // If a single step exceeds the budget, fewer ranks represent all; the time of the slowest of many

@@ -450,7 +450,10 @@ type Lora struct {
 	TrainEmbedding bool `protobuf:"varint,4,opt,name=train_embedding,json=trainEmbedding,proto3" json:"train_embedding,omitempty"`
 	// Train its output head in full beside the adapters (`lm_head` in modules_to_save). With tied embeddings, the token
 	// embedding trains with it. Must be false in the `lora` of an encoder. Default: false.
-	TrainHead     bool `protobuf:"varint,5,opt,name=train_head,json=trainHead,proto3" json:"train_head,omitempty"`
+	TrainHead bool `protobuf:"varint,5,opt,name=train_head,json=trainHead,proto3" json:"train_head,omitempty"`
+	// Share of the adapters' inputs that dropout sets to zero (`lora_dropout` of PEFT). Any share above 0 costs time, and
+	// memory: each adapter keeps a dropped copy of its input. Range: 0 to below 1. Default: 0.
+	DropoutRatio  float64 `protobuf:"fixed64,6,opt,name=dropout_ratio,json=dropoutRatio,proto3" json:"dropout_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -518,6 +521,13 @@ func (x *Lora) GetTrainHead() bool {
 		return x.TrainHead
 	}
 	return false
+}
+
+func (x *Lora) GetDropoutRatio() float64 {
+	if x != nil {
+		return x.DropoutRatio
+	}
+	return 0
 }
 
 // A transformer encoder. Fields that are set override the catalogue entry. Without an entry, the fields marked
@@ -1197,7 +1207,7 @@ const file_evenkeel_v1_model_proto_rawDesc = "" +
 	"\x04lora\x18\x06 \x01(\v2\x11.evenkeel.v1.LoraR\x04lora\x12\x1f\n" +
 	"\vconfig_json\x18\a \x01(\tR\n" +
 	"configJson\x12)\n" +
-	"\x10predicted_tokens\x18\b \x01(\x05R\x0fpredictedTokens\"\xd1\x01\n" +
+	"\x10predicted_tokens\x18\b \x01(\x05R\x0fpredictedTokens\"\xf6\x01\n" +
 	"\x04Lora\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\x05R\x04rank\x121\n" +
 	"\atargets\x18\x02 \x03(\x0e2\x17.evenkeel.v1.LoraTargetR\atargets\x12:\n" +
@@ -1205,7 +1215,8 @@ const file_evenkeel_v1_model_proto_rawDesc = "" +
 	"baseFormat\x12'\n" +
 	"\x0ftrain_embedding\x18\x04 \x01(\bR\x0etrainEmbedding\x12\x1d\n" +
 	"\n" +
-	"train_head\x18\x05 \x01(\bR\ttrainHead\"\x80\a\n" +
+	"train_head\x18\x05 \x01(\bR\ttrainHead\x12#\n" +
+	"\rdropout_ratio\x18\x06 \x01(\x01R\fdropoutRatio\"\x80\a\n" +
 	"\aEncoder\x12!\n" +
 	"\fcatalog_name\x18\x01 \x01(\tR\vcatalogName\x121\n" +
 	"\bmodality\x18\x02 \x01(\x0e2\x15.evenkeel.v1.ModalityR\bmodality\x12\x1b\n" +

@@ -106,7 +106,7 @@ TEST(LayerProfileTest, RecomputeGathersAgainUnderDeepSpeedAlone) {
     Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
     job.training.trainer = FindTrainer(trainer);
     job.training.zero_stage = ZeroStage::kWeights;
-    job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+    job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
     for (const double bandwidth : {450e9, 1e9}) {
       job.cluster.intra_node_bytes_per_second = bandwidth;
       const LayerProfile profile = Profile(job, {1, 1, 8});
