@@ -18,6 +18,9 @@ constexpr double kStreamBackward = 1.5;
 constexpr double kLayerNormBytes[] = {5.2, 13};
 constexpr double kRmsNormBytes[] = {42, 98};
 
+// What dropout of an adapter's input keeps per value: a copy in 16 bits and a mask.
+constexpr double kDroppedBytes = 3;
+
 // Time of bitsandbytes' kernel that unpacks NF4 over that of streaming its bytes: 1.17 ns for 1000
 // weights on H100 (section "four bits").
 constexpr double kUnpackSlower = 1.22;
@@ -91,31 +94,41 @@ void LayerBuilder::AddLinear(const Linear& l) {
     work_.weight_shapes += weight;
     work_.trained_tensors += l.copies * (l.bias ? 2 : 1);
   } else if (train_ == TrainMode::kLora && (lora_.targets & l.target) != 0) {
-    Affine adapter = kernels.Matrix(lora_.rank, l.in, rows);
-    adapter += kernels.Matrix(l.out, lora_.rank, rows);
-    op.adapters += all(adapter);
-    AddAdapterStreams(l);
-    trained = D(l.copies) * D(lora_.rank) * (D(l.in) + D(l.out));
+    const int64_t adapters = AdaptersOf(l);
+    const Affine first = kernels.Matrix(lora_.rank, l.in, rows);
+    for (int64_t i = 0; i < adapters; ++i) op.adapters += all(first);
+    op.adapters += all(kernels.Matrix(l.out, lora_.rank, rows));
+    AddAdapterStreams(l, adapters);
+    trained = D(l.copies) * D(lora_.rank) * (D(adapters * l.in) + D(l.out));
     work_.parameters += trained;
     if (l.expert) work_.expert_parameters += trained;
-    Keep(l.share * D(lora_.rank));  // between the adapter's two products
+    Keep(l.share * D(adapters * lora_.rank));  // between an adapter's two products
   }
   work_.trained_parameters += trained;
   if (l.expert) work_.trained_expert_parameters += trained;
 }
 
+// Modules that are not fused have an adapter each for q, k, v, gate and up.
+int64_t LayerBuilder::AdaptersOf(const Linear& l) const {
+  if (setting_.execution.fused_kernels) return 1;
+  return std::max<int64_t>(1, std::count_if(l.products.begin(), l.products.end(),
+                                            [](int64_t width) { return width > 0; }));
+}
+
 // PEFT's layer (forward of peft/tuners/lora/layer.py): the product of the adapter is scaled and
 // added to that of the layer, and the gradients of the input from both are added. Dropout writes a
-// copy of the input, which is kept instead of it, and a mask of a byte for each module.
-void LayerBuilder::AddAdapterStreams(const Linear& l) {
-  const bool apart = !setting_.execution.fused_kernels;
-  const auto given =
-      std::count_if(l.products.begin(), l.products.end(), [](int64_t width) { return width > 0; });
-  const double in = D(l.in) * D(apart ? std::max<int64_t>(1, given) : 1), out = D(l.out);
-  const double dropped = lora_.dropout ? 5 * in : 0;
-  StreamBytes(10 * out + dropped, 4 * out + 6 * in + dropped, l.share);
+// copy of the input, which is kept instead of it, and a mask of a byte for each adapter.
+void LayerBuilder::AddAdapterStreams(const Linear& l, int64_t adapters) {
+  const bool kept = input_.operation == work_.operations.size();
+  const double values = kept ? input_.values : l.share * D(l.in), out = l.share * D(l.out);
+  const double in = D(adapters) * values, dropped = lora_.dropout ? 5 * in : 0;
+  StreamBytes(10 * out + dropped, 4 * out + 6 * in + dropped);
+  // The host's time per operation was fitted with the launches of one adapter for each product.
   operation().launches += lora_.dropout ? 4 : 3;
-  if (lora_.dropout) KeepBytes(PerRow(3 * in * l.share));
+  // KeepInput kept one copy.
+  const int64_t copies = lora_.dropout ? adapters - (kept ? 1 : 0) : 0;
+  if (copies > 0)
+    KeepBytes(PerRow(D(copies) * kDroppedBytes * values), kept ? input_.dropped_by : 0);
 }
 
 // The rules of torchtitan's SelectiveAC (distributed/activation_checkpoint.py, 0.3.0): it keeps
@@ -152,7 +165,7 @@ void LayerBuilder::Unpack(const Linear& l) {
   const double ns = copies * (once.constant + once.per_row);
   op.matrices.constant += ns;
   op.input_gradients.constant += ns;
-  op.launches += 2 * l.copies;  // of bitsandbytes, measured on H100: 105 us per layer and pass
+  op.launches += 2 * l.copies;  // of bitsandbytes, measured on H100: 105 us per product and pass
   if (l.shared) return;
   work_.packed_format = lora_.base;
   work_.packed_parameters += copies * weight;
@@ -197,8 +210,9 @@ void LayerBuilder::Keep(double values, RecomputeParts dropped_by) {
 void LayerBuilder::KeepInput(double values, uint32_t target, RecomputeParts dropped_by) {
   kept_value_bytes_ = 0;
   if (!trains(target)) return;
-  if (train_ == TrainMode::kLora && lora_.dropout) return;  // the dropped copy is kept instead
-  const double bytes = KeepsQuantised(target) ? ValueBytesOf(format(target)) : kValueBytes;
+  double bytes = KeepsQuantised(target) ? ValueBytesOf(format(target)) : kValueBytes;
+  if (train_ == TrainMode::kLora && lora_.dropout) bytes = kDroppedBytes;
+  input_ = {values, dropped_by, work_.operations.size()};
   KeepBytes(PerRow(bytes * values), dropped_by);
   kept_value_bytes_ = bytes;
 }

@@ -80,8 +80,10 @@ class LayerBuilder {
   // Adds what frozen weights in 4 bits cost at each use: they are read and written in 16 bits
   // first.
   void Unpack(const Linear& linear);
-  // Adds the passes of an adapter beside its products.
-  void AddAdapterStreams(const Linear& linear);
+  // Returns the number of adapters beside the product.
+  int64_t AdaptersOf(const Linear& linear) const;
+  // Adds the passes of adapters beside their products.
+  void AddAdapterStreams(const Linear& linear, int64_t adapters);
   // Adds weights that no product reads: norms, biases of the router, tables.
   void AddParameters(double parameters);
   // Adds weights of which a copy trains in full beside adapters.
@@ -180,6 +182,12 @@ class LayerBuilder {
   OffloadModules offload_modules_ = 0;
   double kept_value_bytes_ = 0;  // of what the last call that may keep kept; 0 if it kept nothing
   LayerWork work_;
+  // The input that KeepInput kept last, for the operation of that number (from 1).
+  struct KeptInput {
+    double values = 0;
+    RecomputeParts dropped_by = 0;
+    size_t operation = 0;
+  } input_;
   PackCost kept_always_;
   struct Exchanged {
     size_t operation = 0;

@@ -22,8 +22,8 @@ struct StageSegment {
   int64_t through = 0;  // SegmentPool::Through with the quickest stages behind it
 };
 
-// Which recompute times a pool asks its table for: those of all segments within a stage's limit,
-// for callers that read SegmentTable::met_unfit, or only those that a bound leaves.
+// Which recompute times a pool asks its table for: those of all segments within a stage's limit, or
+// only those that a bound leaves. SegmentTable::met_unfit tells of the segments that were asked.
 enum class SegmentsAsked { kAll, kOfUse };
 
 // Every bound is the length of a path through the forwards and backwards of 1F1B, or the least such

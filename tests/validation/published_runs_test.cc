@@ -27,7 +27,7 @@ const std::map<std::string, Bound>& Bounds() {
       {"dgxc-benchmarking", {0.034, 0}},
       {"dgxc-benchmarking, low precision", {0.058, 0}},
       {"dgxc-benchmarking, racks", {0, 0}},
-      {"huggingface-h100", {0.118, 0.107}},
+      {"huggingface-h100", {0.121, 0.108}},
       {"internevo", {0.027, 0.065}},
       {"korthikanti-2022", {0.028, 0}},
       {"llm-foundry", {0.079, 0}},

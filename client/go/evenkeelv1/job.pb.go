@@ -1038,8 +1038,8 @@ type Training struct {
 	// Optimizer. Unset: OPTIMIZER_ADAM.
 	Optimizer Optimizer `protobuf:"varint,6,opt,name=optimizer,proto3,enum=evenkeel.v1.Optimizer" json:"optimizer,omitempty"`
 	// What is sharded over the data- and context-parallel ranks. ZERO_STAGE_3 excludes a pipeline, because weights that
-	// are gathered for each layer would be gathered again for every micro-batch. Unset: ZERO_STAGE_1, or ZERO_STAGE_3 for
-	// TRAINING_FRAMEWORK_FSDP, which accepts no other stage.
+	// are gathered for each layer would be gathered again for every micro-batch. Unset: ZERO_STAGE_1; ZERO_STAGE_3 for
+	// TRAINING_FRAMEWORK_FSDP, which accepts no other stage; ZERO_STAGE_0 for Hugging Face's Trainer on one GPU.
 	ZeroStage ZeroStage `protobuf:"varint,7,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
 	// Format in which gradients are accumulated. Unset: the trainer's; GRADIENT_PRECISION_FP32 for Megatron-Core.
 	GradientPrecision GradientPrecision `protobuf:"varint,8,opt,name=gradient_precision,json=gradientPrecision,proto3,enum=evenkeel.v1.GradientPrecision" json:"gradient_precision,omitempty"`

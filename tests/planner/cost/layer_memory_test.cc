@@ -233,7 +233,28 @@ TEST(LayerMemoryTest, AdaptersWithDropoutKeepDroppedCopies) {
       1, 1e-3);
   EXPECT_GT(with.forward_ns, without.forward_ns);
   EXPECT_GT(with.backward_ns, without.backward_ns);
-  EXPECT_EQ(with.trained_parameters, without.trained_parameters);
+  const int64_t inputs_of_adapters = 6 * m.hidden + m.ffn;
+  const int64_t outputs = 3 * m.hidden + 2 * m.kv_heads * m.head_dim + 2 * m.ffn;
+  EXPECT_EQ(with.trained_parameters, m.lora.rank * (inputs_of_adapters + outputs));
+  EXPECT_EQ(without.trained_parameters, with.trained_parameters);
+}
+
+// With sequence parallelism, copies are of a rank's own rows; recomputed MLPs keep none.
+TEST(LayerMemoryTest, DroppedCopiesAreSharedAndRecomputedLikeTheirInputs) {
+  Job job = Llama();
+  LanguageModel& m = job.model.language_model;
+  m.train = TrainMode::kLora;
+  const Parallelism p{8, 1, 4};
+  const auto kept = [&](bool dropout, RecomputeParts parts) {
+    m.lora.dropout = dropout;
+    for (const RecomputeMode& mode : KindOf(job, p, LayerKind::kDense, {parts}).modes)
+      if (mode.parts == parts) return static_cast<double>(mode.kept_bytes);
+    ADD_FAILURE() << "no such mode";
+    return 0.0;
+  };
+  const double rows = static_cast<double>(kPack.tokens) / 8, h = static_cast<double>(m.hidden);
+  EXPECT_NEAR((kept(true, 0) - kept(false, 0)) / rows, 5 * h + static_cast<double>(m.ffn), 16);
+  EXPECT_NEAR((kept(true, kMlp) - kept(false, kMlp)) / rows, 4 * h, 16);
 }
 
 // The weight of a frozen norm needs no gradient, so its normalised rows are not kept.
