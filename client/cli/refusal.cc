@@ -16,6 +16,7 @@ constexpr FlagOfField kFlagsOfFields[] = {
     {"job.model.language_model_train_mode", "--freeze, --lora"},
     {"job.model.lora", "--lora"},
     {"job.model.lora.rank", "--lora-rank"},
+    {"job.model.lora.dropout_ratio", "--lora-dropout"},
     {"job.model.lora.train_embedding", "--lora-train"},
     {"job.model.lora.train_head", "--lora-train"},
     {"job.model.lora.base_format", "--lora-base"},
