@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
-#include <charconv>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "client/cli/exit_codes.h"
+#include "client/cli/host_port.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -21,17 +22,12 @@ std::unique_ptr<httplib::Client> Connect(const std::string& address) {
     client->set_address_family(AF_UNIX);
     return client;
   }
-  const size_t colon = address.rfind(':');
-  const std::string digits = colon == std::string::npos ? "" : address.substr(colon + 1);
-  int port = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc() || end != digits.data() + digits.size() || port < 1 || port > 65535) {
+  const std::optional<HostPort> parsed = ParseHostPort(address);
+  if (!parsed) {
     throw CommandError(ExitCode::kBadInput,
                        fmt::format("--admin must be unix:/path or HOST:PORT, not \"{}\"", address));
   }
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return std::make_unique<httplib::Client>(host, port);
+  return std::make_unique<httplib::Client>(parsed->host, parsed->port);
 }
 
 }  // namespace

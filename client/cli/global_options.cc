@@ -1,12 +1,13 @@
 #include "client/cli/global_options.h"
 
+#include <fmt/format.h>
 #include <langinfo.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <cstring>
 
 #include "client/cli/exit_codes.h"
+#include "client/cli/host_port.h"
 #include "server/base/visible_text.h"
 
 namespace evenkeel::cli {
@@ -36,10 +38,13 @@ bool WantsColor(const GlobalOptions& options) {
          (term == nullptr || std::strcmp(term, "dumb") != 0);
 }
 
-// gRPC would take a host without a port for one that serves HTTPS.
-std::string AddressFault(const std::string& address) {
-  if (address.find(':') != std::string::npos) return "";
-  return "must be HOST:PORT or unix:/PATH, but is \"" + address + "\"";
+// Returns whether gRPC finds the server by a rule of its own, such as dns:///planner:50051.
+bool HasScheme(const std::string& address) {
+  for (const char* scheme :
+       {"unix:", "unix-abstract:", "dns:", "ipv4:", "ipv6:", "vsock:", "xds:"}) {
+    if (address.starts_with(scheme)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -50,7 +55,6 @@ void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
                   "Where the server listens: HOST:PORT or unix:/PATH [127.0.0.1:50051]")
       ->type_name("ADDRESS")
       ->envname("EVENKEEL_SERVER")
-      ->check(CLI::Validator(AddressFault, ""))
       ->group(kGroup)
       ->take_last();
   const auto add_tls = [&](const char* flag, std::string* value, const char* what, const char* type,
@@ -107,9 +111,20 @@ Style StyleOf(const GlobalOptions& options) {
   return style;
 }
 
+const std::string& ServerAddress(const GlobalOptions& options) {
+  const std::string& address = options.server;
+  // gRPC would take a host without a port for one that serves HTTPS.
+  if (HasScheme(address) || ParseHostPort(address)) return address;
+  throw CommandError(
+      ExitCode::kBadInput,
+      fmt::format("--server (or EVENKEEL_SERVER) must be HOST:PORT, such as planner:50051 or "
+                  "[::1]:50051, or unix:/PATH, but is \"{}\"",
+                  address));
+}
+
 std::unique_ptr<Backend> BackendOf(const GlobalOptions& options) {
-  return options.local ? MakeLocalBackend(options.timeout_seconds)
-                       : MakeGrpcBackend(options.server, options.timeout_seconds, options.tls);
+  if (options.local) return MakeLocalBackend(options.timeout_seconds);
+  return MakeGrpcBackend(ServerAddress(options), options.timeout_seconds, options.tls);
 }
 
 // Writes to standard output. All output passes through here, JSON included, so that no text of a

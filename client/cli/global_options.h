@@ -32,6 +32,9 @@ void AddGlobalOptions(CLI::App* app, GlobalOptions* options);
 // Returns what standard output can show, according to options, terminal, locale and NO_COLOR.
 Style StyleOf(const GlobalOptions& options);
 
+// Returns the address of --server. Throws CommandError(kBadInput) if it is none.
+const std::string& ServerAddress(const GlobalOptions& options);
+
 // Returns the server's backend or, with --local, that of this process.
 std::unique_ptr<Backend> BackendOf(const GlobalOptions& options);
 

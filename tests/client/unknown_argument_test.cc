@@ -33,7 +33,8 @@ std::string Complaint(std::vector<std::string> arguments) {
 
 TEST(UnknownArgumentTest, NamesTheCommandThatWasPerhapsMeant) {
   EXPECT_EQ(Complaint({"plna", "--local"}), "there is no command \"plna\"; nearest: plan");
-  EXPECT_EQ(Complaint({"--modl", "x"}), "there is no command \"x\"");
+  EXPECT_EQ(Complaint({"--local", "plna", "--model", "x"}),
+            "there is no command \"plna\"; nearest: plan");
 }
 
 TEST(UnknownArgumentTest, NamesTheOptionThatWasPerhapsMeantAndNotItsValue) {
@@ -44,6 +45,22 @@ TEST(UnknownArgumentTest, NamesTheOptionThatWasPerhapsMeantAndNotItsValue) {
             "there is no option --batch; nearest: --global-batch");
   EXPECT_EQ(Complaint({"plan", "--lcoal"}), "there is no option --lcoal; nearest: --local");
   EXPECT_EQ(Complaint({"plan", "--xyz"}), "there is no option --xyz");
+  EXPECT_EQ(Complaint({"--lcoal", "plan"}), "there is no option --lcoal; nearest: --local");
+  EXPECT_EQ(Complaint({"--modl", "x"}), "there is no option --modl");
+}
+
+TEST(UnknownArgumentTest, AnOptionOfACommandMustFollowIt) {
+  EXPECT_EQ(Complaint({"--model", "llama", "plan"}),
+            "--model must follow the command, as in plan --model ...");
+  EXPECT_EQ(Complaint({"--model=llama", "plan", "--local"}),
+            "--model must follow the command, as in plan --model ...");
+  EXPECT_EQ(Complaint({"--rule", "cap"}), "--rule must follow a command, as in pack --rule ...");
+}
+
+TEST(UnknownArgumentTest, DashesWithoutANameAreNoOption) {
+  EXPECT_EQ(Complaint({"plan", "--=x"}), "unexpected argument \"--=x\"");
+  EXPECT_EQ(Complaint({"plan", "-=x"}), "unexpected argument \"-=x\"");
+  EXPECT_EQ(Complaint({"--=x"}), "there is no command \"--=x\"");
 }
 
 TEST(UnknownArgumentTest, NamesAWordTooMany) {

@@ -27,7 +27,7 @@ std::string StatusOf(const GlobalOptions& options, const std::string& service) {
     arguments.SetSslTargetNameOverride(options.tls.server_name);
   }
   const auto channel =
-      grpc::CreateCustomChannel(options.server, ChannelCredentials(options.tls), arguments);
+      grpc::CreateCustomChannel(ServerAddress(options), ChannelCredentials(options.tls), arguments);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::duration_cast<std::chrono::system_clock::duration>(
