@@ -276,6 +276,23 @@ class OnAServer(unittest.TestCase):
         unknown = self.server.ctl("launch", "--framework", "fsdp", "--plan-id", "plan-" + "0" * 32)
         self.assertEqual(unknown.returncode, 4)
 
+    def test_a_saved_plan_gives_the_same_settings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plan.json")
+            saved = self.server.ctl("plan", "--job", TEXT_JOB, "--launch", "megatron,fsdp", "--save", path)
+            self.assertEqual(saved.returncode, 0, saved.stderr)
+            for framework in ("megatron", "fsdp"):
+                kept = self.server.ctl("launch", "--framework", framework, "--plan", path)
+                direct = self.server.ctl("launch", "--framework", framework, "--job", TEXT_JOB)
+                lines = [[line for line in done.stdout.splitlines() if "plan-" not in line] for done in (kept, direct)]
+                self.assertEqual(lines[0], lines[1], kept.stderr)
+            without = self.server.ctl("launch", "--framework", "torchtitan", "--plan", path)
+            self.assertIn("it has: megatron, fsdp", without.stderr)
+            self.assertIn("plan it with --launch torchtitan", without.stderr)
+        unknown = self.server.ctl("plan", "--job", TEXT_JOB, "--launch", "megatrom")
+        self.assertEqual(unknown.returncode, 2)
+        self.assertIn("--launch", unknown.stderr)
+
     def test_an_evaluated_plan_has_settings_too(self):
         client = self.server.client()
         request = harness.job_request(TEXT_JOB)

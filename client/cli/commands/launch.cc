@@ -32,13 +32,6 @@ struct LaunchFlags {
   throw CommandError(ExitCode::kBadInput, message);
 }
 
-v1::LaunchFramework FrameworkOf(const std::string& name) {
-  for (const auto& [known, framework] : LaunchFrameworks()) {
-    if (name == known) return framework;
-  }
-  return v1::LAUNCH_FRAMEWORK_UNSPECIFIED;  // --framework was checked when it was parsed
-}
-
 // Returns the launch settings for `name`. They are part of a plan, so a plan that was made without
 // them has none.
 const v1::Launch& LaunchOf(const v1::Plan& plan, const std::string& name) {
@@ -49,8 +42,8 @@ const v1::Launch& LaunchOf(const v1::Plan& plan, const std::string& name) {
   }
   Fail(fmt::format(
       "{} has no launch settings for {} (it has: {}). They are made with the plan: name the job "
-      "again, by --job or flags, or plan it with launch_frameworks: [{}]",
-      plan.plan_id(), name, there.empty() ? "none" : there,
+      "here, by --job or flags, or plan it with --launch {} (launch_frameworks: [{}])",
+      plan.plan_id(), name, there.empty() ? "none" : there, name,
       v1::LaunchFramework_Name(FrameworkOf(name))));
 }
 
@@ -180,11 +173,12 @@ void AddLaunchCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exi
       ->check(CLI::IsMember(names));
   launch
       ->add_option("--plan-id", flags->plan_id,
-                   "A plan that the server keeps, made with launch_frameworks, in place of a job")
+                   "A plan that the server keeps, made with `plan --launch`, in place of a job")
       ->type_name("ID")
       ->take_last();
   launch
-      ->add_option("--plan", flags->plan_file, "A plan that `plan --save` wrote, in place of a job")
+      ->add_option("--plan", flags->plan_file,
+                   "A plan that `plan --launch NAME --save FILE` wrote, in place of a job")
       ->type_name("FILE")
       ->take_last();
   launch

@@ -9,6 +9,7 @@
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/job_flags.h"
+#include "client/cli/launch/launch_command.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_evaluation.h"
 #include "client/cli/render_methods.h"
@@ -33,6 +34,7 @@ std::string ServedFrom(const v1::PlanJobResponse& response, const Backend& backe
 struct PlanFlags {
   JobFlags job;
   std::string save;
+  std::vector<std::string> launch;  // names of launch_command.h
   TimelineFlags timeline;
   bool compare = false;
 };
@@ -84,6 +86,8 @@ ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
   CheckTimelineFlags(flags.timeline);
   v1::PlanJobRequest request = RequestFromFlags(flags.job);
   request.set_validate_only(false);
+  for (const std::string& name : flags.launch)
+    request.mutable_job()->add_launch_frameworks(FrameworkOf(name));
   CheckOneOffer(flags, request);
   const auto backend = BackendOf(options);
   const v1::PlanJobResponse response = backend->PlanJob(request);
@@ -136,6 +140,14 @@ void AddPlanCommands(CLI::App* app, const GlobalOptions* options, ExitCode* exit
                    "Also write the answer, as protobuf JSON, over an existing file")
       ->type_name("FILE")
       ->take_last();
+  std::vector<std::string> frameworks;
+  for (const auto& [name, framework] : LaunchFrameworks()) frameworks.emplace_back(name);
+  plan->add_option("--launch", plan_flags->launch,
+                   "Also make the settings of these trainers, which `launch --plan FILE` prints")
+      ->type_name("NAME[,NAME...]")
+      ->delimiter(',')
+      ->take_all()
+      ->check(CLI::IsMember(frameworks));
   AddTimelineFlags(plan, &plan_flags->timeline);
   plan->add_flag("--compare", plan_flags->compare,
                  "Also plan with published methods to cut the model into stages, and compare");

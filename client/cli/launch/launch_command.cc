@@ -88,6 +88,13 @@ std::string NameOf(v1::LaunchFramework framework) {
   return v1::LaunchFramework_Name(framework);
 }
 
+v1::LaunchFramework FrameworkOf(const std::string& name) {
+  for (const auto& [known, framework] : LaunchFrameworks()) {
+    if (name == known) return framework;
+  }
+  return v1::LAUNCH_FRAMEWORK_UNSPECIFIED;
+}
+
 std::string ShellWord(const std::string& text) {
   const auto plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) ||

@@ -13,6 +13,8 @@ namespace evenkeel::cli {
 // Returns the trainers by the names of --framework.
 const std::vector<std::pair<const char*, v1::LaunchFramework>>& LaunchFrameworks();
 std::string NameOf(v1::LaunchFramework framework);
+// Returns LAUNCH_FRAMEWORK_UNSPECIFIED for another name.
+v1::LaunchFramework FrameworkOf(const std::string& name);
 
 // Quotes `text` as one word of a shell.
 std::string ShellWord(const std::string& text);
