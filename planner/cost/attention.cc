@@ -128,14 +128,19 @@ struct CoreTimes {
   PackCost forward, backward;
 };
 
+// Returns the samples of the mean pack, as if they were equally long; 0 without tokens.
+int64_t MeanSamples(const PackShape& mean) {
+  if (mean.squared <= 0) return 0;
+  return std::max<int64_t>(1, Nearest(mean.tokens * mean.tokens / mean.squared));
+}
+
 // Returns whether Megatron's fused softmax takes the scores of the rank's heads: four of them at a
 // time (is_kernel_available of megatron/core/fusions/fused_softmax.py). Otherwise PyTorch masks and
-// normalises them in fp32, in five kernels. Packs of different lengths are taken to suit it.
-bool FusesSoftmax(const LayerBuilder& b, const RankHeads& rank) {
-  const PackShape& mean = b.setting().mean;
-  if (!b.setting().equal_packs || mean.squared <= 0) return true;
-  const int64_t samples = std::max<int64_t>(1, Nearest(mean.tokens * mean.tokens / mean.squared));
-  return rank.heads * samples % 4 == 0;
+// normalises them in fp32, in five kernels. Packs of different lengths, and full sequences (of
+// `sequence` tokens, 0: causal), are taken to suit it.
+bool FusesSoftmax(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
+  if (sequence > 0 || !b.setting().equal_packs) return true;
+  return rank.heads * MeanSamples(b.setting().mean) % 4 == 0;
 }
 constexpr int64_t kMoreSoftmaxLaunches = 4;
 // Bytes per score of conversions, scaling, masking and a softmax in fp32, beyond the fused
@@ -157,7 +162,8 @@ ScoreBytes ScoreBytesOf(bool fused, bool dropout) {
 
 // Returns the times of batched products over all pairs of rows, masked pairs included, and of the
 // passes over the scores between them: mask and softmax (4 bytes per score, 6 backward), and
-// dropout with its mask of one byte (5 and 5).
+// dropout with its mask of one byte (5 and 5). Megatron's causal softmax reads the half that is not
+// masked, and writes all (scaled_upper_triang_masked_softmax.h): 3 and 4.
 CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
   const KernelTime& kernels = b.setting().kernels;
   const PackShape& mean = b.setting().mean;
@@ -172,27 +178,44 @@ CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t seq
     if (sequence > 0) return b.PerRow(per_row);
     return PackCost{.per_squared = b.rows().share * per_row / D(length)};
   };
-  const bool fused = sequence > 0 || FusesSoftmax(b, rank);
-  return {over_rows(1, (dropout ? 9 : 4) + (fused ? 0 : kSoftmaxForwardBytes)),
-          over_rows(2, (dropout ? 11 : 6) + (fused ? 0 : kSoftmaxBackwardBytes))};
-}
-
-CoreTimes FlashTimes(LayerBuilder& b, const AttentionShape& shape, const SeenSquares& seen) {
-  const RankHeads& rank = shape.rank;
-  const KernelTime& kernels = b.setting().kernels;
-  const FlashRatios ratios =
-      kernels.Flash(b.setting().execution.attention, rank.head_size, shape.sequence == 0);
-  const PackCost forward = ratios.forward * CoreTime(b, shape, seen);
-  const double bytes = ratios.backward_bytes * D(rank.heads) * D(rank.head_size);
-  PackCost backward = ratios.backward * forward;
-  backward += b.PerRow(kernels.MemoryBound(bytes).per_row);
-  return {forward, backward};
+  const bool fused = FusesSoftmax(b, rank, sequence);
+  const bool causal = sequence == 0 && fused;
+  const double forward = causal ? 3 : 4, backward = causal ? 4 : 6, dropped = dropout ? 5 : 0;
+  return {over_rows(1, forward + dropped + (fused ? 0 : kSoftmaxForwardBytes)),
+          over_rows(2, backward + dropped + (fused ? 0 : kSoftmaxBackwardBytes))};
 }
 
 // Returns the number of scores of the rank's heads: rows x sequence x heads.
 PackCost Scores(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
   if (sequence > 0) return b.PerRow(D(sequence) * D(rank.heads));
   return {.per_squared = b.rows().share * D(rank.heads)};
+}
+
+FlashRatios FlashOf(const LayerBuilder& b, const AttentionShape& shape) {
+  const Execution& execution = b.setting().execution;
+  const int64_t samples =
+      shape.sequence > 0 ? b.EqualRows() / shape.sequence : MeanSamples(b.setting().mean);
+  return b.setting().kernels.Flash({.kernel = execution.attention,
+                                    .head_size = shape.rank.head_size,
+                                    .causal = shape.sequence == 0,
+                                    .dropout = execution.dropout,
+                                    .deterministic = execution.deterministic,
+                                    .sequences = D(samples * shape.rank.heads)});
+}
+
+CoreTimes FlashTimes(LayerBuilder& b, const AttentionShape& shape, const SeenSquares& seen) {
+  const RankHeads& rank = shape.rank;
+  const KernelTime& kernels = b.setting().kernels;
+  const FlashRatios ratios = FlashOf(b, shape);
+  const PackCost forward = ratios.forward * CoreTime(b, shape, seen);
+  const double bytes = ratios.backward_bytes * D(rank.heads) * D(rank.head_size);
+  PackCost backward = ratios.backward * forward;
+  backward += b.PerRow(kernels.MemoryBound(bytes).per_row);
+  // Each pair is stored and read. Of causal attention's squares, half are such pairs.
+  const double passes = shape.sequence > 0 ? 2 : 1;
+  backward +=
+      kernels.MemoryBound(passes * ratios.pair_bytes).per_row * Scores(b, rank, shape.sequence);
+  return {forward, backward};
 }
 
 }  // namespace
@@ -213,7 +236,7 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   op.attention = times.forward;
   op.attention_gradients = times.backward;
   op.launches += unfused ? 4 : 1;
-  if (unfused && sequence == 0 && !FusesSoftmax(b, rank)) op.launches += kMoreSoftmaxLaunches;
+  if (unfused && !FusesSoftmax(b, rank, sequence)) op.launches += kMoreSoftmaxLaunches;
   const double whole = D(shape.heads) * D(rank.head_size + rank.value_size);
   // Causal: each token sees half of its sample.
   if (sequence > 0) {
@@ -227,13 +250,13 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   b.Keep(q + (reused ? 0 : kv), inputs_dropped_by);
   b.Offloads(kOffloadCoreAttention, {q, reused ? 0 : D(rank.kv_heads) * D(rank.head_size),
                                      reused ? 0 : D(rank.kv_heads) * D(rank.value_size)});
+  b.Fill(out, q + kv);
   b.Transient(q + kv + out);
   b.KeepResults(out + 2 * D(rank.heads));
   op.keeps_exchange = true;
   const PackCost scores = Scores(b, rank, sequence);
   if (unfused) {
-    const bool fused = sequence > 0 || FusesSoftmax(b, rank);
-    const ScoreBytes bytes = ScoreBytesOf(fused, execution.dropout);
+    const ScoreBytes bytes = ScoreBytesOf(FusesSoftmax(b, rank, sequence), execution.dropout);
     b.KeepBytes(bytes.kept * scores, kCoreAttention);
     op.transient += bytes.transient * scores;
     return;
@@ -241,7 +264,9 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   b.Keep(2 * D(rank.heads), kCoreAttention);  // log of the softmax's sum, fp32
   b.Keep(out);
   b.Offloads(kOffloadAttentionProjection);
-  b.Transient(2 * q);  // gradient of the queries accumulates in fp32
+  const FlashRatios flash = FlashOf(b, shape);
+  b.Transient(2 * flash.copies * q);  // gradient of the queries accumulates in fp32
+  op.transient += flash.pair_bytes * scores;
   // Ranks that exchange heads keep the output on both sides of the exchange.
   if (sequence == 0 && b.setting().head_ranks > 1) b.Keep(out);
   // All keys and values are there at once, and their gradients before they are reduced.

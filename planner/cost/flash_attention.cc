@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "planner/base/integers.h"
 
@@ -29,6 +30,11 @@ constexpr Kernel kFlash2 = {.causal_forward = {1.59, 1.95, 2.0, 2.2},
                             .full_backward = {2.72, 2.72, 2.72, 2.72},
                             .backward_bytes = 31};
 
+constexpr double kGradientBytes = 4;  // of a query, in fp32
+// cuDNN's deterministic backward pass on Hopper stores a 16-bit gradient for each pair (the
+// dP workspace of cudnn-frontend, pull request 398; cuDNN 9.25 has another for large ones).
+constexpr double kPairBytes = 2;
+
 double At(const BySize& figures, int64_t head_size) {
   const double place = std::clamp(D(head_size) / 64 - 1, 0.0, 3.0);
   const size_t below = std::min<size_t>(static_cast<size_t>(place), 2);
@@ -36,17 +42,57 @@ double At(const BySize& figures, int64_t head_size) {
   return figures[below] + share * (figures[below + 1] - figures[below]);
 }
 
+// Dropout's random numbers. FlashAttention-2 took 5% longer with them on GB200, where cuDNN's
+// kernels lose far more (TransformerEngine, pull request 3313). Those of Blackwell are the ratios
+// of FlashAttention-4 (fwd 75 to 85%, bwd 60 to 70% of the rate without), and cuDNN's backward pass
+// takes 1.15 times as long as that one (flash-attention, pull request 2597). Hopper is assumed.
+constexpr double kDropout = 1.05, kBlackwellForwardDropout = 1.25, kBlackwellBackwardDropout = 1.77;
+
+// TransformerEngine has deterministic cuDNN kernels for Hopper, and for Blackwell without dropout
+// (get_attention_backend, pull requests 2130 and 2584). The latter are not planned: their time is
+// not known. Elsewhere it takes FlashAttention-2.
+AttentionKernel KernelOf(const FlashPass& pass, const GpuCosts& gpu) {
+  const bool two = pass.deterministic && gpu.generation != GpuGeneration::kHopper;
+  return two ? AttentionKernel::kFlash2 : pass.kernel;
+}
+
+// Each thread block of FlashAttention-2's deterministic backward pass adds up the gradients of the
+// queries for every so many blocks of keys, and there are just enough of them for all processors
+// (run_flash_bwd_seqk_parallel of flash_bwd_launch_template.h). A last wave that is not full costs
+// as much as a full one. Each group has a copy of the gradients, which is cleared and read.
+void AddGroups(const FlashPass& pass, const GpuCosts& gpu, FlashRatios& ratios) {
+  if (pass.sequences <= 0) return;
+  const double groups = std::ceil(gpu.processors / pass.sequences);
+  const double blocks = groups * pass.sequences;
+  ratios.backward *= std::ceil(blocks / gpu.processors) * gpu.processors / blocks;
+  ratios.backward_bytes += 2 * kGradientBytes * groups;
+  ratios.copies = groups;
+}
+
 }  // namespace
 
-FlashRatios RatiosOf(AttentionKernel kernel, const GpuCosts& gpu, int64_t head_size, bool causal,
-                     const CostConstants& constants) {
-  const bool two = kernel == AttentionKernel::kFlash2 && gpu.beyond_flash2;
-  const Kernel& k = two ? kFlash2 : kBest;
-  FlashRatios ratios{.forward = At(causal ? k.causal_forward : k.full_forward, head_size),
+FlashRatios RatiosOf(const FlashPass& pass, const GpuCosts& gpu, const CostConstants& constants) {
+  const AttentionKernel kernel = KernelOf(pass, gpu);
+  const bool slower = kernel == AttentionKernel::kFlash2 && gpu.beyond_flash2;
+  const Kernel& k = slower ? kFlash2 : kBest;
+  FlashRatios ratios{.forward = At(pass.causal ? k.causal_forward : k.full_forward, pass.head_size),
                      .backward = constants.attention_backward};
-  if (two || gpu.generation == GpuGeneration::kHopper) {
-    ratios.backward = At(causal ? k.causal_backward : k.full_backward, head_size);
+  if (slower || gpu.generation == GpuGeneration::kHopper) {
+    ratios.backward = At(pass.causal ? k.causal_backward : k.full_backward, pass.head_size);
     ratios.backward_bytes = k.backward_bytes;
+  }
+  if (pass.dropout) {
+    const bool blackwell = gpu.generation == GpuGeneration::kBlackwell && !slower;
+    const double forward = blackwell ? kBlackwellForwardDropout : kDropout;
+    ratios.forward *= forward;
+    // It is relative to the forward pass, which has dropout too.
+    ratios.backward *= (blackwell ? kBlackwellBackwardDropout : kDropout) / forward;
+  }
+  if (!pass.deterministic) return ratios;
+  if (kernel == AttentionKernel::kFlash2) {
+    AddGroups(pass, gpu, ratios);
+  } else {
+    ratios.pair_bytes = kPairBytes;
   }
   return ratios;
 }

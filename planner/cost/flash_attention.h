@@ -11,17 +11,28 @@
 
 namespace evenkeel::planner {
 
+// An attention that a flash kernel computes.
+struct FlashPass {
+  AttentionKernel kernel = AttentionKernel::kFlash;  // not kUnfused
+  int64_t head_size = 0;
+  bool causal = true;  // false for full (bidirectional) sequences
+  bool dropout = false;
+  bool deterministic = false;
+  double sequences = 0;  // heads times samples of a pack; 0 for many
+};
+
 struct FlashRatios {
   double forward = 1;   // over the forward pass of the GPU's best kernels
   double backward = 1;  // over this kernel's own forward pass
   // Bytes of memory that the backward pass moves per value of the queries, beside its products: it
   // reads the output and its gradient, and collects the gradients of queries.
   double backward_bytes = 0;
+  double copies = 1;  // of the queries' gradients in fp32
+  // What the backward pass stores for each pair of tokens that sees each other, and reads back.
+  double pair_bytes = 0;
 };
 
-// `kernel` is a flash kernel. `causal` is false for full (bidirectional) sequences.
-FlashRatios RatiosOf(AttentionKernel kernel, const GpuCosts& gpu, int64_t head_size, bool causal,
-                     const CostConstants& constants);
+FlashRatios RatiosOf(const FlashPass& pass, const GpuCosts& gpu, const CostConstants& constants);
 
 }  // namespace evenkeel::planner
 

@@ -116,8 +116,8 @@ double KernelTime::ScanTime(double flops) const {
   return flops / (gpu_.costs.scan_efficiency * flops_per_ns_);
 }
 
-FlashRatios KernelTime::Flash(AttentionKernel kernel, int64_t head_size, bool causal) const {
-  return RatiosOf(kernel, gpu_.costs, head_size, causal, constants_);
+FlashRatios KernelTime::Flash(const FlashPass& pass) const {
+  return RatiosOf(pass, gpu_.costs, constants_);
 }
 
 Affine KernelTime::MemoryBound(double bytes_per_row) const {

@@ -52,7 +52,7 @@ class KernelTime {
   double ScanTime(double flops) const;
 
   // Returns what a flash kernel takes, relative to the attention times above.
-  FlashRatios Flash(AttentionKernel kernel, int64_t head_size, bool causal) const;
+  FlashRatios Flash(const FlashPass& pass) const;
 
   // Returns the time of norms, activations and residuals that read and write `bytes_per_row` bytes
   // of memory.

@@ -18,6 +18,9 @@ constexpr double kStreamBackward = 1.5;
 constexpr double kLayerNormBytes[] = {5.2, 13};
 constexpr double kRmsNormBytes[] = {42, 98};
 
+// Reads a 16-bit gradient, and reads and writes the fp32 buffer.
+constexpr double kAddGradientBytes = 2 + 4 + 4;
+
 // What dropout of an adapter's input keeps per value: a copy in 16 bits and a mask.
 constexpr double kDroppedBytes = 3;
 
@@ -67,6 +70,12 @@ void LayerBuilder::AddLinear(const Linear& l) {
     op.input_gradients += quantise(l.out);
   }
   op.weight_gradients += all(kernels.WeightGradient(l.out, l.in, rows, format));
+  if (setting_.adds_weight_gradients) {
+    const double filled = setting_.execution.deterministic ? kValueBytes : 0;
+    const Affine add = kernels.MemoryBound((kAddGradientBytes + filled) * D(l.in) * D(l.out));
+    op.weight_gradients.constant += D(l.copies) * (add.constant + add.per_row);
+  }
+  Fill(l.share * D(l.out), l.fixed_input ? 0 : l.share * D(l.in));
   op.weight_trains = l.saved;
   if (format != NumberFormat::k16Bit) op.launches += 1;
   op.flops += PackCost{.per_unit = rows_.per_unit * l.whole_flops,
@@ -261,7 +270,13 @@ void LayerBuilder::KeepResults(double values) {
 
 void LayerBuilder::Stream(double values) {
   StreamBytes(kValueBytes * values, kStreamBackward * kValueBytes * values);
+  Fill(values / 2, values / 2);
   operation().launches += 1;
+}
+
+void LayerBuilder::Fill(double forward, double backward) {
+  const Execution& e = setting_.execution;
+  if (e.deterministic && e.fused_kernels) StreamBytes(kValueBytes * forward, kValueBytes * backward);
 }
 
 void LayerBuilder::StreamBytes(double forward, double backward, double share) {

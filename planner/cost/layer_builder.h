@@ -36,6 +36,8 @@ struct RankSetting {
   bool encoder_trains = true;          // else nothing that layers read of encoders has a gradient
   OffloadModules offload_modules = 0;  // of language layers
   bool pads_vocabulary = true;
+  // A kernel adds each weight's 16-bit gradient to the fp32 buffer, in place of the product.
+  bool adds_weight_gradients = false;
 };
 
 // How many rows a layer works on. One rank holds `share` of them (context parallelism).
@@ -109,6 +111,9 @@ class LayerBuilder {
   void KeepResults(double values);
   // Adds 16-bit values per row that are read or written.
   void Stream(double values);
+  // In deterministic mode PyTorch fills every new tensor of TransformerEngine's before it is written
+  // (empty_cuda() of ATen): so many values in each pass. Stream and AddLinear fill theirs.
+  void Fill(double forward, double backward);
   // Adds such passes by bytes per row that they move, without a launch.
   void StreamBytes(double forward, double backward, double share = 1);
   // Adds 16-bit values per row that the backward pass holds besides the kept tensors.

@@ -121,6 +121,25 @@ void NoteActivations(const Job& job, const Plan& plan, Launch* launch) {
                           : "set it in your training code, or they may not fit.")});
 }
 
+// Megatron's mode needs a fixed algorithm of NCCL, and cuBLAS one workspace.
+void NoteDeterminism(const Execution& execution, Launch* launch) {
+  if (!execution.deterministic || launch->match == LaunchMatch::kNone) return;
+  if (TakesMegatronArguments(launch->framework)) {
+    for (const auto& [name, value] :
+         {std::pair("NCCL_ALGO", "Ring"), std::pair("NVTE_ALLOW_NONDETERMINISTIC_ALGO", "0"),
+          std::pair("CUBLAS_WORKSPACE_CONFIG", ":4096:8")})
+      launch->environment.push_back({name, value});
+    return;
+  }
+  launch->notes.push_back(
+      {"deterministic",
+       launch->framework == LaunchFramework::kTorchtitan
+           ? "The plan is for deterministic kernels, which these settings do not turn on: set "
+             "deterministic in [debug], or in [training] up to 0.2."
+           : "The plan is for deterministic kernels, which these settings do not turn on: call "
+             "torch.use_deterministic_algorithms(True), with CUBLAS_WORKSPACE_CONFIG=:4096:8."});
+}
+
 // Returns where a trainer is told which dispatcher to take, if the settings do not say it.
 std::string WhereDispatcherIsSet(LaunchFramework framework, std::string_view name) {
   const std::string quoted = "\"" + std::string(name) + "\"";
@@ -265,6 +284,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
     NoteOffloadedWeights(job.training, &launch);
     NoteFusedStep(job.training, other ? other->training : job.training, &launch);
     NoteActivations(other ? *other : job, plan, &launch);
+    NoteDeterminism((other ? *other : job).training.execution, &launch);
     NoteZeroGroup(job.training, &launch);
     NoteDispatcher(other ? *other : job, batching, plan, &launch);
     NoteLayersIn16Bit(other ? other->training : job.training, &launch);

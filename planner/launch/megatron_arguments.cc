@@ -229,7 +229,10 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
   if (e.overlap_weight_gather && sharded && t.zero_stage != ZeroStage::kNone)
     out.Add("--overlap-param-gather");
   out.Add("--transformer-impl", e.fused_kernels ? "transformer_engine" : "local");
-  out.Add("--attention-backend", e.attention == AttentionKernel::kUnfused ? "unfused" : "flash");
+  // With --deterministic-mode Megatron refuses a flash backend that is asked for by name.
+  const char* flash = e.deterministic ? "auto" : "flash";
+  out.Add("--attention-backend", e.attention == AttentionKernel::kUnfused ? "unfused" : flash);
+  if (e.deterministic) out.Add("--deterministic-mode");
   if (e.fused_loss || e.compiled_loss) {
     out.Add("--cross-entropy-loss-fusion");
     out.Add("--cross-entropy-fusion-impl", e.fused_loss ? "te" : "native");

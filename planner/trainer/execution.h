@@ -28,8 +28,9 @@ struct Execution {
   bool sequence_parallel = true;  // norms and residuals are sharded over tensor parallel too
   AttentionKernel attention = AttentionKernel::kFlash;
   ContextKind context = ContextKind::kUlysses;
-  bool dropout = false;    // dropout masks are kept
-  bool fused_loss = true;  // cross entropy without an fp32 copy of the logits' gradient
+  bool dropout = false;        // dropout masks are kept
+  bool deterministic = false;  // kernels whose results never differ between runs
+  bool fused_loss = true;      // cross entropy without an fp32 copy of the logits' gradient
   bool overlap_gradient_reduce = true;  // overlap with backward passes of the last micro-batch
   bool overlap_weight_gather = true;    // sharded optimizer: overlap with the first forward passes
   bool overlap_tensor = false;  // overlap tensor-parallel communication with matrix products

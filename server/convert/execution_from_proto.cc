@@ -18,6 +18,14 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   to.context = FromProto(kContextExchanges, from.context_exchange(), to.context,
                          path.Child("context_exchange"), sink);
   flag(from.has_dropout(), from.dropout(), &to.dropout);
+  flag(from.has_deterministic(), from.deterministic(), &to.deterministic);
+  // Megatron refuses such losses (apply_determinism_to_args).
+  if (to.deterministic) {
+    constexpr char kFault[] = "must be false with deterministic: its results differ between runs";
+    if (from.fused_loss()) sink.Add(path.Child("fused_loss"), kFault);
+    if (from.compiled_loss()) sink.Add(path.Child("compiled_loss"), kFault);
+    to.fused_loss = to.compiled_loss = false;
+  }
   flag(from.has_fused_loss(), from.fused_loss(), &to.fused_loss);
   flag(from.has_overlap_gradient_reduce(), from.overlap_gradient_reduce(),
        &to.overlap_gradient_reduce);
@@ -80,6 +88,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_attention_kernel(ToProto(kAttentionKernels, execution.attention));
   out->set_context_exchange(ToProto(kContextExchanges, execution.context));
   out->set_dropout(execution.dropout);
+  if (execution.deterministic) out->set_deterministic(true);
   out->set_fused_loss(execution.fused_loss);
   out->set_overlap_gradient_reduce(execution.overlap_gradient_reduce);
   out->set_overlap_weight_gather(execution.overlap_weight_gather);

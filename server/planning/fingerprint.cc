@@ -36,6 +36,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kMoreEncodersTag = 71;
   static constexpr int kPrecisionTag = 72;
   static constexpr int kExpertOverlapTag = 73;
+  static constexpr int kDeterministicTag = 195;
   static constexpr int kComparePrecisionsTag = 74;
   static constexpr int kOptimizerTag = 75;
   static constexpr int kZeroGroupTag = 76;
@@ -106,7 +107,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   }
 
   void Put(int /*tag*/, const planner::Execution& execution) {
-    const auto& [sequence_parallel, attention, context, dropout, fused_loss,
+    const auto& [sequence_parallel, attention, context, dropout, deterministic, fused_loss,
                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
                  dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, compiled_loss,
                  expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients,
@@ -122,6 +123,7 @@ class JobWriter : public ModelWriter<JobWriter> {
     // With products in 16 bits, what happens to quantised tensors changes nothing: see Training.
     (void)keeps_quantised_inputs, (void)holds_quantised_weights;
     (void)start_layers_16bit, (void)end_layers_16bit;
+    if (deterministic) out_.Count(kDeterministicTag, 1);
     if (overlap_experts) out_.Count(kExpertOverlapTag, 1);
     if (dispatcher != planner::Dispatcher::kAllToAll || overlap_shared_expert) {
       out_.Count(kDispatcherTag, 1);

@@ -166,6 +166,16 @@ TEST(RunOfTest, ReadsTheDispatcherOfExperts) {
             v1::EXPERT_DISPATCHER_UNSPECIFIED);
 }
 
+TEST(RunOfTest, ReadsDeterministicMode) {
+  const auto execution = [](const std::string& more) {
+    return RunOfArguments("--tp-comm-overlap " + more).job.training().execution();
+  };
+  EXPECT_FALSE(execution("").deterministic());
+  EXPECT_TRUE(execution("").overlap_tensor());
+  EXPECT_TRUE(execution("--deterministic-mode").deterministic());
+  EXPECT_FALSE(execution("--deterministic-mode").overlap_tensor());
+}
+
 TEST(RunOfTest, ReadsOffloadOfTheOptimizer) {
   EXPECT_FALSE(RunOfArguments("").job.training().has_offload());
   const auto share = [](const std::string& more) {

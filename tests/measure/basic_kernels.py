@@ -122,7 +122,7 @@ def attention(record):
                         torch.autograd.grad(out, (q, k, v), dy, retain_graph=True)
 
                     values = dict(forward_us=forward, backward_us=device_us(backward, 20))
-                    torch.use_deterministic_algorithms(True, warn_only=True)
+                    torch.use_deterministic_algorithms(True)  # warn_only would leave attention as it is
                     torch.utils.deterministic.fill_uninitialized_memory = False
                     out = run()
                     values["deterministic_us"] = device_us(backward, 20)

@@ -10,6 +10,10 @@ bitsandbytes, `megatron` megatron-core. A section whose package is missing says 
 """
 
 import argparse
+import os
+
+# Without it, products have no deterministic mode.
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 import basic_kernels as kernels
 import layers

@@ -260,13 +260,17 @@ class Neighbours {
     if (!now.sequence_parallel() && run_.degrees.tensor() > 1)
       edit(Add("norms sharded over tensor-parallel ranks too", "--sequence-parallel"))
           ->set_sequence_parallel(true);
-    if (!now.overlap_tensor() && now.sequence_parallel() && run_.degrees.tensor() > 1)
+    if (!now.overlap_tensor() && !now.deterministic() && now.sequence_parallel() &&
+        run_.degrees.tensor() > 1)
       edit(Add("tensor-parallel communication beside products", "--tp-comm-overlap"))
           ->set_overlap_tensor(true);
     if (now.attention_kernel() == v1::ATTENTION_KERNEL_UNFUSED)
       edit(Add("flash attention", "--attention-backend flash"))
           ->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
-    if (!now.fused_loss()) {
+    if (now.deterministic())
+      edit(Add("kernels whose results may differ between runs", "without --deterministic-mode"))
+          ->set_deterministic(false);
+    if (!now.fused_loss() && !now.deterministic()) {
       UserRun& run =
           Add("fused cross entropy", "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
       edit(run)->set_fused_loss(true);

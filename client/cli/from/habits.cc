@@ -314,7 +314,10 @@ void SetMegatronExecution(const UserConfig& config, UserRun* run) {
   e->set_compiled_loss(fused && !te);
   e->set_overlap_gradient_reduce(config.On(Field::kOverlapGradients));
   e->set_overlap_weight_gather(config.On(Field::kOverlapWeights));
-  e->set_overlap_tensor(config.On(Field::kOverlapTensor));
+  const bool deterministic = config.On(Field::kDeterministic);
+  if (deterministic) e->set_deterministic(true);
+  // Megatron turns the overlap off in that mode.
+  e->set_overlap_tensor(config.On(Field::kOverlapTensor) && !deterministic);
   e->set_fused_weight_gradients(!config.On(Field::kNoGradientFusion));
   const std::string graphs =
       config.Has(Field::kCudaGraph) && !config.List(Field::kCudaGraph).empty()
@@ -340,6 +343,7 @@ void SetOtherExecution(const UserConfig& config, UserRun* run) {
   if (config.format == ConfigFormat::kTorchtitan) {
     e->set_sequence_parallel(config.On(Field::kSequenceParallel, true));
     e->set_overlap_tensor(config.On(Field::kOverlapTensor));
+    if (config.On(Field::kDeterministic)) e->set_deterministic(true);
     if (run->degrees.context() > 1)
       e->set_context_exchange(config.Text(Field::kContextExchange, "allgather") == "alltoall"
                                   ? v1::CONTEXT_EXCHANGE_RING

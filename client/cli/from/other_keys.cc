@@ -124,6 +124,8 @@ constexpr KeyRecord kTorchtitanRead[] = {
      "stages.layers.recomputed"},
     {"optimizer.name", Field::kOptimizer, "training.optimizer"},
     {"training.enable_cpu_offload", Field::kOffloadsWeights, "training.offload"},
+    {"training.deterministic", Field::kDeterministic, "execution.deterministic"},
+    {"debug.deterministic", Field::kDeterministic, "execution.deterministic"},
     {"optimizer.early_step_in_backward", Field::kFusedStep, "training.fused_step"},
 };
 
@@ -152,7 +154,6 @@ constexpr const char* kTorchtitanIrrelevant[] = {
     "training.dataset*",
     "training.max_norm",
     "training.seed",
-    "training.deterministic",
     "training.dtype",
     "training.gc_*",
     "training.debug*",

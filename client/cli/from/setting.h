@@ -131,6 +131,7 @@ enum class Field {
   kStartLayers16Bit,
   kEndLayers16Bit,
   kNoGradientFusion,
+  kDeterministic,
   kGroupedExperts,
   kCapacityFactor,
   kForcedBalance,

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <optional>
+#include <string_view>
 
 #include "planner/base/integers.h"
 #include "planner/cost/kernel_time.h"
@@ -67,7 +67,8 @@ const Measured kRows[] = {
 };
 
 FlashRatios RatiosOn(const char* gpu, const Measured& row) {
-  return KernelTime(FindGpu(gpu)->spec).Flash(row.kernel, row.head_size, row.causal);
+  return KernelTime(FindGpu(gpu)->spec)
+      .Flash({.kernel = row.kernel, .head_size = row.head_size, .causal = row.causal});
 }
 
 // With four heads a forward pass leaves processors idle, of which the backward pass uses more.
@@ -115,6 +116,68 @@ TEST(FlashAttentionTest, AmpereHasOneFlashKernel) {
         RatiosOn("a100-sxm-80gb", {.kernel = kBest, .head_size = 128, .causal = causal});
     EXPECT_EQ(two.forward, 1);
     EXPECT_EQ(two.backward, best.backward);
+  }
+}
+
+FlashRatios Deterministic(const char* gpu, AttentionKernel kernel, double sequences,
+                          bool dropout = false) {
+  return KernelTime(FindGpu(gpu)->spec)
+      .Flash({.kernel = kernel,
+              .head_size = 128,
+              .dropout = dropout,
+              .deterministic = true,
+              .sequences = sequences});
+}
+
+// flash-attention's pull request 1893 gives times of one H100 for two samples of 8192 tokens and 16
+// heads of 128: FlashAttention-2 takes 1.796 ms forward, and 8.279 ms for the deterministic
+// backward pass. The same shape takes 5.08 ms in any order, on the H100 of the rows above.
+TEST(FlashAttentionTest, DeterministicBackwardPassesAreAsLongAsPublished) {
+  const KernelTime kernels(FindGpu("h100-sxm-80gb")->spec);
+  const FlashRatios ratios = Deterministic("h100-sxm-80gb", kTwo, 2 * 16);
+  const double values = 2 * 8192 * 16 * 128;
+  const double ms =
+      ratios.backward * 1.796 + kernels.MemoryBound(ratios.backward_bytes).per_row * values * 1e-6;
+  EXPECT_NEAR(ms / 8.279, 1, .03);
+}
+
+// 32 sequences on 108 processors: 4 groups, or 128 thread blocks, run in two waves of 108.
+TEST(FlashAttentionTest, ThreadBlocksOfADeterministicPassRunInWholeWaves) {
+  const FlashRatios any = RatiosOn("a100-sxm-80gb", {.kernel = kBest, .head_size = 128});
+  const FlashRatios one = Deterministic("a100-sxm-80gb", kBest, 32);
+  EXPECT_DOUBLE_EQ(one.backward, any.backward * 2 * 108 / 128);
+  EXPECT_EQ(one.copies, 4);
+  EXPECT_EQ(one.backward_bytes, any.backward_bytes + 4 * (4 + 4));
+  EXPECT_EQ(one.forward, any.forward);
+  const FlashRatios many = Deterministic("a100-sxm-80gb", kBest, 108 * 50);
+  EXPECT_DOUBLE_EQ(many.backward, any.backward);
+  EXPECT_EQ(many.copies, 1);
+}
+
+TEST(FlashAttentionTest, OnlyHopperHasADeterministicKernelBesideFlashAttention2) {
+  const FlashRatios blackwell = Deterministic("b200-sxm-180gb", kBest, 32);
+  EXPECT_EQ(blackwell.forward, Deterministic("b200-sxm-180gb", kTwo, 32).forward);
+  EXPECT_GT(blackwell.forward, 1);
+  const FlashRatios hopper = Deterministic("h100-sxm-80gb", kBest, 32);
+  EXPECT_EQ(hopper.forward, 1);
+  EXPECT_EQ(hopper.copies, 1);
+  EXPECT_GT(hopper.pair_bytes, 0);
+}
+
+TEST(FlashAttentionTest, DropoutTakesLongerOnEveryKernel) {
+  for (const char* gpu : {"a100-sxm-80gb", "h100-sxm-80gb", "b200-sxm-180gb"}) {
+    for (const AttentionKernel kernel : {kBest, kTwo}) {
+      const auto pass = [&](bool dropout) {
+        return KernelTime(FindGpu(gpu)->spec)
+            .Flash({.kernel = kernel, .head_size = 128, .dropout = dropout});
+      };
+      const FlashRatios with = pass(true), without = pass(false);
+      const bool best = std::string_view(gpu).starts_with("b200") && kernel == kBest;
+      EXPECT_NEAR(with.forward / without.forward, best ? 1.25 : 1.05, 1e-9) << gpu;
+      EXPECT_NEAR(with.forward * with.backward / (without.forward * without.backward),
+                  best ? 1.77 : 1.05, 1e-9)
+          << gpu;
+    }
   }
 }
 

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
+#include "planner/base/integers.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
 #include "tests/planner/jobs.h"
@@ -107,6 +109,23 @@ TEST(LayerMemoryTest, AnAllGatherHoldsAllKeysAndValues) {
   const double gather = all.forward_communication.at(kPack);
   EXPECT_GT(gather, ring.forward_communication.at(kPack));
   EXPECT_NEAR(all.backward_communication.at(kPack), 2 * gather, 1e-6 * gather);
+}
+
+// One sample of 4096 tokens and 4 of 32 heads: FlashAttention-2 has 27 groups on 108 processors,
+// cuDNN a 16-bit gradient for each pair of tokens. The MLP, which holds most without them, hides
+// some.
+TEST(LayerMemoryTest, DeterministicBackwardPassesHoldMore) {
+  for (const auto& [gpu, bytes] : {std::pair("a100-sxm-80gb", 26 * 4 * 4096.0 * 512),
+                                   std::pair("h100-sxm-80gb", 2 * 4 * 4096.0 * 4096)}) {
+    Job job = TextJob("llama3-8b", gpu, 32);
+    const auto workspace = [&](bool deterministic) {
+      job.training.execution.deterministic = deterministic;
+      return D(KindOf(job, {.tensor = 8}, LayerKind::kDense).modes.front().workspace_bytes);
+    };
+    const double more = workspace(true) - workspace(false);
+    EXPECT_LE(more, bytes) << gpu;
+    EXPECT_GT(more, bytes / 10) << gpu;
+  }
 }
 
 TEST(LayerMemoryTest, HierarchicalContextIsUlyssesInsideAndARingAcross) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <tuple>
 
+#include "planner/base/integers.h"
+#include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -47,6 +49,41 @@ TEST(LayerProfileTest, ParametersOfEveryVisionLanguageModelAreThoseOfTheCatalogu
     Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
     job.model = entry.spec;
     EXPECT_EQ(Parameters(Profile(job)), CountParameters(entry.spec)) << entry.spec.name;
+  }
+}
+
+// Without the fusion, Megatron reads a 16-bit gradient of each weight, and reads and writes the
+// fp32 buffer. PyTorch's modules have no such buffer.
+TEST(LayerProfileTest, WeightGradientsThatAreAddedApartTakeTime) {
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
+  const auto backward = [&](bool fused) {
+    job.training.execution.fused_weight_gradients = fused;
+    const LayerProfile profile = Profile(job);
+    return Kind(profile, LayerKind::kDense).backward.at(kPack);
+  };
+  const double parameters = D(Kind(Profile(job), LayerKind::kDense).parameters);
+  const double ns_per_byte = 1e9 / (0.8 * job.cluster.gpu.hbm_bytes_per_second);
+  EXPECT_NEAR((backward(false) - backward(true)) / (10 * parameters * ns_per_byte), 1, .02);
+  job.training.trainer = FindTrainer("torchtitan");
+  EXPECT_EQ(backward(false), backward(true));
+}
+
+// Hopper: two passes over the gradient of each pair, beside other kernels where there are none.
+TEST(LayerProfileTest, DeterministicBackwardPassesTakeLonger) {
+  for (const char* gpu : {"a100-sxm-80gb", "h100-sxm-80gb", "b200-sxm-180gb"}) {
+    Job job = TextJob("llama3-8b", gpu, 8);
+    const auto layer = [&](bool deterministic) {
+      job.training.execution.deterministic = deterministic;
+      const LayerProfile profile = Profile(job);
+      return Kind(profile, LayerKind::kDense);
+    };
+    EXPECT_GT(layer(true).backward.at(kPack), layer(false).backward.at(kPack)) << gpu;
+    EXPECT_GT(layer(true).forward.at(kPack), layer(false).forward.at(kPack)) << gpu;
+    // PyTorch's modules fill no tensors, so their forward pass is the same unless the kernel is
+    // another one.
+    job.training.execution.fused_kernels = false;
+    const bool blackwell = job.cluster.gpu.costs.generation == GpuGeneration::kBlackwell;
+    EXPECT_EQ(layer(true).forward.at(kPack) > layer(false).forward.at(kPack), blackwell) << gpu;
   }
 }
 

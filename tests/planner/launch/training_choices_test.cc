@@ -69,6 +69,26 @@ TEST(TrainingChoicesTest, OtherSettingsNoteWhatTheyDoNotTurnOn) {
   EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kMegatron), "optimizer"));
 }
 
+TEST(TrainingChoicesTest, DeterministicKernels) {
+  Job job = Llama("h100-sxm-80gb");
+  const auto asks = [](const Launch& launch) {
+    return std::any_of(launch.environment.begin(), launch.environment.end(),
+                       [](const auto& variable) { return variable.name == "NCCL_ALGO"; });
+  };
+  EXPECT_FALSE(asks(LaunchOf(job, LaunchFramework::kMegatron)));
+  EXPECT_FALSE(HasNote(LaunchOf(job, LaunchFramework::kFsdp), "deterministic"));
+  job.training.execution.deterministic = true;
+  job.training.execution.fused_loss = false;
+  const Launch megatron = LaunchOf(job, LaunchFramework::kMegatron);
+  EXPECT_TRUE(asks(megatron));
+  EXPECT_TRUE(HasArguments(megatron, {"--attention-backend", "auto", "--deterministic-mode"}));
+  for (const LaunchFramework framework : {LaunchFramework::kTorchtitan, LaunchFramework::kFsdp}) {
+    const Launch launch = LaunchOf(job, framework);
+    EXPECT_FALSE(asks(launch));
+    EXPECT_TRUE(HasNote(launch, "deterministic"));
+  }
+}
+
 TEST(TrainingChoicesTest, MegatronsOptimizers) {
   Job job = Llama();
   const auto launch = [&](Optimizer optimizer) {

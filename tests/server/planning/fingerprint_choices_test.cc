@@ -29,7 +29,8 @@ TEST(PlanId, TellsModulesTablesAndSortedMicroBatchesApart) {
       [](Job& j) { j.model.language_model.lora.train_embedding = true; },
       [](Job& j) { j.model.language_model.lora.train_head = true; },
       [](Job& j) { j.model.language_model.lora.dropout = true; },
-      [](Job& j) { j.training.group_by_length = true; }};
+      [](Job& j) { j.training.group_by_length = true; },
+      [](Job& j) { j.training.execution.deterministic = true; }};
   std::set<std::string> ids;
   for (const auto& change : changes) {
     Job changed = job;

@@ -101,6 +101,7 @@ Execution ExecutionOf(const Json& c) {
                                                           : AttentionKernel::kFlash;
   e.context = ContextKind::kRing;
   e.dropout = Real(c, "hidden-dropout", 0.1) > 0;
+  e.deterministic = Flag(c, "deterministic-mode");
   e.fused_loss = false;
   e.compiled_loss = Flag(c, "cross-entropy-loss-fusion");
   if (Text(c, "cross-entropy-fusion-impl") == "te") e.fused_loss = e.compiled_loss;
@@ -237,7 +238,6 @@ void ReadMegatronRow(const std::string& file, const Json& row, Cases& cases) {
     // Small models are limited by the host, so their times are shown but not bounded.
     if (const double s = Real(values, "iter_s"); s > 0 && large) {
       std::string reason = note;
-      if (Flag(c, "deterministic-mode")) reason = "deterministic kernels are not modelled";
       if (s > 2 * Real(values, "iter_s_min", s)) reason = "its fastest step took less than half";
       run.measured.push_back({Figure::kIteration, kLastStage, s * 1e9, reason.empty(), reason});
     }

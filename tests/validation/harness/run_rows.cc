@@ -36,6 +36,8 @@ Json WithNotes(Json row) {
   if (Has(notes, "dropout on")) say("dropout", true);
   if (Has(notes, "dropout 0")) say("dropout", false);
   if (test) say("dropout", true);
+  // Those tests turn off the fusion of weight gradients, too.
+  if (Has(notes, "deterministic mode")) say("deterministic", true);
   // Recipes without dropout are those of large models, which fuse the loss by a compiler.
   if (test)
     row["compiled_loss"] =
@@ -302,6 +304,8 @@ void SetExecution(const Json& row, Training& training) {
     e.loss_bytes_per_logit = 4;
   e.expert_tensor = Int(row, "etp", 1);
   e.dropout = Flag(row, "dropout");
+  e.deterministic = Flag(row, "deterministic");
+  if (e.deterministic && e.fused_kernels) e.fused_weight_gradients = false;
   if (row.contains("compiled_loss")) {
     e.fused_loss = false;
     e.compiled_loss = Flag(row, "compiled_loss");
