@@ -29,7 +29,7 @@ const std::map<std::string, Bound>& Bounds() {
       {"dgxc-benchmarking, racks", {0, 0}},
       {"huggingface-h100", {0.121, 0.108}},
       {"internevo", {0.027, 0.065}},
-      {"korthikanti-2022", {0.028, 0}},
+      {"korthikanti-2022", {0.029, 0}},
       {"llm-foundry", {0.079, 0}},
       {"llm-foundry, low precision", {0.120, 0}},
       {"megatron-bridge-cards", {0.420, 0}},
