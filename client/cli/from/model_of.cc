@@ -5,6 +5,7 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_split.h>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/user_run.h"
@@ -191,7 +192,34 @@ bool SetFlavor(const UserConfig& config, v1::Job* job) {
       fmt::format("the catalogue has no {} {}: name the model by --model", model, flavor));
 }
 
+int64_t HiddenSizeNamed(const std::string& name) {
+  if (const planner::VisionLanguageEntry* const pair = planner::FindVisionLanguageModel(name))
+    return pair->spec.language_model.hidden;
+  // "ENCODER+LANGUAGE_MODEL"
+  const std::string language = name.substr(name.find_last_of('+') + 1);
+  const planner::LanguageModelEntry* const entry = planner::FindLanguageModel(language);
+  return entry == nullptr ? 0 : entry->spec.hidden;
+}
+
 }  // namespace
+
+int64_t HiddenSizeOf(const v1::Model& model) {
+  if (model.has_language_model()) {
+    const v1::LanguageModel& language = model.language_model();
+    return language.hidden_size() > 0 ? language.hidden_size()
+                                      : HiddenSizeNamed(language.catalog_name());
+  }
+  using Json = nlohmann::json;
+  const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) return HiddenSizeNamed(model.name());
+  for (const char* const path : {"/hidden_size", "/n_embd", "/d_model", "/text_config/hidden_size",
+                                 "/llm_config/hidden_size"}) {
+    const Json::json_pointer pointer(path);
+    if (config.contains(pointer) && config[pointer].is_number_integer())
+      return config[pointer].get<int64_t>();
+  }
+  return 0;
+}
 
 bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>* assumed) {
   if (SetFlavor(config, job)) return true;

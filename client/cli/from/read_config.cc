@@ -279,6 +279,17 @@ std::string KindOf(const std::string& text, const std::string& path) {
   return "yaml";
 }
 
+// DeepSpeed itself knows no "auto".
+void CheckFilledIn(const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings)
+    if (setting.values.size() == 1 && setting.values.front() == "auto" &&
+        Reads(DeepSpeedKeys(), setting.key))
+      FailReading(
+          Describe(setting) +
+          ": Hugging Face's Trainer fills this in: give the JSON of its arguments as --from, "
+          "whose \"deepspeed\" names this file");
+}
+
 UserConfig ReadByKind(const std::string& kind, const std::string& text, const std::string& path,
                       const std::string& name, const std::string& framework) {
   if (kind == "script") return ReadScript(text, name, framework == "flagscale");
@@ -286,15 +297,17 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
   UserConfig config;
   if (kind == "json") {
     config.format = ConfigFormat::kDeepSpeed;
-    std::vector<Setting> settings = ReadJson(text, name);
+    std::set<std::string> nulls;
+    std::vector<Setting> settings = ReadJson(text, name, &nulls);
     for (const Setting& setting : settings)
       if (setting.key == "architectures" || setting.key == "model_type")
         FailReading(name +
                     " is a model's config.json: give it as --model, and the trainer's "
                     "configuration as --from");
     if (IsHuggingFace(settings)) {
-      SortHuggingFace(std::move(settings), path, &config);
+      SortHuggingFace(std::move(settings), nulls, path, &config);
     } else {
+      CheckFilledIn(settings);
       SortAll(std::move(settings), DeepSpeedKeys(), false, &config);
     }
   } else if (kind == "toml") {

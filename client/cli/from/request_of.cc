@@ -83,6 +83,8 @@ class Recomputing {
     const Parts alternate = {v1::RECOMPUTE_PART_ALTERNATE_PRODUCTS};
     const Recompute& r = run_.recompute;
     if (!run_.parts.empty()) return run_.recomputed_parts.count(position) > 0 ? whole : Parts();
+    if (r.every_nth > 0 && r.encoder)
+      return (encoder_ + language_++) % r.every_nth == 0 ? whole : Parts();
     if (IsEncoder(kind)) {
       const int64_t index = encoder_++;
       if (r.kind == Recompute::Kind::kListed)

@@ -136,6 +136,7 @@ enum class Field {
   kForcedBalance,
   kCudaGraph,
   kBucketValues,
+  kGatherBucketValues,
   kOffloadsOptimizer,
   kOffloadShare,
   kOverlapOffload,
@@ -144,18 +145,30 @@ enum class Field {
   kOffloadModules,
   kOffloadsWeights,
   kFusedStep,
-  // Hugging Face Trainer and PEFT.
+  // Hugging Face Trainer, TRL and PEFT.
   kGroupByLength,
   kSampling,
   kFsdp,
+  kFsdpVersion,
+  kFsdpWrap,
+  kFsdpOffload,
   kFsdpRecompute,
+  kRecomputeEvery,
+  kAdafactor,
   kEpochs,
+  kMaxLength,  // longer samples are cut
+  kMaxSeqLength,
+  kModelMaxLength,
+  kPadMultiple,
   kAdapterType,
   kLoraRank,
   kLoraDropout,
   kLoraTargets,
   kLoraSaved,
 };
+
+// A file of a run of Hugging Face Trainer.
+enum class RunFile { kArguments, kAdapter };
 
 // What was found in a configuration.
 struct UserConfig {
@@ -175,6 +188,9 @@ struct UserConfig {
   bool lists_recomputed = false;
   // Of Hugging Face Trainer: it runs DeepSpeed, whose configuration names the optimizer.
   bool uses_deepspeed = false, engine_optimizer = false;
+  bool trl = false;                      // the arguments are TRL's, which have other defaults
+  bool keeps_lengths = false;            // max_length is null
+  std::map<RunFile, std::string> files;  // what was read, by name
 
   bool Has(Field field) const { return fields.count(field) > 0; }
   // These throw CommandError(kBadInput) that names place and key where the value is no such thing.

@@ -1,0 +1,153 @@
+// Data of a configuration: how long samples are, how they are padded, and how often they come.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/user_run.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int64_t kDefaultSamples = 1000000;
+constexpr int64_t kMostSamples = 1000000000000;
+constexpr int64_t kLongest = 16777216;
+constexpr int32_t kMostEpochs = 10000;
+// num_train_epochs of transformers/training_args.py.
+constexpr int32_t kDefaultEpochs = 3;
+// max_length of trl/trainer/sft_config.py (0.19 to 1.16).
+constexpr int64_t kTrlLength = 1024;
+
+// Returns ", TRL's default" where the length is that.
+const char* DefaultText(const UserConfig& config) {
+  const bool said = config.Has(Field::kMaxLength) || config.Has(Field::kModelMaxLength);
+  return config.trl && !config.keeps_lengths && !said ? ", TRL's default" : "";
+}
+
+// Cuts samples to `longest` tokens. Returns how many were longer.
+int64_t CutSamples(int64_t longest, v1::Histogram* histogram) {
+  const int units =
+      histogram->llm_tokens_size() > 0 ? histogram->units_size() / histogram->llm_tokens_size() : 0;
+  int64_t count = 0;
+  for (int i = 0; i < histogram->llm_tokens_size(); ++i) {
+    if (histogram->llm_tokens(i) <= longest) continue;
+    for (int u = i * units; u < (i + 1) * units; ++u)
+      if (histogram->units(u) > 0)
+        throw CommandError(
+            ExitCode::kBadInput,
+            fmt::format("max_length {}: not yet: samples with images, sound or video "
+                        "that it cuts, as one of {} tokens",
+                        longest, histogram->llm_tokens(i)));
+    histogram->set_llm_tokens(i, longest);
+    if (i < histogram->sample_count_size()) count += histogram->sample_count(i);
+  }
+  return count;
+}
+
+// The Trainer of TRL cuts tokens off; other programs cut at the tokenizer's model_max_length.
+void CutData(const UserConfig& config, UserRun* run) {
+  const int64_t longest = LongestSample(config);
+  if (longest == 0) return;
+  v1::Dataset* data = run->job.mutable_dataset();
+  if (!data->dataset_ref().empty())
+    throw CommandError(ExitCode::kBadInput,
+                       fmt::format("max_length {}: not yet beside a dataset_ref: give the lengths "
+                                   "by --dataset",
+                                   longest));
+  int64_t cut = data->has_histogram() ? CutSamples(longest, data->mutable_histogram()) : 0;
+  for (v1::DatasetPart& part : *data->mutable_parts())
+    cut += CutSamples(longest, part.mutable_histogram());
+  if (cut > 0)
+    run->assumed.push_back(fmt::format("data: {} longer samples are cut to {} tokens{}", cut,
+                                       longest, DefaultText(config)));
+}
+
+// The data are gone through in whole epochs.
+void SetEpochs(const UserConfig& config, const JobFlags& flags, v1::Training* training,
+               std::vector<std::string>* assumed) {
+  if (flags.epochs) return;
+  if (config.Int(Field::kTrainSteps, -1, -1, 1000000000) > 0) {
+    training->set_epochs(1);
+    return;
+  }
+  if (!config.Has(Field::kEpochs)) {
+    if (training->epochs() > 0) return;  // the job file's
+    training->set_epochs(kDefaultEpochs);
+    assumed->push_back(fmt::format("epochs: {}, the default of num_train_epochs", kDefaultEpochs));
+    return;
+  }
+  const double epochs = config.Real(Field::kEpochs, 0);
+  if (!(epochs > 0 && epochs <= kMostEpochs))
+    config.Refuse(Field::kEpochs, fmt::format("must be above 0, to {}", kMostEpochs));
+  training->set_epochs(static_cast<int32_t>(std::ceil(epochs)));
+  if (epochs != std::ceil(epochs))
+    assumed->push_back(fmt::format("epochs: {} whole ones", training->epochs()));
+}
+
+}  // namespace
+
+int64_t LongestSample(const UserConfig& config) {
+  // TRL's max_seq_length, while there was one, came before max_length.
+  const Field own = config.Has(Field::kMaxSeqLength) ? Field::kMaxSeqLength : Field::kMaxLength;
+  const int64_t fallback = config.trl && !config.keeps_lengths ? kTrlLength : 0;
+  const int64_t longest = config.Int(own, fallback, 1, kLongest);
+  const int64_t of_tokenizer = config.Int(Field::kModelMaxLength, 0, 1, kLongest);
+  if (longest == 0 || of_tokenizer == 0) return std::max(longest, of_tokenizer);
+  return std::min(longest, of_tokenizer);
+}
+
+void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (config.format != ConfigFormat::kHuggingFace) return;
+  run->padded = true;
+  v1::Training* training = run->job.mutable_training();
+  training->clear_token_cap();
+  training->set_micro_batch_samples(run->micro_batch);
+  if (config.Has(Field::kPadMultiple) && config.Text(Field::kPadMultiple) != "auto" &&
+      !flags.pad_multiple)
+    training->mutable_padding()->set_multiple(config.Int(Field::kPadMultiple, 1, 1, 65536));
+  const std::string order = config.Text(Field::kSampling, "random");
+  if (order != "random" && order != "sequential" && order != "group_by_length")
+    config.Refuse(Field::kSampling, "not yet: random, sequential or group_by_length");
+  if (config.On(Field::kGroupByLength) || order == "group_by_length")
+    training->set_group_by_length(true);
+  SetEpochs(config, flags, training, &run->assumed);
+}
+
+void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  const v1::Dataset& there = run->job.dataset();
+  const bool hugging_face = config.format == ConfigFormat::kHuggingFace;
+  const int64_t steps = std::max<int64_t>(0, config.Int(Field::kTrainSteps, 0, -1, 1000000000));
+  if (there.has_histogram() || there.parts_size() > 0 || !there.dataset_ref().empty()) {
+    if (!hugging_face) return;
+    if (steps > 0)
+      run->assumed.push_back(
+          fmt::format("max_steps: time is that of one epoch of the data, not of {} steps", steps));
+    return CutData(config, run);
+  }
+  if (run->job.model().encoders_size() > 0) return;
+  if (run->seq_length == 0) {
+    if (!flags.job_file.empty()) return;  // the planner's own data, as for the job
+    throw CommandError(
+        ExitCode::kBadInput,
+        fmt::format("{}'s configuration does not say how long a sequence is: give --token-cap "
+                    "N, or data by --dataset",
+                    FormatName(config.format)));
+  }
+  int64_t samples = config.Int(Field::kTrainSamples, 0, 0, kMostSamples);
+  if (samples == 0 && steps > 0 && run->sequences > 0)
+    samples = std::min<int64_t>(steps * run->sequences, kMostSamples);
+  const bool known = samples > 0;
+  if (!known) samples = kDefaultSamples;
+  v1::Histogram* histogram = run->job.mutable_dataset()->mutable_histogram();
+  histogram->add_llm_tokens(run->seq_length);
+  histogram->add_sample_count(samples);
+  run->fixed_lengths = true;
+  const bool cut = hugging_face && !flags.token_cap;
+  run->assumed.push_back(fmt::format("data: {} samples{}, each of exactly {} tokens{}{}", samples,
+                                     known ? "" : " (not in the configuration)", run->seq_length,
+                                     cut ? DefaultText(config) : "",
+                                     cut ? ", which no sample exceeds" : ""));
+}
+
+}  // namespace evenkeel::cli
