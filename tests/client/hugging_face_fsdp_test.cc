@@ -28,10 +28,16 @@ TEST(HuggingFaceFsdpTest, WordsNameTheStrategy) {
   EXPECT_EQ(training("true").zero_stage(), v1::ZERO_STAGE_3);
   EXPECT_EQ(training("[\"shard_grad_op\"]").zero_stage(), v1::ZERO_STAGE_2);
   EXPECT_EQ(training("\"no_shard\"").zero_stage(), v1::ZERO_STAGE_0);
-  EXPECT_EQ(training("\"no_shard\"").trainer().name(), "pytorch-fsdp");
+  // The record of FSDP has full shards alone; the other one gets its habits.
+  EXPECT_EQ(training("\"shard_grad_op\"").trainer().name(), "huggingface-trainer");
+  EXPECT_TRUE(training("\"shard_grad_op\"").execution().has_bucket_bytes());
+  EXPECT_EQ(training("\"shard_grad_op\"").execution().bucket_bytes(), 0);
+  EXPECT_EQ(training("\"shard_grad_op\"").execution().kernel_rate_ratio(), .9);
+  EXPECT_TRUE(Assumes(FsdpRun("\"shard_grad_op\""), "habits of pytorch-fsdp, with ZeRO-2"));
   EXPECT_TRUE(training("\"full_shard offload\"").offload().weights());
   EXPECT_EQ(training("\"\"").trainer().name(), "huggingface-trainer");
   EXPECT_EQ(training("false").trainer().name(), "huggingface-trainer");
+  EXPECT_TRUE(Assumes(FsdpRun("\"no_shard\""), "habits of pytorch-fsdp, without shards"));
   EXPECT_NE(FsdpRefusal("\"new_shard\"", "{}"), "");
   EXPECT_NE(FsdpRefusal("\"full_shard shard_grad_op\"", "{}"), "");
   EXPECT_TRUE(Assumes(FsdpRun("\"full_shard\""), "without auto_wrap"));
@@ -90,6 +96,7 @@ TEST(HuggingFaceFsdpTest, ReshardIsAStrategyOrATruthValueByVersion) {
 }
 
 TEST(HuggingFaceFsdpTest, ConfigKeepsWeightsOnTheHost) {
+  EXPECT_NE(FsdpRefusal("\"shard_grad_op offload\"", "{}").find("full_shard"), std::string::npos);
   EXPECT_TRUE(FsdpRun("true", "{\"cpu_offload\": true}").job.training().offload().weights());
   EXPECT_FALSE(FsdpRun("true", "{\"cpu_offload\": false}").job.training().offload().weights());
   const UserRun unused = FsdpRun("false", "{\"cpu_offload\": true}");

@@ -220,6 +220,37 @@ class FromTest(unittest.TestCase):
         self.assertEqual(refused.returncode, 2)
         self.assertIn("only a run of Hugging Face Trainer has several files", refused.stderr)
 
+    def test_fsdp_of_hugging_face_is_evaluated_and_advised_in_its_own_words(self):
+        flags = ("--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "16", "--token-cap", "4096")
+
+        def answer(fsdp, code=0):
+            arguments = {"per_device_train_batch_size": 1, "bf16": True, "fsdp": fsdp}
+            return self.answer(self.write("args.json", json.dumps(arguments)), *flags, code=code)
+
+        def advice(found):
+            return {change["text"]: change["argument"] for change in found["changes"]}
+
+        step = {}
+        for fsdp, stage, group in (("full_shard", 3, 0), ("hybrid_shard", 3, 8), ("shard_grad_op", 2, 0),
+                                   ("hybrid_shard_zero2", 2, 8)):
+            with self.subTest(fsdp):
+                found = answer(fsdp + " auto_wrap")
+                training = found["request"]["job"]["training"]
+                self.assertEqual(training["zero_stage"], f"ZERO_STAGE_{stage}")
+                self.assertEqual(training.get("zero_group", 0), group)
+                step[fsdp] = found["response"]["evaluated"]["predictions"]["step"]["total_seconds"]
+                if fsdp == "full_shard":
+                    self.assertEqual(advice(found)["shard_grad_op instead of full_shard"],
+                                     '"shard_grad_op" in "fsdp", or in "fsdp_config", "reshard_after_forward": false')
+        self.assertLess(step["shard_grad_op"], step["full_shard"])
+        # The whole model on each GPU does not fit, nor do activations of long micro-batches.
+        self.assertGreater(int(answer("no_shard", code=1)["response"]["evaluated"]["misfit"]["short_bytes"]), 0)
+        whole = ("--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "8", "--token-cap", "16384")
+        path = self.write("args.json", json.dumps({"per_device_train_batch_size": 1, "bf16": True, "fsdp": True}))
+        long = self.answer(path, *whole, code=1)
+        self.assertEqual(advice(long)["recompute of every layer"],
+                         'in "fsdp_config", "activation_checkpointing": true')
+
     def test_single_things_and_none_read_well(self):
         path = self.write("job.toml", '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\n'
                                       "seq_len = 8192\nsteps = 10\n")

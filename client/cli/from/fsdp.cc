@@ -10,9 +10,14 @@
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/user_run.h"
+#include "planner/trainer/trainers.h"
 
 namespace evenkeel::cli {
 namespace {
+
+// Trainers whose records have FSDP's stages.
+constexpr char kFullShards[] = "pytorch-fsdp";
+constexpr char kOtherShards[] = "huggingface-trainer";
 
 // A strategy of FSDP's version 1 (FSDPOption of transformers/trainer_utils.py).
 struct StrategyRecord {
@@ -131,8 +136,37 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
   // Gradients and the optimizer's states go along with the weights (CPUOffloadPolicy of PyTorch).
   if (std::count(words.begin(), words.end(), "offload") > 0 || config.On(Field::kFsdpOffload))
     run->job.mutable_training()->mutable_offload()->set_weights(true);
+  if (run->job.training().offload().weights() && strategy->stage != v1::ZERO_STAGE_3)
+    config.Refuse(Field::kFsdp, fmt::format("not yet: weights in host memory with {}; accepted: "
+                                            "full_shard, hybrid_shard",
+                                            strategy->name));
+  run->fsdp = true;
   if (strategy->within_node) *groups = GroupsOfNodes(run);
   return strategy->stage;
+}
+
+void SetFsdpTrainer(UserRun* run) {
+  v1::Training* training = run->job.mutable_training();
+  const v1::ZeroStage stage = training->zero_stage();
+  const bool shards_weights = stage == v1::ZERO_STAGE_3;
+  training->mutable_trainer()->set_name(shards_weights ? kFullShards : kOtherShards);
+  v1::Execution* e = training->mutable_execution();
+  e->clear_bucket_bytes();
+  e->clear_weight_hook_seconds();
+  e->clear_update_parameter_bytes();
+  e->clear_kernel_rate_ratio();
+  e->clear_overlap_gradient_reduce();
+  e->clear_overlap_weight_gather();
+  // The Trainer holds a model's outputs, however they are sharded.
+  e->set_loss_logit_bytes(
+      planner::FindTrainer(kOtherShards)->default_execution.loss_bytes_per_logit);
+  if (shards_weights) return;
+  e->set_bucket_bytes(0);
+  e->set_weight_hook_seconds(0);
+  e->set_update_parameter_bytes(0);
+  e->set_kernel_rate_ratio(planner::FindTrainer(kFullShards)->default_execution.kernel_rate);
+  e->set_overlap_gradient_reduce(true);
+  e->set_overlap_weight_gather(stage != v1::ZERO_STAGE_0);
 }
 
 }  // namespace evenkeel::cli

@@ -390,13 +390,18 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   }
   const bool split = run->degrees.pipeline() > 1 || run->degrees.tensor() > 1;
   if (config.format == ConfigFormat::kDeepSpeed) name = split ? "megatron-deepspeed" : "deepspeed";
-  if (config.format == ConfigFormat::kHuggingFace)
-    name = FsdpOptions(config).empty() ? "huggingface-trainer" : "pytorch-fsdp";
+  if (config.format == ConfigFormat::kHuggingFace) name = "huggingface-trainer";
   // Weights that are sharded are FSDP's in the contract, which then has no pipeline.
   if (name == "megatron-core" && zero == v1::ZERO_STAGE_3 && !split) name = "fsdp";
   training->mutable_trainer()->set_name(name);
   training->mutable_trainer()->clear_version();
-  run->assumed.push_back("trainer: the habits of " + name);
+  if (run->fsdp) SetFsdpTrainer(run);
+  const char* others = "";
+  if (run->fsdp && zero == v1::ZERO_STAGE_0) others = ", without shards";
+  if (run->fsdp && zero == v1::ZERO_STAGE_1) others = ", with ZeRO-1 for its shards";
+  if (run->fsdp && zero == v1::ZERO_STAGE_2) others = ", with ZeRO-2 for its shards";
+  if (run->fsdp) name = "pytorch-fsdp";
+  run->assumed.push_back("trainer: the habits of " + name + others);
 }
 
 }  // namespace

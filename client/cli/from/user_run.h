@@ -48,6 +48,7 @@ struct UserRun {
   int64_t sequences = 0;             // of a step, over all ranks; 0: the job's
   bool fixed_lengths = false;        // every sample is a sequence
   bool padded = false;               // micro-batches are samples that are padded, not packed
+  bool fsdp = false;                 // of Hugging Face's arguments
   bool adapters = false;             // train beside frozen weights
   std::vector<std::string> assumed;  // for people
 };
@@ -88,6 +89,10 @@ std::vector<std::string> FsdpOptions(const UserConfig& config);
 // Returns what FSDP shards, and sets what it keeps in host memory. Sets how many groups of ranks
 // each hold all states.
 v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* groups);
+
+// Sets the trainer whose record has the run's stage, and FSDP's habits: FSDP's own record has full
+// shards alone.
+void SetFsdpTrainer(UserRun* run);
 
 // Returns what recomputes.
 Recompute RecomputeOf(const UserConfig& config);
