@@ -47,6 +47,9 @@ int64_t CutSamples(int64_t longest, v1::Histogram* histogram) {
 
 // The Trainer of TRL cuts tokens off; other programs cut at the tokenizer's model_max_length.
 void CutData(const UserConfig& config, UserRun* run) {
+  if (config.Has(Field::kBlockSize))
+    config.Refuse(Field::kBlockSize,
+                  "not yet beside data: every sample is a block, so leave out --dataset");
   const int64_t longest = LongestSample(config);
   if (longest == 0) return;
   v1::Dataset* data = run->job.mutable_dataset();
@@ -88,6 +91,7 @@ void SetEpochs(const UserConfig& config, const JobFlags& flags, v1::Training* tr
 }  // namespace
 
 int64_t LongestSample(const UserConfig& config) {
+  if (config.Has(Field::kBlockSize)) return config.Int(Field::kBlockSize, 0, 1, kLongest);
   // TRL's max_seq_length, while there was one, came before max_length.
   const Field own = config.Has(Field::kMaxSeqLength) ? Field::kMaxSeqLength : Field::kMaxLength;
   const int64_t fallback = config.trl && !config.keeps_lengths ? kTrlLength : 0;

@@ -69,12 +69,15 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
   v1::Training* training = run->job.mutable_training();
   if (!flags.precision.empty()) return;
   const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
+  const std::string mixed = config.Text(Field::kMixedPrecision);
   if (config.On(Field::kFp16)) {
     training->set_precision(v1::PRECISION_FP16);
   } else if (torchtitan || config.On(Field::kBf16, config.trl)) {
     if (config.trl && !config.Has(Field::kBf16))
       run->assumed.push_back("precision: bf16, TRL's default");
     training->set_precision(v1::PRECISION_BF16);
+  } else if (mixed == "bf16" || mixed == "fp16") {  // the environment's, which accelerate sets
+    training->set_precision(mixed == "bf16" ? v1::PRECISION_BF16 : v1::PRECISION_FP16);
   } else {
     throw CommandError(ExitCode::kBadInput,
                        "not yet: the configuration trains in fp32 (it has neither bf16 nor fp16); "

@@ -30,6 +30,11 @@ bool HasKey(const std::vector<Setting>& settings, const std::string& key) {
                      [&](const Setting& setting) { return setting.key == key; });
 }
 
+// A dictionary may be written as a word, as on a command line.
+bool IsDictionary(const Setting& setting) {
+  return setting.values.size() == 1 && absl::StartsWith(setting.values.front(), "{");
+}
+
 // Every file of PEFT names its method.
 bool IsAdapter(const std::vector<Setting>& settings) { return HasKey(settings, "peft_type"); }
 
@@ -38,22 +43,6 @@ bool IsTrl(const std::vector<Setting>& settings) {
   return !HasKey(settings, "max_seq_length") &&
          std::any_of(std::begin(kTrlKeys), std::end(kTrlKeys),
                      [&](const char* key) { return HasKey(settings, key); });
-}
-
-// Returns the settings of the JSON file that "deepspeed" or "fsdp_config" names, beside `path`.
-std::vector<Setting> NamedFile(const Setting& setting, const std::string& path) {
-  const std::filesystem::path name = setting.values.front();
-  if (path == "-" && name.is_relative())
-    throw CommandError(ExitCode::kBadInput, Describe(setting) +
-                                                ": must be an object or an absolute path where the "
-                                                "arguments come by standard input");
-  const std::filesystem::path file =
-      name.is_absolute() ? name : std::filesystem::path(path).parent_path() / name;
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored))
-    throw CommandError(ExitCode::kBadInput,
-                       Describe(setting) + ": there is no file " + file.string());
-  return ReadJson(ReadWholeFile(file.string(), kMaxNamedText), file.filename().string());
 }
 
 bool IsAuto(const Setting& setting) {
@@ -66,17 +55,20 @@ bool IsUnset(const Setting& setting) {
                                                                    setting.values.front() == "-1"));
 }
 
-// The Trainer fills "auto" in: from the arguments, or for buckets from the model
-// (HfTrainerDeepSpeedConfig of transformers/integrations/deepspeed.py).
-void SortEngine(std::vector<Setting> settings, UserConfig* config) {
+// Writes dictionaries out, one setting for each key.
+std::vector<Setting> WithDictionaries(std::vector<Setting> settings) {
+  std::vector<Setting> all;
   for (Setting& setting : settings) {
-    const std::string name = setting.key;
-    if (IsAuto(setting) && name != "zero_optimization.reduce_bucket_size") {
-      ++config->irrelevant;
-    } else {
-      Sort(DeepSpeedKeys(), name, std::move(setting), config);
+    if (!IsDictionary(setting)) {
+      all.push_back(std::move(setting));
+      continue;
+    }
+    for (Setting& inner : ReadJson(setting.values.front(), setting.where)) {
+      inner.key = setting.key + "." + inner.key;
+      all.push_back(std::move(inner));
     }
   }
+  return all;
 }
 
 // As the Trainer does, refuses a number that is another one in DeepSpeed's part.
@@ -93,7 +85,54 @@ void CheckAgreement(const KeyTables& tables, const Setting& own, const UserConfi
   }
 }
 
+const char* WhatIsIn(RunFile kind) {
+  switch (kind) {
+    case RunFile::kArguments:
+      return "arguments";
+    case RunFile::kAdapter:
+      return "adapters";
+    case RunFile::kLaunch:
+      return "settings of accelerate";
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string FileNameOf(const std::string& path) {
+  return path == "-" ? "standard input" : std::filesystem::path(path).filename().string();
+}
+
+std::vector<Setting> NamedFile(const Setting& setting, const std::string& path) {
+  const std::filesystem::path name = setting.values.front();
+  if (path == "-" && name.is_relative())
+    throw CommandError(ExitCode::kBadInput, Describe(setting) +
+                                                ": must be an object or an absolute path where the "
+                                                "arguments come by standard input");
+  const std::filesystem::path file =
+      name.is_absolute() ? name : std::filesystem::path(path).parent_path() / name;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored))
+    throw CommandError(ExitCode::kBadInput,
+                       Describe(setting) + ": there is no file " + file.string());
+  const std::string text = ReadWholeFile(file.string(), kMaxNamedText);
+  const std::string extension = file.extension().string();
+  return extension == ".yaml" || extension == ".yml" ? ReadYaml(text, file.filename().string())
+                                                     : ReadJson(text, file.filename().string());
+}
+
+// The Trainer fills "auto" in: from the arguments, or for buckets from the model
+// (HfTrainerDeepSpeedConfig of transformers/integrations/deepspeed.py).
+void SortEngine(std::vector<Setting> settings, UserConfig* config) {
+  for (Setting& setting : settings) {
+    const std::string name = setting.key;
+    if (IsAuto(setting) && name != "zero_optimization.reduce_bucket_size") {
+      ++config->irrelevant;
+    } else {
+      Sort(DeepSpeedKeys(), name, std::move(setting), config);
+    }
+  }
+}
 
 bool IsHuggingFace(const std::vector<Setting>& settings) {
   return HasKey(settings, "per_device_train_batch_size") || HasKey(settings, "output_dir") ||
@@ -105,12 +144,11 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
   config->format = ConfigFormat::kHuggingFace;
   const bool adapter = IsAdapter(settings);
   const KeyTables& tables = adapter ? AdapterKeys() : TrainingArgumentsKeys();
-  config->files[adapter ? RunFile::kAdapter : RunFile::kArguments] =
-      path == "-" ? "standard input" : std::filesystem::path(path).filename().string();
+  config->files[adapter ? RunFile::kAdapter : RunFile::kArguments] = FileNameOf(path);
   config->trl = !adapter && IsTrl(settings);
   config->keeps_lengths = nulls.count("max_length") > 0;
   std::vector<Setting> engine, own;
-  for (Setting& setting : settings) {
+  for (Setting& setting : WithDictionaries(std::move(settings))) {
     if (IsUnset(setting)) {
       ++config->irrelevant;
     } else if (absl::StartsWith(setting.key, kEngine)) {
@@ -148,10 +186,9 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
 void Merge(UserConfig other, UserConfig* config) {
   for (const auto& [kind, name] : other.files)
     if (!config->files.emplace(kind, name).second)
-      throw CommandError(ExitCode::kBadInput,
-                         name + ": " + config->files.at(kind) + " has the " +
-                             (kind == RunFile::kAdapter ? "adapters" : "arguments") +
-                             " of the run already: give one of them");
+      throw CommandError(ExitCode::kBadInput, name + ": " + config->files.at(kind) + " has the " +
+                                                  WhatIsIn(kind) +
+                                                  " of the run already: give one of them");
   const auto append = [](auto& from, auto& to) { to.insert(to.end(), from.begin(), from.end()); };
   append(other.used, config->used);
   append(other.meanings, config->meanings);
@@ -161,9 +198,11 @@ void Merge(UserConfig other, UserConfig* config) {
   for (auto& [field, setting] : other.fields) {
     const auto [found, added] = config->fields.emplace(field, setting);
     if (added || found->second.values == setting.values) continue;
-    // Only the name of the model is in both: that of the arguments is what is loaded.
-    const bool swaps = other.files.count(RunFile::kArguments) > 0;
-    if (swaps) std::swap(found->second, setting);
+    if (field != Field::kModelName)
+      throw CommandError(ExitCode::kBadInput,
+                         Describe(setting) + ": differs from " + Describe(found->second));
+    // The arguments say which model is loaded, whatever the adapter was made for.
+    if (other.files.count(RunFile::kArguments) > 0) std::swap(found->second, setting);
     config->notes.push_back("Model: " + Describe(found->second) + ", not " + Describe(setting) +
                             ".");
   }

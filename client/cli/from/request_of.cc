@@ -220,8 +220,14 @@ void PinDegrees(const v1::Parallelism& p, v1::Job* job) {
 v1::EvaluatePlanRequest LayersRequest(const UserRun& run) {
   v1::EvaluatePlanRequest request;
   *request.mutable_job() = run.job;
-  // Habits, sharding and packs do not change what layers there are.
+  // Habits, sharding, packs and the format of frozen weights do not change what layers there are.
   request.mutable_job()->clear_training();
+  v1::Model* model = request.mutable_job()->mutable_model();
+  if (model->has_lora()) model->mutable_lora()->clear_base_format();
+  if (model->has_language_model() && model->language_model().has_lora())
+    model->mutable_language_model()->mutable_lora()->clear_base_format();
+  for (v1::Encoder& encoder : *model->mutable_encoders())
+    if (encoder.has_lora()) encoder.mutable_lora()->clear_base_format();
   request.mutable_job()->mutable_training()->set_group_selection(v1::GROUP_SELECTION_ONE);
   const v1::Precision precision = run.job.training().precision();
   if (precision == v1::PRECISION_FP16)

@@ -41,6 +41,13 @@ void SetGpus(const UserConfig& config, v1::Job* job) {
       pool->set_gpus_per_node(static_cast<int32_t>(per_node));
   }
   if (pool->gpu_count() > 0) return;
+  if (config.Has(Field::kProcesses)) {
+    const int64_t processes = config.Int(Field::kProcesses, 1, 1, kMaxDegree);
+    pool->set_gpu_count(static_cast<int32_t>(processes));
+    if (nodes > 1 && pool->gpus_per_node() == 0)
+      pool->set_gpus_per_node(static_cast<int32_t>(std::max<int64_t>(1, processes / nodes)));
+    return;
+  }
   if (per_node == 0 || (!both && config.format == ConfigFormat::kTorchtitan))
     FailRun("the configuration does not say how many GPUs there are: give --gpus N");
   pool->set_gpu_count(static_cast<int32_t>(std::min(nodes * per_node, kMaxDegree)));

@@ -146,6 +146,8 @@ enum class Field {
   kOffloadsWeights,
   kFusedStep,
   // Hugging Face Trainer, TRL and PEFT.
+  kProcesses,
+  kMixedPrecision,
   kGroupByLength,
   kSampling,
   kFsdp,
@@ -159,16 +161,21 @@ enum class Field {
   kMaxLength,  // longer samples are cut
   kMaxSeqLength,
   kModelMaxLength,
+  kBlockSize,
   kPadMultiple,
   kAdapterType,
   kLoraRank,
   kLoraDropout,
   kLoraTargets,
   kLoraSaved,
+  kUsesPeft,
+  kLoads4Bit,
+  kQuantType,
+  kNestedQuant,
 };
 
 // A file of a run of Hugging Face Trainer.
-enum class RunFile { kArguments, kAdapter };
+enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
 
 // What was found in a configuration.
 struct UserConfig {
