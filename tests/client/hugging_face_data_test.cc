@@ -74,6 +74,42 @@ TEST(HuggingFaceDataTest, DefaultsOfTrl) {
   EXPECT_NE(RefusalOf({bare + ", \"max_seq_length\": 512}"}).find("fp32"), std::string::npos);
 }
 
+// A micro-batch is as many packs of max_length tokens as it would be samples.
+TEST(HuggingFaceDataTest, PacksOfTrl) {
+  JobFlags flags = FlagsWithLengths();
+  flags.token_cap = 0;  // none
+  const auto run = [&](const std::string& more) {
+    return TrainerRun({ArgumentsWith(", \"packing\": true, \"max_length\": 1000" + more)}, flags);
+  };
+  const auto lengths = [](const UserRun& packed) {
+    const auto& tokens = packed.job.dataset().histogram().llm_tokens();
+    return std::vector<int64_t>(tokens.begin(), tokens.end());
+  };
+  const UserRun whole = run("");
+  EXPECT_FALSE(whole.padded);
+  EXPECT_EQ(whole.job.training().micro_batch_samples(), 0);
+  EXPECT_EQ(whole.sequences, 64);
+  EXPECT_EQ(lengths(whole), (std::vector<int64_t>{500, 1000, 1000}));
+  const v1::EvaluatePlanRequest request =
+      RequestOf(whole, ModelLayers(32, v1::LAYER_KIND_DENSE), /*pinned=*/false);
+  EXPECT_EQ(request.plan().batch_rule().token_cap(), 4000);
+  EXPECT_FALSE(whole.fixed_lengths);
+  // 500, 1000 + 500, 3 x 1000
+  const UserRun split = run(", \"packing_strategy\": \"bfd_split\"");
+  EXPECT_EQ(lengths(split), (std::vector<int64_t>{500, 1000, 500, 1000}));
+  EXPECT_EQ(split.job.dataset().histogram().sample_count(3), 3);
+  const UserRun joined = run(", \"packing_strategy\": \"wrapped\"");
+  EXPECT_EQ(lengths(joined), (std::vector<int64_t>{1000}));
+  EXPECT_EQ(joined.job.dataset().histogram().sample_count(0), 5);
+  EXPECT_TRUE(joined.fixed_lengths);
+  EXPECT_TRUE(Assumes(joined, "does not keep apart"));
+  const std::string old = ArgumentsWith(", \"packing\": true, \"max_seq_length\": 1000");
+  EXPECT_EQ(lengths(TrainerRun({old}, flags)), (std::vector<int64_t>{1000}));
+  EXPECT_NE(RefusalOf({ArgumentsWith(", \"packing\": true, \"max_length\": null")}, flags), "");
+  EXPECT_NE(RefusalOf({ArgumentsWith(", \"packing\": true, \"packing_strategy\": \"new\"")}, flags),
+            "");
+}
+
 TEST(HuggingFaceDataTest, PaddingIsAMultiple) {
   const auto multiple = [](const std::string& more) {
     return TrainerRun({ArgumentsWith(", \"max_length\": 2048" + more)})

@@ -42,7 +42,7 @@ TEST(HuggingFaceTest, ArgumentsArePaddedMicroBatches) {
                   .group_by_length());
   EXPECT_THROW(TrainerRun({ArgumentsWith(", \"train_sampling_strategy\": \"new\"")}), CommandError);
   EXPECT_THROW(TrainerRun({"{\"output_dir\": \"out\"}"}), CommandError) << "fp32";
-  EXPECT_THROW(TrainerRun({ArgumentsWith(", \"packing\": true")}), CommandError);
+  EXPECT_THROW(TrainerRun({ArgumentsWith(", \"padding_free\": true")}), CommandError);
   EXPECT_NO_THROW(TrainerRun({ArgumentsWith(", \"packing\": false, \"label_names\": []")}));
 }
 

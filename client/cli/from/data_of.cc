@@ -45,6 +45,67 @@ int64_t CutSamples(int64_t longest, v1::Histogram* histogram) {
   return count;
 }
 
+// Splits samples into some of `longest` tokens and a rest.
+void SplitSamples(int64_t longest, v1::Histogram* histogram) {
+  v1::Histogram split;
+  const auto add = [&](int64_t tokens, int64_t count) {
+    if (tokens == 0 || count == 0) return;
+    split.add_llm_tokens(tokens);
+    split.add_sample_count(count);
+  };
+  for (int i = 0; i < histogram->llm_tokens_size(); ++i) {
+    const int64_t tokens = histogram->llm_tokens(i), count = histogram->sample_count(i);
+    add(longest, tokens / longest * count);
+    add(tokens % longest, count);
+  }
+  *histogram = split;
+}
+
+// Joins samples and cuts the text into some of `length` tokens.
+void WrapSamples(int64_t length, v1::Histogram* histogram) {
+  int64_t tokens = 0;
+  for (int i = 0; i < histogram->llm_tokens_size(); ++i)
+    tokens += histogram->llm_tokens(i) * histogram->sample_count(i);
+  histogram->Clear();
+  histogram->add_llm_tokens(length);
+  histogram->add_sample_count(std::max<int64_t>(1, tokens / length));
+}
+
+// How packs of TRL are filled (pack_dataset() of trl/data_utils.py). Before 0.18, with
+// max_seq_length, samples were always joined (ConstantLengthDataset).
+enum class Packing { kNone, kWhole, kSplit, kJoined };
+Packing PackingOf(const UserConfig& config) {
+  if (config.format != ConfigFormat::kHuggingFace || !config.On(Field::kPacking))
+    return Packing::kNone;
+  const std::string strategy =
+      config.Text(Field::kPackingStrategy, config.Has(Field::kMaxSeqLength) ? "wrapped" : "bfd");
+  if (strategy == "bfd" || strategy == "ffd") return Packing::kWhole;
+  if (strategy == "bfd_split" || strategy == "bfd-requeue") return Packing::kSplit;
+  if (strategy != "wrapped")
+    config.Refuse(Field::kPackingStrategy, "not yet: bfd, ffd, bfd_split or wrapped");
+  return Packing::kJoined;
+}
+
+// Fills packs from the data. Only text can be cut.
+void PackData(Packing packing, UserRun* run) {
+  v1::Dataset* data = run->job.mutable_dataset();
+  std::vector<v1::Histogram*> histograms;
+  if (data->has_histogram()) histograms.push_back(data->mutable_histogram());
+  for (v1::DatasetPart& part : *data->mutable_parts())
+    histograms.push_back(part.mutable_histogram());
+  for (v1::Histogram* histogram : histograms) {
+    if (histogram->units_size() > 0)
+      throw CommandError(ExitCode::kBadInput,
+                         "packing: not yet: samples with images, sound or video that are cut");
+    if (packing == Packing::kSplit) {
+      SplitSamples(run->seq_length, histogram);
+    } else {
+      WrapSamples(run->seq_length, histogram);
+    }
+  }
+  run->fixed_lengths = packing == Packing::kJoined;
+}
+
 // The Trainer of TRL cuts tokens off; other programs cut at the tokenizer's model_max_length.
 void CutData(const UserConfig& config, UserRun* run) {
   if (config.Has(Field::kBlockSize))
@@ -103,8 +164,20 @@ int64_t LongestSample(const UserConfig& config) {
 
 void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (config.format != ConfigFormat::kHuggingFace) return;
-  run->padded = true;
   v1::Training* training = run->job.mutable_training();
+  SetEpochs(config, flags, training, &run->assumed);
+  if (const Packing packing = PackingOf(config); packing != Packing::kNone) {
+    if (run->seq_length == 0)
+      config.Refuse(Field::kPacking, "needs max_length, which is the length of a pack");
+    training->clear_micro_batch_samples();
+    training->clear_group_by_length();
+    run->assumed.push_back(fmt::format(
+        "packs: of {} tokens each, {}", run->seq_length,
+        packing == Packing::kJoined ? "which attention does not keep apart"
+                                    : "with attention within each sample (flash attention)"));
+    return;
+  }
+  run->padded = true;
   training->clear_token_cap();
   training->set_micro_batch_samples(run->micro_batch);
   if (config.Has(Field::kPadMultiple) && config.Text(Field::kPadMultiple) != "auto" &&
@@ -115,7 +188,6 @@ void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
     config.Refuse(Field::kSampling, "not yet: random, sequential or group_by_length");
   if (config.On(Field::kGroupByLength) || order == "group_by_length")
     training->set_group_by_length(true);
-  SetEpochs(config, flags, training, &run->assumed);
 }
 
 void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
@@ -127,7 +199,9 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
     if (steps > 0)
       run->assumed.push_back(
           fmt::format("max_steps: time is that of one epoch of the data, not of {} steps", steps));
-    return CutData(config, run);
+    const Packing packing = PackingOf(config);
+    if (packing == Packing::kNone || packing == Packing::kWhole) return CutData(config, run);
+    return PackData(packing, run);
   }
   if (run->job.model().encoders_size() > 0) return;
   if (run->seq_length == 0) {

@@ -39,6 +39,8 @@ constexpr KeyRecord kArgumentsRead[] = {
     // run_clm.py of transformers joins samples and cuts the text into blocks.
     {"block_size", Field::kBlockSize, "dataset.histogram.llm_tokens"},
     {"pad_to_multiple_of", Field::kPadMultiple, "training.padding.multiple"},
+    {"packing", Field::kPacking, "batch_rule.token_cap"},
+    {"packing_strategy", Field::kPackingStrategy, "batch_rule.token_cap"},
     {"model_init_kwargs.attn_implementation", Field::kAttentionBackend,
      "execution.attention_kernel"},
     {"attn_implementation", Field::kAttentionBackend, "execution.attention_kernel"},
@@ -67,7 +69,6 @@ constexpr char kFloatCopy[] = "weights that train are taken to have a copy in fp
 constexpr char kQuantised[] = "weights that are quantised so; accepted: load_in_4bit";
 
 constexpr NotPredicted kArgumentsNotPredicted[] = {
-    {"packing", "samples of TRL that are packed", true},
     {"padding_free", "samples of TRL that are laid end to end", true},
     {"tp_size", "tensor parallelism of Hugging Face's modules", true},
     {"model_init_kwargs.tp_*", "tensor parallelism of Hugging Face's modules", true},

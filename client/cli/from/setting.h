@@ -163,6 +163,8 @@ enum class Field {
   kModelMaxLength,
   kBlockSize,
   kPadMultiple,
+  kPacking,
+  kPackingStrategy,
   kAdapterType,
   kLoraRank,
   kLoraDropout,
