@@ -226,6 +226,19 @@ TEST(HuggingFaceTest, EpochsAreThreeUnlessSaid) {
   EXPECT_EQ(epochs(", \"max_steps\": -1"), 3);
 }
 
+// 128,256 rows of vocabulary are 32 times the width of 4,096.
+TEST(HuggingFaceTest, LigersLossHoldsAPartOfTheLogits) {
+  const auto bytes = [](const std::string& more) {
+    return TrainerRun({ArgumentsWith(more)}).job.training().execution().loss_logit_bytes();
+  };
+  EXPECT_EQ(bytes(""), 0) << "the trainer's";
+  EXPECT_EQ(bytes(", \"use_liger_kernel\": true"), 6. / 32);
+  EXPECT_EQ(bytes(", \"fsdp\": true, \"use_liger_kernel\": true"), 6. / 32);
+  EXPECT_EQ(bytes(", \"use_liger_kernel\": true, \"liger_kernel_config\": "
+                  "{\"fused_linear_cross_entropy\": false}"),
+            0);
+}
+
 TEST(HuggingFaceTest, TheFlagOfMicroBatchesSetsTheBatch) {
   JobFlags flags;
   flags.micro_batch_samples = 1;

@@ -330,7 +330,7 @@ void SetBuckets(const UserConfig& config, UserRun* run) {
   int64_t reduced = 0;
   if (config.Text(Field::kBucketValues) == "auto") {
     // HfTrainerDeepSpeedConfig of transformers/integrations/deepspeed.py.
-    const int64_t hidden = HiddenSizeOf(run->job.model());
+    const int64_t hidden = WidthsOf(run->job.model()).hidden;
     if (hidden == 0) {
       run->assumed.push_back("reduce_bucket_size: DeepSpeed's default, as the width is not known");
       return;
@@ -344,6 +344,21 @@ void SetBuckets(const UserConfig& config, UserRun* run) {
   const int64_t gathered = config.Int(Field::kGatherBucketValues, kDefault, 1, kMost);
   training->mutable_execution()->set_bucket_bytes(shards_weights ? 2 * reduced
                                                                  : 4 * reduced + 2 * gathered);
+}
+
+// Liger's loss goes through tokens in chunks, whose logits, of 16 bits, are as large as the inputs
+// or up to twice that, and holds the gradients of the inputs (fused_linear_cross_entropy_forward()
+// of liger_kernel/ops/fused_linear_cross_entropy.py).
+void SetLigerLoss(const UserConfig& config, UserRun* run) {
+  if (!config.On(Field::kLiger) || !config.On(Field::kLigerLoss, true)) return;
+  const ModelWidths widths = WidthsOf(run->job.model());
+  if (widths.hidden == 0 || widths.vocabulary == 0) return;
+  const int64_t chunks = (widths.vocabulary + widths.hidden - 1) / widths.hidden;
+  run->job.mutable_training()->mutable_execution()->set_loss_logit_bytes(
+      6 / static_cast<double>(chunks));
+  run->assumed.push_back(
+      "loss: Liger's, which holds a part of the logits; other kernels are "
+      "PyTorch's");
 }
 
 // attn_implementation of transformers.
@@ -424,6 +439,7 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
     SetOtherExecution(config, run);
   }
   SetTrainer(config, flags, run);
+  SetLigerLoss(config, run);
 }
 
 }  // namespace evenkeel::cli

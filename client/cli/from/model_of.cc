@@ -192,33 +192,39 @@ bool SetFlavor(const UserConfig& config, v1::Job* job) {
       fmt::format("the catalogue has no {} {}: name the model by --model", model, flavor));
 }
 
-int64_t HiddenSizeNamed(const std::string& name) {
+ModelWidths WidthsNamed(const std::string& name) {
   if (const planner::VisionLanguageEntry* const pair = planner::FindVisionLanguageModel(name))
-    return pair->spec.language_model.hidden;
+    return {pair->spec.language_model.hidden, pair->spec.language_model.vocab};
   // "ENCODER+LANGUAGE_MODEL"
   const std::string language = name.substr(name.find_last_of('+') + 1);
   const planner::LanguageModelEntry* const entry = planner::FindLanguageModel(language);
-  return entry == nullptr ? 0 : entry->spec.hidden;
+  if (entry == nullptr) return {};
+  return {entry->spec.hidden, entry->spec.vocab};
 }
 
 }  // namespace
 
-int64_t HiddenSizeOf(const v1::Model& model) {
+ModelWidths WidthsOf(const v1::Model& model) {
   if (model.has_language_model()) {
     const v1::LanguageModel& language = model.language_model();
-    return language.hidden_size() > 0 ? language.hidden_size()
-                                      : HiddenSizeNamed(language.catalog_name());
+    ModelWidths widths = WidthsNamed(language.catalog_name());
+    if (language.hidden_size() > 0) widths.hidden = language.hidden_size();
+    if (language.vocabulary_size() > 0) widths.vocabulary = language.vocabulary_size();
+    return widths;
   }
   using Json = nlohmann::json;
   const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object()) return HiddenSizeNamed(model.name());
-  for (const char* const path : {"/hidden_size", "/n_embd", "/d_model", "/text_config/hidden_size",
-                                 "/llm_config/hidden_size"}) {
-    const Json::json_pointer pointer(path);
-    if (config.contains(pointer) && config[pointer].is_number_integer())
-      return config[pointer].get<int64_t>();
-  }
-  return 0;
+  if (!config.is_object()) return WidthsNamed(model.name());
+  const auto number = [&](const std::vector<std::string>& names) -> int64_t {
+    for (const char* const part : {"", "/text_config", "/llm_config"})
+      for (const std::string& name : names) {
+        const Json::json_pointer pointer(part + ("/" + name));
+        if (config.contains(pointer) && config[pointer].is_number_integer())
+          return config[pointer].get<int64_t>();
+      }
+    return 0;
+  };
+  return {number({"hidden_size", "n_embd", "d_model"}), number({"vocab_size"})};
 }
 
 bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>* assumed) {

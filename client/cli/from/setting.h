@@ -157,6 +157,8 @@ enum class Field {
   kFsdpRecompute,
   kRecomputeEvery,
   kAdafactor,
+  kLiger,
+  kLigerLoss,
   kEpochs,
   kMaxLength,  // longer samples are cut
   kMaxSeqLength,

@@ -74,8 +74,11 @@ void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run);
 // Cuts the data as the run does. Where there are none, sets samples of one length.
 void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run);
 
-// Returns the width of the language model, 0 if it is not known here.
-int64_t HiddenSizeOf(const v1::Model& model);
+// Widths of a language model; 0 if they are not known here.
+struct ModelWidths {
+  int64_t hidden = 0, vocabulary = 0;
+};
+ModelWidths WidthsOf(const v1::Model& model);
 
 // Sets precision, optimizer, sharding and habits. `degrees` are final.
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);
