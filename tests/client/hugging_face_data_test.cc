@@ -96,8 +96,9 @@ TEST(HuggingFaceDataTest, PacksOfTrl) {
   EXPECT_FALSE(whole.fixed_lengths);
   // 500, 1000 + 500, 3 x 1000
   const UserRun split = run(", \"packing_strategy\": \"bfd_split\"");
-  EXPECT_EQ(lengths(split), (std::vector<int64_t>{500, 1000, 500, 1000}));
-  EXPECT_EQ(split.job.dataset().histogram().sample_count(3), 3);
+  EXPECT_EQ(lengths(split), (std::vector<int64_t>{500, 1000}));
+  EXPECT_EQ(split.job.dataset().histogram().sample_count(0), 2);
+  EXPECT_EQ(split.job.dataset().histogram().sample_count(1), 4);
   const UserRun joined = run(", \"packing_strategy\": \"wrapped\"");
   EXPECT_EQ(lengths(joined), (std::vector<int64_t>{1000}));
   EXPECT_EQ(joined.job.dataset().histogram().sample_count(0), 5);

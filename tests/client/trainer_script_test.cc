@@ -39,9 +39,12 @@ constexpr char kArguments[] =
     "--model_max_length 512 --gradient_checkpointing --output_dir out\n";
 
 TEST_F(TrainerScriptTest, LaunchersSayHowManyGpus) {
-  const std::string launchers[] = {"torchrun --nnodes 2 --nproc_per_node=4 train.py",
-                                   "deepspeed --num_nodes=2 --num_gpus=4 train.py",
-                                   "accelerate launch --num_machines 2 --num_processes 8 train.py"};
+  const std::string launchers[] = {
+      "torchrun --nnodes 2 --nproc_per_node=4 train.py",
+      "deepspeed --num_nodes=2 --num_gpus=4 train.py",
+      "python -m torch.distributed.run --nnodes 2 --nproc_per_node 4 t.py",
+      "accelerate launch --num_machines 2 --num_processes 8 -m train",
+      "accelerate launch --num_machines 2 --num_processes 8 train.py"};
   for (const std::string& launcher : launchers) {
     const UserRun run = Run(Read(launcher + " --fsdp \"full_shard auto_wrap\"" + kArguments));
     EXPECT_EQ(run.job.cluster().pools(0).gpu_count(), 8) << launcher;

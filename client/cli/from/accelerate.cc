@@ -110,7 +110,8 @@ void SortAccelerate(std::vector<Setting> settings, const std::string& path, User
   bool second = false;
   for (Setting& setting : settings) {
     if (absl::StartsWith(setting.key, "fsdp_config.fsdp_")) setting.key.erase(12, 5);
-    second = second || (setting.key == "fsdp_config.version" && setting.values.front() == "2");
+    second = second || (setting.key == "fsdp_config.version" &&
+                        setting.values == std::vector<std::string>{"2"});
   }
   for (Setting& setting : settings) {
     const std::string name = setting.key;

@@ -3,16 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/user_run.h"
+#include "client/cli/length_counts.h"
 
 namespace evenkeel::cli {
 namespace {
 
 constexpr int64_t kDefaultSamples = 1000000;
 constexpr int64_t kMostSamples = 1000000000000;
-constexpr int64_t kLongest = 16777216;
 constexpr int32_t kMostEpochs = 10000;
 // num_train_epochs of transformers/training_args.py.
 constexpr int32_t kDefaultEpochs = 3;
@@ -47,18 +48,18 @@ int64_t CutSamples(int64_t longest, v1::Histogram* histogram) {
 
 // Splits samples into some of `longest` tokens and a rest.
 void SplitSamples(int64_t longest, v1::Histogram* histogram) {
-  v1::Histogram split;
-  const auto add = [&](int64_t tokens, int64_t count) {
-    if (tokens == 0 || count == 0) return;
-    split.add_llm_tokens(tokens);
-    split.add_sample_count(count);
-  };
+  std::map<int64_t, int64_t> counts;
   for (int i = 0; i < histogram->llm_tokens_size(); ++i) {
     const int64_t tokens = histogram->llm_tokens(i), count = histogram->sample_count(i);
-    add(longest, tokens / longest * count);
-    add(tokens % longest, count);
+    counts[longest] += tokens / longest * count;
+    counts[tokens % longest] += count;
   }
-  *histogram = split;
+  histogram->Clear();
+  for (const auto& [tokens, count] : counts) {
+    if (tokens == 0 || count == 0) continue;
+    histogram->add_llm_tokens(tokens);
+    histogram->add_sample_count(count);
+  }
 }
 
 // Joins samples and cuts the text into some of `length` tokens.
@@ -86,14 +87,27 @@ Packing PackingOf(const UserConfig& config) {
   return Packing::kJoined;
 }
 
-// Fills packs from the data. Only text can be cut.
-void PackData(Packing packing, UserRun* run) {
-  v1::Dataset* data = run->job.mutable_dataset();
+// Returns the histograms of the data, which are here unless a server keeps them.
+std::vector<v1::Histogram*> Histograms(const char* why, v1::Dataset* data) {
+  if (!data->dataset_ref().empty())
+    throw CommandError(
+        ExitCode::kBadInput,
+        fmt::format("{}: not yet beside a dataset_ref: give the lengths by --dataset", why));
   std::vector<v1::Histogram*> histograms;
   if (data->has_histogram()) histograms.push_back(data->mutable_histogram());
   for (v1::DatasetPart& part : *data->mutable_parts())
     histograms.push_back(part.mutable_histogram());
-  for (v1::Histogram* histogram : histograms) {
+  return histograms;
+}
+
+// Splits or joins samples, which changes how many there are. Only text can be cut.
+void RepackData(Packing packing, UserRun* run) {
+  v1::Dataset* data = run->job.mutable_dataset();
+  for (const v1::DatasetPart& part : data->parts())
+    if (part.share() > 0)
+      throw CommandError(ExitCode::kBadInput,
+                         "packing: not yet: --dataset-shares of samples that are cut");
+  for (v1::Histogram* histogram : Histograms("packing", data)) {
     if (histogram->units_size() > 0)
       throw CommandError(ExitCode::kBadInput,
                          "packing: not yet: samples with images, sound or video that are cut");
@@ -113,15 +127,9 @@ void CutData(const UserConfig& config, UserRun* run) {
                   "not yet beside data: every sample is a block, so leave out --dataset");
   const int64_t longest = LongestSample(config);
   if (longest == 0) return;
-  v1::Dataset* data = run->job.mutable_dataset();
-  if (!data->dataset_ref().empty())
-    throw CommandError(ExitCode::kBadInput,
-                       fmt::format("max_length {}: not yet beside a dataset_ref: give the lengths "
-                                   "by --dataset",
-                                   longest));
-  int64_t cut = data->has_histogram() ? CutSamples(longest, data->mutable_histogram()) : 0;
-  for (v1::DatasetPart& part : *data->mutable_parts())
-    cut += CutSamples(longest, part.mutable_histogram());
+  int64_t cut = 0;
+  for (v1::Histogram* histogram : Histograms("max_length", run->job.mutable_dataset()))
+    cut += CutSamples(longest, histogram);
   if (cut > 0)
     run->assumed.push_back(fmt::format("data: {} longer samples are cut to {} tokens{}", cut,
                                        longest, DefaultText(config)));
@@ -152,12 +160,12 @@ void SetEpochs(const UserConfig& config, const JobFlags& flags, v1::Training* tr
 }  // namespace
 
 int64_t LongestSample(const UserConfig& config) {
-  if (config.Has(Field::kBlockSize)) return config.Int(Field::kBlockSize, 0, 1, kLongest);
+  if (config.Has(Field::kBlockSize)) return config.Int(Field::kBlockSize, 0, 1, kMaxTokens);
   // TRL's max_seq_length, while there was one, came before max_length.
   const Field own = config.Has(Field::kMaxSeqLength) ? Field::kMaxSeqLength : Field::kMaxLength;
   const int64_t fallback = config.trl && !config.keeps_lengths ? kTrlLength : 0;
-  const int64_t longest = config.Int(own, fallback, 1, kLongest);
-  const int64_t of_tokenizer = config.Int(Field::kModelMaxLength, 0, 1, kLongest);
+  const int64_t longest = config.Int(own, fallback, 1, kMaxTokens);
+  const int64_t of_tokenizer = config.Int(Field::kModelMaxLength, 0, 1, kMaxTokens);
   if (longest == 0 || of_tokenizer == 0) return std::max(longest, of_tokenizer);
   return std::min(longest, of_tokenizer);
 }
@@ -201,7 +209,7 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
           fmt::format("max_steps: time is that of one epoch of the data, not of {} steps", steps));
     const Packing packing = PackingOf(config);
     if (packing == Packing::kNone || packing == Packing::kWhole) return CutData(config, run);
-    return PackData(packing, run);
+    return RepackData(packing, run);
   }
   if (run->job.model().encoders_size() > 0) return;
   if (run->seq_length == 0) {

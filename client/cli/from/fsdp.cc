@@ -113,7 +113,9 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
                                             "{{\"version\": 1}}",
                                             strategy->name));
   }
-  if (!strategy->in_version_2 && VersionOf(config) == 0)
+  // accelerate's is 1 unless said.
+  if (!strategy->in_version_2 && VersionOf(config) == 0 &&
+      config.files.count(RunFile::kLaunch) == 0)
     run->assumed.push_back(
         fmt::format("fsdp: version 1, as {} needs it; transformers 5 wants "
                     "\"version\": 1 in fsdp_config",

@@ -135,8 +135,11 @@ void SortEngine(std::vector<Setting> settings, UserConfig* config) {
 }
 
 bool IsHuggingFace(const std::vector<Setting>& settings) {
-  return HasKey(settings, "per_device_train_batch_size") || HasKey(settings, "output_dir") ||
-         IsAdapter(settings);
+  return HasKey(settings, "per_device_train_batch_size") || IsAdapter(settings);
+}
+
+bool IsHuggingFaceJson(const std::vector<Setting>& settings) {
+  return IsHuggingFace(settings) || HasKey(settings, "output_dir");
 }
 
 void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>& nulls,

@@ -14,6 +14,9 @@ namespace evenkeel::cli {
 // Returns whether a file has the keys of the arguments or of an adapter.
 bool IsHuggingFace(const std::vector<Setting>& settings);
 
+// The same for JSON, which other programs with an output_dir do not have.
+bool IsHuggingFaceJson(const std::vector<Setting>& settings);
+
 // Files what the file at `path` says, with the configurations of DeepSpeed and FSDP that it holds
 // or names. In DeepSpeed's, "auto" stands for what the arguments say. `nulls` are keys that are
 // null.

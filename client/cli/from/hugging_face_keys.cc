@@ -98,7 +98,7 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"torch_compile_*", "modules are taken to be eager"},
     {"torchdynamo", "modules are taken to be eager"},
     {"liger_kernel_config.*", "kernels other than the loss are taken to be PyTorch's"},
-    {"loss_type", "the loss is taken to hold all logits"},
+    {"loss_type", "cross entropy is taken to be PyTorch's, or Liger's"},
     {"label_smoothing_factor", "the loss is taken to be without smoothing, which holds less"},
     {"full_determinism", "kernels are taken to be the quick ones, which are not deterministic"},
     {"optim_target_modules", "all weights are taken to have the optimizer's states"},
@@ -127,6 +127,9 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"load_in_8bit", kQuantised, true},
     {"lora_target_parameters", "adapters beside single parameters, such as experts", true},
     {"use_dora", "the norms of DoRA are left out"},
+    {"use_lora", "adapters by this key: give PEFT's adapter_config.json too", true},
+    {"lora_enable", "adapters by this key: give PEFT's adapter_config.json too", true},
+    {"finetuning_type", "LLaMA-Factory's arguments, whose defaults are others", true},
     // DPO, KTO, reward models, PPO and GRPO of TRL.
     {"beta", kOtherLoss, true},
     {"max_prompt_length", kOtherLoss, true},
@@ -170,8 +173,8 @@ constexpr const char* kArgumentsIrrelevant[] = {
     "data_path", "eval_data_path", "train_file*", "validation_file*", "validation_split_percentage",
     "preprocess_num_workers", "overwrite_cache", "cache_dir", "lazy_preprocess", "tokenizer_name*",
     "use_fast_tokenizer", "config_name", "completion_only_loss", "assistant_only_loss", "eos_token",
-    "pad_token", "chat_template_path", "packing_strategy", "truncation_mode", "shuffle_dataset",
-    "dataset_batch_size", "num_of_sequences", "chars_per_token"};
+    "pad_token", "chat_template_path", "truncation_mode", "shuffle_dataset", "dataset_batch_size",
+    "num_of_sequences", "chars_per_token"};
 
 constexpr KeyRecord kAdapterRead[] = {
     {"r", Field::kLoraRank, "model.lora.rank"},

@@ -299,7 +299,7 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
         FailReading(name +
                     " is a model's config.json: give it as --model, and the trainer's "
                     "configuration as --from");
-    if (IsHuggingFace(settings)) {
+    if (IsHuggingFaceJson(settings)) {
       SortHuggingFace(std::move(settings), nulls, path, &config);
     } else {
       CheckFilledIn(settings);

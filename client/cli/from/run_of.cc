@@ -9,12 +9,12 @@
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/user_run.h"
+#include "client/cli/length_counts.h"
 
 namespace evenkeel::cli {
 namespace {
 
 constexpr int64_t kMaxDegree = 65536;
-constexpr int64_t kMaxTokens = 16777216;
 
 [[noreturn]] void FailRun(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
@@ -202,11 +202,11 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const int64_t data = run->degrees.data();
   const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
   const bool pipeline = run->degrees.pipeline() > 1;
-  const bool padded = config.format == ConfigFormat::kHuggingFace;
+  const bool hugging_face = config.format == ConfigFormat::kHuggingFace;
   const int64_t local = config.Int(Field::kLocalBatch, 1, 1, 1 << 20);
   // The default of Hugging Face's arguments is 8.
-  run->micro_batch = config.Int(Field::kMicroBatch, padded ? 8 : 1, 1, 1 << 20);
-  if (padded && flags.micro_batch_samples) run->micro_batch = *flags.micro_batch_samples;
+  run->micro_batch = config.Int(Field::kMicroBatch, hugging_face ? 8 : 1, 1, 1 << 20);
+  if (hugging_face && flags.micro_batch_samples) run->micro_batch = *flags.micro_batch_samples;
   if (torchtitan)
     run->micro_batch = pipeline ? config.Int(Field::kPipelineMicroBatch, 1, 1, 1 << 20) : local;
   int64_t steps = config.Int(Field::kAccumulation, 1, 1, 1 << 20);
@@ -215,7 +215,7 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (run->sequences <= 0) run->sequences = run->micro_batch * steps * data;
   // As the Trainer does: DeepSpeed's train_batch_size is checked.
   if (const int64_t product = run->micro_batch * steps * data;
-      padded && !flags.micro_batch_samples && run->sequences != product)
+      hugging_face && !flags.micro_batch_samples && run->sequences != product)
     config.Refuse(Field::kGlobalBatch,
                   fmt::format("must be {}, or \"auto\": {} samples x {} accumulation steps x {} "
                               "data-parallel ranks",
@@ -231,7 +231,7 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
                     below > 0 ? fmt::format("{}, ", below) : "", below + at_once));
   }
   run->seq_length =
-      padded ? LongestSample(config) : config.Int(Field::kSeqLength, 0, 1, kMaxTokens);
+      hugging_face ? LongestSample(config) : config.Int(Field::kSeqLength, 0, 1, kMaxTokens);
   if (config.Has(Field::kDecoderSeqLength))
     run->seq_length = config.Int(Field::kDecoderSeqLength, 0, 1, kMaxTokens);
   if (flags.token_cap) run->seq_length = *flags.token_cap / run->micro_batch;
@@ -262,7 +262,7 @@ void AdaptToEncoders(const ModelLayers& layers, UserRun* run) {
     std::string& line = *std::find_if(run->assumed.begin(), run->assumed.end(),
                                       [](const auto& text) { return text.rfind("data:", 0) == 0; });
     line = "data: the planner's built-in mix of images and text; --dataset brings yours";
-    if (run->padded) line += ", which max_length does not cut";
+    if (run->padded) line += ", which is not cut";
   }
   if (run->adapters && run->job.model().encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED) {
     run->job.mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);

@@ -65,13 +65,6 @@ bool IsFileBeside(const std::string& name, const std::string& path) {
                                           ignored);
 }
 
-// Programs of other trainers may have an output_dir too.
-bool IsTrainer(const std::vector<Setting>& arguments) {
-  return std::any_of(arguments.begin(), arguments.end(), [](const Setting& setting) {
-    return setting.key == "per_device_train_batch_size";
-  });
-}
-
 // One command, split at its program.
 struct TrainerCommand {
   std::vector<Setting> launcher, arguments;
@@ -80,11 +73,14 @@ struct TrainerCommand {
 
 TrainerCommand SplitAtProgram(const std::vector<ShellWord>& words, const std::string& path) {
   TrainerCommand command;
-  size_t program = 0;
-  for (size_t i = 0; i < words.size(); ++i) {
+  // "python -m torch.distributed.run" has a program behind its module.
+  size_t program = 0, module = 0;
+  for (size_t i = words.size(); i-- > 0;) {
     if (IsProgram(words[i].text)) program = i;
+    if (words[i].text == "-m") module = i;
     command.accelerate = command.accelerate || words[i].text == "accelerate";
   }
+  if (program == 0) program = module;
   const std::string name = FileNameOf(path);
   command.launcher = Arguments(OptionsOf(words, 0, program, name));
   command.arguments = Arguments(OptionsOf(words, program, words.size(), name));
@@ -92,7 +88,7 @@ TrainerCommand SplitAtProgram(const std::vector<ShellWord>& words, const std::st
   for (size_t i = 0; i < command.arguments.size(); ++i) {
     const Setting config = command.arguments[i];
     if (config.key != "config" || !IsYaml(config.values.front())) continue;
-    if (!IsTrainer(command.arguments) && !IsFileBeside(config.values.front(), path)) break;
+    if (!IsHuggingFace(command.arguments) && !IsFileBeside(config.values.front(), path)) break;
     command.arguments.erase(command.arguments.begin() + static_cast<std::ptrdiff_t>(i));
     AddFile(NamedFile(config, path), &command.arguments);
     break;
@@ -129,7 +125,7 @@ bool SortTrainerCommand(const ShellScript& script, const std::string& path, User
   TrainerCommand best;
   for (const std::vector<ShellWord>& words : script.commands) {
     TrainerCommand command = SplitAtProgram(words, path);
-    if (IsTrainer(command.arguments) && command.arguments.size() > best.arguments.size())
+    if (IsHuggingFace(command.arguments) && command.arguments.size() > best.arguments.size())
       best = std::move(command);
   }
   if (best.arguments.empty()) return false;
