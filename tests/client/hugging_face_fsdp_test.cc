@@ -197,6 +197,8 @@ TEST(HuggingFaceFsdpTest, BucketsAreAsWideAsTheModel) {
             2 * 512 * 512);
   EXPECT_EQ(bytes("{\"model_type\": \"gpt2\", \"n_embd\": 768}"), 2 * 768 * 768);
   EXPECT_EQ(bytes("{\"model_type\": \"x\"}"), 0);
+  flags.model = "Qwen/Qwen2.5-VL-3B-Instruct";
+  EXPECT_EQ(BucketBytes(EngineRun(automatic, "", flags)), 2 * 2048 * 2048);
 }
 
 // As the Trainer does, refuses numbers that differ from the arguments.

@@ -154,7 +154,7 @@ void SetEpochs(const UserConfig& config, const JobFlags& flags, v1::Training* tr
     config.Refuse(Field::kEpochs, fmt::format("must be above 0, to {}", kMostEpochs));
   training->set_epochs(static_cast<int32_t>(std::ceil(epochs)));
   if (epochs != std::ceil(epochs))
-    assumed->push_back(fmt::format("epochs: {} whole ones", training->epochs()));
+    assumed->push_back(fmt::format("epochs: rounded up to {}", training->epochs()));
 }
 
 }  // namespace

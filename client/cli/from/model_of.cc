@@ -10,6 +10,7 @@
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/user_run.h"
 #include "planner/catalog/catalog.h"
+#include "server/convert/model_name.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -193,13 +194,11 @@ bool SetFlavor(const UserConfig& config, v1::Job* job) {
 }
 
 ModelWidths WidthsNamed(const std::string& name) {
-  if (const planner::VisionLanguageEntry* const pair = planner::FindVisionLanguageModel(name))
-    return {pair->spec.language_model.hidden, pair->spec.language_model.vocab};
-  // "ENCODER+LANGUAGE_MODEL"
-  const std::string language = name.substr(name.find_last_of('+') + 1);
-  const planner::LanguageModelEntry* const entry = planner::FindLanguageModel(language);
-  if (entry == nullptr) return {};
-  return {entry->spec.hidden, entry->spec.vocab};
+  server::ViolationSink unknown(1);
+  planner::ModelSpec model;
+  std::string source;
+  if (!server::ModelByName(name, server::FieldPath("model"), unknown, &model, &source)) return {};
+  return {model.language_model.hidden, model.language_model.vocab};
 }
 
 }  // namespace

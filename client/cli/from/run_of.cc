@@ -261,8 +261,7 @@ void AdaptToEncoders(const ModelLayers& layers, UserRun* run) {
     run->job.clear_dataset();
     std::string& line = *std::find_if(run->assumed.begin(), run->assumed.end(),
                                       [](const auto& text) { return text.rfind("data:", 0) == 0; });
-    line = "data: the planner's built-in mix of images and text; --dataset brings yours";
-    if (run->padded) line += ", which is not cut";
+    line = "data: the planner's built-in mix of images and text, not cut; --dataset brings yours";
   }
   if (run->adapters && run->job.model().encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED) {
     run->job.mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
