@@ -201,6 +201,14 @@ TEST(HuggingFaceFsdpTest, BucketsAreAsWideAsTheModel) {
   EXPECT_EQ(BucketBytes(EngineRun(automatic, "", flags)), 2 * 2048 * 2048);
 }
 
+TEST(HuggingFaceFsdpTest, OlderNamesOfDeepSpeedsOffload) {
+  const auto ratio = [](const std::string& value) {
+    return EngineRun("\"stage\": 2, \"cpu_offload\": " + value).job.training().offload();
+  };
+  EXPECT_EQ(ratio("true").optimizer_ratio(), 1);
+  EXPECT_FALSE(ratio("false").has_optimizer_ratio());
+}
+
 // As the Trainer does, refuses numbers that differ from the arguments.
 TEST(HuggingFaceFsdpTest, DeepSpeedAndArgumentsAgree) {
   const std::string stage = "\"stage\": 2";

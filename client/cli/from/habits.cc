@@ -126,9 +126,12 @@ bool RunsDeepSpeed(const UserConfig& config) {
   return config.format == ConfigFormat::kDeepSpeed || config.uses_deepspeed;
 }
 
-// Returns whether DeepSpeed's section keeps something in host memory. It names a device.
+// Returns whether DeepSpeed's section keeps something in host memory. It names a device, or in
+// older releases is true.
 bool OnHost(const UserConfig& config, Field field) {
-  const std::string device = config.Text(field);
+  std::string device = config.Text(field);
+  if (device == "true") device = "cpu";
+  if (device == "false") device = "none";
   if (device != "cpu" && device != "none" && !device.empty())
     config.Refuse(field, "not yet: cpu or none");
   return device == "cpu";

@@ -25,6 +25,10 @@ constexpr KeyRecord kDeepSpeedRead[] = {
     {"zero_optimization.offload_optimizer.device", Field::kOffloadsOptimizer, "training.offload"},
     {"zero_optimization.offload_optimizer.ratio", Field::kOffloadShare, "training.offload"},
     {"zero_optimization.offload_param.device", Field::kOffloadsWeights, "training.offload"},
+    // Names of older releases, of which true is "cpu" (deepspeed/runtime/zero/config.py).
+    {"zero_optimization.cpu_offload", Field::kOffloadsOptimizer, "training.offload"},
+    {"zero_optimization.cpu_offload_param", Field::kOffloadsWeights, "training.offload"},
+    {"zero_optimization.cpu_offload_params", Field::kOffloadsWeights, "training.offload"},
     {"sequence_parallel_size", Field::kContext, "parallelism.context"},
     {"data_parallel_size", Field::kData, "parallelism.data"},
     {"tensor_parallel.autotp_size", Field::kTensor, "parallelism.tensor"},
@@ -33,8 +37,6 @@ constexpr KeyRecord kDeepSpeedRead[] = {
 constexpr char kGathersLayers[] = "weights are taken to be gathered layer by layer";
 
 constexpr NotPredicted kDeepSpeedNotPredicted[] = {
-    {"zero_optimization.cpu_offload", "optimizer states in host memory", true},
-    {"zero_optimization.cpu_offload_params", "weights in host memory", true},
     {"zero_optimization.zero_hpz_partition_size",
      "weights are taken to be gathered from all ranks"},
     {"zero_optimization.zero_quantized_*", "communication is taken to have 16 bits"},
@@ -77,6 +79,7 @@ constexpr const char* kDeepSpeedIrrelevant[] = {"steps_per_print",
                                                 "zero_allow_untested_optimizer",
                                                 "zero_force_ds_cpu_optimizer",
                                                 "zero_optimization.contiguous_gradients",
+                                                "zero_optimization.cpu_offload_use_pin_memory",
                                                 "zero_optimization.allgather_partitions",
                                                 "zero_optimization.reduce_scatter",
                                                 "zero_optimization.round_robin_gradients",
