@@ -228,6 +228,20 @@ TEST(HuggingFaceFsdpTest, DeepSpeedAndArgumentsAgree) {
     EXPECT_THROW(EngineRun(stage, bad), CommandError) << bad;
 }
 
+TEST(HuggingFaceFsdpTest, NumbersOfDeepSpeedAloneAreNoted) {
+  const auto notes = [](const std::string& arguments) {
+    return ReadConfigText(
+               "{\"output_dir\": \"out\", \"bf16\": true, \"deepspeed\": "
+               "{\"train_micro_batch_size_per_gpu\": 4}" +
+                   arguments + "}",
+               "args.json", "")
+        .notes;
+  };
+  ASSERT_EQ(notes("").size(), 1u);
+  EXPECT_NE(notes("")[0].find("which is 8 by default"), std::string::npos);
+  EXPECT_TRUE(notes(", \"per_device_train_batch_size\": 4").empty());
+}
+
 TEST(HuggingFaceFsdpTest, AutoNeedsTheArguments) {
   try {
     ReadConfigText(

@@ -85,6 +85,26 @@ void CheckAgreement(const KeyTables& tables, const Setting& own, const UserConfi
   }
 }
 
+// The Trainer compares DeepSpeed's numbers with its arguments' defaults too.
+void NoteDefaults(const UserConfig& engine, UserConfig* config) {
+  struct DefaultNumber {
+    Field field;
+    const char *argument, *number;
+  };
+  constexpr DefaultNumber kDefaults[] = {
+      {Field::kMicroBatch, "per_device_train_batch_size", "8"},
+      {Field::kAccumulation, "gradient_accumulation_steps", "1"}};
+  for (const DefaultNumber& record : kDefaults) {
+    const auto found = engine.fields.find(record.field);
+    if (found == engine.fields.end() || found->second.values.front() == record.number ||
+        config->fields.at(record.field).key == record.argument)
+      continue;
+    config->notes.push_back(Describe(found->second) + ": the Trainer refuses it unless " +
+                            record.argument + ", which is " + record.number +
+                            " by default, says the same.");
+  }
+}
+
 const char* WhatIsIn(RunFile kind) {
   switch (kind) {
     case RunFile::kArguments:
@@ -184,6 +204,7 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
     }
     Sort(tables, name, std::move(setting), config);
   }
+  NoteDefaults(of_engine, config);
 }
 
 void Merge(UserConfig other, UserConfig* config) {

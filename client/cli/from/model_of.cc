@@ -211,13 +211,13 @@ ModelWidths WidthsOf(const v1::Model& model) {
     if (language.vocabulary_size() > 0) widths.vocabulary = language.vocabulary_size();
     return widths;
   }
-  using Json = nlohmann::json;
-  const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
+  using Text = nlohmann::json;
+  const Text config = Text::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
   if (!config.is_object()) return WidthsNamed(model.name());
   const auto number = [&](const std::vector<std::string>& names) -> int64_t {
     for (const char* const part : {"", "/text_config", "/llm_config"})
       for (const std::string& name : names) {
-        const Json::json_pointer pointer(part + ("/" + name));
+        const Text::json_pointer pointer(part + ("/" + name));
         if (config.contains(pointer) && config[pointer].is_number_integer())
           return config[pointer].get<int64_t>();
       }
