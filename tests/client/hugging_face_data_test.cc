@@ -85,7 +85,7 @@ TEST(HuggingFaceDataTest, PacksOfTrl) {
     const auto& tokens = packed.job.dataset().histogram().llm_tokens();
     return std::vector<int64_t>(tokens.begin(), tokens.end());
   };
-  const UserRun whole = run("");
+  const UserRun whole = run(", \"padding_free\": true");
   EXPECT_FALSE(whole.padded);
   EXPECT_EQ(whole.job.training().micro_batch_samples(), 0);
   EXPECT_EQ(whole.sequences, 64);

@@ -185,6 +185,9 @@ void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
                                     : "with attention within each sample (flash attention)"));
     return;
   }
+  // Beside packs that keep samples whole, TRL sets it itself.
+  if (config.On(Field::kPaddingFree))
+    config.Refuse(Field::kPaddingFree, "not yet: samples that are laid end to end, but not packed");
   run->padded = true;
   training->clear_token_cap();
   training->set_micro_batch_samples(run->micro_batch);

@@ -45,6 +45,7 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"pad_to_multiple_of", Field::kPadMultiple, "training.padding.multiple"},
     {"packing", Field::kPacking, "batch_rule.token_cap"},
     {"packing_strategy", Field::kPackingStrategy, "batch_rule.token_cap"},
+    {"padding_free", Field::kPaddingFree, "batch_rule.token_cap"},
     {"model_init_kwargs.attn_implementation", Field::kAttentionBackend,
      "execution.attention_kernel"},
     {"attn_implementation", Field::kAttentionBackend, "execution.attention_kernel"},
@@ -73,7 +74,6 @@ constexpr char kFloatCopy[] = "weights that train are taken to have a copy in fp
 constexpr char kQuantised[] = "weights that are quantised so; accepted: load_in_4bit";
 
 constexpr NotPredicted kArgumentsNotPredicted[] = {
-    {"padding_free", "samples of TRL that are laid end to end", true},
     {"tp_size", "tensor parallelism of Hugging Face's modules", true},
     {"model_init_kwargs.tp_*", "tensor parallelism of Hugging Face's modules", true},
     {"parallelism_config", "parallelism of accelerate's ParallelismConfig", true},

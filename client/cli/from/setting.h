@@ -167,6 +167,7 @@ enum class Field {
   kPadMultiple,
   kPacking,
   kPackingStrategy,
+  kPaddingFree,
   kAdapterType,
   kLoraRank,
   kLoraDropout,
