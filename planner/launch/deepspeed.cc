@@ -36,10 +36,12 @@ std::string Config(const Job& job, ZeroStage zero, const PlanSpec& spec) {
   if (zero != ZeroStage::kNone) {
     sharding += std::string(",\n    \"overlap_comm\": ") +
                 Json(t.execution.overlap_gradient_reduce) + ",\n    \"contiguous_gradients\": true";
-    if (t.execution.bucket_bytes > 0) {  // two reduce buckets and a gather bucket, 16-bit values
-      const std::string values = std::to_string(t.execution.bucket_bytes / 6);
-      sharding += ",\n    \"reduce_bucket_size\": " + values +
-                  ",\n    \"allgather_bucket_size\": " + values;
+    // Buckets of 16-bit values: two that reduce and one that gathers; one at stage 3.
+    if (const int64_t bytes = t.execution.bucket_bytes; bytes > 0) {
+      const bool one = zero == ZeroStage::kWeights;
+      const std::string values = std::to_string(bytes / (one ? 2 : 6));
+      sharding += ",\n    \"reduce_bucket_size\": " + values;
+      if (!one) sharding += ",\n    \"allgather_bucket_size\": " + values;
     }
   }
   if (const double ratio = t.offload.ratio; ratio > 0) {

@@ -118,10 +118,9 @@ TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
   EXPECT_NE(ErrorOf("--num-layers 4 --hidden-size 8\n--cpu-offloading-weights\n", "args")
                 .find("args:2: --cpu-offloading-weights: not yet"),
             std::string::npos);
-  EXPECT_NE(
-      ErrorOf("{\"zero_optimization\": {\"stage\": 3, \"cpu_offload_params\": true}}", "ds.json")
-          .find("cpu_offload_params true: not yet"),
-      std::string::npos);
+  EXPECT_NE(ErrorOf("{\"activation_checkpointing\": {\"cpu_checkpointing\": true}}", "ds.json")
+                .find("cpu_checkpointing true: not yet"),
+            std::string::npos);
   EXPECT_NE(ErrorOf("{\"model_type\": \"llama\"}", "config.json").find("--model"),
             std::string::npos);
   EXPECT_NE(ErrorOf("echo --hello\n", "x.sh"), "");

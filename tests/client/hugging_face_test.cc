@@ -11,32 +11,10 @@
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/user_run.h"
+#include "tests/client/trainer_runs.h"
 
 namespace evenkeel::cli {
 namespace {
-
-UserRun TrainerRun(const std::vector<std::string>& texts, JobFlags flags = {}) {
-  UserConfig config;
-  for (const std::string& text : texts) {
-    UserConfig next = ReadConfigText(text, "args.json", "");
-    EXPECT_EQ(next.format, ConfigFormat::kHuggingFace) << text;
-    if (&text == &texts.front())
-      config = std::move(next);
-    else
-      Merge(std::move(next), &config);
-  }
-  flags.gpu = "h100-sxm-80gb";
-  flags.gpus = {8};
-  if (flags.model.empty()) flags.model = "llama3-8b";
-  if (!flags.token_cap) flags.token_cap = 8192;
-  return RunOf(config, flags);
-}
-
-std::string ArgumentsWith(const std::string& more) {
-  return "{\"per_device_train_batch_size\": 4, \"gradient_accumulation_steps\": 2, "
-         "\"bf16\": true" +
-         more + "}";
-}
 
 TEST(HuggingFaceTest, ArgumentsArePaddedMicroBatches) {
   const UserRun run = TrainerRun({ArgumentsWith(
@@ -64,7 +42,7 @@ TEST(HuggingFaceTest, ArgumentsArePaddedMicroBatches) {
                   .group_by_length());
   EXPECT_THROW(TrainerRun({ArgumentsWith(", \"train_sampling_strategy\": \"new\"")}), CommandError);
   EXPECT_THROW(TrainerRun({"{\"output_dir\": \"out\"}"}), CommandError) << "fp32";
-  EXPECT_THROW(TrainerRun({ArgumentsWith(", \"packing\": true")}), CommandError);
+  EXPECT_THROW(TrainerRun({ArgumentsWith(", \"padding_free\": true")}), CommandError);
   EXPECT_NO_THROW(TrainerRun({ArgumentsWith(", \"packing\": false, \"label_names\": []")}));
 }
 
@@ -99,29 +77,6 @@ TEST(HuggingFaceTest, DeepSpeedIsAnObjectOrAFile) {
                CommandError);
 }
 
-TEST(HuggingFaceTest, FsdpShardsAsItsWordsSay) {
-  const auto training = [](const std::string& fsdp) {
-    return TrainerRun({ArgumentsWith(", \"fsdp\": " + fsdp)}).job.training();
-  };
-  EXPECT_EQ(training("\"full_shard auto_wrap\"").zero_stage(), v1::ZERO_STAGE_3);
-  EXPECT_EQ(training("\"full_shard auto_wrap\"").trainer().name(), "pytorch-fsdp");
-  EXPECT_EQ(training("true").zero_stage(), v1::ZERO_STAGE_3);
-  EXPECT_EQ(training("[\"shard_grad_op\"]").zero_stage(), v1::ZERO_STAGE_2);
-  EXPECT_TRUE(training("\"full_shard offload\"").offload().weights());
-  EXPECT_EQ(training("\"\"").trainer().name(), "huggingface-trainer");
-  EXPECT_THROW(training("\"new_shard\""), CommandError);
-  EXPECT_EQ(TrainerRun({ArgumentsWith(", \"fsdp\": \"full_shard\", \"fsdp_config\": "
-                                      "{\"activation_checkpointing\": true}")})
-                .recompute.kind,
-            Recompute::Kind::kEvery);
-}
-
-std::string AdapterWith(const std::string& more) {
-  return "{\"peft_type\": \"LORA\", \"r\": 32, \"lora_alpha\": 16, \"lora_dropout\": 0.1, "
-         "\"bias\": \"none\", \"base_model_name_or_path\": \"llama3-8b\"" +
-         more + "}";
-}
-
 TEST(HuggingFaceTest, AdaptersTrainBesideFrozenWeights) {
   const UserRun run = TrainerRun(
       {ArgumentsWith(""),
@@ -137,20 +92,42 @@ TEST(HuggingFaceTest, AdaptersTrainBesideFrozenWeights) {
   EXPECT_EQ(model.lora().targets(1), v1::LORA_TARGET_MLP_DOWN);
   EXPECT_TRUE(model.lora().train_embedding());
   EXPECT_TRUE(model.lora().train_head());
-  EXPECT_EQ(std::count_if(run.assumed.begin(), run.assumed.end(),
-                          [](const std::string& text) {
-                            return text.find("beside k_proj too") != std::string::npos;
-                          }),
-            1);
+  EXPECT_TRUE(Assumes(run, "beside k_proj too"));
   const std::string all = ", \"target_modules\": \"all-linear\"";
   EXPECT_EQ(TrainerRun({ArgumentsWith(""), AdapterWith(all)}).job.model().lora().targets_size(), 0);
   for (const char* const bad :
        {"", ", \"target_modules\": [\"c_proj_new\"]", ", \"target_modules\": \".*q_proj\"",
         ", \"target_modules\": [\"q_proj\"], \"modules_to_save\": [\"score\"]",
-        ", \"target_modules\": [\"q_proj\"], \"rank_pattern\": {\"q_proj\": 4}"})
+        ", \"target_modules\": [\"q_proj\"], \"rank_pattern\": {\"q_proj\": 4}",
+        ", \"target_modules\": [\"q_proj\"], \"layers_to_transform\": [0]",
+        ", \"target_modules\": [\"q_proj\"], \"layers_to_transform\": 0",
+        ", \"target_modules\": [\"q_proj\"], \"trainable_token_indices\": [0]"})
     EXPECT_THROW(TrainerRun({ArgumentsWith(""), AdapterWith(bad)}), CommandError) << bad;
   EXPECT_THROW(TrainerRun({ArgumentsWith(""), "{\"peft_type\": \"LOHA\", \"r\": 8}"}),
                CommandError);
+}
+
+// --freeze and --lora say how other components train; the adapter is the language model's unless
+// they name it.
+TEST(HuggingFaceTest, FlagsSayHowOtherComponentsTrain) {
+  const std::vector<std::string> files = {ArgumentsWith(""),
+                                          AdapterWith(", \"target_modules\": \"all-linear\"")};
+  JobFlags flags;
+  flags.lora = {"encoder"};
+  v1::Model model = TrainerRun(files, flags).job.model();
+  EXPECT_EQ(model.language_model_train_mode(), v1::TRAIN_MODE_LORA);
+  EXPECT_EQ(model.encoder_train_mode(), v1::TRAIN_MODE_LORA);
+  flags = {};
+  flags.freeze = {"encoder"};
+  model = TrainerRun(files, flags).job.model();
+  EXPECT_EQ(model.language_model_train_mode(), v1::TRAIN_MODE_LORA);
+  EXPECT_EQ(model.encoder_train_mode(), v1::TRAIN_MODE_FROZEN);
+  flags.freeze = {"llm"};
+  EXPECT_NE(RefusalOf(files, flags).find("--lora encoder"), std::string::npos);
+  flags.lora = {"encoder"};
+  model = TrainerRun(files, flags).job.model();
+  EXPECT_EQ(model.language_model_train_mode(), v1::TRAIN_MODE_FROZEN);
+  EXPECT_EQ(model.encoder_train_mode(), v1::TRAIN_MODE_LORA);
 }
 
 TEST(HuggingFaceTest, FrozenWeightsAreAsTheModelSays) {
@@ -178,7 +155,97 @@ TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
   EXPECT_EQ(config.unknown[0].key, "new_thing");
   ASSERT_EQ(config.not_predicted.size(), 1u);
   EXPECT_EQ(config.irrelevant, 1);
+  // What no table names is not passed over, whatever section it is in.
+  const UserConfig sections = ReadConfigText(
+      ArgumentsWith(", \"fsdp_config\": {\"new\": 1, \"min_num_params\": 0}, "
+                    "\"model_init_kwargs\": {\"new\": 1, \"use_cache\": false}, "
+                    "\"accelerator_config\": {\"new\": 1, \"even_batches\": true}, "
+                    "\"gradient_checkpointing_kwargs\": {\"new\": 1, \"use_reentrant\": true}"),
+      "args.json", "");
+  EXPECT_EQ(sections.unknown.size(), 4u);
+  EXPECT_EQ(sections.irrelevant, 4);
+  const auto predicted = [](const std::string& more) {
+    return ReadConfigText(ArgumentsWith(more), "args.json", "").not_predicted.empty();
+  };
+  EXPECT_FALSE(predicted(", \"label_smoothing_factor\": 0.1"));
+  EXPECT_TRUE(predicted(", \"label_smoothing_factor\": 0.0"));
+  EXPECT_FALSE(predicted(", \"full_determinism\": true"));
+  EXPECT_FALSE(predicted(", \"model_init_kwargs\": {\"torch_dtype\": \"bfloat16\"}"));
+  for (const char* const refused :
+       {"\"model_init_kwargs\": {\"quantization_config\": {\"load_in_8bit\": true}}",
+        "\"accelerator_config\": {\"split_batches\": true}", "\"num_generations\": 8",
+        "\"gradient_checkpointing_kwargs\": {\"offload\": true}",
+        "\"model_init_kwargs\": {\"attn_implementation\": \"new\"}"})
+    EXPECT_NE(RefusalOf({ArgumentsWith(std::string(", ") + refused)}), "") << refused;
+  const auto attention = [](const std::string& name) {
+    return TrainerRun({ArgumentsWith(", \"model_init_kwargs\": {\"attn_implementation\": \"" +
+                                     name + "\"}")})
+        .job.training()
+        .execution()
+        .attention_kernel();
+  };
+  EXPECT_EQ(attention("eager"), v1::ATTENTION_KERNEL_UNFUSED);
+  EXPECT_EQ(attention("flash_attention_2"), v1::ATTENTION_KERNEL_FLASH);
   EXPECT_THROW(ReadConfigText(ArgumentsWith(""), "args.json", "deepspeed"), CommandError);
+}
+
+TEST(HuggingFaceTest, TwoFilesOfOneKindAreRefused) {
+  const std::string adapter = AdapterWith(", \"target_modules\": \"all-linear\"");
+  EXPECT_NE(RefusalOf({ArgumentsWith(""), ArgumentsWith(", \"optim\": \"adafactor\"")})
+                .find("has the arguments of the run already"),
+            std::string::npos);
+  EXPECT_NE(RefusalOf({ArgumentsWith(""), adapter, adapter}).find("has the adapters"),
+            std::string::npos);
+  // The arguments say which model is loaded, in whatever order the files come.
+  const std::string named = ArgumentsWith(", \"model_name_or_path\": \"qwen2.5-7b\"");
+  for (const bool first : {true, false}) {
+    UserConfig config = ReadConfigText(first ? named : adapter, "a.json", "");
+    Merge(ReadConfigText(first ? adapter : named, "b.json", ""), &config);
+    EXPECT_EQ(config.Text(Field::kModelName), "qwen2.5-7b");
+    ASSERT_EQ(config.notes.size(), 1u);
+    EXPECT_NE(config.notes[0].find("not "), std::string::npos);
+  }
+}
+
+TEST(HuggingFaceTest, EpochsAreThreeUnlessSaid) {
+  const auto epochs = [](const std::string& more, JobFlags flags = {}) {
+    return TrainerRun({ArgumentsWith(more)}, flags).job.training().epochs();
+  };
+  EXPECT_EQ(epochs(""), 3);
+  EXPECT_EQ(epochs(", \"num_train_epochs\": 10000"), 10000);
+  EXPECT_EQ(epochs(", \"num_train_epochs\": 1.5"), 2);
+  EXPECT_NE(RefusalOf({ArgumentsWith(", \"num_train_epochs\": 10001")}).find("to 10000"),
+            std::string::npos);
+  JobFlags flags;
+  flags.epochs = 7;
+  EXPECT_EQ(epochs(", \"num_train_epochs\": 2", flags), 7);
+  // Steps come before epochs.
+  const UserRun run = TrainerRun({ArgumentsWith(", \"max_steps\": 100")});
+  EXPECT_EQ(run.job.training().epochs(), 1);
+  EXPECT_EQ(run.job.dataset().histogram().sample_count(0), 6400);
+  EXPECT_EQ(epochs(", \"max_steps\": -1"), 3);
+}
+
+// 128,256 rows of vocabulary are 32 times the width of 4,096.
+TEST(HuggingFaceTest, LigersLossHoldsAPartOfTheLogits) {
+  const auto bytes = [](const std::string& more) {
+    return TrainerRun({ArgumentsWith(more)}).job.training().execution().loss_logit_bytes();
+  };
+  EXPECT_EQ(bytes(""), 0) << "the trainer's";
+  EXPECT_EQ(bytes(", \"use_liger_kernel\": true"), 6. / 32);
+  EXPECT_EQ(bytes(", \"fsdp\": true, \"use_liger_kernel\": true"), 6. / 32);
+  EXPECT_EQ(bytes(", \"use_liger_kernel\": true, \"liger_kernel_config\": "
+                  "{\"fused_linear_cross_entropy\": false}"),
+            0);
+}
+
+TEST(HuggingFaceTest, TheFlagOfMicroBatchesSetsTheBatch) {
+  JobFlags flags;
+  flags.micro_batch_samples = 1;
+  const UserRun run = TrainerRun({ArgumentsWith("")}, flags);
+  EXPECT_EQ(run.micro_batch, 1);
+  EXPECT_EQ(run.job.training().micro_batch_samples(), 1);
+  EXPECT_EQ(run.job.training().global_batch_samples(), 16);
 }
 
 }  // namespace

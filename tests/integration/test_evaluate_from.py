@@ -219,6 +219,55 @@ class FromTest(unittest.TestCase):
         refused = self.evaluate(path, "--from", self.write("ds.json", json.dumps(DEEPSPEED)), *flags[2:])
         self.assertEqual(refused.returncode, 2)
         self.assertIn("only a run of Hugging Face Trainer has several files", refused.stderr)
+        twice = self.evaluate(path, "--from", self.write("more.json", json.dumps(ARGUMENTS)), *flags[2:])
+        self.assertEqual(twice.returncode, 2)
+        self.assertIn("more.json: args.json has the arguments of the run already", twice.stderr)
+
+    def test_a_command_with_the_files_that_it_names_and_weights_in_four_bits(self):
+        self.write("launch.yaml", "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n"
+                                  "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\nnum_processes: 8\n")
+        self.write("sft.yaml", "model_name_or_path: llama3-8b\nuse_peft: true\nload_in_4bit: true\n"
+                               "lora_target_modules: all-linear\nmax_length: 2048\nper_device_train_batch_size: 2\n")
+        path = self.write("run.sh", "accelerate launch --config_file launch.yaml sft.py --config sft.yaml --bf16\n")
+        answer = self.answer(path, "--gpu", "h100-sxm-80gb")
+        self.assertEqual(self.degrees(answer), [1, 1, 8, 1, 1, 1])
+        self.assertEqual(answer["request"]["job"]["model"]["lora"]["base_format"], "FROZEN_FORMAT_NF4")
+        self.assertEqual(answer["request"]["job"]["training"]["trainer"]["name"], "pytorch-fsdp")
+        self.assertEqual(answer["not_understood"], [])
+        text = self.evaluate(path, "--gpu", "h100-sxm-80gb").stdout
+        self.assertIn("launch.yaml:1", text)
+        self.assertIn("sft.yaml:3", text)
+
+    def test_fsdp_of_hugging_face_is_evaluated_and_advised_in_its_own_words(self):
+        flags = ("--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "16", "--token-cap", "4096")
+
+        def answer(fsdp, code=0):
+            arguments = {"per_device_train_batch_size": 1, "bf16": True, "fsdp": fsdp}
+            return self.answer(self.write("args.json", json.dumps(arguments)), *flags, code=code)
+
+        def advice(found):
+            return {change["text"]: change["argument"] for change in found["changes"]}
+
+        step = {}
+        for fsdp, stage, group in (("full_shard", 3, 0), ("hybrid_shard", 3, 8), ("shard_grad_op", 2, 0),
+                                   ("hybrid_shard_zero2", 2, 8)):
+            with self.subTest(fsdp):
+                found = answer(fsdp + " auto_wrap")
+                training = found["request"]["job"]["training"]
+                self.assertEqual(training["zero_stage"], f"ZERO_STAGE_{stage}")
+                self.assertEqual(training.get("zero_group", 0), group)
+                step[fsdp] = found["response"]["evaluated"]["predictions"]["step"]["total_seconds"]
+                if fsdp == "full_shard":
+                    self.assertEqual(advice(found)["shard_grad_op instead of full_shard"],
+                                     '"shard_grad_op" in "fsdp", or in "fsdp_config", "reshard_after_forward": false')
+        self.assertLess(step["shard_grad_op"], step["full_shard"])
+        # The whole model on each GPU does not fit, nor do activations of long micro-batches.
+        self.assertGreater(int(answer("no_shard", code=1)["response"]["evaluated"]["misfit"]["short_bytes"]), 0)
+        whole = ("--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "8", "--token-cap", "16384")
+        path = self.write("args.json", json.dumps({"per_device_train_batch_size": 1, "bf16": True, "fsdp": True}))
+        long = self.answer(path, *whole, code=1)
+        self.assertEqual(advice(long)["recompute of every layer"],
+                         'in "fsdp_config", "activation_checkpointing": true')
 
     def test_single_things_and_none_read_well(self):
         path = self.write("job.toml", '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\n'

@@ -26,10 +26,11 @@ constexpr const char* kEvaluateFooter =
     "...\n"
     "--from reads arguments of Megatron-LM (a script, a file of arguments, YAML), a YAML of "
     "FlagScale,\n"
-    "a JSON of DeepSpeed, a TOML of torchtitan, or a JSON of Hugging Face's TrainingArguments, "
-    "beside\n"
-    "which --from adapter_config.json is PEFT's. The answer says what it will do, and what to "
-    "change first.\n"
+    "a JSON of DeepSpeed, a TOML of torchtitan, or Hugging Face's TrainingArguments (JSON, YAML, a "
+    "script),\n"
+    "beside which --from adapter_config.json is PEFT's and --from launch.yaml accelerate's. The "
+    "answer says\n"
+    "what it will do, and what to change first.\n"
     "\n"
     "--plan reads a Plan in protobuf JSON, or an answer that contains one (`plan --save`,\n"
     "`plan --output json`, `get --output json`), edited or not. Only these fields count:\n"
@@ -121,8 +122,8 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
       ->take_last();
   evaluate
       ->add_option("--from", flags->from,
-                   "The trainer's configuration to predict ('-': standard input); twice with an "
-                   "adapter_config.json")
+                   "The trainer's configuration to predict ('-': standard input); again for an "
+                   "adapter_config.json or accelerate's launch file")
       ->type_name("PATH")
       ->expected(1)
       ->take_all();

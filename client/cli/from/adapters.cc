@@ -14,42 +14,39 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What a name in target_modules stands for in the models of transformers.
+// What a name in target_modules stands for in the models of transformers. Modules with the same
+// `set` are one target together; without one, the module is all that the target means.
 struct TargetRecord {
   const char* module;
   v1::LoraTarget target;
-  bool whole = false;  // the module is all that the target means
+  const char* set = nullptr;
 };
 
-constexpr TargetRecord kTargets[] = {{"q_proj", v1::LORA_TARGET_QKV},
-                                     {"k_proj", v1::LORA_TARGET_QKV},
-                                     {"v_proj", v1::LORA_TARGET_QKV},
+constexpr TargetRecord kTargets[] = {{"q_proj", v1::LORA_TARGET_QKV, "qkv"},
+                                     {"k_proj", v1::LORA_TARGET_QKV, "qkv"},
+                                     {"v_proj", v1::LORA_TARGET_QKV, "qkv"},
                                      {"q_a_proj", v1::LORA_TARGET_QKV},
                                      {"q_b_proj", v1::LORA_TARGET_QKV},
                                      {"kv_a_proj_with_mqa", v1::LORA_TARGET_QKV},
                                      {"kv_b_proj", v1::LORA_TARGET_QKV},
-                                     {"qkv_proj", v1::LORA_TARGET_QKV, true},
-                                     {"query_key_value", v1::LORA_TARGET_QKV, true},
-                                     {"c_attn", v1::LORA_TARGET_QKV, true},
-                                     {"Wqkv", v1::LORA_TARGET_QKV, true},
-                                     {"W_pack", v1::LORA_TARGET_QKV, true},
-                                     {"o_proj", v1::LORA_TARGET_ATTENTION_OUT, true},
-                                     {"out_proj", v1::LORA_TARGET_ATTENTION_OUT, true},
-                                     {"gate_proj", v1::LORA_TARGET_MLP_UP},
-                                     {"up_proj", v1::LORA_TARGET_MLP_UP},
-                                     {"w1", v1::LORA_TARGET_MLP_UP},
-                                     {"w3", v1::LORA_TARGET_MLP_UP},
-                                     {"gate_up_proj", v1::LORA_TARGET_MLP_UP, true},
-                                     {"fc1", v1::LORA_TARGET_MLP_UP, true},
-                                     {"dense_h_to_4h", v1::LORA_TARGET_MLP_UP, true},
-                                     {"down_proj", v1::LORA_TARGET_MLP_DOWN, true},
-                                     {"w2", v1::LORA_TARGET_MLP_DOWN, true},
-                                     {"fc2", v1::LORA_TARGET_MLP_DOWN, true},
-                                     {"dense_4h_to_h", v1::LORA_TARGET_MLP_DOWN, true}};
-
-// Modules that must all be listed where each is a part of a target.
-constexpr const char* kWholeSets[][3] = {
-    {"q_proj", "k_proj", "v_proj"}, {"gate_proj", "up_proj", "up_proj"}, {"w1", "w3", "w3"}};
+                                     {"qkv_proj", v1::LORA_TARGET_QKV},
+                                     {"query_key_value", v1::LORA_TARGET_QKV},
+                                     {"c_attn", v1::LORA_TARGET_QKV},
+                                     {"Wqkv", v1::LORA_TARGET_QKV},
+                                     {"W_pack", v1::LORA_TARGET_QKV},
+                                     {"o_proj", v1::LORA_TARGET_ATTENTION_OUT},
+                                     {"out_proj", v1::LORA_TARGET_ATTENTION_OUT},
+                                     {"gate_proj", v1::LORA_TARGET_MLP_UP, "gate and up"},
+                                     {"up_proj", v1::LORA_TARGET_MLP_UP, "gate and up"},
+                                     {"w1", v1::LORA_TARGET_MLP_UP, "w1 and w3"},
+                                     {"w3", v1::LORA_TARGET_MLP_UP, "w1 and w3"},
+                                     {"gate_up_proj", v1::LORA_TARGET_MLP_UP},
+                                     {"fc1", v1::LORA_TARGET_MLP_UP},
+                                     {"dense_h_to_4h", v1::LORA_TARGET_MLP_UP},
+                                     {"down_proj", v1::LORA_TARGET_MLP_DOWN},
+                                     {"w2", v1::LORA_TARGET_MLP_DOWN},
+                                     {"fc2", v1::LORA_TARGET_MLP_DOWN},
+                                     {"dense_4h_to_h", v1::LORA_TARGET_MLP_DOWN}};
 
 std::string LastName(const std::string& module) {
   return module.substr(module.find_last_of('.') + 1);
@@ -77,22 +74,21 @@ void SetTargets(const UserConfig& config, v1::Lora* lora, UserRun* run) {
     targets.insert(found->target);
   }
   for (const v1::LoraTarget target : targets) lora->add_targets(target);
-  for (const auto& set : kWholeSets) {
-    std::vector<std::string> missing;
-    bool some = false;
-    for (const char* const module : set) {
-      if (modules.count(module) > 0) {
-        some = true;
-      } else if (missing.empty() || missing.back() != module) {
-        missing.emplace_back(module);
-      }
-    }
-    if (some && !missing.empty())
-      run->assumed.push_back(
-          fmt::format("adapters: beside {} too, as one target holds them all: predicted memory and "
-                      "time are slightly too high",
-                      absl::StrJoin(missing, " and ")));
+  std::vector<std::string> missing;
+  for (const TargetRecord& record : kTargets) {
+    const auto listed = [&](const TargetRecord& other) {
+      return other.set != nullptr && record.set != nullptr &&
+             std::string(other.set) == record.set && modules.count(other.module) > 0;
+    };
+    if (modules.count(record.module) == 0 &&
+        std::any_of(std::begin(kTargets), std::end(kTargets), listed))
+      missing.emplace_back(record.module);
   }
+  if (!missing.empty())
+    run->assumed.push_back(
+        fmt::format("adapters: beside {} too, as one target holds them all: predicted memory and "
+                    "time are slightly too high",
+                    absl::StrJoin(missing, " and ")));
 }
 
 void SetSaved(const UserConfig& config, v1::Lora* lora) {
@@ -110,9 +106,21 @@ void SetSaved(const UserConfig& config, v1::Lora* lora) {
   }
 }
 
-// bitsandbytes's 4 bits, if the model's config.json asks for them (BitsAndBytesConfig of
-// transformers).
-void SetBaseFormat(const v1::Model& model, v1::Lora* lora, UserRun* run) {
+// Sets the 4 bits of bitsandbytes.
+void SetFourBits(bool twice, const char* by, v1::Lora* lora, UserRun* run) {
+  lora->set_base_format(twice ? v1::FROZEN_FORMAT_NF4_DOUBLE : v1::FROZEN_FORMAT_NF4);
+  run->assumed.push_back(
+      fmt::format("frozen weights: 4 bits{}, by {}", twice ? " with double quantization" : "", by));
+}
+
+// The arguments or the model's config.json may ask for 4 bits (BitsAndBytesConfig of transformers).
+void SetBaseFormat(const UserConfig& arguments, const v1::Model& model, v1::Lora* lora,
+                   UserRun* run) {
+  if (arguments.On(Field::kLoads4Bit)) {
+    if (arguments.Text(Field::kQuantType, "nf4") != "nf4")
+      arguments.Refuse(Field::kQuantType, "not yet: nf4");
+    return SetFourBits(arguments.On(Field::kNestedQuant), "the arguments", lora, run);
+  }
   const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
   if (!config.is_object() || !config.contains("quantization_config")) return;
   const Json& quantised = config["quantization_config"];
@@ -123,37 +131,52 @@ void SetBaseFormat(const v1::Model& model, v1::Lora* lora, UserRun* run) {
     throw CommandError(ExitCode::kBadInput,
                        "quantization_config of the model: not yet: frozen weights in 8 bits; "
                        "accepted: load_in_4bit");
-  if (!on("load_in_4bit") && !on("_load_in_4bit")) {
-    run->assumed.push_back(
-        "frozen weights: 16 bits; of the model's quantization_config only load_in_4bit is read");
-    return;
-  }
-  const bool twice = on("bnb_4bit_use_double_quant");
-  lora->set_base_format(twice ? v1::FROZEN_FORMAT_NF4_DOUBLE : v1::FROZEN_FORMAT_NF4);
-  run->assumed.push_back(fmt::format("frozen weights: 4 bits{}, by the model's quantization_config",
-                                     twice ? " with double quantization" : ""));
+  if (on("load_in_4bit") || on("_load_in_4bit"))
+    return SetFourBits(on("bnb_4bit_use_double_quant"), "the model's quantization_config", lora,
+                       run);
+  run->assumed.push_back(
+      "frozen weights: 16 bits; of the model's quantization_config only load_in_4bit is read");
 }
+
+// TRL's ModelConfig has other defaults than PEFT.
+struct AdapterDefaults {
+  int64_t rank;
+  double dropout;
+};
+constexpr AdapterDefaults kPeftDefaults = {8, 0}, kTrlDefaults = {16, .05};
 
 }  // namespace
 
 void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run) {
-  if (!config.Has(Field::kAdapterType)) return;
-  if (config.Text(Field::kAdapterType) != "LORA")
+  const bool file = config.Has(Field::kAdapterType);
+  if (!file && !config.On(Field::kUsesPeft)) {
+    if (config.On(Field::kLoads4Bit))
+      config.Refuse(Field::kLoads4Bit,
+                    "weights of 4 bits train only with adapters: give an adapter_config.json");
+    return;
+  }
+  if (file && config.Text(Field::kAdapterType) != "LORA")
     config.Refuse(Field::kAdapterType, "not yet: only LORA");
+  const AdapterDefaults& defaults = file ? kPeftDefaults : kTrlDefaults;
   run->adapters = true;
   v1::Model* model = run->job.mutable_model();
-  if (flags.lora.empty() && flags.freeze.empty())
+  const auto named = [](const std::vector<std::string>& components) {
+    return std::count(components.begin(), components.end(), "llm") > 0;
+  };
+  if (named(flags.freeze) && flags.lora.empty())
+    config.Refuse(file ? Field::kAdapterType : Field::kUsesPeft,
+                  "--freeze llm leaves it no component: --lora encoder places it there");
+  if (!named(flags.freeze) && !named(flags.lora))
     model->set_language_model_train_mode(v1::TRAIN_MODE_LORA);
   v1::Lora* lora = model->mutable_lora();
-  // PEFT's default is 8.
   if (!flags.lora_rank)
-    lora->set_rank(static_cast<int32_t>(config.Int(Field::kLoraRank, 8, 1, 4096)));
-  if (!flags.lora_dropout && config.Has(Field::kLoraDropout))
-    lora->set_dropout_ratio(config.Real(Field::kLoraDropout, 0));
+    lora->set_rank(static_cast<int32_t>(config.Int(Field::kLoraRank, defaults.rank, 1, 4096)));
+  if (!flags.lora_dropout && (config.Has(Field::kLoraDropout) || defaults.dropout > 0))
+    lora->set_dropout_ratio(config.Real(Field::kLoraDropout, defaults.dropout));
   lora->clear_targets();
   SetTargets(config, lora, run);
   if (flags.lora_train.empty()) SetSaved(config, lora);
-  if (flags.lora_base.empty()) SetBaseFormat(*model, lora, run);
+  if (flags.lora_base.empty()) SetBaseFormat(config, *model, lora, run);
 }
 
 }  // namespace evenkeel::cli

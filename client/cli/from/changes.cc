@@ -15,20 +15,48 @@ namespace {
 constexpr int kMostAdjustments = 4;
 constexpr double kLeastGain = .001;  // of the time per sample; less is no reason to change
 
-// What a trainer calls a degree.
+// What trainers call a setting, with {} for its value. Without a name, the trainer has none.
+struct SettingNames {
+  const char *megatron, *torchtitan, *deepspeed, *hugging_face;
+  const char* fsdp;  // of Hugging Face's arguments
+};
+constexpr SettingNames kExpertNames = {"--expert-model-parallel-size {}",
+                                       "parallelism.expert_parallel_degree = {}", "", "", ""};
+constexpr SettingNames kVirtualStageNames = {"--num-virtual-stages-per-pipeline-rank {}", "", "",
+                                             "", ""};
+constexpr SettingNames kMicroBatchNames = {
+    "--micro-batch-size {}", "training.local_batch_size = {}",
+    "\"train_micro_batch_size_per_gpu\": {}", "\"per_device_train_batch_size\": {}",
+    "\"per_device_train_batch_size\": {}"};
+constexpr SettingNames kNoRecomputeNames = {
+    "without --recompute-*", "activation_checkpoint.mode = \"none\"",
+    "no gradient checkpointing in the program", "\"gradient_checkpointing\": false",
+    "\"gradient_checkpointing\": false, and in \"fsdp_config\" no \"activation_checkpointing\""};
+constexpr SettingNames kFullRecomputeNames = {
+    "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1",
+    "activation_checkpoint.mode = \"full\"", "gradient checkpointing in the program",
+    "\"gradient_checkpointing\": true", "in \"fsdp_config\", \"activation_checkpointing\": true"};
+
 struct DegreeRecord {
   const char* title;
   int32_t (v1::Parallelism::*get)() const;
   void (v1::Parallelism::*set)(int32_t);
-  const char *megatron, *torchtitan;
+  SettingNames names;
 };
 constexpr DegreeRecord kDegrees[] = {
-    {"tensor parallelism", &v1::Parallelism::tensor, &v1::Parallelism::set_tensor,
-     "--tensor-model-parallel-size", "parallelism.tensor_parallel_degree"},
-    {"pipeline stages", &v1::Parallelism::pipeline, &v1::Parallelism::set_pipeline,
-     "--pipeline-model-parallel-size", "parallelism.pipeline_parallel_degree"},
-    {"context parallelism", &v1::Parallelism::context, &v1::Parallelism::set_context,
-     "--context-parallel-size", "parallelism.context_parallel_degree"}};
+    {"tensor parallelism",
+     &v1::Parallelism::tensor,
+     &v1::Parallelism::set_tensor,
+     {"--tensor-model-parallel-size {}", "parallelism.tensor_parallel_degree = {}", "", "", ""}},
+    {"pipeline stages",
+     &v1::Parallelism::pipeline,
+     &v1::Parallelism::set_pipeline,
+     {"--pipeline-model-parallel-size {}", "parallelism.pipeline_parallel_degree = {}", "", "",
+      ""}},
+    {"context parallelism",
+     &v1::Parallelism::context,
+     &v1::Parallelism::set_context,
+     {"--context-parallel-size {}", "parallelism.context_parallel_degree = {}", "", "", ""}}};
 
 class Neighbours {
  public:
@@ -63,10 +91,23 @@ class Neighbours {
     return changes_.back().run;
   }
 
-  std::string Named(const char* megatron_name, const char* torchtitan_name,
-                    const std::string& value) const {
-    if (megatron()) return std::string(megatron_name) + (value.empty() ? "" : " " + value);
-    return format_ == ConfigFormat::kTorchtitan ? std::string(torchtitan_name) + " = " + value : "";
+  std::string Named(const SettingNames& names, int64_t value = 0) const {
+    const char* name = names.hugging_face;
+    switch (format_) {
+      case ConfigFormat::kMegatron:
+      case ConfigFormat::kFlagScale:
+        name = names.megatron;
+        break;
+      case ConfigFormat::kTorchtitan:
+        name = names.torchtitan;
+        break;
+      case ConfigFormat::kDeepSpeed:
+        name = names.deepspeed;
+        break;
+      case ConfigFormat::kHuggingFace:
+        if (run_.fsdp) name = names.fsdp;
+    }
+    return fmt::format(fmt::runtime(name), value);
   }
 
   int64_t LanguageLayers() const {
@@ -85,7 +126,7 @@ class Neighbours {
             (next < now && now % 2 != 0))
           continue;
         UserRun& run = Add(fmt::format("{} {} instead of {}", record.title, next, now),
-                           Named(record.megatron, record.torchtitan, std::to_string(next)));
+                           Named(record.names, next));
         (run.degrees.*record.set)(next);
         const int32_t data = run_.degrees.data();
         run.degrees.set_data(next > now ? data / 2 : data * 2);
@@ -118,8 +159,7 @@ class Neighbours {
     for (const int32_t next : {now / 2, now * 2}) {
       if (next < 1 || (next < now && now % 2 != 0)) continue;
       UserRun& run = Add(fmt::format("expert parallelism {} instead of {}", next, now),
-                         Named("--expert-model-parallel-size", "parallelism.expert_parallel_degree",
-                               std::to_string(next)));
+                         Named(kExpertNames, next));
       run.degrees.set_expert(next);
     }
   }
@@ -129,12 +169,12 @@ class Neighbours {
     if (stages < 2 || engine()) return;
     for (const int32_t next : {now * 2, now / 2}) {
       if (next < 1 || next == now || (next < now && now % 2 != 0)) continue;
-      UserRun& run = Add(
-          fmt::format("{} virtual stages on each stage instead of {}", next, now),
-          Named("--num-virtual-stages-per-pipeline-rank", "parallelism.pipeline_parallel_schedule",
-                megatron() ? std::to_string(next)
-                : next > 1 ? "\"Interleaved1F1B\""
-                           : "\"1F1B\""));
+      std::string argument = Named(kVirtualStageNames, next);
+      if (format_ == ConfigFormat::kTorchtitan)
+        argument = fmt::format("parallelism.pipeline_parallel_schedule = \"{}\"",
+                               next > 1 ? "Interleaved1F1B" : "1F1B");
+      UserRun& run =
+          Add(fmt::format("{} virtual stages on each stage instead of {}", next, now), argument);
       Recut(stages, next, &run);
     }
   }
@@ -146,22 +186,12 @@ class Neighbours {
       if (next < 1 || next == now || now % 2 * (next < now) != 0 ||
           (run_.sequences > 0 && run_.sequences % (next * run_.degrees.data()) != 0))
         continue;
-      UserRun& run = Add(fmt::format("micro-batches of {} instead of {}", next, now),
-                         format_ == ConfigFormat::kDeepSpeed
-                             ? fmt::format("\"train_micro_batch_size_per_gpu\": {}", next)
-                         : hugging_face() ? PerDevice(next)
-                                          : Named("--micro-batch-size", "training.local_batch_size",
-                                                  std::to_string(next)));
-      run.micro_batch = next;
+      std::string argument = Named(kMicroBatchNames, next);
+      if (hugging_face() && run_.sequences > 0)  // which keeps the step's samples
+        argument += fmt::format(", \"gradient_accumulation_steps\": {}",
+                                run_.sequences / (next * run_.degrees.data()));
+      Add(fmt::format("micro-batches of {} instead of {}", next, now), argument).micro_batch = next;
     }
-  }
-
-  // Says the micro-batch, and what keeps the step's samples.
-  std::string PerDevice(int64_t samples) const {
-    const std::string size = fmt::format("\"per_device_train_batch_size\": {}", samples);
-    if (run_.sequences == 0) return size;
-    return size + fmt::format(", \"gradient_accumulation_steps\": {}",
-                              run_.sequences / (samples * run_.degrees.data()));
   }
 
   void TryRecompute(const std::string& text, const std::string& argument, Recompute recompute) {
@@ -176,14 +206,9 @@ class Neighbours {
 
   void RecomputeSettings() {
     using Kind = Recompute::Kind;
-    const char* const torchtitan = "activation_checkpoint.mode";
     const bool none_now = run_.recompute.kind == Kind::kNone && run_.recomputed_parts.empty();
     if (!none_now || run_.recompute.encoder)
-      TryRecompute("no recompute",
-                   megatron()       ? "without --recompute-*"
-                   : hugging_face() ? "\"gradient_checkpointing\": false"
-                                    : Named("", torchtitan, "\"none\""),
-                   {});
+      TryRecompute("no recompute", Named(kNoRecomputeNames), {});
     if (megatron()) {
       const bool moe = std::count(layers_.begin(), layers_.end(), v1::LAYER_KIND_MOE) > 0;
       const char* const mlp = moe ? "moe" : "mlp";
@@ -210,14 +235,31 @@ class Neighbours {
       TryRecompute("recompute of every other product",
                    "activation_checkpoint.mode = \"selective\" with selective_ac_option = \"op\"",
                    {.kind = Kind::kAlternate});
+    // The switch of Hugging Face's modules is for encoders too.
     if (run_.recompute.kind != Kind::kEvery && run_.parts.empty())
-      TryRecompute("recompute of every layer",
-                   hugging_face() ? "\"gradient_checkpointing\": true"
-                   : engine()     ? "gradient checkpointing in the program"
-                                  : Named("--recompute-granularity full --recompute-method uniform "
-                                              "--recompute-num-layers 1",
-                                          torchtitan, megatron() ? "" : "\"full\""),
-                   {.kind = Kind::kEvery, .encoder = run_.recompute.encoder});
+      TryRecompute("recompute of every layer", Named(kFullRecomputeNames),
+                   {.kind = Kind::kEvery, .encoder = hugging_face() || run_.recompute.encoder});
+  }
+
+  // FSDP keeps weights whole between forward and backward, or not.
+  void FsdpSharding(v1::ZeroStage now) {
+    const bool gathers_again = now == v1::ZERO_STAGE_3;
+    const std::string& trainer = run_.job.training().trainer().name();
+    if (run_.job.training().offload().weights() || (!gathers_again && now != v1::ZERO_STAGE_2) ||
+        (trainer != "pytorch-fsdp" && trainer != "huggingface-trainer"))  // --trainer
+      return;
+    const bool hybrid = run_.job.training().zero_group() > 0;
+    const char* const gathers = hybrid ? "hybrid_shard" : "full_shard";
+    const char* const keeps = hybrid ? "hybrid_shard_zero2" : "shard_grad_op";
+    const char* const next = gathers_again ? keeps : gathers;
+    std::string argument = fmt::format("\"{}\" in \"fsdp\"", next);
+    if (!hybrid)
+      argument += fmt::format(", or in \"fsdp_config\", \"reshard_after_forward\": {}",
+                              gathers_again ? "false" : "true");
+    UserRun& run =
+        Add(fmt::format("{} instead of {}", next, gathers_again ? gathers : keeps), argument);
+    run.job.mutable_training()->set_zero_stage(gathers_again ? v1::ZERO_STAGE_2 : v1::ZERO_STAGE_3);
+    SetFsdpTrainer(&run);
   }
 
   void Sharding() {
@@ -232,7 +274,8 @@ class Neighbours {
       run.job.mutable_training()->mutable_execution()->set_overlap_gradient_reduce(true);
       run.job.mutable_training()->mutable_execution()->set_overlap_weight_gather(true);
     }
-    if (!engine() || run_.job.training().trainer().name() == "pytorch-fsdp") return;
+    if (run_.fsdp) return FsdpSharding(now);
+    if (!engine()) return;
     for (int stage = 0; stage <= 3; ++stage) {
       const auto next = static_cast<v1::ZeroStage>(stage + 1);
       if (next == now || (run_.degrees.pipeline() > 1 && stage > 1)) continue;

@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_CLIENT_CLI_FROM_DOCUMENTS_H_
 #define EVENKEEL_CLIENT_CLI_FROM_DOCUMENTS_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,13 @@ namespace evenkeel::cli {
 
 // Return the leaves of a document in order, each with the names of the sections that it is in,
 // joined by dots. A list is a setting with several values; a list in it is one value, "[1,26,3]".
-// Values that are null are left out. Throw CommandError(kBadInput) with file, line and reason if
-// the text does not parse, is nested too deep, has a key twice, or, in YAML, uses aliases.
-std::vector<Setting> ReadYaml(const std::string& text, const std::string& name);
-std::vector<Setting> ReadJson(const std::string& text, const std::string& name);
+// Values that are null are left out; `nulls`, if given, gets their keys. Throw
+// CommandError(kBadInput) with file, line and reason if the text does not parse, is nested too
+// deep, has a key twice, or, in YAML, uses aliases.
+std::vector<Setting> ReadYaml(const std::string& text, const std::string& name,
+                              std::set<std::string>* nulls = nullptr);
+std::vector<Setting> ReadJson(const std::string& text, const std::string& name,
+                              std::set<std::string>* nulls = nullptr);
 std::vector<Setting> ReadToml(const std::string& text, const std::string& name);
 
 }  // namespace evenkeel::cli

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <absl/strings/match.h>
-#include <absl/strings/numbers.h>
-#include <absl/strings/str_split.h>
 #include <algorithm>
 
 #include "client/cli/exit_codes.h"
@@ -71,10 +69,15 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
   v1::Training* training = run->job.mutable_training();
   if (!flags.precision.empty()) return;
   const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
+  const std::string mixed = config.Text(Field::kMixedPrecision);
   if (config.On(Field::kFp16)) {
     training->set_precision(v1::PRECISION_FP16);
-  } else if (torchtitan || config.On(Field::kBf16)) {
+  } else if (torchtitan || config.On(Field::kBf16, config.trl)) {
+    if (config.trl && !config.Has(Field::kBf16))
+      run->assumed.push_back("precision: bf16, TRL's default");
     training->set_precision(v1::PRECISION_BF16);
+  } else if (mixed == "bf16" || mixed == "fp16") {  // the environment's, which accelerate sets
+    training->set_precision(mixed == "bf16" ? v1::PRECISION_BF16 : v1::PRECISION_FP16);
   } else {
     throw CommandError(ExitCode::kBadInput,
                        "not yet: the configuration trains in fp32 (it has neither bf16 nor fp16); "
@@ -101,7 +104,11 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
   // An optimizer of DeepSpeed's configuration comes before that of Hugging Face's arguments.
   const bool named = config.format == ConfigFormat::kHuggingFace && !config.engine_optimizer;
   if (named) {
-    training->set_optimizer(Chosen(config, Field::kOptimizer, "adamw_torch", kTrainerOptimizers));
+    // adafactor, of releases before 5, comes before optim.
+    training->set_optimizer(
+        config.On(Field::kAdafactor)
+            ? v1::OPTIMIZER_ADAFACTOR
+            : Chosen(config, Field::kOptimizer, "adamw_torch", kTrainerOptimizers));
     if (absl::StartsWith(config.Text(Field::kOptimizer), "paged_"))
       run->assumed.push_back("optimizer: its pages stay on the GPU");
     return;
@@ -119,9 +126,12 @@ bool RunsDeepSpeed(const UserConfig& config) {
   return config.format == ConfigFormat::kDeepSpeed || config.uses_deepspeed;
 }
 
-// Returns whether DeepSpeed's section keeps something in host memory. It names a device.
+// Returns whether DeepSpeed's section keeps something in host memory. It names a device, or in
+// older releases is true.
 bool OnHost(const UserConfig& config, Field field) {
-  const std::string device = config.Text(field);
+  std::string device = config.Text(field);
+  if (device == "true") device = "cpu";
+  if (device == "false") device = "none";
   if (device != "cpu" && device != "none" && !device.empty())
     config.Refuse(field, "not yet: cpu or none");
   return device == "cpu";
@@ -202,58 +212,37 @@ v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run) {
   return v1::ZERO_STAGE_1;
 }
 
-// "full_shard auto_wrap offload" of Hugging Face's arguments (FSDPOption of
-// transformers/trainer_utils.py), or true. Without FSDP and DeepSpeed, nothing is sharded. Sets how
-// many groups of ranks each hold all states.
-v1::ZeroStage TrainerSharding(const UserConfig& config, UserRun* run, int64_t* groups) {
-  const std::vector<std::string> options = FsdpOptions(config);
-  if (options.empty())
-    return static_cast<v1::ZeroStage>(config.Int(Field::kZeroStage, 0, 0, 3) + 1);
-  if (config.uses_deepspeed) config.Refuse(Field::kFsdp, "must be unset beside deepspeed");
-  v1::ZeroStage stage = config.On(Field::kReshard, true) ? v1::ZERO_STAGE_3 : v1::ZERO_STAGE_2;
-  for (const std::string& option : options) {
-    if (option == "offload") {
-      run->job.mutable_training()->mutable_offload()->set_weights(true);
-    } else if (option == "shard_grad_op") {
-      stage = v1::ZERO_STAGE_2;
-    } else if (option == "hybrid_shard") {
-      const v1::GpuPool& pool = run->job.cluster().pools(0);
-      const int32_t per_node = pool.gpus_per_node() > 0 ? pool.gpus_per_node() : 8;
-      if (pool.gpus_per_node() == 0)
-        run->assumed.push_back("hybrid_shard: nodes of 8 GPUs; --gpus-per-node says otherwise");
-      *groups = std::max(1, pool.gpu_count() / per_node);
-    } else if (option == "no_shard") {
-      stage = v1::ZERO_STAGE_0;
-    } else if (option != "full_shard" && option != "auto_wrap" && option != "true") {
-      config.Refuse(Field::kFsdp, "not yet: \"" + option +
-                                      "\"; accepted: full_shard, shard_grad_op, hybrid_shard, "
-                                      "no_shard, offload, auto_wrap");
-    }
+// Without FSDP and DeepSpeed, Hugging Face's Trainer shards nothing.
+v1::ZeroStage ConfiguredSharding(const UserConfig& config, UserRun* run, int64_t* groups) {
+  switch (config.format) {
+    case ConfigFormat::kDeepSpeed:
+      break;
+    case ConfigFormat::kHuggingFace:
+      if (!FsdpOptions(config).empty()) return FsdpSharding(config, run, groups);
+      if (config.Has(Field::kReshard) || config.Has(Field::kFsdpVersion) ||
+          config.On(Field::kFsdpOffload) || config.On(Field::kFsdpRecompute))
+        run->assumed.push_back("fsdp_config: of no effect, as fsdp is off");
+      break;
+    case ConfigFormat::kTorchtitan:
+      *groups = config.Int(Field::kDataReplicas, 1, 1, 65536);
+      return TorchtitanSharding(config, *run);
+    default:
+      *groups = config.Int(Field::kOptimizerInstances, 1, 1, 65536);
+      return MegatronSharding(config);
   }
-  return stage;
+  return static_cast<v1::ZeroStage>(config.Int(Field::kZeroStage, 0, 0, 3) + 1);
 }
 
 void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   v1::Training* training = run->job.mutable_training();
   const int64_t copies = int64_t{run->degrees.data()} * run->degrees.context();
   int64_t groups = 1;
-  if (!flags.zero) {
-    switch (config.format) {
-      case ConfigFormat::kDeepSpeed:
-        training->set_zero_stage(
-            static_cast<v1::ZeroStage>(config.Int(Field::kZeroStage, 0, 0, 3) + 1));
-        break;
-      case ConfigFormat::kHuggingFace:
-        training->set_zero_stage(TrainerSharding(config, run, &groups));
-        break;
-      case ConfigFormat::kTorchtitan:
-        training->set_zero_stage(TorchtitanSharding(config, *run));
-        groups = config.Int(Field::kDataReplicas, 1, 1, 65536);
-        break;
-      default:
-        training->set_zero_stage(MegatronSharding(config));
-        groups = config.Int(Field::kOptimizerInstances, 1, 1, 65536);
-    }
+  // The configuration is read with --zero too: it says what else FSDP does.
+  const v1::ZeroStage stage = ConfiguredSharding(config, run, &groups);
+  if (flags.zero) {
+    groups = 1;
+  } else {
+    training->set_zero_stage(stage);
   }
   if (training->zero_stage() == v1::ZERO_STAGE_0) {
     training->clear_zero_group();
@@ -338,6 +327,59 @@ void SetMegatronExecution(const UserConfig& config, UserRun* run) {
       static_cast<int32_t>(config.Int(Field::kExpertTensor, run->degrees.tensor(), 1, 1024)));
 }
 
+// Buckets of 16-bit values: two that reduce and one that gathers; one at stage 3
+// (deepspeed/runtime/zero/stage_1_and_2.py, stage3.py).
+void SetBuckets(const UserConfig& config, UserRun* run) {
+  if (!config.Has(Field::kBucketValues) && !config.Has(Field::kGatherBucketValues)) return;
+  constexpr int64_t kDefault = 500000000, kMost = 100000000000;
+  v1::Training* training = run->job.mutable_training();
+  int64_t reduced = 0;
+  if (config.Text(Field::kBucketValues) == "auto") {
+    // HfTrainerDeepSpeedConfig of transformers/integrations/deepspeed.py.
+    const int64_t hidden = WidthsOf(run->job.model()).hidden;
+    if (hidden == 0) {
+      run->assumed.push_back("reduce_bucket_size: DeepSpeed's default, as the width is not known");
+      return;
+    }
+    reduced = hidden * hidden;
+    run->assumed.push_back(fmt::format("reduce_bucket_size: {}, the square of the width", reduced));
+  } else {
+    reduced = config.Int(Field::kBucketValues, kDefault, 1, kMost);
+  }
+  const bool shards_weights = training->zero_stage() == v1::ZERO_STAGE_3;
+  const int64_t gathered = config.Int(Field::kGatherBucketValues, kDefault, 1, kMost);
+  training->mutable_execution()->set_bucket_bytes(shards_weights ? 2 * reduced
+                                                                 : 4 * reduced + 2 * gathered);
+}
+
+// Liger's loss goes through tokens in chunks, whose logits, of 16 bits, are as large as the inputs
+// or up to twice that, and holds the gradients of the inputs (fused_linear_cross_entropy_forward()
+// of liger_kernel/ops/fused_linear_cross_entropy.py).
+void SetLigerLoss(const UserConfig& config, UserRun* run) {
+  if (!config.On(Field::kLiger) || !config.On(Field::kLigerLoss, true)) return;
+  const ModelWidths widths = WidthsOf(run->job.model());
+  if (widths.hidden == 0 || widths.vocabulary == 0) return;
+  const int64_t chunks = (widths.vocabulary + widths.hidden - 1) / widths.hidden;
+  run->job.mutable_training()->mutable_execution()->set_loss_logit_bytes(
+      6 / static_cast<double>(chunks));
+  run->assumed.push_back(
+      "loss: Liger's, which holds a part of the logits; other kernels are "
+      "PyTorch's");
+}
+
+// attn_implementation of transformers.
+void SetTrainerAttention(const UserConfig& config, v1::Execution* execution) {
+  const std::string name = config.Text(Field::kAttentionBackend);
+  if (name == "eager") {
+    execution->set_attention_kernel(v1::ATTENTION_KERNEL_UNFUSED);
+  } else if (name == "sdpa" || absl::StrContains(name, "flash")) {
+    execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
+  } else {
+    config.Refuse(Field::kAttentionBackend,
+                  "not yet: supported are eager, sdpa, flash_attention_2, flash_attention_3");
+  }
+}
+
 void SetOtherExecution(const UserConfig& config, UserRun* run) {
   v1::Execution* e = run->job.mutable_training()->mutable_execution();
   if (config.format == ConfigFormat::kTorchtitan) {
@@ -355,8 +397,8 @@ void SetOtherExecution(const UserConfig& config, UserRun* run) {
   }
   if (config.Has(Field::kOverlapGradients))
     e->set_overlap_gradient_reduce(config.On(Field::kOverlapGradients));
-  if (config.Has(Field::kBucketValues) && config.Text(Field::kBucketValues) != "auto")
-    e->set_bucket_bytes(6 * config.Int(Field::kBucketValues, 500000000, 1, 100000000000));
+  if (config.Has(Field::kAttentionBackend)) SetTrainerAttention(config, e);
+  SetBuckets(config, run);
 }
 
 void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
@@ -373,94 +415,21 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   }
   const bool split = run->degrees.pipeline() > 1 || run->degrees.tensor() > 1;
   if (config.format == ConfigFormat::kDeepSpeed) name = split ? "megatron-deepspeed" : "deepspeed";
-  if (config.format == ConfigFormat::kHuggingFace)
-    name = FsdpOptions(config).empty() ? "huggingface-trainer" : "pytorch-fsdp";
+  if (config.format == ConfigFormat::kHuggingFace) name = "huggingface-trainer";
   // Weights that are sharded are FSDP's in the contract, which then has no pipeline.
   if (name == "megatron-core" && zero == v1::ZERO_STAGE_3 && !split) name = "fsdp";
   training->mutable_trainer()->set_name(name);
   training->mutable_trainer()->clear_version();
-  run->assumed.push_back("trainer: the habits of " + name);
-}
-
-Recompute TorchtitanRecompute(const UserConfig& config) {
-  Recompute recompute;
-  if (config.lists_recomputed) {
-    recompute.kind = Recompute::Kind::kListed;
-    recompute.language_layers.insert(config.language_recomputed.begin(),
-                                     config.language_recomputed.end());
-    recompute.encoder_layers.insert(config.encoder_recomputed.begin(),
-                                    config.encoder_recomputed.end());
-    recompute.alternate_layers.insert(config.language_alternate.begin(),
-                                      config.language_alternate.end());
-    return recompute;
-  }
-  const std::string mode = config.Text(Field::kRecompute, "selective");
-  if (mode == "full") return {.kind = Recompute::Kind::kEvery};
-  if (mode == "none") return {};
-  if (mode != "selective") config.Refuse(Field::kRecompute, "not yet: none, selective or full");
-  const std::string option = config.Text(Field::kRecomputeMethod, "2");
-  int64_t nth = 0;
-  if (option == "op") return {.kind = Recompute::Kind::kAlternate};
-  if (!absl::SimpleAtoi(option, &nth) || nth < 1)
-    config.Refuse(Field::kRecomputeMethod, "must be op or a number of layers");
-  return {.kind = Recompute::Kind::kListed, .every_nth = nth};
-}
-
-// "[1, 26, 3]" is 3 layers of a chunk for 26 micro-batches.
-std::vector<int64_t> PerStage(const UserConfig& config) {
-  std::vector<int64_t> layers;
-  for (const std::string& value : config.List(Field::kRecomputePerStage)) {
-    const std::vector<std::string> parts =
-        absl::StrSplit(value, absl::ByAnyChar("[], "), absl::SkipEmpty());
-    int64_t count = 0;
-    if (parts.size() != 3 || !absl::SimpleAtoi(parts.back(), &count) || count < 0)
-      config.Refuse(Field::kRecomputePerStage,
-                    "not yet: one entry [1, micro-batches, layers] for each chunk");
-    layers.push_back(count);
-  }
-  return layers;
+  if (run->fsdp) SetFsdpTrainer(run);
+  const char* others = "";
+  if (run->fsdp && zero == v1::ZERO_STAGE_0) others = ", without shards";
+  if (run->fsdp && zero == v1::ZERO_STAGE_1) others = ", with ZeRO-1 for its shards";
+  if (run->fsdp && zero == v1::ZERO_STAGE_2) others = ", with ZeRO-2 for its shards";
+  if (run->fsdp) name = "pytorch-fsdp";
+  run->assumed.push_back("trainer: the habits of " + name + others);
 }
 
 }  // namespace
-
-std::vector<std::string> FsdpOptions(const UserConfig& config) {
-  std::vector<std::string> options;
-  for (const std::string& value : config.List(Field::kFsdp))
-    for (const auto option : absl::StrSplit(value, ' ', absl::SkipEmpty()))
-      if (option != "false") options.emplace_back(option);
-  return options;
-}
-
-Recompute RecomputeOf(const UserConfig& config) {
-  if (config.format == ConfigFormat::kHuggingFace) {
-    if (!config.On(Field::kRecompute) && !config.On(Field::kFsdpRecompute)) return {};
-    return {.kind = Recompute::Kind::kEvery, .encoder = true};
-  }
-  if (config.format == ConfigFormat::kTorchtitan) return TorchtitanRecompute(config);
-  if (config.lists_recomputed && config.parts.empty()) return TorchtitanRecompute(config);
-  Recompute recompute;
-  recompute.encoder = config.On(Field::kRecomputeVision);
-  std::string granularity = config.Text(Field::kRecompute, "");
-  if (granularity.empty() && config.On(Field::kRecomputeActivations)) granularity = "selective";
-  if (granularity.empty() || granularity == "None") return recompute;
-  if (granularity == "selective") {
-    recompute.kind = Recompute::Kind::kModules;
-    recompute.modules = config.List(Field::kRecomputeModules);
-    if (recompute.modules.empty()) recompute.modules = {"core_attn"};
-    return recompute;
-  }
-  if (granularity != "full") config.Refuse(Field::kRecompute, "must be full or selective");
-  if (config.Has(Field::kRecomputePerStage)) {
-    recompute.kind = Recompute::Kind::kBlock;
-    recompute.block = PerStage(config);
-  } else if (config.Text(Field::kRecomputeMethod, "uniform") == "block") {
-    recompute.kind = Recompute::Kind::kBlock;
-    recompute.block = {config.Int(Field::kRecomputeLayers, 1, 0, 512)};
-  } else {
-    recompute.kind = Recompute::Kind::kEvery;
-  }
-  return recompute;
-}
 
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   SetPrecision(config, flags, run);
@@ -477,6 +446,7 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
     SetOtherExecution(config, run);
   }
   SetTrainer(config, flags, run);
+  SetLigerLoss(config, run);
 }
 
 }  // namespace evenkeel::cli

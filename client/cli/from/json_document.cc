@@ -17,23 +17,27 @@ std::string JsonText(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+// Appends the leaves of `value`.
 void JsonLeaves(const Json& value, const std::string& path, const std::string& name,
-                std::vector<Setting>* settings) {
+                std::vector<Setting>* settings, std::set<std::string>* nulls) {
   if (value.is_object()) {
     for (const auto& [key, inner] : value.items())
-      JsonLeaves(inner, path.empty() ? key : path + "." + key, name, settings);
+      JsonLeaves(inner, path.empty() ? key : path + "." + key, name, settings, nulls);
   } else if (value.is_array()) {
     Setting setting{.key = path, .where = name};
     for (const Json& item : value) setting.values.push_back(JsonText(item));
     settings->push_back(std::move(setting));
   } else if (!value.is_null()) {
     settings->push_back({path, {JsonText(value)}, name});
+  } else if (nulls != nullptr) {
+    nulls->insert(path);
   }
 }
 
 }  // namespace
 
-std::vector<Setting> ReadJson(const std::string& text, const std::string& name) {
+std::vector<Setting> ReadJson(const std::string& text, const std::string& name,
+                              std::set<std::string>* nulls) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   std::string twice;
   const auto check = [&](int depth, nlohmann::detail::parse_event_t event, Json& parsed) {
@@ -54,7 +58,7 @@ std::vector<Setting> ReadJson(const std::string& text, const std::string& name) 
       throw CommandError(ExitCode::kBadInput, name + ": the key " + twice + " occurs twice");
     if (!document.is_object())
       throw CommandError(ExitCode::kBadInput, name + ": a configuration is an object of keys");
-    JsonLeaves(document, "", name, &settings);
+    JsonLeaves(document, "", name, &settings, nulls);
   } catch (const Json::exception& error) {
     throw CommandError(ExitCode::kBadInput, fmt::format("{}: {}", name, error.what()));
   }

@@ -13,12 +13,13 @@ bool Matches(const std::string& pattern, const std::string& name) {
   return absl::StartsWith(name, pattern.substr(0, pattern.size() - 1));
 }
 
-// A switch that is written as off, which YAML and JSON allow, asks for nothing.
-bool IsOff(const Setting& setting) {
+// A switch that is written as off, which YAML and JSON allow, asks for nothing. Nor does a number
+// of 0 or -1, unless it is an index.
+bool IsOff(const NotPredicted& known, const Setting& setting) {
   if (setting.values.size() != 1) return false;
   const std::string& text = setting.values.front();
-  return text == "false" || text == "False" || text == "none" || text == "0" || text == "0.0" ||
-         text == "-1";
+  if (text == "false" || text == "False" || text == "none") return true;
+  return !known.is_index && (text == "0" || text == "0.0" || text == "-1");
 }
 
 }  // namespace
@@ -33,7 +34,7 @@ void Sort(const KeyTables& tables, const std::string& name, Setting setting, Use
   }
   for (const NotPredicted& known : tables.not_predicted) {
     if (!Matches(known.key, name)) continue;
-    if (IsOff(setting)) {
+    if (IsOff(known, setting)) {
       ++config->irrelevant;
       return;
     }

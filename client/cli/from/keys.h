@@ -21,6 +21,7 @@ struct NotPredicted {
   const char* key;
   const char* what;  // what that means for the prediction
   bool refused = false;
+  bool is_index = false;  // 0 is the first one, not off
 };
 
 struct KeyTables {

@@ -5,10 +5,12 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_split.h>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/user_run.h"
 #include "planner/catalog/catalog.h"
+#include "server/convert/model_name.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -191,7 +193,38 @@ bool SetFlavor(const UserConfig& config, v1::Job* job) {
       fmt::format("the catalogue has no {} {}: name the model by --model", model, flavor));
 }
 
+ModelWidths WidthsNamed(const std::string& name) {
+  server::ViolationSink unknown(1);
+  planner::ModelSpec model;
+  std::string source;
+  if (!server::ModelByName(name, server::FieldPath("model"), unknown, &model, &source)) return {};
+  return {model.language_model.hidden, model.language_model.vocab};
+}
+
 }  // namespace
+
+ModelWidths WidthsOf(const v1::Model& model) {
+  if (model.has_language_model()) {
+    const v1::LanguageModel& language = model.language_model();
+    ModelWidths widths = WidthsNamed(language.catalog_name());
+    if (language.hidden_size() > 0) widths.hidden = language.hidden_size();
+    if (language.vocabulary_size() > 0) widths.vocabulary = language.vocabulary_size();
+    return widths;
+  }
+  using Text = nlohmann::json;
+  const Text config = Text::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) return WidthsNamed(model.name());
+  const auto number = [&](const std::vector<std::string>& names) -> int64_t {
+    for (const char* const part : {"", "/text_config", "/llm_config"})
+      for (const std::string& name : names) {
+        const Text::json_pointer pointer(part + ("/" + name));
+        if (config.contains(pointer) && config[pointer].is_number_integer())
+          return config[pointer].get<int64_t>();
+      }
+    return 0;
+  };
+  return {number({"hidden_size", "n_embd", "d_model"}), number({"vocab_size"})};
+}
 
 bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>* assumed) {
   if (SetFlavor(config, job)) return true;

@@ -15,6 +15,7 @@
 #include "client/cli/from/documents.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
+#include "client/cli/from/options.h"
 #include "client/cli/from/python_settings.h"
 #include "client/cli/from/shell.h"
 
@@ -32,33 +33,6 @@ std::string MegatronKey(const std::string& key) {
   std::string name = key.substr(key.find_last_of('.') + 1);
   while (!name.empty() && name.front() == '-') name.erase(0, 1);
   return absl::StrReplaceAll(name, {{"_", "-"}});
-}
-
-bool IsOption(const std::string& word) {
-  return word.size() > 2 && absl::StartsWith(word, "--") && absl::ascii_isalpha(word[2]);
-}
-
-bool IsProgram(const std::string& word) { return absl::EndsWith(word, ".py"); }
-
-// Splits the words of a command into options with their values.
-std::vector<Setting> OptionsOf(const std::vector<ShellWord>& words, size_t from, size_t to,
-                               const std::string& name) {
-  std::vector<Setting> options;
-  for (size_t i = from; i < to; ++i) {
-    const ShellWord& word = words[i];
-    const std::string where = fmt::format("{}:{}", name, word.line);
-    if (!IsOption(word.text)) {
-      if (!options.empty() && word.text.rfind("${", 0) != 0)
-        options.back().values.push_back(word.text);
-      else if (!options.empty() && options.back().values.empty())
-        options.back().values.push_back(word.text);
-      continue;
-    }
-    const size_t equals = word.text.find('=');
-    options.push_back({word.text.substr(0, equals), {}, where});
-    if (equals != std::string::npos) options.back().values = {word.text.substr(equals + 1)};
-  }
-  return options;
 }
 
 bool Reads(const KeyTables& tables, const std::string& name) {
@@ -186,8 +160,23 @@ bool SortFiles(const ShellScript& script, const std::string& name, UserConfig* c
   return found;
 }
 
-UserConfig ReadScript(const std::string& text, const std::string& name, bool flagscale) {
+void AddNotes(const ShellScript& script, UserConfig* config) {
+  if (script.branches)
+    config->notes.push_back(
+        "The script has branches: of each variable the last value counts, whatever the branch.");
+  if (!script.unset.empty())
+    config->notes.push_back(
+        "Variables that the script does not set: " + absl::StrJoin(script.unset, ", ") + ".");
+}
+
+UserConfig ReadScript(const std::string& text, const std::string& path, const std::string& name,
+                      bool flagscale) {
   const ShellScript script = ReadShell(text, name);
+  UserConfig trainer;
+  if (SortTrainerCommand(script, path, &trainer)) {
+    AddNotes(script, &trainer);
+    return trainer;
+  }
   const std::vector<ShellWord> command = TrainingCommand(script);
   for (const ShellWord& word : command)
     flagscale = flagscale || (IsProgram(word.text) && absl::StrContains(word.text, "flagscale"));
@@ -206,12 +195,7 @@ UserConfig ReadScript(const std::string& text, const std::string& name, bool fla
   } else {
     SortCommand(command, name, &config);
   }
-  if (script.branches)
-    config.notes.push_back(
-        "The script has branches: of each variable the last value counts, whatever the branch.");
-  if (!script.unset.empty())
-    config.notes.push_back(
-        "Variables that the script does not set: " + absl::StrJoin(script.unset, ", ") + ".");
+  AddNotes(script, &config);
   return config;
 }
 
@@ -238,10 +222,10 @@ bool IsOfExperiment(const std::string& key) {
          key == "compress";
 }
 
-UserConfig ReadMegatronYaml(const std::string& text, const std::string& name,
-                            const std::string& path, const std::string& framework) {
+UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& path,
+                            const std::string& framework) {
   UserConfig config{.format = ConfigFormat::kMegatron};
-  std::vector<Setting> settings = ReadYaml(text, name), train = TrainSection(settings, path);
+  const std::vector<Setting> train = TrainSection(settings, path);
   bool sections = !train.empty();
   for (const Setting& setting : settings)
     sections = sections || absl::StartsWith(setting.key, "experiment.") ||
@@ -279,22 +263,46 @@ std::string KindOf(const std::string& text, const std::string& path) {
   return "yaml";
 }
 
+// DeepSpeed itself knows no "auto".
+void CheckFilledIn(const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings)
+    if (setting.values.size() == 1 && setting.values.front() == "auto" &&
+        Reads(DeepSpeedKeys(), setting.key))
+      FailReading(
+          Describe(setting) +
+          ": Hugging Face's Trainer fills this in: give the JSON of its arguments as --from, "
+          "whose \"deepspeed\" names this file");
+}
+
 UserConfig ReadByKind(const std::string& kind, const std::string& text, const std::string& path,
                       const std::string& name, const std::string& framework) {
-  if (kind == "script") return ReadScript(text, name, framework == "flagscale");
-  if (kind == "yaml") return ReadMegatronYaml(text, name, path, framework);
+  if (kind == "script") return ReadScript(text, path, name, framework == "flagscale");
   UserConfig config;
+  if (kind == "yaml") {
+    std::set<std::string> nulls;
+    std::vector<Setting> settings = ReadYaml(text, name, &nulls);
+    if (IsHuggingFace(settings)) {
+      SortHuggingFace(std::move(settings), nulls, path, &config);
+    } else if (IsAccelerate(settings)) {
+      SortAccelerate(std::move(settings), path, &config);
+    } else {
+      config = ReadMegatronYaml(std::move(settings), path, framework);
+    }
+    return config;
+  }
   if (kind == "json") {
     config.format = ConfigFormat::kDeepSpeed;
-    std::vector<Setting> settings = ReadJson(text, name);
+    std::set<std::string> nulls;
+    std::vector<Setting> settings = ReadJson(text, name, &nulls);
     for (const Setting& setting : settings)
       if (setting.key == "architectures" || setting.key == "model_type")
         FailReading(name +
                     " is a model's config.json: give it as --model, and the trainer's "
                     "configuration as --from");
-    if (IsHuggingFace(settings)) {
-      SortHuggingFace(std::move(settings), path, &config);
+    if (IsHuggingFaceJson(settings)) {
+      SortHuggingFace(std::move(settings), nulls, path, &config);
     } else {
+      CheckFilledIn(settings);
       SortAll(std::move(settings), DeepSpeedKeys(), false, &config);
     }
   } else if (kind == "toml") {
@@ -351,10 +359,13 @@ UserConfig ReadUserConfig(const std::vector<std::string>& paths, const std::stri
     }
     if (config.format != ConfigFormat::kHuggingFace || next.format != config.format)
       FailReading(path +
-                  ": only a run of Hugging Face Trainer has several files: its arguments, and "
-                  "an adapter_config.json");
+                  ": only a run of Hugging Face Trainer has several files: its arguments, an "
+                  "adapter_config.json, and the file of accelerate launch");
     Merge(std::move(next), &config);
   }
+  if (config.format == ConfigFormat::kHuggingFace && config.files.count(RunFile::kArguments) == 0)
+    FailReading(config.files.begin()->second +
+                ": give the arguments of the Trainer too, by another --from");
   return config;
 }
 

@@ -55,14 +55,21 @@ std::string VerdictOfRun(const Style& style, const FromAnswer& answer) {
 // "What was read": arguments that set the same field stand together.
 std::string ReadSection(const Style& style, const FromAnswer& answer) {
   const UserConfig& config = answer.config;
-  Table table({{"line", Align::kLeft, true, 6},
+  // The line alone, where all are of one file.
+  const auto file = [](const Setting& setting) {
+    return setting.where.substr(0, setting.where.find_last_of(':'));
+  };
+  const bool one = std::all_of(config.used.begin(), config.used.end(), [&](const Setting& setting) {
+    return file(setting) == file(config.used.front());
+  });
+  Table table({{one ? "line" : "place", Align::kLeft, true, 6},
                {"argument", Align::kLeft, true, 24},
                {"value", Align::kLeft, true, 8},
                {"sets", Align::kLeft, true, 12}});
   for (size_t i = 0; i < config.used.size(); ++i) {
     const Setting& setting = config.used[i];
     std::string line = setting.where;
-    if (const size_t colon = line.find_last_of(':'); colon != std::string::npos)
+    if (const size_t colon = line.find_last_of(':'); one && colon != std::string::npos)
       line = line.substr(colon + 1);
     const std::string value = setting.values.empty() ? "on" : absl::StrJoin(setting.values, " ");
     table.Add(

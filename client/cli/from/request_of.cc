@@ -83,6 +83,8 @@ class Recomputing {
     const Parts alternate = {v1::RECOMPUTE_PART_ALTERNATE_PRODUCTS};
     const Recompute& r = run_.recompute;
     if (!run_.parts.empty()) return run_.recomputed_parts.count(position) > 0 ? whole : Parts();
+    if (r.every_nth > 0 && r.encoder)
+      return (encoder_ + language_++) % r.every_nth == 0 ? whole : Parts();
     if (IsEncoder(kind)) {
       const int64_t index = encoder_++;
       if (r.kind == Recompute::Kind::kListed)
@@ -218,8 +220,14 @@ void PinDegrees(const v1::Parallelism& p, v1::Job* job) {
 v1::EvaluatePlanRequest LayersRequest(const UserRun& run) {
   v1::EvaluatePlanRequest request;
   *request.mutable_job() = run.job;
-  // Habits, sharding and packs do not change what layers there are.
+  // Habits, sharding, packs and the format of frozen weights do not change what layers there are.
   request.mutable_job()->clear_training();
+  v1::Model* model = request.mutable_job()->mutable_model();
+  if (model->has_lora()) model->mutable_lora()->clear_base_format();
+  if (model->has_language_model() && model->language_model().has_lora())
+    model->mutable_language_model()->mutable_lora()->clear_base_format();
+  for (v1::Encoder& encoder : *model->mutable_encoders())
+    if (encoder.has_lora()) encoder.mutable_lora()->clear_base_format();
   request.mutable_job()->mutable_training()->set_group_selection(v1::GROUP_SELECTION_ONE);
   const v1::Precision precision = run.job.training().precision();
   if (precision == v1::PRECISION_FP16)

@@ -9,12 +9,12 @@
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/user_run.h"
+#include "client/cli/length_counts.h"
 
 namespace evenkeel::cli {
 namespace {
 
 constexpr int64_t kMaxDegree = 65536;
-constexpr int64_t kDefaultSamples = 1000000;
 
 [[noreturn]] void FailRun(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
@@ -41,6 +41,13 @@ void SetGpus(const UserConfig& config, v1::Job* job) {
       pool->set_gpus_per_node(static_cast<int32_t>(per_node));
   }
   if (pool->gpu_count() > 0) return;
+  if (config.Has(Field::kProcesses)) {
+    const int64_t processes = config.Int(Field::kProcesses, 1, 1, kMaxDegree);
+    pool->set_gpu_count(static_cast<int32_t>(processes));
+    if (nodes > 1 && pool->gpus_per_node() == 0)
+      pool->set_gpus_per_node(static_cast<int32_t>(std::max<int64_t>(1, processes / nodes)));
+    return;
+  }
   if (per_node == 0 || (!both && config.format == ConfigFormat::kTorchtitan))
     FailRun("the configuration does not say how many GPUs there are: give --gpus N");
   pool->set_gpu_count(static_cast<int32_t>(std::min(nodes * per_node, kMaxDegree)));
@@ -195,16 +202,24 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const int64_t data = run->degrees.data();
   const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
   const bool pipeline = run->degrees.pipeline() > 1;
+  const bool hugging_face = config.format == ConfigFormat::kHuggingFace;
   const int64_t local = config.Int(Field::kLocalBatch, 1, 1, 1 << 20);
   // The default of Hugging Face's arguments is 8.
-  run->micro_batch = config.Int(Field::kMicroBatch,
-                                config.format == ConfigFormat::kHuggingFace ? 8 : 1, 1, 1 << 20);
+  run->micro_batch = config.Int(Field::kMicroBatch, hugging_face ? 8 : 1, 1, 1 << 20);
+  if (hugging_face && flags.micro_batch_samples) run->micro_batch = *flags.micro_batch_samples;
   if (torchtitan)
     run->micro_batch = pipeline ? config.Int(Field::kPipelineMicroBatch, 1, 1, 1 << 20) : local;
   int64_t steps = config.Int(Field::kAccumulation, 1, 1, 1 << 20);
   if (torchtitan && pipeline) steps = std::max<int64_t>(1, local / run->micro_batch);
   run->sequences = config.Int(Field::kGlobalBatch, -1, -1, 10000000);
   if (run->sequences <= 0) run->sequences = run->micro_batch * steps * data;
+  // As the Trainer does: DeepSpeed's train_batch_size is checked.
+  if (const int64_t product = run->micro_batch * steps * data;
+      hugging_face && !flags.micro_batch_samples && run->sequences != product)
+    config.Refuse(Field::kGlobalBatch,
+                  fmt::format("must be {}, or \"auto\": {} samples x {} accumulation steps x {} "
+                              "data-parallel ranks",
+                              product, run->micro_batch, steps, data));
   if (flags.global_batch) run->sequences = 0;
   const int64_t at_once = run->micro_batch * data;
   if (const int64_t over = run->sequences % at_once; over != 0) {
@@ -215,57 +230,11 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
                     run->sequences, at_once, run->micro_batch, data,
                     below > 0 ? fmt::format("{}, ", below) : "", below + at_once));
   }
-  run->seq_length = config.Int(Field::kSeqLength, 0, 1, 16777216);
+  run->seq_length =
+      hugging_face ? LongestSample(config) : config.Int(Field::kSeqLength, 0, 1, kMaxTokens);
   if (config.Has(Field::kDecoderSeqLength))
-    run->seq_length = config.Int(Field::kDecoderSeqLength, 0, 1, 16777216);
+    run->seq_length = config.Int(Field::kDecoderSeqLength, 0, 1, kMaxTokens);
   if (flags.token_cap) run->seq_length = *flags.token_cap / run->micro_batch;
-}
-
-// Hugging Face Trainer pads samples to the longest of their micro-batch.
-void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
-  if (config.format != ConfigFormat::kHuggingFace) return;
-  run->padded = true;
-  v1::Training* training = run->job.mutable_training();
-  training->clear_token_cap();
-  if (flags.micro_batch_samples) run->micro_batch = *flags.micro_batch_samples;
-  training->set_micro_batch_samples(run->micro_batch);
-  const std::string order = config.Text(Field::kSampling, "random");
-  if (order != "random" && order != "sequential" && order != "group_by_length")
-    config.Refuse(Field::kSampling, "not yet: random, sequential or group_by_length");
-  if (config.On(Field::kGroupByLength) || order == "group_by_length")
-    training->set_group_by_length(true);
-  const double epochs = config.Real(Field::kEpochs, 0);
-  if (!config.Has(Field::kEpochs) || flags.epochs) return;
-  if (!(epochs > 0 && epochs <= 1000)) config.Refuse(Field::kEpochs, "must be above 0, to 1000");
-  training->set_epochs(static_cast<int32_t>(std::ceil(epochs)));
-  if (epochs != std::ceil(epochs))
-    run->assumed.push_back(fmt::format("epochs: {} whole ones", training->epochs()));
-}
-
-// Samples of one length where neither flags nor a job file bring data.
-void SetData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
-  const v1::Dataset& there = run->job.dataset();
-  if (there.has_histogram() || there.parts_size() > 0 || !there.dataset_ref().empty()) return;
-  if (run->job.model().encoders_size() > 0) return;
-  if (run->seq_length == 0) {
-    if (!flags.job_file.empty()) return;  // the planner's own data, as for the job
-    FailRun(
-        fmt::format("{}'s configuration does not say how long a sequence is: give --token-cap "
-                    "N, or data by --dataset",
-                    FormatName(config.format)));
-  }
-  int64_t samples = config.Int(Field::kTrainSamples, 0, 0, 1000000000000);
-  const int64_t steps = config.Int(Field::kTrainSteps, 0, 0, 1000000000);
-  if (samples == 0 && steps > 0 && run->sequences > 0)
-    samples = std::min<int64_t>(steps * run->sequences, 1000000000000);
-  const bool known = samples > 0;
-  if (!known) samples = kDefaultSamples;
-  v1::Histogram* histogram = run->job.mutable_dataset()->mutable_histogram();
-  histogram->add_llm_tokens(run->seq_length);
-  histogram->add_sample_count(samples);
-  run->fixed_lengths = true;
-  run->assumed.push_back(fmt::format("data: {} samples{}, each of exactly {} tokens", samples,
-                                     known ? "" : " (not in the configuration)", run->seq_length));
 }
 
 // Layers of multi-token prediction can be planned where a config.json says what they are.
@@ -292,7 +261,7 @@ void AdaptToEncoders(const ModelLayers& layers, UserRun* run) {
     run->job.clear_dataset();
     std::string& line = *std::find_if(run->assumed.begin(), run->assumed.end(),
                                       [](const auto& text) { return text.rfind("data:", 0) == 0; });
-    line = "data: the planner's built-in mix of images and text; --dataset brings yours";
+    line = "data: the planner's built-in mix of images and text, not cut; --dataset brings yours";
   }
   if (run->adapters && run->job.model().encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED) {
     run->job.mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
@@ -332,7 +301,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   run.recomputed_parts.insert(config.recomputed.begin(), config.recomputed.end());
   SetBatch(config, flags, &run);
   SetPadding(config, flags, &run);
-  SetData(config, flags, &run);
+  SetRunData(config, flags, &run);
   v1::Training* training = run.job.mutable_training();
   if (run.sequences > 0) training->set_global_batch_samples(run.sequences);
   // None of these trainers changes its degrees from step to step.
@@ -341,6 +310,8 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   training->clear_curriculum_steps();
   if (!flags.token_cap || run.padded) training->clear_token_cap();
   run.recompute = RecomputeOf(config);
+  if (config.trl && !config.Has(Field::kRecompute))
+    run.assumed.push_back("recompute: every layer, TRL's default since 0.22");
   if (config.format == ConfigFormat::kDeepSpeed && !config.lists_recomputed) {
     const bool full = flags.recompute == "full";
     if (full) run.recompute = {.kind = Recompute::Kind::kEvery, .encoder = true};

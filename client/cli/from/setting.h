@@ -137,6 +137,7 @@ enum class Field {
   kForcedBalance,
   kCudaGraph,
   kBucketValues,
+  kGatherBucketValues,
   kOffloadsOptimizer,
   kOffloadShare,
   kOverlapOffload,
@@ -145,18 +146,42 @@ enum class Field {
   kOffloadModules,
   kOffloadsWeights,
   kFusedStep,
-  // Hugging Face Trainer and PEFT.
+  // Hugging Face Trainer, TRL and PEFT.
+  kProcesses,
+  kMixedPrecision,
   kGroupByLength,
   kSampling,
   kFsdp,
+  kFsdpVersion,
+  kFsdpWrap,
+  kFsdpOffload,
   kFsdpRecompute,
+  kRecomputeEvery,
+  kAdafactor,
+  kLiger,
+  kLigerLoss,
   kEpochs,
+  kMaxLength,  // longer samples are cut
+  kMaxSeqLength,
+  kModelMaxLength,
+  kBlockSize,
+  kPadMultiple,
+  kPacking,
+  kPackingStrategy,
+  kPaddingFree,
   kAdapterType,
   kLoraRank,
   kLoraDropout,
   kLoraTargets,
   kLoraSaved,
+  kUsesPeft,
+  kLoads4Bit,
+  kQuantType,
+  kNestedQuant,
 };
+
+// A file of a run of Hugging Face Trainer.
+enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
 
 // What was found in a configuration.
 struct UserConfig {
@@ -176,6 +201,9 @@ struct UserConfig {
   bool lists_recomputed = false;
   // Of Hugging Face Trainer: it runs DeepSpeed, whose configuration names the optimizer.
   bool uses_deepspeed = false, engine_optimizer = false;
+  bool trl = false;                      // the arguments are TRL's, which have other defaults
+  bool keeps_lengths = false;            // max_length is null
+  std::map<RunFile, std::string> files;  // what was read, by name
 
   bool Has(Field field) const { return fields.count(field) > 0; }
   // These throw CommandError(kBadInput) that names place and key where the value is no such thing.

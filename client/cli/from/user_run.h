@@ -29,7 +29,9 @@ struct Recompute {
   bool encoder = false;                               // every encoder layer too
   std::set<int64_t> language_layers, encoder_layers;  // kListed
   std::set<int64_t> alternate_layers;                 // kListed: alternate products of these
-  int64_t every_nth = 0;                              // kListed without lists: torchtitan's option
+  // kListed without lists: every n-th layer of the language model, or with `encoder` of the whole
+  // model. 0 for lists.
+  int64_t every_nth = 0;
 };
 
 struct UserRun {
@@ -46,6 +48,7 @@ struct UserRun {
   int64_t sequences = 0;             // of a step, over all ranks; 0: the job's
   bool fixed_lengths = false;        // every sample is a sequence
   bool padded = false;               // micro-batches are samples that are padded, not packed
+  bool fsdp = false;                 // of Hugging Face's arguments
   bool adapters = false;             // train beside frozen weights
   std::vector<std::string> assumed;  // for people
 };
@@ -61,6 +64,22 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags);
 // Sets the model of arguments that describe one. Returns false if they describe none.
 bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>* assumed);
 
+// Returns the tokens to which Hugging Face's arguments cut samples, 0 if they do not.
+int64_t LongestSample(const UserConfig& config);
+
+// Sets how Hugging Face Trainer makes micro-batches and how often it goes through the data. Does
+// nothing for other trainers.
+void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run);
+
+// Cuts the data as the run does. Where there are none, sets samples of one length.
+void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run);
+
+// Widths of a language model; 0 if they are not known here.
+struct ModelWidths {
+  int64_t hidden = 0, vocabulary = 0;
+};
+ModelWidths WidthsOf(const v1::Model& model);
+
 // Sets precision, optimizer, sharding and habits. `degrees` are final.
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);
 
@@ -69,6 +88,14 @@ void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run);
 
 // Returns the words of "fsdp" in Hugging Face's arguments; none without FSDP.
 std::vector<std::string> FsdpOptions(const UserConfig& config);
+
+// Returns what FSDP shards, and sets what it keeps in host memory. Sets how many groups of ranks
+// each hold all states.
+v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* groups);
+
+// Sets the trainer whose record has the run's stage, and FSDP's habits: FSDP's own record has full
+// shards alone.
+void SetFsdpTrainer(UserRun* run);
 
 // Returns what recomputes.
 Recompute RecomputeOf(const UserConfig& config);

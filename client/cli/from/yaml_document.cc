@@ -20,6 +20,7 @@ class YamlLeaves : public YAML::EventHandler {
   explicit YamlLeaves(const std::string& name) : name_(name) {}
 
   std::vector<Setting> Take() { return std::move(settings_); }
+  const std::set<std::string>& nulls() const { return nulls_; }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -104,8 +105,11 @@ class YamlLeaves : public YAML::EventHandler {
       level.has_key = true;
     } else {
       level.has_key = false;
-      if (null) return;
       const std::string path = level.path.empty() ? level.key : level.path + "." + level.key;
+      if (null) {
+        nulls_.insert(path);
+        return;
+      }
       settings_.push_back({path, {value}, fmt::format("{}:{}", name_, mark.line + 1)});
     }
   }
@@ -113,11 +117,13 @@ class YamlLeaves : public YAML::EventHandler {
   const std::string& name_;
   std::vector<Level> levels_;
   std::vector<Setting> settings_;
+  std::set<std::string> nulls_;
 };
 
 }  // namespace
 
-std::vector<Setting> ReadYaml(const std::string& text, const std::string& name) {
+std::vector<Setting> ReadYaml(const std::string& text, const std::string& name,
+                              std::set<std::string>* nulls) {
   std::istringstream in(text);
   YamlLeaves leaves(name);
   try {
@@ -127,6 +133,7 @@ std::vector<Setting> ReadYaml(const std::string& text, const std::string& name) 
     throw CommandError(ExitCode::kBadInput,
                        fmt::format("{}:{}: {}", name, error.mark.line + 1, error.msg));
   }
+  if (nulls != nullptr) *nulls = leaves.nulls();
   return leaves.Take();
 }
 

@@ -209,6 +209,20 @@ TEST(TrainingChoicesTest, WeightsInHostMemory) {
   EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kXTuner), "memory"));
 }
 
+// Stages 1 and 2 reduce into two buckets and gather into a third, stage 3 has one.
+TEST(TrainingChoicesTest, DeepSpeedsBucketsAreAsPlanned) {
+  Job job = TrainedBy(Llama("h100-sxm-80gb"), "deepspeed");
+  for (const ZeroStage stage : {ZeroStage::kGradients, ZeroStage::kWeights}) {
+    job.training.zero_stage = stage;
+    job.training.execution.bucket_bytes = 600;
+    const std::string text = LaunchOf(job, LaunchFramework::kDeepSpeed).files.front().content;
+    const bool one = stage == ZeroStage::kWeights;
+    EXPECT_NE(text.find(one ? "\"reduce_bucket_size\": 300" : "\"reduce_bucket_size\": 100"),
+              std::string::npos);
+    EXPECT_EQ(text.find("allgather_bucket_size") == std::string::npos, one);
+  }
+}
+
 TEST(TrainingChoicesTest, DeepSpeedsParametersInHostMemory) {
   Job job = TrainedBy(Llama("h100-sxm-80gb"), "deepspeed");
   job.training.zero_stage = ZeroStage::kWeights;

@@ -1,0 +1,242 @@
+// Data of a configuration: how long samples are, how they are padded, and how often they come.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/user_run.h"
+#include "client/cli/length_counts.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int64_t kDefaultSamples = 1000000;
+constexpr int64_t kMostSamples = 1000000000000;
+constexpr int32_t kMostEpochs = 10000;
+// num_train_epochs of transformers/training_args.py.
+constexpr int32_t kDefaultEpochs = 3;
+// max_length of trl/trainer/sft_config.py (0.19 to 1.16).
+constexpr int64_t kTrlLength = 1024;
+
+// Returns ", TRL's default" where the length is that.
+const char* DefaultText(const UserConfig& config) {
+  const bool said = config.Has(Field::kMaxLength) || config.Has(Field::kModelMaxLength);
+  return config.trl && !config.keeps_lengths && !said ? ", TRL's default" : "";
+}
+
+// Cuts samples to `longest` tokens. Returns how many were longer.
+int64_t CutSamples(int64_t longest, v1::Histogram* histogram) {
+  const int units =
+      histogram->llm_tokens_size() > 0 ? histogram->units_size() / histogram->llm_tokens_size() : 0;
+  int64_t count = 0;
+  for (int i = 0; i < histogram->llm_tokens_size(); ++i) {
+    if (histogram->llm_tokens(i) <= longest) continue;
+    for (int u = i * units; u < (i + 1) * units; ++u)
+      if (histogram->units(u) > 0)
+        throw CommandError(
+            ExitCode::kBadInput,
+            fmt::format("max_length {}: not yet: samples with images, sound or video "
+                        "that it cuts, as one of {} tokens",
+                        longest, histogram->llm_tokens(i)));
+    histogram->set_llm_tokens(i, longest);
+    if (i < histogram->sample_count_size()) count += histogram->sample_count(i);
+  }
+  return count;
+}
+
+// Splits samples into some of `longest` tokens and a rest.
+void SplitSamples(int64_t longest, v1::Histogram* histogram) {
+  std::map<int64_t, int64_t> counts;
+  for (int i = 0; i < histogram->llm_tokens_size(); ++i) {
+    const int64_t tokens = histogram->llm_tokens(i), count = histogram->sample_count(i);
+    counts[longest] += tokens / longest * count;
+    counts[tokens % longest] += count;
+  }
+  histogram->Clear();
+  for (const auto& [tokens, count] : counts) {
+    if (tokens == 0 || count == 0) continue;
+    histogram->add_llm_tokens(tokens);
+    histogram->add_sample_count(count);
+  }
+}
+
+// Joins samples and cuts the text into some of `length` tokens.
+void WrapSamples(int64_t length, v1::Histogram* histogram) {
+  int64_t tokens = 0;
+  for (int i = 0; i < histogram->llm_tokens_size(); ++i)
+    tokens += histogram->llm_tokens(i) * histogram->sample_count(i);
+  histogram->Clear();
+  histogram->add_llm_tokens(length);
+  histogram->add_sample_count(std::max<int64_t>(1, tokens / length));
+}
+
+// How packs of TRL are filled (pack_dataset() of trl/data_utils.py). Before 0.18, with
+// max_seq_length, samples were always joined (ConstantLengthDataset).
+enum class Packing { kNone, kWhole, kSplit, kJoined };
+Packing PackingOf(const UserConfig& config) {
+  if (config.format != ConfigFormat::kHuggingFace || !config.On(Field::kPacking))
+    return Packing::kNone;
+  const std::string strategy =
+      config.Text(Field::kPackingStrategy, config.Has(Field::kMaxSeqLength) ? "wrapped" : "bfd");
+  if (strategy == "bfd" || strategy == "ffd") return Packing::kWhole;
+  if (strategy == "bfd_split" || strategy == "bfd-requeue") return Packing::kSplit;
+  if (strategy != "wrapped")
+    config.Refuse(Field::kPackingStrategy, "not yet: bfd, ffd, bfd_split or wrapped");
+  return Packing::kJoined;
+}
+
+// Returns the histograms of the data, which are here unless a server keeps them.
+std::vector<v1::Histogram*> Histograms(const char* why, v1::Dataset* data) {
+  if (!data->dataset_ref().empty())
+    throw CommandError(
+        ExitCode::kBadInput,
+        fmt::format("{}: not yet beside a dataset_ref: give the lengths by --dataset", why));
+  std::vector<v1::Histogram*> histograms;
+  if (data->has_histogram()) histograms.push_back(data->mutable_histogram());
+  for (v1::DatasetPart& part : *data->mutable_parts())
+    histograms.push_back(part.mutable_histogram());
+  return histograms;
+}
+
+// Splits or joins samples, which changes how many there are. Only text can be cut.
+void RepackData(Packing packing, UserRun* run) {
+  v1::Dataset* data = run->job.mutable_dataset();
+  for (const v1::DatasetPart& part : data->parts())
+    if (part.share() > 0)
+      throw CommandError(ExitCode::kBadInput,
+                         "packing: not yet: --dataset-shares of samples that are cut");
+  for (v1::Histogram* histogram : Histograms("packing", data)) {
+    if (histogram->units_size() > 0)
+      throw CommandError(ExitCode::kBadInput,
+                         "packing: not yet: samples with images, sound or video that are cut");
+    if (packing == Packing::kSplit) {
+      SplitSamples(run->seq_length, histogram);
+    } else {
+      WrapSamples(run->seq_length, histogram);
+    }
+  }
+  run->fixed_lengths = packing == Packing::kJoined;
+}
+
+// The Trainer of TRL cuts tokens off; other programs cut at the tokenizer's model_max_length.
+void CutData(const UserConfig& config, UserRun* run) {
+  if (config.Has(Field::kBlockSize))
+    config.Refuse(Field::kBlockSize,
+                  "not yet beside data: every sample is a block, so leave out --dataset");
+  const int64_t longest = LongestSample(config);
+  if (longest == 0) return;
+  int64_t cut = 0;
+  for (v1::Histogram* histogram : Histograms("max_length", run->job.mutable_dataset()))
+    cut += CutSamples(longest, histogram);
+  if (cut > 0)
+    run->assumed.push_back(fmt::format("data: {} longer samples are cut to {} tokens{}", cut,
+                                       longest, DefaultText(config)));
+}
+
+// The data are gone through in whole epochs.
+void SetEpochs(const UserConfig& config, const JobFlags& flags, v1::Training* training,
+               std::vector<std::string>* assumed) {
+  if (flags.epochs) return;
+  if (config.Int(Field::kTrainSteps, -1, -1, 1000000000) > 0) {
+    training->set_epochs(1);
+    return;
+  }
+  if (!config.Has(Field::kEpochs)) {
+    if (training->epochs() > 0) return;  // the job file's
+    training->set_epochs(kDefaultEpochs);
+    assumed->push_back(fmt::format("epochs: {}, the default of num_train_epochs", kDefaultEpochs));
+    return;
+  }
+  const double epochs = config.Real(Field::kEpochs, 0);
+  if (!(epochs > 0 && epochs <= kMostEpochs))
+    config.Refuse(Field::kEpochs, fmt::format("must be above 0, to {}", kMostEpochs));
+  training->set_epochs(static_cast<int32_t>(std::ceil(epochs)));
+  if (epochs != std::ceil(epochs))
+    assumed->push_back(fmt::format("epochs: rounded up to {}", training->epochs()));
+}
+
+}  // namespace
+
+int64_t LongestSample(const UserConfig& config) {
+  if (config.Has(Field::kBlockSize)) return config.Int(Field::kBlockSize, 0, 1, kMaxTokens);
+  // TRL's max_seq_length, while there was one, came before max_length.
+  const Field own = config.Has(Field::kMaxSeqLength) ? Field::kMaxSeqLength : Field::kMaxLength;
+  const int64_t fallback = config.trl && !config.keeps_lengths ? kTrlLength : 0;
+  const int64_t longest = config.Int(own, fallback, 1, kMaxTokens);
+  const int64_t of_tokenizer = config.Int(Field::kModelMaxLength, 0, 1, kMaxTokens);
+  if (longest == 0 || of_tokenizer == 0) return std::max(longest, of_tokenizer);
+  return std::min(longest, of_tokenizer);
+}
+
+void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (config.format != ConfigFormat::kHuggingFace) return;
+  v1::Training* training = run->job.mutable_training();
+  SetEpochs(config, flags, training, &run->assumed);
+  if (const Packing packing = PackingOf(config); packing != Packing::kNone) {
+    if (run->seq_length == 0)
+      config.Refuse(Field::kPacking, "needs max_length, which is the length of a pack");
+    training->clear_micro_batch_samples();
+    training->clear_group_by_length();
+    run->assumed.push_back(fmt::format(
+        "packs: of {} tokens each, {}", run->seq_length,
+        packing == Packing::kJoined ? "which attention does not keep apart"
+                                    : "with attention within each sample (flash attention)"));
+    return;
+  }
+  // Beside packs that keep samples whole, TRL sets it itself.
+  if (config.On(Field::kPaddingFree))
+    config.Refuse(Field::kPaddingFree, "not yet: samples that are laid end to end, but not packed");
+  run->padded = true;
+  training->clear_token_cap();
+  training->set_micro_batch_samples(run->micro_batch);
+  if (config.Has(Field::kPadMultiple) && config.Text(Field::kPadMultiple) != "auto" &&
+      !flags.pad_multiple)
+    training->mutable_padding()->set_multiple(config.Int(Field::kPadMultiple, 1, 1, 65536));
+  const std::string order = config.Text(Field::kSampling, "random");
+  if (order != "random" && order != "sequential" && order != "group_by_length")
+    config.Refuse(Field::kSampling, "not yet: random, sequential or group_by_length");
+  if (config.On(Field::kGroupByLength) || order == "group_by_length")
+    training->set_group_by_length(true);
+}
+
+void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  const v1::Dataset& there = run->job.dataset();
+  const bool hugging_face = config.format == ConfigFormat::kHuggingFace;
+  const int64_t steps = std::max<int64_t>(0, config.Int(Field::kTrainSteps, 0, -1, 1000000000));
+  if (there.has_histogram() || there.parts_size() > 0 || !there.dataset_ref().empty()) {
+    if (!hugging_face) return;
+    if (steps > 0)
+      run->assumed.push_back(
+          fmt::format("max_steps: time is that of one epoch of the data, not of {} steps", steps));
+    const Packing packing = PackingOf(config);
+    if (packing == Packing::kNone || packing == Packing::kWhole) return CutData(config, run);
+    return RepackData(packing, run);
+  }
+  if (run->job.model().encoders_size() > 0) return;
+  if (run->seq_length == 0) {
+    if (!flags.job_file.empty()) return;  // the planner's own data, as for the job
+    throw CommandError(
+        ExitCode::kBadInput,
+        fmt::format("{}'s configuration does not say how long a sequence is: give --token-cap "
+                    "N, or data by --dataset",
+                    FormatName(config.format)));
+  }
+  int64_t samples = config.Int(Field::kTrainSamples, 0, 0, kMostSamples);
+  if (samples == 0 && steps > 0 && run->sequences > 0)
+    samples = std::min<int64_t>(steps * run->sequences, kMostSamples);
+  const bool known = samples > 0;
+  if (!known) samples = kDefaultSamples;
+  v1::Histogram* histogram = run->job.mutable_dataset()->mutable_histogram();
+  histogram->add_llm_tokens(run->seq_length);
+  histogram->add_sample_count(samples);
+  run->fixed_lengths = true;
+  const bool cut = hugging_face && !flags.token_cap;
+  run->assumed.push_back(fmt::format("data: {} samples{}, each of exactly {} tokens{}{}", samples,
+                                     known ? "" : " (not in the configuration)", run->seq_length,
+                                     cut ? DefaultText(config) : "",
+                                     cut ? ", which no sample exceeds" : ""));
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,23 @@
+// Options of a command line.
+#ifndef EVENKEEL_CLIENT_CLI_FROM_OPTIONS_H_
+#define EVENKEEL_CLIENT_CLI_FROM_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "client/cli/from/setting.h"
+#include "client/cli/from/shell.h"
+
+namespace evenkeel::cli {
+
+// Returns whether a word is "--name", or a Python program.
+bool IsOption(const std::string& word);
+bool IsProgram(const std::string& word);
+
+// Returns the options of the words from..to with their values. `name` is the script's.
+std::vector<Setting> OptionsOf(const std::vector<ShellWord>& words, size_t from, size_t to,
+                               const std::string& name);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_FROM_OPTIONS_H_

@@ -1,0 +1,27 @@
+// Runs of Hugging Face Trainer as the texts of their files describe them.
+#ifndef EVENKEEL_TESTS_CLIENT_TRAINER_RUNS_H_
+#define EVENKEEL_TESTS_CLIENT_TRAINER_RUNS_H_
+
+#include <string>
+#include <vector>
+
+#include "client/cli/from/user_run.h"
+
+namespace evenkeel::cli {
+
+// Returns the run of 8 GPUs, unless flags say otherwise, with packs of 8192 tokens and llama3-8b.
+UserRun TrainerRun(const std::vector<std::string>& texts, JobFlags flags = {});
+
+// Returns why the run is refused, or nothing.
+std::string RefusalOf(const std::vector<std::string>& texts, const JobFlags& flags = {});
+
+// Returns TrainingArguments, or an adapter_config.json of llama3-8b, with more keys.
+std::string ArgumentsWith(const std::string& more);
+std::string AdapterWith(const std::string& more);
+
+// Returns whether a line of what is assumed, or of the notes, contains `text`.
+bool Assumes(const UserRun& run, const std::string& text);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_TESTS_CLIENT_TRAINER_RUNS_H_
