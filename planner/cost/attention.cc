@@ -170,8 +170,8 @@ CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t seq
   const double sample = mean.tokens > 0 ? mean.squared / mean.tokens : 1;
   const int64_t length = sequence > 0 ? sequence : std::max<int64_t>(1, Nearest(sample));
   const bool dropout = b.setting().execution.dropout;
-  const double products = kernels.Matrix(length, rank.head_size, length).per_row +
-                          kernels.Matrix(rank.value_size, length, length).per_row;
+  const double products = kernels.BatchedRow(length, rank.head_size, length) +
+                          kernels.BatchedRow(rank.value_size, length, length);
   const auto over_rows = [&](double times, double bytes) {
     const double passes = kernels.MemoryBound(bytes * D(length)).per_row;
     const double per_row = D(rank.heads) * (times * products + passes);

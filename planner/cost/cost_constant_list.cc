@@ -6,7 +6,7 @@ std::span<const CostConstant> CostConstantList() {
   using C = CostConstants;
   static constexpr CostConstant kList[] = {
       {"ampere_clock", &C::ampere_clock, Basis::kFitted,
-       "Narayanan 2021, table 1: ten models on 32 to 3072 A100"},
+       "Korthikanti 2022, table 4: a layer of 22 billion parameters on eight A100"},
       {"ada_clock", &C::ada_clock, Basis::kFitted, "long against short products in L40S's table"},
       {"hopper_clock", &C::hopper_clock, Basis::kFitted,
        "Megatron-Core's model table, rows with a pipeline: five models on 768 to 6144 H100"},

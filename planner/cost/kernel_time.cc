@@ -66,6 +66,10 @@ Affine KernelTime::Matrix(int64_t n, int64_t k, int64_t rows, NumberFormat forma
   return ProductTime(Machine(format), n, k, rows);
 }
 
+double KernelTime::BatchedRow(int64_t n, int64_t k, int64_t rows) const {
+  return BatchedRowTime(Machine(NumberFormat::k16Bit), n, k, rows);
+}
+
 Affine KernelTime::WeightGradient(int64_t n, int64_t k, int64_t rows, NumberFormat format) const {
   return ReductionTime(Machine(format), n, k, rows);
 }

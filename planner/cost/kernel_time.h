@@ -25,6 +25,8 @@ class KernelTime {
   // line is an average. Quantising A is not included.
   Affine Matrix(int64_t n, int64_t k, int64_t rows = 0,
                 NumberFormat format = NumberFormat::k16Bit) const;
+  // Returns the time per row of one of many equal products in one launch (batched matrix product).
+  double BatchedRow(int64_t n, int64_t k, int64_t rows) const;
   // Returns the time of a weight's gradient, C[n x k] += A[rows x n]' B[rows x k], accumulated in
   // fp32.
   Affine WeightGradient(int64_t n, int64_t k, int64_t rows = 0,

@@ -73,6 +73,17 @@ Affine ProductTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows) {
   return line;
 }
 
+double BatchedRowTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows) {
+  double best = 0;
+  for (const Tile& tile : Tiles(m.rates)) {
+    const double tiles = D(CeilDivide(rows, tile.rows)) * D(CeilDivide(n, tile.columns));
+    const double ns = tiles / m.processors * TileTime(m, tile) * (D(k) + m.rates.depth_offset);
+    if (best == 0 || ns < best) best = ns;
+  }
+  const double bytes = m.value_bytes * (D(rows) * D(k) + D(n) * D(k)) + 2 * D(rows) * D(n);
+  return std::max(best, bytes / m.bytes_per_ns) / D(rows);
+}
+
 Affine ReductionTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows) {
   const double at = D(rows > 0 ? rows : kReferenceRows);
   Affine best;

@@ -24,6 +24,10 @@ struct MatrixMachine {
 // the line is the average over many row counts: half a tile and half a wave are lost.
 Affine ProductTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows);
 
+// Returns the time per row of such a product among so many equal ones in one launch (heads of
+// attention) that all waves are full, in ns.
+double BatchedRowTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows);
+
 // Returns the time of C[n x k] += A[rows x n]' B[rows x k], accumulated in fp32, in ns. The sum
 // runs over the rows, so the tiles do not depend on them.
 Affine ReductionTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows);

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
+#include "planner/base/integers.h"
 #include "planner/cost/cost_constant_list.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/hardware/gpus.h"
@@ -227,6 +230,20 @@ TEST(LayerTimeTest, InternVitLayerOnA100) {
         static_cast<double>(layer.backward_ns) / static_cast<double>(layer.forward_ns);
     EXPECT_GT(ratio, 1.9);
     EXPECT_LT(ratio, 2.2);
+  }
+}
+
+// Heads of attention: one product alone fills few processors, and is quickest with its depth split.
+// All of them together fill every wave.
+TEST(KernelTimeTest, BatchedProductsFillAllWaves) {
+  const KernelTime kernels(FindGpu("a100-sxm-80gb")->spec);
+  for (const auto& [n, k] : {std::pair<int64_t, int64_t>{1024, 128}, {128, 1024}}) {
+    const double batched = kernels.BatchedRow(n, k, 1024);
+    EXPECT_LT(batched, .9 * kernels.Matrix(n, k, 1024).per_row) << n << " " << k;
+    // As one product with the rows of 64 heads, less what its columns are rounded up to.
+    const double together = kernels.Matrix(n, k, 64 * 1024).at(64 * 1024) / (64 * 1024);
+    EXPECT_NEAR(batched / together, 1, .1) << n << " " << k;
+    EXPECT_GE(batched, 2 * (D(n) + D(k)) / 1.63e3 * .99) << n << " " << k;  // memory
   }
 }
 
