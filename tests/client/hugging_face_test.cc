@@ -169,7 +169,11 @@ TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
   };
   EXPECT_FALSE(predicted(", \"label_smoothing_factor\": 0.1"));
   EXPECT_TRUE(predicted(", \"label_smoothing_factor\": 0.0"));
-  EXPECT_FALSE(predicted(", \"full_determinism\": true"));
+  EXPECT_TRUE(TrainerRun({ArgumentsWith(", \"full_determinism\": true")})
+                  .job.training()
+                  .execution()
+                  .deterministic());
+  EXPECT_FALSE(TrainerRun({ArgumentsWith("")}).job.training().execution().deterministic());
   EXPECT_FALSE(predicted(", \"model_init_kwargs\": {\"torch_dtype\": \"bfloat16\"}"));
   for (const char* const refused :
        {"\"model_init_kwargs\": {\"quantization_config\": {\"load_in_8bit\": true}}",
@@ -185,7 +189,9 @@ TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
         .attention_kernel();
   };
   EXPECT_EQ(attention("eager"), v1::ATTENTION_KERNEL_UNFUSED);
-  EXPECT_EQ(attention("flash_attention_2"), v1::ATTENTION_KERNEL_FLASH);
+  EXPECT_EQ(attention("flash_attention_2"), v1::ATTENTION_KERNEL_FLASH_2);
+  EXPECT_EQ(attention("sdpa"), v1::ATTENTION_KERNEL_FLASH_2);
+  EXPECT_EQ(attention("flash_attention_3"), v1::ATTENTION_KERNEL_FLASH);
   EXPECT_THROW(ReadConfigText(ArgumentsWith(""), "args.json", "deepspeed"), CommandError);
 }
 

@@ -372,8 +372,11 @@ void SetTrainerAttention(const UserConfig& config, v1::Execution* execution) {
   const std::string name = config.Text(Field::kAttentionBackend);
   if (name == "eager") {
     execution->set_attention_kernel(v1::ATTENTION_KERNEL_UNFUSED);
-  } else if (name == "sdpa" || absl::StrContains(name, "flash")) {
+  } else if (absl::StrContains(name, "flash") && absl::StrContains(name, "3")) {
     execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
+  } else if (name == "sdpa" || absl::StrContains(name, "flash")) {
+    // PyTorch's own choice begins with FlashAttention-2, on Hopper too.
+    execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH_2);
   } else {
     config.Refuse(Field::kAttentionBackend,
                   "not yet: supported are eager, sdpa, flash_attention_2, flash_attention_3");
@@ -382,10 +385,10 @@ void SetTrainerAttention(const UserConfig& config, v1::Execution* execution) {
 
 void SetOtherExecution(const UserConfig& config, UserRun* run) {
   v1::Execution* e = run->job.mutable_training()->mutable_execution();
+  if (config.On(Field::kDeterministic)) e->set_deterministic(true);
   if (config.format == ConfigFormat::kTorchtitan) {
     e->set_sequence_parallel(config.On(Field::kSequenceParallel, true));
     e->set_overlap_tensor(config.On(Field::kOverlapTensor));
-    if (config.On(Field::kDeterministic)) e->set_deterministic(true);
     if (run->degrees.context() > 1)
       e->set_context_exchange(config.Text(Field::kContextExchange, "allgather") == "alltoall"
                                   ? v1::CONTEXT_EXCHANGE_RING
