@@ -84,19 +84,19 @@ void MakeInBackward(const Job& job, int64_t stages, LayerProfile* profile) {
     layer.made_bytes = gradient;
     if (layer.kind == LayerKind::kHead) continue;
     // The gradients of the layer itself are made while it runs backward.
-    int64_t& end = layer.end_workspace_bytes;
-    end = std::max(MostHeld(layer) - gradient, end - gradient - front);
+    int64_t held = MostHeld(layer) - gradient;
     if (IsLanguageLayer(layer.kind)) {
       for (RecomputeMode& mode : layer.modes)
         mode.workspace_bytes = std::min(mode.workspace_bytes + first, kWorkspaceBytesAtMost);
     } else {
-      // It runs backward when no other layer keeps anything.
+      // It runs backward when no other layer keeps anything but those in front of it.
       const int64_t kept = layer.modes.front().kept_bytes;
       layer.made_bytes += kept;
-      end -= kept;
+      held -= kept;
       layer.modes.front().workspace_bytes = profile->buffer_bytes;
     }
-    end = std::max(end, profile->buffer_bytes);
+    const int64_t table = layer.end_workspace_bytes - gradient - front;
+    layer.end_workspace_bytes = std::max({held, table, profile->buffer_bytes});
   }
 }
 
