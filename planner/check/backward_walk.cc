@@ -18,9 +18,9 @@ BackwardWalk::BackwardWalk(const Job& job, const LayerProfile& profile, int64_t 
       alone_(stages == 1),
       buffer_bytes_(profile.buffer_bytes) {
   const Training& training = job.training;
+  const bool elsewhere = training.fused_step || training.offload.weights;
   const bool groups = training.group_selection != GroupSelection::kOne;
-  if (!training.execution.frees_gradients || micro_batches > 1 || training.fused_step || groups)
-    return;
+  if (!training.execution.frees_gradients || micro_batches > 1 || elsewhere || groups) return;
   std::set<const LayerCost*> decoder;
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);

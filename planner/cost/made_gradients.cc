@@ -58,10 +58,11 @@ void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile) {
 
 bool MadeInBackward(const Job& job, const LayerProfile& profile, int64_t micro_batches) {
   const Training& training = job.training;
+  if (!training.execution.frees_gradients || micro_batches != 1) return false;
+  // Some jobs hold none on the GPU anyway.
+  if (training.fused_step || training.offload.weights) return false;
   // Packing groups are chosen before it is known how many micro-batches their steps have.
-  const bool groups = training.group_selection != GroupSelection::kOne;
-  if (!training.execution.frees_gradients || micro_batches != 1 || training.fused_step || groups)
-    return false;
+  if (training.group_selection != GroupSelection::kOne) return false;
   // The front layers of a class recompute. So while equal layers run backward, what is held falls
   // and then grows, and is most at one end. Layers of two classes can hold more in between.
   const auto run_backward = [](const LayerCost& layer) {

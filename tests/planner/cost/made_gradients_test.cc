@@ -199,6 +199,9 @@ TEST(MadeGradientsTest, WhereLayersDifferTheyCountAllTheTime) {
   EXPECT_TRUE(Made(ProfileOf(fused, 1)));
   fused.training.fused_step = true;
   EXPECT_FALSE(Made(ProfileOf(fused, 1)));
+  Job offloaded = JobOf("torchtitan", ZeroStage::kWeights);
+  offloaded.training.offload.weights = true;
+  EXPECT_FALSE(Made(ProfileOf(offloaded, 1)));
   Job groups = HuggingFace();
   groups.training.group_selection = GroupSelection::kExact;
   EXPECT_FALSE(Made(ProfileOf(groups, 1)));
