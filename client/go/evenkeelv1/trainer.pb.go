@@ -352,9 +352,9 @@ type Execution struct {
 	StartLayers_16Bit *int32 `protobuf:"varint,30,opt,name=start_layers_16bit,json=startLayers16bit,proto3,oneof" json:"start_layers_16bit,omitempty"`
 	// The same from its end (--num-layers-at-end-in-bf16). Unset: 0.
 	EndLayers_16Bit *int32 `protobuf:"varint,31,opt,name=end_layers_16bit,json=endLayers16bit,proto3,oneof" json:"end_layers_16bit,omitempty"`
-	// Whether gradients are freed after the optimizer's step (zero_grad with set_to_none), so that a step's first backward
-	// pass makes them again. If false, they are held all the time, as in a gradient buffer. It changes the memory of steps
-	// with one micro-batch. Unset: the trainer's.
+	// Whether gradients are freed after the optimizer's step (zero_grad with set_to_none), so that the first backward
+	// pass of a step makes them again. If false, they are held all the time, as in a gradient buffer. It changes the
+	// memory of steps with one micro-batch. Unset: the trainer's.
 	FreesGradients *bool `protobuf:"varint,32,opt,name=frees_gradients,json=freesGradients,proto3,oneof" json:"frees_gradients,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

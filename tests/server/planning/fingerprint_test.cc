@@ -239,7 +239,7 @@ std::vector<NamedChange> ChangesOfTheCluster() {
        }},
       {"pod",
        [](auto& j) {
-         j.cluster.pod = {"x", 8, 8};
+         j.cluster.pod = planner::NetworkUnit{"x", 8, 8};
        }},
       {"inter_pod",
        [](auto& j) {
