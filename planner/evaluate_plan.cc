@@ -226,16 +226,16 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   CheckDegrees(job, spec, result.faults);
   if (!result.faults.empty()) return result;
   const Parallelism& p = spec.parallelism;
+  const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
+  const int64_t m =
+      spec.micro_batches > 0 ? spec.micro_batches : MicroBatches(packs_per_step, p.data);
   const LayerProfile profile =
-      BuildLayerProfile(job, p, batching.mean, batching.largest, PartsIn(spec));
+      BuildLayerProfile(job, p, batching.mean, batching.largest, PartsIn(spec), m);
   Layout layout(profile, spec);
   if (!layout.Run()) {
     result.faults = std::move(layout.faults);
     return result;
   }
-  const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
-  const int64_t m =
-      spec.micro_batches > 0 ? spec.micro_batches : MicroBatches(packs_per_step, p.data);
   if (job.training.fused_step && m > 1) {
     result.faults.push_back(
         {"parallelism.data",

@@ -174,7 +174,8 @@ class Planning {
     Enter(Phase::kSimulate);
     const Candidate& chosen = best.front();
     const Parallelism& p = chosen.parallelism;
-    const LayerProfile profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
+    const LayerProfile profile =
+        BuildLayerProfile(job_, p, batching_.mean, batching_.largest, {}, chosen.micro_batches);
     plan().parallelism = p;
     plan().schedule = chosen.schedule;
     plan().stages = StagePlans(job_, profile, chosen, hooks_.stop);

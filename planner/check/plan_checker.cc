@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "planner/base/integers.h"
+#include "planner/check/backward_walk.h"
 #include "planner/check/fused_step_checker.h"
 #include "planner/check/offload_checker.h"
 #include "planner/check/padding_checker.h"
@@ -354,17 +356,15 @@ class Checker {
   void CheckMisfitLayers(const Misfit& misfit) {
     const LayerProfile profile =
         BuildLayerProfile(job_, misfit.parallelism, batching_.mean, batching_.largest);
-    int64_t weights = 0, gradients = 0, optimizer = 0, kept = 0, workspace = 0, update = 0,
-            transformers = 0;
+    int64_t weights = 0, optimizer = 0, kept = 0, transformers = 0;
+    std::vector<WalkedLayer> walked;
     for (const LayerGroup& group : misfit.layers) {
       const LayerCost* layer = LayerAt(profile, group);
       int64_t left = group.count - group.recomputed_count();
       Require(layer != nullptr && group.count > 0 && left >= 0, "misfit: bad layer group");
       if (!faults_.empty()) return;
       weights += group.count * layer->weight_bytes;
-      gradients += group.count * layer->gradient_bytes;
       optimizer += group.count * layer->optimizer_bytes;
-      update += group.count * layer->update_bytes;
       if (IsTransformerLayer(group.kind)) transformers += group.count;
       for (const RecomputeMode& mode : layer->modes) {
         int64_t layers = mode.parts == 0 ? left : 0;
@@ -372,14 +372,18 @@ class Checker {
           layers += r.parts == mode.parts ? r.count : 0;
         if (layers == 0) continue;
         kept += layers * mode.kept_bytes;
-        workspace = std::max(workspace, mode.workspace_bytes);
+        walked.insert(walked.end(), static_cast<size_t>(layers), {layer, &mode});
       }
     }
     const MemoryParts& m = misfit.memory;
-    workspace = std::max(workspace, update - m.activations);
+    const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
+    const Parallelism& p = misfit.parallelism;
+    const WalkedBytes bytes =
+        BackwardWalk(job_, profile, p.pipeline, Nearest(packs / static_cast<double>(p.data)))
+            .Bytes(walked, m.activations);
     Require(transformers > 0, "misfit: a stage without a transformer layer");
-    Require(m.weights == weights && m.gradients == gradients && m.optimizer == optimizer &&
-                m.workspace + m.buffers == workspace && m.activations >= kept,
+    Require(m.weights == weights && m.gradients == bytes.gradients && m.optimizer == optimizer &&
+                m.workspace + m.buffers == bytes.transient && m.activations >= kept,
             "misfit: memory differs from the sum over its layers");
   }
 

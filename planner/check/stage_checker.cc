@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "planner/check/backward_walk.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
 
@@ -11,8 +12,8 @@ namespace {
 // The expected figures of one stage, added up layer by layer.
 struct Expected {
   int64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0;
-  int64_t weights = 0, gradients = 0, optimizer = 0, workspace = 0, parameters = 0;
-  int64_t update = 0;                  // held only during the optimizer's step
+  int64_t weights = 0, optimizer = 0, parameters = 0;
+  std::vector<WalkedLayer> layers;
   std::vector<int64_t> kept_of_chunk;  // bytes of one micro-batch
   std::vector<int64_t> chunk_ends;     // positions in the chain
 };
@@ -20,7 +21,11 @@ struct Expected {
 class StageChecker {
  public:
   StageChecker(const Job& job, const LayerProfile& profile, const Plan& plan)
-      : job_(job), profile_(profile), plan_(plan), network_(job.cluster, job.constants) {}
+      : job_(job),
+        profile_(profile),
+        plan_(plan),
+        network_(job.cluster, job.constants),
+        walk_(job, profile, plan.parallelism.pipeline, plan.prediction.micro_batches) {}
 
   // Walks the chain once and deals its layers to the stages as the plan says: chunk 0 of each stage
   // in turn, then chunk 1, and so on.
@@ -189,14 +194,12 @@ class StageChecker {
     e.forward_ns += layer.forward_ns;
     e.backward_ns += layer.backward_ns;
     e.weights += layer.weight_bytes;
-    e.gradients += layer.gradient_bytes;
     e.optimizer += layer.optimizer_bytes;
-    e.update += layer.update_bytes;
     e.parameters += layer.parameters;
     for (const RecomputeMode& mode : layer.modes) {
       if (mode.parts != parts) continue;
       e.recompute_ns += mode.repeated_ns;
-      e.workspace = std::max(e.workspace, mode.workspace_bytes);
+      e.layers.push_back({&layer, &mode});
       return mode.kept_bytes;
     }
     Require(false, Name(s) + "recomputes parts that its layers do not have");
@@ -216,12 +219,15 @@ class StageChecker {
                 stage.recompute_ns == e.recompute_ns,
             Name(s) + "times differ from the sum over its layers");
     const MemoryParts& m = stage.memory;
-    // No activations are left when the optimizer runs.
-    const int64_t transient = std::max(e.workspace, e.update - held.bytes);
-    Require(m.weights == e.weights && m.gradients == e.gradients && m.optimizer == e.optimizer &&
-                m.activations == held.bytes && m.workspace + m.buffers == transient,
+    const WalkedBytes walked = walk_.Bytes(e.layers, held.bytes);
+    Require(m.weights == e.weights && m.gradients == walked.gradients &&
+                m.optimizer == e.optimizer && m.activations == held.bytes &&
+                m.workspace + m.buffers == walked.transient,
             Name(s) + "memory differs from the sum over its layers");
-    const int64_t allocated = e.weights + e.gradients + e.optimizer + held.bytes + transient;
+    const int64_t allocated =
+        e.weights + e.optimizer + walked.gradients + held.bytes + walked.transient;
+    Require(allocated >= e.weights + e.optimizer + walked.held + walked.most,
+            Name(s) + "its backward pass holds more");
     Require(m.allocator_reserve >= AllocatorReserve(allocated),
             Name(s) + "allocator reserve too small");
     Require(m.framework >= FrameworkBytes() && m.communication >= CommunicationBytes(),
@@ -248,6 +254,7 @@ class StageChecker {
   const LayerProfile& profile_;
   const Plan& plan_;
   const Network network_;
+  const BackwardWalk walk_;
   std::vector<std::string> faults_;
 };
 

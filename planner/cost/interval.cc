@@ -43,13 +43,13 @@ constexpr Range kEncoders = {0.95, 1.30, 1.75, 6};
 // models with encoders.
 constexpr Range kMegatronMemory = {0.98, 1.00, 1.03, 58};
 constexpr Range kMegatronExpertsMemory = {0.84, 1.00, 1.05, 24};
-constexpr Range kOtherMemory = {0.86, 1.00, 1.17, 68};
+constexpr Range kOtherMemory = {0.95, 1.01, 1.16, 68};
 // The lower end is that of all trainers, the upper end that of all but Megatron's.
 constexpr Range kUnknownMemory = {0.70, 1.00, 1.36, 112};
 constexpr Range kEncodersMemory = {0.97, 1.05, 1.15, 5};
 // With fewer than 16 bits: Megatron's, and all other trainers'.
 constexpr Range kLowPrecisionMemory = {0.86, 1.00, 1.12, 3};
-constexpr Range kOtherLowPrecisionMemory = {0.88, 1.14, 1.30, 6};
+constexpr Range kOtherLowPrecisionMemory = {0.88, 1.20, 1.37, 6};
 
 Interval From(const Range& range, Evidence evidence, double widened) {
   return {.low = 1 - widened * (1 - range.low),

@@ -73,6 +73,11 @@ struct LayerCost {
   PackCost copied;
   int64_t host_kept_bytes = 0;
   int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept
+  // If the backward pass makes the gradients (MadeInBackward), in place of `gradient_bytes`: what
+  // of the layer is there at the end of that pass.
+  int64_t made_bytes = 0;
+  // Most that the layer's own backward pass holds then beside `made_bytes` of all layers.
+  int64_t end_workspace_bytes = 0;
 
   // modes[0] recomputes nothing, and the last mode of a recomputable layer recomputes all of it.
   // From one mode to the next, time grows and kept memory shrinks.
@@ -86,6 +91,8 @@ struct LayerCost {
 
   bool recomputable() const { return modes.size() > 1; }
   int64_t static_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes; }
+  // What it holds at the end of the backward pass.
+  int64_t states_bytes() const { return static_bytes() + made_bytes; }
 };
 
 inline constexpr size_t kLayerClassesAtMost = 16;

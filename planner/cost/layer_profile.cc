@@ -12,6 +12,7 @@
 #include "planner/cost/expert_dispatch.h"
 #include "planner/cost/host_memory.h"
 #include "planner/cost/kernel_time.h"
+#include "planner/cost/made_gradients.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
 #include "planner/cost/optimizer_time.h"
@@ -492,8 +493,12 @@ class ProfileBuilder {
 
 LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const PackShape& mean, const PackShape& largest,
-                               const std::vector<RecomputeParts>& also) {
-  return ProfileBuilder(job, parallelism, mean, largest, also).Build();
+                               const std::vector<RecomputeParts>& also, int64_t micro_batches) {
+  LayerProfile profile = ProfileBuilder(job, parallelism, mean, largest, also).Build();
+  AddTableGradients(job, parallelism.pipeline, &profile);
+  if (MadeInBackward(job, profile, micro_batches))
+    MakeInBackward(job, parallelism.pipeline, &profile);
+  return profile;
 }
 
 }  // namespace evenkeel::planner

@@ -15,6 +15,9 @@
 
 namespace evenkeel::planner {
 
+// Stands for any number of micro-batches above 1.
+inline constexpr int64_t kSeveralMicroBatches = 2;
+
 // Builds the table. `mean` is the pack whose time is optimised, `largest` the one that must fit in
 // memory. `data` and `context` divide what the job's ZeroStage shards; `pipeline` matters for tied
 // embeddings (which head and embedding share with one stage) and, with `virtual_stages`, for
@@ -22,10 +25,12 @@ namespace evenkeel::planner {
 // bytes): a mix of two of them over the layers is as good as any other set, to within one layer.
 // `also` names sets to keep besides, for plans that somebody else wrote; a mode added this way may
 // take longer and keep more than its neighbour. Under RecomputePolicy::kOneSetting the modes are
-// those of the trainer's settings instead (GivenModes).
+// those of the trainer's settings instead (GivenModes). `micro_batches` of a rank and step matter
+// for gradients alone; with several, which hold more, they are there all the time.
 LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const PackShape& mean, const PackShape& largest,
-                               const std::vector<RecomputeParts>& also = {});
+                               const std::vector<RecomputeParts>& also = {},
+                               int64_t micro_batches = kSeveralMicroBatches);
 
 }  // namespace evenkeel::planner
 

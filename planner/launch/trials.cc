@@ -99,8 +99,8 @@ std::optional<Plan> BestPlan(const Job& job, const Batching& batching, const Sto
   plan.parallelism = best.parallelism;
   plan.schedule = best.schedule;
   plan.prediction.micro_batches = best.micro_batches;
-  const LayerProfile profile =
-      BuildLayerProfile(job, best.parallelism, batching.mean, batching.largest);
+  const LayerProfile profile = BuildLayerProfile(job, best.parallelism, batching.mean,
+                                                 batching.largest, {}, best.micro_batches);
   plan.stages = StagePlans(job, profile, best, stop);
   return plan;
 }

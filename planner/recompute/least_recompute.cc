@@ -20,18 +20,19 @@ bool ModeAllowed(const LayerCost& layer, size_t q, RecomputePolicy policy) {
 
 // Adds up the memory of layers in given modes, as MemoryOf does.
 struct MemorySum {
-  int64_t states = 0, update = 0, kept = 0, workspace = 0;
+  int64_t states = 0, kept = 0, workspace = 0;
+  EndBytes end;
 
   void Add(const LayerCost& layer, int64_t layers) {
     states += layers * layer.static_bytes();
-    update += layers * layer.update_bytes;
+    end.Add(layer, layers);
   }
   void AddKept(const RecomputeMode& mode, int64_t layers, int64_t in_flight) {
     if (layers == 0) return;
     kept = std::min(kActivationBytesAtMost, kept + layers * HeldBytes(in_flight, mode.kept_bytes));
     workspace = std::max(workspace, mode.workspace_bytes);
   }
-  int64_t allocated() const { return states + std::max(kept + workspace, update); }
+  int64_t allocated() const { return states + std::max(kept + workspace, end.total()); }
 };
 
 template <typename RecomputedOf>  // the recompute of a chunk by its layers
@@ -157,18 +158,19 @@ bool RecomputeChooser::FitsUnrecomputed(const ChunkLoad& stage) const {
 
 // Returns a lower bound on the bytes that any choice allocates, to reject most misfits quickly.
 int64_t RecomputeChooser::AllocatedAtLeast(std::span<const ChunkLoad> chunks) const {
-  int64_t states = 0, kept_bytes = 0, workspace = 0, update = 0;
+  int64_t states = 0, kept_bytes = 0, workspace = 0;
+  EndBytes end;
   for (const ChunkLoad& chunk : chunks) {
     for (size_t k = 0; k < profile_.classes.size(); ++k) {
       const int64_t layers = chunk.counts[k];
       if (layers == 0) continue;
       states += layers * profile_.classes[k].static_bytes();
-      update += layers * profile_.classes[k].update_bytes;
+      end.Add(profile_.classes[k], layers);
       kept_bytes += layers * HeldBytes(chunk.in_flight, classes_[k].least_kept);
       workspace = std::max(workspace, classes_[k].least_workspace);
     }
   }
-  return states + std::max(kept_bytes + workspace, update);
+  return states + std::max(kept_bytes + workspace, end.total());
 }
 
 // Returns what the stage repeats under the profile's setting, or nullopt if it does not fit.

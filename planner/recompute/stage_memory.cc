@@ -7,14 +7,14 @@ namespace evenkeel::planner {
 StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
                     std::span<const ModeCounts> recomputed) {
   StageBytes memory;
-  int64_t update = 0;
+  EndBytes end;
   for (size_t c = 0; c < chunks.size(); ++c) {
     for (size_t k = 0; k < profile.classes.size(); ++k) {
       int64_t left = chunks[c].counts[k];
       if (left == 0) continue;
       const LayerCost& layer = profile.classes[k];
       memory.static_bytes += left * layer.static_bytes();
-      update += left * layer.update_bytes;
+      end.Add(layer, left);
       for (size_t q = layer.modes.size(); q-- > 0;) {
         const int64_t layers = q == 0 ? left : recomputed[c][k][q];
         if (layers == 0) continue;
@@ -27,7 +27,7 @@ StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chun
       }
     }
   }
-  memory.workspace_bytes = std::max(memory.workspace_bytes, update - memory.activation_bytes);
+  memory.SetEnd(end);
   return memory;
 }
 

@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_PLANNER_RECOMPUTE_STAGE_MEMORY_H_
 #define EVENKEEL_PLANNER_RECOMPUTE_STAGE_MEMORY_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -41,12 +42,31 @@ inline int64_t HeldBytes(int64_t in_flight, int64_t kept_bytes) {
 // Added to the memory of a stage if the host lacks room for its share, so that it fits on no GPU.
 inline constexpr int64_t kNoHostRoom = int64_t{1} << 59;
 
+// What the layers of a stage hold when its activations are gone: gradients that the backward pass
+// made, and what its last layer or the optimizer's step needs.
+struct EndBytes {
+  int64_t made = 0, update = 0, workspace = 0;
+
+  void Add(const LayerCost& layer, int64_t layers) {
+    made += layers * layer.made_bytes;
+    update += layers * layer.update_bytes;
+    if (layers > 0) workspace = std::max(workspace, layer.end_workspace_bytes);
+  }
+  int64_t total() const { return made + std::max(update, workspace); }
+};
+
 struct StageBytes {
   int64_t static_bytes = 0;
   int64_t activation_bytes = 0;  // of all packs in flight
-  // Includes what the optimizer's step holds beyond the activations, whose memory it reuses.
-  int64_t workspace_bytes = 0;
-  int64_t allocated() const { return static_bytes + activation_bytes + workspace_bytes; }
+  int64_t workspace_bytes = 0;   // while a layer runs backward
+  // What EndBytes hold beyond activations and workspace, whose memory they reuse.
+  int64_t end_bytes = 0;
+  int64_t allocated() const {
+    return static_bytes + activation_bytes + workspace_bytes + end_bytes;
+  }
+  void SetEnd(const EndBytes& end) {
+    end_bytes = std::max<int64_t>(0, end.total() - activation_bytes - workspace_bytes);
+  }
 };
 
 // Returns the memory of a stage whose chunk c recomputes recomputed[c]. The memory of chunks adds

@@ -291,8 +291,8 @@ class Chooser {
   int64_t LongestThatFits(const CapsSearch& search) const {
     const Candidate& best = search.found.best.front();
     const Batching& batching = search.batching;
-    const LayerProfile profile =
-        BuildLayerProfile(job_, best.parallelism, batching.mean, batching.largest);
+    const LayerProfile profile = BuildLayerProfile(job_, best.parallelism, batching.mean,
+                                                   batching.largest, {}, best.micro_batches);
     double growth = std::numeric_limits<double>::infinity();
     for (const StagePlan& s : StagePlans(job_, profile, best, hooks_.stop)) {
       growth = std::min(growth, static_cast<double>(s.free_bytes()) /

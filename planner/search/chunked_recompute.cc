@@ -91,16 +91,16 @@ class ChangingMemory {
     layers_[e.kind][e.to] += layers;
     memory_.activation_bytes -= layers * e.bytes;
     memory_.workspace_bytes = 0;
-    int64_t update = 0;
+    EndBytes end;
     for (size_t k = 0; k < profile_.classes.size(); ++k) {
       const std::vector<RecomputeMode>& modes = profile_.classes[k].modes;
       for (size_t q = 0; q < modes.size(); ++q) {
-        update += layers_[k][q] * profile_.classes[k].update_bytes;
+        end.Add(profile_.classes[k], layers_[k][q]);
         if (layers_[k][q] > 0)
           memory_.workspace_bytes = std::max(memory_.workspace_bytes, modes[q].workspace_bytes);
       }
     }
-    memory_.workspace_bytes = std::max(memory_.workspace_bytes, update - memory_.activation_bytes);
+    memory_.SetEnd(end);
   }
 
  private:

@@ -97,15 +97,15 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
     widest.tokens = std::max(widest.tokens, p.tokens);
   }
   std::vector<LadderRung> ladder;
-  const LayerProfile padded =
-      BuildLayerProfile(job, plan.parallelism, batching.baseline_mean, widest);
+  const LayerProfile padded = BuildLayerProfile(job, plan.parallelism, batching.baseline_mean,
+                                                widest, {}, plan.micro_batches);
   ladder.push_back(rungs.Make("baseline", padded, rungs.Unbalanced(padded, batching.baseline),
                               batching.baseline, rungs.BaselineMicroBatches(),
                               batching.baseline_pad_ratio));
   if (stopped()) return ladder;
 
-  const LayerProfile profile =
-      BuildLayerProfile(job, plan.parallelism, batching.mean, batching.largest);
+  const LayerProfile profile = BuildLayerProfile(job, plan.parallelism, batching.mean,
+                                                 batching.largest, {}, plan.micro_batches);
   const double packs = rungs.PackedMicroBatches();
   const std::vector<PackShape> dealt =
       DealtPacks(batching, plan.parallelism.data, plan.micro_batches);

@@ -10,7 +10,8 @@ namespace evenkeel::planner {
 namespace {
 
 LayerProfile ProfileUnder(const Job& job, const Batching& batching, const Candidate& c) {
-  LayerProfile profile = BuildLayerProfile(job, c.parallelism, batching.mean, batching.largest);
+  LayerProfile profile =
+      BuildLayerProfile(job, c.parallelism, batching.mean, batching.largest, {}, c.micro_batches);
   profile.setting = c.setting;
   return profile;
 }

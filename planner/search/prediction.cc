@@ -94,7 +94,7 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
 Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& c,
                             const Stop& stop) {
   const LayerProfile profile =
-      BuildLayerProfile(job, c.parallelism, batching.mean, batching.largest);
+      BuildLayerProfile(job, c.parallelism, batching.mean, batching.largest, {}, c.micro_batches);
   Alternative alternative{.parallelism = c.parallelism};
   const std::vector<StagePlan> stages = StagePlans(job, profile, c, stop);
   alternative.least_free_bytes = stages.front().free_bytes();

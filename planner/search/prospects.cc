@@ -83,7 +83,10 @@ Profiles::Key Profiles::KeyOf(const Parallelism& p) {
 const Profiles::Entry& Profiles::Of(const Parallelism& p) {
   const auto [at, added] = entries_.try_emplace(KeyOf(p));
   if (added) {
-    at->second.profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
+    // Numbers of micro-batches that are planned for the same degrees are all 1, or all more.
+    const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
+    at->second.profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest, {},
+                                           MicroBatches(packs, p.data));
     at->second.work = WorkOf(at->second.profile);
   }
   return at->second;
@@ -179,7 +182,7 @@ bool MayFit(const Job& job, const Prospect& prospect) {
   const int64_t stages = prospect.parallelism.pipeline, room = AllocatableBytes(job);
   int64_t bytes = 0, host_bytes = 0;
   for (int64_t i = 0; i < profile.size(); ++i) {
-    bytes += profile.at(i).static_bytes();
+    bytes += profile.at(i).states_bytes();
     host_bytes += profile.at(i).host_bytes;
   }
   if (bytes / stages > room || host_bytes / stages > profile.host_room) return false;

@@ -141,7 +141,8 @@ class Remedies {
     Shard shard;
     shard.parallelism = p;
     shard.shape = ShapeOf(p, ScheduleOf(open.constraints, p), MicroBatches(packs, p.data));
-    shard.profile = BuildLayerProfile(open, p, batching_.mean, batching_.largest);
+    shard.profile = BuildLayerProfile(open, p, batching_.mean, batching_.largest, {},
+                                      shard.shape.micro_batches);
     // Moves few layers if that is enough, or else fills the stages least.
     if (given) {
       const Segments fixed(job_, shard.profile, p, shard.shape.micro_batches);

@@ -28,9 +28,9 @@ std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching,
     // Fewer packs hold less.
     const int64_t packs = MicroBatchChoices(packs_per_step, p).back();
     Shard shard{.parallelism = p, .shape = ShapeOf(p, ScheduleOf(job.constraints, p), packs)};
-    shard.profile = BuildLayerProfile(job, p, batching.mean, batching.largest);
+    shard.profile = BuildLayerProfile(job, p, batching.mean, batching.largest, {}, packs);
     for (int64_t i = 0; i < shard.profile.size(); ++i)
-      shard.least_static_bytes += shard.profile.at(i).static_bytes();
+      shard.least_static_bytes += shard.profile.at(i).states_bytes();
     shard.least_static_bytes /= p.pipeline;
     shards.push_back(std::move(shard));
   }

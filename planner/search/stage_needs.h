@@ -137,7 +137,7 @@ class StageNeeds {
 
   // Sums over layers.
   struct Sums {
-    int64_t static_bytes = 0, update_bytes = 0;
+    int64_t static_bytes = 0, made_bytes = 0, update_bytes = 0;
   };
   struct Contents {
     Sums sums;
@@ -150,6 +150,7 @@ class StageNeeds {
       const auto [begin, end] = Segment(boundaries, stage, c);
       contents.sums.static_bytes +=
           held_before_[end].static_bytes - held_before_[begin].static_bytes;
+      contents.sums.made_bytes += held_before_[end].made_bytes - held_before_[begin].made_bytes;
       contents.sums.update_bytes +=
           held_before_[end].update_bytes - held_before_[begin].update_bytes;
       for (size_t k = 0; k < profile_.classes.size(); ++k)
@@ -164,9 +165,12 @@ class StageNeeds {
                          const std::vector<int64_t>& boundaries, int64_t stage,
                          int64_t enough) const {
     const KindModes& modes = modes_[limit];
+    const Sums& sums = contents.sums;
+    EndBytes last{.made = sums.made_bytes, .update = sums.update_bytes};
     int64_t workspace = 0;
     for (size_t k = 0; k < profile_.classes.size(); ++k) {
       if (!contents.has[k]) continue;
+      last.workspace = std::max(last.workspace, profile_.classes[k].end_workspace_bytes);
       if (!modes[k]) return kNothingFits;
       workspace = std::max(workspace, profile_.classes[k].modes[*modes[k]].workspace_bytes);
     }
@@ -175,9 +179,8 @@ class StageNeeds {
       const auto [begin, end] = Segment(boundaries, stage, c);
       kept_[static_cast<size_t>(c)] = kept_before[end] - kept_before[begin];
     }
-    const Sums& sums = contents.sums;
     const int64_t kept = MostKept(stage, enough - sums.static_bytes - workspace);
-    return sums.static_bytes + std::max(kept + workspace, sums.update_bytes);
+    return sums.static_bytes + std::max(kept + workspace, last.total());
   }
 
   bool HasHostRoom(const std::vector<int64_t>& boundaries, int64_t stage) const {
@@ -198,6 +201,7 @@ class StageNeeds {
     before_[i + 1] = before_[i];
     ++before_[i + 1][kind];
     held_before_[i + 1] = {held_before_[i].static_bytes + layer.static_bytes(),
+                           held_before_[i].made_bytes + layer.made_bytes,
                            held_before_[i].update_bytes + layer.update_bytes};
     for (size_t limit = 0; limit < modes_.size(); ++limit) {
       const std::optional<size_t> mode = modes_[limit][kind];

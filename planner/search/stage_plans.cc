@@ -54,6 +54,7 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
   const StageBytes memory = MemoryOf(profile, chunks, recomputed);
   MemoryParts parts;
   parts.activations = memory.activation_bytes;
+  bool made = false;
   int64_t activations_left = memory.activation_bytes;  // keeps the sum over kinds at a capped total
   for (size_t k = 0; k < profile.classes.size(); ++k) {
     const LayerCost& layer = profile.classes[k];
@@ -67,17 +68,22 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
     }
     parts.weights += layers * layer.weight_bytes;
     parts.gradients += layers * layer.gradient_bytes;
+    made = made || (layers > 0 && layer.made_bytes > 0);
     parts.optimizer += layers * layer.optimizer_bytes;
     const int64_t activations =
         std::min(activations_left, MemoryOf(profile, alone, recomputed).activation_bytes);
     parts.activations_by_kind[layer.kind] += activations;
     activations_left -= activations;
     // If the head's workspace is the largest, logits are held at the peak.
-    if (layers > 0 && layer.modes.front().workspace_bytes == memory.workspace_bytes)
+    if (layers > 0 && memory.end_bytes == 0 &&
+        layer.modes.front().workspace_bytes == memory.workspace_bytes)
       parts.logits = layer.logits_bytes;
   }
   parts.buffers = profile.buffer_bytes;
   parts.workspace = memory.workspace_bytes - profile.buffer_bytes;
+  // Gradients that the backward pass makes take the place of activations and of workspace. What is
+  // left of them counts as gradients, what else the optimizer's step holds as workspace.
+  (made ? parts.gradients : parts.workspace) += memory.end_bytes;
   parts.communication = CommunicationBytes();
   parts.framework = FrameworkBytes();
   parts.allocator_reserve = AllocatorReserve(memory.allocated());

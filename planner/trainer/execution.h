@@ -79,6 +79,9 @@ struct Execution {
   // Bytes per trained parameter, of the rank's share of the optimizer, that are held only during
   // the optimizer's step.
   double update_bytes_per_parameter = 0;
+  // Gradients are freed after the optimizer's step, and the first backward pass of the next one
+  // makes them again (zero_grad with set_to_none). If false, they are held all the time.
+  bool frees_gradients = false;
   // Time in ns that each rank of a sharded optimizer adds to gathering weights, if each broadcasts
   // its own.
   double gather_ns_per_rank = 0;

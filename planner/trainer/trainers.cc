@@ -31,12 +31,18 @@ constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
 constexpr double kEagerLossBytes = 4 + 4 + 4;
 constexpr double kHeldLogitsLossBytes = kEagerLossBytes + 2;
 
-// FSDP's mixed precision: weights are fp32 shards.
+// FSDP's mixed precision: weights are fp32 shards. A reduction gives each shard a gradient of its
+// own (foreach_reduce of torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py), which
+// zero_grad(set_to_none=True) frees: train_step of torchtitan/train.py, torchtune's
+// recipes/full_finetune_distributed.py, _train_microbatches of Composer's trainer.py (LLM Foundry).
+// Megatron-FSDP's gradients are in a buffer that is there from the start
+// (param_and_grad_buffer.py).
 constexpr Execution EagerShards(double kernel_rate) {
   Execution execution = kEager;
   execution.kernel_rate = kernel_rate;
   execution.casts_master_weights = true;
   execution.keeps_quantised_inputs = false;  // torchao quantises 16-bit inputs again
+  execution.frees_gradients = true;
   return execution;
 }
 
@@ -49,14 +55,20 @@ constexpr Execution WithEagerLoss(Execution execution) {
 // Bucket sizes are those of DeepSpeed's configuration for 16-bit values: reduce_bucket_size and
 // allgather_bucket_size are 5e8 each. Stages 1 and 2 reduce into a second buffer and do not overlap
 // by default. The hook of a weight is fitted on the runs of `huggingface-trainer` that train all of
-// them: it copies each gradient to a bucket.
+// them: it copies each gradient to a bucket. Stages 1 and 2 flatten gradients when the backward
+// pass ends, and drop them in the step (averaged_gradients of
+// deepspeed/runtime/zero/stage_1_and_2.py); stage 3 has a buffer for its shards from the start
+// (grad_partitions_flat_buffer of stage3.py).
 constexpr Execution DeepSpeed(bool shards_weights, double loss_bytes) {
   Execution execution = kEager;
   execution.loss_bytes_per_logit = loss_bytes;
   execution.overlap_gradient_reduce = execution.overlap_weight_gather = shards_weights;
   execution.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
   execution.weight_hook_ns = 1.2e6;
-  if (!shards_weights) execution.update_bytes_per_parameter = kFlatGradients;
+  if (!shards_weights) {
+    execution.update_bytes_per_parameter = kFlatGradients;
+    execution.frees_gradients = true;
+  }
   return execution;
 }
 
@@ -257,6 +269,14 @@ constexpr Trainer ShardsAlone(Trainer trainer) {
   return trainer;
 }
 
+// XTuner v1 calls zero_grad, which sets gradients to None, after each step (step_optimizer of
+// xtuner/v1/engine/train_engine.py).
+constexpr Trainer FreesGradients(Trainer trainer) {
+  trainer.default_execution.frees_gradients = trainer.default_execution_at_zero3.frees_gradients =
+      true;
+  return trainer;
+}
+
 // Returns the same trainer, whose context ranks share the images of a pack.
 constexpr Trainer SharesImages(Trainer trainer) {
   trainer.encoder_split = EncoderSplit::kContext;
@@ -301,15 +321,20 @@ constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
   trainer.offload = kCpuAdam;
   trainer.default_execution = DeepSpeed(/*shards_weights=*/false, loss_bytes);
   trainer.default_execution_at_zero3 = DeepSpeed(/*shards_weights=*/true, loss_bytes);
+  // Its optimizer for bf16 holds flat gradients (deepspeed/runtime/bf16_optimizer.py).
+  trainer.default_execution_unsharded = trainer.default_execution;
+  trainer.default_execution_unsharded->frees_gradients = false;
   return trainer;
 }
 
 // Hugging Face's Trainer runs DeepSpeed for its stages alone; otherwise PyTorch's own modules and
-// optimizers.
+// optimizers. It calls model.zero_grad(), and compute_loss returns the loss alone, so that the
+// 16-bit logits are gone when the backward pass begins (trainer.py; measured in
+// tests/measure/h100.jsonl).
 constexpr Trainer WithoutEngine(Trainer trainer) {
   trainer.default_execution_unsharded = kEager;
-  trainer.default_execution_unsharded->loss_bytes_per_logit =
-      trainer.default_execution.loss_bytes_per_logit;
+  trainer.default_execution_unsharded->frees_gradients = true;
+  trainer.default_execution_unsharded->loss_bytes_per_logit = kEagerLossBytes;
   return trainer;
 }
 
@@ -426,13 +451,13 @@ constexpr std::array kTrainers = {
                          .title = "nanotron",
                          .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
                         kNanotron, {.block_recompute = false, .interleaves = false})),
-    OffloadsInputs(SharesImages(
+    FreesGradients(OffloadsInputs(SharesImages(
         With(kXTunerDispatchers,
              Sharded({.name = "xtuner",
                       .title = "XTuner",
                       .source = "FSDP2 with fused kernels; sequence-parallel ranks share the "
                                 "images (modeling_intern_s1.py, modeling_qwen3_vl.py)"},
-                     {})))),
+                     {}))))),
     Unlimited({.name = "unlimited",
                .title = "a trainer without limits",
                .source = "Megatron-Core's habits"}),

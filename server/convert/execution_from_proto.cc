@@ -71,6 +71,7 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
        &to.kernel_rate);
   flag(from.has_casts_master_weights(), from.casts_master_weights(), &to.casts_master_weights);
   flag(from.has_keeps_gathered_inputs(), from.keeps_gathered_inputs(), &to.keeps_gathered_inputs);
+  flag(from.has_frees_gradients(), from.frees_gradients(), &to.frees_gradients);
   real(from.has_update_parameter_bytes(), from.update_parameter_bytes(), "update_parameter_bytes",
        {0, 64}, 1, &to.update_bytes_per_parameter);
   real(from.has_loss_logit_bytes(), from.loss_logit_bytes(), "loss_logit_bytes", {0, 64}, 1,
@@ -113,6 +114,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_loss_logit_bytes(execution.loss_bytes_per_logit);
   out->set_casts_master_weights(execution.casts_master_weights);
   out->set_update_parameter_bytes(execution.update_bytes_per_parameter);
+  if (execution.frees_gradients) out->set_frees_gradients(true);
   out->set_keeps_gathered_inputs(execution.keeps_gathered_inputs);
   out->set_host_launch_seconds(execution.host_launch_ns / planner::kNsPerSecond);
 }

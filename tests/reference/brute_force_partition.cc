@@ -24,7 +24,7 @@ bool IsBlock(LayerKind kind) {
 // others keep everything.
 int64_t Memory(const LayerProfile& profile, int64_t begin, int64_t end, int64_t in_flight,
                std::vector<std::vector<int64_t>> left) {
-  int64_t states = 0, kept = 0, transient = 0, update = 0;
+  int64_t states = 0, kept = 0, transient = 0, update = 0, made = 0, last = 0;
   for (int64_t i = begin; i < end; ++i) {
     const LayerCost& layer = profile.at(i);
     std::vector<int64_t>& modes = left[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
@@ -34,11 +34,13 @@ int64_t Memory(const LayerProfile& profile, int64_t begin, int64_t end, int64_t 
     }
     states += layer.weight_bytes + layer.gradient_bytes + layer.optimizer_bytes;
     update += layer.update_bytes;
+    made += layer.made_bytes;
+    last = std::max(last, layer.end_workspace_bytes);
     for (int64_t pack = 0; pack < in_flight; ++pack) kept += layer.modes[mode].kept_bytes;
     transient = std::max(transient, layer.modes[mode].workspace_bytes);
   }
-  // The peak is during the passes or during the optimizer's step.
-  return states + std::max(kept + transient, update);
+  // The peak is during the passes, at their end or during the optimizer's step.
+  return states + std::max({kept + transient, made + last, made + update});
 }
 
 bool FitsInMemory(const Cluster& cluster, int64_t allocated) {

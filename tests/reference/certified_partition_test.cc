@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/base/random.h"
@@ -74,6 +75,10 @@ Instance RandomInstance(Dice& dice, int64_t most_layers) {
     kind.weight_bytes *= kMega, kind.gradient_bytes *= kMega;
     if (dice.Below(2) == 0) kind.update_bytes = dice.Below(30) * kMega;
     kind.trained_parameters *= dice.Chance(5) ? 0 : kMega;
+    if (dice.Chance(3)) {
+      kind.made_bytes = std::exchange(kind.gradient_bytes, 0);
+      kind.end_workspace_bytes = dice.Below(30) * kMega;
+    }
     for (RecomputeMode& mode : kind.modes) mode.kept_bytes *= kMega, mode.workspace_bytes *= kMega;
   }
   const int64_t spare = dice.Chance(3) ? 20'000 : 40 + dice.Below(400);

@@ -76,6 +76,10 @@ Instance RandomInstance(Dice& dice) {
     kind.weight_bytes *= kMega, kind.gradient_bytes *= kMega;
     kind.trained_parameters *= kMega;
     if (made.chain.size() % 2 == 0) kind.update_bytes = dice.Below(30) * kMega;
+    if (made.chain.size() % 3 == 0) {
+      kind.made_bytes = std::exchange(kind.gradient_bytes, 0);
+      kind.end_workspace_bytes = dice.Below(30) * kMega;
+    }
     for (RecomputeMode& mode : kind.modes) mode.kept_bytes *= kMega, mode.workspace_bytes *= kMega;
     if (kind.recomputable()) kind.modes[1].parts = kNorms, kind.modes[2].parts = kMlp;
   }

@@ -73,6 +73,10 @@ TEST(TrainerTest, BringsItsHabits) {
   EXPECT_TRUE(foundry.execution.casts_master_weights);
   EXPECT_FALSE(foundry.execution.fused_kernels);
   EXPECT_LT(foundry.execution.kernel_rate, 1);
+  EXPECT_TRUE(foundry.execution.frees_gradients);
+  EXPECT_FALSE(TrainingOf("").execution.frees_gradients);
+  EXPECT_FALSE(TrainingOf(R"(trainer { name: "torchtune" } execution { frees_gradients: false })")
+                   .execution.frees_gradients);
   EXPECT_TRUE(TrainingOf("").distributed_gradients_fp32);
   EXPECT_FALSE(TrainingOf(R"(trainer { name: "nemo" })").distributed_gradients_fp32);
   EXPECT_TRUE(TrainingOf(R"(trainer { name: "nemo" } gradient_precision: GRADIENT_PRECISION_FP32)")
@@ -109,7 +113,8 @@ TEST(TrainerTest, EachHabitCanBeSet) {
       expert_capacity_ratio: 1 grouped_experts: false bucket_bytes: 7 host_launch_seconds: 2e-5
       kernel_rate_ratio: 0.5 rank_gather_seconds: 0.25 loss_logit_bytes: 9
       update_parameter_bytes: 8
-      weight_hook_seconds: 3e-4 casts_master_weights: true keeps_gathered_inputs: true })")
+      weight_hook_seconds: 3e-4 casts_master_weights: true keeps_gathered_inputs: true
+      frees_gradients: true })")
                                    .execution;
   EXPECT_EQ(e.expert_capacity, 1);
   EXPECT_FALSE(e.grouped_experts);
@@ -122,6 +127,7 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   EXPECT_DOUBLE_EQ(e.weight_hook_ns, 3e5);
   EXPECT_TRUE(e.casts_master_weights);
   EXPECT_TRUE(e.keeps_gathered_inputs);
+  EXPECT_TRUE(e.frees_gradients);
   EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's habit, not set by the request
 }
 

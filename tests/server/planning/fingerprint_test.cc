@@ -239,7 +239,7 @@ std::vector<NamedChange> ChangesOfTheCluster() {
        }},
       {"pod",
        [](auto& j) {
-         j.cluster.pod = {"x", 8, 8};
+         j.cluster.pod = planner::NetworkUnit{"x", 8, 8};
        }},
       {"inter_pod",
        [](auto& j) {
@@ -286,6 +286,7 @@ std::vector<NamedChange> ChangesOfTrainingAndTrainer() {
       {"loss_bytes", [](auto& j) { ++Exec(j).loss_bytes_per_logit; }},
       {"gathered_inputs", [](auto& j) { Exec(j).keeps_gathered_inputs ^= true; }},
       {"master_weights", [](auto& j) { Exec(j).casts_master_weights ^= true; }},
+      {"freed_gradients", [](auto& j) { Exec(j).frees_gradients ^= true; }},
       {"weight_hook", [](auto& j) { ++Exec(j).weight_hook_ns; }},
       {"gather_per_rank", [](auto& j) { ++Exec(j).gather_ns_per_rank; }},
       {"expert_capacity", [](auto& j) { ++Exec(j).expert_capacity; }},

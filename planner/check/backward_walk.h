@@ -1,0 +1,47 @@
+// The memory of a stage besides weights and states, from a walk through its layers: at the loss,
+// then layer by layer backward, then at the optimizer's step.
+#ifndef EVENKEEL_PLANNER_CHECK_BACKWARD_WALK_H_
+#define EVENKEEL_PLANNER_CHECK_BACKWARD_WALK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/cost/layer_cost.h"
+#include "planner/job.h"
+
+namespace evenkeel::planner {
+
+// A layer of the stage, of a profile whose gradients are held all the time, and how it runs.
+struct WalkedLayer {
+  const LayerCost* layer = nullptr;
+  const RecomputeMode* mode = nullptr;
+};
+
+struct WalkedBytes {
+  int64_t gradients = 0;  // MemoryParts::gradients
+  int64_t transient = 0;  // MemoryParts::workspace and buffers
+  int64_t most = 0;       // of any moment, without `held` gradients: no more than the plan has
+  int64_t held = 0;       // of `gradients`, all the time
+};
+
+// Walks through a stage, from its first layer to its last. `activations` are those of all packs in
+// flight.
+class BackwardWalk {
+ public:
+  // `profile` has gradients that are held all the time.
+  BackwardWalk(const Job& job, const LayerProfile& profile, int64_t stages, int64_t micro_batches);
+
+  WalkedBytes Bytes(const std::vector<WalkedLayer>& layers, int64_t activations) const;
+
+ private:
+  WalkedBytes Held(const std::vector<WalkedLayer>& layers, int64_t activations) const;
+  WalkedBytes Made(const std::vector<WalkedLayer>& layers) const;
+
+  const bool tied_, alone_;  // the table of the head is the embedding's; there is one stage
+  const int64_t buffer_bytes_;
+  bool made_ = false;  // by the backward pass
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_CHECK_BACKWARD_WALK_H_

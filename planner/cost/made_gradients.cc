@@ -1,0 +1,104 @@
+#include "planner/cost/made_gradients.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "planner/cost/memory.h"
+
+namespace evenkeel::planner {
+namespace {
+
+bool IsLanguageLayer(LayerKind kind) {
+  return IsTransformerLayer(kind) && kind != LayerKind::kEncoder;
+}
+
+// Returns the most that a layer keeps and needs while it runs backward. Modes hardly differ in it:
+// what recompute drops is there again.
+int64_t MostHeld(const LayerCost& layer) {
+  int64_t most = 0;
+  for (const RecomputeMode& mode : layer.modes)
+    most = std::max(most, mode.kept_bytes + mode.workspace_bytes);
+  return most;
+}
+
+// Returns what the layers in front of the transformer layers that run backward keep.
+int64_t FrontKept(const LayerProfile& profile) {
+  int64_t bytes = 0;
+  for (const LayerCost& layer : profile.classes) {
+    if (!IsTransformerLayer(layer.kind) && layer.kind != LayerKind::kHead)
+      bytes += layer.modes.front().kept_bytes;
+  }
+  return bytes;
+}
+
+// Returns the gradient that is there before the last transformer layer runs backward: the head's.
+// That of a tied table waits there for the embedding's part.
+int64_t FirstGradient(const Job& job, const LayerProfile& profile) {
+  const LayerKind kind =
+      job.model.language_model.tied_embeddings ? LayerKind::kTokenEmbedding : LayerKind::kHead;
+  int64_t bytes = 0;
+  for (const LayerCost& layer : profile.classes)
+    if (layer.kind == kind) bytes = std::max(bytes, layer.gradient_bytes);
+  return bytes;
+}
+
+}  // namespace
+
+void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile) {
+  if (!job.model.language_model.tied_embeddings || stages > 1 ||
+      job.training.execution.fused_weight_gradients)
+    return;
+  const int64_t front = FrontKept(*profile);
+  for (LayerCost& layer : profile->classes) {
+    if (layer.kind != LayerKind::kTokenEmbedding || !layer.trains) continue;
+    layer.end_workspace_bytes =
+        front + layer.modes.front().workspace_bytes + 3 * kWeightBytes * layer.trained_parameters;
+  }
+}
+
+bool MadeInBackward(const Job& job, const LayerProfile& profile, int64_t micro_batches) {
+  const Training& training = job.training;
+  if (!training.execution.frees_gradients || micro_batches != 1) return false;
+  // Some jobs hold none on the GPU anyway.
+  if (training.fused_step || training.offload.weights) return false;
+  // Packing groups are chosen before it is known how many micro-batches their steps have.
+  if (training.group_selection != GroupSelection::kOne) return false;
+  // The front layers of a class recompute. So while equal layers run backward, what is held falls
+  // and then grows, and is most at one end. Layers of two classes can hold more in between.
+  const auto run_backward = [](const LayerCost& layer) {
+    return IsTransformerLayer(layer.kind) && layer.has_backward;
+  };
+  return std::count_if(profile.classes.begin(), profile.classes.end(), run_backward) == 1 &&
+         std::none_of(profile.classes.begin(), profile.classes.end(), [&](const LayerCost& layer) {
+           return layer.kind == LayerKind::kEncoder && run_backward(layer);
+         });
+}
+
+void MakeInBackward(const Job& job, int64_t stages, LayerProfile* profile) {
+  // The head is on the only stage with all other layers, or on the last one: there its gradient
+  // counts all the time.
+  const int64_t first = stages == 1 ? FirstGradient(job, *profile) : 0;
+  const int64_t front = FrontKept(*profile);
+  for (LayerCost& layer : profile->classes) {
+    if (layer.kind == LayerKind::kHead && stages > 1) continue;
+    const int64_t gradient = std::exchange(layer.gradient_bytes, 0);
+    layer.made_bytes = gradient;
+    if (layer.kind == LayerKind::kHead) continue;
+    // The gradients of the layer itself are made while it runs backward.
+    int64_t held = MostHeld(layer) - gradient;
+    if (IsLanguageLayer(layer.kind)) {
+      for (RecomputeMode& mode : layer.modes)
+        mode.workspace_bytes = std::min(mode.workspace_bytes + first, kWorkspaceBytesAtMost);
+    } else {
+      // It runs backward when no other layer keeps anything but those in front of it.
+      const int64_t kept = layer.modes.front().kept_bytes;
+      layer.made_bytes += kept;
+      held -= kept;
+      layer.modes.front().workspace_bytes = profile->buffer_bytes;
+    }
+    const int64_t table = layer.end_workspace_bytes - gradient - front;
+    layer.end_workspace_bytes = std::max({held, table, profile->buffer_bytes});
+  }
+}
+
+}  // namespace evenkeel::planner

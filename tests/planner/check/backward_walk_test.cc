@@ -1,0 +1,96 @@
+#include "planner/check/backward_walk.h"
+
+#include <gtest/gtest.h>
+
+#include "planner/cost/made_gradients.h"
+#include "planner/recompute/stage_memory.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// A token embedding, two dense layers, of which the first recomputes, and a head.
+LayerProfile FourLayers(int64_t logits) {
+  LayerProfile profile{.buffer_bytes = 2};
+  LayerCost embedding{.kind = LayerKind::kTokenEmbedding};
+  embedding.gradient_bytes = 10;
+  embedding.modes = {{.kept_bytes = 1, .workspace_bytes = 3}};
+  LayerCost dense{.kind = LayerKind::kDense};
+  dense.gradient_bytes = 4;
+  dense.modes = {{.kept_bytes = 6, .workspace_bytes = 2},
+                 {.parts = kWholeLayer, .kept_bytes = 1, .workspace_bytes = 7}};
+  LayerCost head{.kind = LayerKind::kHead};
+  head.gradient_bytes = 10;
+  head.modes = {{.kept_bytes = 2, .workspace_bytes = logits}};
+  profile.classes = {embedding, dense, head};
+  profile.chain = {0, 1, 1, 2};
+  return profile;
+}
+
+std::vector<WalkedLayer> Walked(const LayerProfile& profile) {
+  std::vector<WalkedLayer> layers;
+  for (int64_t i = 0; i < profile.size(); ++i)
+    layers.push_back({&profile.at(i), &profile.at(i).modes.front()});
+  layers[1].mode = &profile.at(1).modes.back();
+  return layers;
+}
+
+Job Frees(bool frees) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 1);
+  job.training.execution.frees_gradients = frees;
+  return job;
+}
+
+TEST(BackwardWalkTest, IsWorkedOutByHand) {
+  // At the loss: kept 1 + 1 + 6 + 2, and logits. At the end: 28 of gradients, 1 of the embedding,
+  // and the first layer with 8 - 4.
+  const LayerProfile large = FourLayers(30), small = FourLayers(5);
+  const WalkedBytes loss = BackwardWalk(Frees(true), large, 1, 1).Bytes(Walked(large), 10);
+  EXPECT_EQ(loss.gradients, 0);
+  EXPECT_EQ(loss.transient, 30);
+  EXPECT_EQ(loss.most, 40);
+  // Beside the head's gradient, 10, the first layer needs 7.
+  const WalkedBytes end = BackwardWalk(Frees(true), small, 1, 1).Bytes(Walked(small), 10);
+  EXPECT_EQ(end.transient, 17);
+  EXPECT_EQ(end.gradients, 33 - 10 - 17);
+  EXPECT_EQ(end.most, 28);
+  // On the last of several stages, the head's count all the time.
+  const WalkedBytes last = BackwardWalk(Frees(true), small, 2, 1).Bytes(Walked(small), 10);
+  EXPECT_EQ(last.held, 10);
+  EXPECT_EQ(last.transient, 7);
+  EXPECT_EQ(last.gradients, 10 + 18 + 1 + 4 - 10 - 7);
+}
+
+TEST(BackwardWalkTest, IsWhatTheModelAllocates) {
+  for (const int64_t logits : {5, 30}) {
+    for (const int64_t stages : {1, 2}) {
+      const LayerProfile held = FourLayers(logits);
+      LayerProfile made = held;
+      ASSERT_TRUE(MadeInBackward(Frees(true), made, 1));
+      MakeInBackward(Frees(true), stages, &made);
+      ClassCounts counts{1, 2, 1};
+      ModeCounts recomputed{};
+      recomputed[1][1] = 1;
+      const StageBytes memory = MemoryOf(made, counts, recomputed, 1);
+      const WalkedBytes walked = BackwardWalk(Frees(true), held, stages, 1).Bytes(Walked(held), 10);
+      EXPECT_EQ(memory.activation_bytes, 10);
+      EXPECT_EQ(memory.workspace_bytes, walked.transient);
+      EXPECT_EQ(memory.static_bytes + memory.end_bytes, walked.gradients);
+      EXPECT_GE(memory.allocated(), walked.held + walked.most);
+    }
+  }
+}
+
+TEST(BackwardWalkTest, OthersHoldGradientsAllTheTime) {
+  const LayerProfile profile = FourLayers(5);
+  for (const WalkedBytes& bytes :
+       {BackwardWalk(Frees(true), profile, 1, 2).Bytes(Walked(profile), 10),
+        BackwardWalk(Frees(false), profile, 1, 1).Bytes(Walked(profile), 10)}) {
+    EXPECT_EQ(bytes.gradients, 28);
+    EXPECT_EQ(bytes.held, 28);
+    EXPECT_EQ(bytes.transient, 7);
+  }
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

@@ -1,0 +1,253 @@
+#include "planner/cost/made_gradients.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "planner/base/random.h"
+#include "planner/cost/layer_profile.h"
+#include "planner/cost/memory.h"
+#include "planner/recompute/stage_memory.h"
+#include "planner/trainer/trainers.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr PackShape kPack{.tokens = 4096, .squared = 4096.0 * 4096};
+
+// Makes a job of a trainer with all its habits.
+Job JobOf(std::string_view trainer, ZeroStage stage, std::string_view model = "llama3-8b") {
+  Job job = TextJob(model, "h100-sxm-80gb", 8);
+  job.training.trainer = FindTrainer(trainer);
+  job.training.zero_stage = stage;
+  job.training.execution = DefaultExecution(*job.training.trainer, stage);
+  job.training.distributed_gradients_fp32 = false;
+  job.constraints.recompute = RecomputePolicy::kAuto;
+  return job;
+}
+Job HuggingFace(std::string_view model = "llama3-8b") {
+  return JobOf("huggingface-trainer", ZeroStage::kNone, model);
+}
+
+LayerProfile ProfileOf(const Job& job, int64_t micro_batches, const PackShape& pack = kPack,
+                       const Parallelism& p = {1, 1, 8}) {
+  return BuildLayerProfile(job, p, pack, pack, {}, micro_batches);
+}
+
+bool Made(const LayerProfile& profile) {
+  return std::any_of(profile.classes.begin(), profile.classes.end(),
+                     [](const LayerCost& layer) { return layer.made_bytes > 0; });
+}
+
+ClassCounts CountsOf(const LayerProfile& profile) {
+  ClassCounts counts{};
+  for (const int of_class : profile.chain) ++counts[static_cast<size_t>(of_class)];
+  return counts;
+}
+
+// Lets the first layers of every class recompute all.
+ModeCounts FirstRecompute(const LayerProfile& profile, int64_t layers) {
+  ModeCounts all = AllRecomputed(profile, CountsOf(profile));
+  for (auto& modes : all)
+    for (int32_t& count : modes) count = static_cast<int32_t>(std::min<int64_t>(count, layers));
+  return all;
+}
+
+int64_t Allocated(const LayerProfile& profile, const ModeCounts& recomputed) {
+  return MemoryOf(profile, CountsOf(profile), recomputed, 1).allocated();
+}
+
+int64_t Sum(const LayerProfile& profile, int64_t LayerCost::*part) {
+  return std::accumulate(profile.chain.begin(), profile.chain.end(), int64_t{0},
+                         [&](int64_t sum, int of_class) {
+                           return sum + profile.classes[static_cast<size_t>(of_class)].*part;
+                         });
+}
+
+// Walks backward through the layers of a profile with gradients that are held, and makes them one
+// by one instead. A layer's own gradients follow its workspace, as in the model.
+int64_t WalkedPeak(const LayerProfile& held, int64_t recomputed) {
+  struct Step {
+    int64_t kept = 0, workspace = 0, gradient = 0;
+  };
+  std::vector<Step> steps;
+  int64_t states = 0, now = 0;
+  for (int64_t i = 0; i < held.size(); ++i) {
+    const LayerCost& layer = held.at(i);
+    const bool whole = layer.recomputable() && recomputed-- > 0;
+    const RecomputeMode& mode = whole ? layer.modes.back() : layer.modes.front();
+    steps.push_back({mode.kept_bytes, mode.workspace_bytes, layer.gradient_bytes});
+    states += layer.weight_bytes + layer.optimizer_bytes;
+    now += mode.kept_bytes;
+  }
+  int64_t peak = 0;
+  for (; !steps.empty(); steps.pop_back()) {
+    peak = std::max(peak, now + steps.back().workspace);
+    now += steps.back().gradient - steps.back().kept;
+  }
+  return states + std::max(peak, now);
+}
+
+TEST(MadeGradientsTest, IsAHabitOfTrainers) {
+  struct Habit {
+    const char* trainer;
+    ZeroStage stage;
+    bool frees;
+  };
+  for (const Habit& habit : {Habit{"pytorch-fsdp", ZeroStage::kWeights, true},
+                             {"torchtitan", ZeroStage::kWeights, true},
+                             {"torchtune", ZeroStage::kWeights, true},
+                             {"llm-foundry", ZeroStage::kWeights, true},
+                             {"xtuner", ZeroStage::kWeights, true},
+                             {"huggingface-trainer", ZeroStage::kNone, true},
+                             {"huggingface-trainer", ZeroStage::kGradients, true},
+                             {"deepspeed", ZeroStage::kOptimizer, true},
+                             {"deepspeed", ZeroStage::kGradients, true},
+                             {"deepspeed", ZeroStage::kNone, false},
+                             {"deepspeed", ZeroStage::kWeights, false},
+                             {"huggingface-trainer", ZeroStage::kWeights, false},
+                             {"megatron-core", ZeroStage::kOptimizer, false},
+                             {"megatron-bridge", ZeroStage::kOptimizer, false},
+                             {"megatron-deepspeed", ZeroStage::kOptimizer, false},
+                             {"fsdp", ZeroStage::kWeights, false},
+                             {"internevo", ZeroStage::kOptimizer, false},
+                             {"nanotron", ZeroStage::kOptimizer, false},
+                             {"unlimited", ZeroStage::kOptimizer, false},
+                             {"generic", ZeroStage::kOptimizer, false}}) {
+    EXPECT_EQ(DefaultExecution(*FindTrainer(habit.trainer), habit.stage).frees_gradients,
+              habit.frees)
+        << habit.trainer << " at stage " << static_cast<int>(habit.stage);
+  }
+}
+
+TEST(MadeGradientsTest, NoneIsThereAtTheLoss) {
+  const LayerProfile held = ProfileOf(HuggingFace(), 2), made = ProfileOf(HuggingFace(), 1);
+  ASSERT_TRUE(Made(made));
+  EXPECT_FALSE(Made(held));
+  // Activations and logits are more than gradients here: the peak is at the loss.
+  const int64_t gradients = Sum(held, &LayerCost::gradient_bytes);
+  EXPECT_EQ(Allocated(held, {}) - Allocated(made, {}), gradients);
+  EXPECT_EQ(Allocated(made, {}), WalkedPeak(held, 0));
+}
+
+TEST(MadeGradientsTest, AllAreThereAtTheEnd) {
+  // With few tokens, the peak is at the end of the backward pass.
+  const PackShape small{.tokens = 128, .squared = 128.0 * 128};
+  const LayerProfile held = ProfileOf(HuggingFace(), 2, small);
+  const LayerProfile made = ProfileOf(HuggingFace(), 1, small);
+  const int64_t states = Sum(held, &LayerCost::weight_bytes) +
+                         Sum(held, &LayerCost::gradient_bytes) +
+                         Sum(held, &LayerCost::optimizer_bytes);
+  const StageBytes memory = MemoryOf(made, CountsOf(made), {}, 1);
+  EXPECT_GT(memory.end_bytes, 0);
+  EXPECT_GE(memory.allocated(), states);
+  EXPECT_LE(memory.allocated(), states + made.buffer_bytes + (int64_t{1} << 20));
+  EXPECT_LT(memory.allocated(), Allocated(held, {}));
+}
+
+TEST(MadeGradientsTest, TheWholeBackwardPassFits) {
+  Random random(3);
+  int at_loss = 0, at_end = 0;
+  for (int run = 0; run < 300; ++run) {
+    const auto below = [&](uint64_t n) { return static_cast<int64_t>(random.Below(n)); };
+    Job job = below(2) == 0 ? HuggingFace() : JobOf("torchtitan", ZeroStage::kWeights);
+    LanguageModel& m = job.model.language_model;
+    m.layers = 1 + below(40), m.vocab = 1000 << below(8), m.ffn = 1024 << below(5);
+    if (below(4) == 0) m.train = TrainMode::kLora, m.lora = {.rank = 16};
+    if (below(4) == 0) job.training.distributed_gradients_fp32 = true;
+    const double tokens = static_cast<double>(int64_t{64} << below(9));
+    const PackShape pack{.tokens = tokens, .squared = tokens * tokens};
+    const LayerProfile held = ProfileOf(job, 2, pack), made = ProfileOf(job, 1, pack);
+    ASSERT_TRUE(Made(made)) << run;
+    for (const int64_t recomputed : {int64_t{0}, below(m.layers + 1), m.layers}) {
+      const ModeCounts modes = FirstRecompute(held, recomputed);
+      const int64_t allocated = Allocated(made, modes), most = Allocated(held, modes);
+      const int64_t walked = WalkedPeak(held, recomputed);
+      EXPECT_GE(allocated, walked) << run;
+      // A second micro-batch needs no less.
+      EXPECT_LE(allocated, most) << run;
+      // What the model adds: the embedding's part, and that the layer in work is whole.
+      const StageBytes memory = MemoryOf(made, CountsOf(made), modes, 1);
+      (memory.end_bytes > 0 ? at_end : at_loss) += 1;
+      int64_t slack = 0;
+      for (const LayerCost& layer : held.classes)
+        slack = std::max(slack, layer.gradient_bytes + layer.modes.front().kept_bytes +
+                                    layer.modes.front().workspace_bytes);
+      EXPECT_LE(allocated, walked + 2 * slack) << run;
+    }
+  }
+  EXPECT_GT(at_loss, 100);
+  EXPECT_GT(at_end, 100);
+}
+
+TEST(MadeGradientsTest, WhereLayersDifferTheyCountAllTheTime) {
+  EXPECT_FALSE(Made(ProfileOf(HuggingFace("deepseek-v3-671b"), 1)));
+  EXPECT_TRUE(Made(ProfileOf(HuggingFace("qwen3-30b-a3b"), 1)));
+  Job vision = VisionJob("internvit-6b-448px-v1.5", "llama3-8b", "h100-sxm-80gb", 8);
+  vision.training.execution.frees_gradients = true;
+  PackShape pack = kPack;
+  pack.units[0] = 4;
+  EXPECT_FALSE(Made(ProfileOf(vision, 1, pack)));
+  vision.model.towers[0].encoder.train = TrainMode::kFrozen;
+  const LayerProfile frozen = ProfileOf(vision, 1, pack);
+  EXPECT_TRUE(Made(frozen));
+  EXPECT_LE(Allocated(frozen, {}), Allocated(ProfileOf(vision, 2, pack), {}));
+  Job fused = JobOf("torchtitan", ZeroStage::kWeights);
+  EXPECT_TRUE(Made(ProfileOf(fused, 1)));
+  fused.training.fused_step = true;
+  EXPECT_FALSE(Made(ProfileOf(fused, 1)));
+  Job offloaded = JobOf("torchtitan", ZeroStage::kWeights);
+  offloaded.training.offload.weights = true;
+  EXPECT_FALSE(Made(ProfileOf(offloaded, 1)));
+  Job groups = HuggingFace();
+  groups.training.group_selection = GroupSelection::kExact;
+  EXPECT_FALSE(Made(ProfileOf(groups, 1)));
+}
+
+TEST(MadeGradientsTest, OnTheLastStageTheHeadsCountsAllTheTime) {
+  Job job = HuggingFace();
+  const LayerProfile stages = ProfileOf(job, 1, kPack, {1, 2, 4});
+  const LayerCost& head = stages.at(stages.size() - 1);
+  EXPECT_EQ(head.gradient_bytes, kWeightBytes * head.trained_parameters);
+  EXPECT_EQ(head.made_bytes, 0);
+  const LayerProfile held = ProfileOf(job, 2, kPack, {1, 2, 4});
+  for (const int64_t layers : {1, 16, 31}) {
+    ClassCounts last{};
+    last[static_cast<size_t>(stages.chain[1])] = layers;
+    last[static_cast<size_t>(stages.chain.back())] = 1;
+    ClassCounts first{};
+    first[static_cast<size_t>(stages.chain[0])] = 1;
+    first[static_cast<size_t>(stages.chain[1])] = layers;
+    for (const ClassCounts& counts : {first, last}) {
+      EXPECT_LT(MemoryOf(stages, counts, {}, 1).allocated(),
+                MemoryOf(held, counts, {}, 1).allocated());
+    }
+  }
+}
+
+TEST(MadeGradientsTest, ATiedTableIsSummedAtTheEnd) {
+  // Three gradients of the table: of the head, of the embedding, and their sum.
+  Job job = HuggingFace("llama3.2-3b");
+  ASSERT_TRUE(job.model.language_model.tied_embeddings);
+  const PackShape small{.tokens = 64, .squared = 64.0 * 64};
+  const LayerProfile held = ProfileOf(job, 2, small), made = ProfileOf(job, 1, small);
+  const int64_t states = Sum(held, &LayerCost::weight_bytes) +
+                         Sum(held, &LayerCost::gradient_bytes) +
+                         Sum(held, &LayerCost::optimizer_bytes);
+  const int64_t table =
+      kWeightBytes * job.model.language_model.vocab * job.model.language_model.hidden;
+  const auto near = [&](int64_t bytes, int64_t tables) {
+    EXPECT_GE(bytes, states + tables * table);
+    EXPECT_LE(bytes, states + tables * table + made.buffer_bytes + (int64_t{1} << 20));
+  };
+  near(Allocated(made, {}), 2);
+  near(Allocated(held, {}), 3);  // the sum goes to the gradient of earlier micro-batches
+  job.training.execution.fused_weight_gradients = true;
+  EXPECT_LT(Allocated(ProfileOf(job, 2, small), {}), states + 2 * table);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
