@@ -84,12 +84,22 @@ class ModuleSearch {
     const Candidate& c = search.found.best.front();
     sets.bound_ns = c.simulated_ns;
     if (!MayGain(sets.bound_ns, best_ns_)) return;
-    if (const OffloadModules modules = LeastOf(sets, search.batching, c); modules != 0) {
-      const Job with = WithModules(job_, modules, modules, sets.setting);
-      if (const auto ns = StepOf(with, search.batching, c, searches_.stop()))
-        Offer(sets.setting, modules, *ns);
-    }
+    OfferLeast(sets, search.batching, c);
     if (sets.must != sets.may) open_.push_back(sets);
+  }
+
+  // Offers the least of the sets with which the candidate fits.
+  void OfferLeast(const Sets& sets, const Batching& batching, const Candidate& c) {
+    const OffloadModules modules = LeastOf(sets, batching, c);
+    if (modules == 0) return;
+    const std::optional<int64_t> ns =
+        StepOf(WithModules(job_, modules, modules, sets.setting), batching, c, searches_.stop());
+    if (!ns) return;
+    if (c.parallelism.virtual_stages == 1) return Offer(sets.setting, modules, *ns);
+    // A search of that set alone may miss this cut, as those of chunks are not certified. With
+    // more memory to spare, it rather finds it.
+    for (const OffloadModules of : {modules, sets.may})
+      if (MayGain(*ns, best_ns_) && !searches_.Over()) Try({sets.setting, of, of});
   }
 
   // Returns the sets of modules in order of the bytes that they move.

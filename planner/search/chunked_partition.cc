@@ -11,6 +11,7 @@
 #include "planner/search/chunked_recompute.h"
 #include "planner/search/cuts_below.h"
 #include "planner/search/even_cuts.h"
+#include "planner/search/host_loads.h"
 #include "planner/search/least_memory.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/refine.h"
@@ -55,7 +56,10 @@ class Chunks {
         lists_(lists),
         cache_(job, p_, lists),
         bound_(job, shape_, packs_ == nullptr ? kEventsPerScore : kEventsAtMost) {
-    for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
+    for (int64_t s = 0; s < p.pipeline; ++s) {
+      held_.push_back(MostHeld(shape_, s));
+      if (job.training.activations.modules != 0) peaks_.push_back(PeaksHeld(shape_, s));
+    }
   }
 
   // Fills in recompute, segments and score. Returns false if the cut does not fit, or its score is
@@ -126,6 +130,7 @@ class Chunks {
       const int64_t begin = c.boundaries[segment], end = c.boundaries[segment + 1];
       loads.push_back({CountLayers(profile_, begin, end), held_[s][k], begin});
     }
+    if (!peaks_.empty()) CountAtPeaks(peaks_[s], loads);
     const auto choice =
         ChunkedLeastRecompute(profile_, loads, allocatable_, job_.constraints.recompute);
     if (!choice) return false;
@@ -171,6 +176,19 @@ class Chunks {
   int64_t passes() const { return MeanPackPasses(shape_, kEventsPerScore); }
 
  private:
+  // Modules leave one recompute, so what the chunks hold at each moment is known.
+  void CountAtPeaks(const std::vector<std::vector<int64_t>>& peaks,
+                    std::vector<ChunkLoad>& loads) const {
+    std::vector<int64_t> kept;
+    for (const ChunkLoad& load : loads) {
+      const ModeCounts recomputed = SmallestRecompute(profile_, load, job_.constraints.recompute);
+      kept.push_back(MemoryOf(profile_, load.counts, recomputed, 1).activation_bytes);
+    }
+    const std::vector<int64_t>& held = FullestMoment(peaks, kept);
+    for (size_t k = 0; k < loads.size(); ++k) loads[k].in_flight = held[k];
+    CountOnHost(profile_, peaks, loads);
+  }
+
   // Visits all segments of the stages that have one of [first, last].
   template <typename Visit>
   void ForStagesOf(size_t first, size_t last, Visit visit) const {
@@ -192,7 +210,9 @@ class Chunks {
   const Network network_;
   const Stop stop_;
   const int64_t allocatable_;
-  std::vector<std::vector<int64_t>> held_;     // micro-batches by stage and chunk
+  std::vector<std::vector<int64_t>> held_;  // micro-batches by stage and chunk
+  // By stage, where modules are in host memory.
+  std::vector<std::vector<std::vector<int64_t>>> peaks_;
   const std::vector<PackShape>* const packs_;  // scores are of these; of mean packs if null
   PassLists* const lists_;
   mutable StepCache cache_;
@@ -435,9 +455,9 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
   const auto from_even_cuts = [&](const Chunks& chunks) {
     const int64_t per_move = chunks.passes() + kPassesPerMove;
     int64_t most = kPassesAtMost / per_move, moves = most;
-    MoveFromEach(chunks, profile,
-                 {[&] { return chunks.ByLayers(); }, [&] { return chunks.ByTime(); }, least_loaded},
-                 stop, moves, candidate);
+    std::vector<MakeCut> cuts = chunks.SimpleCuts();
+    cuts.push_back(least_loaded);
+    MoveFromEach(chunks, profile, cuts, stop, moves, candidate);
     const VisitCut visit = [&](const std::vector<int64_t>& cut) {
       stop.Ask();
       --moves;

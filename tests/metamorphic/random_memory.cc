@@ -37,6 +37,18 @@ void DrawModules(Draws& draws, v1::Offload* offload) {
   if (draws.OneIn(2)) offload->add_activation_modules(v1::OFFLOAD_MODULE_MOE_ACTIVATION);
 }
 
+// Beside virtual stages, which jobs with modules seldom have otherwise.
+void DrawInterleavedModules(Draws& draws, v1::Job* job) {
+  SetTrainer(draws.Among({"megatron-core", "unlimited"}), false, job->mutable_training());
+  v1::Constraints* constraints = job->mutable_constraints();
+  constraints->Clear();
+  constraints->mutable_pipeline_parallel()->set_min(2);
+  constraints->mutable_pipeline_parallel()->set_max(draws.Among({2, 4}));
+  constraints->mutable_virtual_stages()->set_min(draws.Among({1, 2}));
+  constraints->mutable_virtual_stages()->set_max(draws.Among({2, 3}));
+  DrawModules(draws, job->mutable_training()->mutable_offload());
+}
+
 // Takes steps of about one micro-batch for each GPU, where the request says how large those are.
 void DrawFusedStep(Draws& draws, v1::Job* job) {
   v1::Training* training = job->mutable_training();
@@ -57,7 +69,7 @@ void DrawAdmittedOffload(Draws& draws, int64_t layers, v1::PlanJobRequest* reque
   training->set_group_selection(v1::GROUP_SELECTION_ONE);
   training->clear_group_lengths();
   training->clear_curriculum_steps();
-  switch (draws.Between(1, 6)) {
+  switch (draws.Between(1, 7)) {
     case 1:
     case 2:
       SetTrainer(draws.Among({"megatron-core", "deepspeed", "unlimited"}), draws.OneIn(3),
@@ -84,6 +96,9 @@ void DrawAdmittedOffload(Draws& draws, int64_t layers, v1::PlanJobRequest* reque
       SetTrainer(draws.Among({"torchtitan", "torchtune", "deepspeed", "unlimited"}), true,
                  training);
       training->mutable_offload()->set_weights(true);
+      break;
+    case 6:
+      DrawInterleavedModules(draws, job);
       break;
     default:
       DrawFusedStep(draws, job);
