@@ -69,9 +69,32 @@ class ModuleSearch {
   }
 
   void Try(const Sets& sets) {
+    const std::pair set(sets.setting, sets.must);
+    if (std::find(tried_.begin(), tried_.end(), set) != tried_.end()) return;
+    tried_.push_back(set);
     const CapsSearch search = searches_.For(WithModules(job_, sets.must, sets.must, sets.setting));
-    if (!search.stopped && !search.found.best.empty())
-      Offer(sets.setting, sets.must, search.found.best.front().simulated_ns);
+    if (search.stopped || search.found.best.empty()) return;
+    const Candidate& c = search.found.best.front();
+    Offer(sets.setting, sets.must, c.simulated_ns);
+    if (given_ == 0 && sets.must != 0) Reduce(sets.setting, search.batching, c);
+  }
+
+  // A cut that a search finds with some modules may do with fewer.
+  void Reduce(const RecomputeSetting& setting, const Batching& batching, const Candidate& c) {
+    const Sets all{setting, 0, Complete(ModulesBeside(OffloadModulesOf(job_), setting))};
+    const OffloadModules modules = LeastOf(all, batching, c);
+    const std::optional<int64_t> ns = StepWith(setting, modules, batching, c);
+    if (!ns || !MayGain(*ns, best_ns_)) return;
+    if (c.parallelism.virtual_stages == 1) return Offer(setting, modules, *ns);
+    if (!searches_.Over()) Try({setting, modules, modules});
+  }
+
+  // Returns the candidate's step with these modules, or nullopt if there are none, or if the host
+  // lacks room for them.
+  std::optional<int64_t> StepWith(const RecomputeSetting& setting, OffloadModules modules,
+                                  const Batching& batching, const Candidate& c) const {
+    if (modules == 0) return std::nullopt;
+    return StepOf(WithModules(job_, modules, modules, setting), batching, c, searches_.stop());
   }
 
   // Bounds the sets, and offers the least of them with which the plan that bounds them fits.
@@ -91,15 +114,14 @@ class ModuleSearch {
   // Offers the least of the sets with which the candidate fits.
   void OfferLeast(const Sets& sets, const Batching& batching, const Candidate& c) {
     const OffloadModules modules = LeastOf(sets, batching, c);
-    if (modules == 0) return;
-    const std::optional<int64_t> ns =
-        StepOf(WithModules(job_, modules, modules, sets.setting), batching, c, searches_.stop());
-    if (!ns) return;
-    if (c.parallelism.virtual_stages == 1) return Offer(sets.setting, modules, *ns);
-    // A search of that set alone may miss this cut, as those of chunks are not certified. With
-    // more memory to spare, it rather finds it.
+    const std::optional<int64_t> ns = StepWith(sets.setting, modules, batching, c);
+    if (ns && c.parallelism.virtual_stages == 1) return Offer(sets.setting, modules, *ns);
+    // Where GPUs or the host lack room for this cut, they may have room for another. And a search
+    // of that set alone may miss this cut, as those of chunks are not certified. With more memory
+    // to spare, it rather finds it.
     for (const OffloadModules of : {modules, sets.may})
-      if (MayGain(*ns, best_ns_) && !searches_.Over()) Try({sets.setting, of, of});
+      if (of != 0 && MayGain(ns.value_or(sets.bound_ns), best_ns_) && !searches_.Over())
+        Try({sets.setting, of, of});
   }
 
   // Returns the sets of modules in order of the bytes that they move.
@@ -157,6 +179,7 @@ class ModuleSearch {
   const OffloadModules given_;
   const std::vector<RecomputeSetting> settings_;
   std::vector<Sets> open_;  // that may hold a better set
+  std::vector<std::pair<RecomputeSetting, OffloadModules>> tried_;
   Sets best_;
   int64_t best_ns_ = 0;
 };

@@ -37,16 +37,11 @@ void DrawModules(Draws& draws, v1::Offload* offload) {
   if (draws.OneIn(2)) offload->add_activation_modules(v1::OFFLOAD_MODULE_MOE_ACTIVATION);
 }
 
-// Beside virtual stages, which jobs with modules seldom have otherwise.
-void DrawInterleavedModules(Draws& draws, v1::Job* job) {
-  SetTrainer(draws.Among({"megatron-core", "unlimited"}), false, job->mutable_training());
-  v1::Constraints* constraints = job->mutable_constraints();
-  constraints->Clear();
-  constraints->mutable_pipeline_parallel()->set_min(2);
-  constraints->mutable_pipeline_parallel()->set_max(draws.Among({2, 4}));
-  constraints->mutable_virtual_stages()->set_min(draws.Among({1, 2}));
-  constraints->mutable_virtual_stages()->set_max(draws.Among({2, 3}));
-  DrawModules(draws, job->mutable_training()->mutable_offload());
+// Leaves what is kept in host memory to one group of packs.
+void ClearGroups(v1::Training* training) {
+  training->set_group_selection(v1::GROUP_SELECTION_ONE);
+  training->clear_group_lengths();
+  training->clear_curriculum_steps();
 }
 
 // Takes steps of about one micro-batch for each GPU, where the request says how large those are.
@@ -66,10 +61,8 @@ void DrawAdmittedOffload(Draws& draws, int64_t layers, v1::PlanJobRequest* reque
   v1::PlanJobRequest changed = *request;
   v1::Job* job = changed.mutable_job();
   v1::Training* training = job->mutable_training();
-  training->set_group_selection(v1::GROUP_SELECTION_ONE);
-  training->clear_group_lengths();
-  training->clear_curriculum_steps();
-  switch (draws.Between(1, 7)) {
+  ClearGroups(training);
+  switch (draws.Between(1, 6)) {
     case 1:
     case 2:
       SetTrainer(draws.Among({"megatron-core", "deepspeed", "unlimited"}), draws.OneIn(3),
@@ -97,13 +90,28 @@ void DrawAdmittedOffload(Draws& draws, int64_t layers, v1::PlanJobRequest* reque
                  training);
       training->mutable_offload()->set_weights(true);
       break;
-    case 6:
-      DrawInterleavedModules(draws, job);
-      break;
     default:
       DrawFusedStep(draws, job);
   }
   if (training->has_offload()) DrawHosts(draws, job->mutable_cluster());
+  TakeIfAdmitted(std::move(changed), request);
+}
+
+void DrawAdmittedInterleavedModules(Draws& draws, v1::PlanJobRequest* request) {
+  v1::PlanJobRequest changed = *request;
+  v1::Job* job = changed.mutable_job();
+  v1::Training* training = job->mutable_training();
+  ClearGroups(training);
+  training->clear_offload();
+  SetTrainer(draws.Among({"megatron-core", "unlimited"}), false, training);
+  DrawModules(draws, training->mutable_offload());
+  v1::Constraints* constraints = job->mutable_constraints();
+  constraints->Clear();
+  constraints->mutable_pipeline_parallel()->set_min(2);
+  constraints->mutable_pipeline_parallel()->set_max(draws.Among({2, 4}));
+  constraints->mutable_virtual_stages()->set_min(draws.Among({1, 2}));
+  constraints->mutable_virtual_stages()->set_max(draws.Among({2, 3}));
+  DrawHosts(draws, job->mutable_cluster());
   TakeIfAdmitted(std::move(changed), request);
 }
 
