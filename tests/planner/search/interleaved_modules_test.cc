@@ -52,7 +52,7 @@ Job RandomJob(Random& random, bool moe) {
 TEST(InterleavedModulesTest, RandomJobsFindWhatPinnedSetsDo) {
   Random random(3);
   int fit = 0, interleaved = 0;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 30; ++i) {
     const bool moe = random.Below(2) == 0;
     const Job job = RandomJob(random, moe);
     const Plan free = CheckedPlan(Choosing(job));
@@ -70,7 +70,7 @@ TEST(InterleavedModulesTest, RandomJobsFindWhatPinnedSetsDo) {
           << "job " << i << ": " << free.offload->modules << " against " << modules;
     }
   }
-  EXPECT_GT(fit, 100);
+  EXPECT_GT(fit, 80);
   EXPECT_GT(interleaved, 5);
 }
 
