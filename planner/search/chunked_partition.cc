@@ -33,13 +33,6 @@ constexpr int64_t kUnevenCutsAtMost = 500;  // up to these layers x segments, un
 
 using MakeCut = std::function<std::vector<int64_t>()>;
 
-ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end) {
-  ClassCounts counts{};
-  for (int64_t i = begin; i < end; ++i)
-    ++counts[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
-  return counts;
-}
-
 class Chunks {
  public:
   Chunks(const Job& job, const LayerProfile& profile, const Parallelism& p, Schedule schedule,
@@ -128,7 +121,7 @@ class Chunks {
     for (size_t k = 0; k < chunks; ++k) {
       const size_t segment = k * stages + s;
       const int64_t begin = c.boundaries[segment], end = c.boundaries[segment + 1];
-      loads.push_back({CountLayers(profile_, begin, end), held_[s][k], begin});
+      loads.push_back({LayersBetween(profile_, begin, end), held_[s][k], begin});
     }
     if (!peaks_.empty()) CountAtPeaks(peaks_[s], loads);
     const auto choice =
@@ -228,49 +221,6 @@ int64_t ChunksWork(const PipelineShape& shape) {
 bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& candidate) {
   return Chunks(job, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches)
       .Complete(candidate);
-}
-
-EvenLayers::EvenLayers(const Job& job, const LayerProfile& profile, const Parallelism& p,
-                       Schedule schedule, int64_t micro_batches)
-    : policy_(job.constraints.recompute), allocatable_(AllocatableBytes(job)) {
-  const std::vector<int64_t> cut = job.constraints.stage_layers.empty()
-                                       ? EvenLayerCut(profile, p)
-                                       : CutAfter(profile, job.constraints.stage_layers);
-  const PipelineShape shape = ShapeOf(p, schedule, micro_batches);
-  for (int64_t s = 0; s < p.pipeline; ++s) {
-    const std::vector<int64_t> held = MostHeld(shape, s);
-    std::vector<ChunkLoad>& stage = stages_.emplace_back();
-    for (int64_t k = 0; k < p.virtual_stages; ++k) {
-      const size_t segment = static_cast<size_t>(k * p.pipeline + s);
-      stage.push_back({CountLayers(profile, cut[segment], cut[segment + 1]),
-                       held[static_cast<size_t>(k)], cut[segment]});
-    }
-  }
-}
-
-bool EvenLayers::Fits(const LayerProfile& profile, const std::vector<ChunkLoad>& stage) const {
-  return ChunkedLeastRecompute(profile, stage, allocatable_, policy_).has_value();
-}
-
-bool EvenLayers::Fit(const LayerProfile& profile) const {
-  return std::all_of(stages_.begin(), stages_.end(),
-                     [&](const std::vector<ChunkLoad>& stage) { return Fits(profile, stage); });
-}
-
-bool EvenLayers::FitWithOneMore(const LayerProfile& profile) const {
-  if (!Fit(profile)) return false;
-  for (std::vector<ChunkLoad> stage : stages_) {
-    ChunkLoad& fullest = *std::max_element(
-        stage.begin(), stage.end(),
-        [](const ChunkLoad& a, const ChunkLoad& b) { return a.in_flight < b.in_flight; });
-    for (size_t k = 0; k < profile.classes.size(); ++k) {
-      if (!IsTransformerLayer(profile.classes[k].kind)) continue;
-      ++fullest.counts[k];
-      if (!Fits(profile, stage)) return false;
-      --fullest.counts[k];
-    }
-  }
-  return true;
 }
 
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
