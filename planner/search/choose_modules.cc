@@ -178,8 +178,8 @@ class ModuleSearch {
   OffloadSearches searches_;
   const OffloadModules given_;
   const std::vector<RecomputeSetting> settings_;
-  std::vector<Sets> open_;  // that may hold a better set
-  std::vector<std::pair<RecomputeSetting, OffloadModules>> tried_;
+  std::vector<Sets> open_;                                          // that may hold a better set
+  std::vector<std::pair<RecomputeSetting, OffloadModules>> tried_;  // by a search of their own
   Sets best_;
   int64_t best_ns_ = 0;
 };
