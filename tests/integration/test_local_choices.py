@@ -68,9 +68,10 @@ class LocalChoicesTest(unittest.TestCase):
             plan = json.loads(done.stdout)["plan"]
             self.assertGreater(plan["parallelism"]["virtual_stages"], 1)
             self.assertGreater(int(plan["offload"]["activation_bytes"]), 1 << 30)
-            done = local("launch", "--job", path, "--framework", "megatron", "--output-dir", os.path.join(folder, "out"))
+            out = os.path.join(folder, "out")
+            done = local("launch", "--job", path, "--framework", "megatron", "--output-dir", out)
             self.assertEqual(done.returncode, 0, done.stderr)
-            script = os.path.join(folder, "out", "launch.sh")
+            script = os.path.join(out, "launch.sh")
             with open(script, encoding="utf-8") as file:
                 text = file.read()
             chunks = plan["parallelism"]["pipeline"] * plan["parallelism"]["virtual_stages"]
