@@ -52,6 +52,7 @@ class ModuleSearch {
       if (best_ns_ == 0 && given_ == 0 && all != 0 && !searches_.Stopped())
         Try({setting, all, all});
     }
+    if (given_ == 0 && best_.must != 0 && best_has_chunks_) TryNeighbours();
     return WithModules(job_, best_.must, best_.must, best_.setting);
   }
 
@@ -63,9 +64,10 @@ class ModuleSearch {
     int64_t bound_ns = 0;
   };
 
-  void Offer(const RecomputeSetting& setting, OffloadModules modules, int64_t ns) {
+  void Offer(const RecomputeSetting& setting, OffloadModules modules, int64_t ns,
+             bool chunks = false) {
     if (best_ns_ > 0 && ns >= best_ns_) return;
-    best_ = {setting, modules}, best_ns_ = ns;
+    best_ = {setting, modules}, best_ns_ = ns, best_has_chunks_ = chunks;
   }
 
   void Try(const Sets& sets) {
@@ -75,8 +77,20 @@ class ModuleSearch {
     const CapsSearch search = searches_.For(WithModules(job_, sets.must, sets.must, sets.setting));
     if (search.stopped || search.found.best.empty()) return;
     const Candidate& c = search.found.best.front();
-    Offer(sets.setting, sets.must, c.simulated_ns);
+    Offer(sets.setting, sets.must, c.simulated_ns, c.parallelism.virtual_stages > 1);
     if (given_ == 0 && sets.must != 0) Reduce(sets.setting, search.batching, c);
+  }
+
+  // The moves that cut chunks end where no single one helps. With one module more or less, memory
+  // may lead them on.
+  void TryNeighbours() {
+    const Sets best = best_;
+    const OffloadModules may = ModulesBeside(OffloadModulesOf(job_), best.setting);
+    for (OffloadModules left = may; left != 0; left &= left - 1) {
+      const OffloadModules modules = best.must ^ (left & -left);
+      if (modules != 0 && Complete(modules) == modules && !searches_.Over())
+        Try({best.setting, modules, modules});
+    }
   }
 
   // A cut that a search finds with some modules may do with fewer.
@@ -182,6 +196,7 @@ class ModuleSearch {
   std::vector<std::pair<RecomputeSetting, OffloadModules>> tried_;  // by a search of their own
   Sets best_;
   int64_t best_ns_ = 0;
+  bool best_has_chunks_ = false;
 };
 
 }  // namespace

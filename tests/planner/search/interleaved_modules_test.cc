@@ -74,6 +74,18 @@ TEST(InterleavedModulesTest, RandomJobsFindWhatPinnedSetsDo) {
   EXPECT_GT(interleaved, 5);
 }
 
+// Of 12 segments, a search with one module more finds a quicker cut than with those that it needs.
+TEST(InterleavedModulesTest, OneModuleMoreOrLessIsTried) {
+  Job job = LongTextJob("llama3-8b", "a100-sxm-40gb", 32, 8192);
+  job.constraints.pipeline_parallel = {4, 8};
+  job.constraints.tensor_parallel = {1, 2};
+  job.constraints.virtual_stages = {1, 4};
+  const Plan free = CheckedPlan(Choosing(job));
+  const Plan pinned = CheckedPlan(Choosing(job, kOffloadQkv | kOffloadCoreAttention));
+  ASSERT_TRUE(free.fits() && pinned.fits());
+  EXPECT_LE(D(free.offload->step_ns), kTolerance * D(pinned.offload->step_ns));
+}
+
 // A job whose best plan offloads modules of virtual stages.
 Job Interleaved() {
   Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 4, 32768);
