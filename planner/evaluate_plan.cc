@@ -9,6 +9,7 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
 #include "planner/search/choose_offload.h"
+#include "planner/search/host_loads.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/prediction.h"
 #include "planner/search/stage_plans.h"
@@ -193,8 +194,8 @@ std::optional<Misfit> WithoutHostRoom(const Job& job, const LayerProfile& profil
   Misfit misfit;
   misfit.parallelism = c.parallelism;
   for (size_t s = 0; s < stages.size(); ++s) {
-    const int64_t lacking =
-        job.cluster.gpus_per_node * HostExcess(profile, HeldLoads(c, static_cast<int64_t>(s)));
+    const int64_t lacking = job.cluster.gpus_per_node *
+                            HostExcess(profile, HostLoads(profile, c, static_cast<int64_t>(s)));
     if (lacking <= misfit.host_short_bytes) continue;
     misfit.host_short_bytes = lacking;
     misfit.stage = static_cast<int64_t>(s);

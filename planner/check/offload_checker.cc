@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "planner/base/integers.h"
+#include "planner/check/most_held.h"
 #include "planner/cost/host_memory.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/space/activation_offload.h"
@@ -127,43 +128,66 @@ class OffloadChecker {
     Require(asked.layers == 0 && (asked.modules & ~able) == 0 &&
                 Complete(asked.modules) == asked.modules,
             "modules that trainer and model do not have, or whose tensors are recomputed");
-    Require(plan_.parallelism.virtual_stages == 1, "modules beside virtual stages");
     const Parallelism& p = plan_.parallelism;
     Job on_gpu = WithModules(job_, 0, 0, {});
     on_gpu.constraints.recompute = RecomputePolicy::kAuto;
     const LayerProfile whole =
         BuildLayerProfile(on_gpu, p, batching_.mean, batching_.largest,
                           {asked.beside.dense_parts, asked.beside.moe_parts});
-    // What modules have of a mean pack.
+    // What modules have of the largest pack and of a mean one.
+    const LayerProfile largest = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
     const LayerProfile mean = BuildLayerProfile(job_, p, batching_.mean, batching_.mean);
-    const double rate = HostCopyRate(job_.cluster);
+    std::vector<StageOfModules> stages(plan_.stages.size());
     int64_t position = 0;
-    for (const StagePlan& stage : plan_.stages) {
-      double kept = 0, forward = 0, backward = 0, layers = 0;
-      for (const LayerGroup& group : stage.layers) {
-        for (int64_t n = 0; n < group.count; ++n, ++position, ++layers) {
-          const LayerCost& layer = whole.at(position);
-          const RecomputeMode& mode = ModeOf(layer, group);
-          const double copy = 1e9 / rate * D(mean.at(position).host_kept_bytes);
-          kept += D(mode.kept_bytes);
-          forward += std::max(copy, D(layer.forward_ns));
-          const double update = D(layer.update_ns);
-          backward +=
-              layer.has_backward
-                  ? std::max(copy, D(layer.backward_ns + mode.repeated_ns) - update) + update
-                  : 0;
+    for (int64_t chunk = 0; chunk < p.virtual_stages; ++chunk) {
+      for (size_t s = 0; s < stages.size(); ++s) {
+        stages[s].kept.push_back(0), stages[s].moved.push_back(0);
+        for (const LayerGroup& group : plan_.stages[s].layers) {
+          const int64_t layers =
+              group.chunk == chunk ? std::min(group.count, whole.size() - position) : 0;
+          for (int64_t n = 0; n < layers; ++n, ++position)
+            AddLayer(whole.at(position), group, largest.at(position).host_kept_bytes,
+                     mean.at(position).host_kept_bytes, stages[s]);
         }
       }
-      const auto near = [](int64_t is, double should, double off) {
-        return std::abs(D(is) - should) <= off + 1e-6 * should;
-      };
-      Require(near(stage.memory.activations + stage.offloaded_activation_bytes,
-                   D(stage.in_flight) * kept, 2 * D(stage.in_flight) * layers),
-              "GPU and host do not hold what layers keep");
-      Require(near(stage.forward_ns, forward, 3 * layers) &&
-                  near(stage.backward_ns + stage.recompute_ns, backward, 3 * layers),
-              "passes do not wait for the copies of modules");
     }
+    for (size_t s = 0; s < stages.size(); ++s) CheckModulesOf(static_cast<int64_t>(s), stages[s]);
+  }
+
+  // The sums over a stage's layers where modules are offloaded.
+  struct StageOfModules {
+    std::vector<int64_t> kept, moved;  // bytes of a pack on the GPU, on the host; by chunk
+    double forward = 0, backward = 0, layers = 0;
+  };
+
+  // Adds a layer as it is with everything on the GPU, and what its modules have on the host.
+  void AddLayer(const LayerCost& layer, const LayerGroup& group, int64_t moved, int64_t mean_moved,
+                StageOfModules& stage) const {
+    const RecomputeMode& mode = ModeOf(layer, group);
+    const double copy = 1e9 / HostCopyRate(job_.cluster) * D(mean_moved);
+    const double update = D(layer.update_ns);
+    stage.kept.back() += mode.kept_bytes - moved;
+    stage.moved.back() += moved;
+    stage.forward += std::max(copy, D(layer.forward_ns));
+    if (layer.has_backward)
+      stage.backward += std::max(copy, D(layer.backward_ns + mode.repeated_ns) - update) + update;
+    ++stage.layers;
+  }
+
+  void CheckModulesOf(int64_t s, const StageOfModules& sums) {
+    const StagePlan& stage = plan_.stages[static_cast<size_t>(s)];
+    const auto near = [](int64_t is, double should, double off) {
+      return std::abs(D(is) - should) <= off + 1e-6 * should;
+    };
+    const double bytes_off = 2 * D(stage.in_flight) * sums.layers;
+    Require(near(stage.memory.activations, D(MostHeldOf(plan_, s, sums.kept).bytes), bytes_off),
+            "the GPU does not hold what modules leave");
+    Require(near(stage.offloaded_activation_bytes, D(MostHeldOf(plan_, s, sums.moved).bytes),
+                 bytes_off),
+            "the host does not hold what modules offload");
+    Require(near(stage.forward_ns, sums.forward, 3 * sums.layers) &&
+                near(stage.backward_ns + stage.recompute_ns, sums.backward, 3 * sums.layers),
+            "passes do not wait for the copies of modules");
   }
 
   static const RecomputeMode& ModeOf(const LayerCost& layer, const LayerGroup& group) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/check/backward_walk.h"
+#include "planner/check/most_held.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
 
@@ -99,45 +100,6 @@ class StageChecker {
            c.virtual_stages.min > 1 || c.partition_method != PartitionMethod::kExact;
   }
 
-  // The most passes, and the most bytes of them, that the stage holds at once over the step, found
-  // by going through the order in which the schedule runs its passes.
-  struct Held {
-    int64_t passes = 0, bytes = 0;
-  };
-  Held MostHeld(int64_t s, const std::vector<int64_t>& kept_of_chunk) const {
-    int64_t m = plan_.prediction.micro_batches;
-    const int64_t stages = plan_.parallelism.pipeline, v = plan_.parallelism.virtual_stages;
-    if (v == 1) {
-      // After a backward, zero-bubble keeps what the weight gradient needs, so every stage holds as
-      // many passes as stage 0.
-      const int64_t held = plan_.schedule == Schedule::kGPipe        ? m
-                           : plan_.schedule == Schedule::kZeroBubble ? std::min(m, stages)
-                                                                     : std::min(m, stages - s);
-      return {held, held * kept_of_chunk.front()};
-    }
-    // Megatron-Core: groups of micro-batches go through each chunk in turn. A group has P of them,
-    // or the next larger number whose remainder is 0 or at least P; fewer than P form one group.
-    int64_t group = std::min(stages, m);
-    while (group < m && m % group != 0 && m % group < stages) ++group;
-    if (m > 8 * group) m = 7 * group + m % group;  // later groups repeat the first few
-    const int64_t warm_up = std::min(m * v, 2 * (stages - 1 - s) + (v - 1) * group);
-    const auto chunk_of = [&](int64_t pass) {
-      const int64_t round = pass / (group * v), in_round = pass % (group * v);
-      return in_round / std::min(group, m - round * group);
-    };
-    Held most, now;
-    for (int64_t forwards = 0, backwards = 0; backwards < m * v;) {
-      if (forwards < m * v && forwards <= warm_up + backwards) {
-        now.bytes += kept_of_chunk[static_cast<size_t>(chunk_of(forwards++))];
-        most = {std::max(most.passes, ++now.passes), std::max(most.bytes, now.bytes)};
-      } else {
-        now.bytes -= kept_of_chunk[static_cast<size_t>(v - 1 - chunk_of(backwards++))];
-        --now.passes;
-      }
-    }
-    return most;
-  }
-
   // `begin` is the position of the group in the chain.
   void CheckPolicy(int64_t s, const LayerGroup& group, int64_t begin) {
     if (group.count <= 0) return;
@@ -207,7 +169,7 @@ class StageChecker {
   }
 
   void CheckStageTotals(int64_t s, const StagePlan& stage, const Expected& e) {
-    const Held held = MostHeld(s, e.kept_of_chunk);
+    const HeldMost held = MostHeldOf(plan_, s, e.kept_of_chunk);
     Require(stage.in_flight == held.passes,
             Name(s) + std::to_string(stage.in_flight) + " packs in flight, not " +
                 std::to_string(held.passes) + ", of " +

@@ -307,12 +307,13 @@ std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const
 
 ModeCounts SmallestRecompute(const LayerProfile& profile, const ChunkLoad& stage,
                              RecomputePolicy policy) {
-  const auto& [counts, in_flight, begin] = stage;
+  const ClassCounts& counts = stage.counts;
+  const int64_t in_flight = stage.in_flight;
   const ModeCounts all = AllRecomputed(profile, counts);
   if (policy == RecomputePolicy::kForbidden) return ModeCounts{};
   if (policy == RecomputePolicy::kFull || policy == RecomputePolicy::kAdaptive) return all;
   if (policy == RecomputePolicy::kOneSetting && profile.setting)
-    return RecomputedUnderSetting(profile, counts, begin);
+    return RecomputedUnderSetting(profile, counts, stage.begin);
   // Under each limit of the workspace, all layers of a kind are best in the mode that keeps least.
   std::vector<int64_t> limits{std::numeric_limits<int64_t>::max()};
   for (size_t k = 0; k < profile.classes.size(); ++k) {

@@ -34,8 +34,9 @@ StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chun
 int64_t OffloadedActivations(const LayerProfile& profile, std::span<const ChunkLoad> chunks) {
   int64_t bytes = 0;
   for (const ChunkLoad& chunk : chunks) {
+    const int64_t packs = chunk.on_host.value_or(chunk.in_flight);
     for (size_t k = 0; k < profile.classes.size(); ++k)
-      bytes += chunk.counts[k] * HeldBytes(chunk.in_flight, profile.classes[k].host_kept_bytes);
+      bytes += chunk.counts[k] * HeldBytes(packs, profile.classes[k].host_kept_bytes);
   }
   return bytes;
 }

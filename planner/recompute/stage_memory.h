@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "planner/cost/layer_profile.h"
@@ -24,6 +25,9 @@ struct ChunkLoad {
   ClassCounts counts{};
   int64_t in_flight = 0;
   int64_t begin = 0;  // chain position of its first layer
+  // Packs whose activations are in host memory when the stage has most of them there. That may be
+  // another moment than that of `in_flight` if the stage has several chunks. Unset: `in_flight`.
+  std::optional<int64_t> on_host = std::nullopt;
 };
 
 // The activations of all packs in flight are capped at 2^60 bytes per stage and 2^50 bytes per

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "planner/simulate/held_passes.h"
 #include "planner/simulate/pipeline_bound.h"
 
 namespace evenkeel::planner {
@@ -18,16 +17,6 @@ Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelis
   c.stages = StageWorks(job, profile, p, c.boundaries, c.recomputed);
   c.step = SimulateStep(job, p, c.shape(), c.stages, packs, kEventsAtMost, stop);
   return c;
-}
-
-std::vector<ChunkLoad> HeldLoads(const Candidate& c, int64_t stage) {
-  const std::vector<int64_t> held = MostHeld(c.shape(), stage);
-  std::vector<ChunkLoad> loads;
-  for (size_t chunk = 0; chunk < held.size(); ++chunk) {
-    const size_t segment = chunk * static_cast<size_t>(c.parallelism.pipeline);
-    loads.push_back({c.stages[segment + static_cast<size_t>(stage)].counts, held[chunk]});
-  }
-  return loads;
 }
 
 int64_t ScheduleBound(const Candidate& candidate) {

@@ -43,9 +43,6 @@ Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelis
                    std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
                    Schedule schedule = Schedule::kOneFOneB, const Stop& stop = {});
 
-// Returns the chunks of a stage with the most micro-batches that it holds of each.
-std::vector<ChunkLoad> HeldLoads(const Candidate& candidate, int64_t stage);
-
 // Returns a lower bound, in ns, on the end of the candidate's last pass with mean packs.
 int64_t ScheduleBound(const Candidate& candidate);
 

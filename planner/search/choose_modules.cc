@@ -52,6 +52,7 @@ class ModuleSearch {
       if (best_ns_ == 0 && given_ == 0 && all != 0 && !searches_.Stopped())
         Try({setting, all, all});
     }
+    if (given_ == 0 && best_.must != 0 && best_has_chunks_) TryNeighbours();
     return WithModules(job_, best_.must, best_.must, best_.setting);
   }
 
@@ -63,15 +64,51 @@ class ModuleSearch {
     int64_t bound_ns = 0;
   };
 
-  void Offer(const RecomputeSetting& setting, OffloadModules modules, int64_t ns) {
+  void Offer(const RecomputeSetting& setting, OffloadModules modules, int64_t ns,
+             bool chunks = false) {
     if (best_ns_ > 0 && ns >= best_ns_) return;
-    best_ = {setting, modules}, best_ns_ = ns;
+    best_ = {setting, modules}, best_ns_ = ns, best_has_chunks_ = chunks;
   }
 
   void Try(const Sets& sets) {
+    const std::pair set(sets.setting, sets.must);
+    if (std::find(tried_.begin(), tried_.end(), set) != tried_.end()) return;
+    tried_.push_back(set);
     const CapsSearch search = searches_.For(WithModules(job_, sets.must, sets.must, sets.setting));
-    if (!search.stopped && !search.found.best.empty())
-      Offer(sets.setting, sets.must, search.found.best.front().simulated_ns);
+    if (search.stopped || search.found.best.empty()) return;
+    const Candidate& c = search.found.best.front();
+    Offer(sets.setting, sets.must, c.simulated_ns, c.parallelism.virtual_stages > 1);
+    if (given_ == 0 && sets.must != 0) Reduce(sets.setting, search.batching, c);
+  }
+
+  // The moves that cut chunks end where no single one helps. With one module more or less, memory
+  // may lead them on.
+  void TryNeighbours() {
+    const Sets best = best_;
+    const OffloadModules may = ModulesBeside(OffloadModulesOf(job_), best.setting);
+    for (OffloadModules left = may; left != 0; left &= left - 1) {
+      const OffloadModules modules = best.must ^ (left & -left);
+      if (modules != 0 && Complete(modules) == modules && !searches_.Over())
+        Try({best.setting, modules, modules});
+    }
+  }
+
+  // A cut that a search finds with some modules may do with fewer.
+  void Reduce(const RecomputeSetting& setting, const Batching& batching, const Candidate& c) {
+    const Sets all{setting, 0, Complete(ModulesBeside(OffloadModulesOf(job_), setting))};
+    const OffloadModules modules = LeastOf(all, batching, c);
+    const std::optional<int64_t> ns = StepWith(setting, modules, batching, c);
+    if (!ns || !MayGain(*ns, best_ns_)) return;
+    if (c.parallelism.virtual_stages == 1) return Offer(setting, modules, *ns);
+    if (!searches_.Over()) Try({setting, modules, modules});
+  }
+
+  // Returns the candidate's step with these modules, or nullopt if there are none, or if the host
+  // lacks room for them.
+  std::optional<int64_t> StepWith(const RecomputeSetting& setting, OffloadModules modules,
+                                  const Batching& batching, const Candidate& c) const {
+    if (modules == 0) return std::nullopt;
+    return StepOf(WithModules(job_, modules, modules, setting), batching, c, searches_.stop());
   }
 
   // Bounds the sets, and offers the least of them with which the plan that bounds them fits.
@@ -84,12 +121,21 @@ class ModuleSearch {
     const Candidate& c = search.found.best.front();
     sets.bound_ns = c.simulated_ns;
     if (!MayGain(sets.bound_ns, best_ns_)) return;
-    if (const OffloadModules modules = LeastOf(sets, search.batching, c); modules != 0) {
-      const Job with = WithModules(job_, modules, modules, sets.setting);
-      if (const auto ns = StepOf(with, search.batching, c, searches_.stop()))
-        Offer(sets.setting, modules, *ns);
-    }
+    OfferLeast(sets, search.batching, c);
     if (sets.must != sets.may) open_.push_back(sets);
+  }
+
+  // Offers the least of the sets with which the candidate fits.
+  void OfferLeast(const Sets& sets, const Batching& batching, const Candidate& c) {
+    const OffloadModules modules = LeastOf(sets, batching, c);
+    const std::optional<int64_t> ns = StepWith(sets.setting, modules, batching, c);
+    if (ns && c.parallelism.virtual_stages == 1) return Offer(sets.setting, modules, *ns);
+    // Where GPUs or the host lack room for this cut, they may have room for another. And a search
+    // of that set alone may miss this cut, as those of chunks are not certified. With more memory
+    // to spare, it rather finds it.
+    for (const OffloadModules of : {modules, sets.may})
+      if (of != 0 && MayGain(ns.value_or(sets.bound_ns), best_ns_) && !searches_.Over())
+        Try({sets.setting, of, of});
   }
 
   // Returns the sets of modules in order of the bytes that they move.
@@ -146,9 +192,11 @@ class ModuleSearch {
   OffloadSearches searches_;
   const OffloadModules given_;
   const std::vector<RecomputeSetting> settings_;
-  std::vector<Sets> open_;  // that may hold a better set
+  std::vector<Sets> open_;                                          // that may hold a better set
+  std::vector<std::pair<RecomputeSetting, OffloadModules>> tried_;  // by a search of their own
   Sets best_;
   int64_t best_ns_ = 0;
+  bool best_has_chunks_ = false;
 };
 
 }  // namespace

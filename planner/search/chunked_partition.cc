@@ -11,6 +11,7 @@
 #include "planner/search/chunked_recompute.h"
 #include "planner/search/cuts_below.h"
 #include "planner/search/even_cuts.h"
+#include "planner/search/host_loads.h"
 #include "planner/search/least_memory.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/refine.h"
@@ -32,13 +33,6 @@ constexpr int64_t kUnevenCutsAtMost = 500;  // up to these layers x segments, un
 
 using MakeCut = std::function<std::vector<int64_t>()>;
 
-ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end) {
-  ClassCounts counts{};
-  for (int64_t i = begin; i < end; ++i)
-    ++counts[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
-  return counts;
-}
-
 class Chunks {
  public:
   Chunks(const Job& job, const LayerProfile& profile, const Parallelism& p, Schedule schedule,
@@ -55,7 +49,10 @@ class Chunks {
         lists_(lists),
         cache_(job, p_, lists),
         bound_(job, shape_, packs_ == nullptr ? kEventsPerScore : kEventsAtMost) {
-    for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
+    for (int64_t s = 0; s < p.pipeline; ++s) {
+      held_.push_back(MostHeld(shape_, s));
+      if (job.training.activations.modules != 0) peaks_.push_back(PeaksHeld(shape_, s));
+    }
   }
 
   // Fills in recompute, segments and score. Returns false if the cut does not fit, or its score is
@@ -124,8 +121,9 @@ class Chunks {
     for (size_t k = 0; k < chunks; ++k) {
       const size_t segment = k * stages + s;
       const int64_t begin = c.boundaries[segment], end = c.boundaries[segment + 1];
-      loads.push_back({CountLayers(profile_, begin, end), held_[s][k], begin});
+      loads.push_back({LayersBetween(profile_, begin, end), held_[s][k], begin});
     }
+    if (!peaks_.empty()) CountAtPeaks(peaks_[s], loads);
     const auto choice =
         ChunkedLeastRecompute(profile_, loads, allocatable_, job_.constraints.recompute);
     if (!choice) return false;
@@ -171,6 +169,19 @@ class Chunks {
   int64_t passes() const { return MeanPackPasses(shape_, kEventsPerScore); }
 
  private:
+  // Modules leave one recompute, so what the chunks hold at each moment is known.
+  void CountAtPeaks(const std::vector<std::vector<int64_t>>& peaks,
+                    std::vector<ChunkLoad>& loads) const {
+    std::vector<int64_t> kept;
+    for (const ChunkLoad& load : loads) {
+      const ModeCounts recomputed = SmallestRecompute(profile_, load, job_.constraints.recompute);
+      kept.push_back(MemoryOf(profile_, load.counts, recomputed, 1).activation_bytes);
+    }
+    const std::vector<int64_t>& held = FullestMoment(peaks, kept);
+    for (size_t k = 0; k < loads.size(); ++k) loads[k].in_flight = held[k];
+    CountOnHost(profile_, peaks, loads);
+  }
+
   // Visits all segments of the stages that have one of [first, last].
   template <typename Visit>
   void ForStagesOf(size_t first, size_t last, Visit visit) const {
@@ -192,7 +203,9 @@ class Chunks {
   const Network network_;
   const Stop stop_;
   const int64_t allocatable_;
-  std::vector<std::vector<int64_t>> held_;     // micro-batches by stage and chunk
+  std::vector<std::vector<int64_t>> held_;  // micro-batches by stage and chunk
+  // By stage, where modules are in host memory.
+  std::vector<std::vector<std::vector<int64_t>>> peaks_;
   const std::vector<PackShape>* const packs_;  // scores are of these; of mean packs if null
   PassLists* const lists_;
   mutable StepCache cache_;
@@ -208,49 +221,6 @@ int64_t ChunksWork(const PipelineShape& shape) {
 bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& candidate) {
   return Chunks(job, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches)
       .Complete(candidate);
-}
-
-EvenLayers::EvenLayers(const Job& job, const LayerProfile& profile, const Parallelism& p,
-                       Schedule schedule, int64_t micro_batches)
-    : policy_(job.constraints.recompute), allocatable_(AllocatableBytes(job)) {
-  const std::vector<int64_t> cut = job.constraints.stage_layers.empty()
-                                       ? EvenLayerCut(profile, p)
-                                       : CutAfter(profile, job.constraints.stage_layers);
-  const PipelineShape shape = ShapeOf(p, schedule, micro_batches);
-  for (int64_t s = 0; s < p.pipeline; ++s) {
-    const std::vector<int64_t> held = MostHeld(shape, s);
-    std::vector<ChunkLoad>& stage = stages_.emplace_back();
-    for (int64_t k = 0; k < p.virtual_stages; ++k) {
-      const size_t segment = static_cast<size_t>(k * p.pipeline + s);
-      stage.push_back({CountLayers(profile, cut[segment], cut[segment + 1]),
-                       held[static_cast<size_t>(k)], cut[segment]});
-    }
-  }
-}
-
-bool EvenLayers::Fits(const LayerProfile& profile, const std::vector<ChunkLoad>& stage) const {
-  return ChunkedLeastRecompute(profile, stage, allocatable_, policy_).has_value();
-}
-
-bool EvenLayers::Fit(const LayerProfile& profile) const {
-  return std::all_of(stages_.begin(), stages_.end(),
-                     [&](const std::vector<ChunkLoad>& stage) { return Fits(profile, stage); });
-}
-
-bool EvenLayers::FitWithOneMore(const LayerProfile& profile) const {
-  if (!Fit(profile)) return false;
-  for (std::vector<ChunkLoad> stage : stages_) {
-    ChunkLoad& fullest = *std::max_element(
-        stage.begin(), stage.end(),
-        [](const ChunkLoad& a, const ChunkLoad& b) { return a.in_flight < b.in_flight; });
-    for (size_t k = 0; k < profile.classes.size(); ++k) {
-      if (!IsTransformerLayer(profile.classes[k].kind)) continue;
-      ++fullest.counts[k];
-      if (!Fits(profile, stage)) return false;
-      --fullest.counts[k];
-    }
-  }
-  return true;
 }
 
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
@@ -435,9 +405,9 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
   const auto from_even_cuts = [&](const Chunks& chunks) {
     const int64_t per_move = chunks.passes() + kPassesPerMove;
     int64_t most = kPassesAtMost / per_move, moves = most;
-    MoveFromEach(chunks, profile,
-                 {[&] { return chunks.ByLayers(); }, [&] { return chunks.ByTime(); }, least_loaded},
-                 stop, moves, candidate);
+    std::vector<MakeCut> cuts = chunks.SimpleCuts();
+    cuts.push_back(least_loaded);
+    MoveFromEach(chunks, profile, cuts, stop, moves, candidate);
     const VisitCut visit = [&](const std::vector<int64_t>& cut) {
       stop.Ask();
       --moves;

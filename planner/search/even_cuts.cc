@@ -73,6 +73,13 @@ std::vector<int64_t> EvenTimeCut(const LayerProfile& profile, const Parallelism&
   return CutAfter(profile, layers);
 }
 
+ClassCounts LayersBetween(const LayerProfile& profile, int64_t begin, int64_t end) {
+  ClassCounts counts{};
+  for (int64_t i = begin; i < end; ++i)
+    ++counts[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
+  return counts;
+}
+
 bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
     if (IsTransformerLayer(profile.at(i).kind)) return true;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/cost/layer_profile.h"
+#include "planner/recompute/stage_memory.h"
 #include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
@@ -20,6 +21,9 @@ std::vector<int64_t> EvenLayerCut(const LayerProfile& profile, const Parallelism
 
 // Returns P v + 1 boundaries, the k-th where k equal shares of the time have passed.
 std::vector<int64_t> EvenTimeCut(const LayerProfile& profile, const Parallelism& p);
+
+// Returns the layers of each class in [begin, end).
+ClassCounts LayersBetween(const LayerProfile& profile, int64_t begin, int64_t end);
 
 // Returns whether the segment [begin, end) has a transformer layer, as every one must.
 bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end);

@@ -8,6 +8,7 @@
 #include "planner/partition/methods.h"
 #include "planner/partition/partition_search.h"
 #include "planner/search/chunked_partition.h"
+#include "planner/search/even_layers.h"
 #include "planner/search/finish.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/work_limits.h"

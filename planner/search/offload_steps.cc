@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "planner/search/host_loads.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/stage_plans.h"
 
@@ -28,7 +29,7 @@ std::optional<int64_t> StepOf(const Job& job, const Batching& batching, const Ca
                               const Stop& stop) {
   const LayerProfile profile = ProfileUnder(job, batching, c);
   for (int64_t s = 0; s < c.parallelism.pipeline; ++s)
-    if (!HostHasRoom(profile, HeldLoads(c, s))) return std::nullopt;
+    if (!HostHasRoom(profile, HostLoads(profile, c, s))) return std::nullopt;
   const Candidate with =
       Evaluate(job, profile, c.parallelism, c.micro_batches, c.boundaries, c.recomputed,
                DealtPacks(batching, c.parallelism.data, c.micro_batches, stop), c.schedule, stop);

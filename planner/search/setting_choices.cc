@@ -7,7 +7,7 @@
 #include "planner/base/integers.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/recompute/one_setting.h"
-#include "planner/search/chunked_partition.h"
+#include "planner/search/even_layers.h"
 #include "planner/space/recompute_settings.h"
 
 namespace evenkeel::planner {

@@ -15,6 +15,7 @@
 #include "planner/cost/memory.h"
 #include "planner/recompute/least_recompute.h"
 #include "planner/recompute/one_setting.h"
+#include "planner/search/host_loads.h"
 #include "planner/search/shard.h"
 #include "planner/simulate/held_passes.h"
 
@@ -48,6 +49,7 @@ class StageNeeds {
     }
     before_.resize(static_cast<size_t>(profile_.size()) + 1);
     held_before_.resize(before_.size());
+    on_host_before_.resize(before_.size());
     kept_before_.assign(modes_.size(), std::vector<int64_t>(before_.size()));
     for (size_t i = 0; i + 1 < before_.size(); ++i) AddLayer(i);
     kept_.resize(static_cast<size_t>(chunks_));
@@ -82,19 +84,14 @@ class StageNeeds {
         ++load.counts[static_cast<size_t>(profile_.chain[static_cast<size_t>(i)])];
       loads.push_back(load);
     }
+    if (on_host_before_.back().kept > 0) CountOnHost(profile_, peaks(stage), loads);
     // Under each limit of the workspace, every kind is best in the mode that keeps least.
     for (const KindModes& modes : modes_) {
       std::vector<ModeCounts> recomputed;
       std::vector<int64_t> kept;  // of one pack, by chunk
       if (!Choose(loads, modes, &recomputed, &kept)) continue;
-      Wide most = -1;
-      for (const std::vector<int64_t>& held : peaks_[static_cast<size_t>(stage)]) {
-        Wide bytes = 0;
-        for (size_t c = 0; c < held.size(); ++c) bytes += Wide{held[c]} * kept[c];
-        if (bytes <= most) continue;
-        most = bytes;
-        for (size_t c = 0; c < held.size(); ++c) loads[c].in_flight = held[c];
-      }
+      const std::vector<int64_t>& held = FullestMoment(peaks(stage), kept);
+      for (size_t c = 0; c < held.size(); ++c) loads[c].in_flight = held[c];
       const int64_t allocated = MemoryOf(profile_, loads, recomputed).allocated() +
                                 (HostHasRoom(profile_, loads) ? 0 : kNoHostRoom);
       if (best.loads.empty() || allocated < best.allocated)
@@ -138,6 +135,9 @@ class StageNeeds {
   // Sums over layers.
   struct Sums {
     int64_t static_bytes = 0, made_bytes = 0, update_bytes = 0;
+  };
+  struct OnHost {
+    int64_t fixed = 0, kept = 0;  // the latter of one pack
   };
   struct Contents {
     Sums sums;
@@ -185,14 +185,19 @@ class StageNeeds {
 
   bool HasHostRoom(const std::vector<int64_t>& boundaries, int64_t stage) const {
     if (profile_.host_room == kNoHostLimit) return true;
-    // Only stages of one chunk have activations in host memory.
-    ChunkLoad load{.in_flight = peaks(stage).front().front()};
+    Wide room = profile_.host_room;
     for (int64_t c = 0; c < chunks_; ++c) {
       const auto [begin, end] = Segment(boundaries, stage, c);
-      for (size_t k = 0; k < profile_.classes.size(); ++k)
-        load.counts[k] += before_[end][k] - before_[begin][k];
+      room -= on_host_before_[end].fixed - on_host_before_[begin].fixed;
+      kept_[static_cast<size_t>(c)] = on_host_before_[end].kept - on_host_before_[begin].kept;
     }
-    return HostHasRoom(profile_, load);
+    if (on_host_before_.back().kept == 0) return room >= 0;
+    const auto has_room = [&](const std::vector<int64_t>& held) {
+      Wide bytes = 0;
+      for (size_t c = 0; c < held.size(); ++c) bytes += Wide{held[c]} * kept_[c];
+      return bytes <= room;
+    };
+    return std::all_of(peaks(stage).begin(), peaks(stage).end(), has_room);
   }
 
   void AddLayer(size_t i) {
@@ -203,6 +208,8 @@ class StageNeeds {
     held_before_[i + 1] = {held_before_[i].static_bytes + layer.static_bytes(),
                            held_before_[i].made_bytes + layer.made_bytes,
                            held_before_[i].update_bytes + layer.update_bytes};
+    on_host_before_[i + 1] = {on_host_before_[i].fixed + layer.host_bytes,
+                              on_host_before_[i].kept + layer.host_kept_bytes};
     for (size_t limit = 0; limit < modes_.size(); ++limit) {
       const std::optional<size_t> mode = modes_[limit][kind];
       kept_before_[limit][i + 1] =
@@ -295,8 +302,9 @@ class StageNeeds {
   std::vector<KindModes> modes_;                          // by limit and kind
   std::vector<ClassCounts> before_;                       // layers in front of each chain position
   std::vector<Sums> held_before_;                         // by chain position
+  std::vector<OnHost> on_host_before_;                    // by chain position
   std::vector<std::vector<int64_t>> kept_before_;         // of one pack, by limit and position
-  mutable std::vector<int64_t> kept_;  // of one pack, by chunk: for Allocated alone
+  mutable std::vector<int64_t> kept_;  // of one pack, by chunk: for Allocated and HasHostRoom alone
 };
 
 }  // namespace evenkeel::planner

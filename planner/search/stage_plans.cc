@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "planner/cost/memory.h"
+#include "planner/search/host_loads.h"
 #include "planner/simulate/held_passes.h"
 
 namespace evenkeel::planner {
@@ -136,7 +137,7 @@ std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile, c
     }
     if (job.training.activations.any())
       plan.offloaded_activation_bytes =
-          OffloadedActivations(profile, HeldLoads(c, static_cast<int64_t>(s)));
+          OffloadedActivations(profile, HostLoads(profile, c, static_cast<int64_t>(s)));
     plan.memory = MemoryPartsOf(profile, loads, recomputed);
     plan.capacity_bytes = CapacityBytes(job);
     plans.push_back(std::move(plan));

@@ -8,6 +8,8 @@
 namespace evenkeel::planner {
 namespace {
 
+__extension__ using WideBytes = __int128;
+
 constexpr int64_t kGroupsLike = 7;
 
 // Returns the micro-batches that a chunk groups. One chunk alone has no groups.
@@ -60,15 +62,20 @@ std::vector<int64_t> MostHeldInRuns(const PipelineShape& shape, int64_t stage) {
   return most;
 }
 
+WideBytes SumOf(const std::vector<int64_t>& held, const std::vector<int64_t>& kept) {
+  WideBytes sum = 0;
+  for (size_t c = 0; c < held.size(); ++c) sum += WideBytes{held[c]} * kept[c];
+  return sum;
+}
+
 }  // namespace
 
 std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
                                 const std::vector<int64_t>& kept) {
   std::vector<int64_t> peak;
-  int64_t most = -1;
+  WideBytes most = -1;
   GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
-    int64_t sum = 0;
-    for (size_t c = 0; c < held.size(); ++c) sum += held[c] * kept[c];
+    const WideBytes sum = SumOf(held, kept);
     if (sum > most) most = sum, peak = held;
   });
   return peak;
@@ -102,6 +109,13 @@ std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t 
   std::vector<std::vector<int64_t>> all;
   for (Peak& peak : peaks) all.push_back(std::move(peak.held));
   return all;
+}
+
+const std::vector<int64_t>& FullestMoment(const std::vector<std::vector<int64_t>>& peaks,
+                                          const std::vector<int64_t>& kept) {
+  return *std::max_element(peaks.begin(), peaks.end(), [&](const auto& a, const auto& b) {
+    return SumOf(a, kept) < SumOf(b, kept);
+  });
 }
 
 std::vector<int64_t> MostHeld(const PipelineShape& shape, int64_t stage) {

@@ -20,6 +20,10 @@ std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
 // `kept`.
 std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t stage);
 
+// Returns the first of these moments, as PeaksHeld returns them, when the sum of `kept` is largest.
+const std::vector<int64_t>& FullestMoment(const std::vector<std::vector<int64_t>>& peaks,
+                                          const std::vector<int64_t>& kept);
+
 // Returns the most micro-batches held of each chunk. The chunks may reach their maxima at different
 // moments, so no count is below that of HeldAtPeak for any `kept`.
 std::vector<int64_t> MostHeld(const PipelineShape& shape, int64_t stage);

@@ -73,12 +73,17 @@ struct SampledSteps {
   PerEncoder<double> dummy_units;  // of each encoder, that a pack without units costs
 };
 
+// Returns the packs that a beginning of the step has all or none of.
+int64_t PacksTogether(const PipelineShape& shape) {
+  return shape.chunks > 1 ? std::min(shape.group(), shape.micro_batches) : 1;
+}
+
 // Returns how many packs of a step are simulated. Fewer than all come in whole groups: passes of a
 // broken group would wait for packs that are missing.
 int64_t SampledPacks(const PipelineShape& shape, int64_t most_events) {
   const int64_t most = PacksAtMost(shape, most_events);
   if (shape.micro_batches <= most) return shape.micro_batches;
-  const int64_t group = shape.chunks > 1 ? std::min(shape.group(), shape.micro_batches) : 1;
+  const int64_t group = PacksTogether(shape);
   return std::max(group, most / group * group);
 }
 
@@ -218,7 +223,7 @@ void AddSync(const Job& job, const std::vector<StageWork>& segments, StepCache& 
 // simulated.
 struct Beginning {
   Beginning(const PipelineShape& shape, int64_t events) {
-    const int64_t group = shape.chunks > 1 ? shape.group() : 1;
+    const int64_t group = PacksTogether(shape);
     const int64_t most = PacksAtMost(shape, events);
     half = std::max(group, most / 2 / group * group);
     rest = shape.micro_batches % group;

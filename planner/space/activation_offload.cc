@@ -32,7 +32,6 @@ Job WithModules(const Job& job, OffloadModules modules, OffloadModules charged,
   activations.beside = beside;
   with.constraints.recompute =
       beside == RecomputeSetting{} ? RecomputePolicy::kForbidden : RecomputePolicy::kFull;
-  with.constraints.virtual_stages = {1, 1};
   return with;
 }
 
@@ -88,9 +87,7 @@ bool RecomputeBesideModules(RecomputePolicy policy) {
 }
 
 bool AdmitsModuleOffload(const Job& job) {
-  const Constraints c = FreeConstraints(job);
-  return OffloadModulesOf(job) != 0 && RecomputeBesideModules(c.recompute) &&
-         c.virtual_stages.min <= 1 && c.schedule != Schedule::kInterleaved;
+  return OffloadModulesOf(job) != 0 && RecomputeBesideModules(FreeConstraints(job).recompute);
 }
 
 Job WithActivations(const Job& job, int64_t layers, int64_t charged) {

@@ -40,14 +40,6 @@ bool CheckModuleAbility(const planner::Job& job, const FieldPath& field,
              "does not go with modules in host memory, whose layers are not recomputed whole; "
              "accepted: unset, RECOMPUTE_POLICY_AUTO, RECOMPUTE_POLICY_ONE_SETTING, "
              "RECOMPUTE_POLICY_FORBIDDEN");
-  if (c.virtual_stages.min > 1)
-    sink.Add(
-        constraints.Child("virtual_stages"),
-        std::string(kNotYet) + "virtual stages with modules in host memory; accepted: 1, or unset");
-  if (c.schedule == planner::Schedule::kInterleaved)
-    sink.Add(constraints.Child("schedule"),
-             std::string(kNotYet) +
-                 "virtual stages with modules in host memory; accepted: any other schedule");
   return sink.count() == before;
 }
 
@@ -134,10 +126,6 @@ void HoldModules(const planner::PlanSpec& plan, const FieldPath& path, Violation
                     "must not recompute what modules offload: what the plan recomputes drops "
                     "tensors of " +
                         NamesOf(modules & ~stay));
-  if (plan.parallelism.virtual_stages > 1)
-    return sink.Add(
-        path.Child("parallelism").Child("virtual_stages"),
-        std::string(kNotYet) + "virtual stages with modules in host memory; accepted: 1");
   *job = planner::WithModules(*job, modules, modules, beside);
 }
 

@@ -39,6 +39,8 @@ FLAGS = {
     "vision-fp16": "--model internvit-300m-448px+llama3-8b --gpu v100-sxm2-32gb --gpus 32 --precision fp16",
     "modules-dense": "--model llama3-8b --gpu h100-sxm-80gb --gpus 8 --trainer megatron-core --pp 2 "
                      "--offload-modules qkv_linear,core_attn,attn_proj",
+    "modules-interleaved": "--model llama3-8b --gpu h100-sxm-80gb --gpus 8 --trainer megatron-core --pp 4 "
+                           "--virtual-stages 2 --offload-modules qkv_linear,core_attn",
     "modules-experts": "--model mixtral-8x7b --gpu gh200-96gb --gpus 32 --trainer megatron-core --ep 4 "
                        "--offload-modules expert_fc1,moe_act",
     "fsdp": "--model llama3-8b --gpu h100-sxm-80gb --gpus 16 --framework fsdp",

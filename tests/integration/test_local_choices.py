@@ -1,5 +1,6 @@
-"""Tests `evenkeelctl --local`: modules in host memory from plan to settings and back, tables beside adapters, sorted
-micro-batches, and a reader that has seen enough."""
+"""Tests `evenkeelctl --local`: modules in host memory from plan to settings and back, without virtual stages and with
+them, tables beside adapters, sorted micro-batches, and a reader that has seen enough."""
+import copy
 import json
 import os
 import signal
@@ -54,6 +55,35 @@ class LocalChoicesTest(unittest.TestCase):
         self.assertEqual(evaluated["offload"]["activation_modules"], modules)
         ours, theirs = (p["predictions"]["step"]["total_seconds"] for p in (plan, evaluated))
         self.assertAlmostEqual(theirs / ours, 1, places=3)
+
+    def test_modules_of_virtual_stages_come_back_with_the_bytes_of_their_host(self):
+        job = copy.deepcopy(JOB)
+        job["constraints"]["virtual_stages"] = {"min": 2, "max": 4}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "job.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(job, file)
+            done = local("plan", "--job", path, "--output", "json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            plan = json.loads(done.stdout)["plan"]
+            self.assertGreater(plan["parallelism"]["virtual_stages"], 1)
+            self.assertGreater(int(plan["offload"]["activation_bytes"]), 1 << 30)
+            out = os.path.join(folder, "out")
+            done = local("launch", "--job", path, "--framework", "megatron", "--output-dir", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            script = os.path.join(out, "launch.sh")
+            with open(script, encoding="utf-8") as file:
+                text = file.read()
+            chunks = plan["parallelism"]["pipeline"] * plan["parallelism"]["virtual_stages"]
+            self.assertEqual(text.count("|") + 1, chunks)
+            self.assertIn("--fine-grained-activation-offloading", text)
+            done = local("evaluate", "--from", script, *MODEL, "--output", "json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            evaluated = json.loads(done.stdout)["response"]["evaluated"]
+        for figure in ("activation_modules", "activation_bytes", "activation_host_bytes"):
+            self.assertEqual(evaluated["offload"][figure], plan["offload"][figure])
+        ours, theirs = (p["predictions"]["step"]["total_seconds"] for p in (plan, evaluated))
+        self.assertAlmostEqual(theirs / ours, 1, places=6)
 
     def test_tables_and_sorted_micro_batches_are_planned(self):
         job = ["--model", "llama3-8b", "--gpu", "a100-sxm-80gb", "--gpus", "8", "--trainer", "huggingface-trainer",

@@ -24,7 +24,10 @@ void GiveOffload(const v1::Plan& plan, v1::Training* training) {
 
 void ChooseOffload(v1::RemedyKind kind, v1::Training* training) {
   v1::Offload* offload = training->mutable_offload();
-  if (kind == v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS) offload->set_choose_activation_layers(true);
+  if (kind == v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS) {
+    offload->clear_activation_layers();
+    offload->set_choose_activation_layers(true);
+  }
   if (kind == v1::REMEDY_KIND_OFFLOAD_MODULES) offload->set_choose_activation_modules(true);
 }
 

@@ -482,6 +482,7 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   if (draws.OneIn(12)) DrawPadding(draws, request.mutable_job()->mutable_training());
   if (draws.OneIn(3)) DrawAdmittedOffload(draws, facts.layers, &request);
   if (draws.OneIn(6)) DrawAdmittedTiers(draws, &request);
+  if (draws.OneIn(24)) DrawAdmittedInterleavedModules(draws, &request);
   return request;
 }
 

@@ -37,6 +37,13 @@ void DrawModules(Draws& draws, v1::Offload* offload) {
   if (draws.OneIn(2)) offload->add_activation_modules(v1::OFFLOAD_MODULE_MOE_ACTIVATION);
 }
 
+// Leaves what is kept in host memory to one group of packs.
+void ClearGroups(v1::Training* training) {
+  training->set_group_selection(v1::GROUP_SELECTION_ONE);
+  training->clear_group_lengths();
+  training->clear_curriculum_steps();
+}
+
 // Takes steps of about one micro-batch for each GPU, where the request says how large those are.
 void DrawFusedStep(Draws& draws, v1::Job* job) {
   v1::Training* training = job->mutable_training();
@@ -54,9 +61,7 @@ void DrawAdmittedOffload(Draws& draws, int64_t layers, v1::PlanJobRequest* reque
   v1::PlanJobRequest changed = *request;
   v1::Job* job = changed.mutable_job();
   v1::Training* training = job->mutable_training();
-  training->set_group_selection(v1::GROUP_SELECTION_ONE);
-  training->clear_group_lengths();
-  training->clear_curriculum_steps();
+  ClearGroups(training);
   switch (draws.Between(1, 6)) {
     case 1:
     case 2:
@@ -89,6 +94,24 @@ void DrawAdmittedOffload(Draws& draws, int64_t layers, v1::PlanJobRequest* reque
       DrawFusedStep(draws, job);
   }
   if (training->has_offload()) DrawHosts(draws, job->mutable_cluster());
+  TakeIfAdmitted(std::move(changed), request);
+}
+
+void DrawAdmittedInterleavedModules(Draws& draws, v1::PlanJobRequest* request) {
+  v1::PlanJobRequest changed = *request;
+  v1::Job* job = changed.mutable_job();
+  v1::Training* training = job->mutable_training();
+  ClearGroups(training);
+  training->clear_offload();
+  SetTrainer(draws.Among({"megatron-core", "unlimited"}), false, training);
+  DrawModules(draws, training->mutable_offload());
+  v1::Constraints* constraints = job->mutable_constraints();
+  constraints->Clear();
+  constraints->mutable_pipeline_parallel()->set_min(2);
+  constraints->mutable_pipeline_parallel()->set_max(draws.Among({2, 4}));
+  constraints->mutable_virtual_stages()->set_min(draws.Among({1, 2}));
+  constraints->mutable_virtual_stages()->set_max(draws.Among({2, 3}));
+  DrawHosts(draws, job->mutable_cluster());
   TakeIfAdmitted(std::move(changed), request);
 }
 

@@ -138,7 +138,7 @@ type Offload struct {
 	// OFFLOAD_MODULE_CORE_ATTENTION. Beside them, layers recompute nothing, or the norms, activations of experts and
 	// latent projections that no module offloads, as the planner chooses; `constraints.recompute` may be unset, AUTO,
 	// ONE_SETTING or FORBIDDEN. Must be unset if `activation_layers` or `choose_activation_layers` is set. Not yet with
-	// virtual stages nor with packing groups. Unset: none.
+	// packing groups. Unset: none.
 	ActivationModules []OffloadModule `protobuf:"varint,5,rep,packed,name=activation_modules,json=activationModules,proto3,enum=evenkeel.v1.OffloadModule" json:"activation_modules,omitempty"`
 	// Let the planner choose `activation_modules`, with the shortest step, and none where offloading gains nothing.
 	// EvaluatePlan needs the list instead. Default: false. Must be false if `activation_modules` is set.

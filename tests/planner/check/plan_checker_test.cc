@@ -235,6 +235,41 @@ TEST(PlanCheckerTest, FindsEveryPlantedFaultOfOffloadedActivations) {
   EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
 }
 
+const Planted kModuleFaults[] = {
+    {"bytes that the host lacks",
+     [](Plan& p) {
+       p.stages[0].offloaded_activation_bytes = 9 * p.stages[0].offloaded_activation_bytes / 10;
+     }},
+    {"bytes of every chunk's own peak",
+     [](Plan& p) {
+       p.stages[1].offloaded_activation_bytes = 6 * p.stages[1].offloaded_activation_bytes / 5;
+     }},
+    {"bytes on both sides",
+     [](Plan& p) { p.stages[1].memory.activations += p.stages[1].offloaded_activation_bytes; }},
+    {"copies that take no time", [](Plan& p) { p.stages[0].forward_ns /= 2; }},
+    {"a layer of another chunk", [](Plan& p) { ++p.stages[0].layers.front().chunk; }},
+};
+
+TEST(PlanCheckerTest, FindsEveryPlantedFaultOfInterleavedModules) {
+  Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 2, 8192);
+  job.model.language_model.layers = 10;
+  FixDegrees(job, 1, 2, 1);
+  job.constraints.virtual_stages = {2, 2};
+  job.cluster.host_link_bytes_per_second = 1e9;  // passes wait
+  AskModuleOffload(kOffloadQkv, &job);
+  job = WithModules(job, kOffloadQkv, kOffloadQkv, {});
+  const PlanResult good = MakePlan(job, {});
+  ASSERT_EQ(good.end, PlanEnd::kComplete);
+  ASSERT_TRUE(good.plan.fits());
+  ASSERT_EQ(good.plan.parallelism.virtual_stages, 2);
+  const Batching planned = BatchingOf(job, good.plan);
+  ASSERT_EQ(CheckPlan(job, planned, good.plan), std::vector<std::string>{});
+  ExpectFaultsAreFound(job, planned, good.plan, kModuleFaults);
+  job.training.activations.modules = job.training.activations.charged_modules =
+      kOffloadCoreAttention;
+  EXPECT_FALSE(CheckPlan(job, planned, good.plan).empty());
+}
+
 const Planted kFusedFaults[] = {
     {"gradients that stay", [](Plan& p) { p.stages[0].memory.gradients = 1; }},
     {"no room for a layer's", [](Plan& p) { p.stages[0].memory.workspace = 1 << 20; }},

@@ -1,11 +1,14 @@
 #include "planner/search/stage_needs.h"
-#include "planner/search/even_cuts.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "planner/search/even_cuts.h"
+#include "planner/space/activation_offload.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -29,6 +32,52 @@ TEST(StageNeedsTest, AllocatedIsWhatTheWholeAnswerSays) {
       }
     }
   }
+}
+
+// Of uneven chunks, the host may have most at another moment than the GPU.
+TEST(StageNeedsTest, TheHostBindsAtItsOwnPeak) {
+  Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 4, 8192);
+  job.model.language_model.layers = 12;
+  FixDegrees(job, 1, 2, 2);
+  job.constraints.virtual_stages = {1, 3};
+  AskModuleOffload(kOffloadQkv, &job);
+  job = WithModules(job, kOffloadQkv, kOffloadQkv, {});
+  int several = 0;
+  for (Shard& shard : ShardsBySize(job, MakeBatching(job), {})) {
+    std::vector<int64_t> cut = EvenLayerCut(shard.profile, shard.parallelism);
+    for (const int64_t moved : {0, 1, -1}) {
+      cut[1] += moved;
+      for (int64_t s = 0; s < shard.shape.stages; ++s) {
+        int64_t fixed = 0, held = 0, most = 0;
+        std::vector<int64_t> of_chunk;
+        for (int64_t c = 0; c < shard.shape.chunks; ++c) {
+          const size_t segment = static_cast<size_t>(shard.shape.virtual_stage(s, c));
+          of_chunk.push_back(0);
+          for (int64_t i = cut[segment]; i < cut[segment + 1]; ++i) {
+            fixed += shard.profile.at(i).host_bytes;
+            of_chunk.back() += shard.profile.at(i).host_kept_bytes;
+          }
+        }
+        for (const Pass& pass : StageOrder(shard.shape, s)) {
+          const int64_t bytes = of_chunk[static_cast<size_t>(pass.chunk)];
+          held += pass.kind == PassKind::kForward ? bytes : -bytes;
+          most = std::max(most, held);
+        }
+        ASSERT_GT(most, 0);
+        several += shard.shape.chunks > 1 ? 1 : 0;
+        for (const int64_t lacking : {0, 1}) {
+          shard.profile.host_room = fixed + most - lacking;
+          const StageNeeds needs(job, shard);
+          const StageHeld of = needs.Of(cut, s);
+          EXPECT_EQ(of.allocated >= kNoHostRoom, lacking > 0) << "stage " << s;
+          EXPECT_EQ(needs.Allocated(cut, s), of.allocated) << "stage " << s;
+          EXPECT_EQ(needs.Fits(cut, s, AllocatableBytes(job)), lacking == 0) << "stage " << s;
+          EXPECT_EQ(HostExcess(shard.profile, of.loads), lacking) << "stage " << s;
+        }
+      }
+    }
+  }
+  EXPECT_GT(several, 0);
 }
 
 }  // namespace

@@ -32,6 +32,31 @@ TEST(MostHeldTest, InterleavedIsWhatTheOrdersHold) {
   }
 }
 
+// Whatever a pack keeps of each chunk, the fullest of the peaks is the fullest of the order.
+TEST(PeaksHeldTest, TheFullestOfThemIsThatOfTheOrder) {
+  const std::vector<std::vector<int64_t>> kept_bytes = {{1, 1, 1}, {5, 1, 0}, {0, 1, 5},
+                                                        {0, 3, 0}, {2, 0, 7}, {0, 0, 0}};
+  for (int64_t stages = 1; stages <= 5; ++stages) {
+    for (int64_t m = 1; m <= 4 * stages + 3; ++m) {
+      const PipelineShape shape{Schedule::kInterleaved, stages, 3, m};
+      for (int64_t s = 0; s < stages; ++s) {
+        const std::vector<std::vector<int64_t>> peaks = PeaksHeld(shape, s);
+        for (const std::vector<int64_t>& kept : kept_bytes) {
+          int64_t now = 0, most = 0, found = 0;
+          for (const Pass& pass : StageOrder(shape, s)) {
+            const int64_t bytes = kept[static_cast<size_t>(pass.chunk)];
+            now += pass.kind == PassKind::kForward ? bytes : -bytes;
+            most = std::max(most, now);
+          }
+          const std::vector<int64_t>& held = FullestMoment(peaks, kept);
+          for (size_t c = 0; c < held.size(); ++c) found += held[c] * kept[c];
+          ASSERT_EQ(found, most) << stages << " stages, " << m << " packs, stage " << s;
+        }
+      }
+    }
+  }
+}
+
 TEST(ForwardsOfTest, CountsAlongTheOrder) {
   for (int64_t stages = 1; stages <= 5; ++stages) {
     for (int64_t chunks = 1; chunks <= 4; ++chunks) {

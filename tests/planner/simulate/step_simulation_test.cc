@@ -69,6 +69,7 @@ TEST(SimulateStepTest, FewerInterleavedPacksComeInWholeGroups) {
     packs.push_back({i % 3 == 0 ? 3.0 : 12.0, i % 5 == 0 ? 1000.0 : 4870.0, 4096.0 * 2048});
   const int64_t groups = 8 * 28, broken = 8 * 30;  // events of 28 and 30 packs in 8 segments
   EXPECT_TRUE(SimulatesAlike(s.job, s.p, shape, groups, broken));
+  EXPECT_FALSE(SimulatesAlike(s.job, s.p, shape, 8 * 60, 8 * 64));  // one group is left out
   EXPECT_EQ(SimulateStep(s.job, s.p, shape, segments, packs, groups).total_ns(),
             SimulateStep(s.job, s.p, shape, segments, packs, broken).total_ns());
 }

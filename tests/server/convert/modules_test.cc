@@ -77,8 +77,10 @@ TEST(ModulesTest, RefusesWhatCannotBe) {
                   "a trainer offloads either whole layers or modules"));
   EXPECT_TRUE(Has(Offloading(qkv, "constraints { recompute: RECOMPUTE_POLICY_FULL }"),
                   "constraints.recompute: does not go with modules"));
-  EXPECT_TRUE(Has(Offloading(qkv, "constraints { virtual_stages { min: 2 } }"),
-                  "constraints.virtual_stages: not yet"));
+  EXPECT_EQ(Offloading(qkv,
+                       "constraints { virtual_stages { min: 2 } schedule: "
+                       "PIPELINE_SCHEDULE_INTERLEAVED }"),
+            "");
   EXPECT_TRUE(Has(
       Faults(Asked("trainer { name: \"torchtune\" } offload { " + qkv + " }", "", "llama3.1-8b")),
       "accepted with trainers"));
