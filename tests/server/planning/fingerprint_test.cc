@@ -208,6 +208,10 @@ std::vector<NamedChange> ChangesOfTheRest() {
   };
 }
 
+void SetDomain(planner::Job& job, const char* name, int64_t gpus, int64_t usable) {
+  job.cluster.domain = {name, gpus, usable};
+}
+
 std::vector<NamedChange> ChangesOfTheCluster() {
   return {
       {"gpu.name", [](auto& j) { j.cluster.gpu.name += "x"; }},
@@ -225,21 +229,12 @@ std::vector<NamedChange> ChangesOfTheCluster() {
       {"gpus_per_full_node", [](auto& j) { ++j.cluster.gpus_per_full_node; }},
       {"intra_node", [](auto& j) { j.cluster.intra_node_bytes_per_second *= 2; }},
       {"inter_node", [](auto& j) { j.cluster.inter_node_bytes_per_second *= 2; }},
-      {"domain.name",
-       [](auto& j) {
-         j.cluster.domain = {"x", 8, 8};
-       }},
-      {"domain.gpus",
-       [](auto& j) {
-         j.cluster.domain = {"", 16, 8};
-       }},
-      {"domain.usable",
-       [](auto& j) {
-         j.cluster.domain = {"", 16, 16};
-       }},
+      {"domain.name", [](auto& j) { SetDomain(j, "x", 8, 8); }},
+      {"domain.gpus", [](auto& j) { SetDomain(j, "", 16, 8); }},
+      {"domain.usable", [](auto& j) { SetDomain(j, "", 16, 16); }},
       {"pod",
        [](auto& j) {
-         j.cluster.pod = planner::NetworkUnit{"x", 8, 8};
+         j.cluster.pod = {"x", 8, 8};
        }},
       {"inter_pod",
        [](auto& j) {
