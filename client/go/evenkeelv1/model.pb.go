@@ -452,7 +452,7 @@ type Lora struct {
 	// embedding trains with it. Must be false in the `lora` of an encoder. Default: false.
 	TrainHead bool `protobuf:"varint,5,opt,name=train_head,json=trainHead,proto3" json:"train_head,omitempty"`
 	// Share of the adapters' inputs that dropout sets to zero (`lora_dropout` of PEFT). Any share above 0 costs time, and
-	// memory: each adapter keeps a dropped copy of its input. Range: 0 to below 1. Default: 0.
+	// memory: each adapter keeps a dropped copy of its input. Range: 0 to 0.999. Default: 0.
 	DropoutRatio  float64 `protobuf:"fixed64,6,opt,name=dropout_ratio,json=dropoutRatio,proto3" json:"dropout_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -352,10 +352,15 @@ type Execution struct {
 	StartLayers_16Bit *int32 `protobuf:"varint,30,opt,name=start_layers_16bit,json=startLayers16bit,proto3,oneof" json:"start_layers_16bit,omitempty"`
 	// The same from its end (--num-layers-at-end-in-bf16). Unset: 0.
 	EndLayers_16Bit *int32 `protobuf:"varint,31,opt,name=end_layers_16bit,json=endLayers16bit,proto3,oneof" json:"end_layers_16bit,omitempty"`
+	// Whether kernels must give the same results in every run (--deterministic-mode with
+	// NVTE_ALLOW_NONDETERMINISTIC_ALGO=0, torch.use_deterministic_algorithms). Backward passes of flash attention then
+	// take more time and memory, and FlashAttention-2 runs on all GPUs except Hopper's. `fused_loss` and `compiled_loss`
+	// must not be true, and unset means false. Unset: false.
+	Deterministic *bool `protobuf:"varint,32,opt,name=deterministic,proto3,oneof" json:"deterministic,omitempty"`
 	// Whether gradients are freed after the optimizer's step (zero_grad with set_to_none), so that the first backward
 	// pass of a step makes them again. If false, they are held all the time, as in a gradient buffer. It changes the
 	// memory of steps with one micro-batch. Unset: the trainer's.
-	FreesGradients *bool `protobuf:"varint,32,opt,name=frees_gradients,json=freesGradients,proto3,oneof" json:"frees_gradients,omitempty"`
+	FreesGradients *bool `protobuf:"varint,33,opt,name=frees_gradients,json=freesGradients,proto3,oneof" json:"frees_gradients,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -600,6 +605,13 @@ func (x *Execution) GetEndLayers_16Bit() int32 {
 	return 0
 }
 
+func (x *Execution) GetDeterministic() bool {
+	if x != nil && x.Deterministic != nil {
+		return *x.Deterministic
+	}
+	return false
+}
+
 func (x *Execution) GetFreesGradients() bool {
 	if x != nil && x.FreesGradients != nil {
 		return *x.FreesGradients
@@ -734,7 +746,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xcb\x11\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\x88\x12\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -768,8 +780,9 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x11expert_dispatcher\x18\x1c \x01(\x0e2\x1d.evenkeel.v1.ExpertDispatcherR\x10expertDispatcher\x127\n" +
 	"\x15overlap_shared_expert\x18\x1d \x01(\bH\x17R\x13overlapSharedExpert\x88\x01\x01\x121\n" +
 	"\x12start_layers_16bit\x18\x1e \x01(\x05H\x18R\x10startLayers16bit\x88\x01\x01\x12-\n" +
-	"\x10end_layers_16bit\x18\x1f \x01(\x05H\x19R\x0eendLayers16bit\x88\x01\x01\x12,\n" +
-	"\x0ffrees_gradients\x18  \x01(\bH\x1aR\x0efreesGradients\x88\x01\x01B\x14\n" +
+	"\x10end_layers_16bit\x18\x1f \x01(\x05H\x19R\x0eendLayers16bit\x88\x01\x01\x12)\n" +
+	"\rdeterministic\x18  \x01(\bH\x1aR\rdeterministic\x88\x01\x01\x12,\n" +
+	"\x0ffrees_gradients\x18! \x01(\bH\x1bR\x0efreesGradients\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -796,7 +809,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x18_holds_quantised_weightsB\x18\n" +
 	"\x16_overlap_shared_expertB\x15\n" +
 	"\x13_start_layers_16bitB\x13\n" +
-	"\x11_end_layers_16bitB\x12\n" +
+	"\x11_end_layers_16bitB\x10\n" +
+	"\x0e_deterministicB\x12\n" +
 	"\x10_frees_gradients\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
