@@ -276,7 +276,8 @@ void LayerBuilder::Stream(double values) {
 
 void LayerBuilder::Fill(double forward, double backward) {
   const Execution& e = setting_.execution;
-  if (e.deterministic && e.fused_kernels) StreamBytes(kValueBytes * forward, kValueBytes * backward);
+  if (e.deterministic && e.fused_kernels)
+    StreamBytes(kValueBytes * forward, kValueBytes * backward);
 }
 
 void LayerBuilder::StreamBytes(double forward, double backward, double share) {

@@ -111,8 +111,8 @@ class LayerBuilder {
   void KeepResults(double values);
   // Adds 16-bit values per row that are read or written.
   void Stream(double values);
-  // In deterministic mode PyTorch fills every new tensor of TransformerEngine's before it is written
-  // (empty_cuda() of ATen): so many values in each pass. Stream and AddLinear fill theirs.
+  // In deterministic mode PyTorch fills every new tensor of TransformerEngine's before it is
+  // written (empty_cuda() of ATen): so many values in each pass. Stream and AddLinear fill theirs.
   void Fill(double forward, double backward);
   // Adds such passes by bytes per row that they move, without a launch.
   void StreamBytes(double forward, double backward, double share = 1);

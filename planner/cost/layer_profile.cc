@@ -97,13 +97,7 @@ class ProfileBuilder {
             .head_ranks = HeadRanksOf(job_, p_, network_),
             .offload_modules = job_.training.activations.modules,
             .pads_vocabulary = job_.training.trainer->pads_vocabulary,
-            .adds_weight_gradients = AddsWeightGradients()};
-  }
-
-  // Of Megatron without its fusion. The kernel rates of trainers with eager modules include it.
-  bool AddsWeightGradients() const {
-    return job_.training.trainer->framework == Framework::kMegatron && execution_.fused_kernels &&
-           !execution_.fused_weight_gradients;
+            .adds_weight_gradients = AddsWeightGradients(job_.training)};
   }
 
   // Sets forward and backward times by what trains. Backward repeats each product for the input's

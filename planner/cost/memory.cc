@@ -194,6 +194,12 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
   return sum;
 }
 
+bool AddsWeightGradients(const Training& training) {
+  const Execution& e = training.execution;
+  return training.trainer->framework == Framework::kMegatron && e.fused_kernels &&
+         !e.fused_weight_gradients;
+}
+
 double WeightGradientBytes(const Training& training, const LayerWork& work) {
   // With the fusion, the product adds the gradient to the buffer, and TransformerEngine returns a
   // 16-bit stand-in and keeps one of each shape (get_dummy_wgrad). Without it, the 16-bit tensor is

@@ -8,6 +8,19 @@
 
 namespace evenkeel::server {
 
+namespace {
+
+// Megatron refuses a fused loss in deterministic mode (apply_determinism_to_args).
+void RefuseFusedLoss(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
+                     planner::Execution* to) {
+  constexpr char kFault[] = "must be false with deterministic: its results differ between runs";
+  if (from.fused_loss()) sink.Add(path.Child("fused_loss"), kFault);
+  if (from.compiled_loss()) sink.Add(path.Child("compiled_loss"), kFault);
+  to->fused_loss = to->compiled_loss = false;
+}
+
+}  // namespace
+
 void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
                         planner::Execution* execution) {
   const auto flag = [](bool has, bool value, bool* slot) { *slot = has ? value : *slot; };
@@ -19,13 +32,7 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
                          path.Child("context_exchange"), sink);
   flag(from.has_dropout(), from.dropout(), &to.dropout);
   flag(from.has_deterministic(), from.deterministic(), &to.deterministic);
-  // Megatron refuses such losses (apply_determinism_to_args).
-  if (to.deterministic) {
-    constexpr char kFault[] = "must be false with deterministic: its results differ between runs";
-    if (from.fused_loss()) sink.Add(path.Child("fused_loss"), kFault);
-    if (from.compiled_loss()) sink.Add(path.Child("compiled_loss"), kFault);
-    to.fused_loss = to.compiled_loss = false;
-  }
+  if (to.deterministic) RefuseFusedLoss(from, path, sink, &to);
   flag(from.has_fused_loss(), from.fused_loss(), &to.fused_loss);
   flag(from.has_overlap_gradient_reduce(), from.overlap_gradient_reduce(),
        &to.overlap_gradient_reduce);
