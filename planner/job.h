@@ -36,6 +36,7 @@ struct NetworkUnit {
   std::string name;
   int64_t gpus = 0;
   int64_t usable = 0;  // the most of them that a job uses: whole nodes
+  bool filled = false;  // jobs of more GPUs than `usable` take that many of every unit
 };
 
 struct Cluster {
@@ -55,6 +56,7 @@ struct Cluster {
   NetworkUnit domain;  // of the scale-up link, if it spans nodes: inside, as inside a node
   NetworkUnit pod;     // outside of which bandwidth is scarcer than between nodes
   double inter_pod_bytes_per_second = 0;  // per GPU and direction, if all GPUs use it
+  int64_t joined_gpus = 0;                // that the network joins; 0 for any number
   // Measured times of collectives, from the calibration. nullptr: the cost model alone counts.
   std::shared_ptr<const std::vector<CollectiveCurve>> collectives;
 };

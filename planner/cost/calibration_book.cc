@@ -175,19 +175,17 @@ CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
     for (const Rating& rating : rated->ratings) {
       const Part part = PartOf(rating.kind);
       Component& component =
-          components_[{profile.gpu.name, NameOf(part, profile.model, profile.encoder_only)}];
+          components_[{profile.gpu->name, NameOf(part, profile.model, profile.encoder_only)}];
       component.ratings.push_back(rating);
       if (component.revisions.empty()) component.model = profile.model;
       if (component.revisions.empty() || component.revisions.back() != rated->revision) {
         component.revisions.push_back(rated->revision);
       }
     }
-    for (const StepMeasurement& step : profile.steps) {
-      steps_[{profile.gpu.name, NameOf(profile.model)}].push_back(
-          {rated->revision, step, profile.described ? rated : nullptr});
-    }
+    for (size_t i = 0; i < profile.steps.size(); ++i)
+      steps_[{profile.gpu->name, NameOf(profile.model)}].push_back({rated, i});
     for (const CollectiveCurve& curve : profile.collectives) {
-      std::vector<RecordedCurve>& known = curves_[profile.gpu.name];
+      std::vector<RecordedCurve>& known = curves_[profile.gpu->name];
       std::erase_if(known, [&](const RecordedCurve& k) { return SameGroup(k.curve, curve); });
       known.push_back({rated->revision, curve});  // what is newer counts
     }
@@ -237,8 +235,8 @@ void CalibrationBook::AddComponents(const ModelSpec& model, bool encoder_only, c
 }
 
 bool CalibrationBook::Counts(const RecordedStep& recorded, const std::string& layer_version) const {
-  return recorded.step.model_version == model_version_ &&
-         recorded.step.layer_version == layer_version;
+  return recorded.step().model_version == model_version_ &&
+         recorded.step().layer_version == layer_version;
 }
 
 void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
@@ -249,17 +247,17 @@ void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
   std::vector<double> ratios;
   std::vector<int64_t> rests;
   for (const RecordedStep& recorded : found->second) {
-    const StepMeasurement& step = recorded.step;
-    const bool same = recorded.described == nullptr
-                          ? step.parameters == parameters
-                          : SameModel(recorded.described->profile.model, model) &&
-                                SameGpu(recorded.described->profile.gpu, gpu);
+    const StepMeasurement& step = recorded.step();
+    const Profile& profile = recorded.profile();
+    const bool same = profile.described
+                          ? SameModel(profile.model, model) && SameGpu(profile.gpu, gpu)
+                          : step.parameters == parameters;
     if (!same || !Counts(recorded, calibration->layer_version)) continue;
     ratios.push_back(StepRatio(step));
     if (!step.rest_bytes.empty()) {
       rests.push_back(*std::max_element(step.rest_bytes.begin(), step.rest_bytes.end()));
     }
-    calibration->revisions.push_back(recorded.revision);
+    calibration->revisions.push_back(recorded.rated->revision);
   }
   calibration->step = MedianRatio(std::move(ratios));
   calibration->rest_count = static_cast<int64_t>(rests.size());
@@ -300,7 +298,7 @@ std::vector<Rating> CalibrationBook::RatingsLike(const Profile& profile) const {
   std::vector<Rating> ratings;
   for (const Part part : kParts) {
     const auto found =
-        components_.find({profile.gpu.name, NameOf(part, profile.model, profile.encoder_only)});
+        components_.find({profile.gpu->name, NameOf(part, profile.model, profile.encoder_only)});
     if (found == components_.end()) continue;
     ratings.insert(ratings.end(), found->second.ratings.begin(), found->second.ratings.end());
   }
@@ -308,15 +306,15 @@ std::vector<Rating> CalibrationBook::RatingsLike(const Profile& profile) const {
 }
 
 std::vector<double> CalibrationBook::StepRatiosLike(const Profile& profile) const {
-  const auto found = steps_.find({profile.gpu.name, NameOf(profile.model)});
+  const auto found = steps_.find({profile.gpu->name, NameOf(profile.model)});
   if (found == steps_.end()) return {};
   const std::string layer_version = For(profile).layer_version;
   std::vector<double> ratios;
   for (const RecordedStep& recorded : found->second) {
-    const bool same = recorded.described == nullptr ||
-                      (SameModel(recorded.described->profile.model, profile.model) &&
-                       SameGpu(recorded.described->profile.gpu, profile.gpu));
-    if (same && Counts(recorded, layer_version)) ratios.push_back(StepRatio(recorded.step));
+    const bool same = !recorded.profile().described ||
+                      (SameModel(recorded.profile().model, profile.model) &&
+                       SameGpu(recorded.profile().gpu, profile.gpu));
+    if (same && Counts(recorded, layer_version)) ratios.push_back(StepRatio(recorded.step()));
   }
   return ratios;
 }

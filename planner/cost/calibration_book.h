@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_PLANNER_COST_CALIBRATION_BOOK_H_
 #define EVENKEEL_PLANNER_COST_CALIBRATION_BOOK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/shared_value.h"
 #include "planner/calibration.h"
 #include "planner/cost/measured_profile.h"
 #include "planner/cost/profile_rating.h"
@@ -55,13 +57,14 @@ class CalibrationBook {
     std::vector<Rating> ratings;
     std::vector<LayerCalibration> layers;
     std::vector<int64_t> revisions;
-    ModelSpec model;  // the component itself, or a model that contains it
+    SharedValue<ModelSpec> model;  // the component itself, or a model that contains it
   };
 
   struct RecordedStep {
-    int64_t revision = 0;
-    StepMeasurement step;
-    RatedProfilePtr described;  // its profile if that is described, else nullptr
+    RatedProfilePtr rated;
+    size_t index = 0;  // in the steps of the profile
+    const Profile& profile() const { return rated->profile; }
+    const StepMeasurement& step() const { return profile().steps[index]; }
   };
 
   // Counts only steps that this model predicted from these layer times: others would be corrected

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/shared_value.h"
 #include "planner/hardware/gpu_spec.h"
 #include "planner/hardware/measured_collectives.h"
 #include "planner/model/layer_kind.h"
@@ -63,12 +64,12 @@ struct StepMeasurement {
 };
 
 struct Profile {
-  ModelSpec model;
+  SharedValue<ModelSpec> model;
   bool encoder_only = false;  // the language model of `model` is only a stand-in
   // The caller described the model or the GPU type, so names say little: steps count for models of
   // the same layers, however many, on a GPU of the same figures.
   bool described = false;
-  GpuSpec gpu;
+  SharedValue<GpuSpec> gpu;
   int64_t tensor = 1;
   std::vector<LayerTimeMeasurement> layer_times;
   std::vector<MemoryMeasurement> memory;

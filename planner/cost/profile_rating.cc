@@ -26,9 +26,9 @@ Cluster OneNode(const Profile& profile) {
   Cluster cluster;
   cluster.gpu = profile.gpu;
   cluster.gpu_count = cluster.gpus_per_node = cluster.gpus_per_full_node = profile.tensor;
-  const bool scaleup = profile.gpu.scaleup_bytes_per_second > 0;
+  const bool scaleup = profile.gpu->scaleup_bytes_per_second > 0;
   cluster.intra_node_bytes_per_second =
-      scaleup ? profile.gpu.scaleup_bytes_per_second : profile.gpu.pcie_bytes_per_second;
+      scaleup ? profile.gpu->scaleup_bytes_per_second : profile.gpu->pcie_bytes_per_second;
   cluster.inter_node_bytes_per_second = cluster.intra_node_bytes_per_second;
   return cluster;
 }
@@ -103,7 +103,7 @@ void Compare(Claim& c, const Profile& profile, LayerKind kind, const Comparison&
                                ValueText(compared.what, compared.predicted) + " predicted";
   if (compared.measured <= 0 || compared.measured < compared.least) {
     Refuse(c, RefusalReason::kImpossible,
-           measured + "; at the peak of " + profile.gpu.name + " it takes " +
+           measured + "; at the peak of " + profile.gpu->name + " it takes " +
                ValueText(compared.what, compared.least) + ", without any communication");
   }
   const double ratio = c.ratings.back().ratio;
@@ -120,7 +120,7 @@ Claim RateLayerTime(const Profile& profile, int64_t index) {
   if (!layer) return c;
   const PackShape pack = PackOf(m.shape);
   const double peak_ns =
-      layer->forward_flops.at(pack) / D(profile.tensor) / profile.gpu.dense_16bit_flops * 1e9;
+      layer->forward_flops.at(pack) / D(profile.tensor) / profile.gpu->dense_16bit_flops * 1e9;
   const auto communication = [&](const PackCost& cost) {
     return m.with_communication ? cost.at(pack) : 0;
   };
@@ -310,11 +310,11 @@ bool IsLanguageKind(LayerKind kind) {
 }
 
 bool HasKind(const Profile& profile, LayerKind kind) {
-  const bool has_encoder = !profile.model.towers.empty();
+  const bool has_encoder = !profile.model->towers.empty();
   if (IsEncoderKind(kind)) return has_encoder;
   if (profile.encoder_only) return false;
   if (kind == LayerKind::kProjector) return has_encoder;
-  const LanguageModel& m = profile.model.language_model;
+  const LanguageModel& m = profile.model->language_model;
   if (kind == LayerKind::kDense || kind == LayerKind::kMoe) return CountLayers(m, kind) > 0;
   return true;
 }

@@ -20,6 +20,7 @@
 #include "planner/simulate/step_simulation.h"
 #include "planner/space/activation_offload.h"
 #include "planner/space/fused_step.h"
+#include "planner/space/network_tiers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -310,7 +311,12 @@ class Remedies {
   }
 
   void TryShardingWeights() {
-    if (job_.training.zero_stage == ZeroStage::kWeights) return;
+    const Training& training = job_.training;
+    if (training.zero_stage == ZeroStage::kWeights) return;
+    // A trainer may offload the optimizer with some stages of ZeRO only.
+    const OffloadShares before = OffloadSharesOf(*training.trainer, training.zero_stage);
+    const OffloadShares after = OffloadSharesOf(*training.trainer, ZeroStage::kWeights);
+    if (training.offload.asked && after != before && after != OffloadShares::kAny) return;
     Try({.kind = RemedyKind::kShardWeights,
          .text = "shard weights and gradients too, without pipeline (ZeRO 3, FSDP)"});
   }
@@ -367,23 +373,32 @@ class Remedies {
     return {.kind = RemedyKind::kMoreGpus, .gpu_count = gpus};
   }
 
-  // Finds the fewest GPUs: one by one inside a node, then whole nodes, doubling until the job fits
-  // and bisecting between the last two.
+  // Finds the fewest GPUs: one by one inside a node, then whole nodes (and whole units of the
+  // network where the job must fill them), doubling until the job fits and bisecting between the
+  // last two.
   void TryMoreGpus() {
     const int64_t node = job_.cluster.gpus_per_full_node, from = job_.cluster.gpu_count;
-    for (int64_t gpus = from + 1; gpus <= std::min(node, from + kStepsInsideNode); ++gpus) {
+    const int64_t joined = job_.cluster.joined_gpus;
+    const int64_t most = joined > 0 ? std::min(joined, kGpusAtMost) : kGpusAtMost;
+    for (int64_t gpus = from + 1; gpus <= std::min({node, from + kStepsInsideNode, most}); ++gpus) {
       if (MayFit(MoreGpus(gpus)) && OfferGpus(gpus)) return;
     }
-    int64_t nodes = from / node, enough = std::max<int64_t>(1, nodes * 2);
-    for (int doublings = 1; !MayFit(MoreGpus(enough * node)); enough *= 2, ++doublings) {
-      if (doublings > kDoublings || enough * 2 * node > kGpusAtMost) return;
+    const auto of_nodes = [&](int64_t count) {
+      return GpusOfWholeUnits(job_.cluster, count * node);
+    };
+    int64_t most_nodes = most / node;
+    while (of_nodes(most_nodes) > most) --most_nodes;
+    int64_t nodes = from / node, enough = std::min(most_nodes, std::max<int64_t>(1, nodes * 2));
+    for (int doublings = 0;; enough = std::min(most_nodes, enough * 2), ++doublings) {
+      if (doublings > kDoublings || enough <= nodes) return;
+      if (MayFit(MoreGpus(of_nodes(enough)))) break;
       nodes = enough;
     }
     while (enough - nodes > 1) {
       const int64_t middle = (nodes + enough) / 2;
-      (MayFit(MoreGpus(middle * node)) ? enough : nodes) = middle;
+      (MayFit(MoreGpus(of_nodes(middle))) ? enough : nodes) = middle;
     }
-    OfferGpus(enough * node);
+    OfferGpus(of_nodes(enough));
   }
 
   bool OfferGpus(int64_t gpus) {

@@ -29,4 +29,12 @@ int64_t PodGpus(const Cluster& cluster) {
   return EqualUnits(cluster.gpu_count, DomainGpus(cluster), cluster.pod.usable);
 }
 
+int64_t GpusOfWholeUnits(const Cluster& cluster, int64_t gpus) {
+  // A pod consists of whole domains, so what fills pods fills domains too.
+  for (const NetworkUnit* unit : {&cluster.domain, &cluster.pod}) {
+    if (unit->filled && gpus > unit->usable) gpus = RoundUp(gpus, unit->usable);
+  }
+  return gpus;
+}
+
 }  // namespace evenkeel::planner

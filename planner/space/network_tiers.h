@@ -22,6 +22,9 @@ int64_t DomainGpus(const Cluster& cluster);
 // without such a tier.
 int64_t PodGpus(const Cluster& cluster);
 
+// Returns the fewest GPUs, at least `gpus`, that fill the units that a job must fill.
+int64_t GpusOfWholeUnits(const Cluster& cluster, int64_t gpus);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SPACE_NETWORK_TIERS_H_

@@ -44,11 +44,12 @@ HistoryEntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts) {
   return entry;
 }
 
-HistoryEntryPtr ReadEntry(ProfileRecord record) {
+HistoryEntryPtr ReadEntry(ProfileRecord record, SharedSubjects* subjects) {
   ProfileFacts facts;
   if (record.action == ProfileAction::kRecord && !ParseProfile(record.profile, &facts)) {
     return nullptr;
   }
+  subjects->Share(&facts);
   return MakeEntry(std::move(record), std::move(facts));
 }
 

@@ -11,6 +11,7 @@
 #include "planner/cost/calibration_book.h"
 #include "server/calibration/lease.h"
 #include "server/calibration/profile_store.h"
+#include "server/calibration/shared_subjects.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/profile_to_proto.h"
 
@@ -40,7 +41,7 @@ using CalibrationStatePtr = std::shared_ptr<const CalibrationState>;
 HistoryEntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts);
 
 // Returns nullptr for a profile that this release cannot read.
-HistoryEntryPtr ReadEntry(ProfileRecord record);
+HistoryEntryPtr ReadEntry(ProfileRecord record, SharedSubjects* subjects);
 
 // Returns a state of `history`, with each entry active or not according to its roll-backs.
 CalibrationStatePtr MakeState(std::vector<HistoryEntryPtr> history, uint64_t generation,

@@ -45,12 +45,14 @@ bool IsEmpty(const planner::Profile& profile) {
 
 }  // namespace
 
-Calibrations::Calibrations(std::unique_ptr<ProfileStore> store, const Clock& clock,
-                           CalibrationObserver& observer, SleepUntil sleep_until)
+Calibrations::Calibrations(std::unique_ptr<ProfileStore> store, SharedSubjects subjects,
+                           const Clock& clock, CalibrationObserver& observer,
+                           SleepUntil sleep_until)
     : store_(std::move(store)),
       clock_(clock),
       observer_(observer),
       sleep_until_(std::move(sleep_until)),
+      subjects_(std::move(subjects)),
       last_asked_(clock.Now()) {}
 
 std::unique_ptr<Calibrations> Calibrations::Open(std::unique_ptr<ProfileStore> store,
@@ -58,16 +60,17 @@ std::unique_ptr<Calibrations> Calibrations::Open(std::unique_ptr<ProfileStore> s
                                                  std::string* error, SleepUntil sleep_until) {
   if (!sleep_until) sleep_until = [](Time time) { std::this_thread::sleep_until(time); };
   std::vector<HistoryEntryPtr> history;
+  SharedSubjects subjects;
   for (ProfileRecord& record : store->TakeHistory()) {
     const int64_t revision = record.revision;
-    history.push_back(ReadEntry(std::move(record)));
+    history.push_back(ReadEntry(std::move(record), &subjects));
     if (history.back() == nullptr) {
       *error = Unreadable(revision);
       return nullptr;
     }
   }
-  std::unique_ptr<Calibrations> opened(
-      new Calibrations(std::move(store), clock, observer, std::move(sleep_until)));
+  std::unique_ptr<Calibrations> opened(new Calibrations(
+      std::move(store), std::move(subjects), clock, observer, std::move(sleep_until)));
   const Time now = clock.Now();
   opened->Publish(MakeState(std::move(history), 1, now), now - kLease);
   *error = opened->CatchUp();  // a shared store may have received more meanwhile
@@ -134,7 +137,7 @@ std::string Calibrations::Adopt(NewRecords found, Time asked_at) {
   std::vector<HistoryEntryPtr> entries;
   for (ProfileRecord& record : found.records) {
     const int64_t revision = record.revision;
-    HistoryEntryPtr entry = ReadEntry(std::move(record));
+    HistoryEntryPtr entry = ReadEntry(std::move(record), &subjects_);
     if (entry == nullptr) {
       error = Unreadable(revision);
       break;
@@ -250,6 +253,7 @@ ProfileEnding Calibrations::Keep(const CalibrationStatePtr& before, const Profil
   if (IsEmpty(accepted)) return ProfileEnding::kRefused;
   ProfileFacts facts = upload.facts;
   facts.profile = accepted;
+  subjects_.Share(&facts);
   ProfileRecord record;
   record.author = upload.author;
   record.profile = SerializeProfile(facts);

@@ -14,6 +14,7 @@
 #include "server/calibration/calibration_observer.h"
 #include "server/calibration/calibration_state.h"
 #include "server/calibration/profile_store.h"
+#include "server/calibration/shared_subjects.h"
 #include "server/calibration/ticker.h"
 #include "server/convert/profile_from_proto.h"
 #include "server/convert/profile_to_proto.h"
@@ -58,7 +59,7 @@ class Calibrations {
   bool durable() const { return store_->durable(); }
 
  private:
-  Calibrations(std::unique_ptr<ProfileStore> store, const Clock& clock,
+  Calibrations(std::unique_ptr<ProfileStore> store, SharedSubjects subjects, const Clock& clock,
                CalibrationObserver& observer, SleepUntil sleep_until);
 
   std::string ReadNew(bool patient) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
@@ -85,6 +86,7 @@ class Calibrations {
   const SleepUntil sleep_until_;
   Mutex write_mutex_;  // allows one change at a time, and one use of store_, except for its
                        // constants
+  SharedSubjects subjects_ ABSL_GUARDED_BY(write_mutex_);
   // When the store was last asked, whatever the result.
   Time last_asked_ ABSL_GUARDED_BY(write_mutex_);
   mutable Mutex state_mutex_;

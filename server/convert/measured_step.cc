@@ -16,11 +16,11 @@ std::string PlanDiffers(const v1::Plan& plan, const planner::Profile& profile,
   const v1::PlanSubject& subject = plan.subject();
   if (plan.has_misfit()) return "the plan does not fit: it can not have run";
   if (subject.encoder() != planner::EncoderNames(profile.model) ||
-      subject.language_model() != profile.model.language_model.name) {
-    return "the plan is of " + Quoted(subject.model()) + ", not of " + profile.model.name;
+      subject.language_model() != profile.model->language_model.name) {
+    return "the plan is of " + Quoted(subject.model()) + ", not of " + profile.model->name;
   }
-  if (subject.gpu_type() != profile.gpu.name) {
-    return "the plan is for " + Quoted(subject.gpu_type()) + ", not for " + profile.gpu.name;
+  if (subject.gpu_type() != profile.gpu->name) {
+    return "the plan is for " + Quoted(subject.gpu_type()) + ", not for " + profile.gpu->name;
   }
   const int stages = outcome.stage_allocated_bytes_size();
   if (stages != 0 && stages != plan.stages_size()) {

@@ -42,6 +42,7 @@ void ConvertUnit(const v1::NetworkTier& from, const FieldPath& path, int64_t par
     const FieldPath field = path.Child("usable_gpu_count");
     unit->usable = CheckInt(sink, field, from.usable_gpu_count(), {1, unit->gpus});
     RequireMultiple(unit->usable, part, of, field, sink);
+    unit->filled = true;
   }
   if (!from.name().empty()) unit->name = from.name();
 }
@@ -96,6 +97,7 @@ void TiersFromProto(const v1::GpuPool& from, const FieldPath& path, int64_t per_
   }
   const auto at = [&](int tier) { return path.Child("network_tiers", tier); };
   const int64_t before = sink.count();
+  if (count > 1) cluster->joined_gpus = from.network_tiers(count - 1).gpu_count();
   for (int tier = 0; tier < count; ++tier) CheckPlace(from, tier, at(tier), sink);
   if (cluster->domain.gpus == 0) cluster->domain = {planner::kDomainName, per_node, per_node};
   ConvertUnit(from.network_tiers(0), at(0), per_node, "gpus_per_node", sink, &cluster->domain);

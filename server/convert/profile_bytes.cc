@@ -131,6 +131,14 @@ bool ReadAll(const From& from, std::vector<To>* to, Read read) {
 // used.
 const planner::LanguageModel& StandIn() { return planner::LanguageModels().front().spec; }
 
+template <typename Spec>
+void Rename(const std::string& name, planner::SharedValue<Spec>* spec) {
+  if ((*spec)->name == name) return;
+  Spec renamed = **spec;
+  renamed.name = name;
+  *spec = std::move(renamed);
+}
+
 // Finds the model and the GPU type, as the request of the profile gave them.
 bool ReadSubject(const v1::Profile& message, ViolationSink& sink, ProfileFacts* facts) {
   const FieldPath model("model"), gpu("gpu_type");
@@ -161,12 +169,15 @@ bool MeasuredModelByName(std::string_view name, const FieldPath& field, Violatio
                           planner::FindVisionLanguageModel(name) == nullptr;
   if (!is_encoder) {
     std::string source;
-    return ModelByName(name, field, sink, &profile->model, &source);
+    planner::ModelSpec model;
+    if (!ModelByName(name, field, sink, &model, &source)) return false;
+    profile->model = std::move(model);
+    return true;
   }
   const planner::EncoderEntry* entry = EncoderByName(name, field, sink);
   if (entry == nullptr) return false;
   profile->encoder_only = true;
-  profile->model = {
+  profile->model = planner::ModelSpec{
       .name = entry->spec.name,
       .towers = {{entry->spec, planner::DefaultProjector(entry->spec, StandIn().hidden)}},
       .language_model = StandIn()};
@@ -185,15 +196,17 @@ bool MeasuredModelFromProto(const v1::Model& from, const FieldPath& field, Viola
 
 bool MeasuredGpuFromProto(const v1::Gpu& from, const FieldPath& field, ViolationSink& sink,
                           ProfileFacts* facts) {
-  if (!DescribedGpuFromProto(from, field, sink, &facts->profile.gpu)) return false;
+  planner::GpuSpec gpu;
+  if (!DescribedGpuFromProto(from, field, sink, &gpu)) return false;
+  facts->profile.gpu = std::move(gpu);
   facts->described_gpu = DeterministicBytes(from);
   facts->profile.described = true;
   return true;
 }
 
 void ProfileToProto(const ProfileTexts& texts, const planner::Profile& profile, v1::Profile* out) {
-  out->set_model(profile.model.name);
-  out->set_gpu_type(profile.gpu.name);
+  out->set_model(profile.model->name);
+  out->set_gpu_type(profile.gpu->name);
   out->set_tensor_parallel(Count(profile.tensor));
   for (const auto& time : profile.layer_times) FillLayerTime(time, out->add_layer_times());
   for (const auto& probe : profile.memory) FillProbe(probe, out->add_memory_probes());
@@ -203,10 +216,10 @@ void ProfileToProto(const ProfileTexts& texts, const planner::Profile& profile, 
   out->set_software(texts.software);
   out->set_note(texts.note);
   out->set_request_digest(texts.digest);
-  if (!texts.described_model.empty()) {
+  if (!texts.described_model->empty()) {
     out->mutable_described_model()->ParseFromString(texts.described_model);
   }
-  if (!texts.described_gpu.empty()) {
+  if (!texts.described_gpu->empty()) {
     out->mutable_described_gpu()->ParseFromString(texts.described_gpu);
   }
 }
@@ -228,8 +241,8 @@ bool ParseProfile(std::string_view bytes, ProfileFacts* facts) {
   planner::Profile& profile = facts->profile;
   ViolationSink unknown(1);
   facts->known = ReadSubject(message, unknown, facts);
-  profile.model.name = message.model();
-  profile.gpu.name = message.gpu_type();
+  Rename(message.model(), &profile.model);
+  Rename(message.gpu_type(), &profile.gpu);
   profile.tensor = message.tensor_parallel();
   return profile.tensor >= 1 &&
          ReadAll(message.layer_times(), &profile.layer_times, &ReadLayerTime) &&

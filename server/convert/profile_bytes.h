@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "planner/base/shared_value.h"
 #include "planner/cost/measured_profile.h"
 #include "server/convert/violations.h"
 
@@ -25,8 +26,8 @@ struct ProfileTexts {
   std::string software;
   std::string note;
   // The v1::Model and v1::Gpu that the request described; empty where it named them.
-  std::string described_model;
-  std::string described_gpu;
+  planner::SharedValue<std::string> described_model;
+  planner::SharedValue<std::string> described_gpu;
   std::string digest;  // digest of the request, so that the same one is not recorded twice
 };
 

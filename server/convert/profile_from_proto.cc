@@ -106,8 +106,8 @@ class ProfileReader {
     if (known_model_ && !profile_.encoder_only && profile_.tensor >= 1 &&
         !planner::TensorParallelAllowed(profile_.model, profile_.tensor)) {
       sink_.Add(tensor, "must divide the attention heads (" +
-                            std::to_string(profile_.model.language_model.heads) +
-                            ") and the width of " + profile_.model.language_model.name +
+                            std::to_string(profile_.model->language_model.heads) +
+                            ") and the width of " + profile_.model->language_model.name +
                             ", but is " + std::to_string(profile_.tensor));
     }
   }
@@ -173,7 +173,7 @@ class ProfileReader {
     const std::string accepted = KindsText(profile_, transformer_only);
     sink_.Add(field, from == v1::LAYER_KIND_UNSPECIFIED
                          ? "required: " + accepted
-                         : "must be a kind of layer that " + profile_.model.name +
+                         : "must be a kind of layer that " + profile_.model->name +
                                " has; accepted: " + accepted);
     return false;
   }

@@ -103,8 +103,8 @@ void FillRevision(const HistoryEntry& entry, bool measurements, v1::ProfileRevis
     return;
   }
   const planner::Profile& profile = *entry.profile;
-  out->set_model(profile.model.name);
-  out->set_gpu_type(profile.gpu.name);
+  out->set_model(profile.model->name);
+  out->set_gpu_type(profile.gpu->name);
   if (profile.collectives.empty()) out->set_tensor_parallel(static_cast<int32_t>(profile.tensor));
   out->set_timed_layer_count(Count(profile.layer_times.size()));
   out->set_probe_count(Count(profile.memory.size()));
@@ -118,7 +118,7 @@ bool Passes(const v1::ListProfilesRequest& request, const HistoryEntry& entry) {
   if (request.active_only() && !entry.active) return false;
   if (request.model_filter().empty()) return true;
   return entry.record.action == ProfileAction::kRecord &&
-         entry.profile->model.name.find(request.model_filter()) != std::string::npos;
+         entry.profile->model->name.find(request.model_filter()) != std::string::npos;
 }
 
 // Reads a page token: the revision with which the page begins.

@@ -45,6 +45,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kFabricTag = 85;
   static constexpr int kEncoderDataTag = 86;
   static constexpr int kNetworkTiersTag = 87;
+  static constexpr int kNetworkSizesTag = 196;
   static constexpr int kOffloadTag = 90;
   static constexpr int kHostTag = 91;
   static constexpr int kPaddingTag = 96;
@@ -87,7 +88,7 @@ class JobWriter : public ModelWriter<JobWriter> {
     const auto& [gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
                  inter_node_bytes_per_second, fabric, reserved_bytes, host_memory_bytes,
                  host_link_bytes_per_second, host_memory_bytes_per_second, price_per_gpu_hour,
-                 domain, pod, inter_pod_bytes_per_second, collectives] = cluster;
+                 domain, pod, inter_pod_bytes_per_second, joined_gpus, collectives] = cluster;
     (void)collectives;  // those of the calibration
     Fields(gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
            inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour);
@@ -105,6 +106,9 @@ class JobWriter : public ModelWriter<JobWriter> {
     for (const planner::NetworkUnit* unit : {&domain, &pod})
       Fields(unit->name, unit->gpus, unit->usable);
     Fields(inter_pod_bytes_per_second);
+    if (!domain.filled && !pod.filled && joined_gpus == 0) return;
+    out_.Count(kNetworkSizesTag, 3);
+    Fields(domain.filled, pod.filled, joined_gpus);
   }
 
   void Put(int /*tag*/, const planner::Execution& execution) {

@@ -34,7 +34,7 @@ inline Profile QuickstartProfile(int64_t tensor = 2) {
 inline LayerCost ModelledLayer(const Profile& profile, LayerKind kind, const MeasuredShape& shape) {
   Job job;
   job.model = profile.model;
-  job.cluster = ClusterOf(profile.gpu.name, 8);
+  job.cluster = ClusterOf(profile.gpu->name, 8);
   const double tokens = static_cast<double>(shape.tokens);
   const PackShape pack = {static_cast<double>(shape.units), tokens,
                           tokens * static_cast<double>(shape.sample_tokens)};

@@ -93,8 +93,10 @@ TEST(CalibrationBookTest, FindsComponentsByNameGpuAndDimensions) {
 // Measurements of a model with two encoders are of the two together.
 TEST(CalibrationBookTest, SeveralEncodersAreOneComponent) {
   Profile profile = QuickstartProfile();
-  profile.model.towers.push_back(profile.model.towers.front());
-  profile.model.towers.back().encoder.name = "second";
+  ModelSpec two_towers = profile.model;
+  two_towers.towers.push_back(two_towers.towers.front());
+  two_towers.towers.back().encoder.name = "second";
+  profile.model = two_towers;
   AddLayerTime(profile, LayerKind::kEncoder, kTiles, 1.2);
   AddLayerTime(profile, LayerKind::kProjector, kTiles, 1.4);
   const CalibrationBook book({RatedOf(1, profile)}, kModel);
@@ -267,7 +269,9 @@ TEST(CalibratedPlanTest, DescribedStepsCountForMoreOfTheSameLayers) {
   EXPECT_EQ(count(quicker), 0);
   Profile like = described;
   EXPECT_EQ(book.StepRatiosLike(like).size(), 1u);
-  like.gpu.hbm_bytes_per_second *= 2;
+  GpuSpec faster = like.gpu;
+  faster.hbm_bytes_per_second *= 2;
+  like.gpu = faster;
   EXPECT_TRUE(book.StepRatiosLike(like).empty());
 }
 

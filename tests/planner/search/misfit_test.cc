@@ -284,6 +284,38 @@ TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
   EXPECT_GE(remedies, 20);
 }
 
+int64_t GpusOfRemedy(const Job& job) {
+  for (const Remedy& remedy : CheckedPlan(job).misfit.value().remedies) {
+    if (remedy.kind == RemedyKind::kMoreGpus) return remedy.gpu_count;
+  }
+  return 0;
+}
+
+TEST(MisfitTest, MoreGpusFillUnitsAndAreJoined) {
+  Job job = TextJob("llama3-70b", "a100-sxm-80gb", 8);
+  const int64_t fewest = GpusOfRemedy(job);
+  ASSERT_GT(fewest, 8);
+  job.cluster.domain = {"rack", 64, 56, /*filled=*/true};
+  EXPECT_EQ(GpusOfRemedy(job), fewest <= 56 ? fewest : 112);
+  job.cluster.domain.usable = fewest - 8;
+  EXPECT_EQ(GpusOfRemedy(job), 2 * (fewest - 8));
+  job.cluster.domain = {};
+  job.cluster.joined_gpus = fewest;
+  EXPECT_EQ(GpusOfRemedy(job), fewest);
+  job.cluster.joined_gpus = fewest - 1;
+  EXPECT_EQ(GpusOfRemedy(job), 0);
+}
+
+// Megatron's distributed optimizer is offloaded with ZeRO-1 only.
+TEST(MisfitTest, NoRemedyShardsWeightsOfAnOffloadedOptimizer) {
+  Job job = TextJob("llama3-70b", "a100-sxm-80gb", 64);
+  job.constraints.tensor_parallel = job.constraints.pipeline_parallel = {1, 1};
+  job.training.offload = {.asked = true};
+  EXPECT_FALSE(Has(CheckMisfit(job), RemedyKind::kShardWeights));
+  job.training.trainer = FindTrainer("generic");  // with any stage
+  EXPECT_TRUE(Has(CheckMisfit(job), RemedyKind::kShardWeights));
+}
+
 TEST(MisfitTest, FewestGpusAreNotTooMany) {
   const Job job = TextJob("llama3-70b", "a100-sxm-80gb", 8);
   const Misfit misfit = CheckedPlan(job).misfit.value();

@@ -54,6 +54,19 @@ TEST(NetworkTiersTest, DomainsAreEqualAndOfWholeNodes) {
   EXPECT_EQ(DomainGpus(ClusterOf("h100-sxm-80gb", 64)), 8);
 }
 
+TEST(NetworkTiersTest, WholeUnits) {
+  Cluster cluster = InPods(Racks(64, 64), 256, 2);
+  EXPECT_EQ(GpusOfWholeUnits(cluster, 100), 100);  // nothing says that units must be filled
+  cluster.domain.filled = true;
+  EXPECT_EQ(GpusOfWholeUnits(cluster, 60), 60);
+  EXPECT_EQ(GpusOfWholeUnits(cluster, 64), 64);
+  EXPECT_EQ(GpusOfWholeUnits(cluster, 68), 128);
+  EXPECT_EQ(GpusOfWholeUnits(cluster, 260), 320);
+  cluster.pod.filled = true;
+  EXPECT_EQ(GpusOfWholeUnits(cluster, 130), 192);
+  EXPECT_EQ(GpusOfWholeUnits(cluster, 260), 512);
+}
+
 TEST(NetworkTiersTest, PodsHoldWholeDomains) {
   EXPECT_EQ(PodGpus(Racks(1024)), 1024);
   EXPECT_EQ(PodGpus(InPods(Racks(1024, 64), 512, 2)), 512);

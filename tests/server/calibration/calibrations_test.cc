@@ -124,6 +124,28 @@ TEST_F(CalibrationsTest, TheHistoryHasEachProfileOnce) {
   EXPECT_EQ(entry(1)->profile, nullptr);
 }
 
+TEST_F(CalibrationsTest, ProfilesOfOneSubjectShareIt) {
+  const auto subject = [&](size_t i) {
+    const planner::Profile& profile = *calibrations_->state()->history.at(i)->profile;
+    return std::pair(&*profile.model, &*profile.gpu);
+  };
+  calibrations_->Record(Upload("a", {1.2}));
+  calibrations_->Record(Upload("b", {1.3}));
+  ProfileUpload other = Upload("c", {1.2});
+  other.facts.profile.model = planner::TextJob("llama3-8b", "a100-sxm-80gb", 8).model;
+  calibrations_->Record(other);
+  const auto check = [&] {
+    EXPECT_EQ(subject(0), subject(1));
+    EXPECT_NE(subject(0).first, subject(2).first);
+    EXPECT_EQ(subject(0).second, subject(2).second);
+  };
+  check();
+  Reopen();
+  check();
+  calibrations_->Record(Upload("d", {1.4}));
+  EXPECT_EQ(subject(0), subject(3));
+}
+
 TEST_F(CalibrationsTest, TheSameRequestIsNotCountedTwice) {
   calibrations_->Record(Upload("a", {1.2}));
   const RecordOutcome again = calibrations_->Record(Upload("a", {1.2}));
@@ -201,12 +223,14 @@ TEST_F(CalibrationsTest, WhatTheCatalogueDoesNotKnowIsKeptButNotUsed) {
   calibrations_->Record(Upload("a", {1.2}));
   ProfileFacts facts;
   ASSERT_TRUE(ParseProfile(disk_.records[0].profile, &facts));
-  facts.profile.model.name = "a-model-of-old";
+  planner::ModelSpec old = facts.profile.model;
+  old.name = "a-model-of-old";
+  facts.profile.model = old;
   disk_.records[0].profile = SerializeProfile(facts);
   Reopen();
   const HistoryEntry& entry = *calibrations_->state()->history[0];
   EXPECT_FALSE(entry.texts.known);
-  EXPECT_EQ(entry.profile->model.name, "a-model-of-old");
+  EXPECT_EQ(entry.profile->model->name, "a-model-of-old");
   EXPECT_TRUE(InForce().empty());
 }
 

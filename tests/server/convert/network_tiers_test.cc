@@ -55,6 +55,8 @@ TEST(NetworkTiersTest, TiersReplaceRates) {
       "gpu_type: \"h100\" gpu_count: 64 network_tiers {} network_tiers { bytes_per_second: 5e10 }");
   EXPECT_EQ(two.inter_node_bytes_per_second, 5e10);
   EXPECT_EQ(two.pod.gpus, 0);
+  EXPECT_EQ(two.joined_gpus, 0);
+  EXPECT_FALSE(two.domain.filled);
 }
 
 TEST(NetworkTiersTest, RefusalsNameTheField) {

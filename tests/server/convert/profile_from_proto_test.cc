@@ -125,8 +125,8 @@ TEST(ProfileFromProtoTest, TakesEveryField) {
   ProfileUpload upload;
   ASSERT_TRUE(ProfileFromProto(Parse(kGood), {}, &upload).empty());
   const planner::Profile& profile = upload.facts.profile;
-  EXPECT_EQ(profile.model.language_model.name, "internlm2-20b");
-  EXPECT_EQ(profile.gpu.name, "a100-sxm-80gb");
+  EXPECT_EQ(profile.model->language_model.name, "internlm2-20b");
+  EXPECT_EQ(profile.gpu->name, "a100-sxm-80gb");
   EXPECT_EQ(profile.tensor, 2);
   EXPECT_EQ(upload.author, "somebody");
   EXPECT_EQ(upload.facts.framework, "PyTorch");
@@ -315,7 +315,7 @@ TEST(ProfileFromProtoTest, TakesCollectivesOfAGpuType) {
   ASSERT_THAT(Violations(Parse(kMeasuredCollectives)), ElementsAre());
   ASSERT_TRUE(ProfileFromProto(Parse(kMeasuredCollectives), {}, &upload).empty());
   const planner::Profile& profile = upload.facts.profile;
-  EXPECT_EQ(profile.gpu.name, "h100-sxm-80gb");
+  EXPECT_EQ(profile.gpu->name, "h100-sxm-80gb");
   ASSERT_EQ(profile.collectives.size(), 2u);
   const planner::CollectiveCurve& reduce = profile.collectives[0];
   EXPECT_EQ(reduce.op, planner::Collective::kAllReduce);
@@ -413,7 +413,7 @@ v1::Plan DescribedPlan() {
   plan.mutable_subject()->clear_encoder();
   ProfileUpload upload;
   ProfileFromProto(Parse(kDescribed), {}, &upload);
-  plan.mutable_subject()->set_language_model(upload.facts.profile.model.language_model.name);
+  plan.mutable_subject()->set_language_model(upload.facts.profile.model->language_model.name);
   plan.mutable_subject()->set_gpu_type("cpu");
   return plan;
 }
@@ -426,14 +426,14 @@ TEST(ProfileFromProtoTest, TakesStepsOfWhatTheCatalogueLacks) {
       << (upload.unplanned.empty() ? "" : upload.unplanned[0].text);
   ASSERT_EQ(upload.compared.size(), 1u);
   EXPECT_TRUE(upload.facts.profile.described);
-  EXPECT_EQ(upload.facts.profile.model.language_model.layers, 4);
+  EXPECT_EQ(upload.facts.profile.model->language_model.layers, 4);
   const std::string bytes = SerializeProfile(upload.facts);
   ProfileFacts read;
   ASSERT_TRUE(ParseProfile(bytes, &read));
   EXPECT_TRUE(read.known);
   EXPECT_TRUE(read.profile.described);
-  EXPECT_EQ(read.profile.gpu.dense_16bit_flops, 1e11);
-  EXPECT_EQ(read.profile.model.language_model.ffn, 1024);
+  EXPECT_EQ(read.profile.gpu->dense_16bit_flops, 1e11);
+  EXPECT_EQ(read.profile.model->language_model.ffn, 1024);
   EXPECT_EQ(SerializeProfile(read), bytes);
 }
 
