@@ -213,7 +213,11 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
   const Execution& e = t.execution;
   const bool sharded = p.data * p.context > 1;
   out.Add(job.launch.float16 ? "--fp16" : "--bf16");
-  if (!t.distributed_gradients_fp32) out.Add("--grad-reduce-in-bf16");
+  if (job.launch.float16) {
+    if (t.distributed_gradients_fp32) out.Add("--accumulate-allreduce-grads-in-fp32");
+  } else if (!t.distributed_gradients_fp32) {
+    out.Add("--grad-reduce-in-bf16");
+  }
   AddPrecision(t, out);
   AddOptimizer(t, t.zero_stage != ZeroStage::kNone && (sharded || t.offload.ratio > 0), out);
   if (const int64_t copies = WeightCopies(p), shards = ShardRanks(t, copies);

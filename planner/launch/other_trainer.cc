@@ -76,8 +76,9 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
   } else if (own.always_shards_weights) {
     to->zero_stage = trainer.zero_stage;
   }
-  if (job.training.distributed_gradients_fp32 == own.fp32_gradients)
-    to->distributed_gradients_fp32 = trainer.fp32_gradients;
+  const bool float16 = job.launch.float16;
+  if (job.training.distributed_gradients_fp32 == AccumulatesInFp32(own, float16))
+    to->distributed_gradients_fp32 = AccumulatesInFp32(trainer, float16);
   to->execution = Carried(DefaultExecution(own, job.training.zero_stage), job.training.execution,
                           DefaultExecution(trainer, to->zero_stage));
   Execution& execution = to->execution;

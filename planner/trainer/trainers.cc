@@ -205,12 +205,22 @@ constexpr Trainer Unlimited(const About& about) {
   return trainer;
 }
 
+// Returns the same trainer, whose gradients have 16 bits with float16. Megatron-LM sets
+// accumulate_allreduce_grads_in_fp32 with bfloat16 alone (validate_args of
+// megatron/training/arguments.py). DeepSpeed's optimizer for float16 takes the gradients as they
+// are (deepspeed/runtime/fp16/fused_optimizer.py), and vTrain's simulator of these runs reduces 2
+// bytes for each parameter (ParamInfo of its src/predictor.py).
+constexpr Trainer WithNarrowFp16(Trainer trainer) {
+  trainer.fp16_gradients_16bit = true;
+  return trainer;
+}
+
 // Megatron-Core shares no images: its colocated encoders (ColocatedBridgeCommunicator of
 // megatron/core/models/mimo) have data ranks of their own, but refuse context parallelism and
 // batches whose images the ranks do not divide, which packs do not promise. Megatron-Bridge shares
 // them between context ranks for Nemotron Omni alone (vision_dp_over_cp).
 constexpr Trainer MegatronCore(const About& about) {
-  Trainer trainer = ThreeDimensional(about, {});
+  Trainer trainer = WithNarrowFp16(ThreeDimensional(about, {}));
   trainer.cuts_encoder = false;
   trainer.offload = kHybridOptimizer;
   trainer.activations = kMegatronActivations;
@@ -387,12 +397,13 @@ constexpr std::array kTrainers = {
                         .title = "NeMo",
                         .source = "Megatron-Core; its performance recipes set "
                                   "grad_reduce_in_fp32=False"}),
-    WithWholeLayers({.name = "megatron-deepspeed",
-                     .title = "Megatron-DeepSpeed",
-                     .source = "its fork of Megatron-LM has neither sequence parallelism nor a "
-                               "fused loss; host time from vTrain's published runs of one node",
-                     .fitted_runs = 714},
-                    kMegatronDeepSpeed, {.interleaves = false, .offload = kCpuAdam}),
+    WithNarrowFp16(
+        WithWholeLayers({.name = "megatron-deepspeed",
+                         .title = "Megatron-DeepSpeed",
+                         .source = "its fork of Megatron-LM has neither sequence parallelism nor a "
+                                   "fused loss; host time from vTrain's published runs of one node",
+                         .fitted_runs = 714},
+                        kMegatronDeepSpeed, {.interleaves = false, .offload = kCpuAdam})),
     MegatronFsdp(
         {.name = "fsdp",
          .title = "FSDP with fused kernels",

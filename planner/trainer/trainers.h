@@ -61,6 +61,7 @@ struct Trainer {
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
   bool fp32_gradients = true;                 // accumulates gradients in fp32; if false, in 16 bits
+  bool fp16_gradients_16bit = false;          // in 16 bits nevertheless if weights are float16
   Execution default_execution = {};           // below ZeRO stage 3
   Execution default_execution_at_zero3 = {};  // at ZeRO stage 3
   std::optional<Execution> default_execution_unsharded = std::nullopt;  // at stage 0, if it differs
@@ -81,6 +82,11 @@ const Trainer& GenericTrainer();
 // Returns which shares of the optimizer it can move to the host if it shards as `stage` says.
 inline OffloadShares OffloadSharesOf(const Trainer& trainer, ZeroStage stage) {
   return trainer.offload.by_stage[static_cast<size_t>(stage)];
+}
+
+// Returns whether the trainer accumulates gradients in fp32 by default.
+inline bool AccumulatesInFp32(const Trainer& trainer, bool float16) {
+  return trainer.fp32_gradients && !(float16 && trainer.fp16_gradients_16bit);
 }
 
 // Returns how the trainer runs a model by default if it shards as `stage` says.

@@ -68,7 +68,7 @@ void ConvertPrecision(const v1::Training& from, const FieldPath& path, Violation
                       const planner::GpuSpec& gpu, planner::Training* training) {
   const FieldPath field = path.Child("precision");
   if (!CheckEnum(sink, field, from.precision(), v1::Precision_IsValid, PrecisionsOf(gpu))) return;
-  // Unset and float16 cost what bfloat16 does.
+  // Unset and float16 cost what bfloat16 does, but for gradients (AccumulatesInFp32).
   for (const auto& [precision, name] : kPrecisions) {
     if (from.precision() == name) training->precision = precision;
   }
@@ -402,7 +402,7 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   training.distributed_gradients_fp32 =
       from.gradient_precision() == v1::GRADIENT_PRECISION_FP32 ||
       (from.gradient_precision() != v1::GRADIENT_PRECISION_16BIT &&
-       training.trainer->fp32_gradients);
+       planner::AccumulatesInFp32(*training.trainer, from.precision() == v1::PRECISION_FP16));
   training.epochs = CheckIntOr(sink, path.Child("epochs"), from.epochs(), kEpochs, 1);
   training.seed = static_cast<uint64_t>(from.seed());
   training.isf_iterations = CheckIntOr(sink, path.Child("isf_iterations"), from.isf_iterations(),

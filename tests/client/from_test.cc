@@ -129,14 +129,14 @@ TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
   EXPECT_THROW(config.Int(Field::kLayers, 0, 1, 9), CommandError);
 }
 
-UserRun RunOfArguments(const std::string& more) {
+UserRun RunOfArguments(const std::string& more, const std::string& weights = "--bf16 ") {
   JobFlags flags;
   flags.gpu = "h100-sxm-80gb";
   flags.gpus = {16};
   const std::string text =
       "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 128 --vocab-size 1000 "
-      "--micro-batch-size 1 --global-batch-size 16 --bf16 ";
-  return RunOf(ReadConfigText(text + more, "args", ""), flags);
+      "--micro-batch-size 1 --global-batch-size 16 ";
+  return RunOf(ReadConfigText(text + weights + more, "args", ""), flags);
 }
 
 TEST(RunOfTest, LeavesPredictedTokensOutAloud) {
@@ -163,6 +163,17 @@ TEST(RunOfTest, ReadsTheDispatcherOfExperts) {
   EXPECT_THROW(dispatcher("--moe-token-dispatcher-type new"), CommandError);
   EXPECT_EQ(RunOfArguments("").job.training().execution().expert_dispatcher(),
             v1::EXPERT_DISPATCHER_UNSPECIFIED);
+}
+
+TEST(RunOfTest, ReadsTheFormatOfGradients) {
+  const auto format = [](const std::string& weights, const std::string& more) {
+    return RunOfArguments(more, weights).job.training().gradient_precision();
+  };
+  EXPECT_EQ(format("--bf16 ", ""), v1::GRADIENT_PRECISION_FP32);
+  EXPECT_EQ(format("--bf16 ", "--grad-reduce-in-bf16"), v1::GRADIENT_PRECISION_16BIT);
+  EXPECT_EQ(format("--fp16 ", ""), v1::GRADIENT_PRECISION_16BIT);
+  EXPECT_EQ(format("--fp16 ", "--accumulate-allreduce-grads-in-fp32"),
+            v1::GRADIENT_PRECISION_FP32);
 }
 
 TEST(RunOfTest, ReadsDeterministicMode) {

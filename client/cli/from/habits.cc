@@ -251,6 +251,10 @@ void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) 
   }
   std::string type = config.Text(Field::kGradientType, "");
   if (config.On(Field::kGradient16Bit)) type = "bf16";
+  // Megatron-LM accumulates in fp32 with bfloat16 alone, unless it is asked to.
+  const bool megatron =
+      config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale;
+  if (megatron && config.On(Field::kFp16) && !config.On(Field::kGradientFp32)) type = "fp16";
   if (config.format == ConfigFormat::kHuggingFace && type.empty()) return;
   // Without ZeRO, DeepSpeed accumulates in the type of the weights.
   if (config.format == ConfigFormat::kDeepSpeed && type.empty()) type = "bf16";

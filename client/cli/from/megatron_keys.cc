@@ -94,6 +94,7 @@ std::vector<KeyRecord> Memory() {
       {"fp8-param-gather", Field::kFp8Weights, "execution.holds_quantised_weights"},
       {"fp4-format", Field::kFp4Format, "training.precision"},
       {"grad-reduce-in-bf16", Field::kGradient16Bit, "training.gradient_precision"},
+      {"accumulate-allreduce-grads-in-fp32", Field::kGradientFp32, "training.gradient_precision"},
       {"optimizer", Field::kOptimizer, "training.optimizer"},
       {"use-precision-aware-optimizer", Field::kPreciseOptimizer, "training.optimizer"},
       {"exp-avg-dtype", Field::kMomentType, "training.optimizer"},
@@ -285,7 +286,6 @@ constexpr const char* kIrrelevant[] = {
     "te-rng-tracker",
     "empty-unused-memory-level",
     "mtp-loss-scaling-factor",
-    "accumulate-allreduce-grads-in-fp32",
     // Shapes whose share of memory and time is too small to see.
     "max-position-embeddings",
     "position-embedding-type",

@@ -105,6 +105,7 @@ enum class Field {
   kFp8Weights,
   kFp4Format,
   kGradient16Bit,
+  kGradientFp32,
   kGradientType,
   kOptimizer,
   kPreciseOptimizer,

@@ -69,6 +69,21 @@ TEST(TrainingChoicesTest, OtherSettingsNoteWhatTheyDoNotTurnOn) {
   EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kMegatron), "optimizer"));
 }
 
+TEST(TrainingChoicesTest, MegatronsGradients) {
+  const auto has = [](bool float16, bool fp32, const char* argument) {
+    Job job = Llama();
+    job.launch.float16 = float16;
+    job.training.distributed_gradients_fp32 = fp32;
+    return HasArguments(LaunchOf(job, LaunchFramework::kMegatron), {argument});
+  };
+  for (const bool float16 : {false, true}) {
+    for (const bool fp32 : {false, true}) {
+      EXPECT_EQ(has(float16, fp32, "--grad-reduce-in-bf16"), !float16 && !fp32);
+      EXPECT_EQ(has(float16, fp32, "--accumulate-allreduce-grads-in-fp32"), float16 && fp32);
+    }
+  }
+}
+
 TEST(TrainingChoicesTest, DeterministicKernels) {
   Job job = Llama("h100-sxm-80gb");
   const auto asks = [](const Launch& launch) {

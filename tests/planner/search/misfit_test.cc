@@ -285,7 +285,8 @@ TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
 }
 
 int64_t GpusOfRemedy(const Job& job) {
-  for (const Remedy& remedy : CheckedPlan(job).misfit.value().remedies) {
+  const Misfit misfit = CheckedPlan(job).misfit.value();
+  for (const Remedy& remedy : misfit.remedies) {
     if (remedy.kind == RemedyKind::kMoreGpus) return remedy.gpu_count;
   }
   return 0;

@@ -125,7 +125,8 @@ TEST(Normalization, DefaultsSpelledOut) {
                  gradient_precision: GRADIENT_PRECISION_FP32 epochs: 1 isf_iterations: 10 }
       objective { kind: OBJECTIVE_KIND_STEP_TIME })"));
   ExpectSame(plain, With(kModel, kPool, "objective { kind: OBJECTIVE_KIND_GPU_DAYS }"));
-  ExpectSame(plain, With(kModel, kPool, "training { precision: PRECISION_FP16 }"));
+  ExpectSame(plain, With(kModel, kPool, R"(training { precision: PRECISION_FP16
+      gradient_precision: GRADIENT_PRECISION_FP32 })"));
   ExpectSame(plain, plain + " label: \"x\" max_alternatives: 3 max_violations: 7");
   ExpectSame(plain, plain + " validate_only: true");
   ExpectSame(plain, With(kModel, std::string(kPool) + " price_per_gpu_hour: -0"));
@@ -209,6 +210,17 @@ TEST(Normalization, WithoutBfloat16TakesFloat16) {
   const planner::Job job = JobOf(With(kText, R"(gpu_type: "v100-sxm2-32gb" gpu_count: 8)",
                                       "training { precision: PRECISION_FP16 }"));
   EXPECT_FALSE(job.cluster.gpu.bfloat16);
+}
+
+TEST(Normalization, Float16HalvesGradientsOfMegatron) {
+  const auto is_fp32 = [](const std::string& training) {
+    return JobOf(With(kText, kPool, "training { precision: PRECISION_FP16 " + training + " }"))
+        .training.distributed_gradients_fp32;
+  };
+  EXPECT_FALSE(is_fp32(""));
+  EXPECT_FALSE(is_fp32("trainer { name: \"megatron-deepspeed\" }"));
+  EXPECT_TRUE(is_fp32("trainer { name: \"generic\" }"));
+  EXPECT_TRUE(is_fp32("gradient_precision: GRADIENT_PRECISION_FP32"));
 }
 
 // Provenance shows the difference, so the plan is not the same.

@@ -70,7 +70,8 @@ void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Ca
     job.training.execution.sequence_parallel = false;
     job.training.execution.dropout = true;
     job.training.execution.attention = AttentionKernel::kUnfused;
-    run.assumed.push_back("no flash attention, no sequence parallel, dropout");
+    job.training.distributed_gradients_fp32 = false;
+    run.assumed.push_back("no flash attention, no sequence parallel, dropout, float16");
   }
   const int64_t batch = Int(row, "global_batch");
   job.training.global_batch_samples = batch;

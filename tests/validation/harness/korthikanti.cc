@@ -28,6 +28,7 @@ Case CaseOf(const std::string& file, const Json& whole, const Json& config, cons
   Execution& e = job.training.execution;
   e.attention = AttentionKernel::kUnfused;
   e.dropout = true, e.fused_loss = false;
+  job.training.distributed_gradients_fp32 = false;  // of float16
   const int64_t batch = Int(config, "global_batch"), samples = Int(config, "micro_batch", 1);
   job.training.global_batch_samples = batch;
   run.batching = EqualPacks(samples, sequence);
