@@ -38,6 +38,9 @@ const KeyTables& TorchtitanKeys();
 const KeyTables& TrainingArgumentsKeys();
 const KeyTables& AdapterKeys();
 
+// Returns whether a table has the key `name`.
+bool Knows(const KeyTables& tables, const std::string& name);
+
 // Files `setting` under what `name`, its key as the tables spell it, says.
 void Sort(const KeyTables& tables, const std::string& name, Setting setting, UserConfig* config);
 
