@@ -34,7 +34,7 @@ constexpr KeyRecord kLaunchRead[] = {
 
 constexpr NotPredicted kLaunchNotPredicted[] = {
     {"fsdp_config.activation_checkpointing_offload", "activations in host memory", true},
-    {"fsdp_config.min_num_params", "weights are taken to be gathered layer by layer"},
+    {"fsdp_config.min_num_params", kGathersLayers},
     {"fsdp_config.ignored_modules", "all modules are taken to be sharded"},
     {"fsdp_config.forward_prefetch", "gathers are taken to overlap as in version 2 of FSDP"},
     {"dynamo_config.*", "modules are taken to be eager"},

@@ -70,7 +70,6 @@ constexpr KeyRecord kArgumentsRead[] = {
 
 // Said of several keys.
 constexpr char kOtherLoss[] = "a loss beside a reference or reward model";
-constexpr char kWholeLayers[] = "weights are taken to be gathered layer by layer";
 constexpr char kFloatCopy[] = "weights that train are taken to have a copy in fp32";
 constexpr char kQuantised[] = "weights that are quantised so; accepted: load_in_4bit";
 constexpr char kQuantisedBy[] =
@@ -90,8 +89,8 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
      true},
     {"fsdp_config.activation_checkpointing_offload", "activations in host memory", true},
     {"fsdp_config.activation_cpu_offload", "activations in host memory", true},
-    {"fsdp_config.min_num_params", kWholeLayers},
-    {"fsdp_min_num_params", kWholeLayers},
+    {"fsdp_config.min_num_params", kGathersLayers},
+    {"fsdp_min_num_params", kGathersLayers},
     {"fsdp_config.backward_prefetch", "gathers are taken to overlap as in version 2 of FSDP"},
     {"fsdp_config.forward_prefetch", "gathers are taken to overlap as in version 2 of FSDP"},
     {"fsdp_config.ignored_modules", "all modules are taken to be sharded"},

@@ -24,6 +24,9 @@ struct NotPredicted {
   bool is_index = false;  // 0 is the first one, not off
 };
 
+// Said of keys of FSDP and of ZeRO-3.
+inline constexpr char kGathersLayers[] = "weights are taken to be gathered layer by layer";
+
 struct KeyTables {
   std::vector<KeyRecord> read;
   std::vector<NotPredicted> not_predicted;
