@@ -285,8 +285,8 @@ class FromTest(unittest.TestCase):
         self.assertEqual(advice(fsdp + "  fsdp_reshard_after_forward: FULL_SHARD\n")[keeps],
                          "fsdp_reshard_after_forward: SHARD_GRAD_OP")
         self.assertEqual(advice(fsdp + "  fsdp_version: 2\n")[keeps], "fsdp_reshard_after_forward: false")
-        engine = "distributed_type: DEEPSPEED\nnum_processes: 16\ndeepspeed_config:\n  zero_stage: 3\n"
-        self.assertEqual(advice(engine)["ZeRO-2 instead of ZeRO-3"], "deepspeed_config.zero_stage: 2")
+        engine = "distributed_type: DEEPSPEED\nnum_processes: 16\ndeepspeed_config:\n  zero_stage: 1\n"
+        self.assertEqual(advice(engine)["ZeRO-3 instead of ZeRO-1"], "deepspeed_config.zero_stage: 3")
         long = fsdp.replace("16", "8")
         self.assertEqual(advice(long, "--token-cap", "16384")["recompute of every layer"],
                          "fsdp_activation_checkpointing: true")
