@@ -1,7 +1,9 @@
 // Tests what is read of `accelerate launch`: its options, its file, and both.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/client/trainer_folder.h"
 #include "tests/client/trainer_runs.h"
@@ -26,10 +28,11 @@ TEST(AccelerateTest, EveryOptionCounts) {
                 .find("ParallelismConfig"),
             std::string::npos);
   EXPECT_EQ(folder.Refusal(Launched("--use_fsdp --use_parallelism_config true "
-                                    "--parallelism_config_tp_size 1")),
+                                    "--parallelism_config_tp_size 1 "
+                                    "--parallelism_config_cp_backend torch")),
             "");
   EXPECT_NE(folder.Refusal(Launched("--use_megatron_lm --megatron_lm_tp_degree 2"))
-                .find("use_megatron_lm true: not yet"),
+                .find("use_megatron_lm true: not yet: Megatron-LM under accelerate"),
             std::string::npos);
   EXPECT_NE(folder.Refusal(Launched("--cpu")).find("training without GPUs"), std::string::npos);
   const auto unpredicted = [&](const std::string& options) {
@@ -155,6 +158,13 @@ TEST(AccelerateTest, ACommandIsReadWithItsLaunchFile) {
     EXPECT_EQ(TrainingOf(run).zero_stage(), v1::ZERO_STAGE_3);
     EXPECT_EQ(run.job.cluster().pools(0).gpu_count(), 4) << "the option";
   }
+  const std::string variable = "accelerate launch --config_file $CONFIG --num_processes 4";
+  folder.Write("run.sh", variable + kTrainArguments);
+  EXPECT_EQ(TrainingOf(folder.Run({"run.sh", "launch.yaml"})).zero_stage(), v1::ZERO_STAGE_3);
+  const UserConfig alone = folder.Script(variable + kTrainArguments);
+  ASSERT_EQ(alone.notes.size(), 2u);
+  EXPECT_NE(alone.notes[0].find("does not set: CONFIG"), std::string::npos);
+  EXPECT_NE(alone.notes[1].find("give it by another --from"), std::string::npos);
   folder.Write("adapter.json", AdapterWith(", \"target_modules\": \"all-linear\""));
   const UserRun tuned = folder.Run({"run.sh", "adapter.json", "launch.yaml"});
   EXPECT_EQ(tuned.job.model().lora().rank(), 32);
@@ -163,14 +173,28 @@ TEST(AccelerateTest, ACommandIsReadWithItsLaunchFile) {
   folder.Write("run.sh",
                std::string("accelerate launch --offload_optimizer_device cpu") + kTrainArguments);
   EXPECT_EQ(TrainingOf(folder.Run({"run.sh", "launch.yaml"})).offload().optimizer_ratio(), 1);
-  // In sections the file comes before options.
+  // In older releases the file comes before options.
   folder.Write("run.sh", std::string("accelerate launch --zero_stage 2") + kTrainArguments);
-  EXPECT_NE(folder.RefusalOfFiles({"run.sh", "launch.yaml"}).find("passes over it for launch.yaml"),
-            std::string::npos);
+  EXPECT_EQ(TrainingOf(folder.Run({"run.sh", "launch.yaml"})).zero_stage(), v1::ZERO_STAGE_2);
+  const UserConfig differs = folder.Script(Launched("--config_file launch.yaml --zero_stage 2"));
+  ASSERT_EQ(differs.notes.size(), 1u);
+  EXPECT_NE(differs.notes[0].find("zero_stage 2: comes before launch.yaml:3"), std::string::npos);
   folder.Write("run.sh",
                std::string("accelerate launch --config_file launch.yaml") + kTrainArguments);
   EXPECT_NE(folder.RefusalOfFiles({"run.sh", "launch.yaml"}).find("settings of accelerate of"),
             std::string::npos);
+}
+
+TEST(AccelerateTest, ItsFileNamesFilesBesideIt) {
+  const TrainerFolder folder;
+  std::filesystem::create_directories(folder.Path("configs"));
+  folder.Write("configs/ds.json", "{\"zero_optimization\": {\"stage\": 3}}");
+  folder.Write(
+      "configs/launch.yaml",
+      "distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: ds.json\n");
+  EXPECT_EQ(
+      TrainingOf(folder.RunScript(Launched("--config_file configs/launch.yaml"))).zero_stage(),
+      v1::ZERO_STAGE_3);
 }
 
 TEST(AccelerateTest, WithoutAPolicyLayersAreAssumed) {

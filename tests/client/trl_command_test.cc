@@ -95,6 +95,7 @@ TEST(TrlCommandTest, ProfilesOfAccelerate) {
   EXPECT_EQ(run("--accelerate_config zero3").job.cluster().pools(0).gpu_count(), 8);
   EXPECT_EQ(run("--accelerate_config zero3 --num_processes 4").job.cluster().pools(0).gpu_count(),
             4);
+  EXPECT_EQ(run("--accelerate_config multi_gpu").job.cluster().pools(0).gpu_count(), 8);
   EXPECT_EQ(run("--accelerate_config single_gpu").job.cluster().pools(0).gpu_count(), 1);
   EXPECT_NE(folder.Refusal(kBare + std::string(" --accelerate_config zero9\n"))
                 .find("there is no file zero9"),
@@ -104,6 +105,10 @@ TEST(TrlCommandTest, ProfilesOfAccelerate) {
                "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 1\n"
                "num_processes: 2\n");
   EXPECT_EQ(run("--accelerate_config own.yaml").job.cluster().pools(0).gpu_count(), 2);
+  EXPECT_NE(
+      folder.Read("sft.yaml", "model_name_or_path: x\nuse_peft: true\naccelerate_config: []\n")
+          .used.size(),
+      0u);
   // The file of arguments may name it, too.
   folder.Write("sft.yaml",
                "model_name_or_path: x\ndataset_name: y\naccelerate_config: zero1\n"

@@ -59,7 +59,7 @@ constexpr const char* kLaunchIrrelevant[] = {"compute_environment",
                                              "same_network",
                                              "tpu_*",
                                              "ipex_config*",
-                                             "mpirun_config*",
+                                             "mpirun_*",
                                              "commands",
                                              "command_file",
                                              "use_parallelism_config",
@@ -78,6 +78,9 @@ constexpr const char* kLaunchIrrelevant[] = {"compute_environment",
                                              "max_restarts",
                                              "monitor_interval",
                                              "aws_*",
+                                             "no_tpu_cluster",
+                                             "vm",
+                                             "env",
                                              "fsdp_config.backward_prefetch*",
                                              "fsdp_config.state_dict_type",
                                              "fsdp_config.sync_module_states",
@@ -123,6 +126,8 @@ constexpr LaunchSection kSections[] = {{"fsdp_", "fsdp_config."},
                                        {"fp8_", "fp8_config."},
                                        {"dynamo_", "dynamo_config."}};
 
+constexpr char kEngineFile[] = "deepspeed_config.deepspeed_config_file";
+
 // Returns the key of the file for an option.
 std::string LaunchKey(const std::string& option) {
   if (std::count(std::begin(kEngineOptions), std::end(kEngineOptions), option) > 0)
@@ -159,6 +164,10 @@ void SetEngine(const Setting& setting, const std::string& type, UserConfig* conf
     config->fields[Field::kFsdp] = setting;
   } else if (type == "DEEPSPEED") {
     config->uses_deepspeed = true;
+  } else if (type == "MEGATRON_LM") {
+    throw CommandError(
+        ExitCode::kBadInput,
+        Describe(setting) + ": not yet: Megatron-LM under accelerate: give its arguments");
   } else if (type != "MULTI_GPU" && type != "NO") {
     throw CommandError(ExitCode::kBadInput, Describe(setting) +
                                                 ": not yet: accepted are FSDP, DEEPSPEED, "
@@ -171,14 +180,14 @@ bool IsOfSection(const Setting& setting) { return setting.key.find('.') != std::
 // Files a setting that is neither the engine nor of an engine that is off.
 void SortLaunchSetting(Setting setting, const std::string& path, bool second, UserConfig* config) {
   const std::string name = setting.key;
-  if (name == "deepspeed_config.deepspeed_config_file") {
+  if (name == kEngineFile) {
     SortEngine(NamedFile(setting, path), config);
     config->engine_file = true;
     return;
   }
-  // One rank is no parallelism. Version 1 of FSDP alone reads sharding_strategy.
+  // One rank is no parallelism, whatever its kind. Version 1 of FSDP alone reads sharding_strategy.
   const bool alone = absl::StartsWith(name, "parallelism_config.") &&
-                     absl::EndsWith(name, "_size") && setting.values.front() == "1";
+                     (!absl::EndsWith(name, "_size") || setting.values.front() == "1");
   const bool strategy = name == "fsdp_config.sharding_strategy";
   if (alone || IsAuto(setting) || (strategy && second)) {
     ++config->irrelevant;
@@ -201,30 +210,42 @@ bool IsAccelerate(const std::vector<Setting>& settings) {
 bool IsLaunchOption(const std::string& option) {
   return option == "config_file" || option == "accelerate_config" ||
          !EngineOf({option, {"true"}, ""}).empty() || Knows(LaunchKeys(), LaunchKey(option)) ||
-         LaunchKey(option) == "deepspeed_config.deepspeed_config_file";
+         LaunchKey(option) == kEngineFile;
 }
 
 std::vector<Setting> LaunchSettings(const std::vector<Setting>& options, const std::string& path,
-                                    std::string* file) {
+                                    std::string* file, std::vector<std::string>* notes) {
   std::vector<Setting> settings, of_file;
   for (Setting option : options) {
+    if (option.values.empty()) continue;
+    const bool names_file = option.key == "config_file" || option.key == "accelerate_config";
+    if (names_file && absl::StrContains(option.values.front(), "${")) {
+      notes->push_back(Describe(option) +
+                       ": is not read, as the script does not say which file it is: give it by "
+                       "another --from.");
+      continue;
+    }
     if (option.key == "accelerate_config" && FindNamedFile(option.values.front(), path).empty()) {
       const LaunchProfile profile = LaunchProfileOf(option.values.front());
       if (profile.text.empty()) NamedPath(option, path);  // throws
       of_file = ReadYaml(profile.text, profile.name);
       *file = profile.name;
-    } else if (option.key == "config_file" || option.key == "accelerate_config") {
+    } else if (names_file) {
       of_file = NamedFile(option, path);
       *file = NamedPath(option, path);
+      for (Setting& setting : of_file)
+        if (setting.key == kEngineFile && !setting.values.empty())
+          setting.values = {NamedPath(setting, *file)};
     } else {
       option.key = LaunchKey(option.key);
       settings.push_back(std::move(option));
     }
   }
-  return JoinLaunch(std::move(settings), std::move(of_file));
+  return JoinLaunch(std::move(settings), std::move(of_file), notes);
 }
 
-std::vector<Setting> JoinLaunch(std::vector<Setting> options, std::vector<Setting> file) {
+std::vector<Setting> JoinLaunch(std::vector<Setting> options, std::vector<Setting> file,
+                                std::vector<std::string>* notes) {
   const bool engine = std::any_of(options.begin(), options.end(),
                                   [](const Setting& option) { return !EngineOf(option).empty(); });
   const std::vector<Setting> given = options;
@@ -236,8 +257,8 @@ std::vector<Setting> JoinLaunch(std::vector<Setting> options, std::vector<Settin
     if (same == given.end()) {
       options.push_back(std::move(setting));
     } else if (IsOfSection(setting) && same->values != setting.values) {
-      throw CommandError(ExitCode::kBadInput, Describe(*same) + ": accelerate passes over it for " +
-                                                  Describe(setting) + ": give one of them");
+      notes->push_back(Describe(*same) + ": comes before " + Describe(setting) +
+                       "; older releases of accelerate, such as 1.0, take the file's.");
     }
   }
   return options;
@@ -250,7 +271,7 @@ void SortAccelerate(std::vector<Setting> settings, const std::string& path, User
   std::string engine;
   for (Setting& setting : settings) {
     if (absl::StartsWith(setting.key, "fsdp_config.fsdp_")) setting.key.erase(12, 5);
-    if (setting.key == "deepspeed_config.deepspeed_config_file" && !setting.values.empty())
+    if (setting.key == kEngineFile && !setting.values.empty())
       setting.values = {NamedPath(setting, path)};
     second = second || (setting.key == "fsdp_config.version" &&
                         setting.values == std::vector<std::string>{"2"});

@@ -43,11 +43,12 @@ std::vector<Setting> TakeLaunchOptions(std::vector<Setting>* arguments);
 // Returns what options of `accelerate launch` say, by the keys of its file, with what the file that
 // they name says, whose path is stored.
 std::vector<Setting> LaunchSettings(const std::vector<Setting>& options, const std::string& path,
-                                    std::string* file);
+                                    std::string* file, std::vector<std::string>* notes);
 
-// Adds the settings of a launch file to those of options, which come first. Throws
-// CommandError(kBadInput) where accelerate would pass over an option, as it does in sections.
-std::vector<Setting> JoinLaunch(std::vector<Setting> options, std::vector<Setting> file);
+// Adds the settings of a launch file to those of options, which come first. Notes say where older
+// releases of accelerate differ.
+std::vector<Setting> JoinLaunch(std::vector<Setting> options, std::vector<Setting> file,
+                                std::vector<std::string>* notes);
 
 // Returns the launch file that TRL has by this name, with a name for places in it. The text is
 // empty if there is none.

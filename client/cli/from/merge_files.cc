@@ -59,7 +59,7 @@ void MergeFields(UserConfig* other, UserConfig* config) {
 // The options of a command that names no launch file, and the launch file, are read as one.
 void MergeLaunchFile(UserConfig other, UserConfig* config) {
   UserConfig whole = *config->without_launch, launch;
-  SortAccelerate(JoinLaunch(config->launch, other.launch), "", &launch);
+  SortAccelerate(JoinLaunch(config->launch, other.launch, &launch.notes), "", &launch);
   launch.files = other.files;
   Merge(std::move(launch), &whole);
   *config = std::move(whole);
@@ -98,7 +98,7 @@ void Merge(UserConfig other, UserConfig* config) {
 void AddLaunch(const std::vector<Setting>& options, const std::string& path, UserConfig* config) {
   UserConfig launch;
   std::string file;
-  SortAccelerate(LaunchSettings(options, path, &file), path, &launch);
+  SortAccelerate(LaunchSettings(options, path, &file, &launch.notes), path, &launch);
   std::shared_ptr<const UserConfig> without;
   if (file.empty()) {
     without = std::make_shared<UserConfig>(*config);

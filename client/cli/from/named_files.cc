@@ -48,7 +48,7 @@ std::string FindNamedFile(const std::string& name, const std::string& path) {
 }
 
 std::string NamedPath(const Setting& setting, const std::string& path) {
-  const std::string& name = setting.values.front();
+  const std::string name = setting.values.empty() ? "true" : setting.values.front();
   if (name == "true")
     throw CommandError(ExitCode::kBadInput, Describe(setting) + ": names no file");
   const std::string file = FindNamedFile(name, path);

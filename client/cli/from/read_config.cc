@@ -172,11 +172,10 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
                       const std::string& framework) {
   const ShellScript script = ReadShell(text, name);
   UserConfig trainer;
+  AddNotes(script, &trainer);
   std::string missing;
-  if (SortTrainerCommand(script, path, framework == "huggingface", &trainer, &missing)) {
-    AddNotes(script, &trainer);
+  if (SortTrainerCommand(script, path, framework == "huggingface", &trainer, &missing))
     return trainer;
-  }
   if (framework == "huggingface")
     FailReading(name +
                 ": no command with arguments of Hugging Face Trainer is in it, such as "

@@ -1,5 +1,5 @@
 // TRL's command, which takes options of `accelerate launch` among its arguments. Sources:
-// trl/cli/accelerate_config.py, trl/cli/commands/training.py, trl/accelerate_configs.
+// trl/cli/accelerate_config.py, trl/cli/commands/training.py, trl/accelerate_configs (1.16).
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// How many processes multi_gpu runs is left to --num_processes.
+// single_gpu names 8 processes, but without an engine accelerate starts one.
 struct ProfileRecord {
   const char *name, *text;
 };
@@ -32,7 +32,8 @@ constexpr ProfileRecord kProfiles[] = {
     {"zero3",
      "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\nmixed_precision: bf16\n"
      "num_machines: 1\nnum_processes: 8\n"},
-    {"multi_gpu", "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_machines: 1\n"},
+    {"multi_gpu",
+     "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n"},
     {"single_gpu",
      "distributed_type: \"NO\"\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 1\n"}};
 
