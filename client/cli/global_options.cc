@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/host_port.h"
@@ -38,13 +39,22 @@ bool WantsColor(const GlobalOptions& options) {
          (term == nullptr || std::strcmp(term, "dumb") != 0);
 }
 
-// Returns whether gRPC finds the server by a rule of its own, such as dns:///planner:50051.
+// Returns whether gRPC finds the server by a rule of its own, such as unix:/PATH.
 bool HasScheme(const std::string& address) {
-  for (const char* scheme :
-       {"unix:", "unix-abstract:", "dns:", "ipv4:", "ipv6:", "vsock:", "xds:"}) {
+  for (const char* scheme : {"unix:", "unix-abstract:", "ipv4:", "ipv6:", "vsock:", "xds:"}) {
     if (address.starts_with(scheme)) return true;
   }
   return false;
+}
+
+// Returns HOST:PORT of dns:[//AUTHORITY/]HOST:PORT, or the address itself.
+std::string WithoutDns(const std::string& address) {
+  constexpr std::string_view kScheme = "dns:";
+  if (!address.starts_with(kScheme)) return address;
+  const std::string rest = address.substr(kScheme.size());
+  if (!rest.starts_with("//")) return rest;
+  const size_t end = rest.find('/', 2);
+  return end == std::string::npos ? "" : rest.substr(end + 1);
 }
 
 }  // namespace
@@ -114,7 +124,7 @@ Style StyleOf(const GlobalOptions& options) {
 const std::string& ServerAddress(const GlobalOptions& options) {
   const std::string& address = options.server;
   // gRPC would take a host without a port for one that serves HTTPS.
-  if (HasScheme(address) || ParseHostPort(address)) return address;
+  if (HasScheme(address) || ParseHostPort(WithoutDns(address))) return address;
   throw CommandError(
       ExitCode::kBadInput,
       fmt::format("--server (or EVENKEEL_SERVER) must be HOST:PORT, such as planner:50051 or "

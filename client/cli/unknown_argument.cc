@@ -65,6 +65,10 @@ std::string UnknownOption(const CLI::App& app, const std::string& word) {
   const std::vector<const CLI::App*> named = Named(app);
   const bool known = std::any_of(named.begin(), named.end(),
                                  [&name](const CLI::App* owner) { return Knows(*owner, name); });
+  const bool one_dash = word.starts_with('-') && !word.starts_with("--");
+  if (known && one_dash) {
+    return fmt::format("{} has one dash: write --{}", word.substr(0, word.find('=')), name);
+  }
   if (known) {
     return fmt::format("--{} must follow the command, as in {} --{} ...", name,
                        named.back()->get_name(), name);

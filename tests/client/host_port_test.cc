@@ -40,6 +40,10 @@ TEST(HostPortTest, AServerThatIsNotAskedNeedsNoAddress) {
     options.server = address;
     EXPECT_EQ(ServerAddress(options), address);
   }
+  for (const char* address : {"dns:///planner", "dns:planner", "dns://8.8.8.8/planner", "dns://"}) {
+    options.server = address;
+    EXPECT_THROW(ServerAddress(options), CommandError) << address;
+  }
 }
 
 }  // namespace

@@ -111,6 +111,27 @@ TEST(HuggingFaceDataTest, PacksOfTrl) {
             "");
 }
 
+// A job file may hold a histogram that no flag would make.
+TEST(HuggingFaceDataTest, HistogramsThatCannotBeCutAreRefused) {
+  const auto refusal = [](const std::string& histogram, const std::string& strategy) {
+    JobFlags flags;
+    flags.job_file = testing::TempDir() + "/evenkeel_job.json";
+    std::ofstream(flags.job_file) << "{\"dataset\": {\"histogram\": {" << histogram << "}}}";
+    return RefusalOf({ArgumentsWith(", \"packing\": true, \"max_length\": 1000, "
+                                    "\"packing_strategy\": \"" +
+                                    strategy + "\"")},
+                     flags);
+  };
+  const std::string large = "\"llm_tokens\": [4000000000000], \"sample_count\": [4000000000]";
+  for (const char* const strategy : {"wrapped", "bfd_split", "bfd"})
+    EXPECT_NE(refusal("\"llm_tokens\": [500, 3000]", strategy).find("2 llm_tokens and 0"),
+              std::string::npos)
+        << strategy;
+  EXPECT_NE(refusal(large, "wrapped").find("too many tokens"), std::string::npos);
+  EXPECT_NE(refusal("\"llm_tokens\": [-5], \"sample_count\": [1]", "wrapped").find("below 0"),
+            std::string::npos);
+}
+
 TEST(HuggingFaceDataTest, PaddingIsAMultiple) {
   const auto multiple = [](const std::string& more) {
     return TrainerRun({ArgumentsWith(", \"max_length\": 2048" + more)})

@@ -95,16 +95,20 @@ TEST(HuggingFaceTest, AdaptersTrainBesideFrozenWeights) {
   EXPECT_TRUE(Assumes(run, "beside k_proj too"));
   const std::string all = ", \"target_modules\": \"all-linear\"";
   EXPECT_EQ(TrainerRun({ArgumentsWith(""), AdapterWith(all)}).job.model().lora().targets_size(), 0);
-  for (const char* const bad :
-       {"", ", \"target_modules\": [\"c_proj_new\"]", ", \"target_modules\": \".*q_proj\"",
-        ", \"target_modules\": [\"q_proj\"], \"modules_to_save\": [\"score\"]",
-        ", \"target_modules\": [\"q_proj\"], \"rank_pattern\": {\"q_proj\": 4}",
-        ", \"target_modules\": [\"q_proj\"], \"layers_to_transform\": [0]",
-        ", \"target_modules\": [\"q_proj\"], \"layers_to_transform\": 0",
-        ", \"target_modules\": [\"q_proj\"], \"trainable_token_indices\": [0]"})
-    EXPECT_THROW(TrainerRun({ArgumentsWith(""), AdapterWith(bad)}), CommandError) << bad;
-  EXPECT_THROW(TrainerRun({ArgumentsWith(""), "{\"peft_type\": \"LOHA\", \"r\": 8}"}),
-               CommandError);
+  const std::string target = ", \"target_modules\": [\"q_proj\"], ";
+  const std::pair<std::string, const char*> refused[] = {
+      {"", "no target_modules"},
+      {", \"target_modules\": [\"c_proj_new\"]", "\"c_proj_new\""},
+      {", \"target_modules\": \".*q_proj\"", "target_modules"},
+      {target + "\"modules_to_save\": [\"score\"]", "\"score\""},
+      {target + "\"rank_pattern\": {\"q_proj\": 4}", "ranks that differ"},
+      {target + "\"layers_to_transform\": [0]", "some layers alone"},
+      {target + "\"layers_to_transform\": 0", "some layers alone"},
+      {target + "\"trainable_token_indices\": [0]", "single tokens"}};
+  for (const auto& [bad, why] : refused)
+    EXPECT_NE(RefusalOf({ArgumentsWith(""), AdapterWith(bad)}).find(why), std::string::npos) << bad;
+  EXPECT_NE(RefusalOf({ArgumentsWith(""), "{\"peft_type\": \"LOHA\", \"r\": 8}"}).find("only LORA"),
+            std::string::npos);
 }
 
 // --freeze and --lora say how other components train; the adapter is the language model's unless
@@ -243,6 +247,11 @@ TEST(HuggingFaceTest, LigersLossHoldsAPartOfTheLogits) {
   EXPECT_EQ(bytes(", \"use_liger_kernel\": true, \"liger_kernel_config\": "
                   "{\"fused_linear_cross_entropy\": false}"),
             0);
+  JobFlags flags;
+  flags.model = testing::TempDir() + "/evenkeel_no_width.json";
+  std::ofstream(flags.model) << "{\"model_type\": \"x\"}";
+  EXPECT_TRUE(Assumes(TrainerRun({ArgumentsWith(", \"use_liger_kernel\": true")}, flags),
+                      "width or vocabulary is not known"));
 }
 
 TEST(HuggingFaceTest, TheFlagOfMicroBatchesSetsTheBatch) {

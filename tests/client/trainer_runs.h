@@ -19,7 +19,7 @@ std::string RefusalOf(const std::vector<std::string>& texts, const JobFlags& fla
 std::string ArgumentsWith(const std::string& more);
 std::string AdapterWith(const std::string& more);
 
-// Returns whether a line of what is assumed, or of the notes, contains `text`.
+// Returns whether a line of what is assumed contains `text`.
 bool Assumes(const UserRun& run, const std::string& text);
 
 }  // namespace evenkeel::cli

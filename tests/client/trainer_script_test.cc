@@ -160,7 +160,13 @@ TEST_F(TrainerScriptTest, AdaptersOfTrl) {
   EXPECT_EQ(lora("load_in_4bit: true\nuse_bnb_nested_quant: true\n").lora().base_format(),
             v1::FROZEN_FORMAT_NF4_DOUBLE);
   EXPECT_THROW(lora("load_in_8bit: true\n"), CommandError);
-  EXPECT_THROW(lora("load_in_4bit: true\nbnb_4bit_quant_type: fp4\n"), CommandError);
+  EXPECT_EQ(lora("load_in_4bit: true\nbnb_4bit_quant_type: fp4\n").lora().base_format(),
+            v1::FROZEN_FORMAT_NF4)
+      << "as large";
+  EXPECT_THROW(lora("load_in_4bit: true\nbnb_4bit_quant_type: new\n"), CommandError);
+  EXPECT_NE(RefusalOf({ArgumentsWith(", \"model_init_kwargs\": {\"load_in_4bit\": true}")})
+                .find("accepted: load_in_4bit in quantization_config"),
+            std::string::npos);
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"load_in_4bit\": true")}).find("only with adapters"),
             std::string::npos);
 }

@@ -57,6 +57,11 @@ TEST(UnknownArgumentTest, AnOptionOfACommandMustFollowIt) {
   EXPECT_EQ(Complaint({"--rule", "cap"}), "--rule must follow a command, as in pack --rule ...");
 }
 
+TEST(UnknownArgumentTest, OneDashIsOneTooFew) {
+  EXPECT_EQ(Complaint({"plan", "-model", "llama"}), "-model has one dash: write --model");
+  EXPECT_EQ(Complaint({"plan", "-model=llama"}), "-model has one dash: write --model");
+}
+
 TEST(UnknownArgumentTest, DashesWithoutANameAreNoOption) {
   EXPECT_EQ(Complaint({"plan", "--=x"}), "unexpected argument \"--=x\"");
   EXPECT_EQ(Complaint({"plan", "-=x"}), "unexpected argument \"-=x\"");

@@ -269,6 +269,52 @@ class FromTest(unittest.TestCase):
         self.assertEqual(advice(long)["recompute of every layer"],
                          'in "fsdp_config", "activation_checkpointing": true')
 
+    def test_advice_uses_the_words_of_the_users_files(self):
+        flags = ("--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--token-cap", "4096")
+
+        def advice(launch, *more, **arguments):
+            arguments = {"per_device_train_batch_size": 1, "bf16": True, **arguments}
+            files = (self.write("args.json", json.dumps(arguments)), "--from", self.write("launch.yaml", launch))
+            done = self.evaluate(*files, *flags, *more, "--output", "json")
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            return {change["text"]: change["argument"] for change in json.loads(done.stdout)["changes"]}
+
+        fsdp = "distributed_type: FSDP\nnum_processes: 16\nfsdp_config:\n  fsdp_auto_wrap_policy: SIZE_BASED_WRAP\n"
+        keeps = "shard_grad_op instead of full_shard"
+        self.assertEqual(advice(fsdp)[keeps], "fsdp_sharding_strategy: SHARD_GRAD_OP")
+        self.assertEqual(advice(fsdp + "  fsdp_reshard_after_forward: FULL_SHARD\n")[keeps],
+                         "fsdp_reshard_after_forward: SHARD_GRAD_OP")
+        self.assertEqual(advice(fsdp + "  fsdp_version: 2\n")[keeps], "fsdp_reshard_after_forward: false")
+        engine = "distributed_type: DEEPSPEED\nnum_processes: 16\ndeepspeed_config:\n  zero_stage: 1\n"
+        self.assertEqual(advice(engine)["ZeRO-3 instead of ZeRO-1"], "deepspeed_config.zero_stage: 3")
+        long = fsdp.replace("16", "8")
+        self.assertEqual(advice(long, "--token-cap", "16384")["recompute of every layer"],
+                         "fsdp_activation_checkpointing: true")
+
+    def test_deterministic_kernels_are_offered_to_be_turned_off(self):
+        text = "kernels whose results may differ between runs"
+
+        def offered(path, *flags):
+            found = self.answer(path, "--gpu", "h100-sxm-80gb", "--gpus", "8", *flags)
+            return {change["text"]: change["argument"] for change in found["changes"]}.get(text)
+
+        path = self.write("job.toml", TORCHTITAN + "[debug]\ndeterministic = true\n")
+        self.assertEqual(offered(path), "debug.deterministic = false")
+        arguments = {"per_device_train_batch_size": 1, "bf16": True, "full_determinism": True}
+        path = self.write("args.json", json.dumps({**arguments, "fsdp": True, "gradient_checkpointing": True}))
+        self.assertEqual(offered(path, "--model", "llama3-8b", "--token-cap", "4096"), '"full_determinism": false')
+
+    def test_a_command_of_trl_with_a_profile(self):
+        path = self.write("run.sh", "trl sft --model_name_or_path llama3-8b --dataset_name x/y --use_peft \\\n"
+                                    "  --lora_target_modules all-linear --accelerate_config zero2 --num_processes 4\n")
+        answer = self.answer(path, "--gpu", "h100-sxm-80gb")
+        self.assertEqual(self.degrees(answer), [1, 1, 4, 1, 1, 1])
+        training = answer["request"]["job"]["training"]
+        self.assertEqual(training["zero_stage"], "ZERO_STAGE_2")
+        self.assertEqual(int(training["micro_batch_samples"]), 8)
+        self.assertEqual(answer["not_understood"], [])
+        self.assertIn("TRL's zero2.yaml:3", [s["where"] for s in answer["read"]])
+
     def test_single_things_and_none_read_well(self):
         path = self.write("job.toml", '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\n'
                                       "seq_len = 8192\nsteps = 10\n")

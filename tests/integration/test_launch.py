@@ -284,11 +284,33 @@ class OnAServer(unittest.TestCase):
             for framework in ("megatron", "fsdp"):
                 kept = self.server.ctl("launch", "--framework", framework, "--plan", path)
                 direct = self.server.ctl("launch", "--framework", framework, "--job", TEXT_JOB)
+                self.assertEqual((kept.returncode, direct.returncode), (0, 0), kept.stderr + direct.stderr)
                 lines = [[line for line in done.stdout.splitlines() if "plan-" not in line] for done in (kept, direct)]
                 self.assertEqual(lines[0], lines[1], kept.stderr)
             without = self.server.ctl("launch", "--framework", "torchtitan", "--plan", path)
             self.assertIn("it has: megatron, fsdp", without.stderr)
             self.assertIn("plan it with --launch torchtitan", without.stderr)
+        # One trainer, by flags alone, is planned for as `launch` does.
+        flags = ("--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "8")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plan.json")
+            for framework in ("deepspeed", "torchtitan", "fsdp"):
+                saved = self.server.ctl("plan", *flags, "--launch", framework, "--save", path)
+                self.assertEqual(saved.returncode, 0, saved.stderr)
+                kept = self.server.ctl("launch", "--framework", framework, "--plan", path)
+                direct = self.server.ctl("launch", "--framework", framework, *flags)
+                self.assertEqual((kept.returncode, direct.returncode), (0, 0), kept.stderr + direct.stderr)
+                self.assertEqual(kept.stdout, direct.stdout)
+            # A trainer that is named twice, or in the job too, is asked for once.
+            twice = self.server.ctl("plan", *flags, "--launch", "megatron,megatron", "--save", path)
+            self.assertEqual(twice.returncode, 0, twice.stderr)
+            with open(TEXT_JOB, encoding="utf-8") as file:
+                request = json.load(file)
+            request.get("job", request)["launch_frameworks"] = ["LAUNCH_FRAMEWORK_MEGATRON"]
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(request, file)
+            again = self.server.ctl("plan", "--job", path, "--launch", "megatron")
+            self.assertEqual(again.returncode, 0, again.stderr)
         unknown = self.server.ctl("plan", "--job", TEXT_JOB, "--launch", "megatrom")
         self.assertEqual(unknown.returncode, 2)
         self.assertIn("--launch", unknown.stderr)

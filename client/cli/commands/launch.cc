@@ -47,22 +47,6 @@ const v1::Launch& LaunchOf(const v1::Plan& plan, const std::string& name) {
       v1::LaunchFramework_Name(FrameworkOf(name))));
 }
 
-// Plans a job of flags alone for the trainer of --framework, unless a flag names another trainer,
-// or asks for a pipeline that this one does not have.
-void SetTrainer(const LaunchFlags& flags, v1::Job* job) {
-  const JobFlags& given = flags.job;
-  if (!given.framework.empty() || !given.trainer.empty() || !given.job_file.empty()) return;
-  const bool pipeline = !given.pipeline.empty() || !given.virtual_stages.empty() ||
-                        !given.schedule.empty() || given.zero || !given.stage_layers.empty() ||
-                        !given.partition.empty();
-  std::string trainer;
-  if (flags.framework == "deepspeed") trainer = "megatron-deepspeed";
-  if (flags.framework == "torchtitan" && !pipeline) trainer = "torchtitan";
-  if (flags.framework == "fsdp" && !pipeline) trainer = "pytorch-fsdp";
-  if (flags.framework == "xtuner" && !pipeline) trainer = "xtuner";
-  if (!trainer.empty()) job->mutable_training()->mutable_trainer()->set_name(trainer);
-}
-
 v1::Plan PlanOf(const GlobalOptions& options, const LaunchFlags& flags) {
   if (!flags.plan_file.empty()) return ReadPlanFile(flags.plan_file);
   const auto backend = BackendOf(options);
@@ -73,12 +57,7 @@ v1::Plan PlanOf(const GlobalOptions& options, const LaunchFlags& flags) {
   }
   v1::PlanJobRequest request = RequestFromFlags(flags.job);
   request.set_validate_only(false);
-  SetTrainer(flags, request.mutable_job());
-  const v1::LaunchFramework framework = FrameworkOf(flags.framework);
-  bool requested = false;
-  for (const int there : request.job().launch_frameworks())
-    requested = requested || there == framework;
-  if (!requested) request.mutable_job()->add_launch_frameworks(framework);
+  AddLaunchFrameworks({flags.framework}, flags.job, request.mutable_job());
   return backend->PlanJob(request).plan();
 }
 

@@ -86,8 +86,7 @@ ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
   CheckTimelineFlags(flags.timeline);
   v1::PlanJobRequest request = RequestFromFlags(flags.job);
   request.set_validate_only(false);
-  for (const std::string& name : flags.launch)
-    request.mutable_job()->add_launch_frameworks(FrameworkOf(name));
+  AddLaunchFrameworks(flags.launch, flags.job, request.mutable_job());
   CheckOneOffer(flags, request);
   const auto backend = BackendOf(options);
   const v1::PlanJobResponse response = backend->PlanJob(request);

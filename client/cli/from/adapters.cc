@@ -106,7 +106,7 @@ void SetSaved(const UserConfig& config, v1::Lora* lora) {
   }
 }
 
-// Sets the 4 bits of bitsandbytes.
+// Sets the 4 bits of bitsandbytes, whose fp4 is as large as nf4 and has the same kernels.
 void SetFourBits(bool twice, const char* by, v1::Lora* lora, UserRun* run) {
   lora->set_base_format(twice ? v1::FROZEN_FORMAT_NF4_DOUBLE : v1::FROZEN_FORMAT_NF4);
   run->assumed.push_back(
@@ -117,8 +117,8 @@ void SetFourBits(bool twice, const char* by, v1::Lora* lora, UserRun* run) {
 void SetBaseFormat(const UserConfig& arguments, const v1::Model& model, v1::Lora* lora,
                    UserRun* run) {
   if (arguments.On(Field::kLoads4Bit)) {
-    if (arguments.Text(Field::kQuantType, "nf4") != "nf4")
-      arguments.Refuse(Field::kQuantType, "not yet: nf4");
+    const std::string type = arguments.Text(Field::kQuantType, "nf4");
+    if (type != "nf4" && type != "fp4") arguments.Refuse(Field::kQuantType, "must be nf4 or fp4");
     return SetFourBits(arguments.On(Field::kNestedQuant), "the arguments", lora, run);
   }
   const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);

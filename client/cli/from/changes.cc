@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <absl/strings/ascii.h>
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -18,7 +19,8 @@ constexpr double kLeastGain = .001;  // of the time per sample; less is no reaso
 // What trainers call a setting, with {} for its value. Without a name, the trainer has none.
 struct SettingNames {
   const char *megatron, *torchtitan, *deepspeed, *hugging_face;
-  const char* fsdp;  // of Hugging Face's arguments
+  const char* fsdp;                  // of Hugging Face's arguments
+  const char* accelerate = nullptr;  // of accelerate's file, for its FSDP
 };
 constexpr SettingNames kExpertNames = {"--expert-model-parallel-size {}",
                                        "parallelism.expert_parallel_degree = {}", "", "", ""};
@@ -29,13 +31,19 @@ constexpr SettingNames kMicroBatchNames = {
     "\"train_micro_batch_size_per_gpu\": {}", "\"per_device_train_batch_size\": {}",
     "\"per_device_train_batch_size\": {}"};
 constexpr SettingNames kNoRecomputeNames = {
-    "without --recompute-*", "activation_checkpoint.mode = \"none\"",
-    "no gradient checkpointing in the program", "\"gradient_checkpointing\": false",
-    "\"gradient_checkpointing\": false, and in \"fsdp_config\" no \"activation_checkpointing\""};
+    "without --recompute-*",
+    "activation_checkpoint.mode = \"none\"",
+    "no gradient checkpointing in the program",
+    "\"gradient_checkpointing\": false",
+    "\"gradient_checkpointing\": false, and in \"fsdp_config\" no \"activation_checkpointing\"",
+    "\"gradient_checkpointing\": false, and fsdp_activation_checkpointing: false"};
 constexpr SettingNames kFullRecomputeNames = {
     "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1",
-    "activation_checkpoint.mode = \"full\"", "gradient checkpointing in the program",
-    "\"gradient_checkpointing\": true", "in \"fsdp_config\", \"activation_checkpointing\": true"};
+    "activation_checkpoint.mode = \"full\"",
+    "gradient checkpointing in the program",
+    "\"gradient_checkpointing\": true",
+    "in \"fsdp_config\", \"activation_checkpointing\": true",
+    "fsdp_activation_checkpointing: true"};
 
 struct DegreeRecord {
   const char* title;
@@ -106,6 +114,8 @@ class Neighbours {
         break;
       case ConfigFormat::kHuggingFace:
         if (run_.fsdp) name = names.fsdp;
+        if (run_.fsdp && !run_.accelerate_key.empty() && names.accelerate != nullptr)
+          name = names.accelerate;
     }
     return fmt::format(fmt::runtime(name), value);
   }
@@ -252,10 +262,13 @@ class Neighbours {
     const char* const gathers = hybrid ? "hybrid_shard" : "full_shard";
     const char* const keeps = hybrid ? "hybrid_shard_zero2" : "shard_grad_op";
     const char* const next = gathers_again ? keeps : gathers;
+    const char* const reshards = gathers_again ? "false" : "true";
     std::string argument = fmt::format("\"{}\" in \"fsdp\"", next);
     if (!hybrid)
-      argument += fmt::format(", or in \"fsdp_config\", \"reshard_after_forward\": {}",
-                              gathers_again ? "false" : "true");
+      argument += fmt::format(", or in \"fsdp_config\", \"reshard_after_forward\": {}", reshards);
+    if (const std::string& key = run_.accelerate_key; !key.empty())
+      argument =
+          fmt::format("{}: {}", key, run_.fsdp_version_2 ? reshards : absl::AsciiStrToUpper(next));
     UserRun& run =
         Add(fmt::format("{} instead of {}", next, gathers_again ? gathers : keeps), argument);
     run.job.mutable_training()->set_zero_stage(gathers_again ? v1::ZERO_STAGE_2 : v1::ZERO_STAGE_3);
@@ -279,16 +292,33 @@ class Neighbours {
     for (int stage = 0; stage <= 3; ++stage) {
       const auto next = static_cast<v1::ZeroStage>(stage + 1);
       if (next == now || (run_.degrees.pipeline() > 1 && stage > 1)) continue;
-      UserRun& run =
-          Add(fmt::format("ZeRO-{} instead of ZeRO-{}", stage, static_cast<int>(now) - 1),
-              (hugging_face() ? "in \"deepspeed\", " : "") +
-                  fmt::format("\"zero_optimization\": {{\"stage\": {}}}", stage));
+      std::string argument = (hugging_face() ? "in \"deepspeed\", " : "") +
+                             fmt::format("\"zero_optimization\": {{\"stage\": {}}}", stage);
+      if (!run_.accelerate_key.empty())
+        argument = fmt::format("{}: {}", run_.accelerate_key, stage);
+      UserRun& run = Add(
+          fmt::format("ZeRO-{} instead of ZeRO-{}", stage, static_cast<int>(now) - 1), argument);
       run.job.mutable_training()->set_zero_stage(next);
     }
   }
 
+  // Kernels whose results may differ between runs are quicker.
+  void Deterministic() {
+    if (!run_.job.training().execution().deterministic()) return;
+    std::string argument;
+    if (megatron()) argument = "without --deterministic-mode";
+    const std::string& key = run_.deterministic_key;  // empty if --job says so
+    if (format_ == ConfigFormat::kTorchtitan && !key.empty()) argument = key + " = false";
+    if (hugging_face() && !key.empty()) argument = fmt::format("\"{}\": false", key);
+    Add("kernels whose results may differ between runs", argument)
+        .job.mutable_training()
+        ->mutable_execution()
+        ->set_deterministic(false);
+  }
+
   // Switches that are off.
   void Habits() {
+    Deterministic();
     if (!megatron()) return;
     const v1::Execution& now = run_.job.training().execution();
     const auto edit = [](UserRun& run) { return run.job.mutable_training()->mutable_execution(); };
@@ -310,9 +340,6 @@ class Neighbours {
     if (now.attention_kernel() == v1::ATTENTION_KERNEL_UNFUSED)
       edit(Add("flash attention", "--attention-backend flash"))
           ->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
-    if (now.deterministic())
-      edit(Add("kernels whose results may differ between runs", "without --deterministic-mode"))
-          ->set_deterministic(false);
     if (!now.fused_loss() && !now.deterministic()) {
       UserRun& run =
           Add("fused cross entropy", "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");

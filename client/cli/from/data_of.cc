@@ -20,10 +20,23 @@ constexpr int32_t kDefaultEpochs = 3;
 // max_length of trl/trainer/sft_config.py (0.19 to 1.16).
 constexpr int64_t kTrlLength = 1024;
 
-// Returns ", TRL's default" where the length is that.
+// Returns ", TRL's default" if the configuration leaves max_length to TRL.
 const char* DefaultText(const UserConfig& config) {
   const bool said = config.Has(Field::kMaxLength) || config.Has(Field::kModelMaxLength);
   return config.trl && !config.keeps_lengths && !said ? ", TRL's default" : "";
+}
+
+[[noreturn]] void FailTooMany() {
+  throw CommandError(ExitCode::kBadInput, "the data have too many tokens to be counted");
+}
+
+// Returns total + count * each.
+int64_t Added(int64_t total, int64_t count, int64_t each) {
+  int64_t product = 0;
+  if (__builtin_mul_overflow(count, each, &product) ||
+      __builtin_add_overflow(total, product, &total))
+    FailTooMany();
+  return total;
 }
 
 // Cuts samples to `longest` tokens. Returns how many were longer.
@@ -41,7 +54,7 @@ int64_t CutSamples(int64_t longest, v1::Histogram* histogram) {
                         "that it cuts, as one of {} tokens",
                         longest, histogram->llm_tokens(i)));
     histogram->set_llm_tokens(i, longest);
-    if (i < histogram->sample_count_size()) count += histogram->sample_count(i);
+    count = Added(count, 1, histogram->sample_count(i));
   }
   return count;
 }
@@ -51,8 +64,8 @@ void SplitSamples(int64_t longest, v1::Histogram* histogram) {
   std::map<int64_t, int64_t> counts;
   for (int i = 0; i < histogram->llm_tokens_size(); ++i) {
     const int64_t tokens = histogram->llm_tokens(i), count = histogram->sample_count(i);
-    counts[longest] += tokens / longest * count;
-    counts[tokens % longest] += count;
+    counts[longest] = Added(counts[longest], tokens / longest, count);
+    counts[tokens % longest] = Added(counts[tokens % longest], 1, count);
   }
   histogram->Clear();
   for (const auto& [tokens, count] : counts) {
@@ -66,7 +79,7 @@ void SplitSamples(int64_t longest, v1::Histogram* histogram) {
 void WrapSamples(int64_t length, v1::Histogram* histogram) {
   int64_t tokens = 0;
   for (int i = 0; i < histogram->llm_tokens_size(); ++i)
-    tokens += histogram->llm_tokens(i) * histogram->sample_count(i);
+    tokens = Added(tokens, histogram->llm_tokens(i), histogram->sample_count(i));
   histogram->Clear();
   histogram->add_llm_tokens(length);
   histogram->add_sample_count(std::max<int64_t>(1, tokens / length));
@@ -97,6 +110,19 @@ std::vector<v1::Histogram*> Histograms(const char* why, v1::Dataset* data) {
   if (data->has_histogram()) histograms.push_back(data->mutable_histogram());
   for (v1::DatasetPart& part : *data->mutable_parts())
     histograms.push_back(part.mutable_histogram());
+  for (const v1::Histogram* histogram : histograms) {
+    if (histogram->sample_count_size() != histogram->llm_tokens_size())
+      throw CommandError(
+          ExitCode::kBadInput,
+          fmt::format("{}: a histogram of the data has {} llm_tokens and {} "
+                      "sample_count: both need one entry for each length",
+                      why, histogram->llm_tokens_size(), histogram->sample_count_size()));
+    const auto negative = [](int64_t value) { return value < 0; };
+    if (std::any_of(histogram->llm_tokens().begin(), histogram->llm_tokens().end(), negative) ||
+        std::any_of(histogram->sample_count().begin(), histogram->sample_count().end(), negative))
+      throw CommandError(ExitCode::kBadInput,
+                         fmt::format("{}: a histogram of the data has a number below 0", why));
+  }
   return histograms;
 }
 

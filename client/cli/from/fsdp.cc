@@ -64,7 +64,7 @@ const StrategyRecord& NamedBy(const UserConfig& config, const std::vector<std::s
   for (const std::string& word : words) {
     const StrategyRecord* const strategy = ShardingOf(word);
     if (strategy == nullptr) {
-      if (word == "offload" || word == "auto_wrap" || word == "true") continue;
+      if (word == "offload" || word == "auto_wrap" || word == "true" || word.empty()) continue;
       config.Refuse(Field::kFsdp,
                     "not yet: \"" + word +
                         "\"; accepted: full_shard, shard_grad_op, no_shard, hybrid_shard, "
@@ -91,9 +91,23 @@ int64_t GroupsOfNodes(UserRun* run) {
   return std::max(1, pool.gpu_count() / per_node);
 }
 
+// Returns the key of accelerate's file that says what FSDP shards.
+std::string ShardingKey(const UserConfig& config) {
+  const auto found = config.fields.find(Field::kReshard);
+  if (found == config.fields.end())
+    return VersionOf(config) == 2 ? "fsdp_reshard_after_forward" : "fsdp_sharding_strategy";
+  return "fsdp_" + found->second.key.substr(found->second.key.find_last_of('.') + 1);
+}
+
 }  // namespace
 
+bool IsFsdpOfAccelerate(const UserConfig& config) {
+  const auto found = config.fields.find(Field::kFsdp);
+  return found != config.fields.end() && found->second.key != "fsdp";
+}
+
 std::vector<std::string> FsdpOptions(const UserConfig& config) {
+  if (IsFsdpOfAccelerate(config)) return {""};
   std::vector<std::string> options;
   for (const std::string& value : config.List(Field::kFsdp))
     for (const auto option : absl::StrSplit(value, ' ', absl::SkipEmpty()))
@@ -114,8 +128,7 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
                                             strategy->name));
   }
   // accelerate's is 1 unless said.
-  if (!strategy->in_version_2 && VersionOf(config) == 0 &&
-      config.files.count(RunFile::kLaunch) == 0)
+  if (!strategy->in_version_2 && VersionOf(config) == 0 && !IsFsdpOfAccelerate(config))
     run->assumed.push_back(
         fmt::format("fsdp: version 1, as {} needs it; transformers 5 wants "
                     "\"version\": 1 in fsdp_config",
@@ -123,13 +136,18 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
   const std::string wrap = config.Text(Field::kFsdpWrap, "TRANSFORMER_BASED_WRAP");
   if (absl::EqualsIgnoreCase(wrap, "NO_WRAP"))
     config.Refuse(Field::kFsdpWrap, "not yet: only weights that are gathered layer by layer");
-  const bool wraps =
-      config.Has(Field::kFsdpWrap) || std::count(words.begin(), words.end(), "auto_wrap") > 0 ||
-      std::count(words.begin(), words.end(), "true") > 0 || config.Has(Field::kFsdpVersion);
+  const bool accelerate = IsFsdpOfAccelerate(config);
+  if (accelerate) run->accelerate_key = ShardingKey(config);
+  const bool wraps = config.Has(Field::kFsdpWrap) ||
+                     std::count(words.begin(), words.end(), "auto_wrap") > 0 ||
+                     std::count(words.begin(), words.end(), "true") > 0 ||
+                     (config.Has(Field::kFsdpVersion) && !accelerate);
+  // set_auto_wrap_policy() of accelerate's plugin takes NO_WRAP, with either version.
   if (!wraps && strategy->stage != v1::ZERO_STAGE_0)
     run->assumed.push_back(
-        "fsdp: weights are gathered layer by layer; transformers 4 gathers the whole model at once "
-        "without auto_wrap");
+        std::string("fsdp: weights are gathered layer by layer; ") +
+        (accelerate ? "accelerate gathers the whole model at once without fsdp_auto_wrap_policy"
+                    : "transformers 4 gathers the whole model at once without auto_wrap"));
   // Its docs and https://github.com/huggingface/transformers/issues/30404 say so.
   if (strategy->stage == v1::ZERO_STAGE_3 && config.On(Field::kRecompute, config.trl))
     run->assumed.push_back(
@@ -143,6 +161,7 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
                                             "full_shard, hybrid_shard",
                                             strategy->name));
   run->fsdp = true;
+  run->fsdp_version_2 = VersionOf(config) == 2;
   if (strategy->within_node) *groups = GroupsOfNodes(run);
   return strategy->stage;
 }

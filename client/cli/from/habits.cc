@@ -1,4 +1,4 @@
-// Precision, optimizer, sharding, recompute and execution of a configuration.
+// Precision, optimizer, sharding, offload and execution of a configuration.
 #include <fmt/format.h>
 
 #include <absl/strings/match.h>
@@ -78,6 +78,10 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
     training->set_precision(v1::PRECISION_BF16);
   } else if (mixed == "bf16" || mixed == "fp16") {  // the environment's, which accelerate sets
     training->set_precision(mixed == "bf16" ? v1::PRECISION_BF16 : v1::PRECISION_FP16);
+  } else if (mixed == "fp8") {
+    training->set_precision(v1::PRECISION_BF16);
+    run->assumed.push_back(
+        "precision: products of 16 bits, not of accelerate's fp8; --precision fp8 evaluates those");
   } else {
     throw CommandError(ExitCode::kBadInput,
                        "not yet: the configuration trains in fp32 (it has neither bf16 nor fp16); "
@@ -222,7 +226,12 @@ v1::ZeroStage ConfiguredSharding(const UserConfig& config, UserRun* run, int64_t
       if (config.Has(Field::kReshard) || config.Has(Field::kFsdpVersion) ||
           config.On(Field::kFsdpOffload) || config.On(Field::kFsdpRecompute))
         run->assumed.push_back("fsdp_config: of no effect, as fsdp is off");
-      break;
+      // DeepSpeedPlugin of accelerate/utils/dataclasses.py.
+      if (!config.uses_deepspeed || config.engine_file) break;
+      run->accelerate_key = "deepspeed_config.zero_stage";
+      if (config.Has(Field::kZeroStage)) break;
+      run->assumed.push_back("ZeRO: stage 2, accelerate's default");
+      return v1::ZERO_STAGE_2;
     case ConfigFormat::kTorchtitan:
       *groups = config.Int(Field::kDataReplicas, 1, 1, 65536);
       return TorchtitanSharding(config, *run);
@@ -362,7 +371,12 @@ void SetBuckets(const UserConfig& config, UserRun* run) {
 void SetLigerLoss(const UserConfig& config, UserRun* run) {
   if (!config.On(Field::kLiger) || !config.On(Field::kLigerLoss, true)) return;
   const ModelWidths widths = WidthsOf(run->job.model());
-  if (widths.hidden == 0 || widths.vocabulary == 0) return;
+  if (widths.hidden == 0 || widths.vocabulary == 0) {
+    run->assumed.push_back(
+        "loss: PyTorch's, as the model's width or vocabulary is not known here; Liger's holds "
+        "less");
+    return;
+  }
   const int64_t chunks = (widths.vocabulary + widths.hidden - 1) / widths.hidden;
   run->job.mutable_training()->mutable_execution()->set_loss_logit_bytes(
       6 / static_cast<double>(chunks));
@@ -389,7 +403,10 @@ void SetTrainerAttention(const UserConfig& config, v1::Execution* execution) {
 
 void SetOtherExecution(const UserConfig& config, UserRun* run) {
   v1::Execution* e = run->job.mutable_training()->mutable_execution();
-  if (config.On(Field::kDeterministic)) e->set_deterministic(true);
+  if (config.On(Field::kDeterministic)) {
+    e->set_deterministic(true);
+    run->deterministic_key = config.fields.at(Field::kDeterministic).key;
+  }
   if (config.format == ConfigFormat::kTorchtitan) {
     e->set_sequence_parallel(config.On(Field::kSequenceParallel, true));
     e->set_overlap_tensor(config.On(Field::kOverlapTensor));

@@ -2,10 +2,8 @@
 
 #include <absl/strings/match.h>
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
-#include "client/cli/byte_source.h"
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/documents.h"
 #include "client/cli/from/keys.h"
@@ -13,40 +11,62 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr size_t kMaxNamedText = size_t{1} << 20;
 constexpr char kEngine[] = "deepspeed.";
 constexpr char kFsdpConfig[] = "fsdp_config.";
 constexpr char kFsdpPrefix[] = "fsdp_config.fsdp_";
 
-// Keys of TRL's SFTConfig that TrainingArguments do not have (trl/trainer/sft_config.py).
-constexpr const char* kTrlKeys[] = {"max_length",          "packing",
-                                    "packing_strategy",    "padding_free",
-                                    "eval_packing",        "pad_to_multiple_of",
-                                    "dataset_text_field",  "dataset_num_proc",
-                                    "assistant_only_loss", "completion_only_loss"};
+// Keys that TrainingArguments do not have: of TRL's SFTConfig (trl/trainer/sft_config.py), and of
+// its ModelConfig and ScriptArguments.
+constexpr const char* kTrlKeys[] = {"max_length",
+                                    "packing",
+                                    "packing_strategy",
+                                    "padding_free",
+                                    "eval_packing",
+                                    "pad_to_multiple_of",
+                                    "dataset_text_field",
+                                    "dataset_num_proc",
+                                    "assistant_only_loss",
+                                    "completion_only_loss",
+                                    "use_peft",
+                                    "lora_modules_to_save",
+                                    "use_bnb_nested_quant",
+                                    "dataset_train_split"};
+
+// Keys of programs around a Trainer. One alone may be another program's.
+constexpr const char* kMarks[] = {"dataset_name",
+                                  "use_peft",
+                                  "num_train_epochs",
+                                  "output_dir",
+                                  "gradient_accumulation_steps",
+                                  "gradient_checkpointing",
+                                  "deepspeed",
+                                  "fsdp",
+                                  "fsdp_config"};
 
 bool HasKey(const std::vector<Setting>& settings, const std::string& key) {
   return std::any_of(settings.begin(), settings.end(),
                      [&](const Setting& setting) { return setting.key == key; });
 }
 
-// A dictionary may be written as a word, as on a command line.
+// A dictionary may be written as a word, as on a command line. A chat template, which begins with
+// "{" too, is none.
 bool IsDictionary(const Setting& setting) {
-  return setting.values.size() == 1 && absl::StartsWith(setting.values.front(), "{");
+  constexpr const char* kDictionaries[] = {"deepspeed", "fsdp_config", "accelerator_config",
+                                           "liger_kernel_config", "parallelism_config"};
+  const bool may_be =
+      absl::EndsWith(setting.key, "_kwargs") ||
+      std::count(std::begin(kDictionaries), std::end(kDictionaries), setting.key) > 0;
+  return may_be && setting.values.size() == 1 && absl::StartsWith(setting.values.front(), "{");
 }
 
 // Every file of PEFT names its method.
 bool IsAdapter(const std::vector<Setting>& settings) { return HasKey(settings, "peft_type"); }
 
 // Releases that have max_seq_length, before 0.20, have the defaults of TrainingArguments.
-bool IsTrl(const std::vector<Setting>& settings) {
+bool IsTrl(bool command, const std::vector<Setting>& settings) {
   return !HasKey(settings, "max_seq_length") &&
-         std::any_of(std::begin(kTrlKeys), std::end(kTrlKeys),
-                     [&](const char* key) { return HasKey(settings, key); });
-}
-
-bool IsAuto(const Setting& setting) {
-  return setting.values.size() == 1 && setting.values.front() == "auto";
+         (command || std::any_of(std::begin(kTrlKeys), std::end(kTrlKeys),
+                                 [&](const char* key) { return HasKey(settings, key); }));
 }
 
 // An empty list or word, or -1, which no key that is read takes.
@@ -105,40 +125,10 @@ void NoteDefaults(const UserConfig& engine, UserConfig* config) {
   }
 }
 
-const char* WhatIsIn(RunFile kind) {
-  switch (kind) {
-    case RunFile::kArguments:
-      return "arguments";
-    case RunFile::kAdapter:
-      return "adapters";
-    case RunFile::kLaunch:
-      return "settings of accelerate";
-  }
-  return "";
-}
-
 }  // namespace
 
-std::string FileNameOf(const std::string& path) {
-  return path == "-" ? "standard input" : std::filesystem::path(path).filename().string();
-}
-
-std::vector<Setting> NamedFile(const Setting& setting, const std::string& path) {
-  const std::filesystem::path name = setting.values.front();
-  if (path == "-" && name.is_relative())
-    throw CommandError(ExitCode::kBadInput, Describe(setting) +
-                                                ": must be an object or an absolute path where the "
-                                                "arguments come by standard input");
-  const std::filesystem::path file =
-      name.is_absolute() ? name : std::filesystem::path(path).parent_path() / name;
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored))
-    throw CommandError(ExitCode::kBadInput,
-                       Describe(setting) + ": there is no file " + file.string());
-  const std::string text = ReadWholeFile(file.string(), kMaxNamedText);
-  const std::string extension = file.extension().string();
-  return extension == ".yaml" || extension == ".yml" ? ReadYaml(text, file.filename().string())
-                                                     : ReadJson(text, file.filename().string());
+bool IsAuto(const Setting& setting) {
+  return setting.values.size() == 1 && setting.values.front() == "auto";
 }
 
 // The Trainer fills "auto" in: from the arguments, or for buckets from the model
@@ -155,7 +145,11 @@ void SortEngine(std::vector<Setting> settings, UserConfig* config) {
 }
 
 bool IsHuggingFace(const std::vector<Setting>& settings) {
-  return HasKey(settings, "per_device_train_batch_size") || IsAdapter(settings);
+  if (HasKey(settings, "per_device_train_batch_size") || IsAdapter(settings)) return true;
+  // Batches have a default.
+  return HasKey(settings, "model_name_or_path") &&
+         std::any_of(std::begin(kMarks), std::end(kMarks),
+                     [&](const char* key) { return HasKey(settings, key); });
 }
 
 bool IsHuggingFaceJson(const std::vector<Setting>& settings) {
@@ -168,7 +162,7 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
   const bool adapter = IsAdapter(settings);
   const KeyTables& tables = adapter ? AdapterKeys() : TrainingArgumentsKeys();
   config->files[adapter ? RunFile::kAdapter : RunFile::kArguments] = FileNameOf(path);
-  config->trl = !adapter && IsTrl(settings);
+  config->trl = !adapter && IsTrl(config->trl, settings);
   config->keeps_lengths = nulls.count("max_length") > 0;
   std::vector<Setting> engine, own;
   for (Setting& setting : WithDictionaries(std::move(settings))) {
@@ -188,7 +182,7 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
       own.push_back(std::move(setting));
     }
   }
-  config->uses_deepspeed = !engine.empty();
+  config->uses_deepspeed = config->engine_file = !engine.empty();
   SortEngine(std::move(engine), config);
   config->engine_optimizer = config->Has(Field::kOptimizer);
   const UserConfig of_engine = *config;
@@ -205,36 +199,6 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
     Sort(tables, name, std::move(setting), config);
   }
   NoteDefaults(of_engine, config);
-}
-
-void Merge(UserConfig other, UserConfig* config) {
-  for (const auto& [kind, name] : other.files)
-    if (!config->files.emplace(kind, name).second)
-      throw CommandError(ExitCode::kBadInput, name + ": " + config->files.at(kind) + " has the " +
-                                                  WhatIsIn(kind) +
-                                                  " of the run already: give one of them");
-  const auto append = [](auto& from, auto& to) { to.insert(to.end(), from.begin(), from.end()); };
-  append(other.used, config->used);
-  append(other.meanings, config->meanings);
-  append(other.not_predicted, config->not_predicted);
-  append(other.unknown, config->unknown);
-  append(other.notes, config->notes);
-  for (auto& [field, setting] : other.fields) {
-    const auto [found, added] = config->fields.emplace(field, setting);
-    if (added || found->second.values == setting.values) continue;
-    if (field != Field::kModelName)
-      throw CommandError(ExitCode::kBadInput,
-                         Describe(setting) + ": differs from " + Describe(found->second));
-    // The arguments say which model is loaded, whatever the adapter was made for.
-    if (other.files.count(RunFile::kArguments) > 0) std::swap(found->second, setting);
-    config->notes.push_back("Model: " + Describe(found->second) + ", not " + Describe(setting) +
-                            ".");
-  }
-  config->irrelevant += other.irrelevant;
-  config->uses_deepspeed = config->uses_deepspeed || other.uses_deepspeed;
-  config->engine_optimizer = config->engine_optimizer || other.engine_optimizer;
-  config->trl = config->trl || other.trl;
-  config->keeps_lengths = config->keeps_lengths || other.keeps_lengths;
 }
 
 }  // namespace evenkeel::cli

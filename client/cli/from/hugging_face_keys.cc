@@ -70,9 +70,10 @@ constexpr KeyRecord kArgumentsRead[] = {
 
 // Said of several keys.
 constexpr char kOtherLoss[] = "a loss beside a reference or reward model";
-constexpr char kWholeLayers[] = "weights are taken to be gathered layer by layer";
 constexpr char kFloatCopy[] = "weights that train are taken to have a copy in fp32";
 constexpr char kQuantised[] = "weights that are quantised so; accepted: load_in_4bit";
+constexpr char kQuantisedBy[] =
+    "weights quantised by this key; accepted: load_in_4bit in quantization_config";
 
 constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"tp_size", "tensor parallelism of Hugging Face's modules", true},
@@ -88,8 +89,8 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
      true},
     {"fsdp_config.activation_checkpointing_offload", "activations in host memory", true},
     {"fsdp_config.activation_cpu_offload", "activations in host memory", true},
-    {"fsdp_config.min_num_params", kWholeLayers},
-    {"fsdp_min_num_params", kWholeLayers},
+    {"fsdp_config.min_num_params", kGathersLayers},
+    {"fsdp_min_num_params", kGathersLayers},
     {"fsdp_config.backward_prefetch", "gathers are taken to overlap as in version 2 of FSDP"},
     {"fsdp_config.forward_prefetch", "gathers are taken to overlap as in version 2 of FSDP"},
     {"fsdp_config.ignored_modules", "all modules are taken to be sharded"},
@@ -122,8 +123,8 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"model_init_kwargs.device_map*", "each GPU is taken to run the whole model"},
     {"model_init_kwargs.quantization_config.load_in_8bit", kQuantised, true},
     {"model_init_kwargs.quantization_config", kQuantised, true},
-    {"model_init_kwargs.load_in_4bit", kQuantised, true},
-    {"model_init_kwargs.load_in_8bit", kQuantised, true},
+    {"model_init_kwargs.load_in_4bit", kQuantisedBy, true},
+    {"model_init_kwargs.load_in_8bit", kQuantisedBy, true},
     {"load_in_8bit", kQuantised, true},
     {"lora_target_parameters", "adapters beside single parameters, such as experts", true},
     {"use_dora", "the norms of DoRA are left out"},
@@ -174,7 +175,7 @@ constexpr const char* kArgumentsIrrelevant[] = {
     "preprocess_num_workers", "overwrite_cache", "cache_dir", "lazy_preprocess", "tokenizer_name*",
     "use_fast_tokenizer", "config_name", "completion_only_loss", "assistant_only_loss", "eos_token",
     "pad_token", "chat_template_path", "truncation_mode", "shuffle_dataset", "dataset_batch_size",
-    "num_of_sequences", "chars_per_token"};
+    "num_of_sequences", "chars_per_token", "env.*"};
 
 constexpr KeyRecord kAdapterRead[] = {
     {"r", Field::kLoraRank, "model.lora.rank"},

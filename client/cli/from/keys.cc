@@ -1,6 +1,8 @@
 #include "client/cli/from/keys.h"
 
+#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
+#include <algorithm>
 #include <utility>
 
 #include "client/cli/exit_codes.h"
@@ -17,12 +19,20 @@ bool Matches(const std::string& pattern, const std::string& name) {
 // of 0 or -1, unless it is an index.
 bool IsOff(const NotPredicted& known, const Setting& setting) {
   if (setting.values.size() != 1) return false;
-  const std::string& text = setting.values.front();
-  if (text == "false" || text == "False" || text == "none") return true;
+  const std::string text = absl::AsciiStrToLower(setting.values.front());
+  if (text == "false" || text == "none" || text == "no") return true;
   return !known.is_index && (text == "0" || text == "0.0" || text == "-1");
 }
 
 }  // namespace
+
+bool Knows(const KeyTables& tables, const std::string& name) {
+  const auto has = [&](const auto& record) { return Matches(record.key, name); };
+  return std::any_of(tables.read.begin(), tables.read.end(), has) ||
+         std::any_of(tables.not_predicted.begin(), tables.not_predicted.end(), has) ||
+         std::any_of(tables.irrelevant.begin(), tables.irrelevant.end(),
+                     [&](const char* pattern) { return Matches(pattern, name); });
+}
 
 void Sort(const KeyTables& tables, const std::string& name, Setting setting, UserConfig* config) {
   for (const KeyRecord& record : tables.read) {

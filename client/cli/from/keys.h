@@ -24,6 +24,9 @@ struct NotPredicted {
   bool is_index = false;  // 0 is the first one, not off
 };
 
+// Said of keys of FSDP and of ZeRO-3.
+inline constexpr char kGathersLayers[] = "weights are taken to be gathered layer by layer";
+
 struct KeyTables {
   std::vector<KeyRecord> read;
   std::vector<NotPredicted> not_predicted;
@@ -37,6 +40,9 @@ const KeyTables& DeepSpeedKeys();
 const KeyTables& TorchtitanKeys();
 const KeyTables& TrainingArgumentsKeys();
 const KeyTables& AdapterKeys();
+
+// Returns whether a table has the key `name`.
+bool Knows(const KeyTables& tables, const std::string& name);
 
 // Files `setting` under what `name`, its key as the tables spell it, says.
 void Sort(const KeyTables& tables, const std::string& name, Setting setting, UserConfig* config);

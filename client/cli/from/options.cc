@@ -18,6 +18,8 @@ std::vector<Setting> OptionsOf(const std::vector<ShellWord>& words, size_t from,
   std::vector<Setting> options;
   for (size_t i = from; i < to; ++i) {
     const ShellWord& word = words[i];
+    // The script's own arguments, which are not known.
+    if (absl::StartsWith(word.text, "${@") || absl::StartsWith(word.text, "${*")) continue;
     const std::string where = fmt::format("{}:{}", name, word.line);
     if (!IsOption(word.text)) {
       if (!options.empty() && word.text.rfind("${", 0) != 0)

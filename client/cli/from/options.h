@@ -10,8 +10,10 @@
 
 namespace evenkeel::cli {
 
-// Returns whether a word is "--name", or a Python program.
+// Returns whether a word is "--name".
 bool IsOption(const std::string& word);
+
+// Returns whether a word is the file of a Python program.
 bool IsProgram(const std::string& word);
 
 // Returns the options of the words from..to with their values. `name` is the script's.

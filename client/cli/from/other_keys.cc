@@ -34,8 +34,6 @@ constexpr KeyRecord kDeepSpeedRead[] = {
     {"tensor_parallel.autotp_size", Field::kTensor, "parallelism.tensor"},
 };
 
-constexpr char kGathersLayers[] = "weights are taken to be gathered layer by layer";
-
 constexpr NotPredicted kDeepSpeedNotPredicted[] = {
     {"zero_optimization.zero_hpz_partition_size",
      "weights are taken to be gathered from all ranks"},

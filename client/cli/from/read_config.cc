@@ -7,6 +7,7 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -21,8 +22,6 @@
 
 namespace evenkeel::cli {
 namespace {
-
-constexpr size_t kMaxConfigText = size_t{1} << 20;
 
 [[noreturn]] void FailReading(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
@@ -170,13 +169,18 @@ void AddNotes(const ShellScript& script, UserConfig* config) {
 }
 
 UserConfig ReadScript(const std::string& text, const std::string& path, const std::string& name,
-                      bool flagscale) {
+                      const std::string& framework) {
   const ShellScript script = ReadShell(text, name);
   UserConfig trainer;
-  if (SortTrainerCommand(script, path, &trainer)) {
-    AddNotes(script, &trainer);
+  AddNotes(script, &trainer);
+  std::string missing;
+  if (SortTrainerCommand(script, path, framework == "huggingface", &trainer, &missing))
     return trainer;
-  }
+  if (framework == "huggingface")
+    FailReading(name +
+                ": no command with arguments of Hugging Face Trainer is in it, such as "
+                "--per_device_train_batch_size");
+  bool flagscale = framework == "flagscale";
   const std::vector<ShellWord> command = TrainingCommand(script);
   for (const ShellWord& word : command)
     flagscale = flagscale || (IsProgram(word.text) && absl::StrContains(word.text, "flagscale"));
@@ -189,6 +193,7 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
           Sort(MegatronKeys(), key, std::move(option), &config);
       }
   } else if (KnownOptions(command) < 2) {
+    if (!missing.empty()) FailReading(missing);
     FailReading(name +
                 ": no command with arguments of Megatron-LM is in it, such as "
                 "--tensor-model-parallel-size; --framework names what the file is");
@@ -270,20 +275,25 @@ void CheckFilledIn(const std::vector<Setting>& settings) {
         Reads(DeepSpeedKeys(), setting.key))
       FailReading(
           Describe(setting) +
-          ": Hugging Face's Trainer fills this in: give the JSON of its arguments as --from, "
-          "whose \"deepspeed\" names this file");
+          ": Hugging Face's Trainer fills this in: give its arguments (JSON, YAML or a script) as "
+          "--from, whose \"deepspeed\" names this file");
 }
 
 UserConfig ReadByKind(const std::string& kind, const std::string& text, const std::string& path,
                       const std::string& name, const std::string& framework) {
-  if (kind == "script") return ReadScript(text, path, name, framework == "flagscale");
+  if (kind == "script") return ReadScript(text, path, name, framework);
+  const bool hugging_face = framework == "huggingface";
   UserConfig config;
   if (kind == "yaml") {
     std::set<std::string> nulls;
     std::vector<Setting> settings = ReadYaml(text, name, &nulls);
-    if (IsHuggingFace(settings)) {
+    const bool launch = IsAccelerate(settings);
+    if (IsHuggingFace(settings) || (hugging_face && !launch)) {
+      const std::vector<Setting> options = TakeLaunchOptions(&settings);
       SortHuggingFace(std::move(settings), nulls, path, &config);
-    } else if (IsAccelerate(settings)) {
+      if (!options.empty()) AddLaunch(options, path, &config);
+    } else if (launch) {
+      config.files[RunFile::kLaunch] = name;
       SortAccelerate(std::move(settings), path, &config);
     } else {
       config = ReadMegatronYaml(std::move(settings), path, framework);
@@ -299,7 +309,7 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
         FailReading(name +
                     " is a model's config.json: give it as --model, and the trainer's "
                     "configuration as --from");
-    if (IsHuggingFaceJson(settings)) {
+    if (hugging_face || IsHuggingFaceJson(settings)) {
       SortHuggingFace(std::move(settings), nulls, path, &config);
     } else {
       CheckFilledIn(settings);
@@ -335,8 +345,7 @@ const char* FlagOf(ConfigFormat format) {
 
 UserConfig ReadConfigText(const std::string& text, const std::string& path,
                           const std::string& framework) {
-  const std::string name =
-      path == "-" ? "standard input" : std::filesystem::path(path).filename().string();
+  const std::string name = FileNameOf(path);
   const std::string kind = KindOf(text, path);
   UserConfig config = ReadByKind(kind, text, path, name, framework);
   const char* const found = FlagOf(config.format);
@@ -350,19 +359,21 @@ UserConfig ReadConfigText(const std::string& text, const std::string& path,
 }
 
 UserConfig ReadUserConfig(const std::vector<std::string>& paths, const std::string& framework) {
-  UserConfig config;
+  std::vector<UserConfig> files;
   for (const std::string& path : paths) {
-    UserConfig next = ReadConfigText(ReadWholeFile(path, kMaxConfigText), path, framework);
-    if (&path == &paths.front()) {
-      config = std::move(next);
-      continue;
-    }
-    if (config.format != ConfigFormat::kHuggingFace || next.format != config.format)
+    files.push_back(ReadConfigText(ReadWholeFile(path, kMaxConfigText), path, framework));
+    if (files.size() > 1 && (files.front().format != ConfigFormat::kHuggingFace ||
+                             files.back().format != ConfigFormat::kHuggingFace))
       FailReading(path +
                   ": only a run of Hugging Face Trainer has several files: its arguments, an "
                   "adapter_config.json, and the file of accelerate launch");
-    Merge(std::move(next), &config);
   }
+  // A command is read with the launch file that it runs with.
+  std::stable_partition(files.begin(), files.end(), [](const UserConfig& file) {
+    return file.files.count(RunFile::kArguments) > 0;
+  });
+  UserConfig config = std::move(files.front());
+  for (size_t i = 1; i < files.size(); ++i) Merge(std::move(files[i]), &config);
   if (config.format == ConfigFormat::kHuggingFace && config.files.count(RunFile::kArguments) == 0)
     FailReading(config.files.begin()->second +
                 ": give the arguments of the Trainer too, by another --from");

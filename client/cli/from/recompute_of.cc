@@ -54,6 +54,10 @@ Recompute TrainerRecompute(const UserConfig& config) {
   if (own && wrapped && config.Has(Field::kRecompute))
     config.Refuse(Field::kRecompute,
                   "the Trainer refuses this beside activation_checkpointing in fsdp_config");
+  if (own && wrapped)
+    config.Refuse(Field::kFsdpRecompute,
+                  "the Trainer refuses this beside gradient_checkpointing, which is TRL's default: "
+                  "set that to false");
   if (!own && !wrapped) return {};
   const int64_t nth = config.Int(Field::kRecomputeEvery, 1, 1, 512);
   // Every n-th block of the whole model (_set_gradient_checkpointing() of modeling_utils.py).

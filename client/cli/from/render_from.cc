@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "client/cli/from/hugging_face.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_evaluation.h"
 #include "client/cli/render_plan.h"
@@ -19,10 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 double LessTime(double now, double then) { return now > 0 ? 1 - then / now : 0; }
-
-std::string FileName(const std::string& path) {
-  return path == "-" ? "standard input" : path.substr(path.find_last_of('/') + 1);
-}
 
 std::string IntervalText(const v1::Predictions& p) {
   const double seconds = p.step().total_seconds();
@@ -177,7 +174,7 @@ std::string RenderFrom(const Style& style, const FromAnswer& answer) {
   const v1::PlanSubject& subject = answer.response.evaluated().subject();
   std::string text =
       Paint(style, Tone::kBold,
-            Plain(style, fmt::format("{}: {} on {} x {}", FileName(answer.path), subject.model(),
+            Plain(style, fmt::format("{}: {} on {} x {}", FileNameOf(answer.path), subject.model(),
                                      subject.gpu_count(), subject.gpu_type()))) +
       "\n" + Paragraph(style, VerdictOfRun(style, answer), 0);
   const Changes& changes = answer.changes;

@@ -1,4 +1,4 @@
-// Degrees, batches and data of a configuration.
+// Degrees, batches and layers of a configuration, and the run as a whole.
 #include <fmt/format.h>
 
 #include <absl/strings/numbers.h>

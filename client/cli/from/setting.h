@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -200,11 +201,16 @@ struct UserConfig {
       language_alternate;
   std::vector<int64_t> chunk_layers;  // language layers of each chunk, of a list of modules
   bool lists_recomputed = false;
-  // Of Hugging Face Trainer: it runs DeepSpeed, whose configuration names the optimizer.
-  bool uses_deepspeed = false, engine_optimizer = false;
+  // Of Hugging Face Trainer: it runs DeepSpeed, has DeepSpeed's own configuration, and that names
+  // the optimizer.
+  bool uses_deepspeed = false, engine_file = false, engine_optimizer = false;
   bool trl = false;                      // the arguments are TRL's, which have other defaults
   bool keeps_lengths = false;            // max_length is null
   std::map<RunFile, std::string> files;  // what was read, by name
+  // Settings of accelerate, by the keys of its file. If they are options of a command that names no
+  // such file, `without_launch` is what the rest says: a file may still come.
+  std::vector<Setting> launch;
+  std::shared_ptr<const UserConfig> without_launch;
 
   bool Has(Field field) const { return fields.count(field) > 0; }
   // These throw CommandError(kBadInput) that names place and key where the value is no such thing.

@@ -1,12 +1,14 @@
 // Commands that run Hugging Face's Trainer: by python, torchrun, deepspeed, accelerate or trl.
 #include <absl/strings/match.h>
 #include <absl/strings/str_replace.h>
+#include <absl/strings/strip.h>
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <set>
 #include <utility>
 
+#include "client/cli/exit_codes.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
 #include "client/cli/from/options.h"
@@ -24,19 +26,33 @@ constexpr LauncherCount kLauncherCounts[] = {{"nnodes", "nnodes"},
                                              {"nproc_per_node", "nproc-per-node"},
                                              {"num_gpus", "nproc-per-node"}};
 
-// Options of `accelerate launch` that its file has in sections.
-struct LaunchOption {
-  const char *option, *key;
-};
-constexpr LaunchOption kLaunchOptions[] = {
-    {"num_processes", "num_processes"},
-    {"num_machines", "num_machines"},
-    {"mixed_precision", "mixed_precision"},
-    {"deepspeed_config_file", "deepspeed_config.deepspeed_config_file"},
-    {"zero_stage", "deepspeed_config.zero_stage"},
-    {"offload_optimizer_device", "deepspeed_config.offload_optimizer_device"},
-    {"offload_param_device", "deepspeed_config.offload_param_device"},
-    {"gradient_accumulation_steps", "deepspeed_config.gradient_accumulation_steps"}};
+// Modules that run a program, as in "python -m torch.distributed.run".
+constexpr const char* kLauncherModules[] = {
+    "torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
+    "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner"};
+
+// Subcommands of trl that train (trl/cli/commands/__init__.py and older releases). The programs
+// behind them have the same names.
+constexpr const char* kSft = "sft";
+constexpr const char* kOtherMethods[] = {
+    "dpo", "grpo", "kto", "reward",     "rloo",    "ppo",  "distillation",   "gkd", "orpo", "cpo",
+    "prm", "bco",  "xpo", "online_dpo", "nash_md", "gold", "reward_modeling"};
+
+std::string BaseName(const std::string& word) { return word.substr(word.find_last_of('/') + 1); }
+
+bool IsOtherMethod(const std::string& name) {
+  return std::count(std::begin(kOtherMethods), std::end(kOtherMethods), name) > 0;
+}
+
+bool IsLauncherModule(const std::string& word) {
+  return std::count(std::begin(kLauncherModules), std::end(kLauncherModules), word) > 0;
+}
+
+bool IsAccelerateWord(const std::string& word) {
+  const std::string name = BaseName(word);
+  return name == "accelerate" || name == "accelerate-launch" ||
+         absl::StartsWith(word, "accelerate.commands.");
+}
 
 // "--per-device-train-batch-size" is per_device_train_batch_size, and a switch is true.
 std::vector<Setting> Arguments(std::vector<Setting> options) {
@@ -59,81 +75,109 @@ bool IsYaml(const std::string& name) {
   return absl::EndsWith(name, ".yaml") || absl::EndsWith(name, ".yml");
 }
 
-bool IsFileBeside(const std::string& name, const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(std::filesystem::path(path).parent_path() / name,
-                                          ignored);
-}
-
 // One command, split at its program.
 struct TrainerCommand {
   std::vector<Setting> launcher, arguments;
-  bool accelerate = false;
+  std::set<std::string> nulls;
+  bool accelerate = false, trl = false;
+  std::string method, place;  // of TRL's that is no supervised fine-tuning, and where it is
 };
 
-TrainerCommand SplitAtProgram(const std::vector<ShellWord>& words, const std::string& path) {
-  TrainerCommand command;
-  // "python -m torch.distributed.run" has a program behind its module.
-  size_t program = 0, module = 0;
-  for (size_t i = words.size(); i-- > 0;) {
-    if (IsProgram(words[i].text)) program = i;
-    if (words[i].text == "-m") module = i;
-    command.accelerate = command.accelerate || words[i].text == "accelerate";
+// Returns the index of the program: a file, the "-m" of a module, or TRL's command. 0 if there is
+// none.
+size_t ProgramOf(const std::vector<ShellWord>& words, TrainerCommand* command) {
+  size_t module = 0;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const bool last = i + 1 == words.size();
+    const std::string next = last ? "" : words[i + 1].text;
+    if (BaseName(words[i].text) == "trl" && (next == kSft || IsOtherMethod(next))) {
+      command->trl = true;
+      command->method = next == kSft ? "" : "trl " + next;
+      return i + 1;
+    }
+    if (IsProgram(words[i].text)) {
+      const std::string stem(absl::StripSuffix(BaseName(words[i].text), ".py"));
+      if (IsOtherMethod(std::string(absl::StripPrefix(stem, "run_"))))
+        command->method = words[i].text;
+      return i;
+    }
+    if (module == 0 && (words[i].text == "-m" || words[i].text == "--module") &&
+        !IsLauncherModule(next))
+      module = i;
   }
-  if (program == 0) program = module;
+  return module;
+}
+
+// TrlParser reads arguments from a file. Programs that are not a Trainer may have no such file.
+void ReadArgumentsFile(const std::string& path, bool known, TrainerCommand* command,
+                       std::string* missing) {
+  std::vector<Setting>& arguments = command->arguments;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Setting config = arguments[i];
+    if (config.key != "config" || (!IsYaml(config.values.front()) && !command->trl)) continue;
+    if (!known && !command->trl && !IsHuggingFace(arguments) &&
+        FindNamedFile(config.values.front(), path).empty()) {
+      try {
+        NamedPath(config, path);
+      } catch (const CommandError& error) {
+        *missing = error.what();
+      }
+      return;
+    }
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i));
+    AddFile(NamedFile(config, path, &command->nulls), &arguments);
+    return;
+  }
+}
+
+TrainerCommand SplitAtProgram(const std::vector<ShellWord>& words, const std::string& path,
+                              bool known, std::string* missing) {
+  TrainerCommand command;
+  const size_t program = ProgramOf(words, &command);
+  for (size_t i = 0; i < words.size() && (program == 0 || i < program); ++i) {
+    if (program == 0 && IsOption(words[i].text)) break;
+    command.accelerate = command.accelerate || IsAccelerateWord(words[i].text);
+  }
   const std::string name = FileNameOf(path);
+  command.place = name + ":" + std::to_string(words[program].line);
   command.launcher = Arguments(OptionsOf(words, 0, program, name));
   command.arguments = Arguments(OptionsOf(words, program, words.size(), name));
-  // TrlParser reads arguments from a file. Programs that are not a Trainer may have no such file.
-  for (size_t i = 0; i < command.arguments.size(); ++i) {
-    const Setting config = command.arguments[i];
-    if (config.key != "config" || !IsYaml(config.values.front())) continue;
-    if (!IsHuggingFace(command.arguments) && !IsFileBeside(config.values.front(), path)) break;
-    command.arguments.erase(command.arguments.begin() + static_cast<std::ptrdiff_t>(i));
-    AddFile(NamedFile(config, path), &command.arguments);
-    break;
+  ReadArgumentsFile(path, known, &command, missing);
+  if (command.trl || (command.accelerate && program == 0)) {
+    // TRL starts accelerate itself.
+    command.accelerate = true;
+    for (Setting& option : TakeLaunchOptions(&command.arguments))
+      command.launcher.push_back(std::move(option));
   }
   return command;
 }
 
-// Returns what accelerate's options and the file that they name say.
-std::vector<Setting> LaunchSettings(const std::vector<Setting>& options, const std::string& path) {
-  std::vector<Setting> settings, file;
-  for (Setting option : options) {
-    if (option.key == "config_file") file = NamedFile(option, path);
-    if (absl::StartsWith(option.key, "fsdp_")) {
-      option.key = "fsdp_config." + option.key;
-    } else if (option.key == "use_fsdp" || option.key == "use_deepspeed") {
-      option.values = {option.key == "use_fsdp" ? "FSDP" : "DEEPSPEED"};
-      option.key = "distributed_type";
-    } else {
-      const auto* const known =
-          std::find_if(std::begin(kLaunchOptions), std::end(kLaunchOptions),
-                       [&](const LaunchOption& record) { return option.key == record.option; });
-      if (known == std::end(kLaunchOptions)) continue;
-      option.key = known->key;
-    }
-    settings.push_back(std::move(option));
-  }
-  AddFile(std::move(file), &settings);
-  return settings;
+size_t KnownArguments(const TrainerCommand& command) {
+  return static_cast<size_t>(std::count_if(
+      command.arguments.begin(), command.arguments.end(),
+      [](const Setting& setting) { return Knows(TrainingArgumentsKeys(), setting.key); }));
 }
 
 }  // namespace
 
-bool SortTrainerCommand(const ShellScript& script, const std::string& path, UserConfig* config) {
+bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool known,
+                        UserConfig* config, std::string* missing) {
   TrainerCommand best;
   for (const std::vector<ShellWord>& words : script.commands) {
-    TrainerCommand command = SplitAtProgram(words, path);
-    if (IsHuggingFace(command.arguments) && command.arguments.size() > best.arguments.size())
-      best = std::move(command);
+    TrainerCommand command = SplitAtProgram(words, path, known, missing);
+    const bool runs_trainer = known || command.trl || IsHuggingFace(command.arguments);
+    if (runs_trainer && KnownArguments(command) > KnownArguments(best)) best = std::move(command);
   }
   if (best.arguments.empty()) return false;
-  SortHuggingFace(std::move(best.arguments), {}, path, config);
+  if (!best.method.empty())
+    throw CommandError(ExitCode::kBadInput,
+                       best.place + ": " + best.method +
+                           ": not yet: a loss beside a reference or reward model; accepted is "
+                           "supervised fine-tuning");
+  config->trl = best.trl;
+  SortHuggingFace(std::move(best.arguments), best.nulls, path, config);
   if (best.accelerate) {
-    UserConfig launch;
-    SortAccelerate(LaunchSettings(best.launcher, path), path, &launch);
-    Merge(std::move(launch), config);
+    AddLaunch(best.launcher, path, config);
     return true;
   }
   for (Setting& option : best.launcher)

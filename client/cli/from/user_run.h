@@ -42,13 +42,16 @@ struct UserRun {
   std::vector<int64_t> parts;   // bounds of stages in the list of all layers, in place of chunks
   std::set<int64_t> recomputed_parts;  // layers of that list that recompute
   Recompute recompute;
-  int64_t layers = 0;                // that the configuration says; 0 if it does not
-  int64_t micro_batch = 1;           // sequences
-  int64_t seq_length = 0;            // 0: the job's packs decide
-  int64_t sequences = 0;             // of a step, over all ranks; 0: the job's
-  bool fixed_lengths = false;        // every sample is a sequence
-  bool padded = false;               // micro-batches are samples that are padded, not packed
-  bool fsdp = false;                 // of Hugging Face's arguments
+  int64_t layers = 0;           // that the configuration says; 0 if it does not
+  int64_t micro_batch = 1;      // sequences
+  int64_t seq_length = 0;       // 0: the job's packs decide
+  int64_t sequences = 0;        // of a step, over all ranks; 0: the job's
+  bool fixed_lengths = false;   // every sample is a sequence
+  bool padded = false;          // micro-batches are samples that are padded, not packed
+  bool fsdp = false;            // of Hugging Face Trainer
+  bool fsdp_version_2 = false;  // the configuration says so
+  // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
+  std::string accelerate_key, deterministic_key;
   bool adapters = false;             // train beside frozen weights
   std::vector<std::string> assumed;  // for people
 };
@@ -86,7 +89,11 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);
 // Sets what PEFT's adapter_config.json says. The model is there.
 void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run);
 
-// Returns the words of "fsdp" in Hugging Face's arguments; none without FSDP.
+// Returns whether accelerate turns FSDP on, not Hugging Face's arguments.
+bool IsFsdpOfAccelerate(const UserConfig& config);
+
+// Returns the words of "fsdp" in Hugging Face's arguments; none without FSDP, and an empty one if
+// accelerate turns it on.
 std::vector<std::string> FsdpOptions(const UserConfig& config);
 
 // Returns what FSDP shards, and sets what it keeps in host memory. Sets how many groups of ranks

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <set>
 #include <sstream>
 
 #include "client/cli/exit_codes.h"
@@ -93,6 +94,27 @@ v1::LaunchFramework FrameworkOf(const std::string& name) {
     if (name == known) return framework;
   }
   return v1::LAUNCH_FRAMEWORK_UNSPECIFIED;
+}
+
+void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& flags,
+                         v1::Job* job) {
+  std::set<int> there(job->launch_frameworks().begin(), job->launch_frameworks().end());
+  const std::set<std::string> different(names.begin(), names.end());
+  for (const std::string& name : names)
+    if (there.insert(FrameworkOf(name)).second) job->add_launch_frameworks(FrameworkOf(name));
+  if (different.size() != 1 || !flags.framework.empty() || !flags.trainer.empty() ||
+      !flags.job_file.empty())
+    return;
+  const bool pipeline = !flags.pipeline.empty() || !flags.virtual_stages.empty() ||
+                        !flags.schedule.empty() || flags.zero || !flags.stage_layers.empty() ||
+                        !flags.partition.empty();
+  const std::string& name = names.front();
+  std::string trainer;
+  if (name == "deepspeed") trainer = "megatron-deepspeed";
+  if (name == "torchtitan" && !pipeline) trainer = "torchtitan";
+  if (name == "fsdp" && !pipeline) trainer = "pytorch-fsdp";
+  if (name == "xtuner" && !pipeline) trainer = "xtuner";
+  if (!trainer.empty()) job->mutable_training()->mutable_trainer()->set_name(trainer);
 }
 
 std::string ShellWord(const std::string& text) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/job_flags.h"
 #include "evenkeel/v1/plan.pb.h"
 
 namespace evenkeel::cli {
@@ -15,6 +16,12 @@ const std::vector<std::pair<const char*, v1::LaunchFramework>>& LaunchFrameworks
 std::string NameOf(v1::LaunchFramework framework);
 // Returns LAUNCH_FRAMEWORK_UNSPECIFIED for another name.
 v1::LaunchFramework FrameworkOf(const std::string& name);
+
+// Asks for the settings of the trainers `names`, once each. A job of flags alone is planned for the
+// trainer if it is the only one, unless a flag names another trainer, or asks for a pipeline that
+// this one does not have.
+void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& flags,
+                         v1::Job* job);
 
 // Quotes `text` as one word of a shell.
 std::string ShellWord(const std::string& text);

@@ -1,0 +1,75 @@
+// Files that a configuration names.
+#include <filesystem>
+#include <vector>
+
+#include "client/cli/byte_source.h"
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/documents.h"
+#include "client/cli/from/hugging_face.h"
+
+namespace evenkeel::cli {
+namespace {
+
+std::string FolderOf(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::absolute(path == "-" ? "." : path, ignored)
+      .lexically_normal()
+      .parent_path()
+      .string();
+}
+
+// Returns where a relative name may be meant: beside the file that names it, where this program
+// runs, or, as scripts in subfolders of a project do, in a folder above that file.
+std::vector<std::filesystem::path> FoldersFor(const std::string& path) {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> folders;
+  std::filesystem::path folder = FolderOf(path);
+  folders.push_back(folder);
+  folders.push_back(std::filesystem::current_path(ignored));
+  for (; folder.has_relative_path(); folder = folder.parent_path())
+    folders.push_back(folder.parent_path());
+  return folders;
+}
+
+}  // namespace
+
+std::string FileNameOf(const std::string& path) {
+  return path == "-" ? "standard input" : std::filesystem::path(path).filename().string();
+}
+
+std::string FindNamedFile(const std::string& name, const std::string& path) {
+  std::error_code ignored;
+  if (name.empty()) return "";
+  for (const std::filesystem::path& folder : FoldersFor(path))
+    if (const std::filesystem::path file = folder / name;  // `name` alone if it is absolute
+        std::filesystem::is_regular_file(file, ignored))
+      return file.lexically_normal().string();
+  return "";
+}
+
+std::string NamedPath(const Setting& setting, const std::string& path) {
+  const std::string name = setting.values.empty() ? "true" : setting.values.front();
+  if (name == "true")
+    throw CommandError(ExitCode::kBadInput, Describe(setting) + ": names no file");
+  const std::string file = FindNamedFile(name, path);
+  if (!file.empty()) return file;
+  std::error_code ignored;
+  throw CommandError(ExitCode::kBadInput,
+                     Describe(setting) + ": there is no file " + name +
+                         (std::filesystem::path(name).is_absolute()
+                              ? ""
+                              : " in " + FolderOf(path) + ", in a folder above it, or in " +
+                                    std::filesystem::current_path(ignored).string()));
+}
+
+std::vector<Setting> NamedFile(const Setting& setting, const std::string& path,
+                               std::set<std::string>* nulls) {
+  const std::filesystem::path file = NamedPath(setting, path);
+  const std::string text = ReadWholeFile(file.string(), kMaxConfigText);
+  const std::string extension = file.extension().string();
+  const std::string name = file.filename().string();
+  return extension == ".yaml" || extension == ".yml" ? ReadYaml(text, name, nulls)
+                                                     : ReadJson(text, name, nulls);
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,53 @@
+#include "tests/client/trainer_folder.h"
+
+#include <gtest/gtest.h>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/read_config.h"
+
+namespace evenkeel::cli {
+namespace {
+
+UserRun OnH100(const UserConfig& config) {
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  flags.model = "llama3-8b";
+  return RunOf(config, flags);
+}
+
+template <typename Action>
+std::string WhyRefused(const Action& action) {
+  try {
+    action();
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+UserConfig TrainerFolder::Read(const std::string& name, const std::string& text,
+                               const std::string& framework) const {
+  return ReadConfigText(text, Path(name), framework);
+}
+
+UserRun TrainerFolder::Run(const std::vector<std::string>& names,
+                           const std::string& framework) const {
+  std::vector<std::string> paths;
+  for (const std::string& name : names) paths.push_back(Path(name));
+  return OnH100(ReadUserConfig(paths, framework));
+}
+
+UserRun TrainerFolder::RunScript(const std::string& text) const { return OnH100(Script(text)); }
+
+std::string TrainerFolder::Refusal(const std::string& text, const std::string& framework) const {
+  return WhyRefused([&] { OnH100(Script(text, framework)); });
+}
+
+std::string TrainerFolder::RefusalOfFiles(const std::vector<std::string>& names) const {
+  return WhyRefused([&] { Run(names); });
+}
+
+}  // namespace evenkeel::cli
