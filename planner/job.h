@@ -35,7 +35,7 @@ enum class Fabric { kRdma, kEfa };
 struct NetworkUnit {
   std::string name;
   int64_t gpus = 0;
-  int64_t usable = 0;  // the most of them that a job uses: whole nodes
+  int64_t usable = 0;   // the most of them that a job uses: whole nodes
   bool filled = false;  // jobs of more GPUs than `usable` take that many of every unit
 };
 

@@ -311,9 +311,9 @@ std::vector<double> CalibrationBook::StepRatiosLike(const Profile& profile) cons
   const std::string layer_version = For(profile).layer_version;
   std::vector<double> ratios;
   for (const RecordedStep& recorded : found->second) {
-    const bool same = !recorded.profile().described ||
-                      (SameModel(recorded.profile().model, profile.model) &&
-                       SameGpu(recorded.profile().gpu, profile.gpu));
+    const bool same =
+        !recorded.profile().described || (SameModel(recorded.profile().model, profile.model) &&
+                                          SameGpu(recorded.profile().gpu, profile.gpu));
     if (same && Counts(recorded, layer_version)) ratios.push_back(StepRatio(recorded.step()));
   }
   return ratios;

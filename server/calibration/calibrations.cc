@@ -69,8 +69,8 @@ std::unique_ptr<Calibrations> Calibrations::Open(std::unique_ptr<ProfileStore> s
       return nullptr;
     }
   }
-  std::unique_ptr<Calibrations> opened(new Calibrations(
-      std::move(store), std::move(subjects), clock, observer, std::move(sleep_until)));
+  std::unique_ptr<Calibrations> opened(new Calibrations(std::move(store), std::move(subjects),
+                                                        clock, observer, std::move(sleep_until)));
   const Time now = clock.Now();
   opened->Publish(MakeState(std::move(history), 1, now), now - kLease);
   *error = opened->CatchUp();  // a shared store may have received more meanwhile

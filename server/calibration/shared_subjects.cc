@@ -11,7 +11,8 @@ constexpr size_t kSubjectsAtMost = 256;  // of models, and of GPU types
 
 template <typename Spec>
 void SharedSubjects::ShareOne(planner::SharedValue<Spec>* spec,
-                              planner::SharedValue<std::string>* description, Subjects<Spec>* subjects) {
+                              planner::SharedValue<std::string>* description,
+                              Subjects<Spec>* subjects) {
   const std::string key = (*spec)->name + '\n' + **description;
   if (subjects->size() >= kSubjectsAtMost && subjects->find(key) == subjects->end())
     subjects->clear();

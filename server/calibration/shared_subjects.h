@@ -28,8 +28,8 @@ class SharedSubjects {
   using Subjects = std::map<std::string, Subject<Spec>>;  // by name and description
 
   template <typename Spec>
-  static void ShareOne(planner::SharedValue<Spec>* spec, planner::SharedValue<std::string>* description,
-                       Subjects<Spec>* subjects);
+  static void ShareOne(planner::SharedValue<Spec>* spec,
+                       planner::SharedValue<std::string>* description, Subjects<Spec>* subjects);
 
   Subjects<planner::ModelSpec> models_;
   Subjects<planner::GpuSpec> gpus_;

@@ -172,8 +172,7 @@ TEST(RunOfTest, ReadsTheFormatOfGradients) {
   EXPECT_EQ(format("--bf16 ", ""), v1::GRADIENT_PRECISION_FP32);
   EXPECT_EQ(format("--bf16 ", "--grad-reduce-in-bf16"), v1::GRADIENT_PRECISION_16BIT);
   EXPECT_EQ(format("--fp16 ", ""), v1::GRADIENT_PRECISION_16BIT);
-  EXPECT_EQ(format("--fp16 ", "--accumulate-allreduce-grads-in-fp32"),
-            v1::GRADIENT_PRECISION_FP32);
+  EXPECT_EQ(format("--fp16 ", "--accumulate-allreduce-grads-in-fp32"), v1::GRADIENT_PRECISION_FP32);
 }
 
 TEST(RunOfTest, ReadsDeterministicMode) {
