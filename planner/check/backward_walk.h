@@ -8,6 +8,7 @@
 
 #include "planner/cost/layer_cost.h"
 #include "planner/job.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 
@@ -29,7 +30,8 @@ struct WalkedBytes {
 class BackwardWalk {
  public:
   // `profile` has gradients that are held all the time.
-  BackwardWalk(const Job& job, const LayerProfile& profile, int64_t stages, int64_t micro_batches);
+  BackwardWalk(const Job& job, const LayerProfile& profile, const Parallelism& parallelism,
+               int64_t micro_batches);
 
   WalkedBytes Bytes(const std::vector<WalkedLayer>& layers, int64_t activations) const;
 

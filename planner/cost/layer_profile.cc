@@ -490,7 +490,7 @@ LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const std::vector<RecomputeParts>& also, int64_t micro_batches) {
   LayerProfile profile = ProfileBuilder(job, parallelism, mean, largest, also).Build();
   AddTableGradients(job, parallelism.pipeline, &profile);
-  if (MadeInBackward(job, profile, micro_batches))
+  if (MadeInBackward(job, profile, parallelism, micro_batches))
     MakeInBackward(job, parallelism.pipeline, &profile);
   return profile;
 }
