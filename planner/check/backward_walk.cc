@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "planner/cost/memory.h"
+
 namespace evenkeel::planner {
 namespace {
 
@@ -73,7 +75,7 @@ WalkedBytes BackwardWalk::Made(const std::vector<WalkedLayer>& layers) const {
     if (layer->kind == LayerKind::kHead) {
       workspace = mode->workspace_bytes;
     } else if (OfDecoder(*layer)) {
-      workspace = mode->workspace_bytes + at_head;
+      workspace = std::min(mode->workspace_bytes + at_head, kWorkspaceBytesAtMost);
       for (const RecomputeMode& any : layer->modes)
         last = std::max(last, any.kept_bytes + any.workspace_bytes - layer->gradient_bytes);
     } else {

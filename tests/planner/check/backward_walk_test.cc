@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/cost/made_gradients.h"
+#include "planner/cost/memory.h"
 #include "planner/recompute/stage_memory.h"
 #include "tests/planner/jobs.h"
 
@@ -81,6 +82,16 @@ TEST(BackwardWalkTest, IsWhatTheModelAllocates) {
       EXPECT_GE(memory.allocated(), walked.held + walked.most);
     }
   }
+}
+
+TEST(BackwardWalkTest, WorkspacesAreCappedAsInTheModel) {
+  LayerProfile held = FourLayers(5);
+  for (RecomputeMode& mode : held.classes[1].modes) mode.workspace_bytes = kWorkspaceBytesAtMost;
+  LayerProfile made = held;
+  MakeInBackward(Frees(true), 1, &made);
+  EXPECT_EQ(made.classes[1].modes.back().workspace_bytes, kWorkspaceBytesAtMost);
+  EXPECT_EQ(BackwardWalk(Frees(true), held, {}, 1).Bytes(Walked(held), 10).transient,
+            kWorkspaceBytesAtMost);
 }
 
 TEST(BackwardWalkTest, OthersHoldGradientsAllTheTime) {
