@@ -200,7 +200,10 @@ bool HasMegatronKernels(const Training& training) {
 }
 
 bool AddsWeightGradients(const Training& training) {
-  return HasMegatronKernels(training) && !training.execution.fused_weight_gradients;
+  const Execution& e = training.execution;
+  // Modules that are not fused are taken for PyTorch's eager ones. Megatron's own have the buffer,
+  // too.
+  return HasMegatronKernels(training) && e.fused_kernels && !e.fused_weight_gradients;
 }
 
 double WeightGradientBytes(const Training& training, const LayerWork& work) {
