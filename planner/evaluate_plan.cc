@@ -39,7 +39,8 @@ std::string KindsOf(const LayerProfile& profile) {
 // Lays the spec's layers onto the chain, front to back.
 class Layout {
  public:
-  Layout(const LayerProfile& profile, const PlanSpec& spec) : profile_(profile), spec_(spec) {}
+  Layout(const LayerProfile& profile, const PlanSpec& spec)
+      : profile_(profile), spec_(spec), modes_(profile.chain.size()) {}
 
   // Returns false if the layers do not fit the chain; `faults` says why.
   bool Run() {
@@ -58,6 +59,21 @@ class Layout {
       boundaries.push_back(position_);
     }
     return faults.empty();
+  }
+
+  // Returns whether some layer keeps less than one of its class in front of it in its chunk.
+  bool KeepsLessBehind() const {
+    for (size_t c = 0; c + 1 < boundaries.size(); ++c) {
+      std::vector<int64_t> most(profile_.classes.size());
+      for (int64_t i = boundaries[c]; i < boundaries[c + 1]; ++i) {
+        const size_t at = static_cast<size_t>(i);
+        const int64_t kept = profile_.at(i).modes[modes_[at]].kept_bytes;
+        int64_t& most_of_class = most[static_cast<size_t>(profile_.chain[at])];
+        if (kept < most_of_class) return true;
+        most_of_class = kept;
+      }
+    }
+    return false;
   }
 
   std::vector<int64_t> boundaries;
@@ -120,6 +136,7 @@ class Layout {
     for (size_t q = 1; q < modes.size(); ++q) {
       if (modes[q].parts != parts) continue;
       ++recomputed[i][of_class][q];
+      modes_[static_cast<size_t>(position)] = q;
       return;
     }
     if (parts != 0)
@@ -130,6 +147,7 @@ class Layout {
 
   const LayerProfile& profile_;
   const PlanSpec& spec_;
+  std::vector<size_t> modes_;  // by position in the chain
   int64_t position_ = 0;
 };
 
@@ -230,13 +248,16 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
   const int64_t m =
       spec.micro_batches > 0 ? spec.micro_batches : MicroBatches(packs_per_step, p.data);
-  const LayerProfile profile =
+  LayerProfile profile =
       BuildLayerProfile(job, p, batching.mean, batching.largest, PartsIn(spec), m);
   Layout layout(profile, spec);
   if (!layout.Run()) {
     result.faults = std::move(layout.faults);
     return result;
   }
+  // MadeInBackward is true of no such order.
+  if (layout.KeepsLessBehind())
+    profile = BuildLayerProfile(job, p, batching.mean, batching.largest, PartsIn(spec));
   if (job.training.fused_step && m > 1) {
     result.faults.push_back(
         {"parallelism.data",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "planner/cost/memory.h"
+
 namespace evenkeel::planner {
 namespace {
 
@@ -12,15 +14,16 @@ bool OfDecoder(const LayerCost& layer) {
 
 }  // namespace
 
-BackwardWalk::BackwardWalk(const Job& job, const LayerProfile& profile, int64_t stages,
-                           int64_t micro_batches)
+BackwardWalk::BackwardWalk(const Job& job, const LayerProfile& profile,
+                           const Parallelism& parallelism, int64_t micro_batches)
     : tied_(job.model.language_model.tied_embeddings),
-      alone_(stages == 1),
+      alone_(parallelism.pipeline == 1),
       buffer_bytes_(profile.buffer_bytes) {
   const Training& training = job.training;
   const bool elsewhere = training.fused_step || training.offload.weights;
   const bool groups = training.group_selection != GroupSelection::kOne;
-  if (!training.execution.frees_gradients || micro_batches > 1 || elsewhere || groups) return;
+  const bool one_pass = micro_batches <= 1 && parallelism.virtual_stages == 1;
+  if (!training.execution.frees_gradients || !one_pass || elsewhere || groups) return;
   std::set<const LayerCost*> decoder;
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
@@ -72,7 +75,7 @@ WalkedBytes BackwardWalk::Made(const std::vector<WalkedLayer>& layers) const {
     if (layer->kind == LayerKind::kHead) {
       workspace = mode->workspace_bytes;
     } else if (OfDecoder(*layer)) {
-      workspace = mode->workspace_bytes + at_head;
+      workspace = std::min(mode->workspace_bytes + at_head, kWorkspaceBytesAtMost);
       for (const RecomputeMode& any : layer->modes)
         last = std::max(last, any.kept_bytes + any.workspace_bytes - layer->gradient_bytes);
     } else {

@@ -8,6 +8,7 @@
 
 #include "planner/cost/layer_cost.h"
 #include "planner/job.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 
@@ -20,8 +21,10 @@ struct WalkedLayer {
 struct WalkedBytes {
   int64_t gradients = 0;  // MemoryParts::gradients
   int64_t transient = 0;  // MemoryParts::workspace and buffers
-  int64_t most = 0;       // of any moment, without `held` gradients: no more than the plan has
-  int64_t held = 0;       // of `gradients`, all the time
+  // The most that is held at any moment, without weights, states and `held` gradients: the plan has
+  // room for it.
+  int64_t most = 0;
+  int64_t held = 0;  // of `gradients`, all the time
 };
 
 // Walks through a stage, from its first layer to its last. `activations` are those of all packs in
@@ -29,7 +32,8 @@ struct WalkedBytes {
 class BackwardWalk {
  public:
   // `profile` has gradients that are held all the time.
-  BackwardWalk(const Job& job, const LayerProfile& profile, int64_t stages, int64_t micro_batches);
+  BackwardWalk(const Job& job, const LayerProfile& profile, const Parallelism& parallelism,
+               int64_t micro_batches);
 
   WalkedBytes Bytes(const std::vector<WalkedLayer>& layers, int64_t activations) const;
 

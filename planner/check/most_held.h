@@ -9,13 +9,15 @@
 
 namespace evenkeel::planner {
 
+// Of passes of one micro-batch through one chunk, each with a pack as large as the largest: the
+// most that a stage holds at once, and the most bytes that it holds. These are two moments if
+// chunks differ.
 struct HeldMost {
   int64_t passes = 0, bytes = 0;
 };
 
-// Returns the most passes, and the most bytes of them, that the stage holds at once over the step,
-// found by going through the order in which the schedule runs its passes. `of_chunk` has the bytes
-// of one micro-batch.
+// Finds it by going through the order in which the schedule runs the passes of a step. `of_chunk`
+// has the bytes that a pass keeps, by the number of its chunk on the stage.
 HeldMost MostHeldOf(const Plan& plan, int64_t stage, const std::vector<int64_t>& of_chunk);
 
 }  // namespace evenkeel::planner

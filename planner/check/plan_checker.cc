@@ -352,6 +352,17 @@ class Checker {
     return nullptr;
   }
 
+  // Returns whether the counts of the group can be those of layers of one stage.
+  static bool ValidGroup(const LayerGroup& group, int64_t layers) {
+    int64_t left = group.count;
+    if (left <= 0 || left > layers) return false;
+    for (const RecomputedLayers& r : group.recomputed) {
+      if (r.count <= 0 || r.count > left) return false;
+      left -= r.count;
+    }
+    return true;
+  }
+
   // The misfit does not say how many packs are in flight; at least one is.
   void CheckMisfitLayers(const Misfit& misfit) {
     const LayerProfile profile =
@@ -360,9 +371,9 @@ class Checker {
     std::vector<WalkedLayer> walked;
     for (const LayerGroup& group : misfit.layers) {
       const LayerCost* layer = LayerAt(profile, group);
-      int64_t left = group.count - group.recomputed_count();
-      Require(layer != nullptr && group.count > 0 && left >= 0, "misfit: bad layer group");
+      Require(layer != nullptr && ValidGroup(group, profile.size()), "misfit: bad layer group");
       if (!faults_.empty()) return;
+      const int64_t left = group.count - group.recomputed_count();
       weights += group.count * layer->weight_bytes;
       optimizer += group.count * layer->optimizer_bytes;
       if (IsTransformerLayer(group.kind)) transformers += group.count;
@@ -379,7 +390,7 @@ class Checker {
     const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
     const Parallelism& p = misfit.parallelism;
     const WalkedBytes bytes =
-        BackwardWalk(job_, profile, p.pipeline, Nearest(packs / static_cast<double>(p.data)))
+        BackwardWalk(job_, profile, p, Nearest(packs / static_cast<double>(p.data)))
             .Bytes(walked, m.activations);
     Require(transformers > 0, "misfit: a stage without a transformer layer");
     Require(m.weights == weights && m.gradients == bytes.gradients && m.optimizer == optimizer &&

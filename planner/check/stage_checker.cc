@@ -26,7 +26,7 @@ class StageChecker {
         profile_(profile),
         plan_(plan),
         network_(job.cluster, job.constants),
-        walk_(job, profile, plan.parallelism.pipeline, plan.prediction.micro_batches) {}
+        walk_(job, profile, plan.parallelism, plan.prediction.micro_batches) {}
 
   // Walks the chain once and deals its layers to the stages as the plan says: chunk 0 of each stage
   // in turn, then chunk 1, and so on.

@@ -128,10 +128,10 @@ struct CoreTimes {
   PackCost forward, backward;
 };
 
-// Returns the samples of the mean pack, as if they were equally long; 0 without tokens.
-int64_t MeanSamples(const PackShape& mean) {
-  if (mean.squared <= 0) return 0;
-  return std::max<int64_t>(1, Nearest(mean.tokens * mean.tokens / mean.squared));
+// Returns the samples of a pack, as if they were equally long; 0 without tokens.
+int64_t SamplesOf(const PackShape& pack) {
+  if (pack.squared <= 0) return 0;
+  return std::max<int64_t>(1, Nearest(pack.tokens * pack.tokens / pack.squared));
 }
 
 // Returns whether Megatron's fused softmax takes the scores of the rank's heads: four of them at a
@@ -140,7 +140,7 @@ int64_t MeanSamples(const PackShape& mean) {
 // `sequence` tokens, 0: causal), are taken to suit it.
 bool FusesSoftmax(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
   if (sequence > 0 || !b.setting().equal_packs) return true;
-  return rank.heads * MeanSamples(b.setting().mean) % 4 == 0;
+  return rank.heads * SamplesOf(b.setting().mean) % 4 == 0;
 }
 constexpr int64_t kMoreSoftmaxLaunches = 4;
 // Bytes per score of conversions, scaling, masking and a softmax in fp32, beyond the fused
@@ -179,7 +179,7 @@ CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t seq
     return PackCost{.per_squared = b.rows().share * per_row / D(length)};
   };
   const bool fused = FusesSoftmax(b, rank, sequence);
-  const bool causal = sequence == 0 && fused;
+  const bool causal = sequence == 0 && fused && b.setting().megatron;
   const double forward = causal ? 3 : 4, backward = causal ? 4 : 6, dropped = dropout ? 5 : 0;
   return {over_rows(1, forward + dropped + (fused ? 0 : kSoftmaxForwardBytes)),
           over_rows(2, backward + dropped + (fused ? 0 : kSoftmaxBackwardBytes))};
@@ -191,30 +191,63 @@ PackCost Scores(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) 
   return {.per_squared = b.rows().share * D(rank.heads)};
 }
 
-FlashRatios FlashOf(const LayerBuilder& b, const AttentionShape& shape) {
+// Returns the number of pairs of tokens that attention's kernels see, over the rank's heads. Causal
+// attention sees half of the squares.
+PackCost SeenPairs(const LayerBuilder& b, const AttentionShape& shape, const SeenSquares& seen) {
+  if (shape.sequence > 0) return Scores(b, shape.rank, shape.sequence);
+  const double half = b.rows().share * D(shape.rank.heads) / 2;
+  return {.per_token = half * seen.per_token, .per_squared = half * seen.per_squared};
+}
+
+// Returns the pairs for which attention has room at once. Context-parallel ranks that pass keys and
+// values around a ring hold those of one step. Where they gather them, all pairs count, which is an
+// upper bound.
+PackCost HeldPairs(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
+  const PackCost all = Scores(b, rank, sequence);
+  if (sequence > 0 || b.setting().execution.context == ContextKind::kAllGather) return all;
+  return D(b.setting().head_ranks) / D(b.setting().parallelism.context) * all;
+}
+
+// Returns what the flash kernel takes for a pack of `samples` sequences (0: many) of the rank's
+// heads, or of those that it exchanged them for.
+FlashRatios FlashOf(const LayerBuilder& b, const AttentionShape& shape, int64_t samples) {
   const Execution& execution = b.setting().execution;
-  const int64_t samples =
-      shape.sequence > 0 ? b.EqualRows() / shape.sequence : MeanSamples(b.setting().mean);
-  return b.setting().kernels.Flash({.kernel = execution.attention,
-                                    .head_size = shape.rank.head_size,
-                                    .causal = shape.sequence == 0,
-                                    .dropout = execution.dropout,
-                                    .deterministic = execution.deterministic,
-                                    .sequences = D(samples * shape.rank.heads)});
+  const bool causal = shape.sequence == 0;
+  // A kernel that is asked for by name is refused in deterministic mode (--attention-backend of
+  // Megatron): TransformerEngine chooses.
+  const bool chosen = execution.deterministic && execution.fused_kernels && b.setting().megatron;
+  return b.setting().kernels.Flash(
+      {.kernel = chosen ? AttentionKernel::kFlash : execution.attention,
+       .head_size = shape.rank.head_size,
+       .causal = causal,
+       .dropout = execution.dropout,
+       .deterministic = execution.deterministic,
+       .sequences = D(samples * HeadsOf(b, shape.rank, causal).heads)});
+}
+
+// The number of the mean pack matters for time.
+FlashRatios MeanFlash(const LayerBuilder& b, const AttentionShape& shape) {
+  return FlashOf(b, shape,
+                 shape.sequence > 0 ? b.EqualRows() / shape.sequence : SamplesOf(b.setting().mean));
+}
+
+// That of the largest pack matters for memory.
+FlashRatios LargestFlash(const LayerBuilder& b, const AttentionShape& shape) {
+  const PackShape& largest = b.setting().largest;
+  if (shape.sequence == 0) return FlashOf(b, shape, SamplesOf(largest));
+  return FlashOf(b, shape, Nearest(b.PerRow(1).at(largest)) / shape.sequence);
 }
 
 CoreTimes FlashTimes(LayerBuilder& b, const AttentionShape& shape, const SeenSquares& seen) {
   const RankHeads& rank = shape.rank;
   const KernelTime& kernels = b.setting().kernels;
-  const FlashRatios ratios = FlashOf(b, shape);
+  const FlashRatios ratios = MeanFlash(b, shape);
   const PackCost forward = ratios.forward * CoreTime(b, shape, seen);
   const double bytes = ratios.backward_bytes * D(rank.heads) * D(rank.head_size);
   PackCost backward = ratios.backward * forward;
   backward += b.PerRow(kernels.MemoryBound(bytes).per_row);
-  // Each pair is stored and read. Of causal attention's squares, half are such pairs.
-  const double passes = shape.sequence > 0 ? 2 : 1;
-  backward +=
-      kernels.MemoryBound(passes * ratios.pair_bytes).per_row * Scores(b, rank, shape.sequence);
+  // Each pair is stored and read.
+  backward += kernels.MemoryBound(2 * ratios.pair_bytes).per_row * SeenPairs(b, shape, seen);
   return {forward, backward};
 }
 
@@ -254,8 +287,8 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   b.Transient(q + kv + out);
   b.KeepResults(out + 2 * D(rank.heads));
   op.keeps_exchange = true;
-  const PackCost scores = Scores(b, rank, sequence);
   if (unfused) {
+    const PackCost scores = Scores(b, rank, sequence);
     const ScoreBytes bytes = ScoreBytesOf(FusesSoftmax(b, rank, sequence), execution.dropout);
     b.KeepBytes(bytes.kept * scores, kCoreAttention);
     op.transient += bytes.transient * scores;
@@ -264,9 +297,9 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   b.Keep(2 * D(rank.heads), kCoreAttention);  // log of the softmax's sum, fp32
   b.Keep(out);
   b.Offloads(kOffloadAttentionProjection);
-  const FlashRatios flash = FlashOf(b, shape);
+  const FlashRatios flash = LargestFlash(b, shape);
   b.Transient(2 * flash.copies * q);  // gradient of the queries accumulates in fp32
-  op.transient += flash.pair_bytes * scores;
+  op.transient += flash.pair_bytes * HeldPairs(b, rank, sequence);
   // Ranks that exchange heads keep the output on both sides of the exchange.
   if (sequence == 0 && b.setting().head_ranks > 1) b.Keep(out);
   // All keys and values are there at once, and their gradients before they are reduced.

@@ -59,13 +59,14 @@ AttentionKernel KernelOf(const FlashPass& pass, const GpuCosts& gpu) {
 // Each thread block of FlashAttention-2's deterministic backward pass adds up the gradients of the
 // queries for every so many blocks of keys, and there are just enough of them for all processors
 // (run_flash_bwd_seqk_parallel of flash_bwd_launch_template.h). A last wave that is not full costs
-// as much as a full one. Each group has a copy of the gradients, which is cleared and read.
+// as much as a full one. Each group has a copy of the gradients, which is cleared and read: the
+// first of them in any order, too.
 void AddGroups(const FlashPass& pass, const GpuCosts& gpu, FlashRatios& ratios) {
   if (pass.sequences <= 0) return;
   const double groups = std::ceil(gpu.processors / pass.sequences);
   const double blocks = groups * pass.sequences;
   ratios.backward *= std::ceil(blocks / gpu.processors) * gpu.processors / blocks;
-  ratios.backward_bytes += 2 * kGradientBytes * groups;
+  ratios.backward_bytes += 2 * kGradientBytes * (groups - 1);
   ratios.copies = groups;
 }
 

@@ -70,8 +70,9 @@ double KernelTime::BatchedRow(int64_t n, int64_t k, int64_t rows) const {
   return BatchedRowTime(Machine(NumberFormat::k16Bit), n, k, rows);
 }
 
-Affine KernelTime::WeightGradient(int64_t n, int64_t k, int64_t rows, NumberFormat format) const {
-  return ReductionTime(Machine(format), n, k, rows);
+Affine KernelTime::WeightGradient(int64_t n, int64_t k, int64_t rows, NumberFormat format,
+                                  double result_bytes) const {
+  return ReductionTime(Machine(format), n, k, rows, result_bytes);
 }
 
 Affine KernelTime::Quantise(int64_t k, NumberFormat format, bool known_scale) const {

@@ -25,16 +25,19 @@ class KernelTime {
   // line is an average. Quantising A is not included.
   Affine Matrix(int64_t n, int64_t k, int64_t rows = 0,
                 NumberFormat format = NumberFormat::k16Bit) const;
-  // Returns the time per row of one of many equal products in one launch (batched matrix product).
+  // Returns the time per row of C[rows x n] = A[rows x k] B[k x n] in 16 bits, one of many equal
+  // products in one launch (batched matrix product). REQUIRES: rows > 0.
   double BatchedRow(int64_t n, int64_t k, int64_t rows) const;
-  // Returns the time of a weight's gradient, C[n x k] += A[rows x n]' B[rows x k], accumulated in
-  // fp32.
+  // Returns the time of a weight's gradient, C[n x k] += A[rows x n]' B[rows x k], of whose result
+  // the product reads and writes `result_bytes` per value.
   Affine WeightGradient(int64_t n, int64_t k, int64_t rows = 0,
-                        NumberFormat format = NumberFormat::k16Bit) const;
+                        NumberFormat format = NumberFormat::k16Bit,
+                        double result_bytes = kAccumulatedBytes) const;
   // Returns the time of bringing rows of k 16-bit values into a format, in each layout that
   // products read. With `known_scale`, nothing looks for the largest value first. Zero for 16 bits.
   Affine Quantise(int64_t k, NumberFormat format, bool known_scale = false) const;
-  // The functions above require that the GPU multiplies in the format (HasProducts).
+  // Those of the functions above that take a format require that the GPU multiplies in it
+  // (HasProducts).
 
   // Returns the time of flash attention over full (bidirectional) sequences of `length` tokens.
   // `rows`, which counts sequences x length, is as in Matrix.

@@ -69,9 +69,12 @@ void LayerBuilder::AddLinear(const Linear& l) {
     op.input_gradients += all(kernels.Matrix(l.in, l.out, rows, format));
     op.input_gradients += quantise(l.out);
   }
-  op.weight_gradients += all(kernels.WeightGradient(l.out, l.in, rows, format));
-  if (setting_.adds_weight_gradients) {
-    const double filled = setting_.execution.deterministic ? kValueBytes : 0;
+  const bool adds = setting_.adds_weight_gradients;
+  op.weight_gradients += all(
+      kernels.WeightGradient(l.out, l.in, rows, format, adds ? kValueBytes : kAccumulatedBytes));
+  if (adds) {
+    const Execution& e = setting_.execution;
+    const double filled = e.deterministic && e.fused_kernels ? kValueBytes : 0;
     const Affine add = kernels.MemoryBound((kAddGradientBytes + filled) * D(l.in) * D(l.out));
     op.weight_gradients.constant += D(l.copies) * (add.constant + add.per_row);
   }
@@ -282,7 +285,7 @@ void LayerBuilder::Fill(double forward, double backward) {
 
 void LayerBuilder::StreamBytes(double forward, double backward, double share) {
   const auto over_rows = [&](double bytes) {
-    return OverRows(setting_.kernels.MemoryBound(bytes), share);
+    return bytes == 0 ? PackCost{} : OverRows(setting_.kernels.MemoryBound(bytes), share);
   };
   operation().streams += over_rows(forward);
   operation().stream_gradients += over_rows(backward);

@@ -26,9 +26,10 @@ struct RankSetting {
   const Dataset& dataset;
   const PrecisionRecipe& recipe;
   PackShape mean;            // communication times are linearised at this pack
+  PackShape largest = {};    // the pack that must fit in memory
   bool equal_packs = false;  // every pack has the mean's rows, so kernel times are exact there
-  // For layers of encoders: the share of a pack's units that this rank encodes, and the ranks that
-  // share them.
+  // For layers of encoders: the share of the mean pack's units that this rank encodes, and the
+  // ranks that share them. `largest` has the units that this share of them holds.
   double unit_share = 1;
   RankGroup encoder_group = {};
   // Neighbours of the context ranks that exchange heads. Others have other rows of a sample.
@@ -36,6 +37,7 @@ struct RankSetting {
   bool encoder_trains = true;          // else nothing that layers read of encoders has a gradient
   OffloadModules offload_modules = 0;  // of language layers
   bool pads_vocabulary = true;
+  bool megatron = false;  // its softmax and, where kernels are fused, TransformerEngine's choices
   // A kernel adds each weight's 16-bit gradient to the fp32 buffer, in place of the product.
   bool adds_weight_gradients = false;
 };
@@ -114,7 +116,8 @@ class LayerBuilder {
   // In deterministic mode PyTorch fills every new tensor of TransformerEngine's before it is
   // written (empty_cuda() of ATen): so many values in each pass. Stream and AddLinear fill theirs.
   void Fill(double forward, double backward);
-  // Adds such passes by bytes per row that they move, without a launch.
+  // Adds such passes by bytes per row that they move: none where they move nothing. They do not
+  // count as launches, so the host takes no time for them.
   void StreamBytes(double forward, double backward, double share = 1);
   // Adds 16-bit values per row that the backward pass holds besides the kept tensors.
   void Transient(double values);

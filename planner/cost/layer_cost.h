@@ -76,7 +76,8 @@ struct LayerCost {
   // If the backward pass makes the gradients (MadeInBackward), in place of `gradient_bytes`: what
   // of the layer is there at the end of that pass.
   int64_t made_bytes = 0;
-  // Most that the layer's own backward pass holds then beside `made_bytes` of all layers.
+  // Most that the layer's own backward pass holds when no other layer keeps activations, beside
+  // `made_bytes` of all layers. 0 if that cannot be the peak.
   int64_t end_workspace_bytes = 0;
 
   // modes[0] recomputes nothing, and the last mode of a recomputable layer recomputes all of it.

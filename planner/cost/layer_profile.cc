@@ -60,7 +60,6 @@ class ProfileBuilder {
         p_(p),
         mean_(mean),
         largest_(largest),
-        largest_here_(largest),
         also_(also),
         settings_(SelectiveSettings(job)),
         kernels_(job.cluster.gpu, job.constants, RecipeOf(job.training.precision).products),
@@ -93,10 +92,12 @@ class ProfileBuilder {
             .dataset = job_.dataset,
             .recipe = recipe,
             .mean = mean_,
+            .largest = largest_,
             .equal_packs = EqualRows(mean_, largest_),
             .head_ranks = HeadRanksOf(job_, p_, network_),
             .offload_modules = job_.training.activations.modules,
             .pads_vocabulary = job_.training.trainer->pads_vocabulary,
+            .megatron = HasMegatronKernels(job_.training),
             .adds_weight_gradients = AddsWeightGradients(job_.training)};
   }
 
@@ -250,11 +251,11 @@ class ProfileBuilder {
       layer.modes.front().workspace_bytes = WorkspaceBytes(Surroundings(work));
       return;
     }
-    const double workspace = Surroundings(work) + BackwardTransient(work, largest_here_);
+    const double workspace = Surroundings(work) + BackwardTransient(work, setting_.largest);
     if (job_.training.activations.modules != 0) return SetModulesMemory(layer, work, workspace);
     layer.modes = job_.constraints.recompute == RecomputePolicy::kOneSetting
-                      ? GivenModes(work, mean_, largest_here_, workspace, SetsOf(layer.kind))
-                      : RecomputeModes(work, mean_, largest_here_, workspace,
+                      ? GivenModes(work, mean_, setting_.largest, workspace, SetsOf(layer.kind))
+                      : RecomputeModes(work, mean_, setting_.largest, workspace,
                                        FreeSets(layer.kind, work), also_);
     if (!IsTransformerLayer(layer.kind)) {
       layer.modes.resize(1);
@@ -276,7 +277,7 @@ class ProfileBuilder {
     const RecomputeParts parts = layer.kind == LayerKind::kDense ? activations.beside.dense_parts
                                  : layer.kind == LayerKind::kMoe ? activations.beside.moe_parts
                                                                  : 0;
-    layer.modes = ModesBesideModules(work, mean_, largest_here_, workspace, parts,
+    layer.modes = ModesBesideModules(work, mean_, setting_.largest, workspace, parts,
                                      activations.modules, activations.charged_modules);
     layer.copied = MovedBytes(work, layer.modes.back().parts, activations.charged_modules);
   }
@@ -294,7 +295,7 @@ class ProfileBuilder {
     // A decoder that attends to what the encoder gives hands it on.
     if (IsTowerLayer(layer.kind) || job_.model.language_model.cross) bytes += passing_;
     layer.mean_output_bytes = Nearest(bytes.at(mean_));
-    layer.output_bytes = Nearest(bytes.at(largest_here_));
+    layer.output_bytes = Nearest(bytes.at(setting_.largest));
   }
 
   // Adds a class of layers and returns its index.
@@ -354,8 +355,8 @@ class ProfileBuilder {
         EncoderShareOf(job_.dataset, e, index, p_.encoder_data, mean_, largest_);
     setting_.unit_share = share.mean;
     setting_.encoder_group = network_.EncoderGroup(degrees_);
-    largest_here_ = largest_;
-    largest_here_.units[index] *= share.largest / share.mean;
+    setting_.largest = largest_;
+    setting_.largest.units[index] *= share.largest / share.mean;
   }
 
   // An encoder reads nothing of those before it, whose outputs pass by its layers.
@@ -377,7 +378,7 @@ class ProfileBuilder {
                tower.projector.train);
     // All ranks have all embeddings, as the language model splits them.
     p_ = degrees_;
-    largest_here_ = largest_;
+    setting_.largest = largest_;
     const Rows projected = UnitRows(index, GivenTokens(e), 1);
     SetOutput(projector, projected, hidden);
     Add(std::move(projector), 1);
@@ -458,7 +459,6 @@ class ProfileBuilder {
   Parallelism p_;  // of the layers that are being added: EncoderDegrees for those of encoders
   const PackShape mean_;
   const PackShape largest_;
-  PackShape largest_here_;  // by the units of the fullest rank, as a multiple of those of the mean
   const std::vector<RecomputeParts>& also_;
   const std::vector<RecomputeSetting> settings_;
   const KernelTime kernels_;
@@ -490,7 +490,7 @@ LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const std::vector<RecomputeParts>& also, int64_t micro_batches) {
   LayerProfile profile = ProfileBuilder(job, parallelism, mean, largest, also).Build();
   AddTableGradients(job, parallelism.pipeline, &profile);
-  if (MadeInBackward(job, profile, micro_batches))
+  if (MadeInBackward(job, profile, parallelism, micro_batches))
     MakeInBackward(job, parallelism.pipeline, &profile);
   return profile;
 }

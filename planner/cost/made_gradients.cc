@@ -51,20 +51,27 @@ void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile) {
   const int64_t front = FrontKept(*profile);
   for (LayerCost& layer : profile->classes) {
     if (layer.kind != LayerKind::kTokenEmbedding || !layer.trains) continue;
-    layer.end_workspace_bytes =
-        front + layer.modes.front().workspace_bytes + 3 * kWeightBytes * layer.trained_parameters;
+    int64_t tables = 3 * kWeightBytes * layer.trained_parameters;
+    // With ZeRO-3, the workspace has one of them, and the weights of a layer in front as large.
+    if (job.training.zero_stage == ZeroStage::kWeights)
+      tables -= kWeightBytes * (layer.trained_parameters + layer.parameters);
+    layer.end_workspace_bytes = front + layer.modes.front().workspace_bytes + tables;
   }
 }
 
-bool MadeInBackward(const Job& job, const LayerProfile& profile, int64_t micro_batches) {
+bool MadeInBackward(const Job& job, const LayerProfile& profile, const Parallelism& parallelism,
+                    int64_t micro_batches) {
   const Training& training = job.training;
   if (!training.execution.frees_gradients || micro_batches != 1) return false;
   // Some jobs hold none on the GPU anyway.
   if (training.fused_step || training.offload.weights) return false;
   // Packing groups are chosen before it is known how many micro-batches their steps have.
   if (training.group_selection != GroupSelection::kOne) return false;
-  // The front layers of a class recompute. So while equal layers run backward, what is held falls
-  // and then grows, and is most at one end. Layers of two classes can hold more in between.
+  // The front layers of each chunk recompute. So while equal layers of one chunk run backward, what
+  // is held falls and then grows, and is most at one end. Layers of two classes can hold more in
+  // between, and so can two chunks: gradients of the later one are there while the earlier one
+  // still keeps all.
+  if (parallelism.virtual_stages > 1) return false;
   const auto run_backward = [](const LayerCost& layer) {
     return IsTransformerLayer(layer.kind) && layer.has_backward;
   };

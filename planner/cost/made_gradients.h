@@ -7,6 +7,7 @@
 
 #include "planner/cost/layer_cost.h"
 #include "planner/job.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 
@@ -16,8 +17,9 @@ void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile);
 
 // Returns whether the profile's gradients are there only from its one backward pass on. Where the
 // order of layers decides how much is there at once, the answer is no: gradients that count all the
-// time are an upper bound.
-bool MadeInBackward(const Job& job, const LayerProfile& profile, int64_t micro_batches);
+// time are an upper bound. REQUIRES of a stage: no layer keeps less than one in front of it.
+bool MadeInBackward(const Job& job, const LayerProfile& profile, const Parallelism& parallelism,
+                    int64_t micro_batches);
 
 // Makes the profile of a step with gradients held all the time that of a step for which
 // MadeInBackward is true.

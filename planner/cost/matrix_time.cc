@@ -84,7 +84,8 @@ double BatchedRowTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows
   return std::max(best, bytes / m.bytes_per_ns) / D(rows);
 }
 
-Affine ReductionTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows) {
+Affine ReductionTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows,
+                     double result_bytes) {
   const double at = D(rows > 0 ? rows : kReferenceRows);
   Affine best;
   for (const Tile& tile : Tiles(m.rates)) {
@@ -95,8 +96,7 @@ Affine ReductionTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows)
     KeepLess(best, {counted * m.rates.depth_offset, counted}, at);
     KeepLess(best, {full * m.rates.split_depth_offset, full}, at);
   }
-  constexpr double kAccumulatorBytes = 8;  // fp32, read and written
-  const Affine traffic = {kAccumulatorBytes * D(n) * D(k) / m.bytes_per_ns,
+  const Affine traffic = {result_bytes * D(n) * D(k) / m.bytes_per_ns,
                           m.value_bytes * (D(n) + D(k)) / m.bytes_per_ns};
   Affine line = AtLeast(best, traffic, at);
   line.constant += m.launch_ns;

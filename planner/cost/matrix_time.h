@@ -24,13 +24,18 @@ struct MatrixMachine {
 // the line is the average over many row counts: half a tile and half a wave are lost.
 Affine ProductTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows);
 
-// Returns the time per row of such a product among so many equal ones in one launch (heads of
-// attention) that all waves are full, in ns.
+// Returns the time per row of one of many equal such products in one launch (heads of attention),
+// in ns. There are so many that all waves are full. REQUIRES: rows > 0.
 double BatchedRowTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows);
 
-// Returns the time of C[n x k] += A[rows x n]' B[rows x k], accumulated in fp32, in ns. The sum
-// runs over the rows, so the tiles do not depend on them.
-Affine ReductionTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows);
+// Bytes per value of a result that a product adds to: fp32, read and written.
+inline constexpr double kAccumulatedBytes = 8;
+
+// Returns the time of C[n x k] += A[rows x n]' B[rows x k], of whose result the product reads and
+// writes `result_bytes` per value, in ns. The sum runs over the rows, so the tiles do not depend on
+// them.
+Affine ReductionTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows,
+                     double result_bytes = kAccumulatedBytes);
 
 }  // namespace evenkeel::planner
 

@@ -194,10 +194,16 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
   return sum;
 }
 
+bool HasMegatronKernels(const Training& training) {
+  const Trainer& trainer = *training.trainer;
+  return trainer.framework == Framework::kMegatron && trainer.default_execution.fused_kernels;
+}
+
 bool AddsWeightGradients(const Training& training) {
   const Execution& e = training.execution;
-  return training.trainer->framework == Framework::kMegatron && e.fused_kernels &&
-         !e.fused_weight_gradients;
+  // Modules that are not fused are taken for PyTorch's eager ones. Megatron's own have the buffer,
+  // too.
+  return HasMegatronKernels(training) && e.fused_kernels && !e.fused_weight_gradients;
 }
 
 double WeightGradientBytes(const Training& training, const LayerWork& work) {

@@ -79,8 +79,11 @@ struct ShardedBytes {
 };
 ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWork& work);
 
+// Returns whether the trainer has Megatron's kernels, whatever modules a run takes.
+bool HasMegatronKernels(const Training& training);
+
 // Returns whether a kernel adds each 16-bit weight gradient to an fp32 buffer: Megatron without its
-// fusion. The kernel rates of trainers with eager modules include it.
+// fusion. The kernel rates of trainers that have eager modules alone include it.
 bool AddsWeightGradients(const Training& training);
 
 // Returns the bytes of 16-bit weight gradients that a layer's backward pass holds until they are in

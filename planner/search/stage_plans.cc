@@ -82,8 +82,8 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
   }
   parts.buffers = profile.buffer_bytes;
   parts.workspace = memory.workspace_bytes - profile.buffer_bytes;
-  // Gradients that the backward pass makes take the place of activations and of workspace. What is
-  // left of them counts as gradients, what else the optimizer's step holds as workspace.
+  // If the backward pass makes gradients, what its end takes beyond activations and workspace
+  // counts as gradients; otherwise as workspace.
   (made ? parts.gradients : parts.workspace) += memory.end_bytes;
   parts.communication = CommunicationBytes();
   parts.framework = FrameworkBytes();

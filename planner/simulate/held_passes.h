@@ -21,6 +21,7 @@ std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
 std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t stage);
 
 // Returns the first of these moments, as PeaksHeld returns them, when the sum of `kept` is largest.
+// REQUIRES: `peaks` is not empty.
 const std::vector<int64_t>& FullestMoment(const std::vector<std::vector<int64_t>>& peaks,
                                           const std::vector<int64_t>& kept);
 

@@ -96,7 +96,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_attention_kernel(ToProto(kAttentionKernels, execution.attention));
   out->set_context_exchange(ToProto(kContextExchanges, execution.context));
   out->set_dropout(execution.dropout);
-  if (execution.deterministic) out->set_deterministic(true);
+  out->set_deterministic(execution.deterministic);
   out->set_fused_loss(execution.fused_loss);
   out->set_overlap_gradient_reduce(execution.overlap_gradient_reduce);
   out->set_overlap_weight_gather(execution.overlap_weight_gather);
@@ -121,7 +121,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_loss_logit_bytes(execution.loss_bytes_per_logit);
   out->set_casts_master_weights(execution.casts_master_weights);
   out->set_update_parameter_bytes(execution.update_bytes_per_parameter);
-  if (execution.frees_gradients) out->set_frees_gradients(true);
+  out->set_frees_gradients(execution.frees_gradients);
   out->set_keeps_gathered_inputs(execution.keeps_gathered_inputs);
   out->set_host_launch_seconds(execution.host_launch_ns / planner::kNsPerSecond);
 }

@@ -58,6 +58,54 @@ TEST(EvaluatePlanTest, AWorsePlanIsSlowerAndMisfitsAreNamed) {
   EXPECT_EQ(misfit.plan.misfit->short_bytes, -worst.free_bytes());
 }
 
+// A job whose trainer frees its gradients, or holds them.
+Job FreesGradients(bool frees, int64_t pipeline) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 2);
+  job.training.zero_stage = ZeroStage::kNone;
+  job.training.execution.frees_gradients = frees;
+  FixDegrees(job, 1, pipeline, 2 / pipeline);
+  return job;
+}
+
+constexpr RecomputedLayers kEight = {.count = 8};
+
+// Returns the memory of the stages, with one micro-batch per rank.
+std::vector<int64_t> Memory(bool frees, PlanSpec spec) {
+  spec.micro_batches = 1;
+  const Job job = FreesGradients(frees, spec.parallelism.pipeline);
+  const Evaluation found = EvaluatePlan(job, spec);
+  EXPECT_TRUE(found.faults.empty());
+  std::vector<int64_t> bytes;
+  for (const StagePlan& stage : found.plan.stages) bytes.push_back(stage.memory.allocated());
+  return bytes;
+}
+
+// Where layers in front keep more than those behind them, gradients of the latter are there beside
+// what the former keep.
+TEST(EvaluatePlanTest, GradientsAreMadeLaterOnlyWhereFrontLayersRecompute) {
+  constexpr LayerKind kDense = LayerKind::kDense;
+  const LayerGroup keep{.kind = kDense, .count = 16};
+  const LayerGroup recompute{.kind = kDense, .count = 16, .recomputed = {{.count = 16}}};
+  PlanSpec spec{.parallelism = {.data = 2}, .chunks = {{.layers = {recompute, keep}}}};
+  EXPECT_LT(Memory(true, spec)[0], Memory(false, spec)[0]);
+  spec.chunks = {{.layers = {keep, recompute}}};
+  EXPECT_EQ(Memory(true, spec), Memory(false, spec));
+}
+
+// Chunk 1 runs backward before chunk 0.
+TEST(EvaluatePlanTest, GradientsOfSeveralChunksCountAllTheTime) {
+  constexpr LayerKind kDense = LayerKind::kDense;
+  const ChunkSpec keep{.layers = {{.kind = kDense, .count = 8}}};
+  const ChunkSpec recompute{.layers = {{.kind = kDense, .count = 8, .recomputed = {kEight}}}};
+  PlanSpec spec{.parallelism = {.pipeline = 2, .virtual_stages = 2},
+                .schedule = Schedule::kInterleaved,
+                .chunks = {keep, keep, recompute, recompute}};
+  EXPECT_EQ(Memory(true, spec), Memory(false, spec));
+  const LayerGroup sixteen{.kind = kDense, .count = 16};
+  const PlanSpec one{.parallelism = {.pipeline = 2}, .chunks = {{{sixteen}}, {{sixteen}}}};
+  EXPECT_LT(Memory(true, one)[0], Memory(false, one)[0]);
+}
+
 TEST(EvaluatePlanTest, FaultsNameTheField) {
   Job job = QuickstartJob();
   FixDegrees(job, 2, 4, 4);  // the encoder ends on the third stage

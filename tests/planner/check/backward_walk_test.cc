@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/cost/made_gradients.h"
+#include "planner/cost/memory.h"
 #include "planner/recompute/stage_memory.h"
 #include "tests/planner/jobs.h"
 
@@ -45,17 +46,18 @@ TEST(BackwardWalkTest, IsWorkedOutByHand) {
   // At the loss: kept 1 + 1 + 6 + 2, and logits. At the end: 28 of gradients, 1 of the embedding,
   // and the first layer with 8 - 4.
   const LayerProfile large = FourLayers(30), small = FourLayers(5);
-  const WalkedBytes loss = BackwardWalk(Frees(true), large, 1, 1).Bytes(Walked(large), 10);
+  const WalkedBytes loss = BackwardWalk(Frees(true), large, {}, 1).Bytes(Walked(large), 10);
   EXPECT_EQ(loss.gradients, 0);
   EXPECT_EQ(loss.transient, 30);
   EXPECT_EQ(loss.most, 40);
   // Beside the head's gradient, 10, the first layer needs 7.
-  const WalkedBytes end = BackwardWalk(Frees(true), small, 1, 1).Bytes(Walked(small), 10);
+  const WalkedBytes end = BackwardWalk(Frees(true), small, {}, 1).Bytes(Walked(small), 10);
   EXPECT_EQ(end.transient, 17);
   EXPECT_EQ(end.gradients, 33 - 10 - 17);
   EXPECT_EQ(end.most, 28);
   // On the last of several stages, the head's count all the time.
-  const WalkedBytes last = BackwardWalk(Frees(true), small, 2, 1).Bytes(Walked(small), 10);
+  const WalkedBytes last =
+      BackwardWalk(Frees(true), small, {.pipeline = 2}, 1).Bytes(Walked(small), 10);
   EXPECT_EQ(last.held, 10);
   EXPECT_EQ(last.transient, 7);
   EXPECT_EQ(last.gradients, 10 + 18 + 1 + 4 - 10 - 7);
@@ -66,13 +68,14 @@ TEST(BackwardWalkTest, IsWhatTheModelAllocates) {
     for (const int64_t stages : {1, 2}) {
       const LayerProfile held = FourLayers(logits);
       LayerProfile made = held;
-      ASSERT_TRUE(MadeInBackward(Frees(true), made, 1));
+      ASSERT_TRUE(MadeInBackward(Frees(true), made, {}, 1));
       MakeInBackward(Frees(true), stages, &made);
       ClassCounts counts{1, 2, 1};
       ModeCounts recomputed{};
       recomputed[1][1] = 1;
       const StageBytes memory = MemoryOf(made, counts, recomputed, 1);
-      const WalkedBytes walked = BackwardWalk(Frees(true), held, stages, 1).Bytes(Walked(held), 10);
+      const WalkedBytes walked =
+          BackwardWalk(Frees(true), held, {.pipeline = stages}, 1).Bytes(Walked(held), 10);
       EXPECT_EQ(memory.activation_bytes, 10);
       EXPECT_EQ(memory.workspace_bytes, walked.transient);
       EXPECT_EQ(memory.static_bytes + memory.end_bytes, walked.gradients);
@@ -81,11 +84,22 @@ TEST(BackwardWalkTest, IsWhatTheModelAllocates) {
   }
 }
 
+TEST(BackwardWalkTest, WorkspacesAreCappedAsInTheModel) {
+  LayerProfile held = FourLayers(5);
+  for (RecomputeMode& mode : held.classes[1].modes) mode.workspace_bytes = kWorkspaceBytesAtMost;
+  LayerProfile made = held;
+  MakeInBackward(Frees(true), 1, &made);
+  EXPECT_EQ(made.classes[1].modes.back().workspace_bytes, kWorkspaceBytesAtMost);
+  EXPECT_EQ(BackwardWalk(Frees(true), held, {}, 1).Bytes(Walked(held), 10).transient,
+            kWorkspaceBytesAtMost);
+}
+
 TEST(BackwardWalkTest, OthersHoldGradientsAllTheTime) {
   const LayerProfile profile = FourLayers(5);
   for (const WalkedBytes& bytes :
-       {BackwardWalk(Frees(true), profile, 1, 2).Bytes(Walked(profile), 10),
-        BackwardWalk(Frees(false), profile, 1, 1).Bytes(Walked(profile), 10)}) {
+       {BackwardWalk(Frees(true), profile, {}, 2).Bytes(Walked(profile), 10),
+        BackwardWalk(Frees(false), profile, {}, 1).Bytes(Walked(profile), 10),
+        BackwardWalk(Frees(true), profile, {.virtual_stages = 2}, 1).Bytes(Walked(profile), 10)}) {
     EXPECT_EQ(bytes.gradients, 28);
     EXPECT_EQ(bytes.held, 28);
     EXPECT_EQ(bytes.transient, 7);

@@ -160,6 +160,12 @@ const Planted kMisfitFaults[] = {
     {"shortage without a stage", [](Plan& p) { p.misfit = Misfit{.short_bytes = 1}; }},
     {"another stage's layers", [](Plan& p) { --p.misfit->layers.back().count; }},
     {"no layers", [](Plan& p) { p.misfit->layers.clear(); }},
+    {"fewer than no layers",
+     [](Plan& p) {
+       LayerGroup& group = p.misfit->layers[1];
+       group.recomputed = {{0, -1}, {kWholeLayer, group.count + 1}};
+     }},
+    {"more layers than there are", [](Plan& p) { p.misfit->layers[1].count = int64_t{1} << 40; }},
     {"no such stage", [](Plan& p) { p.misfit->stage = p.misfit->parallelism.pipeline; }},
     {"degrees", [](Plan& p) { p.misfit->parallelism.data *= 2; }},
     {"capacity", [](Plan& p) { p.misfit->capacity_bytes -= 1, p.misfit->short_bytes += 1; }},

@@ -69,6 +69,18 @@ TEST(KernelTimeTest, WeightGradientByHand) {
               kernels.Matrix(1024, 65536, 1024).at(1024), 1e-3);
 }
 
+// With few rows, a product takes the time of its traffic: here, of its result.
+TEST(KernelTimeTest, AGradientThatIsAddedApartIsWrittenOnce) {
+  const KernelTime kernels(A100());
+  const double ns = kernels.MemoryBound(4096.0 * 4096).per_row;
+  const auto at = [&](double bytes) {
+    return kernels.WeightGradient(4096, 4096, 64, NumberFormat::k16Bit, bytes).at(64);
+  };
+  EXPECT_EQ(at(8), kernels.WeightGradient(4096, 4096, 64).at(64));
+  EXPECT_NEAR(at(8) - at(5), 3 * ns, 1e-6 * ns);
+  EXPECT_LT(at(2), at(5));
+}
+
 TEST(KernelTimeTest, Fp8HalvesLargeProductsOnly) {
   ASSERT_TRUE(HasProducts(H100(), NumberFormat::kFp8));
   EXPECT_FALSE(HasProducts(A100(), NumberFormat::kFp8));

@@ -66,6 +66,25 @@ TEST(LayerProfileTest, WeightGradientsThatAreAddedApartTakeTime) {
   EXPECT_NEAR((backward(false) - backward(true)) / (10 * parameters * ns_per_byte), 1, .02);
   job.training.trainer = FindTrainer("torchtitan");
   EXPECT_EQ(backward(false), backward(true));
+  // Kernel rates of trainers of eager modules include it.
+  job.training.trainer = FindTrainer("nanotron");
+  ASSERT_EQ(job.training.trainer->framework, Framework::kMegatron);
+  EXPECT_EQ(backward(false), backward(true));
+}
+
+// With 64 rows, the fused product takes the time of the 8 bytes that it reads and writes of each
+// weight's gradient. The other writes 2, which takes less than its FLOPs: 3.4.
+TEST(LayerProfileTest, WeightGradientsOfFewRowsAreMovedOnce) {
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
+  job.training.execution.host_launch_ns = 0;
+  const PackShape small{.tokens = 64, .squared = 64.0 * 64};
+  const auto backward = [&](bool fused) {
+    job.training.execution.fused_weight_gradients = fused;
+    return Kind(BuildLayerProfile(job, {}, small, small), LayerKind::kDense).backward.at(small);
+  };
+  const double parameters = D(Kind(Profile(job), LayerKind::kDense).parameters);
+  const double ns = 1e9 / (0.8 * job.cluster.gpu.hbm_bytes_per_second) * parameters;
+  EXPECT_NEAR((backward(false) - backward(true)) / ((10 - 8 + 3.4) * ns), 1, .05);
 }
 
 // Hopper: two passes over the gradient of each pair, beside other kernels where there are none.

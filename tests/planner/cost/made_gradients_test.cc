@@ -249,5 +249,20 @@ TEST(MadeGradientsTest, ATiedTableIsSummedAtTheEnd) {
   EXPECT_LT(Allocated(ProfileOf(job, 2, small), {}), states + 2 * table);
 }
 
+// Beside the three, ZeRO-3 has the gathered table. The rank's shard of the gradient comes last.
+TEST(MadeGradientsTest, ATiedTableThatIsGatheredIsThereOnce) {
+  const Job job = JobOf("pytorch-fsdp", ZeroStage::kWeights, "llama3.2-3b");
+  const LanguageModel& m = job.model.language_model;
+  const PackShape small{.tokens = 64, .squared = 64.0 * 64};
+  const LayerProfile held = ProfileOf(job, 2, small), made = ProfileOf(job, 1, small);
+  ASSERT_TRUE(Made(made));
+  const int64_t states = Sum(made, &LayerCost::weight_bytes) +
+                         Sum(held, &LayerCost::gradient_bytes) +
+                         Sum(made, &LayerCost::optimizer_bytes);
+  const int64_t table = kWeightBytes * m.vocab * m.hidden;
+  EXPECT_GE(Allocated(made, {}), states + 4 * table - table / 8);
+  EXPECT_LE(Allocated(made, {}), states + 4 * table + made.buffer_bytes + (int64_t{1} << 20));
+}
+
 }  // namespace
 }  // namespace evenkeel::planner
