@@ -28,6 +28,14 @@ constexpr double kDroppedBytes = 3;
 // weights on H100 (section "four bits").
 constexpr double kUnpackSlower = 1.22;
 
+// Returns the ns of a pass that adds the gradient of a matrix to the fp32 buffer.
+double AddingNs(const RankSetting& setting, double weights) {
+  const Execution& e = setting.execution;
+  const double filled = e.deterministic && e.fused_kernels ? kValueBytes : 0;
+  const Affine add = setting.kernels.MemoryBound((kAddGradientBytes + filled) * weights);
+  return add.constant + add.per_row;
+}
+
 }  // namespace
 
 LayerBuilder::LayerBuilder(const RankSetting& setting, Rows rows, TrainMode train,
@@ -72,12 +80,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
   const bool adds = setting_.adds_weight_gradients;
   op.weight_gradients += all(
       kernels.WeightGradient(l.out, l.in, rows, format, adds ? kValueBytes : kAccumulatedBytes));
-  if (adds) {
-    const Execution& e = setting_.execution;
-    const double filled = e.deterministic && e.fused_kernels ? kValueBytes : 0;
-    const Affine add = kernels.MemoryBound((kAddGradientBytes + filled) * D(l.in) * D(l.out));
-    op.weight_gradients.constant += D(l.copies) * (add.constant + add.per_row);
-  }
+  if (adds) op.weight_gradients.constant += D(l.copies) * AddingNs(setting_, D(l.in) * D(l.out));
   Fill(l.share * D(l.out), l.fixed_input ? 0 : l.share * D(l.in));
   op.weight_trains = l.saved;
   if (format != NumberFormat::k16Bit) op.launches += 1;

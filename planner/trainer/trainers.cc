@@ -170,7 +170,7 @@ constexpr Trainer ThreeDimensional(const About& about, const Execution& executio
 
 // Abilities of a trainer with Megatron's degrees, besides recomputing every layer.
 struct Abilities {
-  bool block_recompute = true, interleaves = true;
+  bool block_recompute = true, interleaves = true, fp16_gradients_16bit = false;
   OffloadAbility offload = {};
 };
 
@@ -181,6 +181,7 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& execution
   trainer.selective_recompute = false;
   trainer.block_recompute = abilities.block_recompute;
   trainer.interleaves = abilities.interleaves;
+  trainer.fp16_gradients_16bit = abilities.fp16_gradients_16bit;
   trainer.offload = abilities.offload;
   return trainer;
 }
@@ -205,24 +206,13 @@ constexpr Trainer Unlimited(const About& about) {
   return trainer;
 }
 
-// Returns the same trainer, whose gradients have 16 bits with float16. Megatron-LM sets
-// accumulate_allreduce_grads_in_fp32 with bfloat16 alone (validate_args of
-// megatron/training/arguments.py). DeepSpeed's optimizer for float16 takes the gradients as they
-// are (deepspeed/runtime/fp16/fused_optimizer.py), and vTrain's simulator of these runs reduces 2
-// bytes for each parameter (ParamInfo of its src/predictor.py). In four tests of Megatron-LM in
-// float16, 110 to 150 MB are left between iterations beside such gradients, their fp32 copies,
-// weights and states; beside fp32 gradients it would be 40 to 240 MB.
-constexpr Trainer WithNarrowFp16(Trainer trainer) {
-  trainer.fp16_gradients_16bit = true;
-  return trainer;
-}
-
 // Megatron-Core shares no images: its colocated encoders (ColocatedBridgeCommunicator of
 // megatron/core/models/mimo) have data ranks of their own, but refuse context parallelism and
 // batches whose images the ranks do not divide, which packs do not promise. Megatron-Bridge shares
 // them between context ranks for Nemotron Omni alone (vision_dp_over_cp).
 constexpr Trainer MegatronCore(const About& about) {
-  Trainer trainer = WithNarrowFp16(ThreeDimensional(about, {}));
+  Trainer trainer = ThreeDimensional(about, {});
+  trainer.fp16_gradients_16bit = true;
   trainer.cuts_encoder = false;
   trainer.offload = kHybridOptimizer;
   trainer.activations = kMegatronActivations;
@@ -399,13 +389,13 @@ constexpr std::array kTrainers = {
                         .title = "NeMo",
                         .source = "Megatron-Core; its performance recipes set "
                                   "grad_reduce_in_fp32=False"}),
-    WithNarrowFp16(
-        WithWholeLayers({.name = "megatron-deepspeed",
-                         .title = "Megatron-DeepSpeed",
-                         .source = "its fork of Megatron-LM has neither sequence parallelism nor a "
-                                   "fused loss; host time from vTrain's published runs of one node",
-                         .fitted_runs = 714},
-                        kMegatronDeepSpeed, {.interleaves = false, .offload = kCpuAdam})),
+    WithWholeLayers({.name = "megatron-deepspeed",
+                     .title = "Megatron-DeepSpeed",
+                     .source = "its fork of Megatron-LM has neither sequence parallelism nor a "
+                               "fused loss; host time from vTrain's published runs of one node",
+                     .fitted_runs = 714},
+                    kMegatronDeepSpeed,
+                    {.interleaves = false, .fp16_gradients_16bit = true, .offload = kCpuAdam}),
     MegatronFsdp(
         {.name = "fsdp",
          .title = "FSDP with fused kernels",

@@ -60,10 +60,14 @@ struct Trainer {
   FusedStep fused_step = FusedStep::kNone;
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
-  bool fp32_gradients = true;                 // accumulates gradients in fp32; if false, in 16 bits
-  bool fp16_gradients_16bit = false;          // in 16 bits nevertheless if weights are float16
-  Execution default_execution = {};           // below ZeRO stage 3
-  Execution default_execution_at_zero3 = {};  // at ZeRO stage 3
+  bool fp32_gradients = true;  // accumulates gradients in fp32; if false, in 16 bits
+  // In 16 bits nevertheless if weights are float16. Megatron-LM sets
+  // accumulate_allreduce_grads_in_fp32 with bfloat16 alone (validate_args of
+  // megatron/training/arguments.py), and DeepSpeed's optimizer for float16 takes gradients as they
+  // are (deepspeed/runtime/fp16/fused_optimizer.py).
+  bool fp16_gradients_16bit = false;
+  Execution default_execution = {};                                     // below ZeRO stage 3
+  Execution default_execution_at_zero3 = {};                            // at ZeRO stage 3
   std::optional<Execution> default_execution_unsharded = std::nullopt;  // at stage 0, if it differs
 };
 

@@ -55,6 +55,9 @@ void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Ca
   const std::string optimizer = Text(setup, "optimizer");
   if (optimizer.find("not sharded") != std::string::npos)
     job.training.zero_stage = ZeroStage::kNone;
+  const std::string precision = Text(row, "precision", Text(setup, "precision"));
+  job.training.distributed_gradients_fp32 =
+      AccumulatesInFp32(*job.training.trainer, precision.rfind("fp16", 0) == 0);
   const std::string recompute = Text(setup, "recompute");
   const bool full = recompute.find("full") != std::string::npos;
   run.least_recompute = recompute.find("not stated") != std::string::npos;
@@ -70,8 +73,7 @@ void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Ca
     job.training.execution.sequence_parallel = false;
     job.training.execution.dropout = true;
     job.training.execution.attention = AttentionKernel::kUnfused;
-    job.training.distributed_gradients_fp32 = false;
-    run.assumed.push_back("no flash attention, no sequence parallel, dropout, float16");
+    run.assumed.push_back("no flash attention, no sequence parallel, dropout");
   }
   const int64_t batch = Int(row, "global_batch");
   job.training.global_batch_samples = batch;
