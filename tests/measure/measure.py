@@ -5,7 +5,8 @@
 
 Each line of the output is one measurement: its section, its shape, and times in microseconds of the device (`us`,
 `forward_us`, `backward_us`) or of the wall clock. On a CPU all sections run on small shapes, to try the code out.
-PyTorch 2.9 or newer; `host` and `steps` need transformers and peft, `recurrences` flash-linear-attention, `four bits`
+PyTorch 2.9 or newer; `host`, `steps` and `models` need transformers and peft, `recurrences` (and
+`models`, for a fast gated delta net) flash-linear-attention, `four bits`
 bitsandbytes, `megatron` megatron-core. A section whose package is missing says so and is left out.
 """
 
@@ -17,6 +18,7 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 import basic_kernels as kernels
 import layers
+import models
 import offload
 import special_kernels
 from timing import Record
@@ -31,6 +33,7 @@ SECTIONS = {
     "fsdp": layers.fsdp,
     "megatron": layers.megatron,
     "steps": layers.steps,
+    "models": models.models,
     "streaming": kernels.streaming,
     "optimizers": kernels.optimizers,
     "adapters": special_kernels.adapters,

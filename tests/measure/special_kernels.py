@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from basic_kernels import BF16, normal
-from timing import CUDA, DEVICE, device_us, size, wall_us
+from timing import CUDA, DEVICE, device_us, graph_us, size, wall_us
 
 
 def both_passes(record, section, run, inputs, **values):
@@ -119,6 +119,43 @@ def grouped(x, weight, ends):
     return F.grouped_mm(x, weight, offs=ends) if hasattr(F, "grouped_mm") else torch._grouped_mm(x, weight, offs=ends)
 
 
+def expert_forms(record, count, hidden, ffn, rows):
+    """The device's time of equal products: one after another, on four streams as in TransformerEngine, and grouped."""
+    inputs = [normal(rows, hidden) for _ in range(count)]
+    outputs = [normal(rows, ffn) for _ in range(count)]
+    weights = [normal(hidden, ffn) for _ in range(count)]
+    streams = [torch.cuda.Stream() for _ in range(4)] if CUDA else []
+    passes = {
+        "forward": lambda i: torch.mm(inputs[i], weights[i], out=outputs[i]),
+        "input gradient": lambda i: torch.mm(outputs[i], weights[i].t(), out=inputs[i]),
+        "weight gradient": lambda i: torch.mm(inputs[i].t(), outputs[i], out=weights[i]),
+    }
+    values = dict(experts=count, hidden=hidden, ffn=ffn, rows=rows)
+    for name, product in passes.items():
+
+        def in_turn():
+            for i in range(count):
+                product(i)
+
+        def side_by_side():
+            start = torch.cuda.Event()
+            start.record()
+            for stream in streams:
+                stream.wait_event(start)
+            for i in range(count):
+                with torch.cuda.stream(streams[i % len(streams)]):
+                    product(i)
+            for stream in streams:
+                torch.cuda.current_stream().wait_stream(stream)
+
+        record.add("experts", what=name + ", in turn", us=graph_us(in_turn, 2), **values)
+        if CUDA:
+            record.add("experts", what=name + ", four streams", us=graph_us(side_by_side, 2), **values)
+    x, weight = torch.cat(inputs), torch.stack(weights)
+    ends = torch.arange(1, count + 1, device=DEVICE, dtype=torch.int32) * rows
+    record.add("experts", what="forward, grouped", us=graph_us(lambda: grouped(x, weight, ends), 2), **values)
+
+
 def experts(record):
     """Grouped products over equal experts, a loop of products over them, and the copies of rows around them."""
     for count, hidden, ffn in (
@@ -144,6 +181,10 @@ def experts(record):
                 return torch.cat([part @ w for part, w in zip(x.chunk(count), weights)])
 
             both_passes(record, "experts", loop, (x, *weights), what="loop of products", **values)
+    for count, hidden, ffn in ((8, 7168, 4096), (16, 4096, 3072), (16, 2048, 1536), (16, 2048, 2816), (4, 4096, 28672)):
+        for rows in (64, 256, 1024, 4096):
+            if CUDA or (count, rows) == (4, 64):
+                expert_forms(record, count, size(hidden, 32), size(ffn, 32), size(rows, 8))
     for tokens, hidden, top, count in ((8192, 2048, 6, 64), (8192, 4096, 2, 8), (32768, 2048, 8, 128)):
         tokens = size(tokens, 32)
         x = normal(tokens, hidden, grad=True)
