@@ -71,8 +71,7 @@ void AddQueryAndKeyNorm(LayerBuilder& b, const AttentionShape& s, const InputWid
   }
   const double norms = widths.keys > 0 ? 2 : 1;
   b.AddParameters(norms * (s.norm == Norm::kLayerNorm ? 2 : 1) * D(s.rank.head_size));
-  b.Stream(2 * both);
-  b.Keep((b.setting().execution.fused_kernels ? 1 : 3) * both);
+  b.AddNormRows(s.norm, both, 1);
 }
 
 }  // namespace

@@ -62,8 +62,9 @@ MatrixMachine KernelTime::Machine(NumberFormat format) const {
   return machine;
 }
 
-Affine KernelTime::Matrix(int64_t n, int64_t k, int64_t rows, NumberFormat format) const {
-  return ProductTime(Machine(format), n, k, rows);
+Affine KernelTime::Matrix(int64_t n, int64_t k, int64_t rows, NumberFormat format,
+                          int64_t count) const {
+  return ProductTime(Machine(format), n, k, rows, count);
 }
 
 double KernelTime::BatchedRow(int64_t n, int64_t k, int64_t rows) const {
@@ -71,8 +72,8 @@ double KernelTime::BatchedRow(int64_t n, int64_t k, int64_t rows) const {
 }
 
 Affine KernelTime::WeightGradient(int64_t n, int64_t k, int64_t rows, NumberFormat format,
-                                  double result_bytes) const {
-  return ReductionTime(Machine(format), n, k, rows, result_bytes);
+                                  double result_bytes, int64_t count) const {
+  return ReductionTime(Machine(format), n, k, rows, result_bytes, count);
 }
 
 Affine KernelTime::Quantise(int64_t k, NumberFormat format, bool known_scale) const {

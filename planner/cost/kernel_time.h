@@ -22,17 +22,18 @@ class KernelTime {
 
   // Returns the time of C[rows x n] = A[rows x k] B[k x n]. If every pack has the same number of
   // rows, `rows` is that number and the line is exact there; if packs differ, `rows` is 0 and the
-  // line is an average. Quantising A is not included.
-  Affine Matrix(int64_t n, int64_t k, int64_t rows = 0,
-                NumberFormat format = NumberFormat::k16Bit) const;
+  // line is an average. Quantising A is not included. With a `count`, the line is that of so many
+  // equal products in one launch, over the rows of all of them, of which one has `rows`.
+  Affine Matrix(int64_t n, int64_t k, int64_t rows = 0, NumberFormat format = NumberFormat::k16Bit,
+                int64_t count = 1) const;
   // Returns the time per row of C[rows x n] = A[rows x k] B[k x n] in 16 bits, one of many equal
   // products in one launch (batched matrix product). REQUIRES: rows > 0.
   double BatchedRow(int64_t n, int64_t k, int64_t rows) const;
   // Returns the time of a weight's gradient, C[n x k] += A[rows x n]' B[rows x k], of whose result
-  // the product reads and writes `result_bytes` per value.
+  // the product reads and writes `result_bytes` per value. `count` is as in Matrix.
   Affine WeightGradient(int64_t n, int64_t k, int64_t rows = 0,
                         NumberFormat format = NumberFormat::k16Bit,
-                        double result_bytes = kAccumulatedBytes) const;
+                        double result_bytes = kAccumulatedBytes, int64_t count = 1) const;
   // Returns the time of bringing rows of k 16-bit values into a format, in each layout that
   // products read. With `known_scale`, nothing looks for the largest value first. Zero for 16 bits.
   Affine Quantise(int64_t k, NumberFormat format, bool known_scale = false) const;

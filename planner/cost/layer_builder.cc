@@ -36,6 +36,26 @@ double AddingNs(const RankSetting& setting, double weights) {
   return add.constant + add.per_row;
 }
 
+// What a grouped product takes besides its tiles, to set up the sizes of its groups: measured on
+// H100 and H200 (section "experts").
+constexpr double kGroupedStartNs = 12e3;
+
+// Returns the line of all copies of a product (experts). `of` gives that of so many of them whose
+// tiles share waves. TransformerEngine runs them on four streams (multi_stream_cublas_gemm of
+// common/gemm/cublaslt_gemm.cu), which halves what is idle in turn: measured on H200, in 16 bits
+// alone. Other trainers have one kernel for all of them (torch.nn.functional.grouped_mm).
+template <typename Product>
+Affine OfCopies(const RankSetting& setting, int64_t copies, NumberFormat format,
+                const Product& of) {
+  const Affine one = of(1);
+  if (copies == 1) return one;
+  const Affine in_turn{D(copies) * one.constant, one.per_row};
+  if (!setting.execution.grouped_experts || format != NumberFormat::k16Bit) return in_turn;
+  const Affine together = of(copies);
+  if (!setting.megatron) return {together.constant + kGroupedStartNs, together.per_row};
+  return {(in_turn.constant + together.constant) / 2, (in_turn.per_row + together.per_row) / 2};
+}
+
 }  // namespace
 
 LayerBuilder::LayerBuilder(const RankSetting& setting, Rows rows, TrainMode train,
@@ -58,28 +78,31 @@ bool LayerBuilder::trains(uint32_t target) const {
 
 void LayerBuilder::AddLinear(const Linear& l) {
   LayerOperation& op = operation();
-  // Each copy (expert) has its own launch and sees its part of the rows.
   const KernelTime& kernels = setting_.kernels;
   const int64_t rows = EqualRows(l.share / D(l.copies));
-  const auto all = [&](Affine product) {
-    product.constant *= D(l.copies);
-    return l.slower * OverRows(product, l.share);
-  };
   const NumberFormat format = this->format(l.target);
+  const auto all = [&](const auto& product) {
+    return l.slower * OverRows(OfCopies(setting_, l.copies, format, product), l.share);
+  };
   const auto quantise = [&](int64_t width) {
     return OverRows(kernels.Quantise(width, format, setting_.recipe.known_scales), l.share);
   };
-  PackCost forward = all(kernels.Matrix(l.out, l.in, rows, format));
+  const auto product = [&](int64_t n, int64_t k, NumberFormat of) {
+    return all([&](int64_t count) { return kernels.Matrix(n, k, rows, of, count); });
+  };
+  PackCost forward = product(l.out, l.in, format);
   forward += quantise(l.in);
   op.matrices += forward;
   CountProducts(l, forward);
   if (!l.fixed_input) {
-    op.input_gradients += all(kernels.Matrix(l.in, l.out, rows, format));
+    op.input_gradients += product(l.in, l.out, format);
     op.input_gradients += quantise(l.out);
   }
   const bool adds = setting_.adds_weight_gradients;
-  op.weight_gradients += all(
-      kernels.WeightGradient(l.out, l.in, rows, format, adds ? kValueBytes : kAccumulatedBytes));
+  op.weight_gradients += all([&](int64_t count) {
+    return kernels.WeightGradient(l.out, l.in, rows, format, adds ? kValueBytes : kAccumulatedBytes,
+                                  count);
+  });
   if (adds) op.weight_gradients.constant += D(l.copies) * AddingNs(setting_, D(l.in) * D(l.out));
   Fill(l.share * D(l.out), l.fixed_input ? 0 : l.share * D(l.in));
   op.weight_trains = l.saved;
@@ -110,9 +133,8 @@ void LayerBuilder::AddLinear(const Linear& l) {
     work_.trained_tensors += l.copies * (l.bias ? 2 : 1);
   } else if (train_ == TrainMode::kLora && (lora_.targets & l.target) != 0) {
     const int64_t adapters = AdaptersOf(l);
-    const Affine first = kernels.Matrix(lora_.rank, l.in, rows);
-    for (int64_t i = 0; i < adapters; ++i) op.adapters += all(first);
-    op.adapters += all(kernels.Matrix(l.out, lora_.rank, rows));
+    op.adapters += D(adapters) * product(lora_.rank, l.in, NumberFormat::k16Bit);
+    op.adapters += product(l.out, lora_.rank, NumberFormat::k16Bit);
     AddAdapterStreams(l, adapters);
     trained = D(l.copies) * D(lora_.rank) * (D(adapters * l.in) + D(l.out));
     work_.parameters += trained;
@@ -383,6 +405,10 @@ void LayerBuilder::HideExpertExchanges(size_t from, size_t to) {
 
 void LayerBuilder::AddNorm(Norm norm, double width, double share) {
   AddParameters(norm == Norm::kLayerNorm ? 2 * width : width);
+  AddNormRows(norm, width, share);
+}
+
+void LayerBuilder::AddNormRows(Norm norm, double width, double share) {
   if (setting_.execution.fused_kernels) {
     Stream(2 * width * share);
     Keep(width * share);  // its input; the output belongs to the product that reads it

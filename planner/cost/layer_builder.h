@@ -146,6 +146,9 @@ class LayerBuilder {
 
   // Adds a norm over `width` values of `share` of the rows.
   void AddNorm(Norm norm, double width, double share);
+  // Adds its passes and what it keeps, without its weights: those of norms on single heads are of
+  // one head.
+  void AddNormRows(Norm norm, double width, double share);
 
   PackCost PerRow(double value) const { return PerRowOf(rows_, value); }
   // Returns a value per row of the model, all ranks together.

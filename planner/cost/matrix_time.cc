@@ -46,8 +46,8 @@ Affine AtLeast(const Affine& line, const Affine& traffic, double rows) {
 
 }  // namespace
 
-Affine ProductTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows) {
-  const double at = D(rows > 0 ? rows : kReferenceRows);
+Affine ProductTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows, int64_t count) {
+  const double at = D(rows > 0 ? rows : kReferenceRows), all = D(count) * at;
   Affine best;
   for (const Tile& tile : Tiles(m.rates)) {
     const double time = TileTime(m, tile);
@@ -57,18 +57,18 @@ Affine ProductTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows) {
     const double wave = time * (D(k) + m.rates.depth_offset);
     const double split = time * (D(k) + m.rates.split_depth_offset);
     double idle = m.rates.wave_rounding / 2;  // waves
-    double waves = waves_per_row * (at + D(tile.rows) / 2);
+    double waves = D(count) * waves_per_row * (at + D(tile.rows) / 2);
     if (rows > 0) {
-      waves = waves_per_strip * D(CeilDivide(rows, tile.rows));
+      waves = D(count) * waves_per_strip * D(CeilDivide(rows, tile.rows));
       idle = CountedWaves(m, waves) - waves;
     }
-    const double partial = waves - waves_per_row * at;
-    KeepLess(best, {(partial + idle) * wave, waves_per_row * wave}, at);
-    KeepLess(best, {partial * split, waves_per_row * split}, at);
+    const double partial = waves - waves_per_row * all;
+    KeepLess(best, {(partial + idle) * wave, waves_per_row * wave}, all);
+    if (count == 1) KeepLess(best, {partial * split, waves_per_row * split}, all);
   }
-  const Affine traffic = {m.value_bytes * D(n) * D(k) / m.bytes_per_ns,
+  const Affine traffic = {m.value_bytes * D(count) * D(n) * D(k) / m.bytes_per_ns,
                           (m.value_bytes * D(k) + 2 * D(n)) / m.bytes_per_ns};
-  Affine line = AtLeast(best, traffic, at);
+  Affine line = AtLeast(best, traffic, all);
   line.constant += m.launch_ns;
   return line;
 }
@@ -85,20 +85,20 @@ double BatchedRowTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows
 }
 
 Affine ReductionTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows,
-                     double result_bytes) {
-  const double at = D(rows > 0 ? rows : kReferenceRows);
+                     double result_bytes, int64_t count) {
+  const double at = D(rows > 0 ? rows : kReferenceRows), all = D(count) * at;
   Affine best;
   for (const Tile& tile : Tiles(m.rates)) {
     const double time = TileTime(m, tile);
     const double waves =
-        D(CeilDivide(n, tile.rows)) * D(CeilDivide(k, tile.columns)) / m.processors;
+        D(count) * D(CeilDivide(n, tile.rows)) * D(CeilDivide(k, tile.columns)) / m.processors;
     const double counted = CountedWaves(m, waves) * time, full = waves * time;
-    KeepLess(best, {counted * m.rates.depth_offset, counted}, at);
-    KeepLess(best, {full * m.rates.split_depth_offset, full}, at);
+    KeepLess(best, {counted * m.rates.depth_offset, counted / D(count)}, all);
+    if (count == 1) KeepLess(best, {full * m.rates.split_depth_offset, full}, all);
   }
-  const Affine traffic = {result_bytes * D(n) * D(k) / m.bytes_per_ns,
+  const Affine traffic = {result_bytes * D(count) * D(n) * D(k) / m.bytes_per_ns,
                           m.value_bytes * (D(n) + D(k)) / m.bytes_per_ns};
-  Affine line = AtLeast(best, traffic, at);
+  Affine line = AtLeast(best, traffic, all);
   line.constant += m.launch_ns;
   return line;
 }

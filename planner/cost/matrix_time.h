@@ -21,8 +21,11 @@ struct MatrixMachine {
 
 // Returns the time of C[rows x n] = A[rows x k] B[k x n], in ns. If `rows` > 0, the line is exact
 // at that row count, its last wave included, and rises at the rate of whole waves. If `rows` is 0,
-// the line is the average over many row counts: half a tile and half a wave are lost.
-Affine ProductTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows);
+// the line is the average over many row counts: half a tile and half a wave are lost. With a
+// `count`, the line is that of so many equal products whose tiles share waves, such as those of
+// experts in one launch: it is over the rows of all of them, and `rows` are those of one.
+Affine ProductTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows,
+                   int64_t count = 1);
 
 // Returns the time per row of one of many equal such products in one launch (heads of attention),
 // in ns. There are so many that all waves are full. REQUIRES: rows > 0.
@@ -33,9 +36,9 @@ inline constexpr double kAccumulatedBytes = 8;
 
 // Returns the time of C[n x k] += A[rows x n]' B[rows x k], of whose result the product reads and
 // writes `result_bytes` per value, in ns. The sum runs over the rows, so the tiles do not depend on
-// them.
+// them. `count` is as in ProductTime.
 Affine ReductionTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows,
-                     double result_bytes = kAccumulatedBytes);
+                     double result_bytes = kAccumulatedBytes, int64_t count = 1);
 
 }  // namespace evenkeel::planner
 

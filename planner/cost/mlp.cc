@@ -19,6 +19,11 @@ constexpr int64_t kRoutingLaunches = 30;
 // of dropless routers early in training (1.0 to 1.9).
 constexpr double kDroplessImbalance = 1.2;
 
+// Bytes per routed value, forward and backward, of weighing and summing the experts' outputs in
+// kernels of their own (grouped_mm_experts_forward of transformers/integrations/moe.py, 5.17),
+// beside the ordering of rows. Fused kernels do all of it at once.
+constexpr double kEagerCombine[] = {6, 14};
+
 // Returns the rows that take memory, over the mean rows.
 double HeldRows(const Execution& execution) {
   return execution.expert_capacity > 0 ? execution.expert_capacity : kDroplessImbalance;
@@ -217,6 +222,8 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   b.Begin("combine", kMlp);
   if (moe.latent > 0 && moe.latent_norm) b.AddNorm(m.norm, w, own);
   exchange();
+  if (!b.setting().execution.fused_kernels)
+    b.StreamBytes(kEagerCombine[0] * w * k * own, kEagerCombine[1] * w * k * own);
   b.Transient(3 * w * share * held + 2 * h * b.shard());
   project("latent up", width, m.hidden);
 

@@ -13,6 +13,11 @@ namespace {
 
 constexpr int kNewtonSchulzSteps = 5;
 
+// PyTorch's clip_grad_norm_ (torch/nn/utils/clip_grad.py) reads each gradient for the norm, and
+// reads and writes it to scale it, whether the norm is too large or not: measured on H100
+// (tests/measure/h100.jsonl, section "optimizers"). Megatron scales only what is too large.
+constexpr double kClippingPasses = 3;
+
 // Sums up matrices and the time to orthogonalise them.
 struct Matrices {
   double parameters = 0, ns = 0;
@@ -69,7 +74,10 @@ Matrices MatricesOf(const LanguageModel& m, const KernelTime& kernels, int64_t t
 
 double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters) {
   const OptimizerRecord& record = RecordOf(job.training.optimizer);
-  const double moved = kernels.OptimizerUpdate(parameters * record.moved_bytes);
+  double bytes = record.moved_bytes;
+  if (job.training.trainer->framework != Framework::kMegatron)
+    bytes += kClippingPasses * (job.training.distributed_gradients_fp32 ? 4 : 2);
+  const double moved = kernels.OptimizerUpdate(parameters * bytes);
   if (!record.whole_matrices) return moved;
   const Matrices matrices = MatricesOf(job.model.language_model, kernels, tensor);
   if (matrices.parameters <= 0) return moved;

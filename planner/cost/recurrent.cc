@@ -15,8 +15,9 @@ constexpr double kDeltaChunk = 64, kStatesChunk = 128, kLightningChunk = 256;
 // runs at the rate of a gated delta net.
 constexpr double kStatesRate = 0.73, kSelectiveRate = 0.3;
 
-// Time of a scan's backward pass over that of its forward pass: assumed.
-constexpr double kScanBackward = 2.5;
+// Time of a scan's backward pass over that of its forward pass. That of gated delta nets was
+// measured on H200 (tests/measure/h200.jsonl, section "recurrences"); others are assumed.
+constexpr double kDeltaBackward = 2.3, kScanBackward = 2.5;
 
 // What one rank has of a mixer.
 struct Share {
@@ -162,7 +163,8 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   b.AddParameters(selective ? share.values * D(r.key_dim + 1) : scalars * D(share.value_heads));
   const double ns = b.setting().kernels.ScanTime(ScanFlops(r, share)) / RateOf(r.scan);
   b.operation().attention = b.PerRow(ns);
-  b.operation().attention_gradients = b.PerRow(kScanBackward * ns);
+  b.operation().attention_gradients =
+      b.PerRow((r.scan == ScanKind::kGatedDelta ? kDeltaBackward : kScanBackward) * ns);
   b.operation().flops += b.WholeRows(ScanFlops(r, whole));
   b.operation().launches += delta ? 6 : 4;
   // Mamba-2 runs its convolution again in the backward pass. Flash-linear-attention keeps queries,

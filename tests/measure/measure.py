@@ -5,9 +5,9 @@
 
 Each line of the output is one measurement: its section, its shape, and times in microseconds of the device (`us`,
 `forward_us`, `backward_us`) or of the wall clock. On a CPU all sections run on small shapes, to try the code out.
-PyTorch 2.9 or newer; `host`, `steps` and `models` need transformers and peft, `recurrences` (and
-`models`, for a fast gated delta net) flash-linear-attention, `four bits`
-bitsandbytes, `megatron` megatron-core. A section whose package is missing says so and is left out.
+PyTorch 2.9 or newer; `host`, `steps` and `models` need transformers and peft, `recurrences` (and `models`, for a fast
+gated delta net) flash-linear-attention, `four bits` bitsandbytes, `megatron` megatron-core. A section whose package
+is missing says so and is left out.
 """
 
 import argparse

@@ -4,9 +4,6 @@ Each step is forward, backward, clipping of gradients and AdamW, all in 16 bits,
 wall time stands the time that the GPU works, which does not depend on the host.
 """
 
-import json
-import os
-
 import torch
 
 from basic_kernels import BF16
@@ -57,9 +54,8 @@ def tower_inputs(config, batch, length, tokens):
 
 def audio_inputs(config, batch, length):
     ids = torch.randint(50, (batch, length), device=DEVICE)
-    sound = torch.randn(
-        batch, config.num_mel_bins, 2 * config.max_source_positions, device=DEVICE, dtype=BF16
-    )
+    shape = (batch, config.num_mel_bins, 2 * config.max_source_positions)
+    sound = torch.randn(shape, device=DEVICE, dtype=BF16)
     return dict(input_features=sound, labels=ids, use_cache=False)
 
 
@@ -106,105 +102,200 @@ def measure(record, what, model_class, config, inputs, recompute=False, freeze=(
         busy_us=busy,
         peak_bytes=peak,
         resident_bytes=resident,
-        config=json.loads(config.to_json_string()) if values.pop("with_config", True) else None,
         **values,
+    )
+
+
+COMMON = dict(max_position_embeddings=32768)
+
+
+def dense_models(length):
+    """(name, configuration, [settings]) of models of text without experts."""
+    import transformers as hf
+
+    yield "qwen3-0.6b", hf.Qwen3Config(
+        hidden_size=size(1024, 128),
+        intermediate_size=size(3072, 256),
+        num_hidden_layers=size(28, 2),
+        num_attention_heads=16,
+        num_key_value_heads=8,
+        head_dim=size(128, 16),
+        vocab_size=size(151936, 512),
+        tie_word_embeddings=True,
+        **COMMON,
+    ), [dict(batch=2, seq=length), dict(batch=8, seq=length, recompute=True)]
+    yield "gemma-3-1b", hf.Gemma3TextConfig(
+        hidden_size=size(1152, 128),
+        intermediate_size=size(6912, 256),
+        num_hidden_layers=size(26, 6),
+        num_attention_heads=4,
+        num_key_value_heads=1,
+        head_dim=size(256, 32),
+        vocab_size=size(262144, 512),
+        sliding_window=size(512, 16),
+        **COMMON,
+    ), [dict(batch=1, seq=size(8192, 64))]
+    yield "16 layers of qwen3.5-4b", hf.Qwen3_5TextConfig(
+        hidden_size=size(2560, 128),
+        intermediate_size=size(9216, 256),
+        num_hidden_layers=size(16, 4),
+        num_attention_heads=16,
+        num_key_value_heads=4,
+        head_dim=size(256, 32),
+        linear_num_key_heads=16,
+        linear_num_value_heads=32,
+        linear_key_head_dim=size(128, 16),
+        linear_value_head_dim=size(128, 16),
+        vocab_size=size(248320, 512),
+        tie_word_embeddings=True,
+        **COMMON,
+    ), [dict(batch=1, seq=length)]
+
+
+def expert_models(length):
+    """The same with experts."""
+    import transformers as hf
+
+    wide = size(2048, 128)
+    yield "8 layers of qwen3-30b-a3b", hf.Qwen3MoeConfig(
+        hidden_size=wide,
+        intermediate_size=3 * wide,
+        num_hidden_layers=size(8, 2),
+        num_attention_heads=32,
+        num_key_value_heads=4,
+        head_dim=size(128, 16),
+        num_experts=size(128, 8),
+        num_experts_per_tok=8,
+        moe_intermediate_size=size(768, 64),
+        vocab_size=size(151936, 512),
+        **COMMON,
+    ), [dict(batch=1, seq=length), dict(batch=4, seq=length, recompute=True)]
+    yield "2 layers of mixtral-8x7b", hf.MixtralConfig(
+        hidden_size=size(4096, 128),
+        intermediate_size=size(14336, 256),
+        num_hidden_layers=2,
+        num_attention_heads=32,
+        num_key_value_heads=8,
+        num_local_experts=8,
+        num_experts_per_tok=2,
+        vocab_size=size(32000, 512),
+        **COMMON,
+    ), [dict(batch=1, seq=length)]
+    yield "4 layers of gpt-oss-20b", hf.GptOssConfig(
+        hidden_size=size(2880, 64),
+        intermediate_size=size(2880, 64),
+        num_hidden_layers=4,
+        num_attention_heads=64,
+        num_key_value_heads=8,
+        head_dim=size(64, 16),
+        num_local_experts=32,
+        num_experts_per_tok=4,
+        vocab_size=size(201088, 512),
+    ), [dict(batch=1, seq=size(2048, 64), attention="eager")]
+
+
+def qwen_vl():
+    import transformers as hf
+
+    wide = size(2048, 128)
+    return hf.Qwen2_5_VLConfig(
+        text_config=dict(
+            hidden_size=wide,
+            intermediate_size=size(11008, 256),
+            num_hidden_layers=size(36, 2),
+            num_attention_heads=16,
+            num_key_value_heads=2,
+            vocab_size=size(151936, 160000),
+            tie_word_embeddings=True,
+            rope_parameters={
+                "rope_type": "default",
+                "rope_theta": 1e6,
+                "mrope_section": [16, 24, 24] if CUDA else [1, 1, 2],
+            },
+        ),
+        vision_config=dict(
+            depth=size(32, 2),
+            hidden_size=size(1280, 64),
+            num_heads=size(16, 4),
+            intermediate_size=size(3420, 96),
+            out_hidden_size=wide,
+            fullatt_block_indexes=[7, 15, 23, 31] if CUDA else [1],
+        ),
+        tie_word_embeddings=True,
+    )
+
+
+def llava():
+    import transformers as hf
+
+    return hf.LlavaConfig(
+        text_config=hf.LlamaConfig(
+            hidden_size=size(4096, 128),
+            intermediate_size=size(11008, 256),
+            num_hidden_layers=size(8, 2),
+            num_attention_heads=32,
+            num_key_value_heads=32,
+            vocab_size=size(32064, 33000),
+        ),
+        vision_config=hf.CLIPVisionConfig(
+            hidden_size=size(1024, 64),
+            intermediate_size=size(4096, 128),
+            num_hidden_layers=size(24, 2),
+            num_attention_heads=16,
+            image_size=size(336, 56),
+            patch_size=14,
+            projection_dim=768,
+        ),
+        image_token_index=32000,
+    )
+
+
+def whisper():
+    import transformers as hf
+
+    return hf.WhisperConfig(
+        d_model=size(1024, 64),
+        encoder_layers=size(24, 2),
+        decoder_layers=size(24, 2),
+        encoder_attention_heads=16,
+        decoder_attention_heads=16,
+        encoder_ffn_dim=size(4096, 128),
+        decoder_ffn_dim=size(4096, 128),
+        vocab_size=51865,
+        num_mel_bins=80,
+        max_source_positions=size(1500, 50),
     )
 
 
 def models(record):
     import transformers as hf
 
-    def try_one(what, model_class, config, inputs, **values):
+    def try_one(what, model_class, config, inputs, attention="sdpa", **values):
         try:
-            config._attn_implementation = values.pop("attention", "sdpa")
+            config._attn_implementation = attention
             measure(record, what, model_class, config, inputs, **values)
         except Exception as error:
             record.add("models", what=what, failed=str(error)[:300])
 
-    common = dict(max_position_embeddings=32768)
-    length, wide = size(4096, 64), size(2048, 128)
+    length = size(4096, 64)
+    for what, config, settings in (*dense_models(length), *expert_models(length)):
+        model_class = getattr(hf, type(config).__name__.replace("Text", "").replace("Config", "ForCausalLM"))
+        for values in settings:
+            try_one(what, model_class, config, text_inputs(config, values["batch"], values["seq"]), **values)
 
-    def text(what, config, batch=1, tokens=length, **values):
-        model_class = getattr(hf, type(config).__name__.replace("TextConfig", "Config").replace("Config", "ForCausalLM"))
-        try_one(what, model_class, config, text_inputs(config, batch, tokens), batch=batch, seq=tokens, **values)
-
-    qwen3 = hf.Qwen3Config(
-        hidden_size=size(1024, 128), intermediate_size=size(3072, 256), num_hidden_layers=size(28, 2),
-        num_attention_heads=16, num_key_value_heads=8, head_dim=size(128, 16), vocab_size=size(151936, 512),
-        tie_word_embeddings=True, **common,
-    )
-    text("qwen3-0.6b", qwen3, batch=2)
-    text("qwen3-0.6b", qwen3, batch=8, recompute=True)
-    gemma = hf.Gemma3TextConfig(
-        hidden_size=size(1152, 128), intermediate_size=size(6912, 256), num_hidden_layers=size(26, 6),
-        num_attention_heads=4, num_key_value_heads=1, head_dim=size(256, 32), vocab_size=size(262144, 512),
-        sliding_window=size(512, 16), **common,
-    )
-    text("gemma-3-1b", gemma, tokens=size(8192, 64))
-    experts = hf.Qwen3MoeConfig(
-        hidden_size=wide, intermediate_size=3 * wide, num_hidden_layers=size(8, 2), num_attention_heads=32,
-        num_key_value_heads=4, head_dim=size(128, 16), num_experts=size(128, 8), num_experts_per_tok=8,
-        moe_intermediate_size=size(768, 64), vocab_size=size(151936, 512), **common,
-    )
-    text("8 layers of qwen3-30b-a3b", experts)
-    text("8 layers of qwen3-30b-a3b", experts, batch=4, recompute=True)
-    mixtral = hf.MixtralConfig(
-        hidden_size=size(4096, 128), intermediate_size=size(14336, 256), num_hidden_layers=2, num_attention_heads=32,
-        num_key_value_heads=8, num_local_experts=8, num_experts_per_tok=2, vocab_size=size(32000, 512), **common,
-    )
-    text("2 layers of mixtral-8x7b", mixtral)
-    oss = hf.GptOssConfig(
-        hidden_size=size(2880, 64), intermediate_size=size(2880, 64), num_hidden_layers=4, num_attention_heads=64,
-        num_key_value_heads=8, head_dim=size(64, 16), num_local_experts=32, num_experts_per_tok=4,
-        vocab_size=size(201088, 512),
-    )
-    text("4 layers of gpt-oss-20b", oss, attention="eager", tokens=size(2048, 64))
-    hybrid = hf.Qwen3_5TextConfig(
-        hidden_size=size(2560, 128), intermediate_size=size(9216, 256), num_hidden_layers=size(16, 4),
-        num_attention_heads=16, num_key_value_heads=4, head_dim=size(256, 32), linear_num_key_heads=16,
-        linear_num_value_heads=32, linear_key_head_dim=size(128, 16), linear_value_head_dim=size(128, 16),
-        vocab_size=size(248320, 512), tie_word_embeddings=True, **common,
-    )
-    text("16 layers of qwen3.5-4b", hybrid)
-    text("16 layers of qwen3.5-4b", hybrid, batch=2, recompute=True)
-
-    vl = hf.Qwen2_5_VLConfig(
-        text_config=dict(
-            hidden_size=wide, intermediate_size=size(11008, 256), num_hidden_layers=size(36, 2),
-            num_attention_heads=16, num_key_value_heads=2, vocab_size=size(151936, 160000), tie_word_embeddings=True,
-            rope_parameters={"rope_type": "default", "rope_theta": 1e6,
-                             "mrope_section": [16, 24, 24] if CUDA else [1, 1, 2]},
-        ),
-        vision_config=dict(
-            depth=size(32, 2), hidden_size=size(1280, 64), num_heads=size(16, 4), intermediate_size=size(3420, 96),
-            out_hidden_size=wide, fullatt_block_indexes=[7, 15, 23, 31] if CUDA else [1],
-        ),
-        tie_word_embeddings=True,
-    )
-    grid = size(48, 8)
-    pictures = image_inputs(vl, 1, size(512, 16), 4, grid)
-    shown = dict(images=4, patches=grid * grid, text=size(512, 16), batch=1)
-    try_one("qwen2.5-vl-3b", hf.Qwen2_5_VLForConditionalGeneration, vl, pictures, **shown)
-    try_one("qwen2.5-vl-3b, tower frozen", hf.Qwen2_5_VLForConditionalGeneration, vl, pictures, freeze=("visual",),
-            **shown)
-    llava = hf.LlavaConfig(
-        text_config=hf.LlamaConfig(
-            hidden_size=size(4096, 128), intermediate_size=size(11008, 256), num_hidden_layers=size(8, 2),
-            num_attention_heads=32, num_key_value_heads=32, vocab_size=size(32064, 33000)),
-        vision_config=hf.CLIPVisionConfig(
-            hidden_size=size(1024, 64), intermediate_size=size(4096, 128), num_hidden_layers=size(24, 2),
-            num_attention_heads=16, image_size=size(336, 56), patch_size=14, projection_dim=768),
-        image_token_index=32000,
-    )
-    tokens = (size(336, 56) // 14) ** 2
-    for frozen in ((), ("vision_tower",)):
-        try_one("8 layers of llava-1.5-7b" + (", tower frozen" if frozen else ""), hf.LlavaForConditionalGeneration,
-                llava, tower_inputs(llava, 8, size(448, 16), tokens), freeze=frozen, batch=8, text=size(448, 16),
-                image_tokens=tokens)
-    whisper = hf.WhisperConfig(
-        d_model=size(1024, 64), encoder_layers=size(24, 2), decoder_layers=size(24, 2), encoder_attention_heads=16,
-        decoder_attention_heads=16, encoder_ffn_dim=size(4096, 128), decoder_ffn_dim=size(4096, 128),
-        vocab_size=51865, num_mel_bins=80, max_source_positions=size(1500, 50),
-    )
-    try_one("whisper-medium", hf.WhisperForConditionalGeneration, whisper, audio_inputs(whisper, 16, size(256, 16)),
-            batch=16, seq=size(256, 16))
+    vl, grid, text = qwen_vl(), size(48, 8), size(512, 16)
+    pictures = image_inputs(vl, 1, text, 4, grid)
+    shown = dict(images=4, patches=grid * grid, text=text, batch=1)
+    two = llava()
+    tokens, text = (two.vision_config.image_size // 14) ** 2, size(448, 16)
+    image = tower_inputs(two, 8, text, tokens)
+    for freeze in ((), ("visual", "vision_tower")):
+        frozen = ", tower frozen" if freeze else ""
+        model_class = hf.Qwen2_5_VLForConditionalGeneration
+        try_one("qwen2.5-vl-3b" + frozen, model_class, vl, pictures, freeze=freeze, **shown)
+        values = dict(batch=8, text=text, image_tokens=tokens)
+        model_class = hf.LlavaForConditionalGeneration
+        try_one("8 layers of llava-1.5-7b" + frozen, model_class, two, image, freeze=freeze, **values)
+    sound, length = whisper(), size(256, 16)
+    inputs = audio_inputs(sound, 16, length)
+    try_one("whisper-medium", hf.WhisperForConditionalGeneration, sound, inputs, batch=16, seq=length)
