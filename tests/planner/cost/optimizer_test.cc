@@ -55,6 +55,21 @@ TEST(OptimizerTest, StateIsThatOfTheRecord) {
   }
 }
 
+// Three passes over each gradient, whose format is the job's.
+TEST(OptimizerTest, PyTorchsClippingMovesEachGradient) {
+  Job job = LlamaWith(Optimizer::kAdam);
+  const KernelTime kernels(job.cluster.gpu, job.constants);
+  const auto ns = [&](const char* trainer, bool fp32) {
+    job.training.trainer = FindTrainer(trainer);
+    job.training.distributed_gradients_fp32 = fp32;
+    return UpdateTime(job, kernels, 1, 1e9);
+  };
+  const double byte = kernels.OptimizerUpdate(2e9) - kernels.OptimizerUpdate(1e9);
+  EXPECT_EQ(ns("megatron-core", true), ns("megatron-core", false));
+  EXPECT_NEAR(ns("torchtitan", true) - ns("megatron-core", true), 12 * byte, 1e-3);
+  EXPECT_NEAR(ns("huggingface-trainer", false) - ns("megatron-core", true), 6 * byte, 1e-3);
+}
+
 TEST(OptimizerTest, MuonLeavesEmbeddingsAndHeadToAdam) {
   const Job muon = LlamaWith(Optimizer::kMuon);
   EXPECT_NEAR(StateBytes(muon, LayerKind::kDense), 8, 1e-3);  // norms are Adam's
