@@ -168,8 +168,7 @@ void SetVersion(Calibration* calibration) {
 }  // namespace
 
 CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
-                                 std::string model_version)
-    : model_version_(std::move(model_version)) {
+                                 const std::string& model_version) {
   for (const RatedProfilePtr& rated : active) {
     const Profile& profile = rated->profile;
     for (const Rating& rating : rated->ratings) {
@@ -182,8 +181,10 @@ CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
         component.revisions.push_back(rated->revision);
       }
     }
-    for (size_t i = 0; i < profile.steps.size(); ++i)
-      steps_[{profile.gpu->name, NameOf(profile.model)}].push_back({rated, i});
+    for (size_t i = 0; i < profile.steps.size(); ++i) {
+      if (*profile.steps[i].model_version == model_version)
+        steps_[{profile.gpu->name, NameOf(profile.model)}].push_back({rated, i});
+    }
     for (const CollectiveCurve& curve : profile.collectives) {
       std::vector<RecordedCurve>& known = curves_[profile.gpu->name];
       std::erase_if(known, [&](const RecordedCurve& k) { return SameGroup(k.curve, curve); });
@@ -234,9 +235,10 @@ void CalibrationBook::AddComponents(const ModelSpec& model, bool encoder_only, c
             });
 }
 
-bool CalibrationBook::Counts(const RecordedStep& recorded, const std::string& layer_version) const {
-  return recorded.step().model_version == model_version_ &&
-         recorded.step().layer_version == layer_version;
+bool CalibrationBook::RecordedStep::IsLike(const ModelSpec& model, const GpuSpec& gpu,
+                                           const std::string& layer_version) const {
+  if (*step().layer_version != layer_version) return false;
+  return !profile().described || (SameModel(profile().model, model) && SameGpu(profile().gpu, gpu));
 }
 
 void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
@@ -248,11 +250,8 @@ void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
   std::vector<int64_t> rests;
   for (const RecordedStep& recorded : found->second) {
     const StepMeasurement& step = recorded.step();
-    const Profile& profile = recorded.profile();
-    const bool same = profile.described
-                          ? SameModel(profile.model, model) && SameGpu(profile.gpu, gpu)
-                          : step.parameters == parameters;
-    if (!same || !Counts(recorded, calibration->layer_version)) continue;
+    const bool counted = recorded.profile().described || step.parameters == parameters;
+    if (!counted || !recorded.IsLike(model, gpu, calibration->layer_version)) continue;
     ratios.push_back(StepRatio(step));
     if (!step.rest_bytes.empty()) {
       rests.push_back(*std::max_element(step.rest_bytes.begin(), step.rest_bytes.end()));
@@ -311,10 +310,8 @@ std::vector<double> CalibrationBook::StepRatiosLike(const Profile& profile) cons
   const std::string layer_version = For(profile).layer_version;
   std::vector<double> ratios;
   for (const RecordedStep& recorded : found->second) {
-    const bool same =
-        !recorded.profile().described || (SameModel(recorded.profile().model, profile.model) &&
-                                          SameGpu(recorded.profile().gpu, profile.gpu));
-    if (same && Counts(recorded, layer_version)) ratios.push_back(StepRatio(recorded.step()));
+    if (recorded.IsLike(profile.model, profile.gpu, layer_version))
+      ratios.push_back(StepRatio(recorded.step()));
   }
   return ratios;
 }

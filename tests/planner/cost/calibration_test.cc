@@ -40,7 +40,7 @@ StepMeasurement StepOf(const Plan& plan, const Job& job, double ratio) {
   m.mfu = plan.prediction.mfu;
   m.parameters = CountParameters(job.model);
   m.layer_version = job.calibration.layer_version;
-  m.model_version = kModel;
+  m.model_version = std::string(kModel);
   return m;
 }
 
@@ -236,7 +236,7 @@ TEST(CalibratedPlanTest, StepsOfOtherLayerTimesOrModelsDoNotCount) {
   AddLayerTime(layers, LayerKind::kDense, kText, 1.2);
   EXPECT_EQ(correct({RatedOf(1, steps), RatedOf(2, layers)}), 0);
   Profile older = steps;
-  older.steps[0].model_version = "model 0";
+  older.steps[0].model_version = std::string("model 0");
   EXPECT_EQ(correct({RatedOf(1, older)}), 0);
   Profile namesake = steps;
   ++namesake.steps[0].parameters;
