@@ -70,8 +70,13 @@ class CalibrationBook {
     bool IsLike(const ModelSpec& model, const GpuSpec& gpu, const std::string& layer_version) const;
   };
 
+  // What a calibration is made of, and where that comes from.
+  struct Draft {
+    Calibration calibration;
+    std::vector<int64_t> revisions;
+  };
   void AddComponents(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
-                     Calibration* calibration) const;
+                     Draft* draft) const;
   // A curve, and the revision that it comes from.
   struct RecordedCurve {
     int64_t revision = 0;
@@ -81,8 +86,8 @@ class CalibrationBook {
   // Returns whether a job uses a curve.
   using CurveTest = std::function<bool(const CollectiveCurve&)>;
   // Adds the curves for which `uses` returns true.
-  void AddCollectives(const GpuSpec& gpu, const CurveTest& uses, Calibration* calibration) const;
-  void AddSteps(const ModelSpec& model, const GpuSpec& gpu, Calibration* calibration) const;
+  void AddCollectives(const GpuSpec& gpu, const CurveTest& uses, Draft* draft) const;
+  void AddSteps(const ModelSpec& model, const GpuSpec& gpu, Draft* draft) const;
   Calibration Make(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
                    const CurveTest& uses) const;
 

@@ -58,7 +58,9 @@ TEST(CalibrationBookTest, MediansByKindAndDegree) {
   AddLayerTime(third, LayerKind::kDense, kText, 2);
   const CalibrationBook book({RatedOf(3, first), RatedOf(4, second), RatedOf(7, third)}, kModel);
   const Calibration calibration = book.For(first);
-  EXPECT_THAT(calibration.revisions, ElementsAre(3, 4, 7));
+  EXPECT_THAT(*calibration.revisions, ElementsAre(3, 4, 7));
+  // Jobs are copied by the hundred.
+  EXPECT_EQ(&*Calibration(calibration).revisions, &*calibration.revisions);
   ASSERT_EQ(calibration.layers.size(), 2u);
   const LayerCalibration* two = LayerOf(calibration, LayerKind::kDense, 2);
   ASSERT_NE(two, nullptr);
