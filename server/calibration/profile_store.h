@@ -64,6 +64,7 @@ class ProfileStore {
 // Limit on the bytes of a whole history, in whatever store.
 inline constexpr int64_t kHistoryBytesAtMost = int64_t{1} << 30;
 inline constexpr char kStoreFull[] = "the store is full";
+inline constexpr char kFullInMemory[] = "profile store in memory: the store is full";
 
 // Keeps revisions in memory only.
 class MemoryProfileStore : public ProfileStore {
@@ -74,8 +75,7 @@ class MemoryProfileStore : public ProfileStore {
   AppendResult Append(const ProfileRecord& record) override {
     const auto bytes =
         static_cast<int64_t>(sizeof(record) + record.author.size() + record.profile.size());
-    if (bytes_ + bytes > capacity_bytes_)
-      return {.error = std::string("profile store in memory: ") + kStoreFull};
+    if (bytes_ + bytes > capacity_bytes_) return {.error = kFullInMemory};
     bytes_ += bytes;
     return {++last_, ""};
   }
