@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/shared_value.h"
 #include "planner/model/layer_kind.h"
 
 namespace evenkeel::planner {
@@ -37,13 +38,14 @@ struct Calibration {
   std::string layer_version;  // a digest of `layers` and `collectives`; empty without both
   std::vector<LayerCalibration> layers;                             // ascending by kind and tensor
   std::shared_ptr<const std::vector<CollectiveCurve>> collectives;  // nullptr: none
-  MeasuredRatio step;              // times of whole steps, on top of `layers` and `collectives`
-  int64_t rest_bytes = 0;          // bytes that steps allocated beyond the model's prediction, per
-                                   // stage; >= 0
-  int64_t rest_count = 0;          // number of measured steps whose median is `rest_bytes`
-  std::vector<int64_t> revisions;  // revisions in the profile store, ascending
+  MeasuredRatio step;      // times of whole steps, on top of `layers` and `collectives`
+  int64_t rest_bytes = 0;  // bytes that steps allocated beyond the model's prediction, per
+                           // stage; >= 0
+  int64_t rest_count = 0;  // number of measured steps whose median is `rest_bytes`
+  // Revisions in the profile store, ascending. There may be very many, and a search copies jobs.
+  SharedValue<std::vector<int64_t>> revisions;
 
-  bool empty() const { return revisions.empty(); }
+  bool empty() const { return revisions->empty(); }
 };
 
 }  // namespace evenkeel::planner

@@ -255,7 +255,7 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
     result.faults = std::move(layout.faults);
     return result;
   }
-  // MadeInBackward is true of no such order.
+  // In such an order gradients count all the time.
   if (layout.KeepsLessBehind())
     profile = BuildLayerProfile(job, p, batching.mean, batching.largest, PartsIn(spec));
   if (job.training.fused_step && m > 1) {

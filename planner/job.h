@@ -81,6 +81,7 @@ inline constexpr int64_t kUnitCapAtMost = 1'000'000;
 struct OptimizerOffload {
   bool asked = false;   // if false, nothing is offloaded, and the plan omits it
   bool choose = false;  // the planner chooses the share
+  bool given = false;   // the job gives the share, which may be 0
   double ratio = 0;     // of the states that leave the GPU, from 0 to 1
   // Share whose time and host memory are counted. It is less than `ratio` only when the search
   // computes a bound: then no plan with a share between both is quicker.
@@ -124,6 +125,8 @@ struct Training {
   int64_t unit_cap = 0;              // Qv
   int64_t token_cap = 0;             // Qt
   ZeroStage zero_stage = ZeroStage::kOptimizer;
+  // The stage is kNone because the job has one GPU and does not give a stage.
+  bool unsharded_alone = false;
   // Ranks that share the sharded states. If it does not divide the ranks that hold copies, the next
   // smaller divisor counts. 0: all of these ranks.
   int64_t zero_group = 0;
@@ -138,6 +141,8 @@ struct Training {
   ActivationOffload activations;
   // fp32 gradient accumulation (Megatron's default), else 16-bit.
   bool distributed_gradients_fp32 = true;
+  // They are 16-bit because weights are float16 and the job does not give their precision.
+  bool gradients_follow_float16 = false;
   int64_t epochs = 1;
   uint64_t seed = 0;
   int64_t isf_iterations = 10;

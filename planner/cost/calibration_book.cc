@@ -151,8 +151,7 @@ void SetLayerVersion(Calibration* calibration) {
   calibration->layer_version = "lay-" + digest.Text();
 }
 
-void SetVersion(Calibration* calibration) {
-  std::vector<int64_t>& revisions = calibration->revisions;
+void SetVersion(std::vector<int64_t> revisions, Calibration* calibration) {
   std::sort(revisions.begin(), revisions.end());
   revisions.erase(std::unique(revisions.begin(), revisions.end()), revisions.end());
   if (revisions.empty()) return;
@@ -163,13 +162,13 @@ void SetVersion(Calibration* calibration) {
   digest.Add(calibration->rest_count);
   for (const int64_t revision : revisions) digest.Add(revision);
   calibration->version = "cal-" + digest.Text();
+  calibration->revisions = std::move(revisions);
 }
 
 }  // namespace
 
 CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
-                                 std::string model_version)
-    : model_version_(std::move(model_version)) {
+                                 const std::string& model_version) {
   for (const RatedProfilePtr& rated : active) {
     const Profile& profile = rated->profile;
     for (const Rating& rating : rated->ratings) {
@@ -182,8 +181,10 @@ CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
         component.revisions.push_back(rated->revision);
       }
     }
-    for (size_t i = 0; i < profile.steps.size(); ++i)
-      steps_[{profile.gpu->name, NameOf(profile.model)}].push_back({rated, i});
+    for (size_t i = 0; i < profile.steps.size(); ++i) {
+      if (*profile.steps[i].model_version == model_version)
+        steps_[{profile.gpu->name, NameOf(profile.model)}].push_back({rated, i});
+    }
     for (const CollectiveCurve& curve : profile.collectives) {
       std::vector<RecordedCurve>& known = curves_[profile.gpu->name];
       std::erase_if(known, [&](const RecordedCurve& k) { return SameGroup(k.curve, curve); });
@@ -199,7 +200,7 @@ CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
 }
 
 void CalibrationBook::AddCollectives(const GpuSpec& gpu, const CurveTest& uses,
-                                     Calibration* calibration) const {
+                                     Draft* draft) const {
   const auto found = curves_.find(gpu.name);
   if (found == curves_.end()) return;
   CollectiveCurves curves;
@@ -210,37 +211,37 @@ void CalibrationBook::AddCollectives(const GpuSpec& gpu, const CurveTest& uses,
     std::vector<CollectivePoint>& points = curves.back().points;
     for (size_t i = 1; i < points.size(); ++i)
       points[i].ns = std::max(points[i].ns, points[i - 1].ns);
-    calibration->revisions.push_back(recorded.revision);
+    draft->revisions.push_back(recorded.revision);
   }
   if (!curves.empty())
-    calibration->collectives = std::make_shared<const CollectiveCurves>(std::move(curves));
+    draft->calibration.collectives = std::make_shared<const CollectiveCurves>(std::move(curves));
 }
 
 void CalibrationBook::AddComponents(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
-                                    Calibration* calibration) const {
+                                    Draft* draft) const {
+  std::vector<LayerCalibration>& layers = draft->calibration.layers;
   for (const Part part : kParts) {
     const auto found = components_.find({gpu.name, NameOf(part, model, encoder_only)});
     if (found == components_.end()) continue;
     const Component& component = found->second;
     if (!SamePart(part, component.model, model)) continue;
-    calibration->layers.insert(calibration->layers.end(), component.layers.begin(),
-                               component.layers.end());
-    calibration->revisions.insert(calibration->revisions.end(), component.revisions.begin(),
-                                  component.revisions.end());
+    layers.insert(layers.end(), component.layers.begin(), component.layers.end());
+    draft->revisions.insert(draft->revisions.end(), component.revisions.begin(),
+                            component.revisions.end());
   }
-  std::sort(calibration->layers.begin(), calibration->layers.end(),
-            [](const LayerCalibration& a, const LayerCalibration& b) {
-              return std::tie(a.kind, a.tensor) < std::tie(b.kind, b.tensor);
-            });
+  std::sort(layers.begin(), layers.end(), [](const LayerCalibration& a, const LayerCalibration& b) {
+    return std::tie(a.kind, a.tensor) < std::tie(b.kind, b.tensor);
+  });
 }
 
-bool CalibrationBook::Counts(const RecordedStep& recorded, const std::string& layer_version) const {
-  return recorded.step().model_version == model_version_ &&
-         recorded.step().layer_version == layer_version;
+bool CalibrationBook::RecordedStep::IsLike(const ModelSpec& model, const GpuSpec& gpu,
+                                           const std::string& layer_version) const {
+  if (*step().layer_version != layer_version) return false;
+  return !profile().described || (SameModel(profile().model, model) && SameGpu(profile().gpu, gpu));
 }
 
-void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
-                               Calibration* calibration) const {
+void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu, Draft* draft) const {
+  Calibration& calibration = draft->calibration;
   const auto found = steps_.find({gpu.name, NameOf(model)});
   if (found == steps_.end()) return;
   const int64_t parameters = CountParameters(model);
@@ -248,31 +249,28 @@ void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
   std::vector<int64_t> rests;
   for (const RecordedStep& recorded : found->second) {
     const StepMeasurement& step = recorded.step();
-    const Profile& profile = recorded.profile();
-    const bool same = profile.described
-                          ? SameModel(profile.model, model) && SameGpu(profile.gpu, gpu)
-                          : step.parameters == parameters;
-    if (!same || !Counts(recorded, calibration->layer_version)) continue;
+    const bool counted = recorded.profile().described || step.parameters == parameters;
+    if (!counted || !recorded.IsLike(model, gpu, calibration.layer_version)) continue;
     ratios.push_back(StepRatio(step));
     if (!step.rest_bytes.empty()) {
       rests.push_back(*std::max_element(step.rest_bytes.begin(), step.rest_bytes.end()));
     }
-    calibration->revisions.push_back(recorded.rated->revision);
+    draft->revisions.push_back(recorded.rated->revision);
   }
-  calibration->step = MedianRatio(std::move(ratios));
-  calibration->rest_count = static_cast<int64_t>(rests.size());
-  if (!rests.empty()) calibration->rest_bytes = std::max<int64_t>(0, MedianOf(std::move(rests)));
+  calibration.step = MedianRatio(std::move(ratios));
+  calibration.rest_count = static_cast<int64_t>(rests.size());
+  if (!rests.empty()) calibration.rest_bytes = std::max<int64_t>(0, MedianOf(std::move(rests)));
 }
 
 Calibration CalibrationBook::Make(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
                                   const CurveTest& uses) const {
-  Calibration calibration;
-  AddComponents(model, encoder_only, gpu, &calibration);
-  AddCollectives(gpu, uses, &calibration);
-  SetLayerVersion(&calibration);
-  if (!encoder_only) AddSteps(model, gpu, &calibration);
-  SetVersion(&calibration);
-  return calibration;
+  Draft draft;
+  AddComponents(model, encoder_only, gpu, &draft);
+  AddCollectives(gpu, uses, &draft);
+  SetLayerVersion(&draft.calibration);
+  if (!encoder_only) AddSteps(model, gpu, &draft);
+  SetVersion(std::move(draft.revisions), &draft.calibration);
+  return std::move(draft.calibration);
 }
 
 Calibration CalibrationBook::For(const ModelSpec& model, const GpuSpec& gpu) const {
@@ -311,10 +309,8 @@ std::vector<double> CalibrationBook::StepRatiosLike(const Profile& profile) cons
   const std::string layer_version = For(profile).layer_version;
   std::vector<double> ratios;
   for (const RecordedStep& recorded : found->second) {
-    const bool same =
-        !recorded.profile().described || (SameModel(recorded.profile().model, profile.model) &&
-                                          SameGpu(recorded.profile().gpu, profile.gpu));
-    if (same && Counts(recorded, layer_version)) ratios.push_back(StepRatio(recorded.step()));
+    if (recorded.IsLike(profile.model, profile.gpu, layer_version))
+      ratios.push_back(StepRatio(recorded.step()));
   }
   return ratios;
 }

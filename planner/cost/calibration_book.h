@@ -34,7 +34,7 @@ class CalibrationBook {
   CalibrationBook() = default;
   // `model_version` is the version of this planner and catalogue. Measured steps that another
   // version predicted do not count.
-  CalibrationBook(const std::vector<RatedProfilePtr>& active, std::string model_version);
+  CalibrationBook(const std::vector<RatedProfilePtr>& active, const std::string& model_version);
 
   // Returns the calibration for a job with this model on this GPU type. A component counts if it
   // has the catalogue's name and its dimensions.
@@ -65,13 +65,18 @@ class CalibrationBook {
     size_t index = 0;  // in the steps of the profile
     const Profile& profile() const { return rated->profile; }
     const StepMeasurement& step() const { return profile().steps[index]; }
+    // Returns whether this is a step of such a model on such a GPU that was predicted from these
+    // layer times: others would be corrected twice.
+    bool IsLike(const ModelSpec& model, const GpuSpec& gpu, const std::string& layer_version) const;
   };
 
-  // Counts only steps that this model predicted from these layer times: others would be corrected
-  // twice.
-  bool Counts(const RecordedStep& recorded, const std::string& layer_version) const;
+  // What a calibration is made of, and where that comes from.
+  struct Draft {
+    Calibration calibration;
+    std::vector<int64_t> revisions;
+  };
   void AddComponents(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
-                     Calibration* calibration) const;
+                     Draft* draft) const;
   // A curve, and the revision that it comes from.
   struct RecordedCurve {
     int64_t revision = 0;
@@ -81,14 +86,13 @@ class CalibrationBook {
   // Returns whether a job uses a curve.
   using CurveTest = std::function<bool(const CollectiveCurve&)>;
   // Adds the curves for which `uses` returns true.
-  void AddCollectives(const GpuSpec& gpu, const CurveTest& uses, Calibration* calibration) const;
-  void AddSteps(const ModelSpec& model, const GpuSpec& gpu, Calibration* calibration) const;
+  void AddCollectives(const GpuSpec& gpu, const CurveTest& uses, Draft* draft) const;
+  void AddSteps(const ModelSpec& model, const GpuSpec& gpu, Draft* draft) const;
   Calibration Make(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
                    const CurveTest& uses) const;
 
-  std::string model_version_;
   std::map<Key, Component> components_;
-  std::map<Key, std::vector<RecordedStep>> steps_;
+  std::map<Key, std::vector<RecordedStep>> steps_;            // those that this version predicted
   std::map<std::string, std::vector<RecordedCurve>> curves_;  // by GPU type, in BeforeInOrder
 };
 

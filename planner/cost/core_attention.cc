@@ -136,16 +136,25 @@ int64_t SamplesOf(const PackShape& pack) {
 
 // Returns whether Megatron's fused softmax takes the scores of the rank's heads: four of them at a
 // time (is_kernel_available of megatron/core/fusions/fused_softmax.py). Otherwise PyTorch masks and
-// normalises them in fp32, in five kernels. Packs of different lengths, and full sequences (of
-// `sequence` tokens, 0: causal), are taken to suit it.
+// normalises them in fp32, in five kernels, as it does for all other trainers. Packs of different
+// lengths, and full sequences (of `sequence` tokens, 0: causal), are taken to suit it.
 bool FusesSoftmax(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
+  if (!b.setting().megatron) return false;
   if (sequence > 0 || !b.setting().equal_packs) return true;
   return rank.heads * SamplesOf(b.setting().mean) % 4 == 0;
 }
 constexpr int64_t kMoreSoftmaxLaunches = 4;
 // Bytes per score of conversions, scaling, masking and a softmax in fp32, beyond the fused
 // kernel's.
-constexpr double kSoftmaxForwardBytes = 30, kSoftmaxBackwardBytes = 34;
+struct SoftmaxBytes {
+  double forward = 0, backward = 0;
+};
+constexpr SoftmaxBytes kMegatronsOwn = {30, 34};
+// Hugging Face's scales and masks in 16 bits, 4 bytes each, and converts around a softmax in fp32,
+// 6
+// + 8 + 6; backward 4 and 6 + 12 + 6 (eager_attention_forward of
+// transformers/models/llama/modeling_llama.py; PyTorch converts float16 alone inside the softmax).
+constexpr SoftmaxBytes kHuggingFace = {28 - 4, 28 - 6};
 
 struct ScoreBytes {
   double kept = 0, transient = 0;
@@ -179,10 +188,13 @@ CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t seq
     return PackCost{.per_squared = b.rows().share * per_row / D(length)};
   };
   const bool fused = FusesSoftmax(b, rank, sequence);
-  const bool causal = sequence == 0 && fused && b.setting().megatron;
+  const bool causal = sequence == 0 && fused;
   const double forward = causal ? 3 : 4, backward = causal ? 4 : 6, dropped = dropout ? 5 : 0;
-  return {over_rows(1, forward + dropped + (fused ? 0 : kSoftmaxForwardBytes)),
-          over_rows(2, backward + dropped + (fused ? 0 : kSoftmaxBackwardBytes))};
+  const SoftmaxBytes more = fused                  ? SoftmaxBytes{}
+                            : b.setting().megatron ? kMegatronsOwn
+                                                   : kHuggingFace;
+  return {over_rows(1, forward + dropped + more.forward),
+          over_rows(2, backward + dropped + more.backward)};
 }
 
 // Returns the number of scores of the rank's heads: rows x sequence x heads.
@@ -213,11 +225,8 @@ PackCost HeldPairs(const LayerBuilder& b, const RankHeads& rank, int64_t sequenc
 FlashRatios FlashOf(const LayerBuilder& b, const AttentionShape& shape, int64_t samples) {
   const Execution& execution = b.setting().execution;
   const bool causal = shape.sequence == 0;
-  // A kernel that is asked for by name is refused in deterministic mode (--attention-backend of
-  // Megatron): TransformerEngine chooses.
-  const bool chosen = execution.deterministic && execution.fused_kernels && b.setting().megatron;
   return b.setting().kernels.Flash(
-      {.kernel = chosen ? AttentionKernel::kFlash : execution.attention,
+      {.kernel = execution.attention,
        .head_size = shape.rank.head_size,
        .causal = causal,
        .dropout = execution.dropout,
@@ -231,11 +240,21 @@ FlashRatios MeanFlash(const LayerBuilder& b, const AttentionShape& shape) {
                  shape.sequence > 0 ? b.EqualRows() / shape.sequence : SamplesOf(b.setting().mean));
 }
 
-// That of the largest pack matters for memory.
+// That of packs which hold most matters for memory. Of few samples there are many copies: a pack of
+// one may hold more than a larger pack of two.
 FlashRatios LargestFlash(const LayerBuilder& b, const AttentionShape& shape) {
   const PackShape& largest = b.setting().largest;
-  if (shape.sequence == 0) return FlashOf(b, shape, SamplesOf(largest));
-  return FlashOf(b, shape, Nearest(b.PerRow(1).at(largest)) / shape.sequence);
+  if (shape.sequence > 0)
+    return FlashOf(b, shape, Nearest(b.PerRow(1).at(largest)) / shape.sequence);
+  FlashRatios most = FlashOf(b, shape, 0);
+  const double fewest = most.copies;
+  if (largest.squared <= 0) return most;
+  const double part = largest.squared / (largest.tokens * largest.tokens);  // of its longest sample
+  for (int64_t samples = 1;; ++samples) {
+    const double copies = FlashOf(b, shape, samples).copies, held = D(samples) * part;
+    most.copies = std::max(most.copies, copies * std::min(1.0, held));
+    if (held >= 1 || copies <= fewest) return most;
+  }
 }
 
 CoreTimes FlashTimes(LayerBuilder& b, const AttentionShape& shape, const SeenSquares& seen) {

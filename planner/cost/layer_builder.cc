@@ -18,9 +18,6 @@ constexpr double kStreamBackward = 1.5;
 constexpr double kLayerNormBytes[] = {5.2, 13};
 constexpr double kRmsNormBytes[] = {42, 98};
 
-// Reads a 16-bit gradient, and reads and writes the fp32 buffer.
-constexpr double kAddGradientBytes = 2 + 4 + 4;
-
 // What dropout of an adapter's input keeps per value: a copy in 16 bits and a mask.
 constexpr double kDroppedBytes = 3;
 
@@ -28,11 +25,13 @@ constexpr double kDroppedBytes = 3;
 // weights on H100 (section "four bits").
 constexpr double kUnpackSlower = 1.22;
 
-// Returns the ns of a pass that adds the gradient of a matrix to the fp32 buffer.
+// Returns the ns of a pass that adds the 16-bit gradient of a matrix to the buffer, which it reads
+// and writes.
 double AddingNs(const RankSetting& setting, double weights) {
+  const double bytes = kValueBytes + 2 * setting.gradient_bytes;
   const Execution& e = setting.execution;
   const double filled = e.deterministic && e.fused_kernels ? kValueBytes : 0;
-  const Affine add = setting.kernels.MemoryBound((kAddGradientBytes + filled) * weights);
+  const Affine add = setting.kernels.MemoryBound((bytes + filled) * weights);
   return add.constant + add.per_row;
 }
 
@@ -100,8 +99,8 @@ void LayerBuilder::AddLinear(const Linear& l) {
   }
   const bool adds = setting_.adds_weight_gradients;
   op.weight_gradients += all([&](int64_t count) {
-    return kernels.WeightGradient(l.out, l.in, rows, format, adds ? kValueBytes : kAccumulatedBytes,
-                                  count);
+    return kernels.WeightGradient(l.out, l.in, rows, format,
+                                  adds ? kValueBytes : 2 * setting_.gradient_bytes, count);
   });
   if (adds) op.weight_gradients.constant += D(l.copies) * AddingNs(setting_, D(l.in) * D(l.out));
   Fill(l.share * D(l.out), l.fixed_input ? 0 : l.share * D(l.in));

@@ -38,8 +38,9 @@ struct RankSetting {
   OffloadModules offload_modules = 0;  // of language layers
   bool pads_vocabulary = true;
   bool megatron = false;  // its softmax and, where kernels are fused, TransformerEngine's choices
-  // A kernel adds each weight's 16-bit gradient to the fp32 buffer, in place of the product.
+  // A kernel adds each weight's 16-bit gradient to the buffer, in place of the product.
   bool adds_weight_gradients = false;
+  double gradient_bytes = 4;  // of a value in that buffer
 };
 
 // How many rows a layer works on. One rank holds `share` of them (context parallelism).

@@ -77,7 +77,8 @@ struct LayerCost {
   // of the layer is there at the end of that pass.
   int64_t made_bytes = 0;
   // Most that the layer's own backward pass holds when no other layer keeps activations, beside
-  // `made_bytes` of all layers. 0 if that cannot be the peak.
+  // `made_bytes` of all layers, if the backward pass makes the gradients. 0 if that cannot be the
+  // peak.
   int64_t end_workspace_bytes = 0;
 
   // modes[0] recomputes nothing, and the last mode of a recomputable layer recomputes all of it.

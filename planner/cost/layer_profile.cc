@@ -97,8 +97,9 @@ class ProfileBuilder {
             .head_ranks = HeadRanksOf(job_, p_, network_),
             .offload_modules = job_.training.activations.modules,
             .pads_vocabulary = job_.training.trainer->pads_vocabulary,
-            .megatron = HasMegatronKernels(job_.training),
-            .adds_weight_gradients = AddsWeightGradients(job_.training)};
+            .megatron = job_.training.trainer->megatron_kernels,
+            .adds_weight_gradients = AddsWeightGradients(job_.training),
+            .gradient_bytes = GradientBytes(job_.training)};
   }
 
   // Sets forward and backward times by what trains. Backward repeats each product for the input's

@@ -52,7 +52,8 @@ void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile) {
   for (LayerCost& layer : profile->classes) {
     if (layer.kind != LayerKind::kTokenEmbedding || !layer.trains) continue;
     int64_t tables = 3 * kWeightBytes * layer.trained_parameters;
-    // With ZeRO-3, the workspace has one of them, and the weights of a layer in front as large.
+    // The workspace of ZeRO-3 counts one of them, and the weights of a next layer, which the
+    // embedding does not have.
     if (job.training.zero_stage == ZeroStage::kWeights)
       tables -= kWeightBytes * (layer.trained_parameters + layer.parameters);
     layer.end_workspace_bytes = front + layer.modes.front().workspace_bytes + tables;

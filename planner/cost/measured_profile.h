@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/compact_id.h"
 #include "planner/base/shared_value.h"
 #include "planner/hardware/gpu_spec.h"
 #include "planner/hardware/measured_collectives.h"
@@ -50,14 +51,14 @@ struct MemoryMeasurement {
 
 // A step that ran under a plan of this planner.
 struct StepMeasurement {
-  std::string plan_id;
+  CompactId plan_id;
   int64_t measured_ns = 0;
-  int64_t steps = 1;          // number of steps whose mean is `measured_ns`
-  int64_t predicted_ns = 0;   // by the plan, without the correction by measured steps
-  double mfu = 0;             // that the plan predicted for predicted_ns
-  int64_t parameters = 0;     // of the plan's model: distinguishes models of the same name
-  std::string layer_version;  // Calibration::layer_version of the plan
-  std::string model_version;  // of the planner and catalogue that made the plan
+  int64_t steps = 1;         // number of steps whose mean is `measured_ns`
+  int64_t predicted_ns = 0;  // by the plan, without the correction by measured steps
+  double mfu = 0;            // that the plan predicted for predicted_ns
+  int64_t parameters = 0;    // of the plan's model: distinguishes models of the same name
+  SharedValue<std::string> layer_version;  // Calibration::layer_version of the plan
+  SharedValue<std::string> model_version;  // of the planner and catalogue that made the plan
   // Bytes allocated beyond the plan's weights, gradients, optimizer, activations and workspace, by
   // stage; empty if not measured.
   std::vector<int64_t> rest_bytes;

@@ -194,16 +194,15 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
   return sum;
 }
 
-bool HasMegatronKernels(const Training& training) {
-  const Trainer& trainer = *training.trainer;
-  return trainer.framework == Framework::kMegatron && trainer.default_execution.fused_kernels;
-}
-
 bool AddsWeightGradients(const Training& training) {
   const Execution& e = training.execution;
-  // Modules that are not fused are taken for PyTorch's eager ones. Megatron's own have the buffer,
-  // too.
-  return HasMegatronKernels(training) && e.fused_kernels && !e.fused_weight_gradients;
+  // Modules that are not fused are taken for PyTorch's eager ones. Megatron's own (its local
+  // modules) add to the buffer, too: their time is underestimated.
+  return training.trainer->megatron_kernels && e.fused_kernels && !e.fused_weight_gradients;
+}
+
+double GradientBytes(const Training& training) {
+  return training.distributed_gradients_fp32 || !training.trainer->megatron_kernels ? 4 : 2;
 }
 
 double WeightGradientBytes(const Training& training, const LayerWork& work) {

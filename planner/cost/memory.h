@@ -79,12 +79,13 @@ struct ShardedBytes {
 };
 ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWork& work);
 
-// Returns whether the trainer has Megatron's kernels, whatever modules a run takes.
-bool HasMegatronKernels(const Training& training);
-
-// Returns whether a kernel adds each 16-bit weight gradient to an fp32 buffer: Megatron without its
+// Returns whether a kernel adds each 16-bit weight gradient to a buffer: Megatron without its
 // fusion. The kernel rates of trainers that have eager modules alone include it.
 bool AddsWeightGradients(const Training& training);
+
+// Returns the bytes of a value in the buffer to which products, or such a kernel, add weight
+// gradients. The kernel rates of other trainers than Megatron's were fitted with 4.
+double GradientBytes(const Training& training);
 
 // Returns the bytes of 16-bit weight gradients that a layer's backward pass holds until they are in
 // the gradient buffer.

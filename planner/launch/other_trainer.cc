@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
 #include "planner/space/fused_step.h"
 #include "planner/space/recompute_settings.h"
+#include "planner/trainer/carried.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -29,41 +29,6 @@ std::vector<std::string_view> TrainersFor(LaunchFramework framework) {
       return {"pytorch-fsdp", "fsdp", "torchtitan", "torchtune", "llm-foundry", "xtuner"};
   }
   return {};
-}
-
-auto FieldsOf(Execution& execution) {
-  auto& [sequence_parallel, attention, context, dropout, deterministic, fused_loss,
-         overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
-         dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, compiled_loss,
-         expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
-         weight_hook_ns, kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs,
-         casts_master_weights, keeps_quantised_inputs, holds_quantised_weights, start_layers_16bit,
-         end_layers_16bit, update_bytes_per_parameter, frees_gradients, gather_ns_per_rank] =
-      execution;
-  return std::tie(sequence_parallel, attention, context, dropout, deterministic, fused_loss,
-                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
-                  dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, compiled_loss,
-                  expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients,
-                  host_launch_ns, weight_hook_ns, kernel_rate, loss_bytes_per_logit,
-                  keeps_gathered_inputs, casts_master_weights, keeps_quantised_inputs,
-                  holds_quantised_weights, start_layers_16bit, end_layers_16bit,
-                  update_bytes_per_parameter, frees_gradients, gather_ns_per_rank);
-}
-
-// Returns the other trainer's habits, with those that the job sets differently from its own
-// trainer's.
-Execution Carried(Execution own, Execution job, Execution other) {
-  const auto carry = [](auto own_fields, auto job_fields, auto other_fields) {
-    [&]<size_t... kAt>(std::index_sequence<kAt...>) {
-      const auto one = [](const auto& usual, const auto& set, auto& to) {
-        if (!(usual == set)) to = set;
-      };
-      (one(std::get<kAt>(own_fields), std::get<kAt>(job_fields), std::get<kAt>(other_fields)), ...);
-    }
-    (std::make_index_sequence<std::tuple_size_v<decltype(own_fields)>>());
-  };
-  carry(FieldsOf(own), FieldsOf(job), FieldsOf(other));
-  return other;
 }
 
 void SetTraining(const Trainer& trainer, const Job& job, Training* to) {

@@ -5,6 +5,7 @@
 
 #include "planner/cost/calibration.h"
 #include "planner/hardware/gpus.h"
+#include "planner/search/changed_training.h"
 #include "planner/search/other_sizes.h"
 #include "planner/space/activation_offload.h"
 
@@ -49,7 +50,7 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
   c = FreeConstraints(job);
   switch (remedy.kind) {
     case RemedyKind::kMoreGpus:
-      changed.cluster = Resized(job.cluster, remedy.gpu_count);
+      ChangeGpuCount(remedy.gpu_count, &changed);
       break;
     case RemedyKind::kSmallerCaps:
       changed.training.token_cap = remedy.token_cap;
@@ -59,7 +60,7 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       c.recompute = RecomputePolicy::kAuto;
       break;
     case RemedyKind::kShardOptimizer:
-      changed.training.zero_stage = ZeroStage::kOptimizer;
+      ChangeZeroStage(ZeroStage::kOptimizer, &changed.training);
       break;
     case RemedyKind::kFreeDegrees:
       FreeDegrees(&c);
@@ -74,7 +75,7 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       c.expert_parallel = {1, 0};
       break;
     case RemedyKind::kShardWeights:
-      changed.training.zero_stage = ZeroStage::kWeights;
+      ChangeZeroStage(ZeroStage::kWeights, &changed.training);
       break;
     case RemedyKind::kStageLayers:
       c.stage_layers = remedy.stage_layers;
@@ -100,8 +101,7 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       changed.training.fused_step = remedy.kind == RemedyKind::kFusedStep;
       break;
     case RemedyKind::kLowerPrecision:
-      changed.training.precision = remedy.precision;
-      changed.calibration = WithoutTimes(job.calibration);  // which were measured in 16 bits
+      ChangePrecision(remedy.precision, &changed);
       break;
     case RemedyKind::kSmallerBatch:
       changed.training.global_batch_samples = remedy.global_batch_samples;

@@ -7,6 +7,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/expert_dispatch.h"
 #include "planner/hardware/gpus.h"
+#include "planner/search/changed_training.h"
 #include "planner/space/network_tiers.h"
 
 namespace evenkeel::planner {
@@ -40,9 +41,13 @@ std::vector<Change> Changes(const Job& job) {
   const Cluster& cluster = job.cluster;
   std::vector<Change> changes;
   const int64_t node = cluster.gpus_per_node;
-  if (cluster.gpu_count > node)
-    changes.push_back({SizeChange::kNodeLess, Resized(cluster, cluster.gpu_count - node)});
-  changes.push_back({SizeChange::kNodeMore, Resized(cluster, cluster.gpu_count + node)});
+  if (cluster.gpu_count > node) {
+    const int64_t less = GpusInWholeUnits(cluster, cluster.gpu_count - node);
+    changes.push_back({SizeChange::kNodeLess, Resized(cluster, less)});
+  }
+  const int64_t more = GpusOfWholeUnits(cluster, cluster.gpu_count + node);
+  if (cluster.joined_gpus == 0 || more <= cluster.joined_gpus)
+    changes.push_back({SizeChange::kNodeMore, Resized(cluster, more)});
   if (const GpuEntry* gpu = NextGpu(job, false))
     changes.push_back({SizeChange::kSmallerGpu, WithGpu(cluster, gpu->spec)});
   if (const GpuEntry* gpu = NextGpu(job, true))
@@ -85,6 +90,7 @@ std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const
   std::vector<OtherSize> sizes;
   for (const Change& change : Changes(job)) {
     Job changed = job;
+    ChangeGpuCount(change.cluster.gpu_count, &changed);
     changed.cluster = change.cluster;
     if (change.cluster.gpu.name != job.cluster.gpu.name)
       changed.calibration = WithoutTimes(job.calibration);
@@ -109,8 +115,7 @@ std::vector<OtherPrecision> OtherPrecisions(const Job& job, const PlanInShort& p
         !HasProducts(job.cluster.gpu, recipe.products))
       continue;
     Job changed = job;
-    changed.training.precision = recipe.precision;
-    changed.calibration = WithoutTimes(job.calibration);
+    ChangePrecision(recipe.precision, &changed);
     std::optional<Alternative> found = plan(changed);
     if (stop && stop()) return others;
     others.push_back({recipe.precision, std::move(found)});

@@ -24,10 +24,11 @@ bool Multiplies(const GpuSpec& gpu, const Job& job);
 // Returns as many GPUs of another type, with its own links inside a node and no known price.
 Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu);
 
-// Returns those sizes that exist: a node less and a node more, and the next GPU types of the same
-// vendor below and above by memory, then peak rate. If the GPU count changes, a data-parallel
-// degree that the job fixes is free, or no plan could have it. `plan` makes a short plan of a job,
-// nullopt if it does not fit. Incomplete if stopped.
+// Returns those sizes that exist: a node less and a node more (or a whole unit of the network,
+// where the job must fill units), and the next GPU types of the same vendor below and above by
+// memory, then peak rate. If the GPU count changes, a data-parallel degree that the job fixes is
+// free, or no plan could have it. `plan` makes a short plan of a job, nullopt if it does not fit.
+// Incomplete if stopped.
 using PlanInShort = std::function<std::optional<Alternative>(const Job&)>;
 std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const Stop& stop);
 

@@ -314,9 +314,11 @@ class Remedies {
     const Training& training = job_.training;
     if (training.zero_stage == ZeroStage::kWeights) return;
     // A trainer may offload the optimizer with some stages of ZeRO only.
+    const OptimizerOffload& offload = training.offload;
+    const bool offloads = offload.choose || offload.given || offload.ratio > 0 || offload.weights;
     const OffloadShares before = OffloadSharesOf(*training.trainer, training.zero_stage);
     const OffloadShares after = OffloadSharesOf(*training.trainer, ZeroStage::kWeights);
-    if (training.offload.asked && after != before && after != OffloadShares::kAny) return;
+    if (offloads && after != before && after != OffloadShares::kAny) return;
     Try({.kind = RemedyKind::kShardWeights,
          .text = "shard weights and gradients too, without pipeline (ZeRO 3, FSDP)"});
   }
@@ -383,22 +385,23 @@ class Remedies {
     for (int64_t gpus = from + 1; gpus <= std::min({node, from + kStepsInsideNode, most}); ++gpus) {
       if (MayFit(MoreGpus(gpus)) && OfferGpus(gpus)) return;
     }
-    const auto of_nodes = [&](int64_t count) {
-      return GpusOfWholeUnits(job_.cluster, count * node);
+    const auto up_to = [&](int64_t gpus) {
+      return GpusInWholeUnits(job_.cluster, std::min(most, gpus) / node * node);
     };
-    int64_t most_nodes = most / node;
-    while (of_nodes(most_nodes) > most) --most_nodes;
-    int64_t nodes = from / node, enough = std::min(most_nodes, std::max<int64_t>(1, nodes * 2));
-    for (int doublings = 0;; enough = std::min(most_nodes, enough * 2), ++doublings) {
-      if (doublings > kDoublings || enough <= nodes) return;
-      if (MayFit(MoreGpus(of_nodes(enough)))) break;
-      nodes = enough;
+    int64_t few = from, enough = up_to(GpusOfWholeUnits(job_.cluster, std::max(node, 2 * from)));
+    for (int doublings = 0;; enough = up_to(2 * enough), ++doublings) {
+      if (doublings > kDoublings || enough <= few) return;
+      if (MayFit(MoreGpus(enough))) break;
+      few = enough;
     }
-    while (enough - nodes > 1) {
-      const int64_t middle = (nodes + enough) / 2;
-      (MayFit(MoreGpus(of_nodes(middle))) ? enough : nodes) = middle;
+    while (true) {
+      // The middle may lie in the first unit after `few`, of which no part is possible.
+      int64_t middle = up_to((few + enough) / 2);
+      if (middle <= few) middle = GpusOfWholeUnits(job_.cluster, few / node * node + node);
+      if (middle >= enough) break;
+      (MayFit(MoreGpus(middle)) ? enough : few) = middle;
     }
-    OfferGpus(of_nodes(enough));
+    OfferGpus(enough);
   }
 
   bool OfferGpus(int64_t gpus) {

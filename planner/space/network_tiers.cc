@@ -37,4 +37,12 @@ int64_t GpusOfWholeUnits(const Cluster& cluster, int64_t gpus) {
   return gpus;
 }
 
+int64_t GpusInWholeUnits(const Cluster& cluster, int64_t gpus) {
+  // A part of a pod is to be whole domains, too.
+  for (const NetworkUnit* unit : {&cluster.pod, &cluster.domain}) {
+    if (unit->filled && gpus > unit->usable) gpus -= gpus % unit->usable;
+  }
+  return gpus;
+}
+
 }  // namespace evenkeel::planner

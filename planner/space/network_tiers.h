@@ -22,8 +22,10 @@ int64_t DomainGpus(const Cluster& cluster);
 // without such a tier.
 int64_t PodGpus(const Cluster& cluster);
 
-// Returns the fewest GPUs, at least `gpus`, that fill the units that a job must fill.
+// Return the fewest GPUs, at least `gpus`, or the most, at most `gpus`, that fill the units that a
+// job must fill. A part of one unit is left as it is.
 int64_t GpusOfWholeUnits(const Cluster& cluster, int64_t gpus);
+int64_t GpusInWholeUnits(const Cluster& cluster, int64_t gpus);
 
 }  // namespace evenkeel::planner
 

@@ -170,7 +170,8 @@ constexpr Trainer ThreeDimensional(const About& about, const Execution& executio
 
 // Abilities of a trainer with Megatron's degrees, besides recomputing every layer.
 struct Abilities {
-  bool block_recompute = true, interleaves = true, fp16_gradients_16bit = false;
+  bool block_recompute = true, interleaves = true;
+  bool megatron_kernels = false, fp16_gradients_16bit = false;
   OffloadAbility offload = {};
 };
 
@@ -181,6 +182,7 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& execution
   trainer.selective_recompute = false;
   trainer.block_recompute = abilities.block_recompute;
   trainer.interleaves = abilities.interleaves;
+  trainer.megatron_kernels = abilities.megatron_kernels;
   trainer.fp16_gradients_16bit = abilities.fp16_gradients_16bit;
   trainer.offload = abilities.offload;
   return trainer;
@@ -196,6 +198,7 @@ constexpr Trainer WithRawVocabulary(Trainer trainer) {
 // Returns a record with Megatron-Core's habits and none of its limits.
 constexpr Trainer Unlimited(const About& about) {
   Trainer trainer = Record(about, Framework::kMegatron);
+  trainer.megatron_kernels = true;
   trainer.low_precision = trainer.keeps_layers_16bit = trainer.four_bit_base = true;
   trainer.encoder_split = EncoderSplit::kAny;
   trainer.dispatchers = kMegatronDispatchers;
@@ -212,7 +215,7 @@ constexpr Trainer Unlimited(const About& about) {
 // them between context ranks for Nemotron Omni alone (vision_dp_over_cp).
 constexpr Trainer MegatronCore(const About& about) {
   Trainer trainer = ThreeDimensional(about, {});
-  trainer.fp16_gradients_16bit = true;
+  trainer.megatron_kernels = trainer.fp16_gradients_16bit = true;
   trainer.cuts_encoder = false;
   trainer.offload = kHybridOptimizer;
   trainer.activations = kMegatronActivations;
@@ -312,6 +315,7 @@ constexpr Trainer Torchtitan(const About& about) {
 // Returns a record of Megatron-Core's layers under Megatron-FSDP.
 constexpr Trainer MegatronFsdp(const About& about) {
   Trainer trainer = With(kMegatronDispatchers, Sharded(about, {}));
+  trainer.megatron_kernels = trainer.fp16_gradients_16bit = true;
   trainer.keeps_layers_16bit = trainer.pads_vocabulary = true;
   return trainer;
 }
@@ -395,7 +399,10 @@ constexpr std::array kTrainers = {
                                "fused loss; host time from vTrain's published runs of one node",
                      .fitted_runs = 714},
                     kMegatronDeepSpeed,
-                    {.interleaves = false, .fp16_gradients_16bit = true, .offload = kCpuAdam}),
+                    {.interleaves = false,
+                     .megatron_kernels = true,
+                     .fp16_gradients_16bit = true,
+                     .offload = kCpuAdam}),
     MegatronFsdp(
         {.name = "fsdp",
          .title = "FSDP with fused kernels",

@@ -58,10 +58,11 @@ struct Trainer {
   OffloadAbility offload = {};
   ActivationAbility activations = {};
   FusedStep fused_step = FusedStep::kNone;
+  bool megatron_kernels = false;  // its softmax and, where kernels are fused, TransformerEngine's
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
   bool fp32_gradients = true;  // accumulates gradients in fp32; if false, in 16 bits
-  // In 16 bits nevertheless if weights are float16. Megatron-LM sets
+  // It accumulates them in 16 bits nevertheless if weights are float16. Megatron-LM sets
   // accumulate_allreduce_grads_in_fp32 with bfloat16 alone (validate_args of
   // megatron/training/arguments.py), and DeepSpeed's optimizer for float16 takes gradients as they
   // are (deepspeed/runtime/fp16/fused_optimizer.py).

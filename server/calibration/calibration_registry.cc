@@ -65,7 +65,7 @@ CalibrationRegistry::Totals CalibrationRegistry::totals() const {
   for (const auto& [tenant, calibrations] : by_tenant_) {
     const CalibrationStatePtr state = calibrations->state();
     totals.revisions += state->newest();
-    totals.active_profiles += state->active_profiles();
+    totals.active_profiles += state->active_profiles;
     totals.unconfirmed_seconds = std::max(
         totals.unconfirmed_seconds, state->lease.UnconfirmedSeconds(clock_.Now()).value_or(0));
   }

@@ -1,46 +1,28 @@
 #include "server/calibration/calibration_state.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <iterator>
-#include <string>
 #include <utility>
 
 #include "planner/cost/profile_rating.h"
 #include "server/calibration/profile_history.h"
 
 namespace evenkeel::server {
-namespace {
 
-HistoryEntryPtr With(const HistoryEntryPtr& entry, bool active) {
-  if (entry->active == active) return entry;
-  auto changed = std::make_shared<HistoryEntry>(*entry);
-  changed->active = active;
-  return changed;
-}
-
-}  // namespace
-
-int64_t CalibrationState::active_profiles() const {
-  return std::count_if(history.begin(), history.end(), [](const HistoryEntryPtr& entry) {
-    return entry->active && entry->record.action == ProfileAction::kRecord;
-  });
-}
-
-HistoryEntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts) {
+HistoryEntryPtr MakeEntry(const ProfileRecord& record, ProfileFacts facts,
+                          SharedSubjects* subjects) {
   auto entry = std::make_shared<HistoryEntry>();
+  entry->unix_ns = record.unix_ns;
+  entry->action = record.action;
+  entry->target = record.target;
+  entry->author = record.author;
+  entry->rated.revision = record.revision;
   if (record.action == ProfileAction::kRecord) {
+    if (facts.known) entry->rated.ratings = planner::RatingsOf(facts.profile);
+    entry->rated.profile = std::move(facts.profile);
     entry->texts = std::move(static_cast<ProfileTexts&>(facts));
-    if (entry->texts.known) {
-      std::vector<planner::Rating> ratings = planner::RatingsOf(facts.profile);
-      entry->rated = std::make_shared<const planner::RatedProfile>(
-          planner::RatedProfile{record.revision, std::move(facts.profile), std::move(ratings)});
-      entry->profile = {entry->rated, &entry->rated->profile};
-    } else {
-      entry->profile = std::make_shared<const planner::Profile>(std::move(facts.profile));
-    }
   }
-  std::string().swap(record.profile);  // unlike clear, this frees its memory
-  entry->record = std::move(record);
+  if (subjects != nullptr) subjects->Share(entry.get());
   return entry;
 }
 
@@ -49,21 +31,23 @@ HistoryEntryPtr ReadEntry(ProfileRecord record, SharedSubjects* subjects) {
   if (record.action == ProfileAction::kRecord && !ParseProfile(record.profile, &facts)) {
     return nullptr;
   }
-  subjects->Share(&facts);
-  return MakeEntry(std::move(record), std::move(facts));
+  return MakeEntry(record, std::move(facts), subjects);
 }
 
 CalibrationStatePtr MakeState(std::vector<HistoryEntryPtr> history, uint64_t generation,
                               std::chrono::steady_clock::time_point now) {
-  std::vector<ProfileRecord> records;
-  for (const HistoryEntryPtr& entry : history) records.push_back(entry->record);
-  const std::vector<bool> active = ActiveRevisions(records);
-  std::vector<planner::RatedProfilePtr> rated;
-  for (size_t i = 0; i < history.size(); ++i) {
-    history[i] = With(history[i], active[i]);
-    if (active[i] && history[i]->rated != nullptr) rated.push_back(history[i]->rated);
-  }
+  std::vector<RevisionAction> actions;
+  actions.reserve(history.size());
+  for (const HistoryEntryPtr& entry : history) actions.push_back({entry->action, entry->target});
   auto state = std::make_shared<CalibrationState>(now);
+  state->active = ActiveRevisions(actions);
+  std::vector<planner::RatedProfilePtr> rated;
+  rated.reserve(history.size());
+  for (size_t i = 0; i < history.size(); ++i) {
+    if (!state->active[i] || !IsProfile(*history[i])) continue;
+    ++state->active_profiles;
+    if (history[i]->texts.known) rated.emplace_back(history[i], &history[i]->rated);
+  }
   state->book = planner::CalibrationBook(rated, ModelVersion());
   state->generation = generation;
   state->history = std::move(history);
@@ -72,7 +56,9 @@ CalibrationStatePtr MakeState(std::vector<HistoryEntryPtr> history, uint64_t gen
 
 CalibrationStatePtr Extended(const CalibrationState& before, std::vector<HistoryEntryPtr> entries,
                              std::chrono::steady_clock::time_point now) {
-  std::vector<HistoryEntryPtr> history = before.history;
+  std::vector<HistoryEntryPtr> history;
+  history.reserve(before.history.size() + entries.size());
+  history = before.history;
   history.insert(history.end(), std::make_move_iterator(entries.begin()),
                  std::make_move_iterator(entries.end()));
   return MakeState(std::move(history), before.generation + 1, now);

@@ -27,20 +27,26 @@ struct CalibrationState {
   planner::CalibrationBook book;
   uint64_t generation = 0;                      // grows with every change
   std::vector<HistoryEntryPtr> history;         // oldest first
+  std::vector<bool> active;                     // which of them are in force
+  int64_t active_profiles = 0;                  // profiles among these
   std::chrono::steady_clock::time_point since;  // when this process received it
   Lease lease;
 
   int64_t newest() const { return static_cast<int64_t>(history.size()); }
-  int64_t active_profiles() const;
   bool confirmed(std::chrono::steady_clock::time_point now) const {
     return !lease.UnconfirmedSeconds(now);
   }
 };
 using CalibrationStatePtr = std::shared_ptr<const CalibrationState>;
 
-HistoryEntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts);
+inline bool IsProfile(const HistoryEntry& entry) { return entry.action == ProfileAction::kRecord; }
 
-// Returns nullptr for a profile that this release cannot read.
+// `facts` are those of a profile. `subjects` is nullptr for an entry that does not last.
+HistoryEntryPtr MakeEntry(const ProfileRecord& record, ProfileFacts facts,
+                          SharedSubjects* subjects);
+
+// Takes the record, so that its bytes are freed. Returns nullptr for a profile that this release
+// cannot read.
 HistoryEntryPtr ReadEntry(ProfileRecord record, SharedSubjects* subjects);
 
 // Returns a state of `history`, with each entry active or not according to its roll-backs.

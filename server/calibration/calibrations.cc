@@ -10,11 +10,10 @@ namespace {
 
 constexpr int kAttempts = 8;  // attempts when competing with other replicas that write
 
-bool IsProfile(const HistoryEntry& entry) { return entry.record.action == ProfileAction::kRecord; }
-
-const HistoryEntry* FindSame(const CalibrationState& state, const std::string& digest) {
-  for (const HistoryEntryPtr& entry : state.history) {
-    if (entry->active && IsProfile(*entry) && entry->texts.digest == digest) return entry.get();
+const HistoryEntry* FindSame(const CalibrationState& state, const planner::CompactId& digest) {
+  for (size_t i = 0; i < state.history.size(); ++i) {
+    const HistoryEntry& entry = *state.history[i];
+    if (state.active[i] && IsProfile(entry) && entry.texts.digest == digest) return &entry;
   }
   return nullptr;
 }
@@ -219,11 +218,11 @@ RecordOutcome Calibrations::TryRecord(const ProfileUpload& upload, bool* conflic
   const CalibrationStatePtr before = state();
   if (const HistoryEntry* same = FindSame(*before, upload.facts.digest)) {
     RecordOutcome outcome;
-    outcome.revision = same->record.revision;
+    outcome.revision = same->revision();
     outcome.already_recorded = true;
     outcome.durable = durable();
-    outcome.judgement.accepted = *same->profile;
-    outcome.calibration = before->book.For(*same->profile);
+    outcome.judgement.accepted = same->profile();
+    outcome.calibration = before->book.For(same->profile());
     observer_.OnProfile(ProfileEnding::kKnown);
     return outcome;
   }
@@ -253,7 +252,6 @@ ProfileEnding Calibrations::Keep(const CalibrationStatePtr& before, const Profil
   if (IsEmpty(accepted)) return ProfileEnding::kRefused;
   ProfileFacts facts = upload.facts;
   facts.profile = accepted;
-  subjects_.Share(&facts);
   ProfileRecord record;
   record.author = upload.author;
   record.profile = SerializeProfile(facts);
@@ -269,8 +267,9 @@ ProfileEnding Calibrations::Keep(const CalibrationStatePtr& before, const Profil
     }
     outcome->revision = appended.revision;
   }
-  const CalibrationStatePtr after =
-      Extended(*before, {MakeEntry(std::move(record), std::move(facts))}, clock_.Now());
+  const CalibrationStatePtr after = Extended(
+      *before, {MakeEntry(record, std::move(facts), upload.dry_run ? nullptr : &subjects_)},
+      clock_.Now());
   if (!upload.dry_run) Publish(after, asked_at);
   outcome->calibration = after->book.For(accepted);
   outcome->after = planner::ErrorsOf(accepted, outcome->judgement.ratings, outcome->calibration);
@@ -317,12 +316,13 @@ RollBackOutcome Calibrations::TryTakeBack(const RollBack& roll_back, bool* confl
   record.author = roll_back.author;
   // First finds out what the roll-back would change, because one without effect is not added to the
   // history.
-  const CalibrationStatePtr trial = Extended(*before, {MakeEntry(record, {})}, clock_.Now());
+  const CalibrationStatePtr trial =
+      Extended(*before, {MakeEntry(record, {}, nullptr)}, clock_.Now());
   for (size_t i = 0; i < before->history.size(); ++i) {
     const HistoryEntry& was = *before->history[i];
-    const bool is = trial->history[i]->active;
-    if (!IsProfile(was) || was.active == is) continue;
-    (is ? outcome.reactivated : outcome.deactivated).push_back(was.record.revision);
+    const bool is = trial->active[i];
+    if (!IsProfile(was) || before->active[i] == is) continue;
+    (is ? outcome.reactivated : outcome.deactivated).push_back(was.revision());
   }
   if (outcome.deactivated.empty() && outcome.reactivated.empty()) return outcome;
   const Time asked_at = clock_.Now();
@@ -332,7 +332,7 @@ RollBackOutcome Calibrations::TryTakeBack(const RollBack& roll_back, bool* confl
     return RollBackOutcome{.store_error = appended.error, .store_unknown = appended.unknown};
   }
   outcome.revision = appended.revision;
-  Publish(Extended(*before, {MakeEntry(std::move(record), {})}, clock_.Now()), asked_at);
+  Publish(Extended(*before, {MakeEntry(record, {}, &subjects_)}, clock_.Now()), asked_at);
   return outcome;
 }
 

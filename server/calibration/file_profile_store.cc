@@ -118,7 +118,7 @@ std::unique_ptr<FileProfileStore> FileProfileStore::Open(const std::string& path
 
 std::unique_ptr<FileProfileStore> FileProfileStore::OpenToRead(const std::string& path,
                                                                std::string* error) {
-  std::unique_ptr<FileProfileStore> store(new FileProfileStore(path, kCapacityBytes));
+  std::unique_ptr<FileProfileStore> store(new FileProfileStore(path, kHistoryBytesAtMost));
   store->read_only_ = true;
   LogFault fault{NotAFile(path)};
   if (fault.ok()) fault = store->OpenFile();
@@ -206,7 +206,7 @@ AppendResult FileProfileStore::Append(const ProfileRecord& record) {
     const std::string bytes = EncodeRecord(next);
     std::vector<LogPlace> places;
     if (log_->bytes() + RecordLog::BytesOf(bytes.size()) > capacity_bytes_) {
-      fault.text = "the store is full";
+      fault.text = kStoreFull;
     } else {
       fault = log_->Append({&bytes, 1}, &places);
     }

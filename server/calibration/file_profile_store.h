@@ -17,15 +17,13 @@ namespace evenkeel::server {
 // returns.
 class FileProfileStore : public ProfileStore {
  public:
-  static constexpr int64_t kCapacityBytes = int64_t{1} << 30;  // limit on the whole history
-
   // Opens or creates the file. Returns nullptr, with the reason in *error, if the file cannot be
   // trusted as a whole: another process has it, it is not ours or of a newer release, or a record
   // is damaged or missing. *error then has the commands that restore it, and nothing was changed.
   // The LMDB file of an earlier version is converted, and kept beside it as PATH.lmdb-kept-1. If
   // the file system is read-only, the store opens for reading and every Append fails.
   static std::unique_ptr<FileProfileStore> Open(const std::string& path, std::string* error,
-                                                int64_t capacity_bytes = kCapacityBytes);
+                                                int64_t capacity_bytes = kHistoryBytesAtMost);
   // Opens the file for reading only, even while a server is using it. It must exist. Append fails.
   static std::unique_ptr<FileProfileStore> OpenToRead(const std::string& path, std::string* error);
 

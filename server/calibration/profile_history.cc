@@ -4,10 +4,10 @@
 
 namespace evenkeel::server {
 
-std::vector<bool> ActiveRevisions(const std::vector<ProfileRecord>& history) {
+std::vector<bool> ActiveRevisions(const std::vector<RevisionAction>& history) {
   std::vector<bool> active(history.size(), true);
   for (size_t i = history.size(); i-- > 0;) {
-    const ProfileRecord& record = history[i];
+    const RevisionAction& record = history[i];
     if (!active[i] || record.action == ProfileAction::kRecord) continue;
     const auto at = [&](int64_t revision) {
       return active.begin() + std::clamp<int64_t>(revision, 0, static_cast<int64_t>(i));

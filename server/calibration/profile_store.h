@@ -61,14 +61,29 @@ class ProfileStore {
   virtual bool durable() const = 0;
 };
 
+// Limit on the bytes of a whole history, in whatever store.
+inline constexpr int64_t kHistoryBytesAtMost = int64_t{1} << 30;
+inline constexpr char kStoreFull[] = "the store is full";
+inline constexpr char kFullInMemory[] = "profile store in memory: the store is full";
+
 // Keeps revisions in memory only.
 class MemoryProfileStore : public ProfileStore {
  public:
+  explicit MemoryProfileStore(int64_t capacity_bytes = kHistoryBytesAtMost)
+      : capacity_bytes_(capacity_bytes) {}
   std::vector<ProfileRecord> TakeHistory() override { return {}; }
-  AppendResult Append(const ProfileRecord&) override { return {++last_, ""}; }
+  AppendResult Append(const ProfileRecord& record) override {
+    const auto bytes =
+        static_cast<int64_t>(sizeof(record) + record.author.size() + record.profile.size());
+    if (bytes_ + bytes > capacity_bytes_) return {.error = kFullInMemory};
+    bytes_ += bytes;
+    return {++last_, ""};
+  }
   bool durable() const override { return false; }
 
  private:
+  const int64_t capacity_bytes_;
+  int64_t bytes_ = 0;
   int64_t last_ = 0;
 };
 

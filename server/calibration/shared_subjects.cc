@@ -1,31 +1,44 @@
 #include "server/calibration/shared_subjects.h"
 
-#include <cstddef>
+#include <algorithm>
 
 namespace evenkeel::server {
-namespace {
 
-constexpr size_t kSubjectsAtMost = 256;  // of models, and of GPU types
-
-}  // namespace
+void SharedSubjects::ShareText(Text* text) { *text = *texts_.insert(*text).first; }
 
 template <typename Spec>
-void SharedSubjects::ShareOne(planner::SharedValue<Spec>* spec,
-                              planner::SharedValue<std::string>* description,
-                              Subjects<Spec>* subjects) {
-  const std::string key = (*spec)->name + '\n' + **description;
-  if (subjects->size() >= kSubjectsAtMost && subjects->find(key) == subjects->end())
-    subjects->clear();
-  const auto& subject = subjects->try_emplace(key, Subject<Spec>{*spec, *description}).first;
-  *spec = subject->second.spec;
-  *description = subject->second.description;
+void SharedSubjects::ShareSpec(planner::SharedValue<Spec>* spec, Text* description,
+                               Subjects<Spec>* subjects) {
+  ShareText(description);
+  *spec = subjects->try_emplace({(*spec)->name, &**description}, Subject<Spec>{*spec, *description})
+              .first->second.spec;
 }
 
-void SharedSubjects::Share(ProfileFacts* facts) {
+void SharedSubjects::Share(HistoryEntry* entry) {
+  ShareText(&entry->author);
+  if (entry->action != ProfileAction::kRecord) return;
+  planner::Profile& profile = entry->rated.profile;
+  ShareText(&entry->texts.framework);
+  ShareText(&entry->texts.software);
+  for (planner::StepMeasurement& step : profile.steps) {
+    ShareText(&step.layer_version);
+    ShareText(&step.model_version);
+  }
   // What the catalogue does not know has a name only.
-  if (!facts->known) return;
-  ShareOne(&facts->profile.model, &facts->described_model, &models_);
-  ShareOne(&facts->profile.gpu, &facts->described_gpu, &gpus_);
+  if (entry->texts.known) {
+    ShareSpec(&profile.model, &entry->texts.described_model, &models_);
+    ShareSpec(&profile.gpu, &entry->texts.described_gpu, &gpus_);
+  }
+  if (size() >= full_) ForgetUnused();
+}
+
+// Subjects go first, because they use texts.
+void SharedSubjects::ForgetUnused() {
+  const auto unused = [](const auto& named) { return named.second.spec.alone(); };
+  std::erase_if(models_, unused);
+  std::erase_if(gpus_, unused);
+  std::erase_if(texts_, [](const Text& text) { return text.alone(); });
+  full_ = std::max(full_, 2 * size());
 }
 
 }  // namespace evenkeel::server

@@ -156,6 +156,7 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
                            given.activation_modules_size() > 0 || given.choose_activation_modules();
   training.offload.asked = true;
   training.offload.choose = !given.has_optimizer_ratio() && !activations && !given.weights();
+  training.offload.given = given.has_optimizer_ratio();
   if (given.has_optimizer_ratio()) {
     // Adding zero removes the sign of a negative zero.
     const double ratio =

@@ -63,7 +63,7 @@ bool ReadProbe(const v1::MemoryProbe& from, planner::MemoryMeasurement* out) {
 
 void FillStep(const planner::StepMeasurement& from, v1::RecordedStep* out) {
   v1::StepOutcome* outcome = out->mutable_outcome();
-  outcome->set_plan_id(from.plan_id);
+  outcome->set_plan_id(from.plan_id.text());
   outcome->set_step_seconds(Seconds(from.measured_ns));
   outcome->set_step_count(Count(from.steps));
   out->set_predicted_seconds(Seconds(from.predicted_ns));
@@ -215,7 +215,7 @@ void ProfileToProto(const ProfileTexts& texts, const planner::Profile& profile, 
   out->set_framework(texts.framework);
   out->set_software(texts.software);
   out->set_note(texts.note);
-  out->set_request_digest(texts.digest);
+  out->set_request_digest(texts.digest.text());
   if (!texts.described_model->empty()) {
     out->mutable_described_model()->ParseFromString(texts.described_model);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "planner/base/compact_id.h"
 #include "planner/base/shared_value.h"
 #include "planner/cost/measured_profile.h"
 #include "server/convert/violations.h"
@@ -22,13 +23,13 @@ struct ProfileTexts {
   // True if the catalogue has the model and GPU type. If false, the profile has only their names
   // and can only be listed.
   bool known = true;
-  std::string framework;
-  std::string software;
-  std::string note;
+  planner::SharedValue<std::string> framework;
+  planner::SharedValue<std::string> software;
+  planner::SharedValue<std::string> note;
   // The v1::Model and v1::Gpu that the request described; empty where it named them.
   planner::SharedValue<std::string> described_model;
   planner::SharedValue<std::string> described_gpu;
-  std::string digest;  // digest of the request, so that the same one is not recorded twice
+  planner::CompactId digest;  // digest of the request, so that the same one is not recorded twice
 };
 
 // A profile, and the software that it was measured with.

@@ -90,19 +90,19 @@ void FillRefused(const ProfileUpload& upload, const planner::Judgement& judgemen
   }
 }
 
-void FillRevision(const HistoryEntry& entry, bool measurements, v1::ProfileRevision* out) {
-  const ProfileRecord& record = entry.record;
-  out->set_revision(record.revision);
-  out->mutable_create_time()->set_seconds(record.unix_ns / 1'000'000'000);
-  out->mutable_create_time()->set_nanos(static_cast<int32_t>(record.unix_ns % 1'000'000'000));
-  out->set_author(record.author);
-  out->set_action(ActionOf(record.action));
-  out->set_active(entry.active);
-  if (record.action != ProfileAction::kRecord) {
-    out->set_target_revision(record.target);
+void FillRevision(const HistoryEntry& entry, bool active, bool measurements,
+                  v1::ProfileRevision* out) {
+  out->set_revision(entry.revision());
+  out->mutable_create_time()->set_seconds(entry.unix_ns / 1'000'000'000);
+  out->mutable_create_time()->set_nanos(static_cast<int32_t>(entry.unix_ns % 1'000'000'000));
+  out->set_author(entry.author);
+  out->set_action(ActionOf(entry.action));
+  out->set_active(active);
+  if (entry.action != ProfileAction::kRecord) {
+    out->set_target_revision(entry.target);
     return;
   }
-  const planner::Profile& profile = *entry.profile;
+  const planner::Profile& profile = entry.profile();
   out->set_model(profile.model->name);
   out->set_gpu_type(profile.gpu->name);
   if (profile.collectives.empty()) out->set_tensor_parallel(static_cast<int32_t>(profile.tensor));
@@ -110,15 +110,15 @@ void FillRevision(const HistoryEntry& entry, bool measurements, v1::ProfileRevis
   out->set_probe_count(Count(profile.memory.size()));
   out->set_outcome_count(Count(profile.steps.size()));
   out->set_collective_count(Count(profile.collectives.size()));
-  out->set_unknown_to_catalog(entry.active && !entry.texts.known);
+  out->set_unknown_to_catalog(active && !entry.texts.known);
   if (measurements) ProfileToProto(entry.texts, profile, out->mutable_profile());
 }
 
-bool Passes(const v1::ListProfilesRequest& request, const HistoryEntry& entry) {
-  if (request.active_only() && !entry.active) return false;
+bool Passes(const v1::ListProfilesRequest& request, const HistoryEntry& entry, bool active) {
+  if (request.active_only() && !active) return false;
   if (request.model_filter().empty()) return true;
-  return entry.record.action == ProfileAction::kRecord &&
-         entry.profile->model->name.find(request.model_filter()) != std::string::npos;
+  return entry.action == ProfileAction::kRecord &&
+         entry.profile().model->name.find(request.model_filter()) != std::string::npos;
 }
 
 // Reads a page token: the revision with which the page begins.
@@ -171,9 +171,10 @@ void RollBackOutcomeToProto(const RollBackOutcome& outcome, v1::RollBackProfileR
   out->set_durable(outcome.durable);
 }
 
-std::vector<Violation> HistoryPageToProto(const v1::ListProfilesRequest& request,
-                                          const std::vector<const HistoryEntry*>& history,
-                                          bool durable, v1::ListProfilesResponse* out) {
+std::vector<Violation> HistoryPageToProto(
+    const v1::ListProfilesRequest& request,
+    const std::vector<std::shared_ptr<const HistoryEntry>>& history,
+    const std::vector<bool>& active, bool durable, v1::ListProfilesResponse* out) {
   ViolationSink sink(kDefaultMaxViolations);
   const int64_t size =
       CheckIntOr(sink, FieldPath("page_size"), request.page_size(), kPageSizes, kDefaultPageSize);
@@ -188,10 +189,11 @@ std::vector<Violation> HistoryPageToProto(const v1::ListProfilesRequest& request
   if (sink.count() > 0) return sink.Take();
   size_t bytes = 0;
   for (int64_t revision = first; revision >= 1; --revision) {
-    const HistoryEntry& entry = *history[static_cast<size_t>(revision - 1)];
-    if (!Passes(request, entry)) continue;
+    const auto index = static_cast<size_t>(revision - 1);
+    const HistoryEntry& entry = *history[index];
+    if (!Passes(request, entry, active[index])) continue;
     v1::ProfileRevision next;
-    FillRevision(entry, request.include_measurements(), &next);
+    FillRevision(entry, active[index], request.include_measurements(), &next);
     bytes += next.ByteSizeLong();
     if (out->revisions_size() == size || (out->revisions_size() > 0 && bytes > kPageBytes)) {
       out->set_next_page_token(std::to_string(revision));

@@ -53,13 +53,17 @@ struct RollBackOutcome {
   std::vector<int64_t> deactivated, reactivated;
 };
 
-// One revision of the history.
+// One revision of the history. A server keeps all of them, so they hold no more than they need.
 struct HistoryEntry {
-  ProfileRecord record;                             // without the bytes of the profile
-  ProfileTexts texts;                               // set for a profile
-  planner::RatedProfilePtr rated;                   // set for a profile that the catalogue knows
-  std::shared_ptr<const planner::Profile> profile;  // set for a profile: that of `rated`, if set
-  bool active = true;
+  int64_t unix_ns = 0;
+  ProfileAction action = ProfileAction::kRecord;
+  int64_t target = 0;  // of a roll-back
+  planner::SharedValue<std::string> author;
+  ProfileTexts texts;           // set for a profile
+  planner::RatedProfile rated;  // the profile; of a roll-back, the revision alone
+
+  int64_t revision() const { return rated.revision; }
+  const planner::Profile& profile() const { return rated.profile; }
 };
 
 void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outcome,
@@ -67,10 +71,11 @@ void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outc
 void RollBackOutcomeToProto(const RollBackOutcome& outcome, v1::RollBackProfileResponse* out);
 
 // Fills in the requested page of `history` (oldest first), or returns everything that is wrong with
-// the request.
-std::vector<Violation> HistoryPageToProto(const v1::ListProfilesRequest& request,
-                                          const std::vector<const HistoryEntry*>& history,
-                                          bool durable, v1::ListProfilesResponse* out);
+// the request. `active` says which entries are in force.
+std::vector<Violation> HistoryPageToProto(
+    const v1::ListProfilesRequest& request,
+    const std::vector<std::shared_ptr<const HistoryEntry>>& history,
+    const std::vector<bool>& active, bool durable, v1::ListProfilesResponse* out);
 
 }  // namespace evenkeel::server
 

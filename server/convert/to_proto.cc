@@ -327,7 +327,7 @@ void FillProvenance(const planner::Calibration& calibration,
   out->set_catalog_version(std::string(planner::kCatalogVersion));
   out->set_calibration_version(calibration.empty() ? "none" : calibration.version);
   out->set_layer_calibration_version(calibration.layer_version);
-  for (const int64_t revision : calibration.revisions) out->add_profile_revisions(revision);
+  for (const int64_t revision : *calibration.revisions) out->add_profile_revisions(revision);
   out->set_measured_rest_bytes(calibration.rest_bytes);
   for (const planner::FigureBasis& figure : figures) {
     v1::FigureBasis* to = out->add_figures();

@@ -351,6 +351,28 @@ void CheckLayersIn16Bit(const v1::Execution& from, const FieldPath& path, Violat
   }
 }
 
+void ConvertGradients(const v1::Training& from, planner::Training* training) {
+  const planner::Trainer& trainer = *training->trainer;
+  const bool float16 = from.precision() == v1::PRECISION_FP16;
+  const bool fp32 = planner::AccumulatesInFp32(trainer, float16);
+  const bool given = from.gradient_precision() != v1::GRADIENT_PRECISION_UNSPECIFIED;
+  training->distributed_gradients_fp32 =
+      given ? from.gradient_precision() == v1::GRADIENT_PRECISION_FP32 : fp32;
+  training->gradients_follow_float16 = !given && fp32 != planner::AccumulatesInFp32(trainer, false);
+}
+
+// Megatron refuses a kernel that is asked for by name in deterministic mode (--attention-backend):
+// TransformerEngine chooses.
+void CheckKernel(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
+                 const planner::Training& training) {
+  if (training.execution.deterministic && training.execution.fused_kernels &&
+      training.trainer->megatron_kernels && from.attention_kernel() == v1::ATTENTION_KERNEL_FLASH_2)
+    sink.Add(path.Child("attention_kernel"),
+             "must be unset or ATTENTION_KERNEL_FLASH with deterministic: " +
+                 std::string(training.trainer->title) +
+                 " then refuses a kernel that is asked for by name");
+}
+
 void AddFigures(const v1::Training& from, const planner::Training& training, planner::Job* job) {
   job->figures.push_back({.figure = "training.global_batch_samples",
                           .basis = from.global_batch_samples() == 0 ? planner::Basis::kAssumed
@@ -399,10 +421,7 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   ConvertSharding(from, path, sink, &training);
   CheckEnum(sink, path.Child("gradient_precision"), from.gradient_precision(),
             v1::GradientPrecision_IsValid, "GRADIENT_PRECISION_FP32, GRADIENT_PRECISION_16BIT");
-  training.distributed_gradients_fp32 =
-      from.gradient_precision() == v1::GRADIENT_PRECISION_FP32 ||
-      (from.gradient_precision() != v1::GRADIENT_PRECISION_16BIT &&
-       planner::AccumulatesInFp32(*training.trainer, from.precision() == v1::PRECISION_FP16));
+  ConvertGradients(from, &training);
   training.epochs = CheckIntOr(sink, path.Child("epochs"), from.epochs(), kEpochs, 1);
   training.seed = static_cast<uint64_t>(from.seed());
   training.isf_iterations = CheckIntOr(sink, path.Child("isf_iterations"), from.isf_iterations(),
@@ -417,11 +436,12 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   // One GPU has nothing to share.
   if (from.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED && job->cluster.gpu_count == 1 &&
       training.trainer->default_execution_unsharded)
-    training.zero_stage = planner::ZeroStage::kNone;
+    training.zero_stage = planner::ZeroStage::kNone, training.unsharded_alone = true;
   training.execution = planner::DefaultExecution(*training.trainer, training.zero_stage);
   ExecutionFromProto(from.execution(), path.Child("execution"), sink, &training.execution);
   CheckDispatcher(from.execution(), path.Child("execution"), sink, model, *job);
   CheckLayersIn16Bit(from.execution(), path.Child("execution"), sink, model, training);
+  CheckKernel(from.execution(), path.Child("execution"), sink, training);
   AddFigures(from, training, job);
 }
 

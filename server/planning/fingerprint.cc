@@ -55,6 +55,9 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kModulesTag = 120;
   static constexpr int kFreedGradientsTag = 145;
   static constexpr int kGroupByLengthTag = 121;
+  static constexpr int kGivenShareTag = 197;
+  static constexpr int kUnshardedAloneTag = 198;
+  static constexpr int kFloat16GradientsTag = 199;
 
   explicit JobWriter(CanonicalWriter& out) : ModelWriter(out) {}
 
@@ -138,12 +141,12 @@ class JobWriter : public ModelWriter<JobWriter> {
   }
 
   void Put(int /*tag*/, const planner::Training& training) {
-    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, zero_group, trainer,
-                 trainer_name, trainer_version, execution, precision, optimizer, offload,
-                 activations, distributed_gradients_fp32, epochs, seed, isf_iterations, packer,
-                 order_window, group_selection, group_lengths, curriculum_steps,
-                 micro_batch_samples, pad_to_tokens, pad_to_multiple, group_by_length, fused_step] =
-        training;
+    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, unsharded_alone, zero_group,
+                 trainer, trainer_name, trainer_version, execution, precision, optimizer, offload,
+                 activations, distributed_gradients_fp32, gradients_follow_float16, epochs, seed,
+                 isf_iterations, packer, order_window, group_selection, group_lengths,
+                 curriculum_steps, micro_batch_samples, pad_to_tokens, pad_to_multiple,
+                 group_by_length, fused_step] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
            trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
            isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
@@ -160,6 +163,10 @@ class JobWriter : public ModelWriter<JobWriter> {
       Fields(offload.choose, offload.ratio);
     }
     if (offload.weights) out_.Count(kOffloadedWeightsTag, 1);
+    // These matter for remedies and other sizes alone.
+    if (offload.given && offload.ratio == 0 && activations.asked) out_.Count(kGivenShareTag, 1);
+    if (unsharded_alone) out_.Count(kUnshardedAloneTag, 1);
+    if (gradients_follow_float16) out_.Count(kFloat16GradientsTag, 1);
     if (fused_step) out_.Count(kFusedStepTag, 1);
     if (activations.asked) {
       out_.Count(kActivationsTag, 1);
@@ -232,7 +239,7 @@ class JobWriter : public ModelWriter<JobWriter> {
     const auto& [version, layer_version, layers, collectives, step, rest_bytes, rest_count,
                  revisions] = calibration;
     (void)collectives;  // the versions are digests of them
-    Fields(version, layer_version, layers, step, rest_bytes, rest_count, revisions);
+    Fields(version, layer_version, layers, step, rest_bytes, rest_count, *revisions);
   }
 
   void Put(int /*tag*/, const planner::Parallelism& parallelism) {

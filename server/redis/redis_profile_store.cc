@@ -130,31 +130,41 @@ std::string RedisProfileStore::Take(const RedisReply& reply, int64_t revision, N
     return "has " + std::to_string(length) + " revisions, and had " + std::to_string(revision) +
            ": it was emptied, or restored from an older copy";
   }
-  const auto known = static_cast<size_t>(revision);
-  if (known > 0 && reply.elements[1].text != ends_[known - 1]) {
+  if (reply.elements[1].text != places_[revision].end) {
     return "revision " + std::to_string(revision) +
            " is not the one that was read before: this is "
            "another history";
   }
-  ends_.resize(known);
+  KeepOnly(revision);
   for (const RedisReply& element : reply.elements[2].elements) {
     ProfileRecord record;
     const int64_t next = ++revision;
     const std::string problem = DecodeRecord(next, element.text, &record);
     if (!problem.empty()) return "revision " + std::to_string(next) + " " + problem;
-    ends_.push_back(EndOf(element.text));
+    AddPlace(next, element.text);
     found->records.push_back(std::move(record));
   }
   found->complete = revision == length;
   return "";
 }
 
+void RedisProfileStore::KeepOnly(int64_t revision) {
+  std::erase_if(places_, [&](const auto& place) { return place.first != revision; });
+}
+
+void RedisProfileStore::AddPlace(int64_t revision, std::string_view bytes) {
+  places_[revision] = {EndOf(bytes),
+                       places_[revision - 1].bytes + static_cast<int64_t>(bytes.size())};
+}
+
 AppendResult RedisProfileStore::Append(const ProfileRecord& record) {
-  const auto known = static_cast<size_t>(record.revision - 1);
+  const int64_t known = record.revision - 1;
   const std::string bytes = EncodeRecord(record);
   const std::string number = std::to_string(known);
-  const std::string end = known > 0 ? ends_[known - 1] : "";
+  const auto& [end, bytes_before] = places_[known];
   AppendResult result;
+  if (bytes_before + static_cast<int64_t>(bytes.size()) > settings_.capacity_bytes)
+    return {.error = Named(kStoreFull)};
   bool again = true;
   bool unsettled = false;  // a command was sent, and its result is not known
   for (int i = 0; i < kAppendTries && again; ++i) {
@@ -180,8 +190,8 @@ AppendResult RedisProfileStore::Append(const ProfileRecord& record) {
     }
   }
   if (result.revision != 0) {
-    ends_.resize(known);
-    ends_.push_back(EndOf(bytes));
+    KeepOnly(known);
+    AddPlace(record.revision, bytes);
   }
   result.unknown = unsettled;
   return result;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct RedisStoreSettings {
   // Time for each of several attempts. A sync may take long on a busy disk.
   std::chrono::milliseconds append_timeout{3000};
   std::chrono::milliseconds load_timeout{10'000};  // for each part of the history
+  int64_t capacity_bytes = kHistoryBytesAtMost;    // limit on the whole history
 };
 
 // Returns the Redis key of a tenant's history. The braces keep everything that belongs to it in one
@@ -53,6 +55,8 @@ class RedisProfileStore : public ProfileStore {
 
   NewRecords Read(int64_t revision, RedisClient::Deadline deadline);
   std::string Take(const RedisReply& reply, int64_t revision, NewRecords* found);
+  void KeepOnly(int64_t revision);
+  void AddPlace(int64_t revision, std::string_view bytes);
   std::string CheckDurable(RedisClient::Deadline deadline);
   AppendResult Interpret(const RedisReply& reply, bool* again);
   std::string Named(const std::string& what) const;
@@ -62,9 +66,14 @@ class RedisProfileStore : public ProfileStore {
   RedisClient client_;
   bool durable_ = false;
   std::vector<ProfileRecord> history_;
-  // Ends of the records that were read or appended so far, which distinguish this history from
-  // another.
-  std::vector<std::string> ends_;
+  // A history up to one of its records.
+  struct Place {
+    std::string end;    // of the record, which distinguishes this history from another
+    int64_t bytes = 0;  // of the records so far
+  };
+  // By revision: the newest that was asked about, and those that were read or appended after it.
+  // The next call asks about one of these.
+  std::map<int64_t, Place> places_;
 };
 
 }  // namespace evenkeel::server

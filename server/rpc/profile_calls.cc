@@ -127,10 +127,8 @@ grpc::Status ListProfilesPage(const ProfileParts& parts, const Caller& caller,
   const Calibrations* calibrations = parts.calibrations.Find(caller.tenant, &why);
   if (calibrations == nullptr) return ProfilesUnreadable(why);
   const CalibrationStatePtr state = calibrations->state();
-  std::vector<const HistoryEntry*> history;
-  for (const auto& entry : state->history) history.push_back(entry.get());
   const std::vector<Violation> violations =
-      HistoryPageToProto(request, history, calibrations->durable(), response);
+      HistoryPageToProto(request, state->history, state->active, calibrations->durable(), response);
   if (!violations.empty()) return InvalidRequest(violations);
   if (const auto seconds = state->lease.UnconfirmedSeconds(now)) {
     response->set_calibration_unconfirmed_seconds(*seconds);

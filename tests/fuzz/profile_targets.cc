@@ -81,10 +81,9 @@ void Make(const v1::RollBackProfileRequest& request, Calibrations* calibrations)
 
 std::string List(const v1::ListProfilesRequest& request, const Calibrations& calibrations) {
   const server::CalibrationStatePtr state = calibrations.state();
-  std::vector<const server::HistoryEntry*> history;
-  for (const auto& entry : state->history) history.push_back(entry.get());
   v1::ListProfilesResponse response;
-  RequireGood(HistoryPageToProto(request, history, calibrations.durable(), &response));
+  RequireGood(HistoryPageToProto(request, state->history, state->active, calibrations.durable(),
+                                 &response));
   RequireFinite(response);
   return server::DeterministicBytes(response);
 }

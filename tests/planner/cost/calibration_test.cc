@@ -40,7 +40,7 @@ StepMeasurement StepOf(const Plan& plan, const Job& job, double ratio) {
   m.mfu = plan.prediction.mfu;
   m.parameters = CountParameters(job.model);
   m.layer_version = job.calibration.layer_version;
-  m.model_version = kModel;
+  m.model_version = std::string(kModel);
   return m;
 }
 
@@ -58,7 +58,9 @@ TEST(CalibrationBookTest, MediansByKindAndDegree) {
   AddLayerTime(third, LayerKind::kDense, kText, 2);
   const CalibrationBook book({RatedOf(3, first), RatedOf(4, second), RatedOf(7, third)}, kModel);
   const Calibration calibration = book.For(first);
-  EXPECT_THAT(calibration.revisions, ElementsAre(3, 4, 7));
+  EXPECT_THAT(*calibration.revisions, ElementsAre(3, 4, 7));
+  // Jobs are copied by the hundred.
+  EXPECT_EQ(&*Calibration(calibration).revisions, &*calibration.revisions);
   ASSERT_EQ(calibration.layers.size(), 2u);
   const LayerCalibration* two = LayerOf(calibration, LayerKind::kDense, 2);
   ASSERT_NE(two, nullptr);
@@ -236,7 +238,7 @@ TEST(CalibratedPlanTest, StepsOfOtherLayerTimesOrModelsDoNotCount) {
   AddLayerTime(layers, LayerKind::kDense, kText, 1.2);
   EXPECT_EQ(correct({RatedOf(1, steps), RatedOf(2, layers)}), 0);
   Profile older = steps;
-  older.steps[0].model_version = "model 0";
+  older.steps[0].model_version = std::string("model 0");
   EXPECT_EQ(correct({RatedOf(1, older)}), 0);
   Profile namesake = steps;
   ++namesake.steps[0].parameters;

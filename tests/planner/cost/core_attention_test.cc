@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "planner/cost/memory.h"
 #include "planner/cost/transformer_layer.h"
 #include "planner/trainer/precision.h"
 #include "planner/trainer/trainers.h"
@@ -34,8 +33,6 @@ LayerOperation CoreOf(const Case& c) {
   const KernelTime kernels(cluster.gpu);
   const Network network(cluster, {});
   const Dataset dataset;
-  Training training;
-  training.trainer = FindTrainer(c.trainer);
   const RankSetting setting{.kernels = kernels,
                             .network = network,
                             .cluster = cluster,
@@ -47,7 +44,7 @@ LayerOperation CoreOf(const Case& c) {
                             .largest = c.largest,
                             .equal_packs = c.equal_packs,
                             .head_ranks = c.head_ranks,
-                            .megatron = HasMegatronKernels(training)};
+                            .megatron = FindTrainer(c.trainer)->megatron_kernels};
   LayerBuilder builder(setting, TokenRows(c.parallelism), TrainMode::kFull, {});
   AddCoreAttention(builder,
                    {.heads = kHeads,
@@ -106,6 +103,14 @@ TEST(CoreAttentionTest, MemoryHoldsTheCopiesOfTheLargestPack) {
   EXPECT_NEAR(MoreHeld(c), 1 * CopyOf(c, 4096), 1);
 }
 
+// A pack of 12,288 tokens has a sample of 8192 and another, whose heads fill half of the processors,
+// or that sample alone, in four copies.
+TEST(CoreAttentionTest, ASmallerPackMayHoldMore) {
+  constexpr double kCap = 12'288;
+  const Case c{.largest = {.tokens = kCap, .squared = kCap * kLength}};
+  EXPECT_NEAR(MoreHeld(c), 4 * CopyOf(c, kLength) - CopyOf(c, kCap), 1);
+}
+
 // cuDNN stores 2 bytes for each pair that is seen, and reads them.
 TEST(CoreAttentionTest, AWindowHasFewerPairs) {
   const Case all{.gpu = "h100-sxm-80gb"};
@@ -134,32 +139,40 @@ TEST(CoreAttentionTest, ARingHoldsThePairsOfOneStep) {
   EXPECT_NEAR(MoreHeld(c), pairs / 4, 1);
 }
 
-// Megatron's softmax reads half of the scores.
-TEST(CoreAttentionTest, OnlyMegatronsSoftmaxSkipsMaskedScores) {
+constexpr double kScores = kHeads * kLength * kLength;
+
+LayerOperation Unfused(const char* trainer) {
+  return CoreOf({.trainer = trainer, .execution = {.attention = AttentionKernel::kUnfused}});
+}
+
+// Megatron's softmax reads half of the scores. PyTorch's is several kernels.
+TEST(CoreAttentionTest, OnlyMegatronsSoftmaxIsFused) {
   const auto times = [](const char* trainer) {
-    const LayerOperation op =
-        CoreOf({.trainer = trainer, .execution = {.attention = AttentionKernel::kUnfused}});
+    const LayerOperation op = Unfused(trainer);
     return op.attention.at(kOneSample) + op.attention_gradients.at(kOneSample);
   };
   const KernelTime kernels(FindGpu("a100-sxm-80gb")->spec);
-  const double scores = kHeads * kLength * kLength;
   EXPECT_NEAR((times("llm-foundry") - times("megatron-core")) /
-                  (kernels.MemoryBound((4 + 6) - (3 + 4)).per_row * scores),
+                  (kernels.MemoryBound((28 + 28) - (3 + 4)).per_row * kScores),
               1, 1e-3);
   EXPECT_EQ(times("llm-foundry"), times("huggingface-trainer"));
+  EXPECT_EQ(times("megatron-deepspeed"), times("megatron-core"));
+  EXPECT_EQ(times("fsdp"), times("megatron-core"));
+  EXPECT_GT(times("internevo"), times("megatron-core"));
+  EXPECT_EQ(Unfused("torchtitan").launches, Unfused("megatron-core").launches + 4);
 }
 
-// With --deterministic-mode Megatron lets TransformerEngine choose: cuDNN on Hopper.
-TEST(CoreAttentionTest, MegatronTakesTheBestDeterministicKernel) {
-  const auto backward = [](const char* gpu, const char* trainer, AttentionKernel kernel) {
-    const Case c{.gpu = gpu, .trainer = trainer, .execution = {.attention = kernel}};
-    return CoreOf(Deterministic(c)).attention_gradients.at(kOneSample);
+TEST(CoreAttentionTest, PyTorchsSoftmaxKeepsItsFp32Result) {
+  const auto kept = [](const char* trainer) {
+    double bytes = 0;
+    for (const KeptTensor& tensor : Unfused(trainer).kept) bytes += tensor.bytes.at(kOneSample);
+    return bytes;
   };
-  constexpr AttentionKernel kBest = AttentionKernel::kFlash, kTwo = AttentionKernel::kFlash2;
-  for (const char* gpu : {"h100-sxm-80gb", "b200-sxm-180gb", "a100-sxm-80gb"})
-    EXPECT_EQ(backward(gpu, "megatron-core", kTwo), backward(gpu, "megatron-core", kBest)) << gpu;
-  EXPECT_NE(backward("h100-sxm-80gb", "torchtitan", kTwo),
-            backward("h100-sxm-80gb", "torchtitan", kBest));
+  const auto held = [](const char* trainer) { return Unfused(trainer).transient.at(kOneSample); };
+  for (const char* trainer : {"torchtitan", "huggingface-trainer", "pytorch-fsdp"}) {
+    EXPECT_NEAR(kept(trainer) - kept("megatron-core"), (6 - 2) * kScores, 1) << trainer;
+    EXPECT_NEAR(held(trainer) - held("megatron-core"), (8 - 4) * kScores, 1) << trainer;
+  }
 }
 
 }  // namespace

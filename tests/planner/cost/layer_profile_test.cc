@@ -53,7 +53,7 @@ TEST(LayerProfileTest, ParametersOfEveryVisionLanguageModelAreThoseOfTheCatalogu
 }
 
 // Without the fusion, Megatron reads a 16-bit gradient of each weight, and reads and writes the
-// fp32 buffer. PyTorch's modules have no such buffer.
+// buffer, of fp32 or 16-bit values. PyTorch's modules have no such buffer.
 TEST(LayerProfileTest, WeightGradientsThatAreAddedApartTakeTime) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
   const auto backward = [&](bool fused) {
@@ -64,6 +64,8 @@ TEST(LayerProfileTest, WeightGradientsThatAreAddedApartTakeTime) {
   const double parameters = D(Kind(Profile(job), LayerKind::kDense).parameters);
   const double ns_per_byte = 1e9 / (0.8 * job.cluster.gpu.hbm_bytes_per_second);
   EXPECT_NEAR((backward(false) - backward(true)) / (10 * parameters * ns_per_byte), 1, .02);
+  job.training.distributed_gradients_fp32 = false;
+  EXPECT_NEAR((backward(false) - backward(true)) / (6 * parameters * ns_per_byte), 1, .02);
   job.training.trainer = FindTrainer("torchtitan");
   EXPECT_EQ(backward(false), backward(true));
   // Kernel rates of trainers of eager modules include it.
@@ -73,7 +75,7 @@ TEST(LayerProfileTest, WeightGradientsThatAreAddedApartTakeTime) {
 }
 
 // With 64 rows, the fused product takes the time of the 8 bytes that it reads and writes of each
-// weight's gradient. The other writes 2, which takes less than its FLOPs: 3.4.
+// weight's gradient, or of 4 in 16 bits. The other writes 2, which takes less than its FLOPs: 3.4.
 TEST(LayerProfileTest, WeightGradientsOfFewRowsAreMovedOnce) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
   job.training.execution.host_launch_ns = 0;
@@ -85,6 +87,8 @@ TEST(LayerProfileTest, WeightGradientsOfFewRowsAreMovedOnce) {
   const double parameters = D(Kind(Profile(job), LayerKind::kDense).parameters);
   const double ns = 1e9 / (0.8 * job.cluster.gpu.hbm_bytes_per_second) * parameters;
   EXPECT_NEAR((backward(false) - backward(true)) / ((10 - 8 + 3.4) * ns), 1, .05);
+  job.training.distributed_gradients_fp32 = false;
+  EXPECT_NEAR((backward(false) - backward(true)) / ((6 - 4 + 3.4) * ns), 1, .05);
 }
 
 // Hopper: two passes over the gradient of each pair, beside other kernels where there are none.

@@ -167,7 +167,7 @@ TEST(MeasuredCollectivesTest, TheBookKeepsTheNewestOfEachGroup) {
   ASSERT_EQ(calibration.collectives->size(), 2u);
   EXPECT_EQ((*calibration.collectives)[0], old.collectives[1]);
   EXPECT_EQ((*calibration.collectives)[1], newer.collectives[0]);
-  EXPECT_EQ(calibration.revisions, (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(*calibration.revisions, (std::vector<int64_t>{3, 4}));
   EXPECT_NE(calibration.version, "");
   EXPECT_NE(calibration.layer_version, "");
 }

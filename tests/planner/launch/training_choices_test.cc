@@ -84,6 +84,24 @@ TEST(TrainingChoicesTest, MegatronsGradients) {
   }
 }
 
+// Another trainer's own default is carried over, and float16 changes that of Megatron.
+TEST(TrainingChoicesTest, GradientsOfAFloat16JobOfAnotherTrainer) {
+  const auto accumulates = [](bool float16, bool fp32) {
+    Job job = Llama();
+    job.training.trainer = FindTrainer("torchtitan");
+    job.training.zero_stage = ZeroStage::kWeights;
+    job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
+    job.launch.float16 = float16;
+    job.training.distributed_gradients_fp32 = fp32;
+    const Launch launch = LaunchOf(job, LaunchFramework::kMegatron);
+    return HasArguments(launch, {"--accumulate-allreduce-grads-in-fp32"}) ||
+           (!float16 && !HasArguments(launch, {"--grad-reduce-in-bf16"}));
+  };
+  EXPECT_TRUE(accumulates(/*float16=*/false, /*fp32=*/true));
+  EXPECT_FALSE(accumulates(false, false));
+  EXPECT_FALSE(accumulates(true, true));
+}
+
 TEST(TrainingChoicesTest, DeterministicKernels) {
   Job job = Llama("h100-sxm-80gb");
   const auto asks = [](const Launch& launch) {

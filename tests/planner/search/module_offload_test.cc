@@ -192,7 +192,7 @@ TEST(ModuleOffloadTest, CopiesWhatWasMeasured) {
     job.cluster.host_memory_bytes_per_second = 8 * 400e9;
     job.cluster.host_link_bytes_per_second = 1e9;
     job.calibration.version = job.calibration.layer_version = "measured";
-    job.calibration.revisions = {1};
+    job.calibration.revisions = std::vector<int64_t>{1};
     job.calibration.layers = {{LayerKind::kDense, 2, {}, {}, {ratio, 1, 0}}};
     const Plan plan = CheckedPlan(job);
     ASSERT_TRUE(plan.fits());

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "planner/make_plan.h"
 #include "tests/planner/jobs.h"
 
@@ -81,6 +83,25 @@ TEST(OtherSizesTest, OneNodeHasNoLess) {
   const Plan plan = WithSizes(TextJob("qwen2-0.5b", "h100-sxm-80gb", 4));
   EXPECT_EQ(plan.other_sizes[0].change, SizeChange::kNodeMore);
   EXPECT_EQ(plan.other_sizes[0].gpu_count, 8);
+}
+
+// A unit less and a unit more where the job must fill units, and no more than the network joins.
+TEST(OtherSizesTest, UnitsAreFilledAndJoined) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 64);
+  job.cluster.domain = {"rack", 40, 32, /*filled=*/true};
+  const auto counts = [&] {
+    std::vector<int64_t> found;
+    for (const OtherSize& size : WithSizes(job).other_sizes) {
+      if (size.change == SizeChange::kNodeLess || size.change == SizeChange::kNodeMore)
+        found.push_back(size.gpu_count);
+    }
+    return found;
+  };
+  EXPECT_EQ(counts(), (std::vector<int64_t>{32, 96}));
+  job.cluster.joined_gpus = 96;
+  EXPECT_EQ(counts(), (std::vector<int64_t>{32, 96}));
+  job.cluster.joined_gpus = 95;
+  EXPECT_EQ(counts(), (std::vector<int64_t>{32}));
 }
 
 TEST(OtherSizesTest, ResizedNodes) {

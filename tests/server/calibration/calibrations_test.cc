@@ -114,19 +114,33 @@ TEST_F(CalibrationsTest, WhatIsRecordedIsInForceAndSurvives) {
 // A profile holds a whole model and GPU type, and the history is kept for good.
 TEST_F(CalibrationsTest, TheHistoryHasEachProfileOnce) {
   calibrations_->Record(Upload("a", {1.2}));
-  const auto entry = [&](size_t i) { return calibrations_->state()->history.at(i); };
-  const planner::Profile* const profile = entry(0)->profile.get();
-  EXPECT_EQ(profile, &entry(0)->rated->profile);
-  EXPECT_EQ(entry(0)->texts.digest, "a");
+  const CalibrationStatePtr before = calibrations_->state();
+  EXPECT_EQ(before->history.at(0)->texts.digest.text(), "a");
+  EXPECT_THAT(before->active, ElementsAre(true));
+  EXPECT_EQ(before->active_profiles, 1);
   calibrations_->TakeBack({.is_remove = true, .target = 1});
-  EXPECT_FALSE(entry(0)->active);
-  EXPECT_EQ(entry(0)->profile.get(), profile);
-  EXPECT_EQ(entry(1)->profile, nullptr);
+  const CalibrationStatePtr after = calibrations_->state();
+  EXPECT_THAT(after->active, ElementsAre(false, true));
+  EXPECT_EQ(after->active_profiles, 0);
+  EXPECT_EQ(after->history.at(0), before->history.at(0));
+  EXPECT_EQ(after->history.capacity(), 2u);
+}
+
+TEST_F(CalibrationsTest, AuthorsAreShared) {
+  const auto recorded = [&](const char* digest, const std::string& author) {
+    ProfileUpload upload = Upload(digest, {1.2});
+    upload.author = author;
+    calibrations_->Record(upload);
+    return calibrations_->state()->history.back()->author;
+  };
+  const planner::SharedValue<std::string> first = recorded("a", "one");
+  EXPECT_EQ(&*recorded("b", "one"), &*first);
+  EXPECT_NE(&*recorded("c", "two"), &*first);
 }
 
 TEST_F(CalibrationsTest, ProfilesOfOneSubjectShareIt) {
   const auto subject = [&](size_t i) {
-    const planner::Profile& profile = *calibrations_->state()->history.at(i)->profile;
+    const planner::Profile& profile = calibrations_->state()->history.at(i)->profile();
     return std::pair(&*profile.model, &*profile.gpu);
   };
   calibrations_->Record(Upload("a", {1.2}));
@@ -175,7 +189,7 @@ TEST_F(CalibrationsTest, KeepsOnlyWhatCanBeBelieved) {
   EXPECT_EQ(seen_.refused[RefusedFor::kOutOfBounds], 1);
   EXPECT_TRUE(disk_.records.empty());
   EXPECT_EQ(calibrations_->Record(Upload("b", {5, 1.2})).revision, 1);
-  EXPECT_EQ(calibrations_->state()->history[0]->profile->layer_times.size(), 1u);
+  EXPECT_EQ(calibrations_->state()->history[0]->profile().layer_times.size(), 1u);
 }
 
 TEST_F(CalibrationsTest, AStoreThatFailsChangesNothing) {
@@ -230,7 +244,7 @@ TEST_F(CalibrationsTest, WhatTheCatalogueDoesNotKnowIsKeptButNotUsed) {
   Reopen();
   const HistoryEntry& entry = *calibrations_->state()->history[0];
   EXPECT_FALSE(entry.texts.known);
-  EXPECT_EQ(entry.profile->model->name, "a-model-of-old");
+  EXPECT_EQ(entry.profile().model->name, "a-model-of-old");
   EXPECT_TRUE(InForce().empty());
 }
 

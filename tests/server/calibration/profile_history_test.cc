@@ -22,20 +22,18 @@ class History {
     std::vector<int64_t> revisions;
     const std::vector<bool> active = ActiveRevisions(records_);
     for (size_t i = 0; i < active.size(); ++i) {
-      if (active[i]) revisions.push_back(records_[i].revision);
+      if (active[i]) revisions.push_back(static_cast<int64_t>(i) + 1);
     }
     return revisions;
   }
 
  private:
   History& Add(ProfileAction action, int64_t target) {
-    records_.push_back({.revision = static_cast<int64_t>(records_.size()) + 1,
-                        .action = action,
-                        .target = target});
+    records_.push_back({action, target});
     return *this;
   }
 
-  std::vector<ProfileRecord> records_;
+  std::vector<RevisionAction> records_;
 };
 
 TEST(ProfileHistoryTest, EverythingIsInForceUntilItIsTakenBack) {

@@ -221,6 +221,24 @@ TEST(Normalization, Float16HalvesGradientsOfMegatron) {
   EXPECT_FALSE(is_fp32("trainer { name: \"megatron-deepspeed\" }"));
   EXPECT_TRUE(is_fp32("trainer { name: \"generic\" }"));
   EXPECT_TRUE(is_fp32("gradient_precision: GRADIENT_PRECISION_FP32"));
+  EXPECT_FALSE(is_fp32("trainer { name: \"fsdp\" }"));
+}
+
+// Their plans are equal, their remedies and plans in other precisions are not.
+TEST(Normalization, WhatFollowsFromAnotherFieldIsNotGiven) {
+  const auto with = [](const std::string& training) {
+    return With(kText, kPool, "training { " + training + " }");
+  };
+  ExpectDifferent(with("precision: PRECISION_FP16"),
+                  with("precision: PRECISION_FP16 gradient_precision: GRADIENT_PRECISION_16BIT"));
+  const auto alone = [](const std::string& stage) {
+    return With(kText, R"(gpu_type: "a100-sxm-80gb" gpu_count: 1)",
+                "training { trainer { name: \"huggingface-trainer\" } " + stage + " }");
+  };
+  ExpectDifferent(alone(""), alone("zero_stage: ZERO_STAGE_0"));
+  const std::string layers = "activation_layers: 1 ";
+  ExpectDifferent(with("offload { " + layers + "}"),
+                  with("offload { " + layers + "optimizer_ratio: 0 }"));
 }
 
 // Provenance shows the difference, so the plan is not the same.

@@ -129,8 +129,8 @@ TEST(ProfileFromProtoTest, TakesEveryField) {
   EXPECT_EQ(profile.gpu->name, "a100-sxm-80gb");
   EXPECT_EQ(profile.tensor, 2);
   EXPECT_EQ(upload.author, "somebody");
-  EXPECT_EQ(upload.facts.framework, "PyTorch");
-  EXPECT_EQ(upload.facts.note, "at night");
+  EXPECT_EQ(*upload.facts.framework, "PyTorch");
+  EXPECT_EQ(*upload.facts.note, "at night");
   ASSERT_EQ(profile.layer_times.size(), 2u);
   EXPECT_EQ(profile.layer_times[0].shape.units, 9);
   EXPECT_EQ(profile.layer_times[0].backward_ns, 12'000'000);
@@ -243,8 +243,8 @@ TEST(ProfileFromProtoTest, ComparesStepsWithTheirPlan) {
   EXPECT_EQ(step.steps, 50);
   EXPECT_DOUBLE_EQ(step.mfu, 0.55);
   EXPECT_EQ(step.parameters, 25);
-  EXPECT_EQ(step.layer_version, "lay-1");
-  EXPECT_EQ(step.model_version, "p c");
+  EXPECT_EQ(*step.layer_version, "lay-1");
+  EXPECT_EQ(*step.model_version, "p c");
   EXPECT_THAT(step.rest_bytes, ElementsAre(150 - (130 - 10)));
   EXPECT_THAT(upload.step_indices, ElementsAre(0));
 }
@@ -279,7 +279,7 @@ TEST(ProfileBytesTest, ReadBackWhatTheyWrote) {
   ProfileFromProto(Parse(kGood), {}, &layers);
   upload.facts.profile.layer_times = layers.facts.profile.layer_times;
   upload.facts.profile.memory = layers.facts.profile.memory;
-  upload.facts.note = "n";
+  upload.facts.note = std::string("n");
   const std::string bytes = SerializeProfile(upload.facts);
   ProfileFacts read;
   ASSERT_TRUE(ParseProfile(bytes, &read));

@@ -383,7 +383,7 @@ TEST(PlanId, CoversTheCalibration) {
   const std::string none = PlanId(job);
   job.calibration.layers.push_back({});
   EXPECT_EQ(PlanId(job), none);
-  job.calibration.revisions = {3};
+  job.calibration.revisions = std::vector<int64_t>{3};
   const planner::Job measured = job;
   using planner::Calibration;
   const std::vector<std::function<void(Calibration&)>> changes = {
@@ -399,7 +399,9 @@ TEST(PlanId, CoversTheCalibration) {
       [](auto& c) { c.step.value = 2; },
       [](auto& c) { c.rest_bytes = 2; },
       [](auto& c) { c.rest_count = 2; },
-      [](auto& c) { c.revisions.push_back(4); }};
+      [](auto& c) {
+        c.revisions = std::vector<int64_t>{3, 4};
+      }};
   std::map<std::string, size_t> seen = {{none, changes.size()}};
   for (size_t i = 0; i < changes.size(); ++i) {
     planner::Job changed = measured;

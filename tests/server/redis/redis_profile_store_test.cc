@@ -34,8 +34,10 @@ class RedisProfileStoreTest : public testing::Test {
   }
 
   static std::unique_ptr<RedisProfileStore> Open(const RedisProcess& redis, std::string* error,
-                                                 bool trust = false, std::string tenant = "") {
+                                                 bool trust = false, std::string tenant = "",
+                                                 int64_t capacity = kHistoryBytesAtMost) {
     RedisStoreSettings settings;
+    settings.capacity_bytes = capacity;
     settings.address = redis.address();
     settings.trust = trust;
     settings.tenant = std::move(tenant);
@@ -115,6 +117,22 @@ TEST_F(RedisProfileStoreTest, APartOfAClusterIsNamed) {
   EXPECT_FALSE(refused.unknown);  // Redis did nothing
   EXPECT_THAT(refused.error, HasSubstr("is part of a Redis Cluster, which is not supported"));
   EXPECT_THAT(store->ReadAfter(1, false).error, HasSubstr("CLUSTERDOWN"));
+}
+
+// What was read is counted too, and once however often it is read.
+TEST_F(RedisProfileStoreTest, IsFullAtItsLimit) {
+  RedisProcess redis(RedisProcess::Durable());
+  const auto bytes = static_cast<int64_t>(EncodeRecord(Record(1)).size());
+  std::string error;
+  const auto a = Open(redis, &error, false, "", 3 * bytes);
+  const auto b = Open(redis, &error, false, "", 3 * bytes);
+  EXPECT_EQ(a->Append(Record(1)).revision, 1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(b->ReadAfter(0, false).records.size(), 1u);
+  EXPECT_EQ(b->Append(Record(2)).revision, 2);
+  EXPECT_EQ(b->Append(Record(3)).revision, 3);
+  EXPECT_THAT(b->Append(Record(4)).error, HasSubstr("the store is full"));
+  EXPECT_EQ(a->ReadAfter(1, false).records.size(), 2u);
+  EXPECT_THAT(a->Append(Record(4)).error, HasSubstr("the store is full"));
 }
 
 // If the reply was lost, repeating the append does not append twice.

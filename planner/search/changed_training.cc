@@ -1,0 +1,33 @@
+#include "planner/search/changed_training.h"
+
+#include "planner/cost/calibration.h"
+#include "planner/search/other_sizes.h"
+#include "planner/trainer/carried.h"
+#include "planner/trainer/trainers.h"
+
+namespace evenkeel::planner {
+
+void ChangeZeroStage(ZeroStage stage, Training* training) {
+  const Trainer& trainer = *training->trainer;
+  training->execution = Carried(DefaultExecution(trainer, training->zero_stage),
+                                training->execution, DefaultExecution(trainer, stage));
+  training->zero_stage = stage;
+  training->unsharded_alone = false;
+}
+
+void ChangePrecision(Precision precision, Job* job) {
+  Training& training = job->training;
+  training.precision = precision;
+  if (training.gradients_follow_float16)
+    training.distributed_gradients_fp32 = AccumulatesInFp32(*training.trainer, /*float16=*/false);
+  training.gradients_follow_float16 = false;
+  job->calibration = WithoutTimes(job->calibration);
+}
+
+void ChangeGpuCount(int64_t gpu_count, Job* job) {
+  job->cluster = Resized(job->cluster, gpu_count);
+  if (job->training.unsharded_alone && gpu_count > 1)
+    ChangeZeroStage(job->training.trainer->zero_stage, &job->training);
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,23 @@
+// Changes of a job, with what follows from each in a request that says it.
+#ifndef EVENKEEL_PLANNER_SEARCH_CHANGED_TRAINING_H_
+#define EVENKEEL_PLANNER_SEARCH_CHANGED_TRAINING_H_
+
+#include <cstdint>
+
+#include "planner/job.h"
+
+namespace evenkeel::planner {
+
+// The trainer's habits depend on the stage.
+void ChangeZeroStage(ZeroStage stage, Training* training);
+
+// Gradients that are 16-bit with float16 alone are not with other precisions. Measured times hold
+// for the job's own precision.
+void ChangePrecision(Precision precision, Job* job);
+
+// More GPUs share what one does not, unless the job says otherwise.
+void ChangeGpuCount(int64_t gpu_count, Job* job);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_CHANGED_TRAINING_H_

@@ -1,0 +1,45 @@
+#include "planner/trainer/carried.h"
+
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+namespace evenkeel::planner {
+namespace {
+
+auto FieldsOf(Execution& execution) {
+  auto& [sequence_parallel, attention, context, dropout, deterministic, fused_loss,
+         overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
+         dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, compiled_loss,
+         expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
+         weight_hook_ns, kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs,
+         casts_master_weights, keeps_quantised_inputs, holds_quantised_weights, start_layers_16bit,
+         end_layers_16bit, update_bytes_per_parameter, frees_gradients, gather_ns_per_rank] =
+      execution;
+  return std::tie(sequence_parallel, attention, context, dropout, deterministic, fused_loss,
+                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
+                  dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, compiled_loss,
+                  expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients,
+                  host_launch_ns, weight_hook_ns, kernel_rate, loss_bytes_per_logit,
+                  keeps_gathered_inputs, casts_master_weights, keeps_quantised_inputs,
+                  holds_quantised_weights, start_layers_16bit, end_layers_16bit,
+                  update_bytes_per_parameter, frees_gradients, gather_ns_per_rank);
+}
+
+}  // namespace
+
+Execution Carried(Execution own, Execution job, Execution other) {
+  const auto carry = [](auto own_fields, auto job_fields, auto other_fields) {
+    [&]<size_t... kAt>(std::index_sequence<kAt...>) {
+      const auto one = [](const auto& usual, const auto& set, auto& to) {
+        if (!(usual == set)) to = set;
+      };
+      (one(std::get<kAt>(own_fields), std::get<kAt>(job_fields), std::get<kAt>(other_fields)), ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<decltype(own_fields)>>());
+  };
+  carry(FieldsOf(own), FieldsOf(job), FieldsOf(other));
+  return other;
+}
+
+}  // namespace evenkeel::planner

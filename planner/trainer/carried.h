@@ -1,0 +1,14 @@
+// The habits that a job sets, under another trainer or another stage of ZeRO.
+#ifndef EVENKEEL_PLANNER_TRAINER_CARRIED_H_
+#define EVENKEEL_PLANNER_TRAINER_CARRIED_H_
+
+#include "planner/trainer/execution.h"
+
+namespace evenkeel::planner {
+
+// Returns the `other` default habits, with those of the job that differ from its `own` defaults.
+Execution Carried(Execution own, Execution job, Execution other);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_TRAINER_CARRIED_H_

@@ -1,0 +1,103 @@
+// A remedy's job is that of the request which makes its change.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "evenkeel/v1/job.pb.h"
+#include "planner/search/apply_remedy.h"
+#include "planner/search/other_sizes.h"
+#include "server/convert/execution_from_proto.h"
+#include "tests/server/convert/requests.h"
+
+namespace evenkeel::server {
+namespace {
+
+std::string Text(int gpus, const std::string& training) {
+  return R"(job { model { name: "llama3-8b" }
+                  cluster { pools { gpu_type: "h100-sxm-80gb" gpu_count: )" +
+         std::to_string(gpus) + "} } training {" + training + "} }";
+}
+
+void ExpectSame(const planner::Training& a, const planner::Training& b) {
+  v1::Execution one, two;
+  ExecutionToProto(a.execution, &one);
+  ExecutionToProto(b.execution, &two);
+  EXPECT_EQ(one.DebugString(), two.DebugString());
+  EXPECT_EQ(a.execution.frees_gradients, b.execution.frees_gradients);
+  EXPECT_EQ(a.execution.update_bytes_per_parameter, b.execution.update_bytes_per_parameter);
+  EXPECT_EQ(a.zero_stage, b.zero_stage);
+  EXPECT_EQ(a.precision, b.precision);
+  EXPECT_EQ(a.distributed_gradients_fp32, b.distributed_gradients_fp32);
+}
+
+TEST(RemediesTest, AnotherStageHasItsOwnHabits) {
+  const auto check = [](const std::string& trainer, const char* from, const char* to,
+                        planner::RemedyKind kind) {
+    const std::string text = "trainer { name: \"" + trainer + "\" } zero_stage: ";
+    const planner::Job job = JobOf(Text(8, text + from));
+    ExpectSame(planner::ApplyRemedy(job, {.kind = kind}).training,
+               JobOf(Text(8, text + to)).training);
+  };
+  check("deepspeed", "ZERO_STAGE_1", "ZERO_STAGE_3", planner::RemedyKind::kShardWeights);
+  check("huggingface-trainer", "ZERO_STAGE_0", "ZERO_STAGE_1",
+        planner::RemedyKind::kShardOptimizer);
+  check("huggingface-trainer", "ZERO_STAGE_0", "ZERO_STAGE_3", planner::RemedyKind::kShardWeights);
+  check("megatron-core", "ZERO_STAGE_1", "ZERO_STAGE_3", planner::RemedyKind::kShardWeights);
+}
+
+TEST(RemediesTest, HabitsThatTheJobSetsStay) {
+  const std::string text =
+      "trainer { name: \"deepspeed\" } execution { host_launch_seconds: 0.0001 } zero_stage: ";
+  ExpectSame(planner::ApplyRemedy(JobOf(Text(8, text + "ZERO_STAGE_1")),
+                                  {.kind = planner::RemedyKind::kShardWeights})
+                 .training,
+             JobOf(Text(8, text + "ZERO_STAGE_3")).training);
+}
+
+// One GPU shares nothing, unless the request gives a stage.
+TEST(RemediesTest, MoreGpusShare) {
+  for (const std::string trainer : {"huggingface-trainer", "deepspeed", "megatron-core"}) {
+    for (const std::string stage : {"", " zero_stage: ZERO_STAGE_0"}) {
+      const std::string text = "trainer { name: \"" + trainer + "\" }" + stage;
+      const planner::Job four =
+          ApplyRemedy(JobOf(Text(1, text)),
+                      {.kind = planner::RemedyKind::kMoreGpus, .gpu_count = 4});
+      SCOPED_TRACE(text);
+      EXPECT_EQ(four.cluster.gpu_count, 4);
+      ExpectSame(four.training, JobOf(Text(4, text)).training);
+    }
+  }
+}
+
+TEST(RemediesTest, GradientsFollowThePrecision) {
+  for (const std::string given : {"", " gradient_precision: GRADIENT_PRECISION_16BIT",
+                                  " gradient_precision: GRADIENT_PRECISION_FP32"}) {
+    for (const std::string trainer : {"megatron-core", "nemo", "fsdp"}) {
+      const std::string text = "trainer { name: \"" + trainer + "\" }" + given + " precision: ";
+      const planner::Remedy remedy{.kind = planner::RemedyKind::kLowerPrecision,
+                                   .precision = planner::Precision::kFp8Block};
+      SCOPED_TRACE(text);
+      ExpectSame(ApplyRemedy(JobOf(Text(8, text + "PRECISION_FP16")), remedy).training,
+                 JobOf(Text(8, text + "PRECISION_FP8_BLOCK")).training);
+    }
+  }
+}
+
+// The rows of other precisions are such jobs, too.
+TEST(RemediesTest, OtherPrecisionsHaveTheirGradients) {
+  planner::Job job = JobOf(Text(8, "precision: PRECISION_FP16"));
+  ASSERT_FALSE(job.training.distributed_gradients_fp32);
+  int seen = 0;
+  const auto plan = [&](const planner::Job& other) {
+    ++seen;
+    EXPECT_EQ(other.training.distributed_gradients_fp32,
+              other.training.precision != planner::Precision::k16Bit);
+    return std::optional<planner::Alternative>();
+  };
+  planner::OtherPrecisions(job, plan, {});
+  EXPECT_GE(seen, 2);
+}
+
+}  // namespace
+}  // namespace evenkeel::server
