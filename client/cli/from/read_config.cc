@@ -162,7 +162,8 @@ bool SortFiles(const ShellScript& script, const std::string& name, UserConfig* c
 void AddNotes(const ShellScript& script, UserConfig* config) {
   if (script.branches)
     config->notes.push_back(
-        "The script has branches: of each variable the last value counts, whatever the branch.");
+        "The script has branches or loops: of each variable the last value counts, whatever the "
+        "branch.");
   if (!script.unset.empty())
     config->notes.push_back(
         "Variables that the script does not set: " + absl::StrJoin(script.unset, ", ") + ".");

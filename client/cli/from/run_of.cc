@@ -31,13 +31,19 @@ void SetGpus(const UserConfig& config, v1::Job* job) {
         "h100-sxm-80gb (see `gpus`)");
   v1::GpuPool* pool = job->mutable_cluster()->mutable_pools(0);
   const bool both = config.Has(Field::kGpusPerNode) && config.Has(Field::kNodes);
-  const int64_t nodes = config.Has(Field::kNodes) ? config.Int(Field::kNodes, 1, 1, 65536) : 1;
+  // A launcher may fill in the number of nodes ("$SLURM_NNODES"), or take a range ("1:4").
+  int64_t nodes = 1;
+  const bool open =
+      config.Has(Field::kNodes) && !absl::SimpleAtoi(config.Text(Field::kNodes), &nodes);
+  if (open && pool->gpu_count() == 0)
+    config.Refuse(Field::kNodes, "this is no number of nodes: give the GPUs of all by --gpus N");
+  if (config.Has(Field::kNodes) && !open) nodes = config.Int(Field::kNodes, 1, 1, 65536);
   // "gpu" and "auto" leave the number to the node.
   int64_t per_node = 0;
   if (config.Has(Field::kGpusPerNode) &&
       absl::SimpleAtoi(config.Text(Field::kGpusPerNode, "0"), &per_node) && per_node > 0) {
     per_node = config.Int(Field::kGpusPerNode, 8, 1, 1024);
-    if (pool->gpus_per_node() == 0 && nodes > 1)
+    if (pool->gpus_per_node() == 0 && (open ? pool->gpu_count() > per_node : nodes > 1))
       pool->set_gpus_per_node(static_cast<int32_t>(per_node));
   }
   if (pool->gpu_count() > 0) return;
