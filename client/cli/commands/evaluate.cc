@@ -57,7 +57,7 @@ ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
   answer.run = RunOf(answer.config, flags.job);
   const auto backend = BackendOf(options);
   const ModelLayers layers = LayersOf(backend->EvaluatePlan(LayersRequest(answer.run)).evaluated());
-  AdaptToEncoders(layers, &answer.run);
+  AdaptToLayers(layers, &answer.run);
   answer.response = EvaluateRun(&answer.run, layers, /*pinned=*/false, backend.get());
   answer.request = RequestOf(answer.run, layers, /*pinned=*/false);
   answer.changes = FirstChanges(answer.run, answer.response.evaluated(), answer.config.format,

@@ -40,6 +40,8 @@ bool Reads(const KeyTables& tables, const std::string& name) {
   return false;
 }
 
+constexpr int kFewest = 2;  // arguments of Megatron-LM that a command of its has
+
 int KnownOptions(const std::vector<ShellWord>& words) {
   int known = 0;
   for (const ShellWord& word : words)
@@ -51,7 +53,7 @@ int KnownOptions(const std::vector<ShellWord>& words) {
 
 // Returns the command that trains: the one with the most arguments that are known. Lines that begin
 // with options, as a file of arguments has, are one command.
-std::vector<ShellWord> TrainingCommand(const ShellScript& script) {
+std::vector<ShellWord> TrainingCommand(const ShellScript& script, int* found) {
   std::vector<ShellWord> arguments;
   const std::vector<ShellWord>* best = &arguments;
   for (const std::vector<ShellWord>& command : script.commands)
@@ -60,6 +62,7 @@ std::vector<ShellWord> TrainingCommand(const ShellScript& script) {
   int most = KnownOptions(arguments);
   for (const std::vector<ShellWord>& command : script.commands) {
     const int known = KnownOptions(command);
+    if (known >= kFewest) ++*found;
     if (known > most) best = &command, most = known;
   }
   return *best;
@@ -169,6 +172,21 @@ void AddNotes(const ShellScript& script, UserConfig* config) {
         "Variables that the script does not set: " + absl::StrJoin(script.unset, ", ") + ".");
 }
 
+[[noreturn]] void FailWithoutCommand(const ShellScript& script, const std::string& name) {
+  for (const std::vector<ShellWord>& command : script.commands)
+    for (const ShellWord& word : command)
+      if (absl::StrContains(word.text, "torchtitan") || absl::StartsWith(word.text, "--job.config"))
+        FailReading(
+            fmt::format("{}:{}: {}: not yet: torchtitan's options: give the TOML of "
+                        "--job.config_file as --from, with what options change",
+                        name, word.line, word.text));
+  FailReading(name +
+              ": no command in it has arguments of Hugging Face Trainer (such as "
+              "--per_device_train_batch_size) or Megatron-LM (such as "
+              "--tensor-model-parallel-size); --framework names the trainer if there are few, and "
+              "a YAML, JSON or TOML that the command reads can be given as --from itself");
+}
+
 UserConfig ReadScript(const std::string& text, const std::string& path, const std::string& name,
                       const std::string& framework) {
   const ShellScript script = ReadShell(text, name);
@@ -182,7 +200,8 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
                 ": no command with arguments of Hugging Face Trainer is in it, such as "
                 "--per_device_train_batch_size");
   bool flagscale = framework == "flagscale";
-  const std::vector<ShellWord> command = TrainingCommand(script);
+  int found = 0;
+  const std::vector<ShellWord> command = TrainingCommand(script, &found);
   for (const ShellWord& word : command)
     flagscale = flagscale || (IsProgram(word.text) && absl::StrContains(word.text, "flagscale"));
   UserConfig config{.format = flagscale ? ConfigFormat::kFlagScale : ConfigFormat::kMegatron};
@@ -193,13 +212,12 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
         if (key == "nnodes" || key == "nproc-per-node")
           Sort(MegatronKeys(), key, std::move(option), &config);
       }
-  } else if (KnownOptions(command) < 2) {
+  } else if (KnownOptions(command) < kFewest) {
     if (!missing.empty()) FailReading(missing);
-    FailReading(name +
-                ": no command with arguments of Megatron-LM is in it, such as "
-                "--tensor-model-parallel-size; --framework names what the file is");
+    FailWithoutCommand(script, name);
   } else {
     SortCommand(command, name, &config);
+    if (found > 1) config.notes.push_back(CommandNote(found, command.front().line));
   }
   AddNotes(script, &config);
   return config;
