@@ -174,8 +174,14 @@ TEST(ComponentsTest, AModelOfTextIsNoneWithEncoders) {
       "torchrun --nproc_per_node 8 examples/multimodal/train.py --num-layers 4 --hidden-size 512 "
       "--num-attention-heads 8 --seq-length 128 --vocab-size 1000 --micro-batch-size 1 "
       "--global-batch-size 16 --bf16 ";
+  EXPECT_NE(refusal(TrainerFolder().RunScript(megatron))
+                .find("run.sh:1: examples/multimodal/train.py: the model has an encoder"),
+            std::string::npos);
+  const std::string other =
+      "torchrun --nproc_per_node 8 train.py" + megatron.substr(megatron.find(" --num-layers"));
+  EXPECT_EQ(refusal(TrainerFolder().RunScript(other)), "");
   for (const char* const argument : {"--vision-model-type clip", "--freeze-ViT"})
-    EXPECT_NE(refusal(TrainerFolder().RunScript(megatron + argument))
+    EXPECT_NE(refusal(TrainerFolder().RunScript(other + argument))
                   .find(std::string("run.sh:1: ") + argument + ": the model has an encoder"),
               std::string::npos)
         << argument;

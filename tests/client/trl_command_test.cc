@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "client/cli/from/changes.h"
 #include "tests/client/trainer_folder.h"
 #include "tests/client/trainer_runs.h"
 
@@ -144,6 +145,21 @@ TEST(TrlCommandTest, OneOfSeveralCommandsIsNoted) {
   const UserConfig both = folder.Script(megatron + "--bf16\n" + megatron + "\n");
   ASSERT_EQ(both.notes.size(), 1u);
   EXPECT_NE(both.notes[0].find("Of 2 commands that train, the one in line 1"), std::string::npos);
+}
+
+TEST(TrlCommandTest, AdviceIsWrittenAsTheArgumentsAre) {
+  const TrainerFolder folder;
+  const std::string advice =
+      "\"per_device_train_batch_size\": 4, \"gradient_accumulation_steps\": 2";
+  const auto written = [&](const UserConfig& config) { return InSyntax(config.syntax, advice); };
+  EXPECT_EQ(written(folder.Read("a.json", "{\"per_device_train_batch_size\": 2}")), advice);
+  EXPECT_EQ(written(folder.Read("a.yaml", "per_device_train_batch_size: 2\n")),
+            "per_device_train_batch_size: 4, gradient_accumulation_steps: 2");
+  EXPECT_EQ(written(folder.Script("trl sft --per_device_train_batch_size 2\n")),
+            "--per_device_train_batch_size 4, --gradient_accumulation_steps 2");
+  EXPECT_EQ(InSyntax(Syntax::kScript, "in \"fsdp_config\", \"activation_checkpointing\": true"),
+            "in \"fsdp_config\", \"activation_checkpointing\": true")
+      << "of a file";
 }
 
 TEST(TrlCommandTest, ProfilesOfAccelerate) {

@@ -76,6 +76,10 @@ void SortCommand(const std::vector<ShellWord>& command, const std::string& name,
          command[program].text != "-m")
     ++program;
   if (program == command.size()) program = 0;
+  const std::string& file = command[program].text;
+  if (absl::EndsWith(file, "pretrain_vlm.py") || absl::EndsWith(file, "multimodal/train.py"))
+    config->fields[Field::kVisionModel] = {
+        file, {}, fmt::format("{}:{}", name, command[program].line)};
   for (Setting& option : OptionsOf(command, 0, program, name)) {
     const std::string key = MegatronKey(option.key);
     if (key == "nnodes" || key == "nproc-per-node") {
@@ -309,6 +313,7 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
     const bool launch = IsAccelerate(settings);
     if (IsHuggingFace(settings) || (hugging_face && !launch)) {
       const std::vector<Setting> options = TakeLaunchOptions(&settings);
+      config.syntax = Syntax::kYaml;
       SortHuggingFace(std::move(settings), nulls, path, &config);
       if (!options.empty()) AddLaunch(options, path, &config);
     } else if (launch) {

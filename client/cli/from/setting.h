@@ -207,6 +207,9 @@ enum class Field {
 // A file of a run of Hugging Face Trainer.
 enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
 
+// How the arguments of a run of Hugging Face Trainer are written, for advice.
+enum class Syntax { kJson, kYaml, kScript };
+
 // What was found in a configuration.
 struct UserConfig {
   ConfigFormat format = ConfigFormat::kMegatron;
@@ -226,6 +229,7 @@ struct UserConfig {
   // Of Hugging Face Trainer: it runs DeepSpeed, has DeepSpeed's own configuration, and that names
   // the optimizer.
   bool uses_deepspeed = false, engine_file = false, engine_optimizer = false;
+  Syntax syntax = Syntax::kJson;
   std::set<Field> said;                  // numbers that the arguments themselves give
   bool trl = false;                      // the arguments are TRL's, which have other defaults
   bool keeps_lengths = false;            // max_length is null

@@ -242,6 +242,7 @@ bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool
       std::any_of(best.arguments.begin(), best.arguments.end(),
                   [](const Setting& setting) { return setting.key == "model_name_or_path"; });
   config->trl = best.trl || (best.trl_program && names_model);
+  config->syntax = Syntax::kScript;
   SortHuggingFace(std::move(best.arguments), best.nulls, path, config);
   if (best.accelerate) {
     AddLaunch(best.launcher, path, config);
