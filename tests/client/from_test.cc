@@ -114,6 +114,25 @@ TEST(ReadConfigTest, ListsWhatItDoesNotUnderstand) {
   EXPECT_EQ(config.irrelevant, 1);
 }
 
+TEST(ReadConfigTest, ListsWhatIsNotPredictedUnlessItIsTheDefault) {
+  const auto unpredicted = [](const std::string& section) {
+    return ReadConfigText("{\"train_micro_batch_size_per_gpu\": 1, " + section + "}", "ds.json", "")
+        .not_predicted.size();
+  };
+  EXPECT_EQ(unpredicted("\"zero_optimization\": {\"stage3_max_live_parameters\": 1e9, "
+                        "\"stage3_max_reuse_distance\": 1000000000, "
+                        "\"stage3_prefetch_bucket_size\": 5e7, \"zero_hpz_partition_size\": 1, "
+                        "\"stage3_param_persistence_threshold\": 100000}"),
+            0u);
+  EXPECT_EQ(unpredicted("\"zero_optimization\": {\"stage3_max_live_parameters\": 1e8, "
+                        "\"zero_hpz_partition_size\": 8}"),
+            2u);
+  EXPECT_EQ(unpredicted("\"data_parallel_size\": 99"), 1u);
+  EXPECT_EQ(ReadConfigText("--num-layers 4 --hidden-size 8 --no-fp8-wgrad", "args", "")
+                .not_predicted.size(),
+            1u);
+}
+
 TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
   EXPECT_NE(ErrorOf("--num-layers 4 --hidden-size 8\n--cpu-offloading-weights\n", "args")
                 .find("args:2: --cpu-offloading-weights: not yet"),

@@ -111,6 +111,11 @@ TEST(ShellScriptsTest, WhatTheScriptLeavesOpenIsNamed) {
   }
   EXPECT_EQ(launched("16", {64}).gpus_per_node(), 4);
   EXPECT_NE(folder
+                .Refusal("accelerate launch --num_processes $((8 * N)) train.py --bf16 "
+                         "--per_device_train_batch_size 2 --model_max_length 512\n")
+                .find("this is no number of processes: give it by --gpus N"),
+            std::string::npos);
+  EXPECT_NE(folder
                 .Refusal("torchrun --nproc_per_node 8" + std::string(train, 0, train.size() - 1) +
                          " --tensor-model-parallel-size $TP_SIZE\n")
                 .find("the script does not say what ${TP_SIZE} is"),

@@ -141,6 +141,8 @@ TEST(TrlCommandTest, OneOfSeveralCommandsIsNoted) {
   const UserConfig two = folder.Script(train + "\n" + train + "--max_steps 5\n");
   ASSERT_EQ(two.notes.size(), 1u);
   EXPECT_NE(two.notes[0].find("Of 2 commands that train, the one in line 2"), std::string::npos);
+  const UserConfig shown = folder.Script("CMD='" + train + "'\necho $CMD\necho --x\neval $CMD\n");
+  EXPECT_TRUE(shown.notes.empty()) << "that a command is printed is no command";
   const std::string megatron = "torchrun p.py --num-layers 4 --hidden-size 8 ";
   const UserConfig both = folder.Script(megatron + "--bf16\n" + megatron + "\n");
   ASSERT_EQ(both.notes.size(), 1u);
@@ -207,6 +209,7 @@ TEST(TrlCommandTest, ProfilesOfAccelerate) {
     EXPECT_EQ(both.job.cluster().pools(0).gpu_count(), 2);
     EXPECT_EQ(both.seq_length, 4096) << "max_length is null";
   }
+  EXPECT_TRUE(folder.Script("trl sft --config sft.yaml\n").unknown.empty());
 }
 
 // Scripts in subfolders name files as seen from the folder of the project.

@@ -61,6 +61,7 @@ std::vector<ShellWord> TrainingCommand(const ShellScript& script, int* found) {
       arguments.insert(arguments.end(), command.begin(), command.end());
   int most = KnownOptions(arguments);
   for (const std::vector<ShellWord>& command : script.commands) {
+    if (Prints(command)) continue;
     const int known = KnownOptions(command);
     if (known >= kFewest) ++*found;
     if (known > most) best = &command, most = known;

@@ -48,6 +48,8 @@ void SetGpus(const UserConfig& config, v1::Job* job) {
   }
   if (pool->gpu_count() > 0) return;
   if (config.Has(Field::kProcesses)) {
+    if (config.Text(Field::kProcesses).find('$') != std::string::npos)
+      config.Refuse(Field::kProcesses, "this is no number of processes: give it by --gpus N");
     const int64_t processes = config.Int(Field::kProcesses, 1, 1, kMaxDegree);
     pool->set_gpu_count(static_cast<int32_t>(processes));
     if (nodes > 1 && pool->gpus_per_node() == 0)

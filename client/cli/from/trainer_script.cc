@@ -150,8 +150,10 @@ size_t ProgramOf(const std::vector<ShellWord>& words, TrainerCommand* command) {
 // alignment-handbook's parser.
 void TakeBareFile(const std::vector<ShellWord>& words, size_t program, const std::string& name,
                   TrainerCommand* command) {
-  const size_t first = program + (IsProgram(words[program].text) ? 1 : 2);
-  if (program == 0 || first >= words.size()) return;
+  const std::string& text = words[program].text;
+  const bool module = text == "-m" || text == "--module";
+  const size_t first = program + (module ? 2 : 1);
+  if (program == 0 || first >= words.size() || (!module && !IsProgram(text))) return;
   const ShellWord& word = words[first];
   if (!IsYaml(word.text) && !absl::EndsWith(word.text, ".json")) return;
   command->bare_file = true;
@@ -225,9 +227,10 @@ bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool
   TrainerCommand best;
   int found = 0;
   for (const std::vector<ShellWord>& words : script.commands) {
+    if (Prints(words)) continue;
     TrainerCommand command = SplitAtProgram(words, path, known, missing);
     const bool runs_trainer = known || command.trl || IsHuggingFace(command.arguments);
-    if (runs_trainer && !command.arguments.empty()) ++found;
+    if (runs_trainer && KnownArguments(command) > 1) ++found;
     if (runs_trainer && KnownArguments(command) > KnownArguments(best)) best = std::move(command);
   }
   if (best.arguments.empty()) return false;
