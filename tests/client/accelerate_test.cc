@@ -134,15 +134,46 @@ TEST(AccelerateTest, ValuesAreCompared) {
 }
 
 // The messages say what the file says.
-TEST(AccelerateTest, ADifferenceIsShownAsItIsWritten) {
+TEST(AccelerateTest, FsdpIsSaidInOnePlace) {
   const TrainerFolder folder;
   folder.Write("args.json",
                "{\"per_device_train_batch_size\": 2, \"bf16\": true, "
                "\"model_max_length\": 512, \"fsdp\": \"full_shard\"}");
   folder.Write("launch.yaml", "distributed_type: FSDP\nnum_processes: 8\n");
+  EXPECT_NE(
+      folder.RefusalOfFiles({"args.json", "launch.yaml"})
+          .find("launch.yaml:1: distributed_type FSDP: beside args.json: fsdp full_shard: give "
+                "FSDP in one place"),
+      std::string::npos);
+}
+
+TEST(AccelerateTest, ADifferenceIsShownAsItIsWritten) {
+  const TrainerFolder folder;
+  folder.Write("args.json",
+               "{\"per_device_train_batch_size\": 2, \"bf16\": true, \"model_max_length\": 512, "
+               "\"gradient_accumulation_steps\": 4}");
+  folder.Write("launch.yaml",
+               "distributed_type: DEEPSPEED\ndeepspeed_config:\n  gradient_accumulation_steps: 2\n"
+               "num_processes: 8\n");
   EXPECT_NE(folder.RefusalOfFiles({"args.json", "launch.yaml"})
-                .find("launch.yaml:1: distributed_type FSDP: differs"),
+                .find("launch.yaml:3: deepspeed_config.gradient_accumulation_steps 2: differs from "
+                      "args.json: gradient_accumulation_steps 4"),
             std::string::npos);
+}
+
+// The Trainer compares numbers of DeepSpeed's part with its own defaults, wherever that part is.
+TEST(AccelerateTest, NumbersThatTheTrainerRefusesAreNoted) {
+  const TrainerFolder folder;
+  folder.Write("ds.json", "{\"gradient_accumulation_steps\": 4}");
+  const auto notes = [&](const std::string& script) { return folder.Script(script).notes; };
+  const std::string four = " --per_device_train_batch_size 2 --gradient_accumulation_steps 4\n";
+  for (const std::string launcher :
+       {"accelerate launch --use_deepspeed --gradient_accumulation_steps 4 train.py",
+        "accelerate launch --use_deepspeed --deepspeed_config_file ds.json train.py",
+        "deepspeed train.py --deepspeed ds.json"}) {
+    EXPECT_EQ(notes(launcher + " --per_device_train_batch_size 2\n").size(), 1u) << launcher;
+    EXPECT_EQ(notes(launcher + four).size(), 0u) << launcher;
+  }
 }
 
 // The file is that of `accelerate config`, or one that a variable names.

@@ -114,6 +114,25 @@ TEST(ReadConfigTest, ListsWhatItDoesNotUnderstand) {
   EXPECT_EQ(config.irrelevant, 1);
 }
 
+TEST(ReadConfigTest, ListsWhatIsNotPredictedUnlessItIsTheDefault) {
+  const auto unpredicted = [](const std::string& section) {
+    return ReadConfigText("{\"train_micro_batch_size_per_gpu\": 1, " + section + "}", "ds.json", "")
+        .not_predicted.size();
+  };
+  EXPECT_EQ(unpredicted("\"zero_optimization\": {\"stage3_max_live_parameters\": 1e9, "
+                        "\"stage3_max_reuse_distance\": 1000000000, "
+                        "\"stage3_prefetch_bucket_size\": 5e7, \"zero_hpz_partition_size\": 1, "
+                        "\"stage3_param_persistence_threshold\": 100000}"),
+            0u);
+  EXPECT_EQ(unpredicted("\"zero_optimization\": {\"stage3_max_live_parameters\": 1e8, "
+                        "\"zero_hpz_partition_size\": 8}"),
+            2u);
+  EXPECT_EQ(unpredicted("\"data_parallel_size\": 99"), 1u);
+  EXPECT_EQ(ReadConfigText("--num-layers 4 --hidden-size 8 --no-fp8-wgrad", "args", "")
+                .not_predicted.size(),
+            1u);
+}
+
 TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
   EXPECT_NE(ErrorOf("--num-layers 4 --hidden-size 8\n--cpu-offloading-weights\n", "args")
                 .find("args:2: --cpu-offloading-weights: not yet"),
@@ -123,8 +142,12 @@ TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
             std::string::npos);
   EXPECT_NE(ErrorOf("{\"model_type\": \"llama\"}", "config.json").find("--model"),
             std::string::npos);
-  EXPECT_NE(ErrorOf("echo --hello\n", "x.sh"), "");
-  EXPECT_NE(ErrorOf("  \n", "x.sh"), "");
+  EXPECT_NE(ErrorOf("echo --hello\n", "x.sh").find("x.sh: no command in it has arguments"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf("  \n", "x.sh").find("x.sh is empty"), std::string::npos);
+  EXPECT_NE(ErrorOf("torchrun -m torchtitan.train --job.config_file x.toml\n", "x.sh")
+                .find("x.sh:1: torchtitan.train: not yet: torchtitan's options: give the TOML"),
+            std::string::npos);
   const UserConfig config = ReadConfigText("--num-layers four --hidden-size 8", "args", "");
   EXPECT_THROW(config.Int(Field::kLayers, 0, 1, 9), CommandError);
 }
@@ -173,6 +196,65 @@ TEST(RunOfTest, ReadsTheFormatOfGradients) {
   EXPECT_EQ(format("--bf16 ", "--grad-reduce-in-bf16"), v1::GRADIENT_PRECISION_16BIT);
   EXPECT_EQ(format("--fp16 ", ""), v1::GRADIENT_PRECISION_16BIT);
   EXPECT_EQ(format("--fp16 ", "--accumulate-allreduce-grads-in-fp32"), v1::GRADIENT_PRECISION_FP32);
+}
+
+TEST(RunOfTest, RefusesWhatItWouldReadAsSomethingElse) {
+  const std::string full = "--recompute-granularity full --recompute-method uniform ";
+  EXPECT_EQ(RunOfArguments(full + "--recompute-num-layers 1").recompute.kind,
+            Recompute::Kind::kEvery);
+  const std::pair<std::string, const char*> refused[] = {
+      {full + "--recompute-num-layers 4", "--recompute-num-layers 4: not yet"},
+      {"--zero-stage 3", "--zero-stage 3: not yet: Megatron-DeepSpeed's arguments"},
+      {"--deepspeed", "--deepspeed: not yet: Megatron-DeepSpeed's arguments"},
+      {"--deepspeed_config ds.json", "--deepspeed_config ds.json: not yet"}};
+  for (const auto& [arguments, why] : refused) {
+    try {
+      RunOfArguments(arguments);
+      ADD_FAILURE() << arguments;
+    } catch (const CommandError& error) {
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(RunOfTest, ReadsTheTypesOfAPreciseOptimizer) {
+  const std::string precise = "--use-distributed-optimizer --use-precision-aware-optimizer ";
+  const UserRun run = RunOfArguments(
+      precise + "--main-grads-dtype bf16 --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16");
+  EXPECT_EQ(run.job.training().gradient_precision(), v1::GRADIENT_PRECISION_16BIT);
+  EXPECT_EQ(run.job.training().optimizer(), v1::OPTIMIZER_ADAM_16BIT_MOMENTS);
+  const auto mentions = [](const UserRun& of) {
+    return std::count(of.assumed.begin(), of.assumed.end(),
+                      "optimizer: both moments in bf16, though exp-avg-sq-dtype is fp32");
+  };
+  EXPECT_EQ(mentions(run), 0);
+  EXPECT_EQ(mentions(RunOfArguments(precise + "--exp-avg-dtype bf16")), 1);
+  const auto unpredicted = [](const std::string& type) {
+    return ReadConfigText("--num-layers 4 --hidden-size 8 --main-params-dtype " + type, "args", "")
+        .not_predicted.size();
+  };
+  EXPECT_EQ(unpredicted("fp16"), 1u);
+  EXPECT_EQ(unpredicted("fp32"), 0u);
+}
+
+TEST(RunOfTest, ReadsGraphsByNameAndBySwitch) {
+  const auto graphs = [](const std::string& text, const std::string& path) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {16};
+    return RunOf(ReadConfigText(text, path, ""), flags)
+        .job.training()
+        .execution()
+        .has_host_launch_seconds();
+  };
+  const std::string yaml =
+      "num_layers: 4\nhidden_size: 512\nnum_attention_heads: 8\nseq_length: 128\nbf16: true\n"
+      "vocab_size: 1000\nmicro_batch_size: 1\nglobal_batch_size: 16\n";
+  EXPECT_TRUE(graphs(yaml + "cuda_graph_impl: local\n", "train.yaml"));
+  EXPECT_FALSE(graphs(yaml + "cuda_graph_impl: none\n", "train.yaml"));
+  EXPECT_TRUE(
+      RunOfArguments("--enable-cuda-graph").job.training().execution().has_host_launch_seconds());
+  EXPECT_FALSE(RunOfArguments("").job.training().execution().has_host_launch_seconds());
 }
 
 TEST(RunOfTest, ReadsDeterministicMode) {

@@ -106,9 +106,12 @@ TEST(HuggingFaceDataTest, PacksOfTrl) {
   EXPECT_TRUE(Assumes(joined, "does not keep apart"));
   const std::string old = ArgumentsWith(", \"packing\": true, \"max_seq_length\": 1000");
   EXPECT_EQ(lengths(TrainerRun({old}, flags)), (std::vector<int64_t>{1000}));
-  EXPECT_NE(RefusalOf({ArgumentsWith(", \"packing\": true, \"max_length\": null")}, flags), "");
-  EXPECT_NE(RefusalOf({ArgumentsWith(", \"packing\": true, \"packing_strategy\": \"new\"")}, flags),
-            "");
+  EXPECT_NE(RefusalOf({ArgumentsWith(", \"packing\": true, \"max_length\": null")}, flags)
+                .find("packing true: needs max_length"),
+            std::string::npos);
+  EXPECT_NE(RefusalOf({ArgumentsWith(", \"packing\": true, \"packing_strategy\": \"new\"")}, flags)
+                .find("not yet: bfd, ffd, bfd_split or wrapped"),
+            std::string::npos);
 }
 
 // A job file may hold a histogram that no flag would make.
@@ -122,14 +125,25 @@ TEST(HuggingFaceDataTest, HistogramsThatCannotBeCutAreRefused) {
                                     strategy + "\"")},
                      flags);
   };
-  const std::string large = "\"llm_tokens\": [4000000000000], \"sample_count\": [4000000000]";
+  const std::string large = "\"llm_tokens\": [4000000000000], \"sample_count\": [8000000000]";
   for (const char* const strategy : {"wrapped", "bfd_split", "bfd"})
     EXPECT_NE(refusal("\"llm_tokens\": [500, 3000]", strategy).find("2 llm_tokens and 0"),
               std::string::npos)
         << strategy;
-  EXPECT_NE(refusal(large, "wrapped").find("too many tokens"), std::string::npos);
-  EXPECT_NE(refusal("\"llm_tokens\": [-5], \"sample_count\": [1]", "wrapped").find("below 0"),
-            std::string::npos);
+  for (const char* const strategy : {"wrapped", "bfd_split"})
+    EXPECT_NE(refusal(large, strategy).find("too many tokens"), std::string::npos) << strategy;
+  const std::string many =
+      "\"llm_tokens\": [4000, 5000], \"sample_count\": [9000000000000000000, "
+      "9000000000000000000]";
+  EXPECT_NE(refusal(many, "bfd").find("too many tokens"), std::string::npos);
+  for (const char* const strategy : {"wrapped", "bfd_split", "bfd"}) {
+    EXPECT_NE(refusal("\"llm_tokens\": [-5], \"sample_count\": [1]", strategy).find("below 0"),
+              std::string::npos)
+        << strategy;
+    EXPECT_NE(refusal("\"llm_tokens\": [5], \"sample_count\": [-1]", strategy).find("below 0"),
+              std::string::npos)
+        << strategy;
+  }
 }
 
 TEST(HuggingFaceDataTest, PaddingIsAMultiple) {

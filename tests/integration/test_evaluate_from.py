@@ -157,6 +157,7 @@ class FromTest(unittest.TestCase):
         for section in ("What was read", "Not understood", "Assumed", "What it will do", "Change first",
                         "Your plan and ours"):
             self.assertIn(section, text)
+        self.assertIn("1 setting was not understood.", " ".join(text.split()), "beside the verdict")
 
     def test_a_change_that_is_made_gives_what_was_said(self):
         first = self.answer(self.write("run.sh", MEGATRON), "--gpu", "h100-sxm-80gb")
@@ -290,6 +291,21 @@ class FromTest(unittest.TestCase):
         long = fsdp.replace("16", "8")
         self.assertEqual(advice(long, "--token-cap", "16384")["recompute of every layer"],
                          "fsdp_activation_checkpointing: true")
+
+    def test_frozen_encoders_and_stages_of_torchtitan_are_valid_requests(self):
+        llava = ("deepspeed --num_gpus 8 llava/train/train_mem.py --model_name_or_path lmsys/vicuna-7b-v1.5 "
+                 "--vision_tower openai/clip-vit-large-patch14-336 --bf16 True --per_device_train_batch_size 4 "
+                 "--model_max_length 2048 --gradient_checkpointing True\n")
+        flags = ("--gpu", "h100-sxm-80gb", "--gpus", "8")
+        refused = self.evaluate(self.write("llava.sh", llava), *flags)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("name the whole model by --model", refused.stderr)
+        answer = self.answer(self.write("llava.sh", llava), *flags, "--model", "llava-1.5-7b", code=1)
+        self.assertEqual(answer["request"]["job"]["model"]["encoder_train_mode"], "TRAIN_MODE_FROZEN")
+        stages = ("[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = 4\n"
+                  "pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_layers_per_stage = 3\n")
+        answer = self.answer(self.write("stages.toml", stages), *flags)
+        self.assertEqual(int(answer["request"]["plan"]["parallelism"]["virtual_stages"]), 3)
 
     def test_deterministic_kernels_are_offered_to_be_turned_off(self):
         text = "kernels whose results may differ between runs"

@@ -3,6 +3,7 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cli/commands/commands.h"
@@ -57,11 +58,13 @@ ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
   answer.run = RunOf(answer.config, flags.job);
   const auto backend = BackendOf(options);
   const ModelLayers layers = LayersOf(backend->EvaluatePlan(LayersRequest(answer.run)).evaluated());
-  AdaptToEncoders(layers, &answer.run);
+  AdaptToLayers(layers, &answer.run);
   answer.response = EvaluateRun(&answer.run, layers, /*pinned=*/false, backend.get());
   answer.request = RequestOf(answer.run, layers, /*pinned=*/false);
   answer.changes = FirstChanges(answer.run, answer.response.evaluated(), answer.config.format,
                                 layers, kMostChanges, backend.get());
+  for (Change& change : answer.changes.best)
+    change.argument = InSyntax(answer.config.syntax, std::move(change.argument));
   answer.computed_by = "computed by " + backend->name() + UnconfirmedText(answer.response);
   Print(options.json() ? FromAnswerJson(answer) : RenderFrom(StyleOf(options), answer));
   return answer.response.evaluated().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;

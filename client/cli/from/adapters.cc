@@ -1,7 +1,10 @@
 // Adapters of PEFT, and the frozen weights beside them.
 #include <fmt/format.h>
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -52,13 +55,92 @@ std::string LastName(const std::string& module) {
   return module.substr(module.find_last_of('.') + 1);
 }
 
+// What PEFT gives adapters where no modules are named, by model_type
+// (TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING of peft/utils/constants.py).
+struct DefaultRecord {
+  const char *types, *modules;
+};
+constexpr DefaultRecord kDefaultTargets[] = {
+    {"llama llama4 mistral mixtral qwen2 qwen3 gemma gemma2 gemma3_text stablelm opt gptj gpt_neo",
+     "q_proj v_proj"},
+    {"gpt_neox bloom falcon chatglm RefinedWeb RefinedWebModel", "query_key_value"},
+    {"gpt2 gpt_bigcode", "c_attn"},
+    {"mpt", "Wqkv"},
+    {"codegen", "qkv_proj"},
+    {"phi", "q_proj v_proj fc1 fc2"}};
+
+// The model_type of models that a name tells apart. The first part of a name that is there counts;
+// without a type, PEFT has no default, or the name leaves it open.
+struct TypeRecord {
+  const char *part, *type;
+};
+constexpr TypeRecord kTypes[] = {{"vl", ""},
+                                 {"vision", ""},
+                                 {"llava", ""},
+                                 {"-a3b", ""},
+                                 {"-a14b", ""},
+                                 {"-a22b", ""},
+                                 {"-a35b", ""},
+                                 {"moe", ""},
+                                 {"llama", "llama"},
+                                 {"vicuna", "llama"},
+                                 {"smollm2", "llama"},
+                                 {"mixtral", "mixtral"},
+                                 {"mistral-7b", "mistral"},
+                                 {"zephyr-7b", "mistral"},
+                                 {"qwen1.5-", "qwen2"},
+                                 {"qwen2-", "qwen2"},
+                                 {"qwen2.5-", "qwen2"},
+                                 {"qwen3-next", ""},
+                                 {"qwen3-", "qwen3"},
+                                 {"gemma-2-", "gemma2"},
+                                 {"gemma-2b", "gemma"},
+                                 {"gemma-7b", "gemma"},
+                                 {"opt-", "opt"},
+                                 {"bloom", "bloom"},
+                                 {"falcon-7b", "falcon"},
+                                 {"falcon-40b", "falcon"},
+                                 {"gpt2", "gpt2"},
+                                 {"pythia", "gpt_neox"},
+                                 {"mpt-", "mpt"},
+                                 {"phi-1", "phi"},
+                                 {"phi-2", "phi"}};
+
+std::string TypeOf(const v1::Model& model) {
+  const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
+  if (config.is_object()) return config.value("model_type", Json("")).dump();
+  std::string name = model.has_language_model() ? model.language_model().catalog_name() : "";
+  if (name.empty()) name = model.name();
+  name = absl::AsciiStrToLower(name.substr(name.find_last_of('/') + 1));
+  for (const TypeRecord& record : kTypes)
+    if (absl::StrContains(name, record.part)) return std::string("\"") + record.type + '"';
+  return "\"\"";
+}
+
+// Returns what PEFT takes for the model. `key` is the one that would name the modules.
+std::set<std::string> DefaultModules(const UserConfig& config, const char* key, UserRun* run) {
+  const std::string quoted = TypeOf(run->job.model()), type = quoted.substr(1, quoted.size() - 2);
+  for (const DefaultRecord& record : kDefaultTargets) {
+    const std::vector<std::string> types = absl::StrSplit(record.types, ' ');
+    if (std::count(types.begin(), types.end(), type) == 0) continue;
+    const std::vector<std::string> modules = absl::StrSplit(record.modules, ' ');
+    run->assumed.push_back(fmt::format("adapters: on {}, PEFT's default for {}",
+                                       absl::StrJoin(modules, " and "), type));
+    return {modules.begin(), modules.end()};
+  }
+  config.Refuse(config.Has(Field::kAdapterType) ? Field::kAdapterType : Field::kUsesPeft,
+                fmt::format("needs {}, such as all-linear, as PEFT's default for this model is not "
+                            "known here",
+                            key));
+}
+
 void SetTargets(const UserConfig& config, v1::Lora* lora, UserRun* run) {
   std::set<std::string> modules;
   for (const std::string& module : config.List(Field::kLoraTargets))
     modules.insert(LastName(module));
   if (modules.empty())
-    throw CommandError(ExitCode::kBadInput,
-                       "the adapter has no target_modules: list them, or give \"all-linear\"");
+    modules = DefaultModules(
+        config, config.Has(Field::kAdapterType) ? "target_modules" : "lora_target_modules", run);
   if (modules.count("all-linear") > 0) return;  // as the contract's default
   std::set<v1::LoraTarget> targets;
   for (const std::string& module : modules) {
@@ -116,10 +198,13 @@ void SetFourBits(bool twice, const char* by, v1::Lora* lora, UserRun* run) {
 // The arguments or the model's config.json may ask for 4 bits (BitsAndBytesConfig of transformers).
 void SetBaseFormat(const UserConfig& arguments, const v1::Model& model, v1::Lora* lora,
                    UserRun* run) {
-  if (arguments.On(Field::kLoads4Bit)) {
+  const bool few_bits = arguments.Int(Field::kBits, 16, 4, 32) == 4;
+  // These two have double quantization unless it is turned off (FastChat has no key for it).
+  const bool twice = few_bits || arguments.On(Field::kProgramQLora);
+  if (arguments.On(Field::kLoads4Bit) || twice) {
     const std::string type = arguments.Text(Field::kQuantType, "nf4");
     if (type != "nf4" && type != "fp4") arguments.Refuse(Field::kQuantType, "must be nf4 or fp4");
-    return SetFourBits(arguments.On(Field::kNestedQuant), "the arguments", lora, run);
+    return SetFourBits(arguments.On(Field::kNestedQuant, twice), "the arguments", lora, run);
   }
   const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
   if (!config.is_object() || !config.contains("quantization_config")) return;
@@ -145,18 +230,52 @@ struct AdapterDefaults {
 };
 constexpr AdapterDefaults kPeftDefaults = {8, 0}, kTrlDefaults = {16, .05};
 
+// Returns whether a setting asks for something: true, or a rank.
+bool Asks(const UserConfig& config, Field field) {
+  if (!config.Has(field)) return false;
+  const std::vector<std::string> values = config.List(field);
+  const std::string text = values.empty() ? "true" : absl::AsciiStrToLower(values.front());
+  return text != "false" && text != "0" && text != "no" && text != "none" && !text.empty();
+}
+
+// Without an adapter and use_peft, nothing may ask for adapters.
+void CheckNoAdapters(const UserConfig& config, UserRun* run) {
+  constexpr char kGiveFile[] = "PEFT's adapter_config.json by another --from";
+  for (const Field field : {Field::kProgramLora, Field::kProgramQLora, Field::kEncoderLora})
+    if (Asks(config, field))
+      config.Refuse(field, std::string("adapters that the program adds: give ") + kGiveFile);
+  const bool few_bits = config.Int(Field::kBits, 16, 4, 32) < 16;
+  if (few_bits || config.On(Field::kLoads4Bit))
+    config.Refuse(few_bits ? Field::kBits : Field::kLoads4Bit,
+                  std::string("weights of 4 bits train only with adapters: with TRL set use_peft; "
+                              "for other programs give ") +
+                      kGiveFile);
+  for (const Field field :
+       {Field::kLoraRank, Field::kLoraTargets, Field::kLoraSaved, Field::kLoraDropout}) {
+    if (!config.Has(field)) continue;
+    const std::string& key = config.fields.at(field).key;
+    for (const Field off : {Field::kUsesPeft, Field::kProgramLora, Field::kProgramQLora}) {
+      if (!config.Has(off)) continue;
+      run->assumed.push_back(fmt::format("adapters: none, as {} is off; {} has no effect",
+                                         config.fields.at(off).key, key));
+      return;
+    }
+    config.Refuse(field, std::string("without use_peft: if the program adds adapters, give ") +
+                             kGiveFile + "; if it does not, say use_peft false");
+  }
+}
+
 }  // namespace
 
 void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const bool file = config.Has(Field::kAdapterType);
-  if (!file && !config.On(Field::kUsesPeft)) {
-    if (config.On(Field::kLoads4Bit))
-      config.Refuse(Field::kLoads4Bit,
-                    "weights of 4 bits train only with adapters: give an adapter_config.json");
-    return;
-  }
+  if (!file && !config.On(Field::kUsesPeft)) return CheckNoAdapters(config, run);
   if (file && config.Text(Field::kAdapterType) != "LORA")
     config.Refuse(Field::kAdapterType, "not yet: only LORA");
+  if (Asks(config, Field::kEncoderLora) && flags.lora.empty())
+    config.Refuse(Field::kEncoderLora, "adapters of the encoder: say --lora encoder");
+  if (const int64_t bits = config.Int(Field::kBits, 16, 4, 32); bits != 4 && bits < 16)
+    config.Refuse(Field::kBits, "not yet: frozen weights of this width; accepted: 4, 16");
   const AdapterDefaults& defaults = file ? kPeftDefaults : kTrlDefaults;
   run->adapters = true;
   v1::Model* model = run->job.mutable_model();

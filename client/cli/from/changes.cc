@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/str_replace.h>
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -419,6 +420,15 @@ Changes FirstChanges(const UserRun& run, const v1::Plan& evaluated, ConfigFormat
   });
   if (changes.best.size() > most) changes.best.resize(most);
   return changes;
+}
+
+std::string InSyntax(Syntax syntax, std::string argument) {
+  if (syntax == Syntax::kJson) return argument;
+  const bool script = syntax == Syntax::kScript;
+  for (const std::string key : {"per_device_train_batch_size", "gradient_accumulation_steps",
+                                "gradient_checkpointing", "full_determinism"})
+    absl::StrReplaceAll({{"\"" + key + "\": ", script ? "--" + key + " " : key + ": "}}, &argument);
+  return argument;
 }
 
 }  // namespace evenkeel::cli

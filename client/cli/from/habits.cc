@@ -1,6 +1,7 @@
 // Precision, optimizer, sharding, offload and execution of a configuration.
 #include <fmt/format.h>
 
+#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <algorithm>
 
@@ -32,6 +33,8 @@ constexpr Choice<v1::Optimizer> kTrainerOptimizers[] = {
     {"paged_adamw_32bit", v1::OPTIMIZER_ADAM},
     {"adamw_bnb_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
     {"adamw_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
+    {"adamw_torch_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
+    {"sgd", v1::OPTIMIZER_SGD},
     {"paged_adamw_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
     {"adafactor", v1::OPTIMIZER_ADAFACTOR},
     {"lion_32bit", v1::OPTIMIZER_LION},
@@ -65,10 +68,31 @@ Value Chosen(const UserConfig& config, Field field, const std::string& fallback,
   config.Refuse(field, "not yet: supported are " + known);
 }
 
+// Without bf16 and fp16 the weights have the type in which they are loaded.
+[[noreturn]] void FailInFullPrecision(const UserConfig& config) {
+  for (const auto& [setting, what] : config.not_predicted)
+    if (absl::EndsWith(setting.key, "dtype") && !setting.values.empty() &&
+        absl::StrContains(setting.values.front(), "float16"))
+      throw CommandError(
+          ExitCode::kBadInput,
+          Describe(setting) +
+              ": not yet: weights and states in 16 bits without a copy in fp32, as "
+              "neither bf16 nor fp16 is on; --precision bf16 evaluates such with it");
+  const auto file = config.files.find(RunFile::kArguments);
+  throw CommandError(ExitCode::kBadInput,
+                     (file == config.files.end() ? "" : file->second + ": ") +
+                         "not yet: the configuration trains in fp32 (it has neither bf16 nor "
+                         "fp16); --precision bf16 evaluates it in 16 bits");
+}
+
 void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   v1::Training* training = run->job.mutable_training();
   if (!flags.precision.empty()) return;
   const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
+  if (torchtitan && config.Text(Field::kWeightType, "float32") != "float32")
+    config.Refuse(Field::kWeightType,
+                  "not yet: weights and states in 16 bits without a copy in fp32; accepted: "
+                  "float32; --precision bf16 evaluates such with it");
   const std::string mixed = config.Text(Field::kMixedPrecision);
   if (config.On(Field::kFp16)) {
     training->set_precision(v1::PRECISION_FP16);
@@ -83,9 +107,7 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
     run->assumed.push_back(
         "precision: products of 16 bits, not of accelerate's fp8; --precision fp8 evaluates those");
   } else {
-    throw CommandError(ExitCode::kBadInput,
-                       "not yet: the configuration trains in fp32 (it has neither bf16 nor fp16); "
-                       "--precision bf16 evaluates it in 16 bits");
+    FailInFullPrecision(config);
   }
   if (config.Has(Field::kFp4Format)) {
     training->set_precision(v1::PRECISION_NVFP4);
@@ -113,6 +135,8 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
         config.On(Field::kAdafactor)
             ? v1::OPTIMIZER_ADAFACTOR
             : Chosen(config, Field::kOptimizer, "adamw_torch", kTrainerOptimizers));
+    if (training->optimizer() == v1::OPTIMIZER_SGD)
+      run->assumed.emplace_back("optimizer: SGD with momentum, of 4 bytes for each parameter");
     if (absl::StartsWith(config.Text(Field::kOptimizer), "paged_"))
       run->assumed.push_back("optimizer: its pages stay on the GPU");
     return;
@@ -122,6 +146,9 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
     const std::string moments = config.Text(Field::kMomentType, "fp32");
     if (moments == "bf16" || moments == "fp16") optimizer = v1::OPTIMIZER_ADAM_16BIT_MOMENTS;
     if (moments == "fp8") optimizer = v1::OPTIMIZER_ADAM_8BIT_MOMENTS;
+    if (const std::string second = config.Text(Field::kSecondMomentType, "fp32"); second != moments)
+      run->assumed.push_back(fmt::format(
+          "optimizer: both moments in {}, though exp-avg-sq-dtype is {}", moments, second));
   }
   training->set_optimizer(optimizer);
 }
@@ -205,17 +232,6 @@ v1::ZeroStage MegatronSharding(const UserConfig& config) {
   return config.On(Field::kShardsOptimizer) || muon ? v1::ZERO_STAGE_1 : v1::ZERO_STAGE_0;
 }
 
-// fully_shard gathers again in the backward pass unless there is a pipeline
-// (fsdp_reshard_after_forward: "default").
-v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run) {
-  const std::string reshard = config.Text(Field::kReshard, "default");
-  const int64_t replicas = config.Int(Field::kDataReplicas, 1, 1, 65536);
-  if (replicas == run.degrees.data() && run.degrees.context() == 1) return v1::ZERO_STAGE_0;
-  if (reshard == "always" || (reshard == "default" && run.degrees.pipeline() == 1))
-    return v1::ZERO_STAGE_3;
-  return v1::ZERO_STAGE_1;
-}
-
 // Without FSDP and DeepSpeed, Hugging Face's Trainer shards nothing.
 v1::ZeroStage ConfiguredSharding(const UserConfig& config, UserRun* run, int64_t* groups) {
   switch (config.format) {
@@ -295,6 +311,14 @@ v1::ContextExchange MegatronExchange(const std::string& name) {
   return name == "a2a+p2p" ? v1::CONTEXT_EXCHANGE_HIERARCHICAL : v1::CONTEXT_EXCHANGE_RING;
 }
 
+// A switch, or the name of an implementation.
+bool HasGraphs(const UserConfig& config) {
+  if (!config.Has(Field::kCudaGraph)) return false;
+  if (config.List(Field::kCudaGraph).empty()) return true;
+  const std::string name = absl::AsciiStrToLower(config.Text(Field::kCudaGraph));
+  return name != "none" && name != "false" && name != "0" && !name.empty();
+}
+
 // The defaults are those of Megatron-LM's arguments.
 void SetMegatronExecution(const UserConfig& config, UserRun* run) {
   v1::Execution* e = run->job.mutable_training()->mutable_execution();
@@ -321,12 +345,7 @@ void SetMegatronExecution(const UserConfig& config, UserRun* run) {
   // Megatron turns the overlap off in that mode.
   e->set_overlap_tensor(config.On(Field::kOverlapTensor) && !deterministic);
   e->set_fused_weight_gradients(!config.On(Field::kNoGradientFusion));
-  const std::string graphs =
-      config.Has(Field::kCudaGraph) && !config.List(Field::kCudaGraph).empty()
-          ? config.Text(Field::kCudaGraph)
-          : "";
-  if (config.On(Field::kCudaGraph, false) || (!graphs.empty() && graphs != "none"))
-    e->set_host_launch_seconds(0);
+  if (HasGraphs(config)) e->set_host_launch_seconds(0);
   if (config.Has(Field::kExperts)) {
     e->set_grouped_experts(config.On(Field::kGroupedExperts));
     e->set_overlap_experts(config.On(Field::kOverlapExperts));
@@ -408,15 +427,7 @@ void SetOtherExecution(const UserConfig& config, UserRun* run) {
     run->deterministic_key = config.fields.at(Field::kDeterministic).key;
   }
   if (config.format == ConfigFormat::kTorchtitan) {
-    e->set_sequence_parallel(config.On(Field::kSequenceParallel, true));
-    e->set_overlap_tensor(config.On(Field::kOverlapTensor));
-    if (run->degrees.context() > 1)
-      e->set_context_exchange(config.Text(Field::kContextExchange, "allgather") == "alltoall"
-                                  ? v1::CONTEXT_EXCHANGE_RING
-                                  : v1::CONTEXT_EXCHANGE_ALL_GATHER);
-    if (run->degrees.expert() > 1)
-      e->set_expert_tensor_parallel(
-          static_cast<int32_t>(config.Int(Field::kExpertTensor, 1, 1, 1024)));
+    SetTorchtitanExecution(config, run);
     return;
   }
   if (config.Has(Field::kOverlapGradients))

@@ -29,6 +29,9 @@ constexpr const char* kTrlKeys[] = {"max_length",
                                     "completion_only_loss",
                                     "use_peft",
                                     "lora_modules_to_save",
+                                    "chat_template_path",
+                                    "dataset_config",
+                                    "dataset_streaming",
                                     "use_bnb_nested_quant",
                                     "dataset_train_split"};
 
@@ -91,6 +94,11 @@ std::vector<Setting> WithDictionaries(std::vector<Setting> settings) {
   return all;
 }
 
+void NoteSaid(const KeyTables& tables, const std::string& name, UserConfig* config) {
+  for (const KeyRecord& record : tables.read)
+    if (name == record.key) config->said.insert(record.field);
+}
+
 // As the Trainer does, refuses a number that is another one in DeepSpeed's part.
 void CheckAgreement(const KeyTables& tables, const Setting& own, const UserConfig& engine) {
   for (const KeyRecord& record : tables.read) {
@@ -105,6 +113,8 @@ void CheckAgreement(const KeyTables& tables, const Setting& own, const UserConfi
   }
 }
 
+}  // namespace
+
 // The Trainer compares DeepSpeed's numbers with its arguments' defaults too.
 void NoteDefaults(const UserConfig& engine, UserConfig* config) {
   struct DefaultNumber {
@@ -117,15 +127,13 @@ void NoteDefaults(const UserConfig& engine, UserConfig* config) {
   for (const DefaultNumber& record : kDefaults) {
     const auto found = engine.fields.find(record.field);
     if (found == engine.fields.end() || found->second.values.front() == record.number ||
-        config->fields.at(record.field).key == record.argument)
+        config->said.count(record.field) > 0)
       continue;
     config->notes.push_back(Describe(found->second) + ": the Trainer refuses it unless " +
                             record.argument + ", which is " + record.number +
                             " by default, says the same.");
   }
 }
-
-}  // namespace
 
 bool IsAuto(const Setting& setting) {
   return setting.values.size() == 1 && setting.values.front() == "auto";
@@ -197,6 +205,7 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
       continue;
     }
     Sort(tables, name, std::move(setting), config);
+    NoteSaid(tables, name, config);
   }
   NoteDefaults(of_engine, config);
 }

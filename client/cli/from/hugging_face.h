@@ -65,6 +65,13 @@ void AddLaunch(const std::vector<Setting>& options, const std::string& path, Use
 bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool known,
                         UserConfig* config, std::string* missing);
 
+// Notes numbers of DeepSpeed's part that the Trainer refuses, as the arguments leave theirs at
+// other defaults.
+void NoteDefaults(const UserConfig& engine, UserConfig* config);
+
+// Returns the note that one of several commands was read.
+std::string CommandNote(int count, int line);
+
 // Returns the path of the file that is called `name` in the file at `path`, or nothing.
 std::string FindNamedFile(const std::string& name, const std::string& path);
 

@@ -15,6 +15,7 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"gradient_accumulation_steps", Field::kAccumulation, "training.global_batch_samples"},
     {"gradient_checkpointing", Field::kRecompute, "stages.layers.recomputed"},
     {"activation_checkpointing", Field::kRecompute, "stages.layers.recomputed"},
+    {"grad_checkpoint", Field::kRecompute, "stages.layers.recomputed"},
     {"gradient_checkpointing_kwargs.every_n_layers", Field::kRecomputeEvery,
      "stages.layers.recomputed"},
     {"activation_checkpointing_kwargs.every_n_layers", Field::kRecomputeEvery,
@@ -29,6 +30,7 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"optim", Field::kOptimizer, "training.optimizer"},
     {"adafactor", Field::kAdafactor, "training.optimizer"},
     {"group_by_length", Field::kGroupByLength, "training.group_by_length"},
+    {"group_by_modality_length", Field::kGroupByLength, "training.group_by_length"},
     {"train_sampling_strategy", Field::kSampling, "training.group_by_length"},
     {"fsdp", Field::kFsdp, "training.zero_stage"},
     {"fsdp_config.version", Field::kFsdpVersion, "training.zero_stage"},
@@ -66,6 +68,27 @@ constexpr KeyRecord kArgumentsRead[] = {
      "model.lora.base_format"},
     {"model_init_kwargs.quantization_config.bnb_4bit_use_double_quant", Field::kNestedQuant,
      "model.lora.base_format"},
+    // Programs that add adapters themselves: LLaVA, FastChat, Qwen-VL, InternVL.
+    {"use_lora", Field::kProgramLora, "model.language_model_train_mode"},
+    {"lora_enable", Field::kProgramLora, "model.language_model_train_mode"},
+    {"use_llm_lora", Field::kProgramLora, "model.language_model_train_mode"},
+    {"use_backbone_lora", Field::kEncoderLora, "model.encoder_train_mode"},
+    {"q_lora", Field::kProgramQLora, "model.lora.base_format"},
+    {"bits", Field::kBits, "model.lora.base_format"},
+    {"double_quant", Field::kNestedQuant, "model.lora.base_format"},
+    {"quant_type", Field::kQuantType, "model.lora.base_format"},
+    // And those whose model has encoders.
+    {"vision_tower", Field::kVisionTower, "model.encoders"},
+    {"vision_path", Field::kVisionModel, "model.encoders"},
+    {"freeze_llm", Field::kFreezesLlm, "model.language_model_train_mode"},
+    {"freeze_backbone", Field::kFreezesEncoder, "model.encoder_train_mode"},
+    {"freeze_mlp", Field::kFreezesProjector, "projector.train_mode"},
+    {"tune_mm_llm", Field::kTrainsLlm, "model.language_model_train_mode"},
+    {"tune_mm_vision", Field::kTrainsEncoder, "model.encoder_train_mode"},
+    {"unfreeze_mm_vision_tower", Field::kTrainsEncoder, "model.encoder_train_mode"},
+    {"tune_mm_mlp", Field::kTrainsProjector, "projector.train_mode"},
+    {"tune_mm_mlp_adapter", Field::kTrainsProjectorAlone, "model.language_model_train_mode"},
+    {"mm_tunable_parts", Field::kTrainedParts, "model.encoder_train_mode"},
 };
 
 // Said of several keys.
@@ -128,8 +151,6 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"load_in_8bit", kQuantised, true},
     {"lora_target_parameters", "adapters beside single parameters, such as experts", true},
     {"use_dora", "the norms of DoRA are left out"},
-    {"use_lora", "adapters by this key: give PEFT's adapter_config.json too", true},
-    {"lora_enable", "adapters by this key: give PEFT's adapter_config.json too", true},
     {"finetuning_type", "LLaMA-Factory's arguments, whose defaults are others", true},
     // DPO, KTO, reward models, PPO and GRPO of TRL.
     {"beta", kOtherLoss, true},
@@ -175,7 +196,9 @@ constexpr const char* kArgumentsIrrelevant[] = {
     "preprocess_num_workers", "overwrite_cache", "cache_dir", "lazy_preprocess", "tokenizer_name*",
     "use_fast_tokenizer", "config_name", "completion_only_loss", "assistant_only_loss", "eos_token",
     "pad_token", "chat_template_path", "truncation_mode", "shuffle_dataset", "dataset_batch_size",
-    "num_of_sequences", "chars_per_token", "env.*"};
+    "num_of_sequences", "chars_per_token", "env.*", "image_folder", "mm_use_im_*",
+    "mm_projector_lr", "mm_vision_tower_lr", "pretrain_mm_mlp_adapter", "mm_vision_select_*",
+    "mm_projector_type", "lora_weight_path"};
 
 constexpr KeyRecord kAdapterRead[] = {
     {"r", Field::kLoraRank, "model.lora.rank"},

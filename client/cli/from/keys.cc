@@ -2,6 +2,7 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
 #include <algorithm>
 #include <utility>
 
@@ -15,11 +16,17 @@ bool Matches(const std::string& pattern, const std::string& name) {
   return absl::StartsWith(name, pattern.substr(0, pattern.size() - 1));
 }
 
+bool IsSameNumberOrWord(const std::string& a, const std::string& b) {
+  double left = 0, right = 0;
+  return a == b || (absl::SimpleAtod(a, &left) && absl::SimpleAtod(b, &right) && left == right);
+}
+
 // A switch that is written as off, which YAML and JSON allow, asks for nothing. Nor does a number
 // of 0 or -1, unless it is an index.
 bool IsOff(const NotPredicted& known, const Setting& setting) {
   if (setting.values.size() != 1) return false;
   const std::string text = absl::AsciiStrToLower(setting.values.front());
+  if (known.usual != nullptr && IsSameNumberOrWord(text, known.usual)) return true;
   if (text == "false" || text == "none" || text == "no") return true;
   return !known.is_index && (text == "0" || text == "0.0" || text == "-1");
 }

@@ -21,7 +21,8 @@ struct NotPredicted {
   const char* key;
   const char* what;  // what that means for the prediction
   bool refused = false;
-  bool is_index = false;  // 0 is the first one, not off
+  bool is_index = false;        // 0 is the first one, not off
+  const char* usual = nullptr;  // a value that is predicted
 };
 
 // Said of keys of FSDP and of ZeRO-3.

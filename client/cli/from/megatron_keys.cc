@@ -67,6 +67,9 @@ std::vector<KeyRecord> Model() {
        "mixture_of_experts.shared_ffn_size"},
       {"moe-layer-freq", Field::kExpertLayers, "mixture_of_experts.first_dense_layers"},
       {"mtp-num-layers", Field::kPredictedTokens, "model.predicted_tokens"},
+      {"vision-model-type", Field::kVisionModel, "model.encoders"},
+      {"freeze-LM", Field::kFreezesLlm, "model.language_model_train_mode"},
+      {"freeze-ViT", Field::kFreezesEncoder, "model.encoder_train_mode"},
   };
 }
 
@@ -86,7 +89,6 @@ std::vector<KeyRecord> Memory() {
       {"use-custom-fsdp", Field::kMegatronFsdp, "training.zero_stage"},
       {"data-parallel-sharding-strategy", Field::kFsdpStrategy, "training.zero_stage"},
       {"use-torch-fsdp2", Field::kTorchFsdp, "training.zero_stage"},
-      {"zero-stage", Field::kZeroStage, "training.zero_stage"},
       {"bf16", Field::kBf16, "training.precision"},
       {"fp16", Field::kFp16, "training.precision"},
       {"fp8-format", Field::kFp8Format, "training.precision"},
@@ -98,6 +100,8 @@ std::vector<KeyRecord> Memory() {
       {"optimizer", Field::kOptimizer, "training.optimizer"},
       {"use-precision-aware-optimizer", Field::kPreciseOptimizer, "training.optimizer"},
       {"exp-avg-dtype", Field::kMomentType, "training.optimizer"},
+      {"exp-avg-sq-dtype", Field::kSecondMomentType, "training.optimizer"},
+      {"main-grads-dtype", Field::kGradientType, "training.gradient_precision"},
       {"optimizer-cpu-offload", Field::kOffloadsOptimizer, "training.offload"},
       {"optimizer-offload-fraction", Field::kOffloadShare, "training.offload"},
       {"overlap-cpu-optimizer-d2h-h2d", Field::kOverlapOffload, "training.offload"},
@@ -141,8 +145,16 @@ std::vector<KeyRecord> Execution() {
   };
 }
 
+constexpr char kOtherArguments[] =
+    "Megatron-DeepSpeed's arguments: give its JSON of DeepSpeed as --from, with --model, --tp and "
+    "--pp";
+
 std::vector<NotPredicted> Unpredicted() {
   return {
+      {"zero-stage", kOtherArguments, true},
+      {"deepspeed*", kOtherArguments, true},
+      {"no-fp8-wgrad", "weight gradients are taken to have products of 8 bits"},
+      {"main-params-dtype", "master weights are taken to have fp32", false, false, "fp32"},
       {"cpu-offloading-weights", "weights in host memory", true},
       {"cpu-offloading*", "layers are offloaded as --cpu-offloading-num-layers says"},
       {"min-offloaded-tensor-size", "tensors of fewer than 2^20 values are taken to stay"},
@@ -167,8 +179,6 @@ std::vector<NotPredicted> Unpredicted() {
       {"enable-hetero", "all stages are taken to run on one GPU type"},
       {"inprocess-restart", "restarts are not predicted"},
       {"lora*", "all weights are taken to train"},
-      {"freeze-LM", "all weights are taken to train: --freeze llm"},
-      {"freeze-ViT", "all weights are taken to train: --freeze encoder"},
       {"spec", "layers are taken to be GPT's"},
       {"hybrid-*", "layers are taken to be GPT's"},
       {"mamba-*", "layers are taken to be GPT's"},
@@ -332,11 +342,7 @@ constexpr const char* kIrrelevant[] = {
     "fp8-margin",
     "fp8-interval",
     "fp8-wgrad",
-    "no-fp8-wgrad",
     "fp4-recipe",
-    "exp-avg-sq-dtype",
-    "main-grads-dtype",
-    "main-params-dtype",
     "tp-comm-*",
     "align-*",
     "overlap-p2p-communication*",

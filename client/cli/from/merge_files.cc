@@ -46,6 +46,10 @@ void MergeFields(UserConfig* other, UserConfig* config) {
       if (other->engine_optimizer) found->second = setting;
       continue;
     }
+    if (field == Field::kFsdp)
+      throw CommandError(ExitCode::kBadInput,
+                         Describe(setting) + ": beside " + Describe(found->second) +
+                             ": give FSDP in one place, the arguments or accelerate");
     if (field != Field::kModelName)
       throw CommandError(ExitCode::kBadInput,
                          Describe(setting) + ": differs from " + Describe(found->second));
@@ -87,6 +91,9 @@ void Merge(UserConfig other, UserConfig* config) {
   append(other.unknown, config->unknown);
   append(other.notes, config->notes);
   MergeFields(&other, config);
+  if (other.uses_deepspeed && config->files.count(RunFile::kArguments) > 0)
+    NoteDefaults(other, config);
+  config->said.insert(other.said.begin(), other.said.end());
   config->irrelevant += other.irrelevant;
   config->uses_deepspeed = config->uses_deepspeed || other.uses_deepspeed;
   config->engine_file = config->engine_file || other.engine_file;

@@ -34,6 +34,14 @@ struct Flavor {
 constexpr Flavor kFlavors[] = {{"llama3", "8B", "llama3-8b"},
                                {"llama3", "70B", "llama3-70b"},
                                {"llama3", "405B", "llama3.1-405b"},
+                               {"qwen3", "0.6B", "qwen3-0.6b"},
+                               {"qwen3", "1.7B", "qwen3-1.7b"},
+                               {"qwen3", "4B", "qwen3-4b"},
+                               {"qwen3", "8B", "qwen3-8b"},
+                               {"qwen3", "14B", "qwen3-14b"},
+                               {"qwen3", "32B", "qwen3-32b"},
+                               {"llama4", "17bx16e", "llama4-scout"},
+                               {"llama4", "17bx128e", "llama4-maverick"},
                                {"qwen3", "30B-A3B", "qwen3-30b-a3b"},
                                {"qwen3", "235B-A22B", "qwen3-235b-a22b"},
                                {"deepseek_v3", "671B", "deepseek-v3-671b"},
@@ -188,9 +196,9 @@ bool SetFlavor(const UserConfig& config, v1::Job* job) {
     job->mutable_model()->set_name(known.name);
     return true;
   }
-  config.Refuse(
-      Field::kModelName,
-      fmt::format("the catalogue has no {} {}: name the model by --model", model, flavor));
+  config.Refuse(Field::kModelName,
+                fmt::format("torchtitan's {} {} is not known here: name the model by --model",
+                            model, flavor));
 }
 
 ModelWidths WidthsNamed(const std::string& name) {

@@ -13,6 +13,10 @@ bool IsOption(const std::string& word) {
 
 bool IsProgram(const std::string& word) { return absl::EndsWith(word, ".py"); }
 
+bool Prints(const std::vector<ShellWord>& words) {
+  return words.front().text == "echo" || words.front().text == "printf";
+}
+
 std::vector<Setting> OptionsOf(const std::vector<ShellWord>& words, size_t from, size_t to,
                                const std::string& name) {
   std::vector<Setting> options;

@@ -30,18 +30,18 @@ constexpr KeyRecord kDeepSpeedRead[] = {
     {"zero_optimization.cpu_offload_param", Field::kOffloadsWeights, "training.offload"},
     {"zero_optimization.cpu_offload_params", Field::kOffloadsWeights, "training.offload"},
     {"sequence_parallel_size", Field::kContext, "parallelism.context"},
-    {"data_parallel_size", Field::kData, "parallelism.data"},
     {"tensor_parallel.autotp_size", Field::kTensor, "parallelism.tensor"},
 };
 
 constexpr NotPredicted kDeepSpeedNotPredicted[] = {
-    {"zero_optimization.zero_hpz_partition_size",
-     "weights are taken to be gathered from all ranks"},
+    {"data_parallel_size", "data-parallel ranks are those that the other degrees leave"},
+    {"zero_optimization.zero_hpz_partition_size", "weights are taken to be gathered from all ranks",
+     false, false, "1"},
     {"zero_optimization.zero_quantized_*", "communication is taken to have 16 bits"},
-    {"zero_optimization.stage3_max_live_parameters", kGathersLayers},
-    {"zero_optimization.stage3_max_reuse_distance", kGathersLayers},
-    {"zero_optimization.stage3_prefetch_bucket_size", kGathersLayers},
-    {"zero_optimization.stage3_param_persistence_threshold", kGathersLayers},
+    {"zero_optimization.stage3_max_live_parameters", kGathersLayers, false, false, "1e9"},
+    {"zero_optimization.stage3_max_reuse_distance", kGathersLayers, false, false, "1e9"},
+    {"zero_optimization.stage3_prefetch_bucket_size", kGathersLayers, false, false, "5e7"},
+    {"zero_optimization.stage3_param_persistence_threshold", kGathersLayers, false, false, "1e5"},
     {"zero_optimization.stage3_module_granularity_threshold", kGathersLayers},
     {"zero_optimization.mics_*", "states are taken to be sharded over all ranks"},
     {"activation_checkpointing.cpu_checkpointing", "activations in host memory", true},
@@ -133,53 +133,41 @@ constexpr KeyRecord kTorchtitanRead[] = {
     {"activation_checkpoint.selective_ac_option", Field::kRecomputeMethod,
      "stages.layers.recomputed"},
     {"optimizer.name", Field::kOptimizer, "training.optimizer"},
+    {"parallelism.pipeline_parallel_first_stage_less_layers", Field::kEmbeddingLayers,
+     "stages.layers"},
+    {"parallelism.pipeline_parallel_last_stage_less_layers", Field::kHeadLayers, "stages.layers"},
+    {"training.dtype", Field::kWeightType, "training.optimizer"},
+    {"compile.enable", Field::kCompile, "execution.loss_logit_bytes"},
+    {"compile.components", Field::kCompiledParts, "execution.loss_logit_bytes"},
     {"training.enable_cpu_offload", Field::kOffloadsWeights, "training.offload"},
     {"training.deterministic", Field::kDeterministic, "execution.deterministic"},
     {"debug.deterministic", Field::kDeterministic, "execution.deterministic"},
     {"optimizer.early_step_in_backward", Field::kFusedStep, "training.fused_step"},
 };
 
+constexpr char kTaken[] = "stages are taken to be cut as without it";
+
 constexpr NotPredicted kTorchtitanNotPredicted[] = {
+    {"training.compile", "modules and the loss are taken to be eager"},
     {"training.mixed_precision_param", "weights are taken to be gathered in bf16"},
     {"parallelism.enable_compiled_autograd", "taken as off"},
-    {"parallelism.module_fqns_per_model_part", "stages are taken to be even"},
-    {"parallelism.pipeline_parallel_split_points", "stages are taken to be even"},
-    {"parallelism.pipeline_parallel_first_stage_less_layers", "stages are taken to be even"},
-    {"parallelism.pipeline_parallel_last_stage_less_layers", "stages are taken to be even"},
+    {"parallelism.module_fqns_per_model_part", kTaken},
+    {"parallelism.pipeline_parallel_split_points", kTaken},
     {"model.converters", "products are taken to have 16 bits: --precision fp8"},
     {"quantize.*", "products are taken to have 16 bits: --precision fp8"},
     {"float8.*", "products are taken to have 16 bits: --precision fp8"},
-    {"activation_checkpoint.memory_budget", "recompute by a budget is not predicted", true},
 };
 
 constexpr const char* kTorchtitanIrrelevant[] = {
-    "job.*",
-    "profiling.*",
-    "metrics.*",
-    "comm.*",
-    "checkpoint.*",
-    "validation.*",
-    "lr_scheduler.*",
-    "optimizer.*",
-    "training.dataset*",
-    "training.max_norm",
-    "training.seed",
-    "training.dtype",
-    "training.gc_*",
-    "training.debug*",
-    "training.disable_cuda_graphs",
-    "model.hf_assets_path",
-    "model.tokenizer_path",
-    "model.print_after_conversion",
-    "parallelism.disable_loss_parallel",
-    "parallelism.pipeline_parallel_schedule_csv",
-    "compile.*",
-    "memory_estimation.*",
-    "fault_tolerance.*",
-    "experimental.*",
-    "debug.*",
+    "job.*", "profiling.*", "metrics.*", "comm.*", "checkpoint.*", "validation.*", "lr_scheduler.*",
+    "optimizer.*", "training.dataset*", "training.max_norm", "training.seed", "training.gc_*",
+    "training.debug*", "training.disable_cuda_graphs", "model.hf_assets_path",
+    "model.tokenizer_path", "model.print_after_conversion", "parallelism.disable_loss_parallel",
+    "parallelism.pipeline_parallel_schedule_csv", "compile.backend", "memory_estimation.*",
+    "fault_tolerance.*", "experimental.*", "debug.*",
     "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
-    "activation_checkpoint.early_stop"};
+    // Only with a mode of its own, which is refused.
+    "activation_checkpoint.memory_budget", "activation_checkpoint.early_stop"};
 
 }  // namespace
 

@@ -40,6 +40,8 @@ bool Reads(const KeyTables& tables, const std::string& name) {
   return false;
 }
 
+constexpr int kFewest = 2;  // arguments of Megatron-LM that a command of its has
+
 int KnownOptions(const std::vector<ShellWord>& words) {
   int known = 0;
   for (const ShellWord& word : words)
@@ -51,7 +53,7 @@ int KnownOptions(const std::vector<ShellWord>& words) {
 
 // Returns the command that trains: the one with the most arguments that are known. Lines that begin
 // with options, as a file of arguments has, are one command.
-std::vector<ShellWord> TrainingCommand(const ShellScript& script) {
+std::vector<ShellWord> TrainingCommand(const ShellScript& script, int* found) {
   std::vector<ShellWord> arguments;
   const std::vector<ShellWord>* best = &arguments;
   for (const std::vector<ShellWord>& command : script.commands)
@@ -59,7 +61,9 @@ std::vector<ShellWord> TrainingCommand(const ShellScript& script) {
       arguments.insert(arguments.end(), command.begin(), command.end());
   int most = KnownOptions(arguments);
   for (const std::vector<ShellWord>& command : script.commands) {
+    if (Prints(command)) continue;
     const int known = KnownOptions(command);
+    if (known >= kFewest) ++*found;
     if (known > most) best = &command, most = known;
   }
   return *best;
@@ -73,6 +77,10 @@ void SortCommand(const std::vector<ShellWord>& command, const std::string& name,
          command[program].text != "-m")
     ++program;
   if (program == command.size()) program = 0;
+  const std::string& file = command[program].text;
+  if (absl::EndsWith(file, "pretrain_vlm.py") || absl::EndsWith(file, "multimodal/train.py"))
+    config->fields[Field::kVisionModel] = {
+        file, {}, fmt::format("{}:{}", name, command[program].line)};
   for (Setting& option : OptionsOf(command, 0, program, name)) {
     const std::string key = MegatronKey(option.key);
     if (key == "nnodes" || key == "nproc-per-node") {
@@ -162,10 +170,26 @@ bool SortFiles(const ShellScript& script, const std::string& name, UserConfig* c
 void AddNotes(const ShellScript& script, UserConfig* config) {
   if (script.branches)
     config->notes.push_back(
-        "The script has branches: of each variable the last value counts, whatever the branch.");
+        "The script has branches or loops: of each variable the last value counts, whatever the "
+        "branch.");
   if (!script.unset.empty())
     config->notes.push_back(
         "Variables that the script does not set: " + absl::StrJoin(script.unset, ", ") + ".");
+}
+
+[[noreturn]] void FailWithoutCommand(const ShellScript& script, const std::string& name) {
+  for (const std::vector<ShellWord>& command : script.commands)
+    for (const ShellWord& word : command)
+      if (absl::StrContains(word.text, "torchtitan") || absl::StartsWith(word.text, "--job.config"))
+        FailReading(
+            fmt::format("{}:{}: {}: not yet: torchtitan's options: give the TOML of "
+                        "--job.config_file as --from, with what options change",
+                        name, word.line, word.text));
+  FailReading(name +
+              ": no command in it has arguments of Hugging Face Trainer (such as "
+              "--per_device_train_batch_size) or Megatron-LM (such as "
+              "--tensor-model-parallel-size); --framework names the trainer if there are few, and "
+              "a YAML, JSON or TOML that the command reads can be given as --from itself");
 }
 
 UserConfig ReadScript(const std::string& text, const std::string& path, const std::string& name,
@@ -181,7 +205,8 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
                 ": no command with arguments of Hugging Face Trainer is in it, such as "
                 "--per_device_train_batch_size");
   bool flagscale = framework == "flagscale";
-  const std::vector<ShellWord> command = TrainingCommand(script);
+  int found = 0;
+  const std::vector<ShellWord> command = TrainingCommand(script, &found);
   for (const ShellWord& word : command)
     flagscale = flagscale || (IsProgram(word.text) && absl::StrContains(word.text, "flagscale"));
   UserConfig config{.format = flagscale ? ConfigFormat::kFlagScale : ConfigFormat::kMegatron};
@@ -192,13 +217,12 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
         if (key == "nnodes" || key == "nproc-per-node")
           Sort(MegatronKeys(), key, std::move(option), &config);
       }
-  } else if (KnownOptions(command) < 2) {
+  } else if (KnownOptions(command) < kFewest) {
     if (!missing.empty()) FailReading(missing);
-    FailReading(name +
-                ": no command with arguments of Megatron-LM is in it, such as "
-                "--tensor-model-parallel-size; --framework names what the file is");
+    FailWithoutCommand(script, name);
   } else {
     SortCommand(command, name, &config);
+    if (found > 1) config.notes.push_back(CommandNote(found, command.front().line));
   }
   AddNotes(script, &config);
   return config;
@@ -290,6 +314,7 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
     const bool launch = IsAccelerate(settings);
     if (IsHuggingFace(settings) || (hugging_face && !launch)) {
       const std::vector<Setting> options = TakeLaunchOptions(&settings);
+      config.syntax = Syntax::kYaml;
       SortHuggingFace(std::move(settings), nulls, path, &config);
       if (!options.empty()) AddLaunch(options, path, &config);
     } else if (launch) {

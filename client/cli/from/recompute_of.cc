@@ -90,6 +90,10 @@ Recompute RecomputeOf(const UserConfig& config) {
     recompute.kind = Recompute::Kind::kBlock;
     recompute.block = {config.Int(Field::kRecomputeLayers, 1, 0, 512)};
   } else {
+    // With more, the inputs of every N-th layer are held, and N layers at a time.
+    if (config.Int(Field::kRecomputeLayers, 1, 1, 512) > 1)
+      config.Refuse(Field::kRecomputeLayers,
+                    "not yet: accepted beside --recompute-method uniform is 1; beside block, any");
     recompute.kind = Recompute::Kind::kEvery;
   }
   return recompute;

@@ -42,9 +42,11 @@ std::string VerdictOfRun(const Style& style, const FromAnswer& answer) {
                              yours.misfit().stage_index(), Bytes(yours.misfit().short_bytes())));
   int64_t least = yours.stages_size() > 0 ? yours.stages(0).free_bytes() : 0;
   for (const v1::Stage& stage : yours.stages()) least = std::min(least, stage.free_bytes());
-  const std::string text =
-      fmt::format("It fits, with {} free on the fullest stage, and a step takes {}.", Bytes(least),
-                  IntervalText(yours.predictions()));
+  const size_t unknown = answer.config.unknown.size();
+  std::string text = fmt::format("It fits, with {} free on the fullest stage, and a step takes {}.",
+                                 Bytes(least), IntervalText(yours.predictions()));
+  if (unknown > 0)
+    text += fmt::format(" {} setting{} not understood.", unknown, unknown == 1 ? " was" : "s were");
   return Paint(
       style, yours.memory_fit() == v1::MEMORY_FIT_WITHIN_MARGIN ? Tone::kWarn : Tone::kGood, text);
 }

@@ -83,10 +83,14 @@ class Recomputing {
     const Parts alternate = {v1::RECOMPUTE_PART_ALTERNATE_PRODUCTS};
     const Recompute& r = run_.recompute;
     if (!run_.parts.empty()) return run_.recomputed_parts.count(position) > 0 ? whole : Parts();
+    // Nothing before an encoder trains, so that a frozen one has no backward pass.
+    const bool frozen =
+        IsEncoder(kind) && run_.job.model().encoder_train_mode() == v1::TRAIN_MODE_FROZEN;
     if (r.every_nth > 0 && r.encoder)
-      return (encoder_ + language_++) % r.every_nth == 0 ? whole : Parts();
+      return (encoder_ + language_++) % r.every_nth == 0 && !frozen ? whole : Parts();
     if (IsEncoder(kind)) {
       const int64_t index = encoder_++;
+      if (frozen) return {};
       if (r.kind == Recompute::Kind::kListed)
         return r.encoder_layers.count(index) > 0 ? whole : Parts();
       return r.encoder ? whole : Parts();
@@ -104,7 +108,8 @@ class Recomputing {
       case Recompute::Kind::kBlock:
         return left_-- > 0 ? whole : Parts();
       case Recompute::Kind::kListed:
-        if (r.every_nth > 0) return index % r.every_nth == 0 ? whole : Parts();
+        // torchtitan counts layers from 1.
+        if (r.every_nth > 0) return (index + 1) % r.every_nth == 0 ? whole : Parts();
         if (r.alternate_layers.count(index) > 0) return alternate;
         return r.language_layers.count(index) > 0 ? whole : Parts();
     }

@@ -31,17 +31,25 @@ void SetGpus(const UserConfig& config, v1::Job* job) {
         "h100-sxm-80gb (see `gpus`)");
   v1::GpuPool* pool = job->mutable_cluster()->mutable_pools(0);
   const bool both = config.Has(Field::kGpusPerNode) && config.Has(Field::kNodes);
-  const int64_t nodes = config.Has(Field::kNodes) ? config.Int(Field::kNodes, 1, 1, 65536) : 1;
+  // A launcher may fill in the number of nodes ("$SLURM_NNODES"), or take a range ("1:4").
+  int64_t nodes = 1;
+  const bool open =
+      config.Has(Field::kNodes) && !absl::SimpleAtoi(config.Text(Field::kNodes), &nodes);
+  if (open && pool->gpu_count() == 0)
+    config.Refuse(Field::kNodes, "this is no number of nodes: give the GPUs of all by --gpus N");
+  if (config.Has(Field::kNodes) && !open) nodes = config.Int(Field::kNodes, 1, 1, 65536);
   // "gpu" and "auto" leave the number to the node.
   int64_t per_node = 0;
   if (config.Has(Field::kGpusPerNode) &&
       absl::SimpleAtoi(config.Text(Field::kGpusPerNode, "0"), &per_node) && per_node > 0) {
     per_node = config.Int(Field::kGpusPerNode, 8, 1, 1024);
-    if (pool->gpus_per_node() == 0 && nodes > 1)
+    if (pool->gpus_per_node() == 0 && (open ? pool->gpu_count() > per_node : nodes > 1))
       pool->set_gpus_per_node(static_cast<int32_t>(per_node));
   }
   if (pool->gpu_count() > 0) return;
   if (config.Has(Field::kProcesses)) {
+    if (config.Text(Field::kProcesses).find('$') != std::string::npos)
+      config.Refuse(Field::kProcesses, "this is no number of processes: give it by --gpus N");
     const int64_t processes = config.Int(Field::kProcesses, 1, 1, kMaxDegree);
     pool->set_gpu_count(static_cast<int32_t>(processes));
     if (nodes > 1 && pool->gpus_per_node() == 0)
@@ -138,6 +146,7 @@ void SetChunks(const UserConfig& config, UserRun* run) {
     run->degrees.set_virtual_stages(static_cast<int32_t>(count / stages));
     return;
   }
+  if (config.format == ConfigFormat::kTorchtitan) return SetTorchtitanStages(config, run);
   const int64_t padded = run->layers + (config.On(Field::kEmbeddingCounts) ? 1 : 0) +
                          (config.On(Field::kLossCounts) ? 1 : 0);
   if (config.Has(Field::kLayersPerVirtualStage) && stages > 1) {
@@ -178,7 +187,7 @@ void SetChunks(const UserConfig& config, UserRun* run) {
     run->chunks.assign(static_cast<size_t>(count), padded / count);
     if (config.On(Field::kEmbeddingCounts)) --run->chunks.front();
     if (config.On(Field::kLossCounts)) --run->chunks.back();
-  } else if (padded % count != 0 && config.format != ConfigFormat::kTorchtitan) {
+  } else if (padded % count != 0) {
     FailRun(fmt::format("{} layers do not divide into {} chunks of the pipeline", padded, count));
   }
 }
@@ -203,10 +212,18 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
   const bool pipeline = run->degrees.pipeline() > 1;
   const bool hugging_face = config.format == ConfigFormat::kHuggingFace;
-  const int64_t local = config.Int(Field::kLocalBatch, 1, 1, 1 << 20);
+  // The defaults of torchtitan/config/job_config.py.
+  const int64_t local = config.Int(Field::kLocalBatch, 8, 1, 1 << 20), length = 2048;
   // The default of Hugging Face's arguments is 8.
   run->micro_batch = config.Int(Field::kMicroBatch, hugging_face ? 8 : 1, 1, 1 << 20);
+  if (hugging_face && !flags.micro_batch_samples && !config.Has(Field::kMicroBatch))
+    run->assumed.emplace_back(
+        "micro-batches: of 8 samples, the default of per_device_train_batch_size");
   if (hugging_face && flags.micro_batch_samples) run->micro_batch = *flags.micro_batch_samples;
+  if (torchtitan && !config.Has(Field::kLocalBatch))
+    run->assumed.emplace_back("local_batch_size: 8, torchtitan's default");
+  if (torchtitan && !config.Has(Field::kSeqLength) && !flags.token_cap)
+    run->assumed.push_back(fmt::format("seq_len: {}, torchtitan's default", length));
   if (torchtitan)
     run->micro_batch = pipeline ? config.Int(Field::kPipelineMicroBatch, 1, 1, 1 << 20) : local;
   int64_t steps = config.Int(Field::kAccumulation, 1, 1, 1 << 20);
@@ -230,8 +247,9 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
                     run->sequences, at_once, run->micro_batch, data,
                     below > 0 ? fmt::format("{}, ", below) : "", below + at_once));
   }
-  run->seq_length =
-      hugging_face ? LongestSample(config) : config.Int(Field::kSeqLength, 0, 1, kMaxTokens);
+  run->seq_length = hugging_face
+                        ? LongestSample(config)
+                        : config.Int(Field::kSeqLength, torchtitan ? length : 0, 1, kMaxTokens);
   if (config.Has(Field::kDecoderSeqLength))
     run->seq_length = config.Int(Field::kDecoderSeqLength, 0, 1, kMaxTokens);
   if (flags.token_cap) run->seq_length = *flags.token_cap / run->micro_batch;
@@ -254,8 +272,13 @@ void SetPredictedTokens(const UserConfig& config, const JobFlags& flags, UserRun
 
 }  // namespace
 
-void AdaptToEncoders(const ModelLayers& layers, UserRun* run) {
-  if (std::count(layers.begin(), layers.end(), v1::LAYER_KIND_ENCODER) == 0) return;
+void AdaptToLayers(const ModelLayers& layers, UserRun* run) {
+  CutTorchtitanStages(std::count(layers.begin(), layers.end(), v1::LAYER_KIND_DENSE) +
+                          std::count(layers.begin(), layers.end(), v1::LAYER_KIND_MOE),
+                      run);
+  const bool encoders = std::count(layers.begin(), layers.end(), v1::LAYER_KIND_ENCODER) > 0;
+  ApplyComponents(encoders, run);
+  if (!encoders) return;
   if (run->fixed_lengths) {
     run->fixed_lengths = false;
     run->job.clear_dataset();
@@ -292,6 +315,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
                     FormatName(config.format)));
   SetPredictedTokens(config, flags, &run);
   SetAdapters(config, flags, &run);
+  SetComponents(config, flags, &run);
   SetDegrees(config, flags, &run);
   SetChunks(config, &run);
   SetSchedule(config, &run);

@@ -73,7 +73,7 @@ int64_t UserConfig::Int(Field field, int64_t fallback, int64_t min, int64_t max)
   // "1e9" is a whole number too, as YAML and TOML may write it.
   if (!absl::SimpleAtoi(text, &value)) {
     if (text.find('$') != std::string::npos)
-      Refuse(field, "the script does not say what " + text + " is: write the number");
+      Refuse(field, "the script does not say what " + values.front() + " is: write the number");
     if (!absl::SimpleAtod(text, &real) || !(std::fabs(real) < 9e15) || real != std::floor(real))
       Refuse(field, fmt::format("must be a whole number from {} to {}", min, max));
     value = static_cast<int64_t>(real);

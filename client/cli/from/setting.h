@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ enum class Field {
   kLayersPerVirtualStage,
   kLayout,
   kFirstStageLayers,
+  kEmbeddingLayers,  // that the embedding counts as, where stages are cut
+  kHeadLayers,
   kLastStageLayers,
   kEmbeddingCounts,
   kLossCounts,
@@ -111,6 +114,10 @@ enum class Field {
   kOptimizer,
   kPreciseOptimizer,
   kMomentType,
+  kSecondMomentType,
+  kWeightType,
+  kCompile,
+  kCompiledParts,
   // Execution.
   kSequenceParallel,
   kAttentionBackend,
@@ -180,10 +187,28 @@ enum class Field {
   kLoads4Bit,
   kQuantType,
   kNestedQuant,
+  kBits,
+  // Programs around the Trainer, and models with encoders.
+  kProgramLora,
+  kProgramQLora,
+  kEncoderLora,
+  kVisionTower,  // LLaVA's, which is frozen unless told to train
+  kVisionModel,
+  kFreezesLlm,
+  kFreezesEncoder,
+  kFreezesProjector,
+  kTrainsLlm,
+  kTrainsEncoder,
+  kTrainsProjector,
+  kTrainsProjectorAlone,
+  kTrainedParts,
 };
 
 // A file of a run of Hugging Face Trainer.
 enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
+
+// How the arguments of a run of Hugging Face Trainer are written, for advice.
+enum class Syntax { kJson, kYaml, kScript };
 
 // What was found in a configuration.
 struct UserConfig {
@@ -204,6 +229,8 @@ struct UserConfig {
   // Of Hugging Face Trainer: it runs DeepSpeed, has DeepSpeed's own configuration, and that names
   // the optimizer.
   bool uses_deepspeed = false, engine_file = false, engine_optimizer = false;
+  Syntax syntax = Syntax::kJson;
+  std::set<Field> said;                  // numbers that the arguments themselves give
   bool trl = false;                      // the arguments are TRL's, which have other defaults
   bool keeps_lengths = false;            // max_length is null
   std::map<RunFile, std::string> files;  // what was read, by name

@@ -5,7 +5,9 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
 #include <absl/strings/str_split.h>
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -17,31 +19,86 @@ namespace {
 
 constexpr size_t kMaxExpanded = size_t{4} << 20;  // characters of all words together
 constexpr int kMaxDepth = 16;                     // of "${A:-${B:-...}}"
+constexpr int kMaxScripts = 8;                    // that are arguments of one another
 
 bool IsNameChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
 // Words that only stand before a command.
 bool IsPrefix(const std::string& word) {
-  static const std::set<std::string> kPrefixes = {"then",  "do",      "else",     "!",   "{",
-                                                  "exec",  "time",    "nohup",    "env", "export",
-                                                  "local", "declare", "readonly", "eval"};
+  static const std::set<std::string> kPrefixes = {"then",  "do",      "else",    "!",   "{",
+                                                  "exec",  "time",    "nohup",   "env", "export",
+                                                  "local", "declare", "readonly"};
   return kPrefixes.count(word) > 0;
 }
 
+// Words behind which assignments may run several times, once, or not at all.
+bool IsBranch(const std::string& word) {
+  static const std::set<std::string> kBranches = {"if", "elif", "case", "for", "while", "until"};
+  return kBranches.count(word) > 0;
+}
+
+std::string CommandName(const std::string& word) { return word.substr(word.find_last_of('/') + 1); }
+
+bool IsShell(const std::string& word) {
+  const std::string name = CommandName(word);
+  return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
+}
+
+// Returns whether the next word of a command is a script: behind "bash -c", "srun sh -lc" and the
+// like.
+bool TakesScript(const std::vector<ShellWord>& command) {
+  if (command.size() < 2) return false;
+  const std::string& flag = command.back().text;
+  if (flag.size() < 2 || flag.size() > 6 || flag[0] != '-' || flag.back() != 'c') return false;
+  for (size_t i = 1; i < flag.size(); ++i)
+    if (!absl::ascii_isalpha(flag[i])) return false;
+  for (size_t i = command.size() - 1; i-- > 0;) {
+    if (IsShell(command[i].text)) return true;
+    // Options of the shell may stand between.
+    if (!absl::StartsWith(command[i].text, "-") && command[i].text != "pipefail") return false;
+  }
+  return false;
+}
+
+// Returns whether a command runs what it reads.
+bool RunsItsInput(const std::vector<ShellWord>& command) {
+  for (const ShellWord& word : command)
+    if (IsShell(word.text) || CommandName(word.text) == "sbatch") return true;
+  return false;
+}
+
+// What a script and the scripts in its words share.
+struct ScriptState {
+  ShellScript script;
+  std::map<std::string, std::vector<std::string>> variables;
+  size_t expanded = 0;
+};
+
 class Reader {
  public:
-  Reader(const std::string& text, const std::string& name) : text_(text), name_(name) {}
+  // `line` is that of the first character. If `fixed`, all of the text stands there.
+  Reader(const std::string& text, const std::string& name, ScriptState* state, int line = 1,
+         bool fixed = false, int depth = 0)
+      : text_(text),
+        name_(name),
+        line_(line),
+        fixed_line_(fixed),
+        depth_(depth),
+        script_(state->script),
+        variables_(state->variables),
+        expanded_(state->expanded),
+        state_(state) {}
 
-  ShellScript Run() {
+  void Run() {
     while (at_ < text_.size()) Next();
     EndCommand();
-    return std::move(script_);
   }
 
  private:
   struct Heredoc {
     std::string mark;
     bool tabs = false;
+    bool quoted = false;  // the shell puts in no variables
   };
 
   [[noreturn]] void Fail(const std::string& what) const {
@@ -54,7 +111,7 @@ class Reader {
 
   char Take() {
     const char c = text_[at_++];
-    if (c == '\n') ++line_;
+    if (c == '\n' && !fixed_line_) ++line_;
     return c;
   }
 
@@ -79,6 +136,7 @@ class Reader {
       }
     } else if (c == '\n') {
       EndCommand();
+      conditional_ = false;
       Take();
       ReadHeredocs();
     } else if (absl::ascii_isspace(c)) {
@@ -88,7 +146,10 @@ class Reader {
       while (at_ < text_.size() && Peek() != '\n') Take();
     } else if (c == ';' || c == '|' || c == '&' || (c == ')' && !array_)) {
       EndCommand();
+      // Behind "&&" and "||" a command may not run.
+      conditional_ = (c == '&' || c == '|') && Peek(1) == c;
       Take();
+      if (conditional_) Take();
     } else if (c == '<' || c == '>') {
       Redirect();
     } else if (c == '(') {
@@ -133,6 +194,7 @@ class Reader {
 
   void SingleQuotes() {
     Take();
+    Append("");
     std::string inside;
     while (Peek() != '\'') {
       if (at_ == text_.size()) Fail("a quote ' is not closed");
@@ -207,20 +269,38 @@ class Reader {
     std::string rest = inside.substr(end);
     const bool all = rest == "[@]" || rest == "[*]";
     const auto found = variables_.find(name);
-    if (found != variables_.end() && (all || rest.empty() || rest[0] == ':' || rest[0] == '-')) {
-      PutIn(found->second, all, quoted);
-      return;
+    const bool set = found != variables_.end();
+    if (set && (all || rest.empty())) return PutIn(found->second, all, quoted);
+    // With a colon, an empty variable is as one that is not set.
+    const bool colon = !rest.empty() && rest[0] == ':';
+    const std::string sign = rest.substr(colon ? 1 : 0, 1);
+    const std::string word = rest.substr(std::min(rest.size(), size_t{colon ? 2u : 1u}));
+    const bool filled = set && !(colon && Scalar(name).empty());
+    if (!name.empty() && (sign == "-" || sign == "=" || sign == "+" || sign == "?")) {
+      if (!set && sign == "+") script_.unset.insert(name);
+      if (filled && sign != "+") return PutIn(variables_.at(name), false, quoted);
+      if (!filled && sign == "+") return quoted ? Append("") : void();
+      if (sign != "?") {
+        if (depth >= kMaxDepth) Fail("defaults of variables are nested too deep");
+        return sign == "=" ? AssignDefault(name, word, quoted, depth)
+                           : Default(word, quoted, depth);
+      }
     }
-    if (!rest.empty() && rest[0] == ':') rest.erase(0, 1);
-    if (!rest.empty() && (rest[0] == '-' || rest[0] == '=')) {
-      if (depth >= kMaxDepth) Fail("defaults of variables are nested too deep");
-      Default(rest.substr(1), quoted, depth);
-      return;
-    }
-    if (!name.empty() && name != "@" && name != "*") script_.unset.insert(name);
+    if (!set && !name.empty() && name != "@" && name != "*") script_.unset.insert(name);
     if (name.empty() && inside.empty()) return Append("$");
     if (quoted || in_word_) return Append("${" + inside + "}");
     Append("${" + inside + "}");
+  }
+
+  // "${NAME:=text}" sets the variable, too.
+  void AssignDefault(const std::string& name, const std::string& text, bool quoted, int depth) {
+    std::string before = std::exchange(word_, "");
+    const bool inside = std::exchange(in_word_, false);
+    Default(text, /*quoted=*/true, depth);
+    const std::string value = std::exchange(word_, std::move(before));
+    in_word_ = inside;
+    variables_[name] = {value};
+    PutIn({value}, false, quoted);
   }
 
   // Puts in the text of a default, which may have variables of its own.
@@ -249,6 +329,8 @@ class Reader {
   }
 
   void PutIn(const std::vector<std::string>& values, bool all, bool quoted) {
+    // A shell splits no words in an assignment.
+    quoted = quoted || (command_.empty() && !array_ && in_word_ && IsAssignment(word_));
     if (!all && quoted) return Append(values.empty() ? "" : values.front());
     const size_t count = all ? values.size() : std::min<size_t>(1, values.size());
     for (size_t i = 0; i < count; ++i) {
@@ -279,6 +361,7 @@ class Reader {
   void Assign(std::string name, std::vector<std::string> values) {
     const bool adds = absl::EndsWith(name, "+");
     if (adds) name.pop_back();
+    if (conditional_) script_.branches = true;
     std::vector<std::string>& variable = variables_[name];
     if (!adds) variable.clear();
     if (adds && !array_ && !variable.empty() && values.size() == 1) {
@@ -305,8 +388,8 @@ class Reader {
     } else if (command_.empty() && IsPrefix(word)) {
       return;
     } else {
-      if (command_.empty() && (word == "if" || word == "case" || word == "elif"))
-        script_.branches = true;
+      if (command_.empty() && IsBranch(word)) script_.branches = true;
+      if (TakesScript(command_)) ReadInside(word, word_line_, line_ == word_line_);
       command_.push_back({std::move(word), word_line_});
     }
   }
@@ -314,9 +397,24 @@ class Reader {
   void EndCommand() {
     EndWord();
     if (array_) return;  // lines of an array are one command
-    if (!command_.empty()) script_.commands.push_back(std::move(command_));
-    command_.clear();
+    std::vector<ShellWord> command = std::exchange(command_, {});
+    if (!command.empty() && command.front().text == "eval") {
+      std::string joined;
+      for (size_t i = 1; i < command.size(); ++i) joined += command[i].text + " ";
+      ReadInside(joined, command.front().line, /*fixed=*/true);
+    } else if (!command.empty()) {
+      script_.commands.push_back(std::move(command));
+    }
     if (heredocs_.empty()) target_.clear();
+  }
+
+  // Reads a script that is a word or the input of a command. Its variables are those of the script
+  // around it.
+  void ReadInside(const std::string& text, int line, bool fixed) {
+    if (depth_ >= kMaxScripts) Fail("scripts in arguments are nested too deep");
+    expanded_ += text.size();
+    if (expanded_ > kMaxExpanded) Fail("its variables grow without bound");
+    Reader(text, name_, state_, line, fixed, depth_ + 1).Run();
   }
 
   void Redirect() {
@@ -332,7 +430,10 @@ class Reader {
       while (Peek() == ' ') Take();
       while (at_ < text_.size() && !absl::ascii_isspace(Peek()) && Peek() != ';' && Peek() != '>') {
         const char c = Take();
-        if (c != '\'' && c != '"' && c != '\\') heredoc.mark += c;
+        if (c != '\'' && c != '"' && c != '\\')
+          heredoc.mark += c;
+        else
+          heredoc.quoted = true;
       }
       heredocs_.push_back(heredoc);
       return;
@@ -353,6 +454,11 @@ class Reader {
           break;
         file.text += row + "\n";
       }
+      if (target_.empty() && !script_.commands.empty() && RunsItsInput(script_.commands.back()))
+        ReadInside(heredoc.quoted ? file.text
+                                  : absl::StrReplaceAll(
+                                        file.text, {{"\\$", "$"}, {"\\`", "`"}, {"\\\\", "\\"}}),
+                   file.line, fixed_line_);
       script_.files.push_back(std::move(file));
     }
     if (!heredocs_.empty()) target_.clear();
@@ -362,24 +468,29 @@ class Reader {
   const std::string& text_;
   const std::string& name_;
   size_t at_ = 0;
-  int line_ = 1;
+  int line_;
+  const bool fixed_line_;
+  const int depth_;
   std::string word_;
   bool in_word_ = false;
   int word_line_ = 1;
   std::vector<ShellWord> command_;
-  bool array_ = false, redirected_ = false;
+  bool array_ = false, redirected_ = false, conditional_ = false;
   std::string array_name_, target_;
   std::vector<std::string> elements_;
   std::vector<Heredoc> heredocs_;
-  std::map<std::string, std::vector<std::string>> variables_;
-  size_t expanded_ = 0;
-  ShellScript script_;
+  ShellScript& script_;
+  std::map<std::string, std::vector<std::string>>& variables_;
+  size_t& expanded_;
+  ScriptState* const state_;
 };
 
 }  // namespace
 
 ShellScript ReadShell(const std::string& text, const std::string& name) {
-  return Reader(text, name).Run();
+  ScriptState state;
+  Reader(text, name, &state).Run();
+  return std::move(state.script);
 }
 
 }  // namespace evenkeel::cli

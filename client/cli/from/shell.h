@@ -1,6 +1,7 @@
 // Reads a shell script as far as a command line of arguments needs it: words, quotes, comments,
-// continued lines, variables, arrays, sums, and here-documents. Runs nothing. Branches and loops
-// are not followed: every assignment in them counts, in order.
+// continued lines, variables, arrays, sums, here-documents, and scripts that are arguments (`bash
+// -c`, `eval`) or the input of a shell or sbatch. Runs nothing. Branches and loops are not
+// followed: every assignment in them counts, in order.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
 
@@ -27,7 +28,7 @@ struct ShellScript {
   std::vector<std::vector<ShellWord>> commands;  // with variables put in
   std::vector<ShellFile> files;
   std::set<std::string> unset;  // variables that the script uses and does not set
-  bool branches = false;        // there is an `if` or `case`
+  bool branches = false;        // assignments may not run: `if`, `case`, loops, `&&` and `||`
 };
 
 // `name` stands in messages. Throws CommandError(kBadInput) where a quote or bracket is not closed,

@@ -1,6 +1,8 @@
 // Commands that run Hugging Face's Trainer: by python, torchrun, deepspeed, accelerate or trl.
 #include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_replace.h>
+#include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
 #include <algorithm>
 #include <filesystem>
@@ -31,17 +33,36 @@ constexpr const char* kLauncherModules[] = {
     "torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
     "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner"};
 
-// Subcommands of trl that train (trl/cli/commands/__init__.py and older releases). The programs
-// behind them have the same names.
+// Subcommands of trl that train (trl/cli/commands/__init__.py and older releases), and other parts
+// of the names of its programs.
 constexpr const char* kSft = "sft";
 constexpr const char* kOtherMethods[] = {
-    "dpo", "grpo", "kto", "reward",     "rloo",    "ppo",  "distillation",   "gkd", "orpo", "cpo",
-    "prm", "bco",  "xpo", "online_dpo", "nash_md", "gold", "reward_modeling"};
+    "dpo", "grpo", "kto", "reward", "rloo", "ppo",        "gkd",     "distillation",   "orpo",
+    "cpo", "prm",  "bco", "xpo",    "gold", "online_dpo", "nash_md", "reward_modeling"};
+constexpr const char* kMethodParts[] = {"gspo",  "mpo",  "odpo", "alphapo", "maxrl",
+                                        "ppov2", "papo", "nash", "ipo",     "simpo"};
 
 std::string BaseName(const std::string& word) { return word.substr(word.find_last_of('/') + 1); }
 
 bool IsOtherMethod(const std::string& name) {
   return std::count(std::begin(kOtherMethods), std::end(kOtherMethods), name) > 0;
+}
+
+// Returns whether a program or module is called after such a method: dpo_vlm.py, run_orpo.py,
+// trl.scripts.grpo.
+bool IsOtherProgram(const std::string& stem) {
+  for (const std::string& part :
+       std::vector<std::string>(absl::StrSplit(stem, absl::ByAnyChar("_-"))))
+    if (IsOtherMethod(part) ||
+        std::count(std::begin(kMethodParts), std::end(kMethodParts), part) > 0)
+      return true;
+  return false;
+}
+
+// Returns whether it is one of TRL's for supervised fine-tuning, or alignment-handbook's.
+bool IsSftProgram(const std::string& stem) {
+  return stem == kSft || stem == "run_sft" || stem == "sft_gpt_oss" ||
+         absl::StartsWith(stem, "sft_vlm");
 }
 
 bool IsLauncherModule(const std::string& word) {
@@ -55,10 +76,15 @@ bool IsAccelerateWord(const std::string& word) {
 }
 
 // "--per-device-train-batch-size" is per_device_train_batch_size, and a switch is true.
+// HfArgumentParser has --no_NAME for those that are true by default.
 std::vector<Setting> Arguments(std::vector<Setting> options) {
   for (Setting& option : options) {
     option.key = absl::StrReplaceAll(option.key.substr(2), {{"-", "_"}});
-    if (option.values.empty()) option.values = {"true"};
+    if (!option.values.empty()) continue;
+    const bool negated =
+        absl::StartsWith(option.key, "no_") && Knows(TrainingArgumentsKeys(), option.key.substr(3));
+    if (negated) option.key.erase(0, 3);
+    option.values = {negated ? "false" : "true"};
   }
   return options;
 }
@@ -79,9 +105,18 @@ bool IsYaml(const std::string& name) {
 struct TrainerCommand {
   std::vector<Setting> launcher, arguments;
   std::set<std::string> nulls;
-  bool accelerate = false, trl = false;
+  bool accelerate = false;
+  bool trl = false, trl_program = false;  // its command, or a program with the name of one of its
+  bool bare_file = false;                 // the file of arguments has no --config in front
   std::string method, place;  // of TRL's that is no supervised fine-tuning, and where it is
+  int line = 0;
 };
+
+// Notes what the name of a program says.
+void NameProgram(const std::string& stem, const std::string& text, TrainerCommand* command) {
+  if (IsOtherProgram(stem)) command->method = text;
+  command->trl_program = IsSftProgram(stem);
+}
 
 // Returns the index of the program: a file, the "-m" of a module, or TRL's command. 0 if there is
 // none.
@@ -96,16 +131,34 @@ size_t ProgramOf(const std::vector<ShellWord>& words, TrainerCommand* command) {
       return i + 1;
     }
     if (IsProgram(words[i].text)) {
-      const std::string stem(absl::StripSuffix(BaseName(words[i].text), ".py"));
-      if (IsOtherMethod(std::string(absl::StripPrefix(stem, "run_"))))
-        command->method = words[i].text;
+      NameProgram(std::string(absl::StripSuffix(BaseName(words[i].text), ".py")), words[i].text,
+                  command);
       return i;
     }
     if (module == 0 && (words[i].text == "-m" || words[i].text == "--module") &&
         !IsLauncherModule(next))
       module = i;
   }
+  if (module > 0 && module + 1 < words.size()) {
+    const std::string& name = words[module + 1].text;
+    NameProgram(name.substr(name.find_last_of('.') + 1), name, command);
+  }
   return module;
+}
+
+// Takes the file that stands as the first argument: a JSON for HfArgumentParser, a YAML for
+// alignment-handbook's parser.
+void TakeBareFile(const std::vector<ShellWord>& words, size_t program, const std::string& name,
+                  TrainerCommand* command) {
+  const std::string& text = words[program].text;
+  const bool module = text == "-m" || text == "--module";
+  const size_t first = program + (module ? 2 : 1);
+  if (program == 0 || first >= words.size() || (!module && !IsProgram(text))) return;
+  const ShellWord& word = words[first];
+  if (!IsYaml(word.text) && !absl::EndsWith(word.text, ".json")) return;
+  command->bare_file = true;
+  command->arguments.insert(command->arguments.begin(),
+                            {"config", {word.text}, absl::StrCat(name, ":", word.line)});
 }
 
 // TrlParser reads arguments from a file. Programs that are not a Trainer may have no such file.
@@ -114,7 +167,9 @@ void ReadArgumentsFile(const std::string& path, bool known, TrainerCommand* comm
   std::vector<Setting>& arguments = command->arguments;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Setting config = arguments[i];
-    if (config.key != "config" || (!IsYaml(config.values.front()) && !command->trl)) continue;
+    if (config.key != "config" ||
+        (!IsYaml(config.values.front()) && !command->trl && !command->bare_file))
+      continue;
     if (!known && !command->trl && !IsHuggingFace(arguments) &&
         FindNamedFile(config.values.front(), path).empty()) {
       try {
@@ -139,9 +194,11 @@ TrainerCommand SplitAtProgram(const std::vector<ShellWord>& words, const std::st
     command.accelerate = command.accelerate || IsAccelerateWord(words[i].text);
   }
   const std::string name = FileNameOf(path);
-  command.place = name + ":" + std::to_string(words[program].line);
+  command.line = words[program].line;
+  command.place = absl::StrCat(name, ":", command.line);
   command.launcher = Arguments(OptionsOf(words, 0, program, name));
   command.arguments = Arguments(OptionsOf(words, program, words.size(), name));
+  TakeBareFile(words, program, name, &command);
   ReadArgumentsFile(path, known, &command, missing);
   if (command.trl || (command.accelerate && program == 0)) {
     // TRL starts accelerate itself.
@@ -160,12 +217,20 @@ size_t KnownArguments(const TrainerCommand& command) {
 
 }  // namespace
 
+std::string CommandNote(int count, int line) {
+  return absl::StrCat("Of ", count, " commands that train, the one in line ", line,
+                      " was read, which has the most arguments that are known.");
+}
+
 bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool known,
                         UserConfig* config, std::string* missing) {
   TrainerCommand best;
+  int found = 0;
   for (const std::vector<ShellWord>& words : script.commands) {
+    if (Prints(words)) continue;
     TrainerCommand command = SplitAtProgram(words, path, known, missing);
     const bool runs_trainer = known || command.trl || IsHuggingFace(command.arguments);
+    if (runs_trainer && KnownArguments(command) > 1) ++found;
     if (runs_trainer && KnownArguments(command) > KnownArguments(best)) best = std::move(command);
   }
   if (best.arguments.empty()) return false;
@@ -174,7 +239,13 @@ bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool
                        best.place + ": " + best.method +
                            ": not yet: a loss beside a reference or reward model; accepted is "
                            "supervised fine-tuning");
-  config->trl = best.trl;
+  if (found > 1) config->notes.push_back(CommandNote(found, best.line));
+  // Other projects have programs of these names, with other arguments.
+  const bool names_model =
+      std::any_of(best.arguments.begin(), best.arguments.end(),
+                  [](const Setting& setting) { return setting.key == "model_name_or_path"; });
+  config->trl = best.trl || (best.trl_program && names_model);
+  config->syntax = Syntax::kScript;
   SortHuggingFace(std::move(best.arguments), best.nulls, path, config);
   if (best.accelerate) {
     AddLaunch(best.launcher, path, config);

@@ -34,12 +34,20 @@ struct Recompute {
   int64_t every_nth = 0;
 };
 
+// How torchtitan cuts a model into stages, where `on`.
+struct StageCut {
+  bool on = false;
+  int64_t each = 0;                 // layers of a stage; 0: as many as the schedule has
+  int64_t embedding = 1, head = 1;  // layers that they count as
+};
+
 struct UserRun {
   v1::Job job;  // with model, data, GPUs and the trainer's habits
   v1::Parallelism degrees;
   v1::PipelineSchedule schedule = v1::PIPELINE_SCHEDULE_UNSPECIFIED;
   std::vector<int64_t> chunks;  // language layers of each chunk in the model's order; empty: even
   std::vector<int64_t> parts;   // bounds of stages in the list of all layers, in place of chunks
+  StageCut stage_cut;
   std::set<int64_t> recomputed_parts;  // layers of that list that recompute
   Recompute recompute;
   int64_t layers = 0;           // that the configuration says; 0 if it does not
@@ -52,7 +60,10 @@ struct UserRun {
   bool fsdp_version_2 = false;  // the configuration says so
   // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
   std::string accelerate_key, deterministic_key;
-  bool adapters = false;             // train beside frozen weights
+  bool adapters = false;  // train beside frozen weights
+  // The setting that says that the model has an encoder, and the components that are frozen.
+  std::string encoder_setting;
+  std::vector<std::string> frozen;
   std::vector<std::string> assumed;  // for people
 };
 
@@ -83,11 +94,23 @@ struct ModelWidths {
 };
 ModelWidths WidthsOf(const v1::Model& model);
 
+// Of torchtitan: how stages are cut, the cut itself, what is sharded, and how it runs.
+void SetTorchtitanStages(const UserConfig& config, UserRun* run);
+void CutTorchtitanStages(int64_t layers, UserRun* run);
+v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run);
+void SetTorchtitanExecution(const UserConfig& config, UserRun* run);
+
 // Sets precision, optimizer, sharding and habits. `degrees` are final.
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);
 
 // Sets what PEFT's adapter_config.json says. The model is there.
 void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run);
+
+// Notes which components of a model with encoders are frozen, unless flags say it.
+void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run);
+
+// Freezes them. Throws CommandError(kBadInput) if the model should have `encoders` and has none.
+void ApplyComponents(bool encoders, UserRun* run);
 
 // Returns whether accelerate turns FSDP on, not Hugging Face's arguments.
 bool IsFsdpOfAccelerate(const UserConfig& config);
@@ -111,8 +134,10 @@ Recompute RecomputeOf(const UserConfig& config);
 v1::EvaluatePlanRequest LayersRequest(const UserRun& run);
 ModelLayers LayersOf(const v1::Plan& evaluated);
 
-// Gives a model with encoders data with units, where no data were given.
-void AdaptToEncoders(const ModelLayers& layers, UserRun* run);
+// Settles what depends on the model's layers: cuts torchtitan's stages, gives a model with encoders
+// data with units, where no data were given, and freezes components. Throws CommandError(kBadInput)
+// if the stages cannot be cut, or if the configuration is one for encoders and the model has none.
+void AdaptToLayers(const ModelLayers& layers, UserRun* run);
 
 // Returns the request that evaluates the run. If `pinned`, our own plan beside it is only the one
 // with the same degrees, which is quick. Throws CommandError(kBadInput) if the layers do not go

@@ -1,0 +1,78 @@
+// Components of a model that a program around the Trainer, or Megatron's examples/multimodal,
+// freezes. Sources: llava/train/train.py of LLaVA and LLaVA-NeXT, internvl_chat_finetune.py of
+// InternVL, qwenvl/train/train_qwen.py of Qwen2.5-VL, examples/multimodal of Megatron-LM.
+#include <absl/strings/str_join.h>
+#include <algorithm>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/user_run.h"
+
+namespace evenkeel::cli {
+namespace {
+
+struct ComponentRecord {
+  const char* name;  // of --freeze; the projector has none
+  Field freezes, trains;
+  const char* part;  // of mm_tunable_parts
+};
+constexpr ComponentRecord kComponents[] = {
+    {"llm", Field::kFreezesLlm, Field::kTrainsLlm, "mm_language_model"},
+    {"encoder", Field::kFreezesEncoder, Field::kTrainsEncoder, "mm_vision_tower"},
+    {"projector", Field::kFreezesProjector, Field::kTrainsProjector, "mm_mlp_adapter"}};
+
+// Settings that only a program of a model with encoders has.
+constexpr Field kOfEncoders[] = {
+    Field::kVisionTower,      Field::kVisionModel,     Field::kFreezesLlm,
+    Field::kFreezesEncoder,   Field::kTrainsLlm,       Field::kTrainsEncoder,
+    Field::kFreezesProjector, Field::kTrainsProjector, Field::kTrainsProjectorAlone,
+    Field::kTrainedParts,     Field::kEncoderLora};
+
+bool IsFrozen(const UserConfig& config, const ComponentRecord& component) {
+  const bool projector = component.freezes == Field::kFreezesProjector;
+  if (config.On(component.freezes)) return true;
+  if (config.Has(component.trains)) return !config.On(component.trains);
+  if (config.On(Field::kTrainsProjectorAlone)) return !projector;
+  if (config.Has(Field::kTrainedParts))
+    return absl::StrJoin(config.List(Field::kTrainedParts), ",").find(component.part) ==
+           std::string::npos;
+  // LLaVA's program trains no tower unless told to.
+  return component.freezes == Field::kFreezesEncoder && config.Has(Field::kVisionTower);
+}
+
+}  // namespace
+
+void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  for (const Field field : kOfEncoders)
+    if (config.Has(field) && run->encoder_setting.empty())
+      run->encoder_setting = Describe(config.fields.at(field));
+  if (run->encoder_setting.empty() || !flags.freeze.empty() || !flags.lora.empty()) return;
+  for (const ComponentRecord& component : kComponents)
+    if (IsFrozen(config, component)) run->frozen.emplace_back(component.name);
+}
+
+void ApplyComponents(bool encoders, UserRun* run) {
+  if (run->encoder_setting.empty()) return;
+  if (!encoders)
+    throw CommandError(ExitCode::kBadInput,
+                       run->encoder_setting + ": the model has an encoder, but \"" +
+                           run->job.model().name() +
+                           "\" is text alone: name the whole model by --model, such as "
+                           "llava-1.5-13b or its config.json");
+  v1::Model* model = run->job.mutable_model();
+  for (const std::string& name : run->frozen) {
+    if (name == "projector") {
+      run->assumed.emplace_back("projector: taken to train, though the configuration freezes it");
+      continue;
+    }
+    const bool llm = name == "llm";
+    const v1::TrainMode there =
+        llm ? model->language_model_train_mode() : model->encoder_train_mode();
+    if (there != v1::TRAIN_MODE_UNSPECIFIED) continue;
+    llm ? model->set_language_model_train_mode(v1::TRAIN_MODE_FROZEN)
+        : model->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
+    run->assumed.push_back(llm ? "language model: frozen, as the configuration says"
+                               : "encoders: frozen, as the configuration says");
+  }
+}
+
+}  // namespace evenkeel::cli

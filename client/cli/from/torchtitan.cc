@@ -1,0 +1,87 @@
+// What torchtitan does by default, and how it cuts a model into stages. Sources:
+// torchtitan/config/job_config.py, torchtitan/distributed/pipeline_parallel.py (0.2).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/user_run.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int64_t kMostLayers = 512;
+constexpr double kCompiledLossBytes = 4;  // held per logit, as docs/COST_MODEL.md 1.6 has it
+
+}  // namespace
+
+void SetTorchtitanStages(const UserConfig& config, UserRun* run) {
+  if (run->degrees.pipeline() == 1) return;
+  run->stage_cut = {.on = true,
+                    .each = config.Int(Field::kLayersPerVirtualStage, 0, 1, kMostLayers),
+                    .embedding = config.Int(Field::kEmbeddingLayers, 1, 0, kMostLayers),
+                    .head = config.Int(Field::kHeadLayers, 1, 0, kMostLayers)};
+}
+
+// _get_pipeline_metadata() and generate_llm_fqn_per_model_part().
+void CutTorchtitanStages(int64_t layers, UserRun* run) {
+  const StageCut& cut = run->stage_cut;
+  if (!cut.on) return;
+  const int64_t ranks = run->degrees.pipeline(), counted = layers + cut.embedding + cut.head;
+  if (cut.each > 0) {
+    const int64_t stages = (counted + cut.each - 1) / cut.each;
+    const bool interleaved = run->schedule == v1::PIPELINE_SCHEDULE_INTERLEAVED;
+    if (stages % ranks != 0 || (stages > ranks) != interleaved)
+      throw CommandError(
+          ExitCode::kBadInput,
+          fmt::format("parallelism.pipeline_parallel_layers_per_stage {}: {} layers, embedding and "
+                      "head counted, make {} stages; with {} ranks and this schedule it must be {}",
+                      cut.each, counted, stages, ranks,
+                      interleaved ? fmt::format("a multiple of {} from {} on", ranks, 2 * ranks)
+                                  : std::to_string(ranks)));
+    run->degrees.set_virtual_stages(static_cast<int32_t>(stages / ranks));
+  }
+  const int64_t stages = ranks * run->degrees.virtual_stages();
+  if (counted / stages < std::max<int64_t>({cut.embedding, cut.head, 1}))
+    throw CommandError(ExitCode::kBadInput,
+                       fmt::format("{} layers do not make {} stages of a pipeline, with {} less in "
+                                   "the first and {} less in the last",
+                                   layers, stages, cut.embedding, cut.head));
+  run->chunks.assign(static_cast<size_t>(stages), counted / stages);
+  for (int64_t i = 0; i < counted % stages; ++i) ++run->chunks[static_cast<size_t>(i)];
+  run->chunks.front() -= cut.embedding;
+  run->chunks.back() -= cut.head;
+}
+
+// fully_shard gathers again in the backward pass unless there is a pipeline
+// (fsdp_reshard_after_forward: "default").
+v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run) {
+  const std::string reshard = config.Text(Field::kReshard, "default");
+  const int64_t replicas = config.Int(Field::kDataReplicas, 1, 1, 65536);
+  if (replicas == run.degrees.data() && run.degrees.context() == 1) return v1::ZERO_STAGE_0;
+  if (reshard == "always" || (reshard == "default" && run.degrees.pipeline() == 1))
+    return v1::ZERO_STAGE_3;
+  return v1::ZERO_STAGE_1;
+}
+
+void SetTorchtitanExecution(const UserConfig& config, UserRun* run) {
+  v1::Execution* e = run->job.mutable_training()->mutable_execution();
+  e->set_sequence_parallel(config.On(Field::kSequenceParallel, true));
+  e->set_overlap_tensor(config.On(Field::kOverlapTensor));
+  if (run->degrees.context() > 1)
+    e->set_context_exchange(config.Text(Field::kContextExchange, "allgather") == "alltoall"
+                                ? v1::CONTEXT_EXCHANGE_RING
+                                : v1::CONTEXT_EXCHANGE_ALL_GATHER);
+  if (run->degrees.expert() > 1)
+    e->set_expert_tensor_parallel(
+        static_cast<int32_t>(config.Int(Field::kExpertTensor, 1, 1, 1024)));
+  if (!config.On(Field::kCompile)) return;
+  std::vector<std::string> parts = config.List(Field::kCompiledParts);
+  if (!config.Has(Field::kCompiledParts)) parts = {"model", "loss"};
+  const bool loss = std::count(parts.begin(), parts.end(), "loss") > 0;
+  if (loss) e->set_loss_logit_bytes(kCompiledLossBytes);
+  run->assumed.push_back(std::string("compile: modules are taken to be eager, the loss to be ") +
+                         (loss ? "compiled" : "eager"));
+}
+
+}  // namespace evenkeel::cli

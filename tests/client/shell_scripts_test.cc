@@ -1,0 +1,126 @@
+// Tests scripts in scripts, defaults of variables, and what a script leaves open.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/shell.h"
+#include "tests/client/trainer_folder.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr char kPretrain[] =
+    "pretrain_gpt.py --num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 128 "
+    "--vocab-size 1000 --micro-batch-size 1 --global-batch-size 64 --bf16";
+
+// The words of all commands, joined.
+std::vector<std::string> Commands(const std::string& text) {
+  std::vector<std::string> commands;
+  for (const std::vector<ShellWord>& words : ReadShell(text, "run.sh").commands) {
+    commands.emplace_back();
+    for (const ShellWord& word : words)
+      commands.back() += (commands.back().empty() ? "" : " ") + word.text;
+  }
+  return commands;
+}
+
+// Returns what a script gives as the tensor-parallel degree, on 64 GPUs.
+int32_t TensorOf(const std::string& script) {
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {64};
+  return RunOf(TrainerFolder().Script(script), flags).degrees.tensor();
+}
+
+TEST(ShellScriptsTest, ScriptsInArgumentsAreRead) {
+  const std::string train = std::string(kPretrain) + " --tensor-model-parallel-size ";
+  const std::string scripts[] = {
+      "srun -l --container-image x sh -c \"torchrun " + train + "2\"\n",
+      "RUN=\"torchrun " + train + "2\"\nsrun bash -c \"${RUN}\"\n",
+      "RUN=\"torchrun " + train + "2\"\ndocker exec box bash -x -lc \"cd /w && $RUN\"\n",
+      "TP=2\nbash -c 'torchrun " + train + "$TP'\n",
+      "CMD=\"torchrun " + train + "2\"\neval \"$CMD\"\n",
+      "CMD=\"torchrun " + train + "2\"\neval $CMD\n",
+      "sbatch <<EOF\n#!/bin/bash\nTP=2\ntorchrun " + train + "\\$TP\nEOF\n",
+      "sbatch --nodes 8 <<'EOF'\nTP=2\nsrun bash -c \"torchrun " + train + "${TP}\"\nEOF\n"};
+  for (const std::string& script : scripts) EXPECT_EQ(TensorOf(script), 2) << script;
+  const ShellScript lines = ReadShell("true\nbash -c 'one\ntwo'\nX='a\nb'\nbash -c \"$X\"\n", "s");
+  EXPECT_EQ(lines.commands[1][0].line, 2);
+  EXPECT_EQ(lines.commands[2][0].line, 3);
+  EXPECT_EQ(lines.commands[5][0].line, 6) << "b stands elsewhere";
+  // Other programs have -c, too.
+  EXPECT_EQ(Commands("gcc -c 'a b'\n"), (std::vector<std::string>{"gcc -c a b"}));
+  EXPECT_EQ(Commands("cat <<EOF\nhello\nEOF\n"), (std::vector<std::string>{"cat"}));
+}
+
+TEST(ShellScriptsTest, ScriptsInArgumentsAreBounded) {
+  std::string deep = "true";
+  for (int i = 0; i < 12; ++i) deep = "eval eval " + deep;
+  EXPECT_THROW(ReadShell(deep, "s"), CommandError);
+  EXPECT_THROW(ReadShell("X='eval \"$X\"'\neval \"$X\"\n", "s"), CommandError);
+  EXPECT_THROW(ReadShell("bash -c \"echo 'a\"\n", "s"), CommandError);
+}
+
+TEST(ShellScriptsTest, AnAssignmentKeepsItsWords) {
+  EXPECT_EQ(Commands("A='--x 1'\nB=$A\nB=${B}\" --y\"\nexport C=${B:-none}\nrun $B $C\n"),
+            (std::vector<std::string>{"run --x 1 --y --x 1 --y"}));
+  EXPECT_EQ(ReadShell("A='--x 1'\nARGS=($A)\nrun ${ARGS[@]}\n", "s").commands[0].size(), 3u);
+}
+
+TEST(ShellScriptsTest, DefaultsOfVariables) {
+  const auto line = [](const std::string& text) { return Commands(text).back(); };
+  EXPECT_EQ(line(": \"${TP:=2}\"\nrun $TP"), "run 2");
+  EXPECT_EQ(line(": ${ARGS:=--a 1}\nrun $ARGS \"$ARGS\""), "run --a 1 --a 1");
+  EXPECT_EQ(line("X=\nrun ${X:-d} [${X-d}]"), "run d []");
+  EXPECT_EQ(line("X=1\nrun ${X:+--x $X} ${Y:+--y} end"), "run --x 1 end");
+  EXPECT_EQ(line("X=1\nrun ${X:?must be set}"), "run 1");
+  EXPECT_EQ(line("X=12\nrun ${X:1:1}"), "run ${X:1:1}") << "not read";
+  EXPECT_TRUE(ReadShell("X=12\nrun ${X:1:1}", "s").unset.empty());
+}
+
+TEST(ShellScriptsTest, BranchesAreNoted) {
+  const auto branches = [](const std::string& text) { return ReadShell(text, "s").branches; };
+  EXPECT_TRUE(branches("[ $B = 1 ] && TP=2\n"));
+  EXPECT_TRUE(branches("[ $B = 1 ] || TP=2\n"));
+  EXPECT_TRUE(branches("for tp in 1 2; do TP=$tp; done\n"));
+  EXPECT_TRUE(branches("while true; do TP=2; done\n"));
+  EXPECT_TRUE(branches("if true; then TP=2; fi\n"));
+  EXPECT_FALSE(branches("cd x && run\nTP=2\n"));
+  EXPECT_FALSE(branches("run | tee log; TP=2\n"));
+}
+
+TEST(ShellScriptsTest, WhatTheScriptLeavesOpenIsNamed) {
+  const TrainerFolder folder;
+  const std::string train = std::string(" ") + kPretrain + "\n";
+  const auto launched = [&](const std::string& nodes, const std::vector<int32_t>& gpus) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = gpus;
+    return RunOf(folder.Script("torchrun --nnodes " + nodes + " --nproc_per_node 4" + train), flags)
+        .job.cluster()
+        .pools(0);
+  };
+  for (const char* const nodes : {"$SLURM_NNODES", "1:4", "$(wc -l < hosts)"}) {
+    EXPECT_EQ(launched(nodes, {64}).gpu_count(), 64) << nodes;
+    EXPECT_EQ(launched(nodes, {64}).gpus_per_node(), 4) << nodes;
+    EXPECT_NE(folder.Refusal("torchrun --nnodes " + std::string(nodes) + train).find("by --gpus N"),
+              std::string::npos)
+        << nodes;
+  }
+  EXPECT_EQ(launched("16", {64}).gpus_per_node(), 4);
+  EXPECT_NE(folder
+                .Refusal("accelerate launch --num_processes $((8 * N)) train.py --bf16 "
+                         "--per_device_train_batch_size 2 --model_max_length 512\n")
+                .find("this is no number of processes: give it by --gpus N"),
+            std::string::npos);
+  EXPECT_NE(folder
+                .Refusal("torchrun --nproc_per_node 8" + std::string(train, 0, train.size() - 1) +
+                         " --tensor-model-parallel-size $TP_SIZE\n")
+                .find("the script does not say what ${TP_SIZE} is"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace evenkeel::cli

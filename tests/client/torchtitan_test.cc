@@ -1,0 +1,149 @@
+// Tests what is read of torchtitan's configuration.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/read_config.h"
+#include "client/cli/from/user_run.h"
+#include "tests/client/trainer_runs.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr char kLlama[] = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n";
+
+// Returns the run of 8 GPUs, with stages cut for 32 layers.
+UserRun TorchtitanRun(const std::string& toml, JobFlags flags = {}) {
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {8};
+  UserRun run = RunOf(ReadConfigText(toml, "train.toml", ""), flags);
+  AdaptToLayers(ModelLayers(32, v1::LAYER_KIND_DENSE), &run);
+  return run;
+}
+
+std::string TorchtitanRefusal(const std::string& toml) {
+  try {
+    TorchtitanRun(toml);
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput);
+    return error.what();
+  }
+  return "";
+}
+
+std::string InPipeline(const std::string& more) {
+  return std::string(kLlama) + "[parallelism]\npipeline_parallel_degree = 4\n" + more;
+}
+
+TEST(TorchtitanTest, BatchAndLengthHaveDefaults) {
+  const UserRun run = TorchtitanRun(std::string(kLlama) + "[training]\nsteps = 100\n");
+  EXPECT_EQ(run.micro_batch, 8);
+  EXPECT_EQ(run.seq_length, 2048);
+  EXPECT_TRUE(Assumes(run, "local_batch_size: 8, torchtitan's default"));
+  EXPECT_TRUE(Assumes(run, "seq_len: 2048, torchtitan's default"));
+  const UserRun said =
+      TorchtitanRun(std::string(kLlama) + "[training]\nlocal_batch_size = 1\nseq_len = 128\n");
+  EXPECT_EQ(said.micro_batch, 1);
+  EXPECT_EQ(said.seq_length, 128);
+  EXPECT_FALSE(Assumes(said, "torchtitan's default"));
+}
+
+// Embedding and head count as a layer each.
+TEST(TorchtitanTest, StagesAreCutAsTorchtitanCuts) {
+  const auto chunks = [](const std::string& more) {
+    return TorchtitanRun(InPipeline(more)).chunks;
+  };
+  EXPECT_EQ(chunks(""), (std::vector<int64_t>{8, 9, 8, 7}));
+  EXPECT_EQ(chunks("pipeline_parallel_first_stage_less_layers = 0\n"
+                   "pipeline_parallel_last_stage_less_layers = 0\n"),
+            (std::vector<int64_t>{8, 8, 8, 8}));
+  const UserRun two =
+      TorchtitanRun(InPipeline("pipeline_parallel_schedule = \"Interleaved1F1B\"\n"));
+  EXPECT_EQ(two.degrees.virtual_stages(), 2);
+  EXPECT_EQ(two.chunks, (std::vector<int64_t>{4, 5, 4, 4, 4, 4, 4, 3}));
+  EXPECT_TRUE(TorchtitanRun(kLlama).chunks.empty());
+}
+
+TEST(TorchtitanTest, LayersOfAStageSayHowManyThereAre) {
+  const UserRun one = TorchtitanRun(InPipeline("pipeline_parallel_layers_per_stage = 9\n"));
+  EXPECT_EQ(one.degrees.virtual_stages(), 1);
+  EXPECT_EQ(one.chunks, (std::vector<int64_t>{8, 9, 8, 7}));
+  const std::string interleaved = "pipeline_parallel_schedule = \"Interleaved1F1B\"\n";
+  const UserRun three =
+      TorchtitanRun(InPipeline(interleaved + "pipeline_parallel_layers_per_stage = 3\n"));
+  EXPECT_EQ(three.degrees.virtual_stages(), 3);
+  EXPECT_EQ(three.schedule, v1::PIPELINE_SCHEDULE_INTERLEAVED);
+  EXPECT_NE(TorchtitanRefusal(InPipeline(interleaved + "pipeline_parallel_layers_per_stage = 4\n"))
+                .find("layers_per_stage 4: 34 layers, embedding and head counted, make 9 stages; "
+                      "with 4 ranks and this schedule it must be a multiple of 4 from 8 on"),
+            std::string::npos);
+  EXPECT_NE(TorchtitanRefusal(InPipeline("pipeline_parallel_layers_per_stage = 3\n"))
+                .find("make 12 stages; with 4 ranks and this schedule it must be 4"),
+            std::string::npos);
+  EXPECT_NE(TorchtitanRefusal(InPipeline("pipeline_parallel_last_stage_less_layers = 20\n"))
+                .find("32 layers do not make 4 stages"),
+            std::string::npos);
+}
+
+TEST(TorchtitanTest, KeysThatHalveMemoryAreNotPassedOver) {
+  const auto with = [](const std::string& more) {
+    return std::string(kLlama) + "[training]\nlocal_batch_size = 1\nseq_len = 128\n" + more;
+  };
+  EXPECT_NE(TorchtitanRefusal(with("dtype = \"bfloat16\"\n"))
+                .find("train.toml:7: training.dtype bfloat16: not yet"),
+            std::string::npos);
+  EXPECT_EQ(TorchtitanRefusal(with("dtype = \"float32\"\n")), "");
+  const auto bytes = [](const UserRun& run) {
+    return run.job.training().execution().loss_logit_bytes();
+  };
+  const UserRun compiled = TorchtitanRun(with("[compile]\nenable = true\n"));
+  EXPECT_EQ(bytes(compiled), 4);
+  EXPECT_TRUE(Assumes(compiled, "modules are taken to be eager, the loss to be compiled"));
+  const UserRun model = TorchtitanRun(with("[compile]\nenable = true\ncomponents = [\"model\"]\n"));
+  EXPECT_EQ(bytes(model), 0);
+  EXPECT_TRUE(Assumes(model, "modules are taken to be eager, the loss to be eager"));
+  EXPECT_EQ(bytes(TorchtitanRun(with("[compile]\nenable = false\n"))), 0);
+  EXPECT_EQ(ReadConfigText(with("[compile]\nenable = true\n"), "t.toml", "").irrelevant, 0);
+  EXPECT_EQ(ReadConfigText(with("compile = true\n"), "t.toml", "").not_predicted.size(), 1u);
+}
+
+TEST(TorchtitanTest, TheModeOfRecomputeDecides) {
+  const auto recompute = [](const std::string& more) {
+    return TorchtitanRun(std::string(kLlama) + "[activation_checkpoint]\n" + more).recompute;
+  };
+  EXPECT_EQ(recompute("mode = \"none\"\nmemory_budget = 0.5\n").kind, Recompute::Kind::kNone);
+  EXPECT_NE(
+      TorchtitanRefusal(std::string(kLlama) + "[activation_checkpoint]\nmode = \"memory_budget\"\n")
+          .find("activation_checkpoint.mode memory_budget: not yet"),
+      std::string::npos);
+  // Every third layer: the third, the sixth and so on.
+  const UserRun run =
+      TorchtitanRun(std::string(kLlama) +
+                    "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"3\"\n");
+  const v1::Stage stage =
+      RequestOf(run, ModelLayers(4, v1::LAYER_KIND_DENSE), /*pinned=*/false).plan().stages(0);
+  ASSERT_EQ(stage.layers_size(), 3);
+  EXPECT_EQ(stage.layers(0).layer_count(), 2);
+  EXPECT_EQ(stage.layers(0).recomputed_size(), 0);
+  EXPECT_EQ(stage.layers(1).recomputed_size(), 1);
+}
+
+TEST(TorchtitanTest, FlavorsOfTheCatalogue) {
+  const auto model = [](const std::string& name, const std::string& flavor) {
+    return TorchtitanRun("[model]\nname = \"" + name + "\"\nflavor = \"" + flavor + "\"\n")
+        .job.model()
+        .name();
+  };
+  EXPECT_EQ(model("qwen3", "8B"), "qwen3-8b");
+  EXPECT_EQ(model("qwen3", "0.6B"), "qwen3-0.6b");
+  EXPECT_EQ(model("llama4", "17bx16e"), "llama4-scout");
+  EXPECT_NE(
+      TorchtitanRefusal("[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n")
+          .find("torchtitan's llama3 debugmodel is not known here: name the model by --model"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace evenkeel::cli
