@@ -91,9 +91,18 @@ TEST(TorchtitanTest, KeysThatHalveMemoryAreNotPassedOver) {
   const auto with = [](const std::string& more) {
     return std::string(kLlama) + "[training]\nlocal_batch_size = 1\nseq_len = 128\n" + more;
   };
-  EXPECT_NE(TorchtitanRefusal(with("dtype = \"bfloat16\"\n"))
-                .find("train.toml:7: training.dtype bfloat16: not yet"),
-            std::string::npos);
+  EXPECT_NE(
+      TorchtitanRefusal(with("dtype = \"bfloat16\"\n"))
+          .find("train.toml:7: training.dtype bfloat16: not yet: weights and states in 16 bits "
+                "without a copy in fp32; accepted: float32; --precision bf16 --optimizer "
+                "adam-16bit evaluates such"),
+      std::string::npos);
+  JobFlags flags;
+  flags.precision = "bf16";
+  flags.optimizer = "adam-16bit";
+  const v1::Training pure = TorchtitanRun(with("dtype = \"bfloat16\"\n"), flags).job.training();
+  EXPECT_EQ(pure.optimizer(), v1::OPTIMIZER_ADAM_16BIT);
+  EXPECT_EQ(pure.gradient_precision(), v1::GRADIENT_PRECISION_16BIT);
   EXPECT_EQ(TorchtitanRefusal(with("dtype = \"float32\"\n")), "");
   const auto bytes = [](const UserRun& run) {
     return run.job.training().execution().loss_logit_bytes();

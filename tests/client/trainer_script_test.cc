@@ -86,6 +86,12 @@ TEST_F(TrainerScriptTest, DictionariesMayBeWords) {
   EXPECT_TRUE(config.unknown.empty());
 }
 
+TEST_F(TrainerScriptTest, GpusOfOneNodeMayBeListed) {
+  const UserRun run =
+      Run(Read("deepspeed --include localhost:0,1,2,5 train.py" + std::string(kArguments)));
+  EXPECT_EQ(run.job.cluster().pools(0).gpu_count(), 4);
+}
+
 // A script of Megatron-LM stays one, whatever its program's other options are.
 TEST_F(TrainerScriptTest, OtherProgramsAreOtherTrainers) {
   EXPECT_EQ(

@@ -73,11 +73,11 @@ Value Chosen(const UserConfig& config, Field field, const std::string& fallback,
   for (const auto& [setting, what] : config.not_predicted)
     if (absl::EndsWith(setting.key, "dtype") && !setting.values.empty() &&
         absl::StrContains(setting.values.front(), "float16"))
-      throw CommandError(
-          ExitCode::kBadInput,
-          Describe(setting) +
-              ": not yet: weights and states in 16 bits without a copy in fp32, as "
-              "neither bf16 nor fp16 is on; --precision bf16 evaluates such with it");
+      throw CommandError(ExitCode::kBadInput,
+                         Describe(setting) +
+                             ": not yet: weights and states in 16 bits without a copy in fp32, as "
+                             "neither bf16 nor fp16 is on; --precision bf16 --optimizer adam-16bit "
+                             "evaluates such");
   const auto file = config.files.find(RunFile::kArguments);
   throw CommandError(ExitCode::kBadInput,
                      (file == config.files.end() ? "" : file->second + ": ") +
@@ -92,7 +92,7 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
   if (torchtitan && config.Text(Field::kWeightType, "float32") != "float32")
     config.Refuse(Field::kWeightType,
                   "not yet: weights and states in 16 bits without a copy in fp32; accepted: "
-                  "float32; --precision bf16 evaluates such with it");
+                  "float32; --precision bf16 --optimizer adam-16bit evaluates such");
   const std::string mixed = config.Text(Field::kMixedPrecision);
   if (config.On(Field::kFp16)) {
     training->set_precision(v1::PRECISION_FP16);
@@ -275,7 +275,9 @@ void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) 
     training->set_zero_group(static_cast<int32_t>(copies / groups));
   }
   std::string type = config.Text(Field::kGradientType, "");
-  if (config.On(Field::kGradient16Bit)) type = "bf16";
+  // Gradients of torchtitan have the type of the weights, whatever they are reduced in.
+  if (config.On(Field::kGradient16Bit) || config.Text(Field::kWeightType) == "bfloat16")
+    type = "bf16";
   // Megatron-LM accumulates in fp32 with bfloat16 alone, unless it is asked to.
   const bool megatron =
       config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale;

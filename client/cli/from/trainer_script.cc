@@ -209,6 +209,16 @@ TrainerCommand SplitAtProgram(const std::vector<ShellWord>& words, const std::st
   return command;
 }
 
+// "--include localhost:0,1,2,3" of deepspeed is four GPUs of one node.
+void CountIncluded(Setting* option) {
+  if (option->key != "include" || option->values.size() != 1) return;
+  const std::vector<std::string> parts = absl::StrSplit(option->values.front(), ':');
+  if (parts.size() != 2 || absl::StrContains(parts[1], "@")) return;
+  const std::vector<std::string> gpus = absl::StrSplit(parts[1], ',', absl::SkipEmpty());
+  option->key = "num_gpus";
+  option->values = {absl::StrCat(gpus.size())};
+}
+
 size_t KnownArguments(const TrainerCommand& command) {
   return static_cast<size_t>(std::count_if(
       command.arguments.begin(), command.arguments.end(),
@@ -251,6 +261,7 @@ bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool
     AddLaunch(best.launcher, path, config);
     return true;
   }
+  for (Setting& option : best.launcher) CountIncluded(&option);
   for (Setting& option : best.launcher)
     for (const LauncherCount& count : kLauncherCounts)
       if (option.key == count.option) Sort(MegatronKeys(), count.key, option, config);
