@@ -103,8 +103,8 @@ TEST(CoreAttentionTest, MemoryHoldsTheCopiesOfTheLargestPack) {
   EXPECT_NEAR(MoreHeld(c), 1 * CopyOf(c, 4096), 1);
 }
 
-// A pack of 12,288 tokens has a sample of 8192 and another, whose heads fill half of the processors,
-// or that sample alone, in four copies.
+// A pack of 12,288 tokens has a sample of 8192 and another, whose heads fill half of the
+// processors, or that sample alone, in four copies.
 TEST(CoreAttentionTest, ASmallerPackMayHoldMore) {
   constexpr double kCap = 12'288;
   const Case c{.largest = {.tokens = kCap, .squared = kCap * kLength}};
