@@ -136,10 +136,11 @@ int64_t SamplesOf(const PackShape& pack) {
 
 // Returns whether Megatron's fused softmax takes the scores of the rank's heads: four of them at a
 // time (is_kernel_available of megatron/core/fusions/fused_softmax.py). Otherwise PyTorch masks and
-// normalises them in fp32, in five kernels, as it does for all other trainers. Packs of different
-// lengths, and full sequences (of `sequence` tokens, 0: causal), are taken to suit it.
+// normalises them in fp32, in five kernels, as it does for all other trainers that have a record.
+// Packs of different lengths, and full sequences (of `sequence` tokens, 0: causal), are taken to
+// suit it.
 bool FusesSoftmax(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
-  if (!b.setting().megatron) return false;
+  if (!b.setting().megatron && !b.setting().unknown) return false;
   if (sequence > 0 || !b.setting().equal_packs) return true;
   return rank.heads * SamplesOf(b.setting().mean) % 4 == 0;
 }
@@ -188,7 +189,7 @@ CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t seq
     return PackCost{.per_squared = b.rows().share * per_row / D(length)};
   };
   const bool fused = FusesSoftmax(b, rank, sequence);
-  const bool causal = sequence == 0 && fused;
+  const bool causal = sequence == 0 && fused && b.setting().megatron;
   const double forward = causal ? 3 : 4, backward = causal ? 4 : 6, dropped = dropout ? 5 : 0;
   const SoftmaxBytes more = fused                  ? SoftmaxBytes{}
                             : b.setting().megatron ? kMegatronsOwn
@@ -308,7 +309,9 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   op.keeps_exchange = true;
   if (unfused) {
     const PackCost scores = Scores(b, rank, sequence);
-    const ScoreBytes bytes = ScoreBytesOf(FusesSoftmax(b, rank, sequence), execution.dropout);
+    // Without a record, memory is that of the trainers that hold more.
+    const bool fused = b.setting().megatron && FusesSoftmax(b, rank, sequence);
+    const ScoreBytes bytes = ScoreBytesOf(fused, execution.dropout);
     b.KeepBytes(bytes.kept * scores, kCoreAttention);
     op.transient += bytes.transient * scores;
     return;

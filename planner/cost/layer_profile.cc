@@ -98,6 +98,7 @@ class ProfileBuilder {
             .offload_modules = job_.training.activations.modules,
             .pads_vocabulary = job_.training.trainer->pads_vocabulary,
             .megatron = job_.training.trainer->megatron_kernels,
+            .unknown = job_.training.trainer == &GenericTrainer(),
             .adds_weight_gradients = AddsWeightGradients(job_.training),
             .gradient_bytes = GradientBytes(job_.training)};
   }

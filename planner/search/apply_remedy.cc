@@ -5,7 +5,7 @@
 
 #include "planner/cost/calibration.h"
 #include "planner/hardware/gpus.h"
-#include "planner/search/changed_training.h"
+#include "planner/search/changed_job.h"
 #include "planner/search/other_sizes.h"
 #include "planner/space/activation_offload.h"
 

@@ -7,7 +7,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/expert_dispatch.h"
 #include "planner/hardware/gpus.h"
-#include "planner/search/changed_training.h"
+#include "planner/search/changed_job.h"
 #include "planner/space/network_tiers.h"
 
 namespace evenkeel::planner {
@@ -56,17 +56,6 @@ std::vector<Change> Changes(const Job& job) {
 }
 
 }  // namespace
-
-Cluster Resized(const Cluster& cluster, int64_t gpu_count) {
-  Cluster resized = cluster;
-  resized.gpu_count = gpu_count;
-  if (gpu_count <= cluster.gpus_per_full_node) {
-    resized.gpus_per_node = gpu_count;
-  } else if (gpu_count % cluster.gpus_per_full_node == 0) {
-    resized.gpus_per_node = cluster.gpus_per_full_node;
-  }
-  return resized;
-}
 
 bool Multiplies(const GpuSpec& gpu, const Job& job) {
   return (gpu.bfloat16 || !job.cluster.gpu.bfloat16) &&

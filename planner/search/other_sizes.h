@@ -14,10 +14,6 @@
 
 namespace evenkeel::planner {
 
-// Returns a cluster of `gpu_count` GPUs of the same type and kind of nodes: in one node, in full
-// ones or, if they do not divide into those, with as many per node as now.
-Cluster Resized(const Cluster& cluster, int64_t gpu_count);
-
 // Returns whether GPUs of another type multiply in the formats that the job needs.
 bool Multiplies(const GpuSpec& gpu, const Job& job);
 

@@ -171,7 +171,7 @@ constexpr Trainer ThreeDimensional(const About& about, const Execution& executio
 // Abilities of a trainer with Megatron's degrees, besides recomputing every layer.
 struct Abilities {
   bool block_recompute = true, interleaves = true;
-  bool megatron_kernels = false, fp16_gradients_16bit = false;
+  bool megatrons = false;  // its kernels and what it does with float16 are Megatron's
   OffloadAbility offload = {};
 };
 
@@ -182,8 +182,7 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& execution
   trainer.selective_recompute = false;
   trainer.block_recompute = abilities.block_recompute;
   trainer.interleaves = abilities.interleaves;
-  trainer.megatron_kernels = abilities.megatron_kernels;
-  trainer.fp16_gradients_16bit = abilities.fp16_gradients_16bit;
+  trainer.megatron_kernels = trainer.fp16_gradients_16bit = abilities.megatrons;
   trainer.offload = abilities.offload;
   return trainer;
 }
@@ -399,10 +398,7 @@ constexpr std::array kTrainers = {
                                "fused loss; host time from vTrain's published runs of one node",
                      .fitted_runs = 714},
                     kMegatronDeepSpeed,
-                    {.interleaves = false,
-                     .megatron_kernels = true,
-                     .fp16_gradients_16bit = true,
-                     .offload = kCpuAdam}),
+                    {.interleaves = false, .megatrons = true, .offload = kCpuAdam}),
     MegatronFsdp(
         {.name = "fsdp",
          .title = "FSDP with fused kernels",

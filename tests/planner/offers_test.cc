@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "planner/search/other_sizes.h"
+#include "planner/search/changed_job.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {

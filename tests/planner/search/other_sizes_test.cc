@@ -1,11 +1,12 @@
 #include "planner/search/other_sizes.h"
-#include "planner/hardware/gpus.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "planner/hardware/gpus.h"
 #include "planner/make_plan.h"
+#include "planner/search/changed_job.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {

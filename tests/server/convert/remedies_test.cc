@@ -60,9 +60,8 @@ TEST(RemediesTest, MoreGpusShare) {
   for (const std::string trainer : {"huggingface-trainer", "deepspeed", "megatron-core"}) {
     for (const std::string stage : {"", " zero_stage: ZERO_STAGE_0"}) {
       const std::string text = "trainer { name: \"" + trainer + "\" }" + stage;
-      const planner::Job four =
-          ApplyRemedy(JobOf(Text(1, text)),
-                      {.kind = planner::RemedyKind::kMoreGpus, .gpu_count = 4});
+      const planner::Job four = ApplyRemedy(
+          JobOf(Text(1, text)), {.kind = planner::RemedyKind::kMoreGpus, .gpu_count = 4});
       SCOPED_TRACE(text);
       EXPECT_EQ(four.cluster.gpu_count, 4);
       ExpectSame(four.training, JobOf(Text(4, text)).training);

@@ -1,11 +1,21 @@
-#include "planner/search/changed_training.h"
+#include "planner/search/changed_job.h"
 
 #include "planner/cost/calibration.h"
-#include "planner/search/other_sizes.h"
 #include "planner/trainer/carried.h"
 #include "planner/trainer/trainers.h"
 
 namespace evenkeel::planner {
+
+Cluster Resized(const Cluster& cluster, int64_t gpu_count) {
+  Cluster resized = cluster;
+  resized.gpu_count = gpu_count;
+  if (gpu_count <= cluster.gpus_per_full_node) {
+    resized.gpus_per_node = gpu_count;
+  } else if (gpu_count % cluster.gpus_per_full_node == 0) {
+    resized.gpus_per_node = cluster.gpus_per_full_node;
+  }
+  return resized;
+}
 
 void ChangeZeroStage(ZeroStage stage, Training* training) {
   const Trainer& trainer = *training->trainer;

@@ -1,12 +1,16 @@
 // Changes of a job, with what follows from each in a request that says it.
-#ifndef EVENKEEL_PLANNER_SEARCH_CHANGED_TRAINING_H_
-#define EVENKEEL_PLANNER_SEARCH_CHANGED_TRAINING_H_
+#ifndef EVENKEEL_PLANNER_SEARCH_CHANGED_JOB_H_
+#define EVENKEEL_PLANNER_SEARCH_CHANGED_JOB_H_
 
 #include <cstdint>
 
 #include "planner/job.h"
 
 namespace evenkeel::planner {
+
+// Returns a cluster of `gpu_count` GPUs of the same type and kind of nodes: in one node, in full
+// ones or, if they do not divide into those, with as many per node as now.
+Cluster Resized(const Cluster& cluster, int64_t gpu_count);
 
 // The trainer's habits depend on the stage.
 void ChangeZeroStage(ZeroStage stage, Training* training);
@@ -20,4 +24,4 @@ void ChangeGpuCount(int64_t gpu_count, Job* job);
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_SEARCH_CHANGED_TRAINING_H_
+#endif  // EVENKEEL_PLANNER_SEARCH_CHANGED_JOB_H_
