@@ -213,7 +213,7 @@ TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
   };
   EXPECT_EQ(attention("eager"), v1::ATTENTION_KERNEL_UNFUSED);
   EXPECT_EQ(attention("flash_attention_2"), v1::ATTENTION_KERNEL_FLASH_2);
-  EXPECT_EQ(attention("sdpa"), v1::ATTENTION_KERNEL_FLASH_2);
+  EXPECT_EQ(attention("sdpa"), v1::ATTENTION_KERNEL_FLASH);
   EXPECT_EQ(attention("flash_attention_3"), v1::ATTENTION_KERNEL_FLASH);
   EXPECT_THROW(ReadConfigText(ArgumentsWith(""), "args.json", "deepspeed"), CommandError);
 }

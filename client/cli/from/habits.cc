@@ -407,14 +407,21 @@ void SetLigerLoss(const UserConfig& config, UserRun* run) {
 }
 
 // attn_implementation of transformers.
-void SetTrainerAttention(const UserConfig& config, v1::Execution* execution) {
+void SetTrainerAttention(const UserConfig& config, UserRun* run) {
+  v1::Execution* execution = run->job.mutable_training()->mutable_execution();
   const std::string name = config.Text(Field::kAttentionBackend);
   if (name == "eager") {
     execution->set_attention_kernel(v1::ATTENTION_KERNEL_UNFUSED);
   } else if (absl::StrContains(name, "flash") && absl::StrContains(name, "3")) {
     execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
-  } else if (name == "sdpa" || absl::StrContains(name, "flash")) {
-    // PyTorch's own choice begins with FlashAttention-2, on Hopper too.
+  } else if (name == "sdpa") {
+    // check_prefer_cudnn_attention of ATen/native/transformers/cuda/sdp_utils.cpp: cuDNN from 9.15
+    // on, which PyTorch 2.11 has, comes first on Hopper and Blackwell.
+    execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
+    run->assumed.push_back(
+        "attention: cuDNN's on Hopper and Blackwell, which sdpa takes from PyTorch 2.11 on; layers "
+        "with windows skip what is not seen, though sdpa does not");
+  } else if (absl::StrContains(name, "flash")) {
     execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH_2);
   } else {
     config.Refuse(Field::kAttentionBackend,
@@ -434,7 +441,7 @@ void SetOtherExecution(const UserConfig& config, UserRun* run) {
   }
   if (config.Has(Field::kOverlapGradients))
     e->set_overlap_gradient_reduce(config.On(Field::kOverlapGradients));
-  if (config.Has(Field::kAttentionBackend)) SetTrainerAttention(config, e);
+  if (config.Has(Field::kAttentionBackend)) SetTrainerAttention(config, run);
   SetBuckets(config, run);
 }
 
