@@ -75,7 +75,7 @@ Matrices MatricesOf(const LanguageModel& m, const KernelTime& kernels, int64_t t
 double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters) {
   const OptimizerRecord& record = RecordOf(job.training.optimizer);
   double bytes = record.moved_bytes;
-  if (job.training.trainer->framework != Framework::kMegatron)
+  if (!job.training.trainer->megatron_kernels)
     bytes += kClippingPasses * (job.training.distributed_gradients_fp32 ? 4 : 2);
   const double moved = kernels.OptimizerUpdate(parameters * bytes);
   if (!record.whole_matrices) return moved;

@@ -104,7 +104,7 @@ void ProfileCalls(std::string_view input) {
   budget.RequireKept();
   // A restart changes nothing.
   const auto again = Open(&records);
-  Require(again->state()->active_profiles() == calibrations->state()->active_profiles(),
+  Require(again->state()->active_profiles == calibrations->state()->active_profiles,
           "other profiles are in force after a restart");
   Require(List({}, *again) == List({}, *calibrations), "the history differs after a restart");
 }
