@@ -75,8 +75,7 @@ Matrices MatricesOf(const LanguageModel& m, const KernelTime& kernels, int64_t t
 double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters) {
   const OptimizerRecord& record = RecordOf(job.training.optimizer);
   double bytes = record.moved_bytes;
-  // A step inside the backward pass knows no norm of all gradients.
-  if (!job.training.trainer->megatron_kernels && !job.training.fused_step)
+  if (!job.training.trainer->megatron_kernels)
     bytes += kClippingPasses * (job.training.distributed_gradients_fp32 ? 4 : 2);
   const double moved = kernels.OptimizerUpdate(parameters * bytes);
   if (!record.whole_matrices) return moved;
