@@ -46,13 +46,14 @@ constexpr double kGroupedStartNs = 12e3;
 template <typename Product>
 Affine OfCopies(const RankSetting& setting, int64_t copies, NumberFormat format,
                 const Product& of) {
-  const Affine one = of(1);
-  if (copies == 1) return one;
-  const Affine in_turn{D(copies) * one.constant, one.per_row};
-  if (!setting.execution.grouped_experts || format != NumberFormat::k16Bit) return in_turn;
-  const Affine together = of(copies);
-  if (!setting.megatron) return {together.constant + kGroupedStartNs, together.per_row};
-  return {(in_turn.constant + together.constant) / 2, (in_turn.per_row + together.per_row) / 2};
+  if (copies == 1) return of(1);
+  const bool in_turn = !setting.execution.grouped_experts || format != NumberFormat::k16Bit;
+  const Affine together = in_turn ? Affine{} : of(copies);
+  if (!in_turn && !setting.megatron) return {together.constant + kGroupedStartNs, together.per_row};
+  Affine apart = of(1);
+  apart.constant *= D(copies);
+  if (in_turn) return apart;
+  return {(apart.constant + together.constant) / 2, (apart.per_row + together.per_row) / 2};
 }
 
 }  // namespace

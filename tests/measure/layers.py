@@ -268,14 +268,16 @@ def megatron(record):
     torch.distributed.destroy_process_group()
 
 
-def one_step(record, what, config, length, batch, lora=0, recompute=True, fused=True, calls=4, dropout=0.0):
+def training_step(model_class, config, inputs, recompute, lora=0, dropout=0.0, freeze=(), fused=True):
+    """A model with random 16-bit weights, and the function that runs a step of it."""
     free_memory()
-    from transformers import LlamaForCausalLM
-
     torch.set_default_dtype(BF16)
     with torch.device(DEVICE):
-        model = LlamaForCausalLM(config)
+        model = model_class(config)
     torch.set_default_dtype(torch.float32)
+    for name, parameter in model.named_parameters():
+        if any(part in name for part in freeze):
+            parameter.requires_grad_(False)
     if lora:
         from peft import LoraConfig, get_peft_model
 
@@ -290,14 +292,22 @@ def one_step(record, what, config, length, batch, lora=0, recompute=True, fused=
     model.train()
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=1e-5, **({"fused": True} if fused else {"foreach": True}))
-    ids = torch.randint(1000, (batch, length), device=DEVICE)
 
     def step():
-        model(input_ids=ids, labels=ids, use_cache=False).loss.backward()
+        model(**inputs).loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
+    return model, step
+
+
+def one_step(record, what, config, length, batch, lora=0, recompute=True, fused=True, calls=4, dropout=0.0):
+    from transformers import LlamaForCausalLM
+
+    ids = torch.randint(1000, (batch, length), device=DEVICE)
+    inputs = dict(input_ids=ids, labels=ids, use_cache=False)
+    model, step = training_step(LlamaForCausalLM, config, inputs, recompute, lora, dropout, fused=fused)
     us = wall_us(step, calls)
     peak = torch.cuda.max_memory_allocated() if CUDA else 0
     resident = torch.cuda.memory_allocated() if CUDA else 0

@@ -7,7 +7,8 @@ wall time stands the time that the GPU works, which does not depend on the host.
 import torch
 
 from basic_kernels import BF16
-from timing import CUDA, DEVICE, free_memory, size, wall_us
+from layers import training_step
+from timing import CUDA, DEVICE, size, wall_us
 
 
 def busy_us(step):
@@ -59,34 +60,8 @@ def audio_inputs(config, batch, length):
     return dict(input_features=sound, labels=ids, use_cache=False)
 
 
-def measure(record, what, model_class, config, inputs, recompute=False, freeze=(), lora=0, **values):
-    free_memory()
-    torch.set_default_dtype(BF16)
-    with torch.device(DEVICE):
-        model = model_class(config)
-    torch.set_default_dtype(torch.float32)
-    for name, parameter in model.named_parameters():
-        if any(part in name for part in freeze):
-            parameter.requires_grad_(False)
-    if lora:
-        from peft import LoraConfig, get_peft_model
-
-        model = get_peft_model(
-            model, LoraConfig(r=lora, target_modules="all-linear", lora_dropout=0.0), autocast_adapter_dtype=False
-        )
-    if recompute:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
-        model.enable_input_require_grads()
-    model.train()
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=1e-5, fused=True)
-
-    def step():
-        model(**inputs).loss.backward()
-        torch.nn.utils.clip_grad_norm_(trained, 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
+def measure(record, what, model_class, config, inputs, recompute=False, freeze=(), **values):
+    model, step = training_step(model_class, config, inputs, recompute, freeze=freeze)
     us = wall_us(step, 3)
     peak = torch.cuda.max_memory_allocated() if CUDA else 0
     resident = torch.cuda.memory_allocated() if CUDA else 0
@@ -95,9 +70,8 @@ def measure(record, what, model_class, config, inputs, recompute=False, freeze=(
         "models",
         what=what,
         recompute=recompute,
-        lora=lora,
         parameters=sum(p.numel() for p in model.parameters()),
-        trained=sum(p.numel() for p in trained),
+        trained=sum(p.numel() for p in model.parameters() if p.requires_grad),
         step_us=us,
         busy_us=busy,
         peak_bytes=peak,
