@@ -7,7 +7,8 @@ namespace {
 
 using prometheus::MetricType;
 
-constexpr const char* kShedNames[kShedConnections] = {"limit", "no_descriptor", "not_allowed"};
+constexpr const char* kShedConnectionNames[kShedConnections] = {"limit", "no_descriptor",
+                                                                "not_allowed"};
 
 }  // namespace
 
@@ -26,7 +27,7 @@ std::vector<prometheus::MetricFamily> ListenerFamilies(const ListenerGauges& gau
   shed.metric.clear();
   for (size_t i = 0; i < kShedConnections; ++i) {
     shed.metric.push_back(blank);
-    shed.metric.back().label = {{"reason", kShedNames[i]}};
+    shed.metric.back().label = {{"reason", kShedConnectionNames[i]}};
     shed.metric.back().counter.value = static_cast<double>(gauges.shed[i]);
   }
   families.push_back(std::move(shed));

@@ -86,18 +86,18 @@ void PlanCurveCall::Go() {
         return;
       case Step::kAnswer:
         return Answer();
-      case Step::kCancelled:
+      case Step::kOver:
         return End(scope_->deadline_passed() ? DeadlineExceeded() : Cancelled());
     }
   }
 }
 
-// Whoever gets kAnswer or kCancelled ends the call.
+// Whoever gets kAnswer or kOver ends the call.
 PlanCurveCall::Step PlanCurveCall::NextStep(size_t* place) {
   if (ended_) return Step::kWait;
   if (cancelled_) {
     ended_ = under_way_ == 0;
-    return ended_ ? Step::kCancelled : Step::kWait;
+    return ended_ ? Step::kOver : Step::kWait;
   }
   while (next_ < ids_.size() && ids_[next_].empty()) ++next_;
   if (next_ == ids_.size()) {

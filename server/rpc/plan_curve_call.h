@@ -61,7 +61,7 @@ class PlanCurveCall : public grpc::ServerUnaryReactor,
     StoredPlanPtr plan;  // nullptr until it is there
     bool estimated = false;
   };
-  enum class Step { kSize, kWait, kAnswer, kCancelled };
+  enum class Step { kSize, kWait, kAnswer, kOver };
 
   PlanCurveCall(const PlanCurveParts& parts, std::unique_ptr<RpcScope> scope, grpc::Slice request,
                 grpc::ByteBuffer* response);
