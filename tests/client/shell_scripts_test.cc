@@ -122,5 +122,31 @@ TEST(ShellScriptsTest, WhatTheScriptLeavesOpenIsNamed) {
             std::string::npos);
 }
 
+// Programs of Megatron-LM for models that are no decoder of text.
+TEST(ShellScriptsTest, OtherModelsOfMegatronAreNotTakenForGpt) {
+  const std::string shape = std::string(kPretrain).substr(std::string("pretrain_gpt.py").size());
+  const auto refusal = [&](const std::string& command, const std::string& model) {
+    try {
+      JobFlags flags;
+      flags.gpu = "h100-sxm-80gb";
+      flags.gpus = {8};
+      flags.model = model;
+      RunOf(TrainerFolder().Script("torchrun " + command + "\n"), flags);
+    } catch (const CommandError& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadInput);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal("pretrain_gpt.py" + shape, ""), "");
+  EXPECT_NE(refusal("pretrain_t5.py" + shape, "").find("run.sh:1: pretrain_t5.py: not yet"),
+            std::string::npos);
+  EXPECT_NE(refusal("megatron/pretrain_bert.py" + shape, "").find("trains BERT"),
+            std::string::npos);
+  const std::string mamba = "pretrain_mamba.py" + shape + " --hybrid-override-pattern M-M*";
+  EXPECT_NE(refusal(mamba, "").find("--model config.json"), std::string::npos);
+  EXPECT_EQ(refusal(mamba, "nemotron-h-56b"), "");
+}
+
 }  // namespace
 }  // namespace evenkeel::cli

@@ -50,6 +50,39 @@ TEST(TorchtitanTest, BatchAndLengthHaveDefaults) {
   EXPECT_FALSE(Assumes(said, "torchtitan's default"));
 }
 
+// A pipeline, or weights that stay gathered, change no kernel.
+TEST(TorchtitanTest, TheModulesAreThoseOfTorchtitanInEverySplit) {
+  const auto training = [](const std::string& toml) { return TorchtitanRun(toml).job.training(); };
+  EXPECT_EQ(training(kLlama).trainer().name(), "torchtitan");
+  for (const std::string& split :
+       {InPipeline(""),
+        std::string(kLlama) + "[parallelism]\nfsdp_reshard_after_forward = \"never\"\n",
+        std::string(kLlama) + "[parallelism]\ndata_parallel_replicate_degree = 8\n"
+                              "data_parallel_shard_degree = 1\n"}) {
+    const v1::Training other = training(split);
+    EXPECT_EQ(other.trainer().name(), "generic");
+    EXPECT_FALSE(other.execution().fused_kernels());
+    EXPECT_EQ(other.execution().kernel_rate_ratio(), 0.9);
+    EXPECT_TRUE(other.execution().casts_master_weights());
+  }
+  const v1::Training compiled = training(InPipeline("[compile]\nenable = true\n"));
+  EXPECT_EQ(compiled.execution().loss_logit_bytes(), 4);
+}
+
+// As in files of 2024.
+TEST(TorchtitanTest, DegreesHadOtherSections) {
+  const UserRun run = TorchtitanRun(
+      std::string(kLlama) +
+      "[training]\ntensor_parallel_degree = 2\ndata_parallel_shard_degree = 1\n[experimental]\n"
+      "context_parallel_degree = 2\npipeline_parallel_degree = 2\n"
+      "pipeline_parallel_schedule = \"1F1B\"\n");
+  EXPECT_EQ(run.degrees.tensor(), 2);
+  EXPECT_EQ(run.degrees.context(), 2);
+  EXPECT_EQ(run.degrees.pipeline(), 2);
+  EXPECT_EQ(run.degrees.data(), 1);
+  EXPECT_EQ(run.schedule, v1::PIPELINE_SCHEDULE_1F1B);
+}
+
 // Embedding and head count as a layer each.
 TEST(TorchtitanTest, StagesAreCutAsTorchtitanCuts) {
   const auto chunks = [](const std::string& more) {

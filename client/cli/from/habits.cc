@@ -453,9 +453,14 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   std::string name = "megatron-core";
   if (config.format == ConfigFormat::kTorchtitan) name = "torchtitan";
   // In the contract torchtitan shards weights and has no pipeline.
+  const char* others = "";
   if (name == "torchtitan" && (run->degrees.pipeline() > 1 || zero != v1::ZERO_STAGE_3)) {
     const std::string& there = run->job.training().trainer().name();
-    name = there.empty() || there == "torchtitan" ? "megatron-core" : there;
+    name = there.empty() || there == "torchtitan" ? "generic" : there;
+  }
+  if (config.format == ConfigFormat::kTorchtitan && name == "generic") {
+    AddTorchtitanHabits(training->mutable_execution());
+    others = ", with torchtitan's modules: its own record shards weights and has no pipeline";
   }
   const bool split = run->degrees.pipeline() > 1 || run->degrees.tensor() > 1;
   if (config.format == ConfigFormat::kDeepSpeed) name = split ? "megatron-deepspeed" : "deepspeed";
@@ -465,7 +470,6 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   training->mutable_trainer()->set_name(name);
   training->mutable_trainer()->clear_version();
   if (run->fsdp) SetFsdpTrainer(run);
-  const char* others = "";
   if (run->fsdp && zero == v1::ZERO_STAGE_0) others = ", without shards";
   if (run->fsdp && zero == v1::ZERO_STAGE_1) others = ", with ZeRO-1 for its shards";
   if (run->fsdp && zero == v1::ZERO_STAGE_2) others = ", with ZeRO-2 for its shards";

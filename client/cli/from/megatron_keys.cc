@@ -68,6 +68,9 @@ std::vector<KeyRecord> Model() {
       {"moe-layer-freq", Field::kExpertLayers, "mixture_of_experts.first_dense_layers"},
       {"mtp-num-layers", Field::kPredictedTokens, "model.predicted_tokens"},
       {"vision-model-type", Field::kVisionModel, "model.encoders"},
+      {"hybrid-override-pattern", Field::kLayerPattern, "model"},
+      {"hybrid-layer-pattern", Field::kLayerPattern, "model"},
+      {"hybrid-attention-ratio", Field::kLayerPattern, "model"},
       {"freeze-LM", Field::kFreezesLlm, "model.language_model_train_mode"},
       {"freeze-ViT", Field::kFreezesEncoder, "model.encoder_train_mode"},
   };
@@ -180,8 +183,8 @@ std::vector<NotPredicted> Unpredicted() {
       {"inprocess-restart", "restarts are not predicted"},
       {"lora*", "all weights are taken to train"},
       {"spec", "layers are taken to be GPT's"},
-      {"hybrid-*", "layers are taken to be GPT's"},
-      {"mamba-*", "layers are taken to be GPT's"},
+      {"hybrid-*", "layers are those of --model"},
+      {"mamba-*", "layers are those of --model"},
   };
 }
 

@@ -238,6 +238,10 @@ bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>
   if (SetFlavor(config, job)) return true;
   if (!config.Has(Field::kLayers) || !config.Has(Field::kHidden) || !config.Has(Field::kHeads))
     return false;
+  if (config.Has(Field::kLayerPattern))
+    config.Refuse(Field::kLayerPattern,
+                  "not yet: layers of several kinds (Mamba, attention, MLP); describe the model "
+                  "with --model config.json");
   Shape shape = ShapeOf(config);
   shape.vocabulary = VocabularyOf(config);
   const planner::LanguageModelEntry* same = nullptr;

@@ -69,6 +69,22 @@ std::vector<ShellWord> TrainingCommand(const ShellScript& script, int* found) {
   return *best;
 }
 
+// Refuses programs of Megatron-LM whose models are other than a decoder of text.
+void CheckProgram(const std::string& file, const std::string& where) {
+  constexpr std::pair<const char*, const char*> kOthers[] = {
+      {"pretrain_t5.py", "an encoder and a decoder that attends to it"},
+      {"pretrain_bert.py", "BERT"},
+      {"pretrain_biencoder.py", "two encoders"},
+      {"pretrain_ict.py", "two encoders"},
+      {"pretrain_retro.py", "a retriever"},
+      {"pretrain_vision_classify.py", "an image encoder alone"},
+      {"pretrain_vision_dino.py", "an image encoder alone"},
+      {"pretrain_vision_inpaint.py", "an image encoder alone"}};
+  for (const auto& [program, trains] : kOthers)
+    if (absl::EndsWith(file, program))
+      FailReading(fmt::format("{}: {}: not yet: this program trains {}", where, file, trains));
+}
+
 // The launcher's options in front of the program matter only where they count GPUs.
 void SortCommand(const std::vector<ShellWord>& command, const std::string& name,
                  UserConfig* config) {
@@ -78,6 +94,7 @@ void SortCommand(const std::vector<ShellWord>& command, const std::string& name,
     ++program;
   if (program == command.size()) program = 0;
   const std::string& file = command[program].text;
+  CheckProgram(file, fmt::format("{}:{}", name, command[program].line));
   if (absl::EndsWith(file, "pretrain_vlm.py") || absl::EndsWith(file, "multimodal/train.py"))
     config->fields[Field::kVisionModel] = {
         file, {}, fmt::format("{}:{}", name, command[program].line)};

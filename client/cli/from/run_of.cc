@@ -138,6 +138,11 @@ void SetChunks(const UserConfig& config, UserRun* run) {
       if (!chunks)
         config.Refuse(Field::kLayout, "must be a layout of E, t, m, L and |, such as Et*16|t*16L");
       run->chunks = *chunks;
+      const auto bare = std::find(chunks->begin(), chunks->end(), 0);
+      if (bare != chunks->end())
+        config.Refuse(Field::kLayout,
+                      fmt::format("not yet: its entry {} has no transformer layer; move one there",
+                                  bare - chunks->begin() + 1));
     }
     const int64_t count = static_cast<int64_t>(run->chunks.size());
     if (count % stages != 0)

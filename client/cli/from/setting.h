@@ -194,6 +194,7 @@ enum class Field {
   kEncoderLora,
   kVisionTower,  // LLaVA's, which is frozen unless told to train
   kVisionModel,
+  kLayerPattern,  // of models whose layers are of several kinds
   kFreezesLlm,
   kFreezesEncoder,
   kFreezesProjector,

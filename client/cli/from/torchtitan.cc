@@ -6,6 +6,8 @@
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/user_run.h"
+#include "planner/trainer/trainers.h"
+#include "server/convert/execution_from_proto.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -62,6 +64,21 @@ v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run) {
   if (reshard == "always" || (reshard == "default" && run.degrees.pipeline() == 1))
     return v1::ZERO_STAGE_3;
   return v1::ZERO_STAGE_1;
+}
+
+void AddTorchtitanHabits(v1::Execution* execution) {
+  v1::Execution habits;
+  server::ExecutionToProto(
+      planner::DefaultExecution(*planner::FindTrainer("torchtitan"), planner::ZeroStage::kWeights),
+      &habits);
+  habits.clear_context_exchange();
+  habits.clear_expert_dispatcher();
+  habits.clear_expert_tensor_parallel();
+  habits.clear_expert_capacity_ratio();
+  habits.clear_start_layers_16bit();
+  habits.clear_end_layers_16bit();
+  habits.MergeFrom(*execution);
+  *execution = habits;
 }
 
 void SetTorchtitanExecution(const UserConfig& config, UserRun* run) {

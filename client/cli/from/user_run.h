@@ -99,6 +99,8 @@ void SetTorchtitanStages(const UserConfig& config, UserRun* run);
 void CutTorchtitanStages(int64_t layers, UserRun* run);
 v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run);
 void SetTorchtitanExecution(const UserConfig& config, UserRun* run);
+// Sets what its record says of any job, where nothing is set.
+void AddTorchtitanHabits(v1::Execution* execution);
 
 // Sets precision, optimizer, sharding and habits. `degrees` are final.
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);
