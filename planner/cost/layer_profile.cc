@@ -255,10 +255,10 @@ class ProfileBuilder {
     }
     const double workspace = Surroundings(work) + BackwardTransient(work, setting_.largest);
     if (job_.training.activations.modules != 0) return SetModulesMemory(layer, work, workspace);
-    layer.modes = job_.constraints.recompute == RecomputePolicy::kOneSetting
-                      ? GivenModes(work, mean_, setting_.largest, workspace, SetsOf(layer.kind))
-                      : RecomputeModes(work, mean_, setting_.largest, workspace,
-                                       FreeSets(layer.kind, work), also_);
+    const bool one = job_.constraints.recompute == RecomputePolicy::kOneSetting;
+    const auto modes_of = one ? GivenModes : RecomputeModes;
+    layer.modes = modes_of(work, mean_, setting_.largest, workspace,
+                           one ? SetsOf(layer.kind) : FreeSets(layer.kind, work), also_);
     if (!IsTransformerLayer(layer.kind)) {
       layer.modes.resize(1);
       return;
@@ -335,13 +335,14 @@ class ProfileBuilder {
   void Add(LayerCost layer, int64_t count) { Extend(AddClass(std::move(layer)), count); }
 
   LayerCost CostOf(LayerKind kind, LayerWork work, TrainMode train) {
+    const bool runs = !IsTowerLayer(kind) || mean_.units[static_cast<size_t>(encoder_)] > 0;
+    if (!runs) work.operations.clear();  // trainers skip an encoder for which no pack has images
     const double longer = 1 / job_.training.execution.kernel_rate;
-    for (LayerOperation& op : work.operations) {
+    for (LayerOperation& op : work.operations)
       for (PackCost* part :
            {&op.matrices, &op.input_gradients, &op.weight_gradients, &op.adapters, &op.attention,
             &op.attention_gradients, &op.streams, &op.stream_gradients})
         *part = longer * *part;
-    }
     LayerCost layer{.kind = kind};
     SetTimes(layer, work, train);
     SetParameters(layer, work);
@@ -369,10 +370,9 @@ class ProfileBuilder {
     encoder_ = static_cast<int64_t>(index);
     ShareImages(e, index);
     const Rows rows = UnitRows(index, e.tokens_per_unit, setting_.unit_share);
-    LayerCost patch =
-        CostOf(LayerKind::kPatchEmbedding, PatchEmbeddingWork(setting_, e, index), e.train);
-    SetOutput(patch, rows, e.hidden);
-    Add(std::move(patch), 1);
+    auto in = CostOf(LayerKind::kPatchEmbedding, PatchEmbeddingWork(setting_, e, index), e.train);
+    SetOutput(in, rows, e.hidden);
+    Add(std::move(in), 1);
     AddEncoderLayers(e, index, rows);
     const int64_t hidden = job_.model.language_model.hidden;
     LayerCost projector =

@@ -150,7 +150,8 @@ std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape
 
 std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& mean,
                                       const PackShape& largest, double workspace,
-                                      const std::vector<RecomputeParts>& sets) {
+                                      const std::vector<RecomputeParts>& sets,
+                                      const std::vector<RecomputeParts>& also) {
   const auto mode_of = [&](RecomputeParts parts) {
     return ModeOf(work, parts, mean, largest, workspace);
   };
@@ -165,6 +166,11 @@ std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& me
       modes.push_back(mode);
   }
   std::stable_sort(modes.begin() + 1, modes.end(), Sooner);
+  // Of those that nobody names, the slowest are erased first.
+  for (size_t q = modes.size(); q-- > 1 && modes.size() >= kModesAtMost;) {
+    if (std::count(also.begin(), also.end(), modes[q].parts) == 0)
+      modes.erase(modes.begin() + static_cast<std::ptrdiff_t>(q));
+  }
   modes.resize(std::min(modes.size(), kModesAtMost - 1));
   modes.push_back(everything);
   return modes;

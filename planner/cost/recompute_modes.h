@@ -31,10 +31,11 @@ std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape
 
 // Returns the modes that recompute nothing, `sets` and everything, in order of time, without sets
 // that take as long as everything or keep as much as nothing. Beyond kModesAtMost, the slowest sets
-// are left out.
+// are left out, those of `also` last.
 std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& mean,
                                       const PackShape& largest, double workspace,
-                                      const std::vector<RecomputeParts>& sets);
+                                      const std::vector<RecomputeParts>& sets,
+                                      const std::vector<RecomputeParts>& also);
 
 // Returns the mode that recomputes nothing and, if the layer has such parts, one that recomputes
 // them: what layers do beside an offload of modules. Tells of each what `moved` and `charged`

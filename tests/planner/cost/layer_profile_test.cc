@@ -52,6 +52,20 @@ TEST(LayerProfileTest, ParametersOfEveryVisionLanguageModelAreThoseOfTheCatalogu
   }
 }
 
+TEST(LayerProfileTest, AnEncoderWithoutImagesTakesNoTime) {
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
+  job.model = VisionLanguageModels().front().spec;
+  const PackShape text{.tokens = 4096, .squared = 4096.0 * 4096};
+  const LayerProfile without = BuildLayerProfile(job, {}, text, text), with = Profile(job);
+  for (const LayerKind kind :
+       {LayerKind::kPatchEmbedding, LayerKind::kEncoder, LayerKind::kProjector}) {
+    EXPECT_EQ(Kind(without, kind).forward_ns, 0);
+    EXPECT_EQ(Kind(without, kind).backward_ns, 0);
+    EXPECT_EQ(Kind(without, kind).parameters, Kind(with, kind).parameters);
+    EXPECT_GT(Kind(with, kind).forward_ns, 0);
+  }
+}
+
 // Without the fusion, Megatron reads a 16-bit gradient of each weight, and reads and writes the
 // buffer, of fp32 or 16-bit values. PyTorch's modules have no such buffer.
 TEST(LayerProfileTest, WeightGradientsThatAreAddedApartTakeTime) {

@@ -124,7 +124,7 @@ TEST(RecomputeModesTest, AlternateProductsKeepResults) {
 TEST(RecomputeModesTest, OffersTheSetsOfATrainer) {
   const auto parts = [](const std::vector<RecomputeParts>& sets) {
     std::vector<RecomputeParts> found;
-    for (const RecomputeMode& mode : GivenModes(Layer(), kPack, kPack, 100, sets))
+    for (const RecomputeMode& mode : GivenModes(Layer(), kPack, kPack, 100, sets, {}))
       found.push_back(mode.parts);
     return found;
   };
@@ -133,6 +133,27 @@ TEST(RecomputeModesTest, OffersTheSetsOfATrainer) {
   EXPECT_EQ(parts({kMlp, kNorms, kMlp, kWholeLayer, kLatentProjection}),
             (Sets{0, kNorms, kMlp, kWholeLayer}));
   EXPECT_EQ(parts({kMlp | kCoreAttention | kNorms}), (Sets{0, kWholeLayer}));
+}
+
+// A plan that names a slow set is evaluated with it, however many the trainer has.
+TEST(RecomputeModesTest, ASetThatIsNamedStays) {
+  LayerWork work = Layer();
+  std::vector<RecomputeParts> sets;
+  for (uint32_t i = 0; i < 9; ++i) {
+    const RecomputeParts part = RecomputeParts{1} << (8 + i);
+    const double time = 1 + i;
+    work.operations.push_back({.repeated_by = part, .matrices = {.per_token = time}});
+    work.operations.back().kept.push_back({.bytes = {.per_token = 2}, .dropped_by = part});
+    sets.push_back(part);
+  }
+  const auto has = [&](const std::vector<RecomputeParts>& also) {
+    const std::vector<RecomputeMode> modes = GivenModes(work, kPack, kPack, 100, sets, also);
+    EXPECT_LE(modes.size(), kModesAtMost);
+    return std::any_of(modes.begin(), modes.end(),
+                       [&](const RecomputeMode& mode) { return mode.parts == sets.back(); });
+  };
+  EXPECT_FALSE(has({}));
+  EXPECT_TRUE(has({sets.back()}));
 }
 
 }  // namespace
