@@ -125,8 +125,8 @@ struct Training {
   int64_t unit_cap = 0;              // Qv
   int64_t token_cap = 0;             // Qt
   ZeroStage zero_stage = ZeroStage::kOptimizer;
-  // The stage is kNone because the job has one GPU and does not give a stage.
-  bool unsharded_alone = false;
+  // The job gives no stage: with one GPU it is kNone, with more the trainer's own.
+  bool stage_by_gpus = false;
   // Ranks that share the sharded states. If it does not divide the ranks that hold copies, the next
   // smaller divisor counts. 0: all of these ranks.
   int64_t zero_group = 0;

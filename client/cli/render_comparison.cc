@@ -26,9 +26,9 @@ bool SamplesDiffer(const v1::Plan& plan) {
 std::string ChangeText(v1::SizeChange change) {
   switch (change) {
     case v1::SIZE_CHANGE_NODE_LESS:
-      return "one node less";
+      return "fewer GPUs";
     case v1::SIZE_CHANGE_NODE_MORE:
-      return "one node more";
+      return "more GPUs";
     case v1::SIZE_CHANGE_SMALLER_GPU:
       return "smaller GPUs";
     case v1::SIZE_CHANGE_LARGER_GPU:

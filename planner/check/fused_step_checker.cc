@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "planner/base/integers.h"
+#include "planner/cost/kernel_time.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/cost/optimizer_time.h"
 #include "planner/simulate/stage_sync.h"
 
 namespace evenkeel::planner {
@@ -41,8 +44,14 @@ std::vector<std::string> CheckFusedStep(const Job& job, const Batching& batching
           "other weights or states than those of a separate step");
   require(stage.memory.gradients == 0, "gradients that outlast their layer");
   require(stage.memory.workspace >= of_layer, "no room for the gradients of the largest layer");
-  // Each layer pays for launches of its own. Its time is rounded.
-  const int64_t update = SyncOf(separate, p, trained).optimizer_ns;
+  // A separate step may clip gradients, too. Each layer pays for launches of its own. Its time is
+  // rounded.
+  const KernelTime kernels(job.cluster.gpu, job.constants);
+  const auto all_ns = [&](const Job& of) {
+    return UpdateTime(of, kernels, p.tensor, static_cast<double>(trained.all));
+  };
+  const int64_t update = Nearest(all_ns(job) / all_ns(separate) *
+                                 static_cast<double>(SyncOf(separate, p, trained).optimizer_ns));
   const int64_t off = profile.size() + 1;
   // Measured times are of layers without an update, and what the host does for one may hide a
   // gather.

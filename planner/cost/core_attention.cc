@@ -154,6 +154,7 @@ constexpr SoftmaxBytes kMegatronsOwn = {30, 34};
 // Hugging Face's scales and masks in 16 bits, 4 bytes each, and converts around a softmax in fp32:
 // 6 + 8 + 6 bytes; backward 4 and 6 + 12 + 6 (eager_attention_forward of
 // transformers/models/llama/modeling_llama.py; PyTorch converts float16 alone inside the softmax).
+// Trainers without a record are assumed to run such modules.
 constexpr SoftmaxBytes kHuggingFace = {28 - 4, 28 - 6};
 
 struct ScoreBytes {

@@ -82,7 +82,10 @@ void LayerBuilder::AddLinear(const Linear& l) {
   const int64_t rows = EqualRows(l.share / D(l.copies));
   const NumberFormat format = this->format(l.target);
   const auto all = [&](const auto& product) {
-    return l.slower * OverRows(OfCopies(setting_, l.copies, format, product), l.share);
+    // Copies of other layers are one batched launch (DeepSeek-V4's output groups: an einsum).
+    const Affine copies =
+        l.expert ? OfCopies(setting_, l.copies, format, product) : product(l.copies);
+    return l.slower * OverRows(copies, l.share);
   };
   const auto quantise = [&](int64_t width) {
     return OverRows(kernels.Quantise(width, format, setting_.recipe.known_scales), l.share);

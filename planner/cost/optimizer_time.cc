@@ -75,7 +75,8 @@ Matrices MatricesOf(const LanguageModel& m, const KernelTime& kernels, int64_t t
 double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters) {
   const OptimizerRecord& record = RecordOf(job.training.optimizer);
   double bytes = record.moved_bytes;
-  if (!job.training.trainer->megatron_kernels)
+  // A step inside the backward pass knows no norm of all gradients.
+  if (!job.training.trainer->megatron_kernels && !job.training.fused_step)
     bytes += kClippingPasses * (job.training.distributed_gradients_fp32 ? 4 : 2);
   const double moved = kernels.OptimizerUpdate(parameters * bytes);
   if (!record.whole_matrices) return moved;

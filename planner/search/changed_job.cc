@@ -22,7 +22,7 @@ void ChangeZeroStage(ZeroStage stage, Training* training) {
   training->execution = Carried(DefaultExecution(trainer, training->zero_stage),
                                 training->execution, DefaultExecution(trainer, stage));
   training->zero_stage = stage;
-  training->unsharded_alone = false;
+  training->stage_by_gpus = false;
 }
 
 void ChangePrecision(Precision precision, Job* job) {
@@ -36,8 +36,10 @@ void ChangePrecision(Precision precision, Job* job) {
 
 void ChangeGpuCount(int64_t gpu_count, Job* job) {
   job->cluster = Resized(job->cluster, gpu_count);
-  if (job->training.unsharded_alone && gpu_count > 1)
-    ChangeZeroStage(job->training.trainer->zero_stage, &job->training);
+  if (!job->training.stage_by_gpus) return;
+  ChangeZeroStage(gpu_count == 1 ? ZeroStage::kNone : job->training.trainer->zero_stage,
+                  &job->training);
+  job->training.stage_by_gpus = true;
 }
 
 }  // namespace evenkeel::planner

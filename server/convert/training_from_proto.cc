@@ -433,10 +433,11 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   const bool groups = training.group_selection != planner::GroupSelection::kOne;
   training.order_window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),
                                      kOrderWindows, groups ? kWholeEpoch : kDefaultOrderWindow);
+  training.stage_by_gpus = from.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED &&
+                           training.trainer->default_execution_unsharded.has_value();
   // One GPU has nothing to share.
-  if (from.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED && job->cluster.gpu_count == 1 &&
-      training.trainer->default_execution_unsharded)
-    training.zero_stage = planner::ZeroStage::kNone, training.unsharded_alone = true;
+  if (training.stage_by_gpus && job->cluster.gpu_count == 1)
+    training.zero_stage = planner::ZeroStage::kNone;
   training.execution = planner::DefaultExecution(*training.trainer, training.zero_stage);
   ExecutionFromProto(from.execution(), path.Child("execution"), sink, &training.execution);
   CheckDispatcher(from.execution(), path.Child("execution"), sink, model, *job);

@@ -56,7 +56,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kFreedGradientsTag = 145;
   static constexpr int kGroupByLengthTag = 121;
   static constexpr int kGivenShareTag = 197;
-  static constexpr int kUnshardedAloneTag = 198;
+  static constexpr int kStageByGpusTag = 198;
   static constexpr int kFloat16GradientsTag = 199;
 
   explicit JobWriter(CanonicalWriter& out) : ModelWriter(out) {}
@@ -141,7 +141,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   }
 
   void Put(int /*tag*/, const planner::Training& training) {
-    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, unsharded_alone, zero_group,
+    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, stage_by_gpus, zero_group,
                  trainer, trainer_name, trainer_version, execution, precision, optimizer, offload,
                  activations, distributed_gradients_fp32, gradients_follow_float16, epochs, seed,
                  isf_iterations, packer, order_window, group_selection, group_lengths,
@@ -165,7 +165,7 @@ class JobWriter : public ModelWriter<JobWriter> {
     if (offload.weights) out_.Count(kOffloadedWeightsTag, 1);
     // These matter for remedies and other sizes alone.
     if (offload.given && offload.ratio == 0 && activations.asked) out_.Count(kGivenShareTag, 1);
-    if (unsharded_alone) out_.Count(kUnshardedAloneTag, 1);
+    if (stage_by_gpus) out_.Count(kStageByGpusTag, 1);
     if (gradients_follow_float16) out_.Count(kFloat16GradientsTag, 1);
     if (fused_step) out_.Count(kFusedStepTag, 1);
     if (activations.asked) {

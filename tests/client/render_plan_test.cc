@@ -216,7 +216,7 @@ TEST(RenderPlanTest, OtherSizesAndFailuresShowOnlyWhereAskedFor) {
   goodput->set_finish_seconds(7200);
   goodput->set_checkpoint_interval_steps(12);
   const std::string text = RenderPlan(style, plan, FirstQuestion());
-  EXPECT_NE(text.find("one node less    24"), std::string::npos);
+  EXPECT_NE(text.find("fewer GPUs    24"), std::string::npos);
   EXPECT_NE(text.find("no fit"), std::string::npos);
   EXPECT_NE(text.find("100%"), std::string::npos);
   EXPECT_NE(text.find("97.0% of that time"), std::string::npos);

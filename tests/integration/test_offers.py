@@ -61,7 +61,7 @@ class OffersTest(unittest.TestCase):
                      "--mtbf", "2000", "--checkpoint-gbytes", "2")
         self.assertEqual(self.answer(*arguments)["plan"], self.answer(*arguments, local=True)["plan"])
         shown = self.ctl(*arguments)
-        for text in ("one node less", "one node more", "With failures of nodes", "a checkpoint"):
+        for text in ("fewer GPUs", "more GPUs", "With failures of nodes", "a checkpoint"):
             self.assertIn(text, shown.stdout)
 
     def test_a_deadline_of_the_call_stops_the_comparison(self):

@@ -230,7 +230,7 @@ func (Precision) EnumDescriptor() ([]byte, []int) {
 type GradientPrecision int32
 
 const (
-	// The default, GRADIENT_PRECISION_FP32.
+	// The default of the field, such as `Training.gradient_precision`.
 	GradientPrecision_GRADIENT_PRECISION_UNSPECIFIED GradientPrecision = 0
 	// 4 bytes per parameter.
 	GradientPrecision_GRADIENT_PRECISION_FP32 GradientPrecision = 1

@@ -189,9 +189,9 @@ type SizeChange int32
 const (
 	// Not set.
 	SizeChange_SIZE_CHANGE_UNSPECIFIED SizeChange = 0
-	// One node fewer.
+	// One node fewer. In racks of which a part is used, as many as the next smaller number of full parts.
 	SizeChange_SIZE_CHANGE_NODE_LESS SizeChange = 1
-	// One node more.
+	// One node more. In racks of which a part is used, as many as the next larger number of full parts.
 	SizeChange_SIZE_CHANGE_NODE_MORE SizeChange = 2
 	// The same number of GPUs, of the next type with less memory.
 	SizeChange_SIZE_CHANGE_SMALLER_GPU SizeChange = 3
@@ -1391,7 +1391,7 @@ type StepTime struct {
 	LanguageComputeSeconds float64 `protobuf:"fixed64,2,opt,name=language_compute_seconds,json=languageComputeSeconds,proto3" json:"language_compute_seconds,omitempty"`
 	// Forward passes that are repeated in the backward pass.
 	RecomputeSeconds float64 `protobuf:"fixed64,3,opt,name=recompute_seconds,json=recomputeSeconds,proto3" json:"recompute_seconds,omitempty"`
-	// Tensor-parallel communication, outside recompute.
+	// Communication inside layers, outside recompute: tensor and context parallelism, experts.
 	TensorCommunicationSeconds float64 `protobuf:"fixed64,4,opt,name=tensor_communication_seconds,json=tensorCommunicationSeconds,proto3" json:"tensor_communication_seconds,omitempty"`
 	// Idle time in the pipeline with mean packs, including waits for point-to-point transfers.
 	PipelineBubbleSeconds float64 `protobuf:"fixed64,5,opt,name=pipeline_bubble_seconds,json=pipelineBubbleSeconds,proto3" json:"pipeline_bubble_seconds,omitempty"`

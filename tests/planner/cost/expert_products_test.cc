@@ -39,7 +39,8 @@ constexpr Measured kMeasured[] = {
 constexpr CostConstants kAlone{.hopper_clock = 0.84};
 
 // Returns the first product of the experts of a rank.
-LayerOperation ProductOf(const Measured& m, const Execution& execution, bool megatron) {
+LayerOperation ProductOf(const Measured& m, const Execution& execution, bool megatron,
+                         bool expert = true) {
   Cluster cluster = ClusterOf("h200-sxm-141gb", 8);
   const KernelTime kernels(cluster.gpu, kAlone);
   const Network network(cluster, kAlone);
@@ -59,7 +60,7 @@ LayerOperation ProductOf(const Measured& m, const Execution& execution, bool meg
                             .adds_weight_gradients = true};
   LayerBuilder b(setting, TokenRows(one), TrainMode::kFull, {});
   b.Begin("experts");
-  b.AddLinear({.in = m.hidden, .out = m.ffn, .copies = m.experts, .expert = true});
+  b.AddLinear({.in = m.hidden, .out = m.ffn, .copies = m.experts, .expert = expert});
   return b.operation();
 }
 
@@ -116,6 +117,19 @@ TEST(ExpertProductsTest, StreamsLieBetweenTheOthers) {
   }
   EXPECT_LT(at(true, true, &LayerOperation::weight_gradients),
             at(false, true, &LayerOperation::weight_gradients));
+}
+
+// Such as the output groups of DeepSeek-V4, one einsum.
+TEST(ExpertProductsTest, CopiesInOtherLayersAreOneLaunchForAllTrainers) {
+  const Measured& m = kMeasured[4];
+  const double grouped = Microseconds(ProductOf(m, {.grouped_experts = true}, false).matrices, m);
+  for (const bool megatron : {false, true}) {
+    for (const bool groups : {false, true}) {
+      const Execution execution{.grouped_experts = groups};
+      const LayerOperation product = ProductOf(m, execution, megatron, /*expert=*/false);
+      EXPECT_NEAR(Microseconds(product.matrices, m), grouped - 12, 1e-6);
+    }
+  }
 }
 
 TEST(ExpertProductsTest, OneCopyIsOneProduct) {

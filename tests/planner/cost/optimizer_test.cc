@@ -68,6 +68,8 @@ TEST(OptimizerTest, PyTorchsClippingMovesEachGradient) {
   EXPECT_EQ(ns("megatron-core", true), ns("megatron-core", false));
   EXPECT_NEAR(ns("torchtitan", true) - ns("megatron-core", true), 12 * byte, 1e-3);
   EXPECT_NEAR(ns("huggingface-trainer", false) - ns("megatron-core", true), 6 * byte, 1e-3);
+  job.training.fused_step = true;
+  EXPECT_EQ(ns("torchtitan", true), ns("megatron-core", true));
 }
 
 TEST(OptimizerTest, MuonLeavesEmbeddingsAndHeadToAdam) {

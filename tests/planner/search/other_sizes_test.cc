@@ -7,6 +7,7 @@
 #include "planner/hardware/gpus.h"
 #include "planner/make_plan.h"
 #include "planner/search/changed_job.h"
+#include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -103,6 +104,27 @@ TEST(OtherSizesTest, UnitsAreFilledAndJoined) {
   EXPECT_EQ(counts(), (std::vector<int64_t>{32, 96}));
   job.cluster.joined_gpus = 95;
   EXPECT_EQ(counts(), (std::vector<int64_t>{32}));
+}
+
+// Hugging Face's Trainer shards what several GPUs hold, and one GPU has nothing to share.
+TEST(OtherSizesTest, AStageThatIsNotGivenFollowsTheCount) {
+  Job job = TextJob("qwen2-0.5b", "h100-sxm-80gb", 2);
+  Training& training = job.training;
+  training.trainer = FindTrainer("huggingface-trainer");
+  training.zero_stage = training.trainer->zero_stage;
+  training.execution = DefaultExecution(*training.trainer, training.zero_stage);
+  const Training several = training;
+  training.stage_by_gpus = true;
+  ChangeGpuCount(1, &job);
+  EXPECT_EQ(training.zero_stage, ZeroStage::kNone);
+  EXPECT_TRUE(training.execution.frees_gradients);
+  ChangeGpuCount(4, &job);
+  EXPECT_EQ(training.zero_stage, several.zero_stage);
+  EXPECT_EQ(training.execution.frees_gradients, several.execution.frees_gradients);
+  EXPECT_EQ(training.execution.weight_hook_ns, several.execution.weight_hook_ns);
+  training.stage_by_gpus = false;
+  ChangeGpuCount(1, &job);
+  EXPECT_EQ(training.zero_stage, several.zero_stage);
 }
 
 TEST(OtherSizesTest, ResizedNodes) {
