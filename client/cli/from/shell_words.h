@@ -1,0 +1,20 @@
+// What words of a command of a shell say of the words behind them.
+#ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_WORDS_H_
+#define EVENKEEL_CLIENT_CLI_FROM_SHELL_WORDS_H_
+
+#include <vector>
+
+#include "client/cli/from/shell.h"
+
+namespace evenkeel::cli {
+
+// Returns whether the next word of a command is a script: behind "bash -c", "srun sh -lc" and the
+// like.
+bool TakesScript(const std::vector<ShellWord>& command);
+
+// Returns whether a command runs what it reads.
+bool RunsItsInput(const std::vector<ShellWord>& command);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_FROM_SHELL_WORDS_H_
