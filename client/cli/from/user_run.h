@@ -64,6 +64,8 @@ struct UserRun {
   // The setting that says that the model has an encoder, and the components that are frozen.
   std::string encoder_setting;
   std::vector<std::string> frozen;
+  bool trains_encoder = false;       // a setting says so
+  bool trains_head = false;          // though the rest of the language model is frozen
   std::vector<std::string> assumed;  // for people
 };
 
