@@ -118,6 +118,21 @@ TEST(TorchtitanTest, KeysThatHalveMemoryAreNotPassedOver) {
   EXPECT_EQ(ReadConfigText(with("compile = true\n"), "t.toml", "").not_predicted.size(), 1u);
 }
 
+// FSDP casts what it has reduced back to the type of the weights.
+TEST(TorchtitanTest, GradientsAreHeldInTheTypeOfTheWeights) {
+  const auto with = [](const std::string& type) {
+    return std::string(kLlama) + "[training]\nmixed_precision_reduce = \"" + type + "\"\n";
+  };
+  for (const char* const type : {"bfloat16", "float32"})
+    EXPECT_EQ(TorchtitanRun(with(type)).job.training().gradient_precision(),
+              v1::GRADIENT_PRECISION_FP32)
+        << type;
+  const UserConfig reduced = ReadConfigText(with("bfloat16"), "t.toml", "");
+  ASSERT_EQ(reduced.not_predicted.size(), 1u);
+  EXPECT_EQ(reduced.not_predicted[0].first.key, "training.mixed_precision_reduce");
+  EXPECT_TRUE(ReadConfigText(with("float32"), "t.toml", "").not_predicted.empty());
+}
+
 TEST(TorchtitanTest, TheModeOfRecomputeDecides) {
   const auto recompute = [](const std::string& more) {
     return TorchtitanRun(std::string(kLlama) + "[activation_checkpoint]\n" + more).recompute;

@@ -102,6 +102,10 @@ void CutTorchtitanStages(int64_t layers, UserRun* run);
 v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run);
 void SetTorchtitanExecution(const UserConfig& config, UserRun* run);
 
+// Of Hugging Face Trainer: attn_implementation of transformers, and Liger's loss.
+void SetTrainerAttention(const UserConfig& config, UserRun* run);
+void SetLigerLoss(const UserConfig& config, UserRun* run);
+
 // Sets precision, optimizer, sharding and habits. `degrees` are final.
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);
 
