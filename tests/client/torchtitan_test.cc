@@ -154,6 +154,28 @@ TEST(TorchtitanTest, TheModeOfRecomputeDecides) {
   EXPECT_EQ(stage.layers(1).recomputed_size(), 1);
 }
 
+// Each rank counts its own layers, of all its chunks.
+TEST(TorchtitanTest, RanksCountTheLayersThatTheyRecompute) {
+  const auto recomputed = [](const std::string& more, int stage) {
+    const UserRun run = TorchtitanRun(
+        InPipeline(more) +
+        "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"2\"\n");
+    std::vector<bool> layers;
+    const v1::Plan plan =
+        RequestOf(run, ModelLayers(32, v1::LAYER_KIND_DENSE), /*pinned=*/false).plan();
+    for (const v1::LayerGroup& group : plan.stages(stage).layers())
+      layers.insert(layers.end(), static_cast<size_t>(group.layer_count()),
+                    group.recomputed_size() > 0);
+    return layers;
+  };
+  // Stages of 8, 9, 8 and 7 layers.
+  EXPECT_EQ(recomputed("", 2), (std::vector<bool>{0, 1, 0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(recomputed("", 3), (std::vector<bool>{0, 1, 0, 1, 0, 1, 0}));
+  // Chunks of 5 and 4 layers.
+  EXPECT_EQ(recomputed("pipeline_parallel_schedule = \"Interleaved1F1B\"\n", 1),
+            (std::vector<bool>{0, 1, 0, 1, 0, 1, 0, 1, 0}));
+}
+
 TEST(TorchtitanTest, FlavorsOfTheCatalogue) {
   const auto model = [](const std::string& name, const std::string& flavor) {
     return TorchtitanRun("[model]\nname = \"" + name + "\"\nflavor = \"" + flavor + "\"\n")

@@ -29,8 +29,8 @@ struct Recompute {
   bool encoder = false;                               // every encoder layer too
   std::set<int64_t> language_layers, encoder_layers;  // kListed
   std::set<int64_t> alternate_layers;                 // kListed: alternate products of these
-  // kListed without lists: every n-th layer of the language model, or with `encoder` of the whole
-  // model. 0 for lists.
+  // kListed without lists: every n-th language layer of a stage, or with `encoder` every n-th layer
+  // of the whole model. 0 for lists.
   int64_t every_nth = 0;
 };
 
