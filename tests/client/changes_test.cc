@@ -111,6 +111,13 @@ TEST(ChangesTest, TorchtitanIsToldTheLayersOfMoreThanTwoStages) {
   EXPECT_EQ(Named(told, kTwo).run.degrees.virtual_stages(), 2);
 }
 
+// A pipeline cuts the batch of a rank, whose size is another setting.
+TEST(ChangesTest, TorchtitansPipelineHasMicroBatchesOfItsOwn) {
+  const std::string text = "micro-batches of 2 instead of 1";
+  EXPECT_EQ(Named(ChangesOf(""), text).argument,
+            "parallelism.pipeline_parallel_microbatch_size = 2");
+}
+
 TEST(ChangesTest, LinesOfAYamlStayLines) {
   FromAnswer answer{.path = "sft.yaml"};
   answer.changes.best.push_back({.text = "a change", .argument = "one: 1\ntwo: 2"});

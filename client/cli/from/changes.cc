@@ -233,6 +233,8 @@ class Neighbours {
           (run_.sequences > 0 && run_.sequences % (next * run_.degrees.data()) != 0))
         continue;
       std::string argument = Named(kMicroBatchNames, next);
+      if (format_ == ConfigFormat::kTorchtitan && run_.degrees.pipeline() > 1)  // cuts the batch
+        argument = fmt::format("parallelism.pipeline_parallel_microbatch_size = {}", next);
       if (hugging_face() && run_.sequences > 0)  // which keeps the step's samples
         argument += fmt::format(", \"gradient_accumulation_steps\": {}",
                                 run_.sequences / (next * run_.degrees.data()));

@@ -1,12 +1,16 @@
-// What words of a command of a shell say of the words behind them.
+// Words of a shell's commands, and what they say of the words behind them.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_WORDS_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SHELL_WORDS_H_
 
+#include <string>
 #include <vector>
 
-#include "client/cli/from/shell.h"
-
 namespace evenkeel::cli {
+
+struct ShellWord {
+  std::string text;
+  int line = 0;
+};
 
 // Returns whether the next word of a command is a script: behind "bash -c", "srun sh -lc" and the
 // like.
