@@ -77,6 +77,15 @@ TEST(AdaptersTest, WhatAsksForAdaptersIsNotReadAsFullTraining) {
                         "another --from"),
               std::string::npos)
         << setting;
+  // FastChat's train_lora.py adds them whatever q_lora is.
+  for (const char* const setting : {"\"q_lora\": false, \"lora_r\": 8", "\"q_lora\": false"})
+    EXPECT_NE(RefusalOf({ArgumentsWith(std::string(", ") + setting)})
+                  .find("without use_peft: if the program adds adapters, give PEFT's"),
+              std::string::npos)
+        << setting;
+  EXPECT_TRUE(Assumes(
+      TrainerRun({ArgumentsWith(", \"use_lora\": false, \"q_lora\": false, \"lora_r\": 8")}),
+      "adapters: none, as use_lora is off"));
   for (const char* const setting :
        {"\"lora_enable\": false", "\"use_llm_lora\": 0", "\"bits\": 16"})
     EXPECT_FALSE(TrainerRun({ArgumentsWith(std::string(", ") + setting)}).adapters) << setting;
@@ -107,13 +116,19 @@ TEST(AdaptersTest, TheFileSaysWhatTheProgramAdds) {
       std::string::npos);
 }
 
-// Returns what a run with encoders has frozen: language model, encoders.
-std::vector<v1::TrainMode> FrozenBy(const std::string& more, JobFlags flags = {}) {
+// Returns a run of a model with encoders, with its layers.
+UserRun EncoderRun(const std::vector<std::string>& texts, JobFlags flags = {}) {
   flags.model = "llava-1.5-13b";
-  UserRun run = TrainerRun({ArgumentsWith(", " + more)}, flags);
+  UserRun run = TrainerRun(texts, flags);
   ModelLayers layers(24, v1::LAYER_KIND_ENCODER);
   layers.insert(layers.end(), 40, v1::LAYER_KIND_DENSE);
   AdaptToLayers(layers, &run);
+  return run;
+}
+
+// Returns what a run with encoders has frozen: language model, encoders.
+std::vector<v1::TrainMode> FrozenBy(const std::string& more, const JobFlags& flags = {}) {
+  const UserRun run = EncoderRun({ArgumentsWith(", " + more)}, flags);
   return {run.job.model().language_model_train_mode(), run.job.model().encoder_train_mode()};
 }
 
@@ -133,6 +148,49 @@ TEST(ComponentsTest, ProgramsSayWhatIsFrozen) {
   JobFlags flags;
   flags.freeze = {"llm"};
   EXPECT_EQ(FrozenBy("\"vision_tower\": \"clip\"", flags), (Modes{kFrozen, kFull})) << "flags win";
+}
+
+// What InternVL calls the backbone is the encoder, and the language model in LLaVA's program.
+TEST(ComponentsTest, TheBackboneIsThatOfTheProgram) {
+  constexpr v1::TrainMode kFull = v1::TRAIN_MODE_UNSPECIFIED, kFrozen = v1::TRAIN_MODE_FROZEN;
+  using Modes = std::vector<v1::TrainMode>;
+  EXPECT_EQ(FrozenBy("\"freeze_backbone\": true"), (Modes{kFull, kFrozen}));
+  EXPECT_EQ(FrozenBy("\"vision_path\": \"x\", \"freeze_backbone\": true"), (Modes{kFull, kFrozen}));
+  const std::string backbone = "\"vision_tower\": \"clip\", \"freeze_backbone\": true";
+  EXPECT_EQ(FrozenBy(backbone), (Modes{kFrozen, kFrozen}));
+  EXPECT_EQ(FrozenBy(backbone + ", \"unfreeze_mm_vision_tower\": true"), (Modes{kFrozen, kFull}));
+  EXPECT_EQ(FrozenBy(backbone + ", \"mm_tunable_parts\": \"mm_language_model\""),
+            (Modes{kFull, kFrozen}))
+      << "parts come later";
+  constexpr char kHead[] = "its head is taken to be frozen too";
+  EXPECT_TRUE(Assumes(EncoderRun({ArgumentsWith(", " + backbone)}), kHead));
+  EXPECT_FALSE(Assumes(
+      EncoderRun({ArgumentsWith(", " + backbone + ", \"tune_mm_mlp_adapter\": true")}), kHead));
+}
+
+// Adapters of the language model leave an encoder alone that the configuration trains.
+TEST(ComponentsTest, AnEncoderMayTrainBesideAdapters) {
+  const std::string adapter = AdapterWith(", \"target_modules\": \"all-linear\"");
+  const auto mode = [&](const std::string& more) {
+    const UserRun run = EncoderRun({ArgumentsWith(", " + more), adapter});
+    EXPECT_EQ(run.job.model().language_model_train_mode(), v1::TRAIN_MODE_LORA) << more;
+    return run.job.model().encoder_train_mode();
+  };
+  EXPECT_EQ(mode("\"tune_mm_llm\": false, \"tune_mm_vision\": true"), v1::TRAIN_MODE_FULL);
+  EXPECT_EQ(mode("\"use_llm_lora\": 16, \"freeze_backbone\": false"), v1::TRAIN_MODE_FULL);
+  EXPECT_EQ(mode("\"vision_tower\": \"c\", \"unfreeze_mm_vision_tower\": true"),
+            v1::TRAIN_MODE_FULL);
+  EXPECT_EQ(mode("\"freeze_backbone\": true"), v1::TRAIN_MODE_FROZEN);
+  EXPECT_EQ(mode("\"vision_tower\": \"c\", \"freeze_backbone\": false"), v1::TRAIN_MODE_FROZEN)
+      << "LLaVA's tower";
+  EXPECT_EQ(mode("\"vision_path\": \"x\""), v1::TRAIN_MODE_FROZEN) << "nothing is said";
+  // Qwen's program then reads none of tune_mm_*.
+  EXPECT_EQ(mode("\"lora_enable\": true, \"tune_mm_vision\": true"), v1::TRAIN_MODE_FROZEN);
+  EXPECT_TRUE(Assumes(EncoderRun({ArgumentsWith(", \"tune_mm_vision\": true"), adapter}),
+                      "encoders: trained in full, as the configuration says"));
+  EXPECT_NE(RefusalOf({ArgumentsWith(", \"mm_tunable_parts\": \"mm_vision_tower\""), adapter})
+                .find("mm_tunable_parts mm_vision_tower: not yet: beside adapters"),
+            std::string::npos);
 }
 
 // A frozen encoder has no backward pass in which it could recompute.

@@ -273,6 +273,19 @@ TEST(HuggingFaceTest, LigersLossHoldsAPartOfTheLogits) {
                       "width or vocabulary is not known"));
 }
 
+TEST(HuggingFaceTest, GradientsOfPure16BitWeightsHave16Bits) {
+  const std::string pure =
+      "{\"per_device_train_batch_size\": 4, \"bf16\": false, \"dtype\": \"bfloat16\"}";
+  const auto format = [&](const std::string& optimizer) {
+    JobFlags flags;
+    flags.precision = "bf16";
+    flags.optimizer = optimizer;
+    return TrainerRun({pure}, flags).job.training().gradient_precision();
+  };
+  EXPECT_EQ(format("adam-16bit"), v1::GRADIENT_PRECISION_16BIT);
+  EXPECT_EQ(format("adam"), v1::GRADIENT_PRECISION_UNSPECIFIED) << "the trainer's";
+}
+
 TEST(HuggingFaceTest, TheFlagOfMicroBatchesSetsTheBatch) {
   JobFlags flags;
   flags.micro_batch_samples = 1;

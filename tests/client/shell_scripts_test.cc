@@ -43,6 +43,8 @@ TEST(ShellScriptsTest, ScriptsInArgumentsAreRead) {
       "TP=2\nbash -c 'torchrun " + train + "$TP'\n",
       "CMD=\"torchrun " + train + "2\"\neval \"$CMD\"\n",
       "CMD=\"torchrun " + train + "2\"\neval $CMD\n",
+      "A=(--nproc_per_node 8)\nT=(" + train + "2)\nCMD=\"torchrun ${A[@]} ${T[@]}\"\neval $CMD\n",
+      "A=(--nproc_per_node 8)\nCMD=\"torchrun ${A[*]} " + train + "2\"\nsrun bash -c \"$CMD\"\n",
       "sbatch <<EOF\n#!/bin/bash\nTP=2\ntorchrun " + train + "\\$TP\nEOF\n",
       "sbatch --nodes 8 <<'EOF'\nTP=2\nsrun bash -c \"torchrun " + train + "${TP}\"\nEOF\n"};
   for (const std::string& script : scripts) EXPECT_EQ(TensorOf(script), 2) << script;
@@ -67,6 +69,19 @@ TEST(ShellScriptsTest, AnAssignmentKeepsItsWords) {
   EXPECT_EQ(Commands("A='--x 1'\nB=$A\nB=${B}\" --y\"\nexport C=${B:-none}\nrun $B $C\n"),
             (std::vector<std::string>{"run --x 1 --y --x 1 --y"}));
   EXPECT_EQ(ReadShell("A='--x 1'\nARGS=($A)\nrun ${ARGS[@]}\n", "s").commands[0].size(), 3u);
+  // Of an array, too.
+  for (const char* const array : {"${A[@]}", "${A[*]}"})
+    for (const std::string quote : {"\"", ""}) {
+      const std::string set = "A=(--x 1)\nB=" + quote + array + quote + "\n";
+      EXPECT_EQ(Commands(set + "run $B\n"), (std::vector<std::string>{"run --x 1"})) << set;
+    }
+  EXPECT_EQ(Commands("A=(--x 1)\nB=\"run --y ${A[@]} --z\"\neval $B\n"),
+            (std::vector<std::string>{"run --y --x 1 --z"}));
+  const auto words = [](const std::string& text) {
+    return ReadShell(text, "s").commands[0].size();
+  };
+  EXPECT_EQ(words("A=(--x 1)\nrun \"${A[*]}\"\n"), 2u);
+  EXPECT_EQ(words("A=(--x 1)\nrun \"${A[@]}\"\n"), 3u);
 }
 
 TEST(ShellScriptsTest, DefaultsOfVariables) {
@@ -76,6 +91,15 @@ TEST(ShellScriptsTest, DefaultsOfVariables) {
   EXPECT_EQ(line("X=\nrun ${X:-d} [${X-d}]"), "run d []");
   EXPECT_EQ(line("X=1\nrun ${X:+--x $X} ${Y:+--y} end"), "run --x 1 end");
   EXPECT_EQ(line("X=1\nrun ${X:?must be set}"), "run 1");
+  const auto words = [](const std::string& text) { return ReadShell(text, "s").commands.back(); };
+  ASSERT_EQ(words("X=1\nrun ${X:+--x $X}").size(), 3u);
+  EXPECT_EQ(words("X=1\nrun ${X:+--x $X}")[2].text, "1");
+  EXPECT_EQ(words("run ${X:---a b}").size(), 3u);
+  EXPECT_EQ(words("run ${X:-\"a b\" c}")[1].text, "a b");
+  EXPECT_EQ(words("run \"${X:-a b}\"")[1].text, "a b");
+  EXPECT_EQ(words("ARGS=(${X:-a b})\nrun ${#} \"${ARGS[@]}\"").size(), 4u);
+  EXPECT_EQ(words("A=${X:-a b}\nrun \"$A\"")[1].text, "a b");
+  EXPECT_EQ(words("run ${X:-}").size(), 1u) << "no word";
   EXPECT_EQ(line("X=12\nrun ${X:1:1}"), "run ${X:1:1}") << "not read";
   EXPECT_TRUE(ReadShell("X=12\nrun ${X:1:1}", "s").unset.empty());
 }

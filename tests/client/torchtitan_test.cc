@@ -151,6 +151,21 @@ TEST(TorchtitanTest, KeysThatHalveMemoryAreNotPassedOver) {
   EXPECT_EQ(ReadConfigText(with("compile = true\n"), "t.toml", "").not_predicted.size(), 1u);
 }
 
+// FSDP casts what it has reduced back to the type of the weights.
+TEST(TorchtitanTest, GradientsAreHeldInTheTypeOfTheWeights) {
+  const auto with = [](const std::string& type) {
+    return std::string(kLlama) + "[training]\nmixed_precision_reduce = \"" + type + "\"\n";
+  };
+  for (const char* const type : {"bfloat16", "float32"})
+    EXPECT_EQ(TorchtitanRun(with(type)).job.training().gradient_precision(),
+              v1::GRADIENT_PRECISION_FP32)
+        << type;
+  const UserConfig reduced = ReadConfigText(with("bfloat16"), "t.toml", "");
+  ASSERT_EQ(reduced.not_predicted.size(), 1u);
+  EXPECT_EQ(reduced.not_predicted[0].first.key, "training.mixed_precision_reduce");
+  EXPECT_TRUE(ReadConfigText(with("float32"), "t.toml", "").not_predicted.empty());
+}
+
 TEST(TorchtitanTest, TheModeOfRecomputeDecides) {
   const auto recompute = [](const std::string& more) {
     return TorchtitanRun(std::string(kLlama) + "[activation_checkpoint]\n" + more).recompute;
@@ -170,6 +185,28 @@ TEST(TorchtitanTest, TheModeOfRecomputeDecides) {
   EXPECT_EQ(stage.layers(0).layer_count(), 2);
   EXPECT_EQ(stage.layers(0).recomputed_size(), 0);
   EXPECT_EQ(stage.layers(1).recomputed_size(), 1);
+}
+
+// Each rank counts its own layers, of all its chunks.
+TEST(TorchtitanTest, RanksCountTheLayersThatTheyRecompute) {
+  const auto recomputed = [](const std::string& more, int stage) {
+    const UserRun run = TorchtitanRun(
+        InPipeline(more) +
+        "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"2\"\n");
+    std::vector<bool> layers;
+    const v1::Plan plan =
+        RequestOf(run, ModelLayers(32, v1::LAYER_KIND_DENSE), /*pinned=*/false).plan();
+    for (const v1::LayerGroup& group : plan.stages(stage).layers())
+      layers.insert(layers.end(), static_cast<size_t>(group.layer_count()),
+                    group.recomputed_size() > 0);
+    return layers;
+  };
+  // Stages of 8, 9, 8 and 7 layers.
+  EXPECT_EQ(recomputed("", 2), (std::vector<bool>{0, 1, 0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(recomputed("", 3), (std::vector<bool>{0, 1, 0, 1, 0, 1, 0}));
+  // Chunks of 5 and 4 layers.
+  EXPECT_EQ(recomputed("pipeline_parallel_schedule = \"Interleaved1F1B\"\n", 1),
+            (std::vector<bool>{0, 1, 0, 1, 0, 1, 0, 1, 0}));
 }
 
 TEST(TorchtitanTest, FlavorsOfTheCatalogue) {

@@ -90,6 +90,10 @@ TEST_F(TrainerScriptTest, GpusOfOneNodeMayBeListed) {
   const UserRun run =
       Run(Read("deepspeed --include localhost:0,1,2,5 train.py" + std::string(kArguments)));
   EXPECT_EQ(run.job.cluster().pools(0).gpu_count(), 4);
+  // Nodes without a list have all their GPUs, whose number is not known.
+  for (const std::string nodes : {"worker-0@worker-1:0,1,2,3", "worker-0:0,1@worker-1:0,1,2"})
+    EXPECT_THROW(Run(Read("deepspeed --include " + nodes + " train.py" + kArguments)), CommandError)
+        << nodes;
 }
 
 // A script of Megatron-LM stays one, whatever its program's other options are.

@@ -156,9 +156,11 @@ TEST(TrlCommandTest, AdviceIsWrittenAsTheArgumentsAre) {
   const auto written = [&](const UserConfig& config) { return InSyntax(config.syntax, advice); };
   EXPECT_EQ(written(folder.Read("a.json", "{\"per_device_train_batch_size\": 2}")), advice);
   EXPECT_EQ(written(folder.Read("a.yaml", "per_device_train_batch_size: 2\n")),
-            "per_device_train_batch_size: 4, gradient_accumulation_steps: 2");
+            "per_device_train_batch_size: 4\ngradient_accumulation_steps: 2");
   EXPECT_EQ(written(folder.Script("trl sft --per_device_train_batch_size 2\n")),
-            "--per_device_train_batch_size 4, --gradient_accumulation_steps 2");
+            "--per_device_train_batch_size 4 --gradient_accumulation_steps 2");
+  EXPECT_EQ(InSyntax(Syntax::kScript, "\"gradient_checkpointing\": false, and no other"),
+            "--gradient_checkpointing false and no other");
   EXPECT_EQ(InSyntax(Syntax::kScript, "in \"fsdp_config\", \"activation_checkpointing\": true"),
             "in \"fsdp_config\", \"activation_checkpointing\": true")
       << "of a file";

@@ -250,11 +250,13 @@ void CheckNoAdapters(const UserConfig& config, UserRun* run) {
                   std::string("weights of 4 bits train only with adapters: with TRL set use_peft; "
                               "for other programs give ") +
                       kGiveFile);
-  for (const Field field :
-       {Field::kLoraRank, Field::kLoraTargets, Field::kLoraSaved, Field::kLoraDropout}) {
+  // q_lora alone says little: FastChat's train_lora.py always adds adapters, and has 4 bits with
+  // it.
+  for (const Field field : {Field::kLoraRank, Field::kLoraTargets, Field::kLoraSaved,
+                            Field::kLoraDropout, Field::kProgramQLora}) {
     if (!config.Has(field)) continue;
     const std::string& key = config.fields.at(field).key;
-    for (const Field off : {Field::kUsesPeft, Field::kProgramLora, Field::kProgramQLora}) {
+    for (const Field off : {Field::kUsesPeft, Field::kProgramLora}) {
       if (!config.Has(off)) continue;
       run->assumed.push_back(fmt::format("adapters: none, as {} is off; {} has no effect",
                                          config.fields.at(off).key, key));

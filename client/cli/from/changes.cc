@@ -141,7 +141,8 @@ class Neighbours {
         (run.degrees.*record.set)(next);
         const int32_t data = run_.degrees.data();
         run.degrees.set_data(next > now ? data / 2 : data * 2);
-        if (next != now && record.get == &v1::Parallelism::pipeline) Recut(next, 1, &run);
+        if (record.get == &v1::Parallelism::pipeline)
+          Recut(next, next > 1 && run_.stage_cut.on ? run_.degrees.virtual_stages() : 1, &run);
         if (next > 1 && record.get == &v1::Parallelism::context && now == 1)
           run.job.mutable_training()->mutable_execution()->set_context_exchange(
               megatron() ? v1::CONTEXT_EXCHANGE_RING : v1::CONTEXT_EXCHANGE_ALL_GATHER);
@@ -154,14 +155,28 @@ class Neighbours {
     }
   }
 
-  // Cuts the model evenly again. Megatron-LM needs stages of equal numbers of layers.
+  // Cuts the model again as torchtitan does, or evenly: Megatron-LM needs stages of equal numbers
+  // of layers. Drops a change that cannot be cut so.
   void Recut(int32_t stages, int32_t chunks, UserRun* run) {
+    if (stages == 1 || chunks != run->degrees.virtual_stages())
+      run->schedule =
+          chunks > 1 ? v1::PIPELINE_SCHEDULE_INTERLEAVED : v1::PIPELINE_SCHEDULE_UNSPECIFIED;
+    run->degrees.set_virtual_stages(chunks);
+    if (run->recompute.block.size() > 1) run->recompute = {};
+    if (run->stage_cut.on && stages > 1) return RecutTorchtitan(run);
     if (LanguageLayers() % (stages * chunks) != 0) return changes_.pop_back();
     run->chunks = EvenChunks(LanguageLayers(), stages * chunks);
-    run->degrees.set_virtual_stages(chunks);
-    run->schedule =
-        chunks > 1 ? v1::PIPELINE_SCHEDULE_INTERLEAVED : v1::PIPELINE_SCHEDULE_UNSPECIFIED;
-    if (run->recompute.block.size() > 1) run->recompute = {};
+  }
+
+  void RecutTorchtitan(UserRun* run) {
+    const int32_t chunks = run->degrees.virtual_stages();
+    const bool fixed = run->stage_cut.each != run_.stage_cut.each;  // the change names the chunks
+    try {
+      CutTorchtitanStages(LanguageLayers(), run);
+    } catch (const CommandError&) {
+      return changes_.pop_back();
+    }
+    if (fixed && run->degrees.virtual_stages() != chunks) changes_.pop_back();
   }
 
   void Experts() {
@@ -180,14 +195,34 @@ class Neighbours {
     if (stages < 2 || engine()) return;
     for (const int32_t next : {now * 2, now / 2}) {
       if (next < 1 || next == now || (next < now && now % 2 != 0)) continue;
-      std::string argument = Named(kVirtualStageNames, next);
-      if (format_ == ConfigFormat::kTorchtitan)
-        argument = fmt::format("parallelism.pipeline_parallel_schedule = \"{}\"",
-                               next > 1 ? "Interleaved1F1B" : "1F1B");
-      UserRun& run =
-          Add(fmt::format("{} virtual stages on each stage instead of {}", next, now), argument);
+      const int64_t each = LayersToName(stages, next);
+      UserRun& run = Add(fmt::format("{} virtual stages on each stage instead of {}", next, now),
+                         format_ == ConfigFormat::kTorchtitan ? TorchtitanStages(now, next, each)
+                                                              : Named(kVirtualStageNames, next));
+      run.stage_cut.each = each;
       Recut(stages, next, &run);
     }
+  }
+
+  // Returns the layers of a stage that torchtitan must be told, 0 if it must not: it makes one or
+  // two stages of each rank by itself.
+  int64_t LayersToName(int32_t stages, int32_t chunks) const {
+    if (!run_.stage_cut.on || chunks <= 2) return 0;
+    const int64_t counted = LanguageLayers() + run_.stage_cut.embedding + run_.stage_cut.head;
+    return (counted + stages * chunks - 1) / (stages * chunks);
+  }
+
+  std::string TorchtitanStages(int32_t now, int32_t next, int64_t each) const {
+    std::string argument;
+    if ((now > 1) != (next > 1))
+      argument = fmt::format("parallelism.pipeline_parallel_schedule = \"{}\"",
+                             next > 1 ? "Interleaved1F1B" : "1F1B");
+    constexpr char kLayers[] = "parallelism.pipeline_parallel_layers_per_stage";
+    if (each > 0)
+      argument += fmt::format("{}{} = {}", argument.empty() ? "" : " with ", kLayers, each);
+    else if (run_.stage_cut.each > 0)
+      argument += fmt::format("{}without {}", argument.empty() ? "" : " ", kLayers);
+    return argument;
   }
 
   void MicroBatches() {
@@ -198,6 +233,8 @@ class Neighbours {
           (run_.sequences > 0 && run_.sequences % (next * run_.degrees.data()) != 0))
         continue;
       std::string argument = Named(kMicroBatchNames, next);
+      if (format_ == ConfigFormat::kTorchtitan && run_.degrees.pipeline() > 1)  // cuts the batch
+        argument = fmt::format("parallelism.pipeline_parallel_microbatch_size = {}", next);
       if (hugging_face() && run_.sequences > 0)  // which keeps the step's samples
         argument += fmt::format(", \"gradient_accumulation_steps\": {}",
                                 run_.sequences / (next * run_.degrees.data()));
@@ -425,6 +462,11 @@ Changes FirstChanges(const UserRun& run, const v1::Plan& evaluated, ConfigFormat
 std::string InSyntax(Syntax syntax, std::string argument) {
   if (syntax == Syntax::kJson) return argument;
   const bool script = syntax == Syntax::kScript;
+  // Commas are JSON's.
+  absl::StrReplaceAll({{", \"gradient_accumulation",
+                        script ? " \"gradient_accumulation" : "\n\"gradient_accumulation"},
+                       {", and ", " and "}},
+                      &argument);
   for (const std::string key : {"per_device_train_batch_size", "gradient_accumulation_steps",
                                 "gradient_checkpointing", "full_determinism"})
     absl::StrReplaceAll({{"\"" + key + "\": ", script ? "--" + key + " " : key + ": "}}, &argument);

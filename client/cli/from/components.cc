@@ -19,6 +19,7 @@ constexpr ComponentRecord kComponents[] = {
     {"llm", Field::kFreezesLlm, Field::kTrainsLlm, "mm_language_model"},
     {"encoder", Field::kFreezesEncoder, Field::kTrainsEncoder, "mm_vision_tower"},
     {"projector", Field::kFreezesProjector, Field::kTrainsProjector, "mm_mlp_adapter"}};
+constexpr const ComponentRecord& kEncoder = kComponents[1];
 
 // Settings that only a program of a model with encoders has.
 constexpr Field kOfEncoders[] = {
@@ -27,9 +28,30 @@ constexpr Field kOfEncoders[] = {
     Field::kFreezesProjector, Field::kTrainsProjector, Field::kTrainsProjectorAlone,
     Field::kTrainedParts,     Field::kEncoderLora};
 
+bool IsKey(const UserConfig& config, Field field, const char* key) {
+  return config.Has(field) && config.fields.at(field).key == key;
+}
+
+// Returns whether settings are those of LLaVA's program.
+bool IsLlava(const UserConfig& config) {
+  return config.Has(Field::kVisionTower) || config.Has(Field::kTrainsProjectorAlone) ||
+         config.Has(Field::kTrainedParts) ||
+         IsKey(config, Field::kTrainsEncoder, "unfreeze_mm_vision_tower");
+}
+
+// InternVL's freeze_backbone freezes the encoder. LLaVA's freezes model.model, which is the
+// language model but its head, before there are encoder and projector.
+bool FreezesLlavaBackbone(const UserConfig& config) {
+  return IsLlava(config) && config.On(Field::kFreezesEncoder) &&
+         !config.On(Field::kTrainsProjectorAlone) && !config.Has(Field::kTrainedParts);
+}
+
 bool IsFrozen(const UserConfig& config, const ComponentRecord& component) {
   const bool projector = component.freezes == Field::kFreezesProjector;
-  if (config.On(component.freezes)) return true;
+  const bool llava = IsLlava(config);
+  if (component.freezes == Field::kFreezesLlm && FreezesLlavaBackbone(config)) return true;
+  if (config.On(component.freezes) && !(llava && component.freezes == Field::kFreezesEncoder))
+    return true;
   if (config.Has(component.trains)) return !config.On(component.trains);
   if (config.On(Field::kTrainsProjectorAlone)) return !projector;
   if (config.Has(Field::kTrainedParts))
@@ -39,6 +61,16 @@ bool IsFrozen(const UserConfig& config, const ComponentRecord& component) {
   return component.freezes == Field::kFreezesEncoder && config.Has(Field::kVisionTower);
 }
 
+// Returns whether a setting says that the encoder trains. With lora_enable, Qwen's program reads
+// none of tune_mm_*.
+bool TrainsEncoder(const UserConfig& config) {
+  if (IsFrozen(config, kEncoder)) return false;
+  if (config.Has(Field::kTrainsEncoder))
+    return !(IsKey(config, Field::kTrainsEncoder, "tune_mm_vision") &&
+             IsKey(config, Field::kProgramLora, "lora_enable") && config.On(Field::kProgramLora));
+  return config.Has(Field::kFreezesEncoder) && !IsLlava(config);
+}
+
 }  // namespace
 
 void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run) {
@@ -46,8 +78,16 @@ void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run
     if (config.Has(field) && run->encoder_setting.empty())
       run->encoder_setting = Describe(config.fields.at(field));
   if (run->encoder_setting.empty() || !flags.freeze.empty() || !flags.lora.empty()) return;
+  // LLaVA's program sets what trains behind the adapters: it freezes them, or trains the language
+  // model in full.
+  if (run->adapters && config.Has(Field::kTrainedParts))
+    config.Refuse(Field::kTrainedParts,
+                  "not yet: beside adapters; say what has them by --lora, what is frozen by "
+                  "--freeze");
   for (const ComponentRecord& component : kComponents)
     if (IsFrozen(config, component)) run->frozen.emplace_back(component.name);
+  run->trains_head = FreezesLlavaBackbone(config);
+  run->trains_encoder = TrainsEncoder(config);
 }
 
 void ApplyComponents(bool encoders, UserRun* run) {
@@ -72,6 +112,16 @@ void ApplyComponents(bool encoders, UserRun* run) {
         : model->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
     run->assumed.push_back(llm ? "language model: frozen, as the configuration says"
                                : "encoders: frozen, as the configuration says");
+    if (llm && run->trains_head)
+      run->assumed.push_back(
+          "language model: its head is taken to be frozen too, though freeze_backbone of LLaVA "
+          "leaves it to train: predicted memory is too low by its gradients and states");
+  }
+  // Without adapters, what is not frozen trains.
+  if (run->adapters && run->trains_encoder &&
+      model->encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED) {
+    model->set_encoder_train_mode(v1::TRAIN_MODE_FULL);
+    run->assumed.push_back("encoders: trained in full, as the configuration says");
   }
 }
 

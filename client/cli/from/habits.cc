@@ -275,14 +275,20 @@ void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) 
     training->set_zero_group(static_cast<int32_t>(copies / groups));
   }
   std::string type = config.Text(Field::kGradientType, "");
-  // Gradients of torchtitan have the type of the weights, whatever they are reduced in.
+  // Gradients of torchtitan have the type of the weights: FSDP casts what it has reduced back.
   if (config.On(Field::kGradient16Bit) || config.Text(Field::kWeightType) == "bfloat16")
     type = "bf16";
   // Megatron-LM accumulates in fp32 with bfloat16 alone, unless it is asked to.
   const bool megatron =
       config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale;
   if (megatron && config.On(Field::kFp16) && !config.On(Field::kGradientFp32)) type = "fp16";
-  if (config.format == ConfigFormat::kHuggingFace && type.empty()) return;
+  if (config.format == ConfigFormat::kHuggingFace && type.empty()) {
+    // PyTorch's have the type of the weights, of which this optimizer has no copy in fp32.
+    if (training->optimizer() != v1::OPTIMIZER_ADAM_16BIT ||
+        training->gradient_precision() != v1::GRADIENT_PRECISION_UNSPECIFIED)
+      return;
+    type = "bf16";
+  }
   // Without ZeRO, DeepSpeed accumulates in the type of the weights.
   if (config.format == ConfigFormat::kDeepSpeed && type.empty()) type = "bf16";
   const bool wide = type.empty() || type == "fp32" || type == "float32";
@@ -384,49 +390,6 @@ void SetBuckets(const UserConfig& config, UserRun* run) {
   const int64_t gathered = config.Int(Field::kGatherBucketValues, kDefault, 1, kMost);
   training->mutable_execution()->set_bucket_bytes(shards_weights ? 2 * reduced
                                                                  : 4 * reduced + 2 * gathered);
-}
-
-// Liger's loss goes through tokens in chunks, whose logits, of 16 bits, are as large as the inputs
-// or up to twice that, and holds the gradients of the inputs (fused_linear_cross_entropy_forward()
-// of liger_kernel/ops/fused_linear_cross_entropy.py).
-void SetLigerLoss(const UserConfig& config, UserRun* run) {
-  if (!config.On(Field::kLiger) || !config.On(Field::kLigerLoss, true)) return;
-  const ModelWidths widths = WidthsOf(run->job.model());
-  if (widths.hidden == 0 || widths.vocabulary == 0) {
-    run->assumed.push_back(
-        "loss: PyTorch's, as the model's width or vocabulary is not known here; Liger's holds "
-        "less");
-    return;
-  }
-  const int64_t chunks = (widths.vocabulary + widths.hidden - 1) / widths.hidden;
-  run->job.mutable_training()->mutable_execution()->set_loss_logit_bytes(
-      6 / static_cast<double>(chunks));
-  run->assumed.push_back(
-      "loss: Liger's, which holds a part of the logits; other kernels are "
-      "PyTorch's");
-}
-
-// attn_implementation of transformers.
-void SetTrainerAttention(const UserConfig& config, UserRun* run) {
-  v1::Execution* execution = run->job.mutable_training()->mutable_execution();
-  const std::string name = config.Text(Field::kAttentionBackend);
-  if (name == "eager") {
-    execution->set_attention_kernel(v1::ATTENTION_KERNEL_UNFUSED);
-  } else if (absl::StrContains(name, "flash") && absl::StrContains(name, "3")) {
-    execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
-  } else if (name == "sdpa") {
-    // check_prefer_cudnn_attention of ATen/native/transformers/cuda/sdp_utils.cpp: cuDNN from 9.15
-    // on, which PyTorch 2.11 has, comes first on Hopper and Blackwell.
-    execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
-    run->assumed.push_back(
-        "attention: cuDNN's on Hopper and Blackwell, which sdpa takes from PyTorch 2.11 on; layers "
-        "with windows skip what is not seen, though sdpa does not");
-  } else if (absl::StrContains(name, "flash")) {
-    execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH_2);
-  } else {
-    config.Refuse(Field::kAttentionBackend,
-                  "not yet: supported are eager, sdpa, flash_attention_2, flash_attention_3");
-  }
 }
 
 void SetOtherExecution(const UserConfig& config, UserRun* run) {

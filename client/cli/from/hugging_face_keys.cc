@@ -81,7 +81,9 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"vision_tower", Field::kVisionTower, "model.encoders"},
     {"vision_path", Field::kVisionModel, "model.encoders"},
     {"freeze_llm", Field::kFreezesLlm, "model.language_model_train_mode"},
-    {"freeze_backbone", Field::kFreezesEncoder, "model.encoder_train_mode"},
+    // Of InternVL's encoder; LLaVA's is the language model.
+    {"freeze_backbone", Field::kFreezesEncoder,
+     "model.encoder_train_mode, language_model_train_mode"},
     {"freeze_mlp", Field::kFreezesProjector, "projector.train_mode"},
     {"tune_mm_llm", Field::kTrainsLlm, "model.language_model_train_mode"},
     {"tune_mm_vision", Field::kTrainsEncoder, "model.encoder_train_mode"},

@@ -107,7 +107,6 @@ constexpr KeyRecord kTorchtitanRead[] = {
     {"training.global_batch_size", Field::kGlobalBatch, "training.global_batch_samples"},
     {"training.seq_len", Field::kSeqLength, "batch_rule.token_cap"},
     {"training.steps", Field::kTrainSteps, "dataset.histogram.sample_count"},
-    {"training.mixed_precision_reduce", Field::kGradientType, "training.gradient_precision"},
     {"parallelism.data_parallel_replicate_degree", Field::kDataReplicas, "training.zero_group"},
     {"parallelism.data_parallel_shard_degree", Field::kData, "parallelism.data"},
     // The layout of files before release 0.1.
@@ -160,6 +159,9 @@ constexpr char kTaken[] = "stages are taken to be cut as without it";
 constexpr NotPredicted kTorchtitanNotPredicted[] = {
     {"training.compile", "modules and the loss are taken to be eager"},
     {"training.mixed_precision_param", "weights are taken to be gathered in bf16"},
+    {"training.mixed_precision_reduce",
+     "gradients are taken to be reduced in float32, which takes longer; they are held so anyway",
+     false, false, "float32"},
     {"parallelism.enable_compiled_autograd", "taken as off"},
     {"parallelism.module_fqns_per_model_part", kTaken},
     {"parallelism.pipeline_parallel_split_points", kTaken},

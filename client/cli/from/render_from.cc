@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/proto_json.h"
@@ -148,7 +150,9 @@ std::string ChangeSection(const Style& style, const FromAnswer& answer) {
                                    " per step";
     text += Paragraph(style, fmt::format("{}. {}: {}", ++number, Plain(style, change.text),
                                          Paint(style, Tone::kGood, gains)));
-    if (!change.argument.empty()) text += Paragraph(style, Plain(style, change.argument), 5);
+    if (change.argument.empty()) continue;
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(change.argument, '\n')))
+      text += Paragraph(style, Plain(style, line), 5);
   }
   return text;
 }

@@ -66,10 +66,12 @@ Parts PartsOfModules(const UserRun& run, v1::LayerKind kind) {
 // Decides on what each layer recomputes.
 class Recomputing {
  public:
-  Recomputing(const UserRun& run, size_t stages) : run_(run), stages_(stages) {}
+  Recomputing(const UserRun& run, size_t stages)
+      : run_(run), stages_(stages), of_stage_(stages, 0) {}
 
   void StartChunk(size_t chunk) {
     left_ = 0;
+    stage_ = chunk % stages_;
     const std::vector<int64_t>& block = run_.recompute.block;
     if (run_.recompute.kind == Recompute::Kind::kBlock && !block.empty())
       left_ = block.size() == 1         ? block.front()
@@ -108,8 +110,9 @@ class Recomputing {
       case Recompute::Kind::kBlock:
         return left_-- > 0 ? whole : Parts();
       case Recompute::Kind::kListed:
-        // torchtitan counts layers from 1.
-        if (r.every_nth > 0) return (index + 1) % r.every_nth == 0 ? whole : Parts();
+        // torchtitan counts the layers of a rank from 1 (_layer_sac_count of
+        // torchtitan/distributed/activation_checkpoint.py).
+        if (r.every_nth > 0) return ++of_stage_[stage_] % r.every_nth == 0 ? whole : Parts();
         if (r.alternate_layers.count(index) > 0) return alternate;
         return r.language_layers.count(index) > 0 ? whole : Parts();
     }
@@ -120,6 +123,8 @@ class Recomputing {
   const UserRun& run_;
   const size_t stages_;
   int64_t left_ = 0, encoder_ = 0, language_ = 0;
+  size_t stage_ = 0;
+  std::vector<int64_t> of_stage_;  // language layers so far
 };
 
 void AddChunk(const std::vector<PlacedLayer>& layers, int32_t chunk, v1::Stage* stage) {

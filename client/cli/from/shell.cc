@@ -13,6 +13,7 @@
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/shell_sum.h"
+#include "client/cli/from/shell_words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -35,36 +36,6 @@ bool IsPrefix(const std::string& word) {
 bool IsBranch(const std::string& word) {
   static const std::set<std::string> kBranches = {"if", "elif", "case", "for", "while", "until"};
   return kBranches.count(word) > 0;
-}
-
-std::string CommandName(const std::string& word) { return word.substr(word.find_last_of('/') + 1); }
-
-bool IsShell(const std::string& word) {
-  const std::string name = CommandName(word);
-  return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
-}
-
-// Returns whether the next word of a command is a script: behind "bash -c", "srun sh -lc" and the
-// like.
-bool TakesScript(const std::vector<ShellWord>& command) {
-  if (command.size() < 2) return false;
-  const std::string& flag = command.back().text;
-  if (flag.size() < 2 || flag.size() > 6 || flag[0] != '-' || flag.back() != 'c') return false;
-  for (size_t i = 1; i < flag.size(); ++i)
-    if (!absl::ascii_isalpha(flag[i])) return false;
-  for (size_t i = command.size() - 1; i-- > 0;) {
-    if (IsShell(command[i].text)) return true;
-    // Options of the shell may stand between.
-    if (!absl::StartsWith(command[i].text, "-") && command[i].text != "pipefail") return false;
-  }
-  return false;
-}
-
-// Returns whether a command runs what it reads.
-bool RunsItsInput(const std::vector<ShellWord>& command) {
-  for (const ShellWord& word : command)
-    if (IsShell(word.text) || CommandName(word.text) == "sbatch") return true;
-  return false;
 }
 
 // What a script and the scripts in its words share.
@@ -270,7 +241,8 @@ class Reader {
     const bool all = rest == "[@]" || rest == "[*]";
     const auto found = variables_.find(name);
     const bool set = found != variables_.end();
-    if (set && (all || rest.empty())) return PutIn(found->second, all, quoted);
+    if (set && (all || rest.empty()))
+      return PutIn(found->second, all, quoted, /*joined=*/quoted && rest == "[*]");
     // With a colon, an empty variable is as one that is not set.
     const bool colon = !rest.empty() && rest[0] == ':';
     const std::string sign = rest.substr(colon ? 1 : 0, 1);
@@ -303,10 +275,18 @@ class Reader {
     PutIn({value}, false, quoted);
   }
 
-  // Puts in the text of a default, which may have variables of its own.
+  // Puts in the text of a default, which may have variables and quotes of its own. What it has no
+  // quotes around is split into words, as a value is.
   void Default(const std::string& text, bool quoted, int depth) {
+    char quote = '\0';
     for (size_t i = 0; i < text.size();) {
+      const bool whole = quoted || quote != '\0' || InAssignment();
       if (text[i] == '"' || text[i] == '\'') {
+        if (quote == '\0' || quote == text[i]) {
+          quote = quote == '\0' ? text[i] : '\0';
+        } else {
+          Append(text.substr(i, 1));
+        }
         ++i;
       } else if (text[i] == '$' && i + 1 < text.size() && text[i + 1] == '{') {
         size_t close = i + 2;
@@ -314,23 +294,33 @@ class Reader {
           open += text[close] == '{' ? 1 : text[close] == '}' ? -1 : 0;
           if (open == 0) break;
         }
-        Expand(text.substr(i + 2, close - i - 2), quoted, depth + 1);
+        Expand(text.substr(i + 2, close - i - 2), whole, depth + 1);
         i = close + 1;
       } else if (text[i] == '$') {
         size_t end = i + 1;
         while (end < text.size() && IsNameChar(text[end])) ++end;
-        Expand(text.substr(i + 1, end - i - 1), quoted, depth + 1);
+        Expand(text.substr(i + 1, end - i - 1), whole, depth + 1);
         i = end;
+      } else if (!whole && absl::ascii_isspace(text[i])) {
+        EndWord();
+        ++i;
       } else {
         Append(text.substr(i++, 1));
       }
     }
-    if (text.empty()) Append("");
+    if (text.empty() && quoted) Append("");
   }
 
-  void PutIn(const std::vector<std::string>& values, bool all, bool quoted) {
-    // A shell splits no words in an assignment.
-    quoted = quoted || (command_.empty() && !array_ && in_word_ && IsAssignment(word_));
+  // Returns whether the word so far is an assignment, in which a shell splits no words.
+  bool InAssignment() const {
+    return command_.empty() && !array_ && in_word_ && IsAssignment(word_);
+  }
+
+  // With `all`, each value is a word of its own, unless `joined`.
+  void PutIn(const std::vector<std::string>& values, bool all, bool quoted, bool joined = false) {
+    const bool assigned = InAssignment();
+    if (all && (assigned || joined)) return Append(absl::StrJoin(values, " "));
+    quoted = quoted || assigned;
     if (!all && quoted) return Append(values.empty() ? "" : values.front());
     const size_t count = all ? values.size() : std::min<size_t>(1, values.size());
     for (size_t i = 0; i < count; ++i) {

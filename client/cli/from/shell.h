@@ -5,18 +5,14 @@
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
 
-#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-namespace evenkeel::cli {
+#include "client/cli/from/shell_words.h"
 
-struct ShellWord {
-  std::string text;
-  int line = 0;
-};
+namespace evenkeel::cli {
 
 // A here-document that was written to a file.
 struct ShellFile {

@@ -209,11 +209,12 @@ TrainerCommand SplitAtProgram(const std::vector<ShellWord>& words, const std::st
   return command;
 }
 
-// "--include localhost:0,1,2,3" of deepspeed is four GPUs of one node.
+// "--include localhost:0,1,2,3" of deepspeed is four GPUs of one node. '@' stands between nodes,
+// which have all their GPUs where none are listed.
 void CountIncluded(Setting* option) {
   if (option->key != "include" || option->values.size() != 1) return;
   const std::vector<std::string> parts = absl::StrSplit(option->values.front(), ':');
-  if (parts.size() != 2 || absl::StrContains(parts[1], "@")) return;
+  if (parts.size() != 2 || absl::StrContains(option->values.front(), "@")) return;
   const std::vector<std::string> gpus = absl::StrSplit(parts[1], ',', absl::SkipEmpty());
   option->key = "num_gpus";
   option->values = {absl::StrCat(gpus.size())};

@@ -29,8 +29,8 @@ struct Recompute {
   bool encoder = false;                               // every encoder layer too
   std::set<int64_t> language_layers, encoder_layers;  // kListed
   std::set<int64_t> alternate_layers;                 // kListed: alternate products of these
-  // kListed without lists: every n-th layer of the language model, or with `encoder` of the whole
-  // model. 0 for lists.
+  // kListed without lists: every n-th language layer of a stage, or with `encoder` every n-th layer
+  // of the whole model. 0 for lists.
   int64_t every_nth = 0;
 };
 
@@ -64,6 +64,8 @@ struct UserRun {
   // The setting that says that the model has an encoder, and the components that are frozen.
   std::string encoder_setting;
   std::vector<std::string> frozen;
+  bool trains_encoder = false;       // a setting says so
+  bool trains_head = false;          // though the rest of the language model is frozen
   std::vector<std::string> assumed;  // for people
 };
 
@@ -101,6 +103,10 @@ v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run);
 void SetTorchtitanExecution(const UserConfig& config, UserRun* run);
 // Sets what its record says of any job, where nothing is set.
 void AddTorchtitanHabits(v1::Execution* execution);
+
+// Of Hugging Face Trainer: attn_implementation of transformers, and Liger's loss.
+void SetTrainerAttention(const UserConfig& config, UserRun* run);
+void SetLigerLoss(const UserConfig& config, UserRun* run);
 
 // Sets precision, optimizer, sharding and habits. `degrees` are final.
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);

@@ -1,0 +1,40 @@
+#include "client/cli/from/shell_words.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <cstddef>
+#include <string>
+
+namespace evenkeel::cli {
+namespace {
+
+std::string CommandName(const std::string& word) { return word.substr(word.find_last_of('/') + 1); }
+
+bool IsShell(const std::string& word) {
+  const std::string name = CommandName(word);
+  return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
+}
+
+}  // namespace
+
+bool TakesScript(const std::vector<ShellWord>& command) {
+  if (command.size() < 2) return false;
+  const std::string& flag = command.back().text;
+  if (flag.size() < 2 || flag.size() > 6 || flag[0] != '-' || flag.back() != 'c') return false;
+  for (size_t i = 1; i < flag.size(); ++i)
+    if (!absl::ascii_isalpha(flag[i])) return false;
+  for (size_t i = command.size() - 1; i-- > 0;) {
+    if (IsShell(command[i].text)) return true;
+    // Options of the shell may stand between.
+    if (!absl::StartsWith(command[i].text, "-") && command[i].text != "pipefail") return false;
+  }
+  return false;
+}
+
+bool RunsItsInput(const std::vector<ShellWord>& command) {
+  for (const ShellWord& word : command)
+    if (IsShell(word.text) || CommandName(word.text) == "sbatch") return true;
+  return false;
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,24 @@
+// Words of a shell's commands, and what they say of the words behind them.
+#ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_WORDS_H_
+#define EVENKEEL_CLIENT_CLI_FROM_SHELL_WORDS_H_
+
+#include <string>
+#include <vector>
+
+namespace evenkeel::cli {
+
+struct ShellWord {
+  std::string text;
+  int line = 0;
+};
+
+// Returns whether the next word of a command is a script: behind "bash -c", "srun sh -lc" and the
+// like.
+bool TakesScript(const std::vector<ShellWord>& command);
+
+// Returns whether a command runs what it reads.
+bool RunsItsInput(const std::vector<ShellWord>& command);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_FROM_SHELL_WORDS_H_

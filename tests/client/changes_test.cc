@@ -1,0 +1,128 @@
+// Tests which changes of a run are evaluated, and what the answer tells people to write.
+#include "client/cli/from/changes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "client/cli/backend.h"
+#include "client/cli/from/read_config.h"
+#include "client/cli/from/render_from.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int64_t kLayers = 32;
+
+// Every plan takes a second for a sample.
+class OneSecond : public Backend {
+ public:
+  v1::EvaluatePlanResponse EvaluatePlan(const v1::EvaluatePlanRequest&) override {
+    v1::EvaluatePlanResponse response;
+    v1::Predictions* predictions = response.mutable_evaluated()->mutable_predictions();
+    predictions->set_samples_per_step(1);
+    predictions->mutable_step()->set_total_seconds(1);
+    return response;
+  }
+  v1::PlanJobResponse PlanJob(const v1::PlanJobRequest&) override { return {}; }
+  v1::PlanCurveResponse PlanCurve(const v1::PlanCurveRequest&) override { return {}; }
+  v1::GetPlanResponse GetPlan(const v1::GetPlanRequest&) override { return {}; }
+  v1::ListPlansResponse ListPlans(const v1::ListPlansRequest&) override { return {}; }
+  v1::RecordProfileResponse RecordProfile(const v1::RecordProfileRequest&) override { return {}; }
+  v1::ListProfilesResponse ListProfiles(const v1::ListProfilesRequest&) override { return {}; }
+  v1::RollBackProfileResponse RollBackProfile(const v1::RollBackProfileRequest&) override {
+    return {};
+  }
+  v1::ListModelsResponse ListModels(const v1::ListModelsRequest&) override { return {}; }
+  v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest&) override { return {}; }
+  v1::ListTrainersResponse ListTrainers(const v1::ListTrainersRequest&) override { return {}; }
+  PackedDataset PackDataset(const v1::PackDatasetStart&, const SampleLengths&) override {
+    return {};
+  }
+  std::string name() const override { return "test"; }
+};
+
+// Returns all changes of torchtitan's llama3 8B on 16 GPUs with 4 stages.
+std::vector<Change> ChangesOf(const std::string& parallelism) {
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {16};
+  const std::string toml =
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = 4\n";
+  UserRun run = RunOf(ReadConfigText(toml + parallelism, "train.toml", ""), flags);
+  const ModelLayers layers(kLayers, v1::LAYER_KIND_DENSE);
+  AdaptToLayers(layers, &run);
+  v1::Plan slow;
+  slow.mutable_predictions()->set_samples_per_step(1);
+  slow.mutable_predictions()->mutable_step()->set_total_seconds(10);
+  OneSecond backend;
+  return FirstChanges(run, slow, ConfigFormat::kTorchtitan, layers, /*most=*/100, &backend).best;
+}
+
+// Returns the change with this text, or one without.
+Change Named(const std::vector<Change>& changes, const std::string& text) {
+  const auto found = std::find_if(changes.begin(), changes.end(),
+                                  [&](const Change& change) { return change.text == text; });
+  return found == changes.end() ? Change() : *found;
+}
+
+constexpr char kTwo[] = "2 virtual stages on each stage instead of 1";
+constexpr char kOne[] = "1 virtual stages on each stage instead of 2";
+constexpr char kFour[] = "4 virtual stages on each stage instead of 2";
+constexpr char kInterleaved[] = "pipeline_parallel_schedule = \"Interleaved1F1B\"\n";
+
+// 34 layers, embedding and head counted, which 8 stages do not divide.
+TEST(ChangesTest, TorchtitansStagesAreCutAsItCutsThem) {
+  const std::vector<Change> changes = ChangesOf("");
+  const Change two = Named(changes, kTwo);
+  EXPECT_EQ(two.run.chunks, (std::vector<int64_t>{4, 5, 4, 4, 4, 4, 4, 3}));
+  EXPECT_EQ(two.run.schedule, v1::PIPELINE_SCHEDULE_INTERLEAVED);
+  EXPECT_EQ(two.argument, "parallelism.pipeline_parallel_schedule = \"Interleaved1F1B\"");
+  const Change stages = Named(changes, "pipeline stages 2 instead of 4");
+  EXPECT_EQ(stages.run.chunks, (std::vector<int64_t>{16, 16}));
+  // The schedule of the configuration stays, and with it two stages of each rank.
+  const Change more = Named(ChangesOf(kInterleaved), "pipeline stages 2 instead of 4");
+  EXPECT_EQ(more.run.chunks, (std::vector<int64_t>{8, 9, 8, 7}));
+  EXPECT_EQ(more.run.degrees.virtual_stages(), 2);
+}
+
+TEST(ChangesTest, LayersThatDoNotDivideAreCutToo) {
+  const std::vector<Change> changes =
+      ChangesOf("pipeline_parallel_first_stage_less_layers = 2\n");  // 35 counted
+  EXPECT_EQ(Named(changes, "pipeline stages 8 instead of 4").run.chunks,
+            (std::vector<int64_t>{3, 5, 5, 4, 4, 4, 4, 3}));
+}
+
+TEST(ChangesTest, TorchtitanIsToldTheLayersOfMoreThanTwoStages) {
+  const std::vector<Change> changes = ChangesOf(kInterleaved);
+  EXPECT_EQ(Named(changes, kOne).argument, "parallelism.pipeline_parallel_schedule = \"1F1B\"");
+  EXPECT_EQ(Named(changes, kFour).text, "") << "34 layers make 12 or 17 stages, not 16";
+  const std::vector<Change> divided = ChangesOf(std::string(kInterleaved) +
+                                                "pipeline_parallel_first_stage_less_layers = 0\n"
+                                                "pipeline_parallel_last_stage_less_layers = 0\n");
+  EXPECT_EQ(Named(divided, kFour).argument, "parallelism.pipeline_parallel_layers_per_stage = 2");
+  EXPECT_EQ(Named(divided, kFour).run.chunks, std::vector<int64_t>(16, 2));
+  const std::vector<Change> told = ChangesOf("pipeline_parallel_layers_per_stage = 9\n");
+  EXPECT_EQ(Named(told, kTwo).argument,
+            "parallelism.pipeline_parallel_schedule = \"Interleaved1F1B\" without "
+            "parallelism.pipeline_parallel_layers_per_stage");
+  EXPECT_EQ(Named(told, kTwo).run.degrees.virtual_stages(), 2);
+}
+
+// A pipeline cuts the batch of a rank, whose size is another setting.
+TEST(ChangesTest, TorchtitansPipelineHasMicroBatchesOfItsOwn) {
+  const std::string text = "micro-batches of 2 instead of 1";
+  EXPECT_EQ(Named(ChangesOf(""), text).argument,
+            "parallelism.pipeline_parallel_microbatch_size = 2");
+}
+
+TEST(ChangesTest, LinesOfAYamlStayLines) {
+  FromAnswer answer{.path = "sft.yaml"};
+  answer.changes.best.push_back({.text = "a change", .argument = "one: 1\ntwo: 2"});
+  EXPECT_NE(RenderFrom(Style(), answer).find("     one: 1\n     two: 2\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace evenkeel::cli
