@@ -160,6 +160,9 @@ slow_when_instrumented+=":ChooseOffloadTest.HostMemoryIsNeverExceeded:ChooseOffl
 slow_when_instrumented+=":ChooseOffloadTest.HoldsHostsOfEverySchedule:TimeLevelTest.LongSets*"
 slow_when_instrumented+=":NetworkTiersTest.PodsNeverHelp*:NetworkTiersTest.ADomainIsAsGoodAsANode"
 slow_when_instrumented+=":PaddedPlanTest.NoPinnedPlanIsBetter:MakePlanTest.StopsWhereverItIsTold:MakePlanTest.AsksOften"
+slow_when_instrumented+=":GroupedPlanTest.IsSoundUnderEveryKindOfTrainer:GroupedPlanTest.AMixedJobIsPlannedTheSameWay"
+slow_when_instrumented+=":GroupedPlanTest.LatentAttentionAndExpertsAreInTimeAndMemory"
+slow_when_instrumented+=":MakePlanTest.SameJobSamePlanToTheLastBit:PlanCheckerTest.HoldsAPlanToWhatItsTrainerCanDo"
 
 # Left out under ThreadSanitizer: it nests the locks of replicas, which in truth are other processes, on one thread in
 # every order.
