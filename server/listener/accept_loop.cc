@@ -17,7 +17,7 @@
 namespace evenkeel::server {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kAcceptsPerRound = 64;  // accepts from one socket before the others get their turn
 constexpr int kAcceptsAtTheEnd = SOMAXCONN;
@@ -77,8 +77,8 @@ AcceptLoop::AcceptLoop(std::vector<ListenSocket> sockets, AcceptLimits limits, H
       table_(table),
       probes_(probes),
       before_accept_(std::move(before_accept)),
-      last_log_(Clock::now() - kLogInterval),
-      last_count_(Clock::now() - kCountInterval),
+      last_log_(SteadyClock::now() - kLogInterval),
+      last_count_(SteadyClock::now() - kCountInterval),
       reserve_(OpenReserve()),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { Run(); }) {
@@ -168,10 +168,10 @@ bool AcceptLoop::TakeOne(const ListenSocket& socket) {
 // a flood.
 bool AcceptLoop::IsFull() {
   if (table_.upper_bound() < limits_.connections) return false;
-  const Clock::time_point now = Clock::now();
+  const SteadyClock::time_point now = SteadyClock::now();
   if (now - last_count_ < kCountInterval) return true;
   const size_t count = table_.Count();
-  last_count_ = Clock::now();
+  last_count_ = SteadyClock::now();
   return count >= limits_.connections;
 }
 
@@ -197,7 +197,7 @@ void AcceptLoop::Shed(int fd, ShedConnection reason) {
 void AcceptLoop::LogShed(bool at_once) {
   uint64_t all = 0;
   for (const auto& count : shed_) all += count.load(std::memory_order_relaxed);
-  const Clock::time_point now = Clock::now();
+  const SteadyClock::time_point now = SteadyClock::now();
   if (all == logged_shed_ || (!at_once && now - last_log_ < kLogInterval)) return;
   LogLine(LogLevel::kWarning, "connections refused")
       .Add("limit", static_cast<int64_t>(shed(ShedConnection::kLimit)))

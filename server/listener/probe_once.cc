@@ -17,7 +17,7 @@
 namespace evenkeel::server {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr unsigned char kAlpn[] = {2, 'h', '2'};
 
@@ -25,7 +25,7 @@ constexpr unsigned char kAlpn[] = {2, 'h', '2'};
 class ProbeConnection {
  public:
   ProbeConnection(std::chrono::milliseconds timeout, ProbeAddresses& probes, int stop_fd)
-      : deadline_(Clock::now() + timeout), probes_(probes), stop_fd_(stop_fd) {}
+      : deadline_(SteadyClock::now() + timeout), probes_(probes), stop_fd_(stop_fd) {}
   ~ProbeConnection() {
     if (fd_ >= 0) close(fd_);
     probes_.Remove(own_);
@@ -40,7 +40,7 @@ class ProbeConnection {
  private:
   std::string WaitFor(short events);
 
-  const Clock::time_point deadline_;
+  const SteadyClock::time_point deadline_;
   ProbeAddresses& probes_;
   const int stop_fd_;
   int fd_ = -1;
@@ -78,7 +78,7 @@ std::string ProbeConnection::Connect(const ProbeTarget& target) {
 
 std::string ProbeConnection::WaitFor(short events) {
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - SteadyClock::now());
     if (left.count() <= 0) return "no answer in time";
     pollfd polled[] = {{fd_, events, 0}, {stop_fd_, POLLIN, 0}};
     if (poll(polled, 2, static_cast<int>(left.count())) < 0) continue;

@@ -75,12 +75,12 @@ TEST(TorchtitanTest, DegreesHadOtherSections) {
       std::string(kLlama) +
       "[training]\ntensor_parallel_degree = 2\ndata_parallel_shard_degree = 1\n[experimental]\n"
       "context_parallel_degree = 2\npipeline_parallel_degree = 2\n"
-      "pipeline_parallel_schedule = \"1F1B\"\n");
+      "pipeline_parallel_schedule = \"GPipe\"\n");
   EXPECT_EQ(run.degrees.tensor(), 2);
   EXPECT_EQ(run.degrees.context(), 2);
   EXPECT_EQ(run.degrees.pipeline(), 2);
   EXPECT_EQ(run.degrees.data(), 1);
-  EXPECT_EQ(run.schedule, v1::PIPELINE_SCHEDULE_1F1B);
+  EXPECT_EQ(run.schedule, v1::PIPELINE_SCHEDULE_GPIPE);
 }
 
 // Embedding and head count as a layer each.

@@ -58,11 +58,13 @@ TEST(FusedStepTest, FreesTheGradientsOfAllLayersButOne) {
   const int64_t head = 4 * int64_t{128256 + 1} * 4096 / 8;
   EXPECT_EQ(after.workspace - before.workspace, head);
   EXPECT_EQ(before.weights + before.optimizer, after.weights + after.optimizer);
-  // Launches of each layer, and the host's updates, take longer than one pass over all states.
-  EXPECT_GT(fused.prediction.step.optimizer_ns, separate.prediction.step.optimizer_ns);
-  EXPECT_GE(fused.prediction.step.total_ns, separate.prediction.step.total_ns);
-  EXPECT_LT(static_cast<double>(fused.prediction.step.total_ns),
-            1.1 * static_cast<double>(separate.prediction.step.total_ns));
+  // It clips no gradients: 12 of 42 bytes per parameter. Launches of each layer take longer.
+  EXPECT_LT(fused.prediction.step.optimizer_ns, separate.prediction.step.optimizer_ns);
+  EXPECT_GT(static_cast<double>(fused.prediction.step.optimizer_ns),
+            30. / 42 * static_cast<double>(separate.prediction.step.optimizer_ns));
+  EXPECT_NEAR(static_cast<double>(fused.prediction.step.total_ns) /
+                  static_cast<double>(separate.prediction.step.total_ns),
+              1, 0.1);
 }
 
 TEST(FusedStepTest, IsARemedyAndFits) {
