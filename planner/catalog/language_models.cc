@@ -76,7 +76,8 @@ std::vector<LanguageModelEntry> Llama3Models() {
                 .gated_mlp = true,
                 .vocab = 128256},
        .aliases = {"llama-3-70b", "llama3.1-70b", "llama-3.1-70b", "meta-llama/meta-llama-3-70b",
-                   "meta-llama/llama-3.1-70b", "meta-llama/meta-llama-3.1-70b"},
+                   "meta-llama/llama-3.1-70b", "meta-llama/meta-llama-3.1-70b", "llama3.3-70b",
+                   "llama-3.3-70b", "meta-llama/llama-3.3-70b"},
        .published_parameters = 70553706496,
        .source = "NVIDIA/NeMo gpt/model/llama.py"},
       {.spec = {.name = "llama3.1-405b",
@@ -367,7 +368,7 @@ std::vector<LanguageModelEntry> MixtralModels() {
                 .gated_mlp = true,
                 .vocab = 32768,
                 .moe = MoeSpec{.experts = 8, .top_k = 2, .expert_ffn = 16384}},
-       .aliases = {"mistralai/mixtral-8x22b-instruct-v0.1"},
+       .aliases = {"mixtral-8x22b-v0.1", "mistralai/mixtral-8x22b-v0.1"},
        .published_parameters = 140630071296,
        .source = "NVIDIA/NeMo gpt/model/mixtral.py"},
   };
@@ -451,7 +452,8 @@ std::vector<LanguageModelEntry> DeepSeekModels() {
                                .qk_nope_dim = 128,
                                .qk_rope_dim = 64,
                                .v_dim = 128}},
-       .aliases = {"deepseek-v3", "deepseek-ai/deepseek-v3"},
+       .aliases = {"deepseek-v3", "deepseek-ai/deepseek-v3", "deepseek-r1",
+                   "deepseek-ai/deepseek-r1"},
        .published_parameters = 671026404352,
        .source = "MooreThreads/SimuMax deepseekv3; NVIDIA/NeMo gpt/model/deepseek.py"},
   };

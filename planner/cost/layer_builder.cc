@@ -43,10 +43,12 @@ constexpr double kGroupedStartNs = 12e3;
 // tiles share waves. TransformerEngine runs them on four streams (multi_stream_cublas_gemm of
 // common/gemm/cublaslt_gemm.cu), which halves what is idle in turn: measured on H200, in 16 bits
 // alone. Other trainers have one kernel for all of them (torch.nn.functional.grouped_mm).
+// Copies in other layers are one batched launch (DeepSeek-V4's output groups: an einsum).
 template <typename Product>
-Affine OfCopies(const RankSetting& setting, int64_t copies, NumberFormat format,
+Affine OfCopies(const RankSetting& setting, const LayerBuilder::Linear& l, NumberFormat format,
                 const Product& of) {
-  if (copies == 1) return of(1);
+  const int64_t copies = l.copies;
+  if (copies == 1 || !l.expert) return of(copies);
   const bool in_turn = !setting.execution.grouped_experts || format != NumberFormat::k16Bit;
   const Affine together = in_turn ? Affine{} : of(copies);
   if (!in_turn && !setting.megatron) return {together.constant + kGroupedStartNs, together.per_row};
@@ -82,10 +84,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
   const int64_t rows = EqualRows(l.share / D(l.copies));
   const NumberFormat format = this->format(l.target);
   const auto all = [&](const auto& product) {
-    // Copies of other layers are one batched launch (DeepSeek-V4's output groups: an einsum).
-    const Affine copies =
-        l.expert ? OfCopies(setting_, l.copies, format, product) : product(l.copies);
-    return l.slower * OverRows(copies, l.share);
+    return l.slower * OverRows(OfCopies(setting_, l, format, product), l.share);
   };
   const auto quantise = [&](int64_t width) {
     return OverRows(kernels.Quantise(width, format, setting_.recipe.known_scales), l.share);

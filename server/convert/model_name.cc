@@ -1,10 +1,16 @@
 #include "server/convert/model_name.h"
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "planner/base/name_search.h"
 #include "planner/catalog/catalog.h"
@@ -14,6 +20,42 @@
 
 namespace evenkeel::server {
 namespace {
+
+// Returns the name in lower case, without what tells tuned weights from base ones: such models have
+// the same shapes. "Qwen/Qwen3-30B-A3B-Instruct-2507" gives "qwen/qwen3-30b-a3b".
+std::string WithoutVariant(std::string_view name) {
+  constexpr std::string_view kVariants[] = {"instruct", "chat",     "it", "base",
+                                            "pt",       "thinking", "hf", "exp"};
+  const std::vector<std::string> all = absl::StrSplit(planner::LowerCase(name), '-');
+  std::vector<std::string> words;
+  for (const std::string& word : all) {
+    const bool date =
+        word.size() == 4 && std::all_of(word.begin(), word.end(), absl::ascii_isdigit);
+    if (!date && std::count(std::begin(kVariants), std::end(kVariants), word) == 0)
+      words.push_back(word);
+  }
+  return absl::StrJoin(words, "-");
+}
+
+// Returns the name of the model of which `name` is a variant, or nothing.
+std::string BaseOf(std::string_view name) {
+  const std::string plain = WithoutVariant(name);
+  const auto among = [&](const auto& entries) {
+    for (const auto& entry : entries) {
+      if (WithoutVariant(entry.spec.name) == plain) return entry.spec.name;
+      for (const std::string& alias : entry.aliases)
+        if (WithoutVariant(alias) == plain) return entry.spec.name;
+    }
+    return std::string();
+  };
+  std::string base = among(planner::VisionLanguageModels());
+  if (base.empty()) base = among(planner::LanguageModels());
+  for (const PublishedModel& model : PublishedModels()) {
+    if (!base.empty()) break;
+    if (WithoutVariant(model.name) == plain || WithoutVariant(model.id) == plain) base = model.name;
+  }
+  return base;
+}
 
 bool IsPlannable(std::string_view slug) {
   return planner::FindVisionLanguageModel(slug) != nullptr ||
@@ -98,6 +140,11 @@ bool ModelByName(std::string_view name, const FieldPath& field, ViolationSink& s
   }
   const size_t plus = name.find('+');
   if (plus != std::string_view::npos) return PairByName(name, plus, field, sink, model, source);
+  if (const std::string base = BaseOf(name); !base.empty()) {
+    if (!ModelByName(base, field, sink, model, source)) return false;
+    *source += "; " + std::string(name) + " has the same shapes";
+    return true;
+  }
   AddUnknown(name, field, sink);
   return false;
 }
@@ -108,7 +155,7 @@ std::string PairSource(std::string_view encoder, std::string_view language_model
 
 bool IsCatalogModelName(std::string_view name) {
   if (IsPlannable(name) || planner::FindEncoder(name) != nullptr ||
-      FindPublishedModel(name) != nullptr)
+      FindPublishedModel(name) != nullptr || !BaseOf(name).empty())
     return true;
   const size_t plus = name.find('+');
   const std::string_view language_model = name.substr(plus + 1);
@@ -134,6 +181,9 @@ std::optional<NamedLanguageModel> LanguageModelByName(std::string_view name, con
     return NamedLanguageModel{&entry->spec, entry->source};
   if (const PublishedModel* model = FindPublishedLanguageModel(name))
     return NamedLanguageModel{&model->spec.language_model, model->source};
+  if (const std::string base = BaseOf(name);
+      planner::FindLanguageModel(base) != nullptr || FindPublishedLanguageModel(base) != nullptr)
+    return LanguageModelByName(base, field, sink);
   sink.Add(field, "unknown language model " + Quoted(name) +
                       ": must be a language model of ListModels (evenkeelctl models)" +
                       NearestLanguageModel(name));

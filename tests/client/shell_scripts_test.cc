@@ -146,6 +146,29 @@ TEST(ShellScriptsTest, WhatTheScriptLeavesOpenIsNamed) {
             std::string::npos);
 }
 
+TEST(ShellScriptsTest, ALayoutGivesEachChunkALayer) {
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {8};
+  const auto refusal = [&](const std::string& layout, v1::LayerKind kind) {
+    UserRun run = RunOf(TrainerFolder().Script("torchrun " + std::string(kPretrain) +
+                                               " --pipeline-model-parallel-size 2 "
+                                               "--pipeline-model-parallel-layout '" +
+                                               layout + "'\n"),
+                        flags);
+    try {
+      AdaptToLayers({kind, v1::LAYER_KIND_DENSE}, &run);
+    } catch (const CommandError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal("Ett|ttL", v1::LAYER_KIND_DENSE), "");
+  EXPECT_NE(refusal("Etttt|L", v1::LAYER_KIND_DENSE).find("entry 2 of the layout"),
+            std::string::npos);
+  EXPECT_EQ(refusal("E|ttttL", v1::LAYER_KIND_ENCODER), "") << "its encoder is there";
+}
+
 // Programs of Megatron-LM for models that are no decoder of text.
 TEST(ShellScriptsTest, OtherModelsOfMegatronAreNotTakenForGpt) {
   const std::string shape = std::string(kPretrain).substr(std::string("pretrain_gpt.py").size());

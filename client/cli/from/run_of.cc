@@ -138,11 +138,6 @@ void SetChunks(const UserConfig& config, UserRun* run) {
       if (!chunks)
         config.Refuse(Field::kLayout, "must be a layout of E, t, m, L and |, such as Et*16|t*16L");
       run->chunks = *chunks;
-      const auto bare = std::find(chunks->begin(), chunks->end(), 0);
-      if (bare != chunks->end())
-        config.Refuse(Field::kLayout,
-                      fmt::format("not yet: its entry {} has no transformer layer; move one there",
-                                  bare - chunks->begin() + 1));
     }
     const int64_t count = static_cast<int64_t>(run->chunks.size());
     if (count % stages != 0)
@@ -283,6 +278,10 @@ void AdaptToLayers(const ModelLayers& layers, UserRun* run) {
                       run);
   const bool encoders = std::count(layers.begin(), layers.end(), v1::LAYER_KIND_ENCODER) > 0;
   ApplyComponents(encoders, run);
+  const auto bare = std::find(run->chunks.begin(), run->chunks.end(), 0);
+  if (!encoders && bare != run->chunks.end())
+    FailRun(fmt::format("not yet: entry {} of the layout has no transformer layer; move one there",
+                        bare - run->chunks.begin() + 1));
   if (!encoders) return;
   if (run->fixed_lengths) {
     run->fixed_lengths = false;

@@ -166,8 +166,8 @@ type PlanJobRequest struct {
 	MaxAgeSeconds *float64 `protobuf:"fixed64,6,opt,name=max_age_seconds,json=maxAgeSeconds,proto3,oneof" json:"max_age_seconds,omitempty"`
 	// Maximum alternatives to report. Range: 0 to 16. Unset: 3.
 	MaxAlternatives *int32 `protobuf:"varint,7,opt,name=max_alternatives,json=maxAlternatives,proto3,oneof" json:"max_alternatives,omitempty"`
-	// Also plan the job for one node fewer, for one more (see SizeChange), and for the GPU types with the next smaller and larger
-	// memory, with the same global batch. Fills `Plan.other_sizes`. Default: false.
+	// Also plan the job for one node fewer, one more (see SizeChange), and for the GPU types with the next smaller and
+	// larger memory, with the same global batch. Fills `Plan.other_sizes`. Default: false.
 	CompareSizes bool `protobuf:"varint,8,opt,name=compare_sizes,json=compareSizes,proto3" json:"compare_sizes,omitempty"`
 	// Oldest revision of the history of profiles to plan with, such as the one that RecordProfile returned, perhaps from
 	// another replica. A replica that does not know it tries to catch up; if it cannot, it answers FAILED_PRECONDITION

@@ -450,6 +450,9 @@ TEST(CatalogTest, ShortNamesAreTheSxmBoards) {
   EXPECT_EQ(FindGpu("A100"), FindGpu("a100-sxm-80gb"));
   EXPECT_EQ(FindGpu("h100"), FindGpu("h100-sxm-80gb"));
   EXPECT_NE(FindGpu("h100"), nullptr);
+  EXPECT_EQ(FindGpu("a800"), FindGpu("a800-sxm-80gb"));
+  EXPECT_EQ(FindGpu("h800"), FindGpu("h800-sxm-80gb"));
+  EXPECT_EQ(FindGpu("GB200-NVL72"), FindGpu("gb200-186gb"));
 }
 
 TEST(CatalogTest, SuggestsNothingFarFetched) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "planner/catalog/catalog.h"
 #include "planner/model/parameters.h"
@@ -17,6 +18,12 @@ namespace {
 // and a tied head once.
 const std::map<std::string, int64_t>& Published() {
   static const std::map<std::string, int64_t> counts = {
+      {"llama3.2-1b", 1'235'814'400},     {"mistral-7b", 7'241'732'096},
+      {"mistral-7b-v0.3", 7'248'023'552}, {"gemma-2-9b", 9'241'705'984},
+      {"gemma-2-27b", 27'227'128'320},    {"gemma-3-1b", 999'885'952},
+      {"gemma-3-4b", 4'300'079'472},      {"gemma-3-12b", 12'187'325'040},
+      {"gemma-3-27b", 27'432'406'640},    {"phi-4", 14'659'507'200},
+      {"smollm3-3b", 3'075'098'624},      {"olmo-2-7b", 7'298'617'344},
       {"qwen3-8b", 8'190'735'360},        {"qwen3-14b", 14'768'307'200},
       {"qwen3-32b", 32'762'123'264},      {"qwen3-coder-480b-a35b", 480'154'875'392},
       {"qwen2.5-vl-3b", 3'754'622'976},   {"qwen2.5-vl-7b", 8'292'166'656},
@@ -49,6 +56,22 @@ TEST(PublishedModelsTest, NamesInAnyCaseAndNearOnes) {
   EXPECT_EQ(model.name, "qwen3-8b");
   EXPECT_EQ(source, "config.json of huggingface.co/qwen/qwen3-8b");
   EXPECT_TRUE(IsCatalogModelName("qwen3-vl-4b"));
+  EXPECT_TRUE(IsCatalogModelName("Qwen/Qwen3-VL-4B-Thinking"));
+  const std::pair<const char*, const char*> variants[] = {
+      {"meta-llama/Llama-3.1-8B-Instruct", "llama3-8b"},
+      {"Qwen/Qwen2.5-7B-Instruct", "qwen2-7b"},
+      {"Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"},
+      {"mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b-v0.3"},
+      {"google/gemma-3-27b-it", "gemma-3-27b"},
+      {"gemma-3-27b", "gemma-3-27b"},
+      {"deepseek-ai/DeepSeek-V3-Base", "deepseek-v3-671b"},
+      {"Qwen/Qwen2.5-VL-7B-Instruct", "qwen2.5-vl-7b"}};
+  for (const auto& [variant, base] : variants) {
+    EXPECT_TRUE(ModelByName(variant, FieldPath("name"), sink, &model, &source)) << variant;
+    EXPECT_EQ(model.name, base);
+  }
+  EXPECT_FALSE(IsCatalogModelName("Qwen/Qwen2.5-Math-7B-Instruct"));
+  EXPECT_TRUE(LanguageModelByName("llama-3.1-8b-instruct", FieldPath("name"), sink));
   EXPECT_FALSE(ModelByName("qwen3-9b", FieldPath("name"), sink, &model, &source));
   const std::vector<Violation> violations = sink.Take();
   ASSERT_EQ(violations.size(), 1u);
