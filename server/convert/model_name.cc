@@ -40,21 +40,19 @@ std::string WithoutVariant(std::string_view name) {
 // Returns the name of the model of which `name` is a variant, or nothing.
 std::string BaseOf(std::string_view name) {
   const std::string plain = WithoutVariant(name);
+  const auto is_plain = [&](const std::string& known) { return WithoutVariant(known) == plain; };
   const auto among = [&](const auto& entries) {
-    for (const auto& entry : entries) {
-      if (WithoutVariant(entry.spec.name) == plain) return entry.spec.name;
-      for (const std::string& alias : entry.aliases)
-        if (WithoutVariant(alias) == plain) return entry.spec.name;
-    }
+    for (const auto& entry : entries)
+      if (is_plain(entry.spec.name) ||
+          std::any_of(entry.aliases.begin(), entry.aliases.end(), is_plain))
+        return entry.spec.name;
     return std::string();
   };
-  std::string base = among(planner::VisionLanguageModels());
-  if (base.empty()) base = among(planner::LanguageModels());
-  for (const PublishedModel& model : PublishedModels()) {
-    if (!base.empty()) break;
-    if (WithoutVariant(model.name) == plain || WithoutVariant(model.id) == plain) base = model.name;
-  }
-  return base;
+  if (std::string base = among(planner::VisionLanguageModels()); !base.empty()) return base;
+  if (std::string base = among(planner::LanguageModels()); !base.empty()) return base;
+  for (const PublishedModel& model : PublishedModels())
+    if (is_plain(model.name) || is_plain(model.id)) return model.name;
+  return "";
 }
 
 bool IsPlannable(std::string_view slug) {
@@ -155,7 +153,7 @@ std::string PairSource(std::string_view encoder, std::string_view language_model
 
 bool IsCatalogModelName(std::string_view name) {
   if (IsPlannable(name) || planner::FindEncoder(name) != nullptr ||
-      FindPublishedModel(name) != nullptr || !BaseOf(name).empty())
+      FindPublishedModel(name) != nullptr)
     return true;
   const size_t plus = name.find('+');
   const std::string_view language_model = name.substr(plus + 1);

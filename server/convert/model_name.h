@@ -12,15 +12,17 @@
 
 namespace evenkeel::server {
 
-// Finds a published model, a language model, or "ENCODER+LANGUAGE_MODEL" with the default
-// projector. Returns false after a violation at `field`, which lists the nearest accepted names.
+// Finds a published model, a language model, a tuned variant of either ("-Instruct"), or
+// "ENCODER+LANGUAGE_MODEL" with the default projector. Returns false after a violation at `field`,
+// which lists the nearest accepted names.
 bool ModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
                  planner::ModelSpec* model, std::string* source);
 
 // Returns the source of the dimensions of such a pair, given the sources of both halves.
 std::string PairSource(std::string_view encoder, std::string_view language_model);
 
-// Returns true if the catalogue knows `name`, as a model or as a pair of components.
+// Returns true if the catalogue has `name` itself, as a model or as a pair of components. Names of
+// variants stay free as labels of described models.
 bool IsCatalogModelName(std::string_view name);
 
 // Returns nullptr after a violation at `field`.

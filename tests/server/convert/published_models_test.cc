@@ -56,7 +56,8 @@ TEST(PublishedModelsTest, NamesInAnyCaseAndNearOnes) {
   EXPECT_EQ(model.name, "qwen3-8b");
   EXPECT_EQ(source, "config.json of huggingface.co/qwen/qwen3-8b");
   EXPECT_TRUE(IsCatalogModelName("qwen3-vl-4b"));
-  EXPECT_TRUE(IsCatalogModelName("Qwen/Qwen3-VL-4B-Thinking"));
+  EXPECT_TRUE(ModelByName("Qwen/Qwen3-VL-4B-Thinking", FieldPath("name"), sink, &model, &source));
+  EXPECT_FALSE(IsCatalogModelName("Qwen/Qwen3-VL-4B-Thinking")) << "a label of a described model";
   const std::pair<const char*, const char*> variants[] = {
       {"meta-llama/Llama-3.1-8B-Instruct", "llama3-8b"},
       {"Qwen/Qwen2.5-7B-Instruct", "qwen2-7b"},
@@ -70,7 +71,9 @@ TEST(PublishedModelsTest, NamesInAnyCaseAndNearOnes) {
     EXPECT_TRUE(ModelByName(variant, FieldPath("name"), sink, &model, &source)) << variant;
     EXPECT_EQ(model.name, base);
   }
-  EXPECT_FALSE(IsCatalogModelName("Qwen/Qwen2.5-Math-7B-Instruct"));
+  ViolationSink other(10);
+  EXPECT_FALSE(
+      ModelByName("Qwen/Qwen2.5-Math-7B-Instruct", FieldPath("name"), other, &model, &source));
   EXPECT_TRUE(LanguageModelByName("llama-3.1-8b-instruct", FieldPath("name"), sink));
   EXPECT_FALSE(ModelByName("qwen3-9b", FieldPath("name"), sink, &model, &source));
   const std::vector<Violation> violations = sink.Take();
