@@ -255,9 +255,8 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
     result.faults = std::move(layout.faults);
     return result;
   }
-  // In such an order gradients count all the time.
   if (layout.KeepsLessBehind())
-    profile = BuildLayerProfile(job, p, batching.mean, batching.largest, PartsIn(spec));
+    profile = BuildLayerProfile(job, p, batching.mean, batching.largest, PartsIn(spec), m, false);
   if (job.training.fused_step && m > 1) {
     result.faults.push_back(
         {"parallelism.data",

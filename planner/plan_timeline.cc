@@ -97,8 +97,8 @@ std::vector<MemoryPart> Memory(const Evaluation& evaluation) {
   const PipelineShape shape = c.shape();
   for (const size_t segment : SegmentsByUnit(shape)) {
     const StageWork& work = c.stages[segment];
-    activations.kept_bytes.push_back(
-        MemoryOf(evaluation.profile, work.counts, work.recomputed, 1).activation_bytes);
+    const StageBytes held = MemoryOf(evaluation.profile, work.counts, work.recomputed, 1);
+    activations.kept_bytes.push_back(held.activation_bytes - held.gradient_excess_bytes);
     workspace.backward_workspace_bytes.push_back(
         stages[segment % static_cast<size_t>(shape.stages)].memory.workspace);
   }

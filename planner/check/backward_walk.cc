@@ -12,6 +12,10 @@ bool OfDecoder(const LayerCost& layer) {
   return layer.kind == LayerKind::kDense || layer.kind == LayerKind::kMoe;
 }
 
+bool OfFront(const LayerCost& layer) {
+  return layer.kind != LayerKind::kHead && !IsTransformerLayer(layer.kind);
+}
+
 }  // namespace
 
 BackwardWalk::BackwardWalk(const Job& job, const LayerProfile& profile,
@@ -24,6 +28,7 @@ BackwardWalk::BackwardWalk(const Job& job, const LayerProfile& profile,
   const bool groups = training.group_selection != GroupSelection::kOne;
   const bool one_pass = micro_batches <= 1 && parallelism.virtual_stages == 1;
   if (!training.execution.frees_gradients || !one_pass || elsewhere || groups) return;
+  gradients_ = training.activations.any() ? Gradients::kHeld : Gradients::kOfAnyLayers;
   std::set<const LayerCost*> decoder;
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
@@ -31,11 +36,19 @@ BackwardWalk::BackwardWalk(const Job& job, const LayerProfile& profile,
     if (layer.kind == LayerKind::kEncoder) return;
     if (OfDecoder(layer)) decoder.insert(&layer);
   }
-  made_ = decoder.size() == 1;
+  if (decoder.size() == 1) gradients_ = Gradients::kOfEqualLayers;
 }
 
 WalkedBytes BackwardWalk::Bytes(const std::vector<WalkedLayer>& layers, int64_t activations) const {
-  return made_ ? Made(layers) : Held(layers, activations);
+  switch (gradients_) {
+    case Gradients::kHeld:
+      break;
+    case Gradients::kOfEqualLayers:
+      return OfEqualLayers(layers);
+    case Gradients::kOfAnyLayers:
+      return OfAnyLayers(layers);
+  }
+  return Held(layers, activations);
 }
 
 WalkedBytes BackwardWalk::Held(const std::vector<WalkedLayer>& layers, int64_t activations) const {
@@ -54,21 +67,55 @@ WalkedBytes BackwardWalk::Held(const std::vector<WalkedLayer>& layers, int64_t a
   return bytes;
 }
 
-WalkedBytes BackwardWalk::Made(const std::vector<WalkedLayer>& layers) const {
-  int64_t kept = 0, front = 0, made = 0, update = 0, at_head = 0;
+// Returns whether the layer's gradients are there from the head's backward pass on.
+bool BackwardWalk::CountsAtHead(const LayerCost& layer) const {
+  return alone_ && layer.kind == (tied_ ? LayerKind::kTokenEmbedding : LayerKind::kHead);
+}
+
+int64_t BackwardWalk::GradientAtHead(const std::vector<WalkedLayer>& layers) const {
+  for (const auto& [layer, mode] : layers)
+    if (CountsAtHead(*layer)) return layer->gradient_bytes;
+  return 0;
+}
+
+// Returns the most that is held while the stage runs backward: what is behind a layer is freed, and
+// its gradients are there.
+int64_t BackwardWalk::Most(const std::vector<WalkedLayer>& layers) const {
+  int64_t kept = 0, front = 0, behind = 0, most = 0;
+  for (const auto& [layer, mode] : layers) {
+    kept += mode->kept_bytes;
+    if (OfFront(*layer)) front += mode->kept_bytes;
+  }
+  const int64_t at_head = GradientAtHead(layers);
+  for (size_t i = layers.size(); i-- > 0;) {
+    const auto& [layer, mode] = layers[i];
+    most = std::max(most, kept + behind + mode->workspace_bytes);
+    if (layer->end_workspace_bytes > 0)  // with the layers in front, and with the head's gradient
+      most = std::max(most, kept - front + behind - at_head + layer->end_workspace_bytes);
+    kept -= mode->kept_bytes;
+    if (layer->kind == LayerKind::kHead) {
+      behind += at_head;
+    } else if (!CountsAtHead(*layer)) {
+      behind += layer->gradient_bytes;
+    }
+  }
+  return most;
+}
+
+WalkedBytes BackwardWalk::OfEqualLayers(const std::vector<WalkedLayer>& layers) const {
+  int64_t kept = 0, front = 0, made = 0, update = 0;
   WalkedBytes bytes;
   for (const auto& [layer, mode] : layers) {
     const bool head = layer->kind == LayerKind::kHead;
     kept += mode->kept_bytes;
-    if (!head && !IsTransformerLayer(layer->kind)) front += mode->kept_bytes;
+    if (OfFront(*layer)) front += mode->kept_bytes;
     if (head && !alone_)
       bytes.held = layer->gradient_bytes;
     else
       made += layer->gradient_bytes;
     update += layer->update_bytes;
-    const bool has_table = tied_ ? layer->kind == LayerKind::kTokenEmbedding : head;
-    if (alone_ && has_table) at_head = layer->gradient_bytes;
   }
+  const int64_t at_head = GradientAtHead(layers);
   int64_t last = buffer_bytes_;
   for (const auto& [layer, mode] : layers) {
     int64_t workspace = buffer_bytes_;
@@ -86,19 +133,39 @@ WalkedBytes BackwardWalk::Made(const std::vector<WalkedLayer>& layers) const {
   }
   const int64_t end = made + front + std::max(update, last);
   bytes.gradients = bytes.held + std::max<int64_t>(0, end - kept - bytes.transient);
-  // The pass itself: what is behind a layer is freed, and its gradients are there.
-  bytes.most = made + update;
-  int64_t behind = 0;
-  for (size_t i = layers.size(); i-- > 0;) {
-    const auto& [layer, mode] = layers[i];
-    bytes.most = std::max(bytes.most, kept + behind + mode->workspace_bytes);
-    kept -= mode->kept_bytes;
-    if (layer->kind == LayerKind::kHead) {
-      behind += at_head;
-    } else if (!(alone_ && tied_ && layer->kind == LayerKind::kTokenEmbedding)) {
-      behind += layer->gradient_bytes;
+  bytes.most = std::max(made + update, Most(layers));
+  return bytes;
+}
+
+WalkedBytes BackwardWalk::OfAnyLayers(const std::vector<WalkedLayer>& layers) const {
+  int64_t front = 0, front_made = 0, update = 0, kept = 0, instead = 0, made = 0;
+  WalkedBytes bytes;
+  for (const auto& [layer, mode] : layers) {
+    kept += mode->kept_bytes, update += layer->update_bytes;
+    const bool held = layer->kind == LayerKind::kHead && !alone_;
+    (held ? bytes.held : made) += layer->gradient_bytes;
+    const int64_t more = std::max<int64_t>(0, layer->gradient_bytes - mode->kept_bytes);
+    if (OfFront(*layer)) {
+      front += mode->kept_bytes;
+      front_made += CountsAtHead(*layer) ? 0 : more;
+    } else if (layer->kind != LayerKind::kHead) {
+      instead += more;
     }
   }
+  const int64_t at_head = GradientAtHead(layers);
+  for (const auto& [layer, mode] : layers) {
+    int64_t beside = 0;
+    if (layer->kind != LayerKind::kHead) beside = at_head;
+    if (layer->end_workspace_bytes > 0)
+      beside = std::max(beside, layer->end_workspace_bytes - front - mode->workspace_bytes);
+    if (OfFront(*layer) || layer->kind == LayerKind::kEncoder) beside += front_made;
+    bytes.transient =
+        std::max(bytes.transient, std::min(mode->workspace_bytes + beside, kWorkspaceBytesAtMost));
+  }
+  const int64_t end = made + update;
+  bytes.gradients =
+      bytes.held + instead + std::max<int64_t>(0, end - kept - instead - bytes.transient);
+  bytes.most = std::max(end, Most(layers));
   return bytes;
 }
 

@@ -38,12 +38,18 @@ class BackwardWalk {
   WalkedBytes Bytes(const std::vector<WalkedLayer>& layers, int64_t activations) const;
 
  private:
+  enum class Gradients { kHeld, kOfEqualLayers, kOfAnyLayers };
+
   WalkedBytes Held(const std::vector<WalkedLayer>& layers, int64_t activations) const;
-  WalkedBytes Made(const std::vector<WalkedLayer>& layers) const;
+  WalkedBytes OfEqualLayers(const std::vector<WalkedLayer>& layers) const;
+  WalkedBytes OfAnyLayers(const std::vector<WalkedLayer>& layers) const;
+  int64_t Most(const std::vector<WalkedLayer>& layers) const;
+  int64_t GradientAtHead(const std::vector<WalkedLayer>& layers) const;
+  bool CountsAtHead(const LayerCost& layer) const;
 
   const bool tied_, alone_;  // the table of the head is the embedding's; there is one stage
   const int64_t buffer_bytes_;
-  bool made_ = false;  // by the backward pass
+  Gradients gradients_ = Gradients::kHeld;
 };
 
 }  // namespace evenkeel::planner

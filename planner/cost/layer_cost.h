@@ -23,6 +23,8 @@ struct RecomputeMode {
   int64_t repeated_ns = 0;                    // sum of both for the mean pack
   // For the largest pack that the caps allow.
   int64_t kept_bytes = 0;       // per pack, from forward to backward
+  // Part of `kept_bytes` by which the layer's gradients exceed its activations (SetGradients).
+  int64_t gradient_excess_bytes = 0;
   int64_t workspace_bytes = 0;  // largest transient while the layer runs backward
   // If modules are offloaded: shares of `kept_bytes` that leave the GPU, and that the host has.
   double moved_share = 0, charged_share = 0;
@@ -73,7 +75,7 @@ struct LayerCost {
   PackCost copied;
   int64_t host_kept_bytes = 0;
   int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept
-  // If the backward pass makes the gradients (MadeInBackward), in place of `gradient_bytes`: what
+  // If the backward pass makes the gradients (SetGradients), in place of `gradient_bytes`: what
   // of the layer is there at the end of that pass.
   int64_t made_bytes = 0;
   // Most that the layer's own backward pass holds when no other layer keeps activations, beside

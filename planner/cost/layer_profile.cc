@@ -489,11 +489,10 @@ class ProfileBuilder {
 
 LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const PackShape& mean, const PackShape& largest,
-                               const std::vector<RecomputeParts>& also, int64_t micro_batches) {
+                               const std::vector<RecomputeParts>& also, int64_t micro_batches,
+                               bool ordered) {
   LayerProfile profile = ProfileBuilder(job, parallelism, mean, largest, also).Build();
-  AddTableGradients(job, parallelism.pipeline, &profile);
-  if (MadeInBackward(job, profile, parallelism, micro_batches))
-    MakeInBackward(job, parallelism.pipeline, &profile);
+  SetGradients(job, parallelism, micro_batches, ordered, &profile);
   return profile;
 }
 

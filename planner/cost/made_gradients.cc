@@ -8,6 +8,8 @@
 namespace evenkeel::planner {
 namespace {
 
+enum class GradientsMade { kBefore, kByEqualLayers, kByAnyLayers };
+
 bool IsLanguageLayer(LayerKind kind) {
   return IsTransformerLayer(kind) && kind != LayerKind::kEncoder;
 }
@@ -21,12 +23,15 @@ int64_t MostHeld(const LayerCost& layer) {
   return most;
 }
 
+bool IsFront(const LayerCost& layer) {
+  return !IsTransformerLayer(layer.kind) && layer.kind != LayerKind::kHead;
+}
+
 // Returns what the layers in front of the transformer layers that run backward keep.
 int64_t FrontKept(const LayerProfile& profile) {
   int64_t bytes = 0;
   for (const LayerCost& layer : profile.classes) {
-    if (!IsTransformerLayer(layer.kind) && layer.kind != LayerKind::kHead)
-      bytes += layer.modes.front().kept_bytes;
+    if (IsFront(layer)) bytes += layer.modes.front().kept_bytes;
   }
   return bytes;
 }
@@ -42,47 +47,7 @@ int64_t FirstGradient(const Job& job, const LayerProfile& profile) {
   return bytes;
 }
 
-}  // namespace
-
-void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile) {
-  if (!job.model.language_model.tied_embeddings || stages > 1 ||
-      job.training.execution.fused_weight_gradients)
-    return;
-  const int64_t front = FrontKept(*profile);
-  for (LayerCost& layer : profile->classes) {
-    if (layer.kind != LayerKind::kTokenEmbedding || !layer.trains) continue;
-    int64_t tables = 3 * kWeightBytes * layer.trained_parameters;
-    // The workspace of ZeRO-3 counts one of them, and the weights of a next layer, which the
-    // embedding does not have.
-    if (job.training.zero_stage == ZeroStage::kWeights)
-      tables -= kWeightBytes * (layer.trained_parameters + layer.parameters);
-    layer.end_workspace_bytes = front + layer.modes.front().workspace_bytes + tables;
-  }
-}
-
-bool MadeInBackward(const Job& job, const LayerProfile& profile, const Parallelism& parallelism,
-                    int64_t micro_batches) {
-  const Training& training = job.training;
-  if (!training.execution.frees_gradients || micro_batches != 1) return false;
-  // Some jobs hold none on the GPU anyway.
-  if (training.fused_step || training.offload.weights) return false;
-  // Packing groups are chosen before it is known how many micro-batches their steps have.
-  if (training.group_selection != GroupSelection::kOne) return false;
-  // The front layers of each chunk recompute. So while equal layers of one chunk run backward, what
-  // is held falls and then grows, and is most at one end. Layers of two classes can hold more in
-  // between, and so can two chunks: gradients of the later one are there while the earlier one
-  // still keeps all.
-  if (parallelism.virtual_stages > 1) return false;
-  const auto run_backward = [](const LayerCost& layer) {
-    return IsTransformerLayer(layer.kind) && layer.has_backward;
-  };
-  return std::count_if(profile.classes.begin(), profile.classes.end(), run_backward) == 1 &&
-         std::none_of(profile.classes.begin(), profile.classes.end(), [&](const LayerCost& layer) {
-           return layer.kind == LayerKind::kEncoder && run_backward(layer);
-         });
-}
-
-void MakeInBackward(const Job& job, int64_t stages, LayerProfile* profile) {
+void MakeByEqualLayers(const Job& job, int64_t stages, LayerProfile* profile) {
   // The head is on the only stage with all other layers, or on the last one: there its gradient
   // counts all the time.
   const int64_t first = stages == 1 ? FirstGradient(job, *profile) : 0;
@@ -106,6 +71,95 @@ void MakeInBackward(const Job& job, int64_t stages, LayerProfile* profile) {
     }
     const int64_t table = layer.end_workspace_bytes - gradient - front;
     layer.end_workspace_bytes = std::max({held, table, profile->buffer_bytes});
+  }
+}
+
+// Language layers run backward first. The gradients of others, such as the embedding, are not there
+// yet, and only count beside the workspace of layers that follow.
+void MakeByAnyLayers(const Job& job, int64_t stages, LayerProfile* profile) {
+  const bool tied = stages == 1 && job.model.language_model.tied_embeddings;
+  const int64_t first = stages == 1 ? FirstGradient(job, *profile) : 0;
+  const int64_t front = FrontKept(*profile);
+  const auto excess = [&](const LayerCost& layer, const RecomputeMode& mode) {
+    if (tied && layer.kind == LayerKind::kTokenEmbedding) return int64_t{0};  // in `first`
+    return std::max<int64_t>(0, layer.gradient_bytes - mode.kept_bytes);
+  };
+  int64_t of_front = 0;
+  for (const LayerCost& layer : profile->classes)
+    if (IsFront(layer)) of_front += excess(layer, layer.modes.front());
+  for (LayerCost& layer : profile->classes) {
+    const bool head = layer.kind == LayerKind::kHead;
+    if (head && stages > 1) continue;
+    layer.made_bytes = layer.gradient_bytes;
+    // Encoders may still keep theirs when the embedding runs backward.
+    const int64_t end = std::exchange(layer.end_workspace_bytes, 0);
+    const int64_t tables = end > 0 ? end - front - layer.modes.front().workspace_bytes : 0;
+    const int64_t beside =
+        head ? 0 : std::max(first, tables) + (IsLanguageLayer(layer.kind) ? 0 : of_front);
+    for (RecomputeMode& mode : layer.modes) {
+      mode.workspace_bytes = std::min(mode.workspace_bytes + beside, kWorkspaceBytesAtMost);
+      if (!IsTransformerLayer(layer.kind)) continue;
+      mode.gradient_excess_bytes = excess(layer, mode);
+      mode.kept_bytes += mode.gradient_excess_bytes;
+    }
+    layer.gradient_bytes = 0;
+  }
+}
+
+void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile) {
+  if (!job.model.language_model.tied_embeddings || stages > 1 ||
+      job.training.execution.fused_weight_gradients)
+    return;
+  const int64_t front = FrontKept(*profile);
+  for (LayerCost& layer : profile->classes) {
+    if (layer.kind != LayerKind::kTokenEmbedding || !layer.trains) continue;
+    int64_t tables = 3 * kWeightBytes * layer.trained_parameters;
+    // The workspace of ZeRO-3 counts one of them, and the weights of a next layer, which the
+    // embedding does not have.
+    if (job.training.zero_stage == ZeroStage::kWeights)
+      tables -= kWeightBytes * (layer.trained_parameters + layer.parameters);
+    layer.end_workspace_bytes = front + layer.modes.front().workspace_bytes + tables;
+  }
+}
+
+GradientsMade GradientsMadeBy(const Job& job, const LayerProfile& profile,
+                              const Parallelism& parallelism, int64_t micro_batches, bool ordered) {
+  const Training& training = job.training;
+  if (!training.execution.frees_gradients || micro_batches != 1) return GradientsMade::kBefore;
+  // Some jobs hold none on the GPU anyway.
+  if (training.fused_step || training.offload.weights) return GradientsMade::kBefore;
+  // Packing groups are chosen before it is known how many micro-batches their steps have.
+  if (training.group_selection != GroupSelection::kOne) return GradientsMade::kBefore;
+  // Gradients of the later chunk are there while the earlier one still keeps all.
+  if (parallelism.virtual_stages > 1) return GradientsMade::kBefore;
+  // The front layers of each chunk recompute. So while equal layers of one chunk run backward, what
+  // is held falls and then grows, and is most at one end. Layers of two classes can hold more in
+  // between.
+  const auto run_backward = [](const LayerCost& layer) {
+    return IsTransformerLayer(layer.kind) && layer.has_backward;
+  };
+  const bool equal =
+      ordered && std::count_if(profile.classes.begin(), profile.classes.end(), run_backward) == 1 &&
+      std::none_of(profile.classes.begin(), profile.classes.end(), [&](const LayerCost& layer) {
+        return layer.kind == LayerKind::kEncoder && run_backward(layer);
+      });
+  if (equal) return GradientsMade::kByEqualLayers;
+  // Bytes that offload moves are shares of what a layer keeps.
+  return training.activations.any() ? GradientsMade::kBefore : GradientsMade::kByAnyLayers;
+}
+
+}  // namespace
+
+void SetGradients(const Job& job, const Parallelism& parallelism, int64_t micro_batches,
+                  bool ordered, LayerProfile* profile) {
+  AddTableGradients(job, parallelism.pipeline, profile);
+  switch (GradientsMadeBy(job, *profile, parallelism, micro_batches, ordered)) {
+    case GradientsMade::kBefore:
+      break;
+    case GradientsMade::kByEqualLayers:
+      return MakeByEqualLayers(job, parallelism.pipeline, profile);
+    case GradientsMade::kByAnyLayers:
+      return MakeByAnyLayers(job, parallelism.pipeline, profile);
   }
 }
 

@@ -11,19 +11,16 @@
 
 namespace evenkeel::planner {
 
-// Sets what the backward pass of a trained embedding holds on the only stage if its table is the
-// head's too: without fusion into a buffer, the gradients of both uses and their sum.
-void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile);
-
-// Returns whether the profile's gradients are there only from its one backward pass on. Where the
-// order of layers decides how much is there at once, the answer is no: gradients that count all the
-// time are an upper bound. REQUIRES of a stage: no layer keeps less than one in front of it.
-bool MadeInBackward(const Job& job, const LayerProfile& profile, const Parallelism& parallelism,
-                    int64_t micro_batches);
-
-// Makes the profile of a step with gradients held all the time that of a step for which
-// MadeInBackward is true.
-void MakeInBackward(const Job& job, int64_t stages, LayerProfile* profile);
+// Turns the profile of a step with gradients held all the time into that of this step, where its
+// only backward pass makes them:
+// - Through equal layers, most is held at one end of that pass. That needs an `ordered` stage: no
+//   layer keeps less than one in front of it.
+// - Through layers of any kind and order, each holds either its activations or its gradients. The
+//   larger of both counts, which is an upper bound.
+// Also sets what an embedding's backward pass holds on the only stage if its table is the head's
+// too: without fusion into a buffer, the gradients of both uses and their sum.
+void SetGradients(const Job& job, const Parallelism& parallelism, int64_t micro_batches,
+                  bool ordered, LayerProfile* profile);
 
 }  // namespace evenkeel::planner
 

@@ -23,6 +23,8 @@ StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chun
             std::min(kActivationBytesAtMost,
                      memory.activation_bytes +
                          layers * HeldBytes(chunks[c].in_flight, layer.modes[q].kept_bytes));
+        memory.gradient_excess_bytes +=
+            layers * HeldBytes(chunks[c].in_flight, layer.modes[q].gradient_excess_bytes);
         memory.workspace_bytes = std::max(memory.workspace_bytes, layer.modes[q].workspace_bytes);
       }
     }

@@ -61,8 +61,9 @@ struct EndBytes {
 
 struct StageBytes {
   int64_t static_bytes = 0;
-  int64_t activation_bytes = 0;  // of all packs in flight
-  int64_t workspace_bytes = 0;   // while a layer runs backward
+  int64_t activation_bytes = 0;       // of all packs in flight, with `gradient_excess_bytes`
+  int64_t gradient_excess_bytes = 0;  // RecomputeMode::gradient_excess_bytes of all layers
+  int64_t workspace_bytes = 0;        // while a layer runs backward
   // What EndBytes hold beyond activations and workspace, whose memory they reuse.
   int64_t end_bytes = 0;
   int64_t allocated() const {

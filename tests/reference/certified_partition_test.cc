@@ -80,6 +80,9 @@ Instance RandomInstance(Dice& dice, int64_t most_layers) {
       kind.end_workspace_bytes = dice.Below(30) * kMega;
     }
     for (RecomputeMode& mode : kind.modes) mode.kept_bytes *= kMega, mode.workspace_bytes *= kMega;
+    // Gradients that take the place of activations: several modes keep equally much.
+    const int64_t gradients = dice.Chance(4) ? dice.Below(12) * kMega : 0;
+    for (RecomputeMode& mode : kind.modes) mode.kept_bytes = std::max(mode.kept_bytes, gradients);
   }
   const int64_t spare = dice.Chance(3) ? 20'000 : 40 + dice.Below(400);
   made.job =

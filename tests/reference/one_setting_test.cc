@@ -81,6 +81,9 @@ Instance RandomInstance(Dice& dice) {
       kind.end_workspace_bytes = dice.Below(30) * kMega;
     }
     for (RecomputeMode& mode : kind.modes) mode.kept_bytes *= kMega, mode.workspace_bytes *= kMega;
+    // Gradients that take the place of activations: several modes keep equally much.
+    const int64_t gradients = dice.Below(4) == 0 ? dice.Below(12) * kMega : 0;
+    for (RecomputeMode& mode : kind.modes) mode.kept_bytes = std::max(mode.kept_bytes, gradients);
     if (kind.recomputable()) kind.modes[1].parts = kNorms, kind.modes[2].parts = kMlp;
   }
   made.job = MakeJob((40 + dice.Below(400)) * kMega, RecomputePolicy::kOneSetting);

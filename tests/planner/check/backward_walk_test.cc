@@ -68,8 +68,7 @@ TEST(BackwardWalkTest, IsWhatTheModelAllocates) {
     for (const int64_t stages : {1, 2}) {
       const LayerProfile held = FourLayers(logits);
       LayerProfile made = held;
-      ASSERT_TRUE(MadeInBackward(Frees(true), made, {}, 1));
-      MakeInBackward(Frees(true), stages, &made);
+      SetGradients(Frees(true), {.pipeline = stages}, 1, true, &made);
       ClassCounts counts{1, 2, 1};
       ModeCounts recomputed{};
       recomputed[1][1] = 1;
@@ -84,11 +83,67 @@ TEST(BackwardWalkTest, IsWhatTheModelAllocates) {
   }
 }
 
+// FourLayers, of which the third has experts, behind an encoder's layer and its projector.
+LayerProfile UnequalLayers(int64_t logits) {
+  LayerProfile profile = FourLayers(logits);
+  LayerCost moe{.kind = LayerKind::kMoe};
+  moe.gradient_bytes = 9;
+  moe.modes = {{.kept_bytes = 4, .workspace_bytes = 1}};
+  LayerCost encoder{.kind = LayerKind::kEncoder};
+  encoder.gradient_bytes = 3;
+  encoder.modes = {{.kept_bytes = 5, .workspace_bytes = 3}};
+  LayerCost projector{.kind = LayerKind::kProjector};
+  projector.gradient_bytes = 2;
+  projector.modes = {{.kept_bytes = 1, .workspace_bytes = 2}};
+  profile.classes.insert(profile.classes.end(), {moe, encoder, projector});
+  profile.chain = {4, 5, 0, 1, 3, 2};
+  return profile;
+}
+
+TEST(BackwardWalkTest, UnequalLayersAreWorkedOutByHand) {
+  const LayerProfile large = UnequalLayers(60), small = UnequalLayers(5);
+  std::vector<WalkedLayer> layers = Walked(large);
+  layers[1].mode = &large.at(1).modes.front();
+  // Kept: 5 + 1 + 1 + 6 + 4 + 2. Experts hold 5 more of gradients than they keep.
+  const WalkedBytes loss = BackwardWalk(Frees(true), large, {}, 1).Bytes(layers, 19);
+  EXPECT_EQ(loss.gradients, 5);
+  EXPECT_EQ(loss.transient, 60);
+  EXPECT_EQ(loss.most, 79);
+  // Beside the encoder's workspace of 3: 10 of the head, 9 of the embedding, 1 of the projector.
+  layers = Walked(small);
+  layers[1].mode = &small.at(1).modes.front();
+  const WalkedBytes end = BackwardWalk(Frees(true), small, {}, 1).Bytes(layers, 19);
+  EXPECT_EQ(end.transient, 23);
+  // The encoder runs backward with 5 kept, and all gradients but its own.
+  EXPECT_EQ(end.most, 5 + 2 + 10 + 4 + 9 + 10 + 3);
+  EXPECT_EQ(end.gradients, 5);
+}
+
+TEST(BackwardWalkTest, UnequalLayersAreWhatTheModelAllocates) {
+  for (const int64_t logits : {5, 60}) {
+    for (const int64_t stages : {1, 2}) {
+      const LayerProfile held = UnequalLayers(logits);
+      LayerProfile made = held;
+      SetGradients(Frees(true), {.pipeline = stages}, 1, true, &made);
+      const StageBytes memory = MemoryOf(made, ClassCounts{1, 1, 1, 1, 1, 1}, {}, 1);
+      std::vector<WalkedLayer> layers = Walked(held);
+      layers[1].mode = &held.at(1).modes.front();
+      const WalkedBytes walked =
+          BackwardWalk(Frees(true), held, {.pipeline = stages}, 1).Bytes(layers, 19);
+      EXPECT_EQ(memory.activation_bytes - memory.gradient_excess_bytes, 19);
+      EXPECT_EQ(memory.workspace_bytes, walked.transient);
+      EXPECT_EQ(memory.static_bytes + memory.gradient_excess_bytes + memory.end_bytes,
+                walked.gradients);
+      EXPECT_GE(memory.allocated(), walked.held + walked.most);
+    }
+  }
+}
+
 TEST(BackwardWalkTest, WorkspacesAreCappedAsInTheModel) {
   LayerProfile held = FourLayers(5);
   for (RecomputeMode& mode : held.classes[1].modes) mode.workspace_bytes = kWorkspaceBytesAtMost;
   LayerProfile made = held;
-  MakeInBackward(Frees(true), 1, &made);
+  SetGradients(Frees(true), {}, 1, true, &made);
   EXPECT_EQ(made.classes[1].modes.back().workspace_bytes, kWorkspaceBytesAtMost);
   EXPECT_EQ(BackwardWalk(Frees(true), held, {}, 1).Bytes(Walked(held), 10).transient,
             kWorkspaceBytesAtMost);
