@@ -71,7 +71,7 @@ std::vector<FigureBasis> Figures(const Job& job) {
   const GpuCosts& costs = job.cluster.gpu.costs;
   figures.push_back({"gpu.kernel_times", costs.basis, costs.source});
   const double clock =
-      SustainedClock(costs.generation, RecipeOf(job.training.precision).products, job.constants);
+      SustainedClock(job.cluster.gpu, RecipeOf(job.training.precision).products, job.constants);
   figures.push_back({"gpu.sustained_clock",
                      costs.generation == GpuGeneration::kOther ? Basis::kAssumed : Basis::kFitted,
                      "training runs reach " + std::to_string(Nearest(100 * clock)) +

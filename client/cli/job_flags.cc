@@ -131,6 +131,9 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--host-memory-gbytes", &flags->host_memory_gbytes, "GB/S",
       "Gigabytes per second of the host memory of a node [the GPU type's]", kCluster)
       ->check(Real(1, 100000));
+  Add(command, "--power-limit", &flags->power_limit, "WATTS",
+      "Power limit of each GPU, which lowers its clock [the board's power]", kCluster)
+      ->check(Real(10, 10000));
   Add(command, "--price", &flags->price, "PRICE", "Price of a GPU-hour, to predict the cost",
       kCluster)
       ->check(Real(0, 1000000));
@@ -234,6 +237,16 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       "Ranks over which states are sharded; each group of this many ranks has a copy [all]",
       kTraining)
       ->check(Whole(1, 65536));
+  Add(command, "--gradients", &flags->gradients, "fp32|16bit",
+      "Precision in which gradients are accumulated [the trainer's]", kTraining)
+      ->check(CLI::IsMember({"fp32", "16bit"}).description(""));
+  Add(command, "--overlap-tensor", &flags->overlap_tensor, "on|off",
+      "Overlap tensor-parallel communication with matrix products [the trainer's]", kTraining)
+      ->check(CLI::IsMember({"on", "off"}).description(""));
+  Add(command, "--overlap-experts", &flags->overlap_experts, "on|off",
+      "Overlap the exchanges of experts with the compute of another micro-batch [the trainer's]",
+      kTraining)
+      ->check(CLI::IsMember({"on", "off"}).description(""));
   Add(command, "--fused-step", &flags->fused_step, "on|off",
       "Update each layer inside the backward pass, with one micro-batch per step [off]", kTraining)
       ->check(CLI::IsMember({"on", "off"}).description(""));
@@ -262,7 +275,7 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
   for (const auto& [name, dispatcher] : kDispatcherNames) dispatchers.emplace_back(name);
   Add(command, "--expert-dispatcher", &flags->expert_dispatcher, "all-to-all|deepep|...",
       "How expert-parallel ranks exchange tokens: all-to-all, all-gather, deepep, "
-      "hybridep, or least-time (the fastest of them) [all-to-all]",
+      "hybridep, or least-time (that with the quickest exchange, without all-gather) [all-to-all]",
       kTraining)
       ->check(CLI::IsMember(dispatchers).description(""));
   Add(command, "--predicted-tokens", &flags->predicted_tokens, "N",

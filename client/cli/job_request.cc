@@ -229,6 +229,7 @@ void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {
   }
   if (flags.host_memory_gib || flags.host_link_gbytes || flags.host_memory_gbytes)
     SetHost(flags, pool());
+  if (flags.power_limit) pool()->set_power_limit_watts(*flags.power_limit);
   if (flags.price) pool()->set_price_per_gpu_hour(*flags.price);
   for (const std::string& text : flags.pools) AddPool(text, flags, cluster);
 }
@@ -337,7 +338,15 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
   if (flags.zero_group) job->mutable_training()->set_zero_group(*flags.zero_group);
-  if (!flags.fused_step.empty()) job->mutable_training()->set_fused_step(flags.fused_step == "on");
+  v1::Training* training = job->mutable_training();
+  if (!flags.fused_step.empty()) training->set_fused_step(flags.fused_step == "on");
+  if (!flags.overlap_tensor.empty())
+    training->mutable_execution()->set_overlap_tensor(flags.overlap_tensor == "on");
+  if (!flags.overlap_experts.empty())
+    training->mutable_execution()->set_overlap_experts(flags.overlap_experts == "on");
+  if (!flags.gradients.empty())
+    training->set_gradient_precision(flags.gradients == "fp32" ? v1::GRADIENT_PRECISION_FP32
+                                                               : v1::GRADIENT_PRECISION_16BIT);
   SetOffload(flags, job);
   for (const auto& [name, optimizer] : kOptimizerNames) {
     if (flags.optimizer == name) job->mutable_training()->set_optimizer(optimizer);

@@ -30,6 +30,11 @@ AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
     changed = changed.With(flag, value);
     flags += (flags.empty() ? "" : " ") + flag + " " + value;
   };
+  const auto drop = [&](const char* flag) {
+    if (!changed.Has(flag)) return;
+    changed = changed.Without(flag);
+    flags += fmt::format("{}{}", flags.empty() ? "without " : " ", flag);
+  };
   switch (remedy.kind()) {
     case v1::REMEDY_KIND_MORE_GPUS:
       set("--gpus", std::to_string(remedy.gpu_count()));
@@ -46,6 +51,16 @@ AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
       break;
     case v1::REMEDY_KIND_SHARD_OPTIMIZER:
       set("--zero", "1");
+      break;
+    case v1::REMEDY_KIND_SHARD_WEIGHTS:
+      set("--zero", "3");
+      break;
+    case v1::REMEDY_KIND_GRADIENTS_16BIT:
+      set("--gradients", "16bit");
+      break;
+    case v1::REMEDY_KIND_CONTEXT_PARALLEL:
+    case v1::REMEDY_KIND_EXPERT_PARALLEL:
+      drop(remedy.kind() == v1::REMEDY_KIND_CONTEXT_PARALLEL ? "--cp" : "--ep");
       break;
     case v1::REMEDY_KIND_LARGER_GPU:
       set("--gpu", remedy.gpu_type());
@@ -78,15 +93,10 @@ AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
       set("--precision", PrecisionName(remedy.precision()));
       break;
     case v1::REMEDY_KIND_FREE_SCHEDULE:
-      changed = changed.Without("--schedule");
-      flags = "without --schedule";
+      drop("--schedule");
       break;
     case v1::REMEDY_KIND_FREE_DEGREES:
-      for (const char* flag : kDegreeFlags) {
-        if (!changed.Has(flag)) continue;
-        changed = changed.Without(flag);
-        flags += fmt::format("{}{}", flags.empty() ? "without " : " ", flag);
-      }
+      for (const char* flag : kDegreeFlags) drop(flag);
       break;
     default:
       break;

@@ -1,6 +1,7 @@
 // Shows what a reader should know before believing the verdict.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -85,12 +86,34 @@ std::string LimitsNote(const v1::Plan& plan) {
       Percent(plan.trainer_limits_cost_ratio()));
 }
 
+// Notes packing groups where the trainer was chosen: none changes its degrees between steps.
+std::string GroupsNote(const v1::Plan& plan) {
+  if (!plan.has_group_choice() || plan.subject().trainer().name() == "unlimited") return "";
+  return "packing groups need a trainer that changes its degrees from step to step, which none of "
+         "`evenkeelctl trainers` does; --groups one plans what they run";
+}
+
+std::string DeadlineNote(const v1::Plan& plan) {
+  const double deadline = plan.subject().objective().deadline_seconds();
+  const double late = FinishSeconds(plan) - deadline;
+  if (deadline <= 0 || plan.has_misfit() || late <= 0) return "";
+  return fmt::format("the deadline is missed: training takes {}, {} more than {}",
+                     Duration(FinishSeconds(plan)), Duration(late), Duration(deadline));
+}
+
 }  // namespace
+
+double FinishSeconds(const v1::Plan& plan) {
+  const v1::Predictions& predictions = plan.predictions();
+  if (predictions.has_goodput()) return predictions.goodput().finish_seconds();
+  return predictions.epoch_seconds() * std::max(1, plan.subject().epochs());
+}
 
 std::string RenderNotes(const Style& style, const v1::Plan& plan) {
   std::string text;
-  for (const std::string& note : {TrainerNote(style, plan), BatchNote(plan), SmallDatasetNote(plan),
-                                  OversizeNote(plan), TightNote(plan), LimitsNote(plan)}) {
+  for (const std::string& note :
+       {TrainerNote(style, plan), BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan),
+        TightNote(plan), LimitsNote(plan), GroupsNote(plan), DeadlineNote(plan)}) {
     if (note.empty()) continue;
     text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
   }

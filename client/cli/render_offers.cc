@@ -14,12 +14,6 @@ namespace evenkeel::cli {
 namespace {
 
 // Returns the time of all epochs, with failures if the job says how often nodes fail.
-double FinishSeconds(const v1::Plan& plan) {
-  const v1::Predictions& predictions = plan.predictions();
-  if (predictions.has_goodput()) return predictions.goodput().finish_seconds();
-  return predictions.epoch_seconds() * std::max(1, plan.subject().epochs());
-}
-
 double GpuDays(const v1::Plan& plan) {
   const v1::Predictions& predictions = plan.predictions();
   return predictions.has_goodput() ? predictions.goodput().gpu_days() : predictions.gpu_days();

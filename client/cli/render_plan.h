@@ -29,6 +29,9 @@ std::string UnconfirmedText(const Response& response) {
 
 std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigin& origin);
 
+// Returns how long the whole training takes, with failures if the plan counts them.
+double FinishSeconds(const v1::Plan& plan);
+
 // Names a kind of layers as in the tables, such as "experts".
 const char* LayerKindName(v1::LayerKind kind);
 

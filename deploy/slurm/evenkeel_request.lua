@@ -6,7 +6,8 @@ M.PREFIX = "evenkeel:"
 local KEYS = {}
 for key in ([[model job dataset label gpu gpus gpus-per-node domain-gpus usable-domain-gpus pod-gpus
   oversubscription inter-node-gbps network-fabric intra-node-gbytes reserve-gib host-memory-gib
-  offload-optimizer offload-activations offload-modules offload-weights fused-step lora lora-rank lora-dropout
+  offload-optimizer offload-activations offload-modules offload-weights fused-step power-limit
+  gradients overlap-tensor overlap-experts lora lora-rank lora-dropout
   lora-base lora-train global-batch unit-cap token-cap micro-batch-samples pad-to pad-multiple
   group-by-length epochs zero precision start-layers-16bit end-layers-16bit expert-dispatcher framework trainer predicted-tokens freeze seed groups
   curriculum context-exchange tp pp dp cp ep encoder-dp virtual-stages schedule partition recompute

@@ -1,9 +1,9 @@
 #include "planner/cost/cost_constants.h"
 
 namespace evenkeel::planner {
+namespace {
 
-double SustainedClock(GpuGeneration generation, NumberFormat products,
-                      const CostConstants& constants) {
+double ClockOf(GpuGeneration generation, NumberFormat products, const CostConstants& constants) {
   switch (generation) {
     case GpuGeneration::kAmpere:
       return constants.ampere_clock;
@@ -18,6 +18,23 @@ double SustainedClock(GpuGeneration generation, NumberFormat products,
       break;
   }
   return constants.other_clock;
+}
+
+// Returns the cube root of x in (0, 1] by Newton's method, from sums and products alone, so that
+// every platform computes the same bits.
+double CubeRoot(double x) {
+  double root = 1;
+  for (int step = 0; step < 60; ++step) root -= (root - x / (root * root)) / 3;
+  return root;
+}
+
+}  // namespace
+
+double SustainedClock(const GpuSpec& gpu, NumberFormat products, const CostConstants& constants) {
+  const double clock = ClockOf(gpu.costs.generation, products, constants);
+  const double full = gpu.full_power_watts > 0 ? gpu.full_power_watts : gpu.power_watts;
+  const double power = gpu.power_limit_watts > 0 ? gpu.power_limit_watts : gpu.power_watts;
+  return power > 0 && power < full ? clock * CubeRoot(power / full) : clock;
 }
 
 }  // namespace evenkeel::planner

@@ -5,7 +5,7 @@
 #ifndef EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_
 #define EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_
 
-#include "planner/hardware/gpu_costs.h"
+#include "planner/hardware/gpu_spec.h"
 
 namespace evenkeel::planner {
 
@@ -35,6 +35,8 @@ struct CostConstants {
   double send_latency_ns = 20e3;  // a point-to-point message between nodes, launch included
   double node_hop_ns = 5e3;       // one hop of a ring between nodes
   double rank_hop_ns = 1e3;       // one hop of a ring inside a node
+  // Share of the exchanges beside products (Execution::overlap_tensor) that the products hide.
+  double tensor_overlap = 0.5;
   // Streaming multiprocessors that a collective takes from the compute it runs beside.
   double collective_processors = 20;
   // Gradients are reduced and weights gathered in buckets of at least this many parameters: the
@@ -43,10 +45,11 @@ struct CostConstants {
   double bucket_parameters_per_rank = 1e6;  // times the data-parallel ranks
 };
 
-// Returns the share of the rates of short isolated kernels that a generation's training runs reach,
-// whose linear layers multiply in `products`.
-double SustainedClock(GpuGeneration generation, NumberFormat products,
-                      const CostConstants& constants);
+// Returns the share of the rates of short isolated kernels that training runs reach on the GPU,
+// whose linear layers multiply in `products`. Under a power limit it falls with the cube root of
+// the power: dynamic power grows with the clock times the square of the voltage, which grows with
+// the clock.
+double SustainedClock(const GpuSpec& gpu, NumberFormat products, const CostConstants& constants);
 
 }  // namespace evenkeel::planner
 

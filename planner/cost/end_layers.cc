@@ -68,7 +68,7 @@ void AddFinalNormAndLogits(LayerBuilder& b, const LanguageModel& m, bool own_wei
   } else {
     b.KeepInput(D(m.hidden) * b.gathered_shard(), 0);
   }
-  if (b.gathers()) b.TensorPass(D(m.hidden));
+  if (b.gathers()) b.TensorPass(D(m.hidden), /*in_16bit=*/true);
   b.AddLinear({.in = m.hidden,
                .out = vocab,
                .whole_flops = 2 * D(m.hidden) * D(m.vocab),
@@ -87,7 +87,7 @@ void AddPredictedToken(LayerBuilder& b, const LanguageModel& m) {
   b.AddNorm(m.norm, h, shard);
   b.AddNorm(m.norm, h, shard);
   b.KeepInput(2 * h * shard, 0);
-  if (b.gathers()) b.TensorPass(2 * h);
+  if (b.gathers()) b.TensorPass(2 * h, /*in_16bit=*/true);
   b.AddLinear({.in = 2 * m.hidden,
                .out = CeilDivide(m.hidden, b.setting().parallelism.tensor),
                .whole_flops = 4 * h * h});
@@ -179,7 +179,7 @@ void AddPerLayerTable(LayerBuilder& b, const LanguageModel& m, const PerLayerSpe
   const double shard = b.shard(), all = D(width) * shard;
   b.Begin("per-layer embedding");
   b.AddParameters(D(CeilDivide(spec.vocab, tensor)) * D(width));
-  if (b.gathers()) b.TensorPass(D(width));
+  if (b.gathers()) b.TensorPass(D(width), /*in_16bit=*/true);
   b.KeepInput(D(m.hidden) * shard, 0);
   b.AddLinear(
       {.in = m.hidden, .out = width, .whole_flops = 2 * D(m.hidden) * D(width), .share = shard});
@@ -263,7 +263,7 @@ LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& m)
     b.AddParameters(D(RankVocabulary(setting, m) + m.learned_positions) * D(m.hidden));
   }
   b.Stream(2 * D(m.hidden) * b.shard());
-  if (b.gathers()) b.TensorPass(D(m.hidden));
+  if (b.gathers()) b.TensorPass(D(m.hidden), /*in_16bit=*/true);
   b.Keep(4);  // token ids of 8 bytes
   if (setting.execution.dropout) b.Keep(D(m.hidden) * b.shard() / 2);
   if (m.stream_kind == StreamKind::kAltUp) {

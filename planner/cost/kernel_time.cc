@@ -44,8 +44,7 @@ double EncoderCost(const GpuCosts& rates, int64_t head_size) {
 KernelTime::KernelTime(const GpuSpec& gpu, const CostConstants& constants, NumberFormat products)
     : gpu_(gpu),
       constants_(constants),
-      flops_per_ns_(gpu.dense_16bit_flops *
-                    SustainedClock(gpu.costs.generation, products, constants) * 1e-9),
+      flops_per_ns_(gpu.dense_16bit_flops * SustainedClock(gpu, products, constants) * 1e-9),
       bytes_per_ns_(gpu.hbm_bytes_per_second * constants.hbm_efficiency * 1e-9) {}
 
 MatrixMachine KernelTime::Machine(NumberFormat format) const {

@@ -326,11 +326,28 @@ int64_t LayerBuilder::EqualRows(double share) const {
   return setting_.equal_packs ? Nearest(MeanRows() * share) : 0;
 }
 
-void LayerBuilder::TensorPass(double width) {
+// TransformerEngine gathers what it has quantised (gather_along_first_dim of
+// pytorch/distributed.py: inputs forward, gradients of outputs backward), and so do torchao's
+// Float8ColwiseParallel and Float8RowwiseParallel, which know one scale for a tensor alone. Sums
+// are reduced in 16 bits.
+double LayerBuilder::GatheredBytes(bool in_16bit) const {
+  const bool quantised = setting_.execution.keeps_quantised_inputs ||
+                         setting_.recipe.precision == Precision::kFp8Current;
+  return in_16bit || !quantised || !setting_.execution.sequence_parallel
+             ? kValueBytes
+             : ValueBytesOf(setting_.recipe.products);
+}
+
+void LayerBuilder::TensorPass(double width, bool in_16bit) {
   const int64_t ranks = setting_.parallelism.tensor;
   const double rows = MeanRows();
   if (ranks <= 1 || rows <= 0) return;
-  const double ns = setting_.network.NodeCollective(ranks, rows * kValueBytes * width);
+  // One pass gathers and the other scatters: each is charged half of both.
+  const double ns = (setting_.network.NodeCollective(Collective::kAllGather, ranks,
+                                                     rows * GatheredBytes(in_16bit) * width) +
+                     setting_.network.NodeCollective(Collective::kReduceScatter, ranks,
+                                                     rows * kValueBytes * width)) /
+                    2;
   LayerOperation& op = operation();
   const bool scatters = op.launches > 0;  // what the products gave
   if (scatters) {
@@ -350,7 +367,8 @@ void LayerBuilder::HideTensorPasses() {
     const double rows = PerRowOf(pass.rows, 1).at(setting_.mean);
     LayerOperation& op = work_.operations[pass.operation];
     const double beside = op.matrices.at(setting_.mean) * (1 - 1 / ranks);
-    const double hidden = std::min(pass.ns * (1 - 1 / ranks), beside);
+    const double hidden =
+        setting_.kernels.constants().tensor_overlap * std::min(pass.ns * (1 - 1 / ranks), beside);
     op.communication += PerRowOf(pass.rows, -hidden / rows);
   }
 }

@@ -127,7 +127,8 @@ class LayerBuilder {
   // Adds an all-gather or reduce-scatter of rows of `width` values over the tensor-parallel ranks,
   // before or after the operation's products. With Execution::overlap_tensor, products and
   // communication overlap in as many parts as there are ranks, except for the first part of either.
-  void TensorPass(double width);
+  // Rows that products read in fewer than 16 bits are gathered so, unless `in_16bit`.
+  void TensorPass(double width, bool in_16bit = false);
   // Adds communication over a group; `bytes_per_row` counts as in Network::GroupCollective.
   // `hidden_ns` of it run beside other work.
   // Returns the ns that are not hidden.
@@ -183,6 +184,8 @@ class LayerBuilder {
   // Counts a linear layer's products, and says which of them kAlternateProducts runs again.
   void CountProducts(const Linear& linear, const PackCost& time);
   bool KeepsQuantised(uint32_t target) const;
+  // Returns the bytes of a value that tensor-parallel ranks gather for the products.
+  double GatheredBytes(bool in_16bit) const;
   void HideTensorPasses();
   // Hides exchanges of experts beside the operations from `from` to `to`.
   void HideExpertExchanges(size_t from, size_t to);

@@ -22,6 +22,11 @@ struct GpuSpec {
   double pcie_bytes_per_second = 0;
   int64_t scaleup_domain_gpus = 0;  // GPUs that the link joins across nodes; 0: those of a node
   int64_t node_gpus = 8;            // GPUs of a usual node
+  double power_watts = 0;           // of the board, by default; 0 if unknown
+  // Power at which the generation's boards reach its sustained clock (SustainedClock), where that
+  // of this type is less. 0: power_watts.
+  double full_power_watts = 0;
+  double power_limit_watts = 0;  // that the job's boards are set to; 0: power_watts
   GpuCosts costs;
 };
 

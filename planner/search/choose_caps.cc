@@ -3,6 +3,7 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@
 
 namespace evenkeel::planner {
 namespace {
+
+constexpr double kBatchTolerance = 0.05;
 
 // Expected losses of a choice of packs, as shares of a step without bubble and imbalance.
 struct Loss {
@@ -225,7 +228,8 @@ class Chooser {
     CapsSearch search;
     Enter(Phase::kBatchRule);
     search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
-    Find(search, than.found.best.empty() ? 0 : than.found.best.front().simulated_ns);
+    const bool any = than.found.best.empty() || BatchError(than) > 0;
+    Find(search, any ? 0 : than.found.best.front().simulated_ns);
     return search;
   }
 
@@ -301,9 +305,24 @@ class Chooser {
     return static_cast<int64_t>((1 + growth) * static_cast<double>(batching.rule.token_cap));
   }
 
-  // Returns whether `search` found a better plan than `than`, which found one.
+  // Returns whether `search` found a better plan than `than`, which found one. The batch is the
+  // caller's: no gain in time makes up for another one.
   bool Better(const CapsSearch& search, const CapsSearch& than) const {
-    return !search.found.best.empty() && GpuDaysOf(search) < GpuDaysOf(than);
+    if (search.found.best.empty()) return false;
+    const double error = BatchError(search), other = BatchError(than);
+    if (std::abs(error - other) > kBatchTolerance) return error < other;
+    return GpuDaysOf(search) < GpuDaysOf(than);
+  }
+
+  // Returns by how much more than the tolerance the step's samples differ from those asked for, as
+  // a share of the latter.
+  double BatchError(const CapsSearch& search) const {
+    const Candidate& c = search.found.best.front();
+    const double samples = static_cast<double>(c.micro_batches * c.parallelism.data) *
+                           search.batching.rule.samples_per_pack;
+    const double error =
+        std::abs(samples / static_cast<double>(job_.training.global_batch_samples) - 1);
+    return std::max(0.0, error - kBatchTolerance);
   }
 
   double GpuDaysOf(const CapsSearch& search) const {

@@ -381,6 +381,7 @@ std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,
 
 bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
                int64_t* segments_left) {
+  if (*segments_left <= 0) return false;
   const int64_t allocatable = AllocatableBytes(job);
   for (const Shard& shard : ShardsBySize(job, batching, stop)) {
     if (shard.least_static_bytes > allocatable || (stop && stop())) return false;

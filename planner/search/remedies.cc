@@ -107,14 +107,28 @@ class Remedies {
 
   // Tests quickly whether a change that leaves the packs as they are may help. If caps are derived,
   // the job may get other packs with the change.
-  bool MayFit(const Remedy& remedy) {
-    return !Stopped() && FitsAtAll(ApplyRemedy(job_, remedy), batching_, stop_, &segments_left_);
+  bool MayFit(const Remedy& remedy) { return MayFit(ApplyRemedy(job_, remedy)); }
+  bool MayFit(const Job& changed) {
+    return !Stopped() && (FitsAtAll(OfMisfit(changed), batching_, stop_, &own_segments_left_) ||
+                          FitsAtAll(changed, batching_, stop_, &segments_left_));
   }
 
-  bool Plans(const Remedy& remedy) const {
-    if (Stopped()) return false;
-    const Job changed = ApplyRemedy(job_, remedy);
-    return OneGpuStepSeconds(changed) <= kOneGpuStepSecondsAtMost && SomethingFits(changed, stop_);
+  bool Plans(const Remedy& remedy) const { return Plans(ApplyRemedy(job_, remedy)); }
+  bool Plans(const Job& changed) const {
+    return !Stopped() && OneGpuStepSeconds(changed) <= kOneGpuStepSecondsAtMost &&
+           (SomethingFits(OfMisfit(changed), stop_) || SomethingFits(changed, stop_));
+  }
+
+  // Returns the job with the degrees of the misfit alone. They lack least, so that a change is
+  // likely to make them fit, and few need to be looked at.
+  Job OfMisfit(Job changed) const {
+    const Parallelism& p = misfit_.parallelism;
+    Constraints& c = changed.constraints;
+    c.tensor_parallel = {p.tensor, p.tensor}, c.pipeline_parallel = {p.pipeline, p.pipeline};
+    c.data_parallel = {p.data, p.data}, c.context_parallel = {p.context, p.context};
+    c.expert_parallel = {p.expert, p.expert};
+    c.virtual_stages = {p.virtual_stages, p.virtual_stages};
+    return changed;
   }
 
   bool Offer(Remedy remedy) {
@@ -225,10 +239,8 @@ class Remedies {
       return;
     for (const double ratio : {1.0, 0.7, 0.4}) {
       if (ratio < 1 && shares == OffloadShares::kWhole) return;
-      if (Stopped()) return;
       const Job changed = WithOffload(job_, ratio);
-      if (!FitsAtAll(changed, batching_, stop_, &segments_left_)) continue;
-      if (!SomethingFits(changed, stop_)) continue;
+      if (!MayFit(changed) || !Plans(changed)) continue;
       found_.push_back({.kind = RemedyKind::kOffloadOptimizer,
                         .text = "keep states of the optimizer in host memory (training.offload), "
                                 "up to " +
@@ -252,8 +264,7 @@ class Remedies {
       if (layers == 0 || Stopped() || (quarters < 4 && !able.any_count)) return;
       Job changed = job_;
       AskActivationOffload(layers, &changed);
-      if (!FitsAtAll(changed, batching_, stop_, &segments_left_)) continue;
-      if (!SomethingFits(changed, stop_)) continue;
+      if (!MayFit(changed) || !Plans(changed)) continue;
       found_.push_back({.kind = RemedyKind::kOffloadActivations,
                         .text = "keep activations in host memory "
                                 "(training.offload.choose_activation_layers), of up to " +
@@ -274,8 +285,7 @@ class Remedies {
       Job changed = job_;
       AskModuleOffload(0, &changed);
       changed = WithModules(changed, modules, modules, setting);
-      if (!FitsAtAll(changed, batching_, stop_, &segments_left_)) continue;
-      if (!SomethingFits(changed, stop_)) continue;
+      if (!MayFit(changed) || !Plans(changed)) continue;
       found_.push_back({.kind = RemedyKind::kOffloadModules,
                         .text = "keep inputs of modules in host memory "
                                 "(training.offload.choose_activation_modules)"});
@@ -439,6 +449,7 @@ class Remedies {
   const Misfit& misfit_;
   const std::function<bool()>& stop_;
   int64_t segments_left_ = kSegmentsToTry;
+  int64_t own_segments_left_ = kSegmentsToTry;  // for the degrees of the misfit
   std::vector<Remedy> found_;
 };
 

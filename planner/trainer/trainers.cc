@@ -357,6 +357,23 @@ constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
                                  .host_launch_ns = kEagerLaunchNs,
                                  .loss_bytes_per_logit = kHeldLogitsLossBytes,
                                  .keeps_gathered_inputs = true};
+// FSDP2 around layers of TransformerEngine, whose loss is PyTorch's (examples/benchmark/configs and
+// nemo_automodel/components of NVIDIA-NeMo/Automodel).
+constexpr Execution kAutoModel = {.fused_loss = false,
+                                  .fused_weight_gradients = false,
+                                  .loss_bytes_per_logit = kEagerLossBytes,
+                                  .frees_gradients = true};
+
+// NeMo AutoModel has tensor, pipeline and expert parallelism beside FSDP2, and DeepEP.
+constexpr Trainer AutoModel(const About& about) {
+  Trainer trainer = WithRawVocabulary(WithWholeLayers(about, kAutoModel, {}));
+  trainer.zero_stage = ZeroStage::kWeights;
+  trainer.fp32_gradients = false;
+  trainer.low_precision = trainer.four_bit_base = true;
+  trainer.dispatchers = kXTunerDispatchers;
+  return trainer;
+}
+
 // PyTorch modules, as most of the trainers above; its kernel rate and its host time are between
 // theirs.
 constexpr Execution kGeneric = {.attention = AttentionKernel::kFlash2,
@@ -464,6 +481,10 @@ constexpr std::array kTrainers = {
                       .source = "FSDP2 with fused kernels; sequence-parallel ranks share the "
                                 "images (modeling_intern_s1.py, modeling_qwen3_vl.py)"},
                      {}))))),
+    AutoModel({.name = "nemo-automodel",
+               .alias = "automodel",
+               .title = "NeMo AutoModel",
+               .source = "FSDP2 around TransformerEngine's layers, with DeepEP"}),
     Unlimited({.name = "unlimited",
                .title = "a trainer without limits",
                .source = "Megatron-Core's habits"}),

@@ -165,6 +165,7 @@ v1::CatalogGpu GpuOf(const planner::GpuEntry& entry) {
   out.set_scaleup_pairs_only(spec.scaleup_pairs_only);
   out.set_scaleup_domain_gpus(static_cast<int32_t>(spec.scaleup_domain_gpus));
   out.set_gpus_per_node(static_cast<int32_t>(spec.node_gpus));
+  out.set_power_watts(spec.power_watts);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "server/convert/cluster_from_proto.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -29,6 +30,7 @@ constexpr RealRange kPrices = {0, 1e6};
 constexpr IntRange kHostMemory = {int64_t{1} << 30, int64_t{1} << 46};
 constexpr RealRange kHostLinks = {1e8, 1e13};
 constexpr RealRange kHostRates = {1e9, 1e14};
+constexpr double kLeastPowerShare = 0.4;
 
 std::string RateText(double bytes_per_second) {
   return NumberText(bytes_per_second / 1e9) + " GB/s (" + NumberText(bytes_per_second * 8 / 1e9) +
@@ -124,6 +126,22 @@ void ConvertHost(const v1::GpuPool& from, const FieldPath& path, ViolationSink& 
                   from.host_memory_bytes_per_second(), kHostRates, 0);
 }
 
+// Checks the limit against the power of the catalogue's type.
+void ConvertPower(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
+                  planner::Cluster* cluster) {
+  if (from.power_limit_watts() == 0) return;
+  const FieldPath field = path.Child("power_limit_watts");
+  planner::GpuSpec& gpu = cluster->gpu;
+  if (from.has_gpu()) {
+    sink.Add(field, "must be unset where gpu is set: its rates are those under the limit");
+  } else if (gpu.power_watts <= 0) {
+    sink.Add(field, "must be unset for " + gpu.name + ", whose power is not known");
+  } else {
+    gpu.power_limit_watts = CheckReal(sink, field, from.power_limit_watts(),
+                                      {kLeastPowerShare * gpu.power_watts, gpu.power_watts});
+  }
+}
+
 void ConvertReserve(const v1::GpuPool& from, const FieldPath& path, bool gpu_valid,
                     ViolationSink& sink, planner::Cluster* cluster) {
   constexpr int64_t kLargestMemory = int64_t{1} << 42;
@@ -161,6 +179,14 @@ void AddFigures(const v1::GpuPool& from, const planner::FigureBasis& peak, plann
        .basis = as_published ? planner::Basis::kPublished : planner::Basis::kGiven,
        .detail = RateText(cluster.intra_node_bytes_per_second) +
                  (of_the_type ? LinkText(cluster.gpu) : std::string())});
+  if (cluster.gpu.power_limit_watts > 0) {
+    job->figures.push_back(
+        {.figure = "cluster.power_limit",
+         .basis = planner::Basis::kGiven,
+         .detail = std::to_string(std::llround(cluster.gpu.power_limit_watts)) + " of " +
+                   std::to_string(std::llround(cluster.gpu.power_watts)) +
+                   " W; that the clock falls with the cube root of the power is assumed"});
+  }
   if (from.gpus_per_node() == 0 && cluster.gpu.node_gpus != planner::GpuSpec().node_gpus) {
     job->figures.push_back(
         {.figure = "cluster.gpus_per_node",
@@ -195,6 +221,7 @@ void ConvertPool(const v1::GpuPool& from, const FieldPath& path, ViolationSink& 
   ConvertRates(from, path, sink, &base);
   ConvertFabric(from, path, sink, &base);
   ConvertHost(from, path, sink, &base);
+  if (gpu_valid) ConvertPower(from, path, sink, &base);
   ConvertReserve(from, path, gpu_valid, sink, &base);
   ConvertCounts(from, path, base, sink, offers);
 }

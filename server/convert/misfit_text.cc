@@ -8,15 +8,15 @@
 namespace evenkeel::server {
 namespace {
 
-// Returns a size in GiB with one decimal, rounded to nearest. It uses integers, so that the text
-// does not depend on locale or platform.
-std::string GibText(int64_t bytes) {
-  constexpr int64_t kGib = int64_t{1} << 30;
-  constexpr int64_t kHalfTenth = kGib / 20;
+// Returns a size with one decimal, rounded to nearest, in GiB or, below 1 GiB, in MiB. It uses
+// integers, so that the text does not depend on locale or platform.
+std::string SizeText(int64_t bytes) {
   const int64_t size = bytes < 0 ? -bytes : bytes;
-  const int64_t tenths = size / kGib * 10 + (size % kGib * 10 + kHalfTenth * 10) / kGib;
+  const bool small = size < int64_t{1} << 30;
+  const int64_t unit = int64_t{1} << (small ? 20 : 30);
+  const int64_t tenths = size / unit * 10 + (size % unit * 10 + unit / 2) / unit;
   return (bytes < 0 ? "-" : "") + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
-         " GiB";
+         (small ? " MiB" : " GiB");
 }
 
 std::string GroupText(const planner::LayerGroup& group) {
@@ -65,12 +65,13 @@ std::string ShortageText(const planner::Misfit& misfit) {
     return "Each of " + std::to_string(misfit.parallelism.data) + " data-parallel ranks has " +
            std::to_string(misfit.micro_batches) +
            " micro-batches in a step, where training.fused_step allows one.";
-  std::string text = "Stage " + std::to_string(misfit.stage) + " of " +
-                     DegreesText(misfit.parallelism) + " needs " + GibText(misfit.memory.total()) +
-                     ", has " + GibText(misfit.capacity_bytes) + ": " +
-                     (misfit.host_short_bytes > 0
-                          ? "its nodes lack " + GibText(misfit.host_short_bytes) + " of host memory"
-                          : GibText(misfit.short_bytes) + " short");
+  std::string text =
+      "Stage " + std::to_string(misfit.stage) + " of " + DegreesText(misfit.parallelism) +
+      " needs " + SizeText(misfit.memory.total()) + ", has " + SizeText(misfit.capacity_bytes) +
+      ": " +
+      (misfit.host_short_bytes > 0
+           ? "its nodes lack " + SizeText(misfit.host_short_bytes) + " of host memory"
+           : SizeText(misfit.short_bytes) + " short");
   std::string layers;
   for (const planner::LayerGroup& group : misfit.layers) {
     layers += (layers.empty() ? "" : ", ") + GroupText(group);

@@ -99,7 +99,9 @@ void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSin
     samples += static_cast<double>(bin.count);
     longest = std::max(longest, bin.llm_tokens);
   }
-  const bool usual = training.token_cap == 0 && from.micro_batch_samples() == 0 &&
+  // Some choices do not go with groups yet, and were made by the caller.
+  const bool excluded = from.has_offload() || from.fused_step();
+  const bool usual = !excluded && training.token_cap == 0 && from.micro_batch_samples() == 0 &&
                      longest > kLongSample &&
                      static_cast<double>(longest) * samples >= kLongOverMean * tokens;
   const FieldPath field = path.Child("group_selection");

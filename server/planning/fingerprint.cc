@@ -58,6 +58,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kGivenShareTag = 197;
   static constexpr int kStageByGpusTag = 198;
   static constexpr int kFloat16GradientsTag = 199;
+  static constexpr int kPowerLimitTag = 200;
 
   explicit JobWriter(CanonicalWriter& out) : ModelWriter(out) {}
 
@@ -78,11 +79,18 @@ class JobWriter : public ModelWriter<JobWriter> {
   void Put(int /*tag*/, const planner::GpuSpec& gpu) {
     const auto& [name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes,
                  hbm_bytes_per_second, bfloat16, scaleup_pairs_only, scaleup_bytes_per_second,
-                 pcie_bytes_per_second, scaleup_domain_gpus, node_gpus, costs] = gpu;
+                 pcie_bytes_per_second, scaleup_domain_gpus, node_gpus, power_watts,
+                 full_power_watts, power_limit_watts, costs] = gpu;
     (void)scaleup_domain_gpus;  // Cluster::domain says what of it a job uses
     (void)node_gpus;            // Cluster::gpus_per_full_node
+    (void)power_watts;          // of the catalogue's type, as its costs
+    (void)full_power_watts;
     Fields(name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes, hbm_bytes_per_second,
            bfloat16, scaleup_pairs_only, scaleup_bytes_per_second, pcie_bytes_per_second);
+    if (power_limit_watts > 0) {
+      out_.Count(kPowerLimitTag, 1);
+      Fields(power_limit_watts);
+    }
     // The costs of a catalogue's type follow from its name. The source shows what was asked for.
     if (!costs.like.empty()) Fields(costs.like, costs.source);
   }

@@ -14,6 +14,7 @@
 #include "client/cli/from/shell.h"
 #include "client/cli/from/shell_sum.h"
 #include "client/cli/from/user_run.h"
+#include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -342,6 +343,39 @@ TEST(RunOfTest, ReadsOffloadOfDeepSpeedsWeights) {
   EXPECT_FALSE(offload(states + ", \"offload_param\": {\"device\": \"none\"}").offload().weights());
   EXPECT_THROW(offload(", \"offload_param\": {\"device\": \"cpu\"}"), CommandError);
   EXPECT_THROW(offload(states + ", \"offload_param\": {\"device\": \"nvme\"}"), CommandError);
+}
+
+TEST(RunOfTest, DeepSpeedPadsSamplesUnlessPacksAreGiven) {
+  const std::string text =
+      "{\"train_batch_size\": 256, \"gradient_accumulation_steps\": 16, "
+      "\"train_micro_batch_size_per_gpu\": 2, \"bf16\": {\"enabled\": true}}";
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {8};
+  flags.model = "llama3-8b";
+  const TestFolder folder;
+  flags.datasets = {folder.Write("lengths.jsonl", "{\"tokens\": 900}\n{\"tokens\": 4000}\n")};
+  const UserRun padded = RunOf(ReadConfigText(text, "ds.json", ""), flags);
+  EXPECT_TRUE(padded.padded);
+  EXPECT_EQ(padded.job.training().micro_batch_samples(), 2);
+  EXPECT_EQ(padded.job.training().global_batch_samples(), 256);
+  flags.token_cap = 4096;
+  const UserRun packed = RunOf(ReadConfigText(text, "ds.json", ""), flags);
+  EXPECT_FALSE(packed.padded);
+  EXPECT_EQ(packed.job.training().micro_batch_samples(), 0);
+}
+
+TEST(ReadConfigTest, ModulesThatLaunchWroteForOtherTrainersAreNamed) {
+  const std::string text =
+      "# Written by Evenkeel for llama3-8b.\n\"\"\"The plan for XTuner v1\"\"\"\n";
+  try {
+    ReadConfigText(text + "ZERO = 3\n", "evenkeel_xtuner.py", "");
+    FAIL();
+  } catch (const CommandError& error) {
+    EXPECT_NE(std::string(error.what()).find("evenkeel_xtuner.py is a module that `launch` wrote"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(RunOfTest, SaysThatBatchSizesOfDeepSpeedImplyTensorParallelism) {

@@ -72,6 +72,18 @@ TEST(HuggingFaceTest, OptimizersByTheirNames) {
             std::string::npos);
 }
 
+TEST(HuggingFaceTest, AdamThatIsNotFusedHoldsSquareRoots) {
+  const auto bytes = [](const std::string& more) {
+    const UserRun run = TrainerRun({ArgumentsWith(more)});
+    return run.job.training().execution().update_parameter_bytes();
+  };
+  EXPECT_EQ(bytes(", \"optim\": \"adamw_torch\""), 4);
+  EXPECT_EQ(bytes(", \"optim\": \"adamw_torch_fused\""), 0);
+  EXPECT_EQ(bytes(""), 0);  // PyTorch from 2.8 on
+  EXPECT_EQ(bytes(", \"optim\": \"adamw_torch\", \"fsdp\": \"full_shard auto_wrap\""), 4);
+  EXPECT_EQ(bytes(", \"optim\": \"adamw_torch\", \"fsdp\": \"shard_grad_op\""), 4);
+}
+
 // What DeepSpeed's object leaves to the arguments ("auto") is theirs.
 TEST(HuggingFaceTest, DeepSpeedIsAnObjectOrAFile) {
   const std::string engine =

@@ -200,6 +200,22 @@ TEST(JobFlagsTest, TrainerAndConfidence) {
   EXPECT_EQ(job.training().trainer().version(), "");
 }
 
+TEST(JobFlagsTest, PowerGradientsAndOverlap) {
+  const v1::Job given = Parse(Three({"--power-limit", "500", "--gradients", "16bit",
+                                     "--overlap-tensor", "on", "--overlap-experts", "off"}))
+                            .job();
+  EXPECT_EQ(given.cluster().pools(0).power_limit_watts(), 500);
+  EXPECT_EQ(given.training().gradient_precision(), v1::GRADIENT_PRECISION_16BIT);
+  EXPECT_TRUE(given.training().execution().overlap_tensor());
+  EXPECT_TRUE(given.training().execution().has_overlap_experts());
+  EXPECT_FALSE(given.training().execution().overlap_experts());
+  EXPECT_EQ(Parse(Three({"--gradients", "fp32"})).job().training().gradient_precision(),
+            v1::GRADIENT_PRECISION_FP32);
+  EXPECT_FALSE(Parse(Three({})).job().training().has_execution());
+  EXPECT_ANY_THROW(Parse(Three({"--gradients", "8bit"})));
+  EXPECT_ANY_THROW(Parse(Three({"--overlap-tensor", "maybe"})));
+}
+
 TEST(JobFlagsTest, Offload) {
   const v1::Job chosen = Parse(Three({"--offload-optimizer", "auto"})).job();
   EXPECT_TRUE(chosen.training().has_offload());

@@ -114,6 +114,24 @@ bool Has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST(RenderPlanTest, NotesMissedDeadlinesAndGroups) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  v1::Predictions& predictions = *plan.mutable_predictions();
+  predictions.clear_goodput();
+  predictions.set_epoch_seconds(7 * 3600);
+  plan.mutable_subject()->set_epochs(2);
+  plan.mutable_subject()->mutable_objective()->set_deadline_seconds(15 * 3600);
+  EXPECT_FALSE(Has(RenderNotes({.width = 1000}, plan), "deadline"));
+  plan.mutable_subject()->mutable_objective()->set_deadline_seconds(10 * 3600);
+  EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan),
+                  "note: the deadline is missed: training takes 14.0 h, 4.00 h more than 10.0 h"))
+      << RenderNotes({.width = 1000}, plan);
+  plan.mutable_group_choice();
+  EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan), "--groups one plans what they run"));
+  plan.mutable_subject()->mutable_trainer()->set_name("unlimited");
+  EXPECT_FALSE(Has(RenderNotes({.width = 1000}, plan), "--groups one"));
+}
+
 TEST(RenderPlanTest, NotesOnlyWhereThereIsSomethingToSay) {
   v1::Plan plan = ReadPlan("plan.textproto");
   plan.mutable_batch_rule()->clear_oversize_sample_count();

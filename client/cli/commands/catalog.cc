@@ -97,6 +97,7 @@ void RunGpus(const GlobalOptions& options, const std::string& filter) {
                {"link"},
                {"node"},
                {"PCIe"},
+               {"watts"},
                {"bf16", Align::kLeft},
                {"kernels", Align::kLeft},
                {"aliases", Align::kLeft, /*shrink=*/true, 10}});
@@ -104,6 +105,7 @@ void RunGpus(const GlobalOptions& options, const std::string& filter) {
     table.Add({gpu.name(), Significant(gpu.dense_16bit_flops_per_second() / 1e12),
                Gib(gpu.memory_bytes()), ByteRate(gpu.memory_bytes_per_second()), LinkText(gpu),
                Integer(gpu.gpus_per_node()), ByteRate(gpu.pcie_bytes_per_second()),
+               gpu.power_watts() > 0 ? Significant(gpu.power_watts()) : "-",
                gpu.bfloat16() ? "yes" : "no", gpu.measured_kernels() ? "measured" : "-",
                fmt::format("{}", fmt::join(gpu.aliases(), ", "))});
   }

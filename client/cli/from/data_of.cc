@@ -183,6 +183,10 @@ void SetEpochs(const UserConfig& config, const JobFlags& flags, v1::Training* tr
     assumed->push_back(fmt::format("epochs: rounded up to {}", training->epochs()));
 }
 
+bool HasData(const v1::Dataset& dataset) {
+  return dataset.has_histogram() || dataset.parts_size() > 0 || !dataset.dataset_ref().empty();
+}
+
 }  // namespace
 
 int64_t LongestSample(const UserConfig& config) {
@@ -197,8 +201,17 @@ int64_t LongestSample(const UserConfig& config) {
 }
 
 void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
-  if (config.format != ConfigFormat::kHuggingFace) return;
   v1::Training* training = run->job.mutable_training();
+  if (config.format == ConfigFormat::kDeepSpeed && HasData(run->job.dataset()) &&
+      !flags.token_cap) {
+    run->padded = true;
+    training->set_micro_batch_samples(run->micro_batch);
+    run->assumed.push_back(
+        fmt::format("micro-batches: of {} sample{}, padded; --token-cap N says that the program "
+                    "packs samples",
+                    run->micro_batch, run->micro_batch == 1 ? "" : "s"));
+  }
+  if (config.format != ConfigFormat::kHuggingFace) return;
   SetEpochs(config, flags, training, &run->assumed);
   if (const Packing packing = PackingOf(config); packing != Packing::kNone) {
     if (run->seq_length == 0)
@@ -231,7 +244,7 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const v1::Dataset& there = run->job.dataset();
   const bool hugging_face = config.format == ConfigFormat::kHuggingFace;
   const int64_t steps = std::max<int64_t>(0, config.Int(Field::kTrainSteps, 0, -1, 1000000000));
-  if (there.has_histogram() || there.parts_size() > 0 || !there.dataset_ref().empty()) {
+  if (HasData(there)) {
     if (!hugging_face) return;
     if (steps > 0)
       run->assumed.push_back(

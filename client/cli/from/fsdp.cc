@@ -174,7 +174,7 @@ void SetFsdpTrainer(UserRun* run) {
   v1::Execution* e = training->mutable_execution();
   e->clear_bucket_bytes();
   e->clear_weight_hook_seconds();
-  e->clear_update_parameter_bytes();
+  if (!run->unfused_adam) e->clear_update_parameter_bytes();
   e->clear_kernel_rate_ratio();
   e->clear_overlap_gradient_reduce();
   e->clear_overlap_weight_gather();
@@ -184,7 +184,7 @@ void SetFsdpTrainer(UserRun* run) {
   if (shards_weights) return;
   e->set_bucket_bytes(0);
   e->set_weight_hook_seconds(0);
-  e->set_update_parameter_bytes(0);
+  if (!run->unfused_adam) e->set_update_parameter_bytes(0);
   e->set_kernel_rate_ratio(planner::FindTrainer(kFullShards)->default_execution.kernel_rate);
   e->set_overlap_gradient_reduce(true);
   e->set_overlap_weight_gather(stage != v1::ZERO_STAGE_0);

@@ -153,6 +153,17 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
   training->set_optimizer(optimizer);
 }
 
+// Sets what AdamW of PyTorch holds that is not fused: the square root of every second moment, in
+// fp32 (_multi_tensor_adamw of torch/optim/adam.py). DeepSpeed has an AdamW of its own.
+void SetUnfusedAdam(const UserConfig& config, UserRun* run) {
+  if (config.format != ConfigFormat::kHuggingFace || config.uses_deepspeed ||
+      config.Text(Field::kOptimizer) != "adamw_torch" ||
+      run->job.training().optimizer() != v1::OPTIMIZER_ADAM)
+    return;
+  run->unfused_adam = true;
+  run->job.mutable_training()->mutable_execution()->set_update_parameter_bytes(4);
+}
+
 bool RunsDeepSpeed(const UserConfig& config) {
   return config.format == ConfigFormat::kDeepSpeed || config.uses_deepspeed;
 }
@@ -456,6 +467,7 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   } else {
     SetOtherExecution(config, run);
   }
+  SetUnfusedAdam(config, run);
   SetTrainer(config, flags, run);
   SetLigerLoss(config, run);
 }

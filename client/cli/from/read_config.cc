@@ -361,6 +361,12 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
     config.format = ConfigFormat::kTorchtitan;
     SortAll(ReadToml(text, name), TorchtitanKeys(), false, &config);
   } else {
+    if (absl::StartsWith(text, "# Written by Evenkeel") &&
+        !absl::StrContains(text, "The plan for torchtitan"))
+      FailReading(name +
+                  " is a module that `launch` wrote for the trainer to import, and is not read: "
+                  "`evaluate` reads what `launch` prints without --output-dir for megatron, "
+                  "flagscale, deepspeed and torchtitan");
     config.format = ConfigFormat::kTorchtitan;
     SortPython(ReadPythonSettings(text, name, 1), &config);
   }

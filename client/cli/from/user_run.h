@@ -58,6 +58,7 @@ struct UserRun {
   bool padded = false;          // micro-batches are samples that are padded, not packed
   bool fsdp = false;            // of Hugging Face Trainer
   bool fsdp_version_2 = false;  // the configuration says so
+  bool unfused_adam = false;    // AdamW of PyTorch, of Hugging Face Trainer
   // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
   std::string accelerate_key, deterministic_key;
   bool adapters = false;  // train beside frozen weights

@@ -571,7 +571,9 @@ type CatalogGpu struct {
 	// GPUs that the scale-up link joins across nodes, such as 72. Unset: those of a node.
 	ScaleupDomainGpus int32 `protobuf:"varint,15,opt,name=scaleup_domain_gpus,json=scaleupDomainGpus,proto3" json:"scaleup_domain_gpus,omitempty"`
 	// GPUs of a usual node, which `GpuPool.gpus_per_node` is where it is unset.
-	GpusPerNode   int32 `protobuf:"varint,16,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
+	GpusPerNode int32 `protobuf:"varint,16,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
+	// Power of the board in watts, without a lower limit. Unset: not known.
+	PowerWatts    float64 `protobuf:"fixed64,17,opt,name=power_watts,json=powerWatts,proto3" json:"power_watts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -714,6 +716,13 @@ func (x *CatalogGpu) GetScaleupDomainGpus() int32 {
 func (x *CatalogGpu) GetGpusPerNode() int32 {
 	if x != nil {
 		return x.GpusPerNode
+	}
+	return 0
+}
+
+func (x *CatalogGpu) GetPowerWatts() float64 {
+	if x != nil {
+		return x.PowerWatts
 	}
 	return 0
 }
@@ -1234,7 +1243,7 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\x14ListGpuTypesResponse\x12+\n" +
 	"\x04gpus\x18\x01 \x03(\v2\x17.evenkeel.v1.CatalogGpuR\x04gpus\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12'\n" +
-	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xa6\x05\n" +
+	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xc7\x05\n" +
 	"\n" +
 	"CatalogGpu\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -1253,7 +1262,9 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\bbfloat16\x18\r \x01(\bR\bbfloat16\x12,\n" +
 	"\x12scaleup_pairs_only\x18\x0e \x01(\bR\x10scaleupPairsOnly\x12.\n" +
 	"\x13scaleup_domain_gpus\x18\x0f \x01(\x05R\x11scaleupDomainGpus\x12\"\n" +
-	"\rgpus_per_node\x18\x10 \x01(\x05R\vgpusPerNode\"i\n" +
+	"\rgpus_per_node\x18\x10 \x01(\x05R\vgpusPerNode\x12\x1f\n" +
+	"\vpower_watts\x18\x11 \x01(\x01R\n" +
+	"powerWatts\"i\n" +
 	"\x13ListTrainersRequest\x12\x16\n" +
 	"\x06filter\x18\x01 \x01(\tR\x06filter\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +

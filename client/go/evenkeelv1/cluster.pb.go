@@ -169,8 +169,12 @@ type GpuPool struct {
 	// Bandwidth of the host memory of a node that the job may use. Only with `training.offload`. Range: 10^9 to 10^14.
 	// Unset: that of a usual host of the GPU type, which the plan's provenance lists as assumed.
 	HostMemoryBytesPerSecond float64 `protobuf:"fixed64,16,opt,name=host_memory_bytes_per_second,json=hostMemoryBytesPerSecond,proto3" json:"host_memory_bytes_per_second,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	// Power limit of each GPU in watts, as set with `nvidia-smi --power-limit`. Products and attention slow down with the
+	// cube root of the power. Range: 40% to 100% of `CatalogGpu.power_watts`; only with `gpu_type`, because the rates of
+	// `gpu` are those under its limit. Unset: none.
+	PowerLimitWatts float64 `protobuf:"fixed64,17,opt,name=power_limit_watts,json=powerLimitWatts,proto3" json:"power_limit_watts,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *GpuPool) Reset() {
@@ -297,6 +301,13 @@ func (x *GpuPool) GetHostLinkBytesPerSecond() float64 {
 func (x *GpuPool) GetHostMemoryBytesPerSecond() float64 {
 	if x != nil {
 		return x.HostMemoryBytesPerSecond
+	}
+	return 0
+}
+
+func (x *GpuPool) GetPowerLimitWatts() float64 {
+	if x != nil {
+		return x.PowerLimitWatts
 	}
 	return 0
 }
@@ -502,7 +513,7 @@ const file_evenkeel_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"\x19evenkeel/v1/cluster.proto\x12\vevenkeel.v1\"5\n" +
 	"\aCluster\x12*\n" +
-	"\x05pools\x18\x01 \x03(\v2\x14.evenkeel.v1.GpuPoolR\x05pools\"\xa2\x05\n" +
+	"\x05pools\x18\x01 \x03(\v2\x14.evenkeel.v1.GpuPoolR\x05pools\"\xce\x05\n" +
 	"\aGpuPool\x12\x19\n" +
 	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\"\n" +
 	"\x03gpu\x18\x02 \x01(\v2\x10.evenkeel.v1.GpuR\x03gpu\x12\x1b\n" +
@@ -519,7 +530,8 @@ const file_evenkeel_v1_cluster_proto_rawDesc = "" +
 	"\x0enetwork_fabric\x18\v \x01(\x0e2\x1a.evenkeel.v1.NetworkFabricR\rnetworkFabric\x12*\n" +
 	"\x11host_memory_bytes\x18\x0e \x01(\x03R\x0fhostMemoryBytes\x12:\n" +
 	"\x1ahost_link_bytes_per_second\x18\x0f \x01(\x01R\x16hostLinkBytesPerSecond\x12>\n" +
-	"\x1chost_memory_bytes_per_second\x18\x10 \x01(\x01R\x18hostMemoryBytesPerSecond\"\xcf\x01\n" +
+	"\x1chost_memory_bytes_per_second\x18\x10 \x01(\x01R\x18hostMemoryBytesPerSecond\x12*\n" +
+	"\x11power_limit_watts\x18\x11 \x01(\x01R\x0fpowerLimitWatts\"\xcf\x01\n" +
 	"\vNetworkTier\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tgpu_count\x18\x02 \x01(\x05R\bgpuCount\x12(\n" +

@@ -625,8 +625,8 @@ type Trainer struct {
 	// Required. Its habits are known if this is one of "megatron-core" (or "megatron-lm"), "megatron-bridge", "nemo",
 	// "megatron-deepspeed", "fsdp" (fused kernels), "pytorch-fsdp" (eager modules), "torchtitan", "llm-foundry" (or
 	// "fsdp-llm-foundry"), "deepspeed", "huggingface-trainer", "torchtune", "internevo", "nanotron", "xtuner",
-	// "unlimited" (Megatron-Core's habits, every layer recomputed as suits the plan) or "generic". Any other name has the
-	// habits of "generic", and the plan's provenance says so.
+	// "nemo-automodel" (or "automodel"), "unlimited" (Megatron-Core's habits, every layer recomputed as suits the plan)
+	// or "generic". Any other name has the habits of "generic", and the plan's provenance says so.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Release, such as "0.16.1". It is repeated in the plan; no release has separate habits yet. Unset: unknown.
 	Version       string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`

@@ -156,6 +156,39 @@ TEST(LayerProfileTest, AlternateProductsOfTorchtitan) {
   EXPECT_EQ(Kind(vision, LayerKind::kEncoder).modes.size(), 2u);
 }
 
+TEST(LayerProfileTest, ProductsHideAShareOfTensorCommunication) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  const auto communication = [&](bool overlap, double share) {
+    job.training.execution.overlap_tensor = overlap;
+    job.constants.tensor_overlap = share;
+    const LayerProfile profile = Profile(job, {8, 1, 1});
+    return Kind(profile, LayerKind::kDense).forward_communication.at(kPack);
+  };
+  const double whole = communication(false, 1), least = communication(true, 1);
+  EXPECT_EQ(communication(true, 0), whole);
+  EXPECT_GE(least, whole / 8);
+  EXPECT_NEAR(communication(true, 0.5), (whole + least) / 2, 1);
+}
+
+TEST(LayerProfileTest, QuantisedRowsAreGatheredInTheirFormat) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  const auto communication = [&](LayerKind kind, Precision precision) {
+    job.training.precision = precision;
+    const LayerProfile profile = Profile(job, {8, 1, 1});
+    return Kind(profile, kind).forward_communication.at(kPack);
+  };
+  const double wide = communication(LayerKind::kDense, Precision::k16Bit);
+  const double narrow = communication(LayerKind::kDense, Precision::kFp8Delayed);
+  EXPECT_LT(narrow, 0.85 * wide);  // gathers are halved, sums are not
+  EXPECT_GT(narrow, 0.7 * wide);
+  EXPECT_EQ(communication(LayerKind::kHead, Precision::kFp8Delayed),
+            communication(LayerKind::kHead, Precision::k16Bit));
+  // torchao gathers 8 bits with one scale for a tensor alone.
+  job.training.execution.keeps_quantised_inputs = false;
+  EXPECT_EQ(communication(LayerKind::kDense, Precision::kFp8Delayed), wide);
+  EXPECT_EQ(communication(LayerKind::kDense, Precision::kFp8Current), narrow);
+}
+
 // ZeRO-3 gathers a layer's weights beside the layers before it, which lend it processors.
 TEST(LayerProfileTest, HiddenGathersAreNotFree) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);

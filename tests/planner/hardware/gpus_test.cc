@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "planner/cost/cost_constants.h"
+
 namespace evenkeel::planner {
 namespace {
 
@@ -50,6 +52,26 @@ TEST(CostsLikeTest, LinksDecideOnCollectives) {
   gpu = Described("l40s-48gb");  // this type has no link
   gpu.scaleup_bytes_per_second = 500e9;
   EXPECT_EQ(CostsLike(gpu, nullptr).collectives, &H100Collectives());
+}
+
+TEST(GpusTest, AllButGraceHopperHaveAPower) {
+  for (const GpuEntry& entry : Gpus())
+    EXPECT_EQ(entry.spec.power_watts > 0, !entry.spec.name.starts_with("gh200")) << entry.spec.name;
+}
+
+TEST(SustainedClockTest, FallsWithTheCubeRootOfThePower) {
+  GpuSpec gpu = FindGpu("h100-sxm-80gb")->spec;
+  const auto clock = [&] { return SustainedClock(gpu, NumberFormat::k16Bit, {}); };
+  const double full = clock();
+  gpu.power_limit_watts = 700;
+  EXPECT_EQ(clock(), full);
+  gpu.power_limit_watts = 700.0 / 8;
+  EXPECT_NEAR(clock(), full / 2, 1e-12);
+  gpu.power_limit_watts = 500;
+  EXPECT_NEAR(clock() / full, 0.8939, 1e-4);
+  // A type whose boards are limited by default.
+  EXPECT_EQ(SustainedClock(FindGpu("h100-sxm-96gb-hbm2e")->spec, NumberFormat::k16Bit, {}),
+            clock());
 }
 
 // Exactly the cards without a link among all GPUs of a node exchange through the host.

@@ -64,6 +64,16 @@ TEST(OffloadTest, RefusesWhatCannotBe) {
             std::string::npos);
 }
 
+TEST(OffloadTest, DataWithLongSamplesHaveOneGroup) {
+  v1::PlanJobRequest request = Request("");
+  v1::Histogram& histogram = *request.mutable_job()->mutable_dataset()->mutable_histogram();
+  histogram.add_llm_tokens(131072);
+  histogram.add_sample_count(3);
+  EXPECT_EQ(JobOf(request).training.group_selection, planner::GroupSelection::kExact);
+  request.mutable_job()->mutable_training()->mutable_offload();
+  EXPECT_EQ(JobOf(request).training.group_selection, planner::GroupSelection::kOne);
+}
+
 TEST(OffloadTest, DeepSpeedHasSharesAtStage3Alone) {
   const std::string trainer = R"(trainer { name: "deepspeed" } )";
   EXPECT_NE(ViolationsOf(trainer + "offload { optimizer_ratio: 0.5 }").find("must be 0 or 1"),

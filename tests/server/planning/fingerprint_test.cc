@@ -222,6 +222,7 @@ std::vector<NamedChange> ChangesOfTheCluster() {
       {"gpu.scaleup", [](auto& j) { j.cluster.gpu.scaleup_bytes_per_second *= 2; }},
       {"gpu.bfloat16", [](auto& j) { j.cluster.gpu.bfloat16 ^= true; }},
       {"gpu.pairs_only", [](auto& j) { j.cluster.gpu.scaleup_pairs_only ^= true; }},
+      {"gpu.power_limit", [](auto& j) { j.cluster.gpu.power_limit_watts = 500; }},
       {"gpu.pcie", [](auto& j) { j.cluster.gpu.pcie_bytes_per_second *= 2; }},
       {"gpu.costs_like", [](auto& j) { j.cluster.gpu.costs.like = "x"; }},
       {"gpu_count", [](auto& j) { ++j.cluster.gpu_count; }},

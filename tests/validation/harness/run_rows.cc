@@ -298,10 +298,17 @@ void SetExecution(const Json& row, Training& training) {
   if (Has(dispatcher, "HybridEP")) e.dispatcher = Dispatcher::kHybridEp;
   if (dispatcher == "allgather") e.dispatcher = Dispatcher::kAllGather;
   e.fused_kernels = Flag(row, "compiled", e.fused_kernels) || e.fused_kernels;
-  // torchtitan compiles the loss with the model since 2025: 16-bit logits and their gradient.
-  if (training.trainer->alternate_products && Flag(row, "compiled") &&
-      (Text(row, "date").empty() || Text(row, "date") >= "2025"))
+  // A loss that is compiled with the model holds 16-bit logits and their gradient. torchtitan
+  // compiles it since 2025.
+  const std::string date = Text(row, "date");
+  const bool eager_loss = !e.fused_loss && e.loss_bytes_per_logit == 12;  // PyTorch's
+  if (eager_loss && Flag(row, "compiled") &&
+      (!training.trainer->alternate_products || date.empty() || date >= "2025"))
     e.loss_bytes_per_logit = 4;
+  // Hugging Face's Trainer took an AdamW that is not fused, with PyTorch before 2.8.
+  if (training.trainer->name == "huggingface-trainer" && !date.empty() && date < "2025-08" &&
+      training.zero_stage == ZeroStage::kNone)
+    e.update_bytes_per_parameter = training.optimizer == Optimizer::kAdam16Bit ? 2 : 4;
   e.expert_tensor = Int(row, "etp", 1);
   e.dropout = Flag(row, "dropout");
   e.deterministic = Flag(row, "deterministic");
