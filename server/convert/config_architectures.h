@@ -59,6 +59,7 @@ struct ConfigExperts {
   std::string_view latent;        // key of the width in which experts work
   bool unbiased = false;          // whatever the bias of other MLPs
   bool may_be_none = false;       // 0 experts leave the shared MLP alone
+  bool one_is_dense = false;      // one expert is a dense MLP
   ConfigFlag present = kYes;      // else there are none
   bool router_scales = false;
   int norms = 0;  // over the width, beside those of the layer
@@ -80,6 +81,9 @@ struct ConfigRecurrent {
   std::string_view width = {};  // key of the values' width, in place of `expand`
   ConfigFlag norm = kYes;
   ConfigFlag full_gate = {};
+  // As many heads as attention has, with keys of three quarters of the width together and values
+  // twice as wide, where the config does not say.
+  bool derived = false;
 };
 
 // What layers of one kind of attention have in place of the model's figures. Keys.

@@ -23,7 +23,7 @@ SOURCES = [os.path.join(ROOT, "server", "convert", name)
                         "config_mixture_architectures.cc", "config_mixed_architectures.cc")]
 
 # Without code in transformers: compared with nothing here.
-WITHOUT_CODE = {"kimi_k2", "mimo"}
+WITHOUT_CODE = {"internlm2", "kimi_k2", "mimo"}
 # Built only inside a model with an encoder, which is compared.
 ONLY_INSIDE = {"ernie4_5_vl_moe_text"}
 # The same, but by the class of that name.

@@ -139,7 +139,7 @@ TEST(ModelConfigTest, EveryWrapperIsReadWithItsEncoder) {
     const auto text = std::find_if(texts.begin(), texts.end(), named(wrapper.language));
     ASSERT_NE(text, texts.end()) << wrapper.model_type;
     json config = {{"model_type", wrapper.model_type},
-                   {"text_config", SmallConfig(*text)},
+                   {std::string(wrapper.text_key), SmallConfig(*text)},
                    {"vision_config", VisionConfig(*encoder)}};
     const bool audio = !wrapper.audio.encoder.empty() && !wrapper.audio.optional;
     if (audio) {
@@ -310,8 +310,9 @@ TEST(ModelConfigTest, MutatedConfigsGiveAModelOrARefusal) {
       const ConfigWrapper& wrapper = wrappers[random.Below(wrappers.size())];
       json vision = json::parse(ConfigEncoders()[random.Below(ConfigEncoders().size())].defaults);
       if (random.Below(2) == 0) vision.begin().value() = static_cast<int64_t>(random.Below(5000));
-      config = {
-          {"model_type", wrapper.model_type}, {"text_config", config}, {"vision_config", vision}};
+      config = {{"model_type", wrapper.model_type},
+                {std::string(wrapper.text_key), config},
+                {"vision_config", vision}};
       if (random.Below(2) == 0) config["audio_config"] = vision;
     }
     std::string refused;
