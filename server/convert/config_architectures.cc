@@ -135,7 +135,7 @@ std::vector<ConfigArchitecture> GemmaAndOlmo() {
       {.model_type = "olmo",
        .defaults = R"({"tie_word_embeddings":false,"attention_bias":false})",
        .norm = Norm::kLayerNorm,
-       .norm_weights = false,
+       .norm_weights = {},
        .qkv_bias = kAttentionBias,
        .out_bias = kAttentionBias},
       {.model_type = "olmo2",
@@ -220,6 +220,69 @@ std::vector<ConfigArchitecture> OtherDense() {
        .qkv_bias = kAttentionBias,
        .out_bias = kAttentionBias,
        .mlp_bias = kMlpBias},
+  };
+}
+
+// With learned positions and biases, or norms that attention and MLP share.
+std::vector<ConfigArchitecture> EarlyOnes() {
+  return {
+      {.model_type = "gpt2",
+       .defaults = R"({"vocab_size":50257,"n_positions":1024,"n_embd":768,"n_layer":12,"n_head":12,
+                       "tie_word_embeddings":true})",
+       .layers = "n_layer",
+       .width = "n_embd",
+       .heads = "n_head",
+       .norm = Norm::kLayerNorm,
+       .gated = false,
+       .grouped = false,
+       .qkv_bias = kYes,
+       .out_bias = kYes,
+       .mlp_bias = kYes,
+       .positions = "n_positions",
+       .ffn = "n_inner",
+       .ffn_times = 4,
+       .unread = {"n_ctx", "scale_attn_by_inverse_layer_idx"}},
+      {.model_type = "gpt_bigcode",
+       .defaults = R"({"vocab_size":50257,"n_positions":1024,"n_embd":768,"n_layer":12,"n_head":12,
+                       "multi_query":true,"tie_word_embeddings":true})",
+       .layers = "n_layer",
+       .width = "n_embd",
+       .heads = "n_head",
+       .norm = Norm::kLayerNorm,
+       .gated = false,
+       .grouped = false,
+       .one_key_head = {.key = "multi_query"},
+       .qkv_bias = kYes,
+       .out_bias = kYes,
+       .mlp_bias = kYes,
+       .positions = "n_positions",
+       .ffn = "n_inner",
+       .ffn_times = 4,
+       .unread = {"n_ctx", "attention_softmax_in_fp32", "num_key_value_heads"}},
+      {.model_type = "opt",
+       .defaults = R"({"ffn_dim":3072,"max_position_embeddings":2048,"enable_bias":true,
+                       "layer_norm_elementwise_affine":true,"tie_word_embeddings":true})",
+       .norm = Norm::kLayerNorm,
+       .norm_weights = {.key = "layer_norm_elementwise_affine"},
+       .gated = false,
+       .grouped = false,
+       .qkv_bias = {.key = "enable_bias"},
+       .out_bias = {.key = "enable_bias"},
+       .mlp_bias = {.key = "enable_bias"},
+       .positions = "max_position_embeddings",
+       .more_positions = 2,
+       .ffn = "ffn_dim",
+       .embedding_width = "word_embed_proj_dim"},
+      {.model_type = "falcon",
+       .defaults = R"({"bias":false,"parallel_attn":true,"tie_word_embeddings":true})",
+       .norm = Norm::kLayerNorm,
+       .parallel = {.key = "parallel_attn"},
+       .gated = false,
+       .qkv_bias = {.key = "bias"},
+       .out_bias = {.key = "bias"},
+       .mlp_bias = {.key = "bias"},
+       .ffn = "ffn_hidden_size",
+       .ffn_times = 4},
   };
 }
 
@@ -370,8 +433,8 @@ std::vector<ConfigArchitecture> WithWrapped(std::vector<ConfigArchitecture> all)
 const std::vector<ConfigArchitecture>& ConfigArchitectures() {
   static const std::vector<ConfigArchitecture> all =
       WithWrapped(planner::Concatenate<ConfigArchitecture>(
-          {LlamaLike, QwenAndGlm, GemmaAndOlmo, OtherDense, MixtureArchitectures, DeepSeekLike,
-           RecurrentArchitectures, MixedArchitectures}));
+          {LlamaLike, QwenAndGlm, GemmaAndOlmo, OtherDense, EarlyOnes, MixtureArchitectures,
+           DeepSeekLike, RecurrentArchitectures, MixedArchitectures}));
   return all;
 }
 

@@ -74,6 +74,9 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"pos_emb_height", "init_pos_emb_height"},
     {"pos_emb_width", "init_pos_emb_width"},
     {"encoder_layers", "num_hidden_layers"},
+    {"n_embd", "hidden_size"},
+    {"n_layer", "num_hidden_layers"},
+    {"n_head", "num_attention_heads"},
     {"sliding_window_pattern", "_sliding_window_pattern"}};
 
 }  // namespace

@@ -36,9 +36,11 @@ class Reader {
     model_.vocab = values_.Required("vocab_size", {256, 2097152});
     model_.ffn = Ffn();
     model_.learned_positions = values_.Or(architecture_.positions, {1, 1 << 24}, 0);
+    if (!architecture_.positions.empty()) model_.learned_positions += architecture_.more_positions;
     const int64_t kv_heads = architecture_.grouped
                                  ? values_.Or("num_key_value_heads", kHeads, model_.heads)
-                                 : model_.heads;
+                             : values_.Flag(architecture_.one_key_head) ? 1
+                                                                        : model_.heads;
     model_.kv_heads = architecture_.latent ? model_.heads : kv_heads;
     const int64_t head = values_.Or("head_dim", kHeadSizes, 0);
     if (architecture_.latent) {
@@ -60,11 +62,16 @@ class Reader {
       values_.Fail("\"num_key_value_heads\" must divide \"num_attention_heads\" (" +
                    std::to_string(model_.heads) + "), but is " + std::to_string(model_.kv_heads));
     model_.tied_embeddings = values_.Flag(architecture_.tied);
+    if (values_.Or(architecture_.embedding_width, {1, 65536}, model_.hidden) != model_.hidden)
+      values_.NotYet(values_.Shown(architecture_.embedding_width) + " other than " +
+                     values_.Shown(architecture_.width));
   }
 
   // Where each layer has a width of its own, that of the first: ReadLayers sets the others.
   int64_t Ffn() {
     const auto* width = values_.Find(architecture_.ffn);
+    if (width == nullptr && architecture_.ffn_times > 0)
+      return architecture_.ffn_times * model_.hidden;
     if (width == nullptr || !width->is_array()) return values_.Required(architecture_.ffn, kWidths);
     const auto widths = values_.Numbers(architecture_.ffn, kWidths);
     return widths && !widths->empty() ? widths->front() : 0;
@@ -82,7 +89,7 @@ class Reader {
 
   void ReadFlags() {
     model_.norm = architecture_.norm;
-    model_.norm_weights = architecture_.norm_weights;
+    model_.norm_weights = values_.Flag(architecture_.norm_weights);
     model_.layer_norms = values_.Flag(architecture_.parallel) ? 1 : architecture_.layer_norms;
     model_.gated_mlp = architecture_.gated;
     model_.qkv_bias = values_.Flag(architecture_.qkv_bias);

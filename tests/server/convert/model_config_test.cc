@@ -33,6 +33,7 @@ json SmallConfig(const ConfigArchitecture& a) {
             {"encoder_attention_heads", 4}, {"vocab_size", 1024},
             {"decoder_attention_heads", 4}};
   if (!a.grouped) config.erase("num_key_value_heads");
+  if (a.ffn_times > 0 || a.ffn == "ffn_dim") config.erase("intermediate_size");
   if (a.latent) config["num_key_value_heads"] = 4;
   if (a.model_type == "hunyuan_v1_moe") config["num_experts"] = 4;
   if (a.compressed) config["o_groups"] = 2;

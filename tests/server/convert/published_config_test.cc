@@ -339,5 +339,70 @@ TEST(PublishedConfigTest, InternLM2) {
   EXPECT_EQ(ParametersOf(config), 7'737'708'544);
 }
 
+// As transformers 5.23 counts GPT-2, StarCoder, OPT-6.7B, Falcon-7B and 40B, a layer of Falcon
+// whose attention and MLP share a norm, and Falcon-RW-1B.
+TEST(PublishedConfigTest, EarlyOnes) {
+  const std::vector<std::pair<json, int64_t>> cases = {
+      {{{"model_type", "gpt2"}, {"n_ctx", 1024}, {"n_inner", nullptr}}, 124'439'808},
+      {{{"model_type", "gpt_bigcode"},
+        {"n_embd", 6144},
+        {"n_layer", 40},
+        {"n_head", 48},
+        {"n_inner", 24576},
+        {"n_positions", 8192},
+        {"vocab_size", 49152}},
+       15'517'456'384},
+      {{{"model_type", "opt"},
+        {"hidden_size", 4096},
+        {"num_hidden_layers", 32},
+        {"num_attention_heads", 32},
+        {"ffn_dim", 16384},
+        {"vocab_size", 50272},
+        {"do_layer_norm_before", true},
+        {"word_embed_proj_dim", 4096}},
+       6'658'473'984},
+      {{{"model_type", "falcon"},
+        {"hidden_size", 4544},
+        {"num_hidden_layers", 32},
+        {"num_attention_heads", 71},
+        {"multi_query", true},
+        {"vocab_size", 65024}},
+       6'921'720'704},
+      {{{"model_type", "falcon"},
+        {"hidden_size", 8192},
+        {"num_hidden_layers", 60},
+        {"num_attention_heads", 128},
+        {"num_kv_heads", 8},
+        {"new_decoder_architecture", true},
+        {"vocab_size", 65024}},
+       41'303'293'952},
+      {{{"model_type", "falcon"},
+        {"hidden_size", 4096},
+        {"num_hidden_layers", 60},
+        {"num_attention_heads", 32},
+        {"num_kv_heads", 8},
+        {"new_decoder_architecture", true},
+        {"num_ln_in_parallel_attn", 1},
+        {"tie_word_embeddings", false},
+        {"vocab_size", 65024}},
+       11'102'822'400},
+      {{{"model_type", "falcon"},
+        {"hidden_size", 2048},
+        {"num_hidden_layers", 24},
+        {"num_attention_heads", 32},
+        {"multi_query", false},
+        {"parallel_attn", false},
+        {"bias", true},
+        {"vocab_size", 50304}},
+       1'311'625'216}};
+  for (const auto& [config, count] : cases) EXPECT_EQ(ParametersOf(config), count) << config;
+  json opt = cases[2].first;
+  opt["word_embed_proj_dim"] = 512;
+  EXPECT_NE(Refusal(opt).find("\"word_embed_proj_dim\" other than"), std::string::npos);
+  opt = cases[2].first;
+  opt["do_layer_norm_before"] = false;
+  EXPECT_NE(Refusal(opt).find("\"do_layer_norm_before\" false"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace evenkeel::server
