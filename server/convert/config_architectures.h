@@ -59,6 +59,7 @@ struct ConfigExperts {
   std::string_view latent;        // key of the width in which experts work
   bool unbiased = false;          // whatever the bias of other MLPs
   bool may_be_none = false;       // 0 experts leave the shared MLP alone
+  bool one_is_dense = false;      // one expert is a dense MLP
   ConfigFlag present = kYes;      // else there are none
   bool router_scales = false;
   int norms = 0;  // over the width, beside those of the layer
@@ -80,6 +81,9 @@ struct ConfigRecurrent {
   std::string_view width = {};  // key of the values' width, in place of `expand`
   ConfigFlag norm = kYes;
   ConfigFlag full_gate = {};
+  // As many heads as attention has, with keys of three quarters of the width together and values
+  // twice as wide, where the config does not say.
+  bool derived = false;
 };
 
 // What layers of one kind of attention have in place of the model's figures. Keys.
@@ -118,24 +122,28 @@ struct ConfigArchitecture {
   std::string_view layers = "num_hidden_layers", width = "hidden_size",
                    heads = "num_attention_heads";
   planner::Norm norm = planner::Norm::kRmsNorm;
-  bool norm_weights = true;
+  ConfigFlag norm_weights = kYes;
   int layer_norms = 2;
   ConfigFlag parallel = {};  // attention and MLP beside each other share one norm
   bool gated = true;
-  bool grouped = true;    // `num_key_value_heads` may be fewer than the heads
-  bool head_size = true;  // else `head_dim` is not read: it follows from the heads
-  bool latent = false;    // multi-head latent attention
-  bool index = false;     // that sees the tokens which an index scores best
+  bool grouped = true;           // `num_key_value_heads` may be fewer than the heads
+  ConfigFlag one_key_head = {};  // keys and values have one head, where they are not grouped
+  bool head_size = true;         // else `head_dim` is not read: it follows from the heads
+  bool latent = false;           // multi-head latent attention
+  bool index = false;            // that sees the tokens which an index scores best
   ConfigFlag qkv_bias = {}, out_bias = {}, mlp_bias = {}, head_bias = {};
   bool key_bias = true;                        // where qkv_bias
   bool cross = false;                          // layers attend to what the encoder gives
   std::string_view positions = {};             // key of the rows of a learned table
+  int64_t more_positions = 0;                  // rows beside those
   ConfigFlag head_norm = {}, width_norm = {};  // of queries and keys
   bool sinks = false;
   ConfigFlag attention_gate = {};
   ConfigFlag tied = {.key = "tie_word_embeddings"};
   // Key of the width of a dense MLP, or of a list with one for each layer.
   std::string_view ffn = "intermediate_size";
+  int64_t ffn_times = 0;                  // that width over the model's, where the config has none
+  std::string_view embedding_width = {};  // key of a width that must be the model's
   WindowLayers windows = WindowLayers::kNone;
   bool last_is_full = false;  // whatever the config says
   ConfigLayerFigures full = {}, windowed = {};

@@ -48,7 +48,8 @@ ConfigEncoder Qwen2(std::string_view model_type) {
           .ffn_ratio = "mlp_ratio",
           .patch_bias = false,
           .positions = false,
-          .native = true};
+          .native = true,
+          .unread = {"spatial_patch_size"}};
 }
 
 ConfigEncoder Qwen25(std::string_view model_type) {
@@ -75,7 +76,8 @@ ConfigEncoder Siglip(std::string_view model_type, std::string_view defaults) {
   return {.model_type = model_type,
           .defaults = defaults,
           .norms = 1,
-          .unread = {"projection_dim", "projector_hidden_act", "vocab_size"}};
+          .unread = {"projection_dim", "projector_hidden_act", "vocab_size", "num_positions",
+                     "size", "max_image_size"}};
 }
 
 constexpr std::string_view kIdeficsEncoder =
@@ -127,7 +129,22 @@ std::vector<ConfigEncoder> VisionEncoders() {
        .width_norm = {.key = "use_qk_norm"},
        .layer_scale = true,
        .class_tokens = 1,
-       .unread = {"norm_type", "use_mean_pooling", "layer_scale_init_value", "use_mask_token"}},
+       .norm_type = "norm_type",
+       .mean_pooling = {.key = "use_mean_pooling", .fixed = true},
+       .mask_token = {.key = "use_mask_token"},
+       .table = {.key = "use_absolute_position_embeddings", .fixed = true},
+       .unread = {"layer_scale_init_value"}},
+      // As InternVL's own code has it.
+      {.model_type = "intern_vit_6b",
+       .defaults = R"({"hidden_size":3200,"intermediate_size":12800,"num_hidden_layers":48,
+                       "num_attention_heads":25,"qkv_bias":false,"qk_normalization":true,
+                       "num_channels":3,"image_size":224,"patch_size":14,
+                       "norm_type":"rms_norm"})",
+       .qkv_bias = {.key = "qkv_bias"},
+       .width_norm = {.key = "qk_normalization"},
+       .layer_scale = true,
+       .class_tokens = 1,
+       .norm_type = "norm_type"},
   };
 }
 
@@ -202,6 +219,8 @@ std::vector<ConfigEncoder> MergingEncoders() {
   return {
       Glm("glm4v_vision"),
       Glm("glm4v_moe_vision"),
+      Glm("glm4v"),  // as published
+      Glm("glm4v_moe"),
       {.model_type = "phi4_multimodal_vision",
        .defaults = R"({"hidden_size":1152,"intermediate_size":4304,"num_hidden_layers":27,
                        "num_attention_heads":16,"num_channels":3,"image_size":448,

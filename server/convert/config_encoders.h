@@ -59,6 +59,10 @@ struct ConfigEncoder {
   std::string_view chunk = {}, reach = {}, channels = {};
   ConfigConformer conformer = ConfigConformer::kNone;
   bool pooling_head = false;  // built, though nothing reads it
+  // Keys of the kind of norm, of whether the mean of the tokens replaces a last norm, of whether a
+  // token stands for those that are hidden, and of whether there is a table of positions.
+  std::string_view norm_type = {};
+  ConfigFlag mean_pooling = kYes, mask_token = {}, table = kYes;
   std::vector<std::string_view> unread = {};
 };
 
@@ -108,12 +112,17 @@ struct ConfigJoint {
   int64_t own_marks = 0;  // the same, of the encoder's width
 };
 
+// Which `tie_word_embeddings` counts: that of the whole, either it or the language model's, or the
+// language model's alone. kNever: the head has weights of its own, whatever the config says.
+enum class ConfigTie { kWhole, kEither, kText, kNever };
+
 struct ConfigWrapper {
   std::string_view model_type;
   std::string_view language;              // model_type of a `text_config` that has none
   std::string_view defaults = "{}";       // of the whole
   std::string_view text_defaults = "{}";  // of a `text_config` of that language model
-  bool may_tie = true;         // else the head has weights of its own, whatever the config says
+  ConfigTie tie = ConfigTie::kWhole;
+  std::string_view text_key = "text_config";
   bool flat = false;           // the encoder's keys stand beside those of the language model
   std::string_view part = {};  // key of another object, whose keys `defaults` has as "part.key"
   std::vector<std::string_view> unread = {};

@@ -48,6 +48,11 @@ constexpr std::string_view kWordsWithoutShape[] = {"dropout", "pdrop", "rope_"};
 constexpr std::string_view kEndsWithoutShape[] = {"_token_id", "_token_index", "_multiplier",
                                                   "_eps", "_multipliers"};
 
+constexpr std::string_view kNoneWhereNull[] = {
+    "sliding_window",      "num_key_value_heads",  "head_dim",
+    "mamba_conv_bias",     "linear_num_key_heads", "linear_num_value_heads",
+    "linear_key_head_dim", "linear_value_head_dim"};
+
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"head_dim", "attention_head_dim"},
     {"n_groups", "mamba_n_groups"},
@@ -69,6 +74,9 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"pos_emb_height", "init_pos_emb_height"},
     {"pos_emb_width", "init_pos_emb_width"},
     {"encoder_layers", "num_hidden_layers"},
+    {"n_embd", "hidden_size"},
+    {"n_layer", "num_hidden_layers"},
+    {"n_head", "num_attention_heads"},
     {"sliding_window_pattern", "_sliding_window_pattern"}};
 
 }  // namespace
@@ -85,6 +93,11 @@ bool MayChangeShapes(std::string_view key) {
   if (known.count(lower) > 0 || any(kWordsWithoutShape, has) || any(kEndsWithoutShape, ends))
     return false;
   return any(kShapeWords, has) || any(kShapeBeginnings, begins);
+}
+
+bool NullMeansNone(std::string_view key) {
+  return std::find(std::begin(kNoneWhereNull), std::end(kNoneWhereNull), key) !=
+         std::end(kNoneWhereNull);
 }
 
 std::vector<std::string_view> AliasesOf(std::string_view key) {

@@ -12,6 +12,11 @@ namespace evenkeel::server {
 // number of parameters nor the work of a layer.
 bool MayChangeShapes(std::string_view key);
 
+// Returns whether null says something of its own for the key in transformers: no window, as many
+// heads of keys as of queries, heads that share the width, no bias. Other keys have their defaults
+// then, or transformers refuses them.
+bool NullMeansNone(std::string_view key);
+
 // Returns other keys that mean the same. Configs that transformers 5 saves have these.
 std::vector<std::string_view> AliasesOf(std::string_view key);
 

@@ -36,9 +36,11 @@ class Reader {
     model_.vocab = values_.Required("vocab_size", {256, 2097152});
     model_.ffn = Ffn();
     model_.learned_positions = values_.Or(architecture_.positions, {1, 1 << 24}, 0);
+    if (!architecture_.positions.empty()) model_.learned_positions += architecture_.more_positions;
     const int64_t kv_heads = architecture_.grouped
                                  ? values_.Or("num_key_value_heads", kHeads, model_.heads)
-                                 : model_.heads;
+                             : values_.Flag(architecture_.one_key_head) ? 1
+                                                                        : model_.heads;
     model_.kv_heads = architecture_.latent ? model_.heads : kv_heads;
     const int64_t head = values_.Or("head_dim", kHeadSizes, 0);
     if (architecture_.latent) {
@@ -60,11 +62,16 @@ class Reader {
       values_.Fail("\"num_key_value_heads\" must divide \"num_attention_heads\" (" +
                    std::to_string(model_.heads) + "), but is " + std::to_string(model_.kv_heads));
     model_.tied_embeddings = values_.Flag(architecture_.tied);
+    if (values_.Or(architecture_.embedding_width, {1, 65536}, model_.hidden) != model_.hidden)
+      values_.NotYet(values_.Shown(architecture_.embedding_width) + " other than " +
+                     values_.Shown(architecture_.width));
   }
 
   // Where each layer has a width of its own, that of the first: ReadLayers sets the others.
   int64_t Ffn() {
     const auto* width = values_.Find(architecture_.ffn);
+    if (width == nullptr && architecture_.ffn_times > 0)
+      return architecture_.ffn_times * model_.hidden;
     if (width == nullptr || !width->is_array()) return values_.Required(architecture_.ffn, kWidths);
     const auto widths = values_.Numbers(architecture_.ffn, kWidths);
     return widths && !widths->empty() ? widths->front() : 0;
@@ -82,7 +89,7 @@ class Reader {
 
   void ReadFlags() {
     model_.norm = architecture_.norm;
-    model_.norm_weights = architecture_.norm_weights;
+    model_.norm_weights = values_.Flag(architecture_.norm_weights);
     model_.layer_norms = values_.Flag(architecture_.parallel) ? 1 : architecture_.layer_norms;
     model_.gated_mlp = architecture_.gated;
     model_.qkv_bias = values_.Flag(architecture_.qkv_bias);
@@ -121,11 +128,21 @@ class Reader {
     return key == "head_dim" ? model_.head_dim : values_.Required(key, range);
   }
 
+  int64_t RecurrentHeads(const ConfigRecurrent& from, std::string_view key) {
+    return from.derived ? values_.Or(key, kHeads, model_.heads) : values_.Required(key, kHeads);
+  }
+
+  int64_t KeyWidth(const ConfigRecurrent& from, IntRange range) {
+    if (!from.derived) return HeadSize(from.key_dim, range);
+    const int64_t heads = RecurrentHeads(from, from.key_heads);
+    return values_.Or(from.key_dim, range, 3 * model_.hidden / (4 * heads));
+  }
+
   void ReadRecurrent() {
     constexpr IntRange kStates = {4, 1024}, kConvolutions = {2, 16}, kExpansions = {1, 16};
     const ConfigRecurrent& from = architecture_.recurrent;
     planner::RecurrentSpec to{.scan = from.scan};
-    to.key_dim = HeadSize(from.key_dim, kStates);
+    to.key_dim = KeyWidth(from, kStates);
     if (!from.conv.empty()) to.conv_width = values_.Required(from.conv, kConvolutions);
     to.conv_bias = values_.Flag(from.conv_bias);
     to.linear_bias = values_.Flag(from.linear_bias);
@@ -137,12 +154,13 @@ class Reader {
       to.step_rank = values_.IsAuto(from.step_rank) ? planner::CeilDivide(model_.hidden, 16)
                                                     : values_.Required(from.step_rank, {1, 65536});
     } else {
-      to.key_heads = values_.Required(from.key_heads, kHeads);
-      to.value_heads = values_.Required(from.value_heads, kHeads);
+      to.key_heads = RecurrentHeads(from, from.key_heads);
+      to.value_heads = RecurrentHeads(from, from.value_heads);
       const bool by_width = expand > 0 && values_.IsAuto(from.value_dim);
       const int64_t width = values_.Or(from.width, kWidths, expand * model_.hidden);
-      to.value_dim = by_width ? width / std::max<int64_t>(1, to.value_heads)
-                              : HeadSize(from.value_dim, kHeadSizes);
+      to.value_dim = by_width       ? width / std::max<int64_t>(1, to.value_heads)
+                     : from.derived ? values_.Or(from.value_dim, kHeadSizes, 2 * to.key_dim)
+                                    : HeadSize(from.value_dim, kHeadSizes);
       if (to.scan == planner::ScanKind::kChannelDelta) to.gate_rank = to.value_dim;
       to.full_gate = values_.Flag(from.full_gate);
       if (values_.valid() && to.value_heads % to.key_heads != 0)
@@ -152,16 +170,34 @@ class Reader {
     model_.recurrent = to;
   }
 
+  // A number, or a list of equal ones: one per layer.
+  int64_t Uniform(std::string_view key, IntRange range) {
+    const auto* value = values_.Find(key);
+    if (value == nullptr || !value->is_array()) return values_.Required(key, range);
+    const auto numbers = values_.Numbers(key, range).value_or(std::vector<int64_t>{});
+    const bool equal =
+        !numbers.empty() && std::all_of(numbers.begin(), numbers.end(),
+                                        [&](int64_t number) { return number == numbers.front(); });
+    if (equal) return numbers.front();
+    values_.NotYet(values_.Shown(key) + " that differs from layer to layer");
+    return range.min;
+  }
+
   void ReadExperts() {
     const ConfigExperts& from = architecture_.experts;
     planner::MoeSpec moe;
-    moe.experts = values_.Required(from.count, {from.may_be_none ? 0 : 2, 4096});
+    const int64_t at_least = from.may_be_none ? 0 : from.one_is_dense ? 1 : 2;
+    moe.experts = Uniform(from.count, {at_least, 4096});
     if (!from.shared_width.empty()) moe.shared_ffn = values_.Or(from.shared_width, {0, 262144}, 0);
     if (moe.experts == 0) {
       model_.ffn = moe.shared_ffn;
       return;
     }
-    moe.top_k = values_.Required(from.per_token, {1, std::max<int64_t>(1, moe.experts)});
+    moe.top_k = Uniform(from.per_token, {1, std::max<int64_t>(1, moe.experts)});
+    if (from.one_is_dense && moe.experts == 1) {
+      for (const char* key : {"expert_layer_period", "expert_layer_offset"}) values_.Find(key);
+      return;
+    }
     if (from.of_images) {
       const auto widths = values_.Numbers(from.width, kWidths).value_or(std::vector<int64_t>{});
       if (values_.valid() && widths.size() != 2)

@@ -89,7 +89,7 @@ class Layers {
         mark([](int64_t) { return true; });
         break;
       case ExpertLayers::kBehindFirst: {
-        const int64_t dense = values_.Or("first_k_dense_replace", {0, model_.layers}, 0);
+        const int64_t dense = values_.Or("first_k_dense_replace", {0, 512}, 0);
         mark([&](int64_t i) { return i >= dense; });
         break;
       }
@@ -186,9 +186,11 @@ class Layers {
             "\"index_topk_freq\"); each must have its own");
       return;
     }
-    MarkWindowsByRule();
     const auto types = values_.Texts("layer_types", model_.layers);
-    if (!types || !values_.valid()) return;
+    if (!types) return MarkWindowsByRule();
+    for (const char* rule : {"sliding_window", "sliding_window_pattern", "no_rope_layer_interval"})
+      values_.Find(rule);
+    if (!values_.valid()) return;
     for (size_t i = 0; i < layers_.size() && values_.valid(); ++i) SetType(i, (*types)[i]);
   }
 

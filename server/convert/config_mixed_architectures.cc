@@ -168,8 +168,7 @@ std::vector<ConfigArchitecture> DeepSeek4() {
                        "o_lora_rank":1024,"index_n_heads":64,"index_head_dim":128,
                        "index_topk":512,"compress_rate_csa":4,"compress_rate_hca":128,
                        "sliding_window":128,"hc_mult":4,"n_routed_experts":256,
-                       "n_shared_experts":1,"num_experts_per_tok":6,
-                       "moe_intermediate_size":2048})",
+                       "num_experts_per_tok":6,"moe_intermediate_size":2048})",
        .mlp_bias = kMlpBias,
        .sinks = true,
        .ffn = "moe_intermediate_size",
@@ -178,7 +177,7 @@ std::vector<ConfigArchitecture> DeepSeek4() {
                    .count = "n_routed_experts",
                    .per_token = "num_experts_per_tok",
                    .width = "moe_intermediate_size",
-                   .shared = "n_shared_experts",
+                   .shared_width = "moe_intermediate_size",
                    .unbiased = true},
        .compressed = true,
        .streams = "hc_mult",
@@ -190,7 +189,8 @@ std::vector<ConfigArchitecture> DeepSeek4() {
                   .meanings = {{0, "sliding_attention"},
                                {4, "compressed_sparse_attention"},
                                {128, "heavily_compressed_attention"}}}},
-       .unread = {"qk_rope_head_dim", "num_hash_layers", "expert_dtype", "intermediate_size"}},
+       .unread = {"qk_rope_head_dim", "num_hash_layers", "expert_dtype", "intermediate_size",
+                  "n_shared_experts"}},
   };
 }
 

@@ -61,13 +61,25 @@ std::vector<ConfigArchitecture> Mixtures1() {
   };
 }
 
-std::vector<ConfigArchitecture> Mixtures2() {
+std::vector<ConfigArchitecture> MiniMaxM2() {
   return {
       {.model_type = "minimax_m2",
        .defaults = R"({"num_key_value_heads":8,"head_dim":128,"tie_word_embeddings":false,
                        "num_local_experts":256,"num_experts_per_tok":8})",
        .width_norm = kYes,
-       .experts = kLocalExperts},
+       .experts = kLocalExperts,
+       .codes = {{.key = "attn_type_list",
+                  .types = "layer_types",
+                  .meanings = {{1, "full_attention"}}}},
+       .unread = {"layernorm_full_attention_beta", "layernorm_linear_attention_beta",
+                  "layernorm_mlp_beta", "mlp_intermediate_size", "mtp_transformer_layers",
+                  "num_mtp_modules", "qk_norm_type", "rotary_dim", "shared_moe_mode", "use_mtp",
+                  "use_qk_norm", "use_routing_bias"}},
+  };
+}
+
+std::vector<ConfigArchitecture> Mixtures2() {
+  return {
       {.model_type = "gpt_oss",
        .defaults = R"({"num_key_value_heads":8,"head_dim":64,"tie_word_embeddings":false,
                        "attention_bias":true,"sliding_window":128,"sliding_window_pattern":2,
@@ -108,7 +120,8 @@ std::vector<ConfigArchitecture> Mixtures2() {
                    .per_token = "moe_k",
                    .width = "moe_intermediate_size",
                    .shared = "moe_num_shared_experts",
-                   .router_bias = true}},
+                   .router_bias = true},
+       .unread = {"moe_capacity", "moe_gate", "moe_use_aux_free"}},
       {.model_type = "ernie4_5_vl_moe_text",
        .defaults = R"({"num_key_value_heads":4,"tie_word_embeddings":true,"use_bias":false,
                        "moe_intermediate_size":[1536,512],"moe_k":6,"moe_num_experts":64,
@@ -178,14 +191,16 @@ std::vector<ConfigArchitecture> Mixtures3() {
                    .count = "num_experts",
                    .per_token = "moe_topk",
                    .width = "intermediate_size",
-                   .shared_width = "intermediate_size"}},
+                   .shared_width = "intermediate_size"},
+       .unread = {"cla_share_factor", "moe_intermediate_size", "norm_type", "num_shared_expert",
+                  "org_vocab_size", "use_mixed_mlp_moe", "use_qk_norm"}},
   };
 }
 
 }  // namespace
 
 std::vector<ConfigArchitecture> MixtureArchitectures() {
-  return planner::Concatenate<ConfigArchitecture>({Mixtures1, Mixtures2, Mixtures3});
+  return planner::Concatenate<ConfigArchitecture>({Mixtures1, MiniMaxM2, Mixtures2, Mixtures3});
 }
 
 }  // namespace evenkeel::server

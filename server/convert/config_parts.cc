@@ -104,10 +104,29 @@ void UnfoldPlaces(const std::vector<ConfigPlaces>& places, Json& config,
   Put(config, "layer_types", std::move(types));
 }
 
+bool IsTrue(const Json& value, bool fallback) {
+  return value.is_boolean() ? value.get<bool>() : fallback;
+}
+
+// Falcon's newer layers have heads of keys by a key of their own, older ones have one or as many as
+// of queries. Attention and MLP beside each other share a norm, or have one each.
+void UnfoldFalcon(Json& config) {
+  const bool newer = IsTrue(Take(config, "new_decoder_architecture"), false);
+  const bool one = IsTrue(Take(config, "multi_query"), true);
+  const bool parallel = IsTrue(Take(config, "parallel_attn"), true);
+  const Json heads = Take(config, "num_kv_heads"), norms = Take(config, "num_ln_in_parallel_attn");
+  if (newer && !heads.is_null()) Put(config, "num_key_value_heads", heads);
+  if (!newer && one) config["num_key_value_heads"] = 1;
+  config["parallel_attn"] = parallel && (norms.is_null() ? !newer : norms != Json(2));
+}
+
 }  // namespace
 
 void UnfoldConfig(const ConfigArchitecture& architecture, Json& config,
                   std::vector<std::string>& faults) {
+  if (architecture.model_type == "falcon") UnfoldFalcon(config);
+  if (architecture.model_type == "opt" && !IsTrue(Take(config, "do_layer_norm_before"), true))
+    faults.push_back("has \"do_layer_norm_before\" false, which is not supported");
   for (const ConfigPart& part : architecture.parts) UnfoldPart(part, config, faults);
   for (const ConfigCodes& codes : architecture.codes) UnfoldCodes(codes, config, faults);
   UnfoldPlaces(architecture.places, config, faults);

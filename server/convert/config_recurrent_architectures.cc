@@ -115,17 +115,21 @@ std::vector<ConfigArchitecture> MiniMaxes() {
   };
 }
 
+constexpr ConfigRecurrent DerivedDeltaNet() {
+  ConfigRecurrent net = kGatedDeltaNet;
+  net.derived = true;
+  return net;
+}
+
 std::vector<ConfigArchitecture> OlmoHybrid() {
   return {
       {.model_type = "olmo_hybrid",
-       .defaults = R"({"num_key_value_heads":30,"tie_word_embeddings":false,
-                       "attention_bias":false,"linear_conv_kernel_dim":4,
-                       "linear_key_head_dim":96,"linear_value_head_dim":192,
-                       "linear_num_key_heads":30,"linear_num_value_heads":30})",
+       .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,
+                       "linear_conv_kernel_dim":4})",
        .qkv_bias = kAttentionBias,
        .out_bias = kAttentionBias,
        .width_norm = kYes,
-       .recurrent = kGatedDeltaNet},
+       .recurrent = DerivedDeltaNet()},
   };
 }
 
@@ -159,7 +163,8 @@ std::vector<ConfigArchitecture> Mambas() {
                      .conv = "conv_kernel",
                      .conv_bias = {.key = "use_conv_bias"},
                      .linear_bias = {.key = "use_bias"}},
-       .unread = {"chunk_size", "time_step_rank", "attention_bias", "mamba_proj_bias"}},
+       .unread = {"chunk_size", "time_step_rank", "attention_bias", "mamba_proj_bias",
+                  "num_query_groups"}},
   };
 }
 
@@ -188,7 +193,8 @@ std::vector<ConfigArchitecture> MambasWithMlps() {
                    .width = "intermediate_size",
                    .shared_width = "shared_intermediate_size",
                    .may_be_none = true},
-       .recurrent = Mamba2(MixerLayers::kTypes)},
+       .recurrent = Mamba2(MixerLayers::kTypes),
+       .unread = {"normalization_function"}},
       {.model_type = "jamba",
        .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":false,"num_experts":16,
                        "num_experts_per_tok":2,"expert_layer_period":2,"expert_layer_offset":1,
@@ -198,7 +204,8 @@ std::vector<ConfigArchitecture> MambasWithMlps() {
        .experts = {.layers = ExpertLayers::kPeriod,
                    .count = "num_experts",
                    .per_token = "num_experts_per_tok",
-                   .width = "intermediate_size"},
+                   .width = "intermediate_size",
+                   .one_is_dense = true},
        .recurrent = {.layers = MixerLayers::kPeriod,
                      .scan = ScanKind::kSelective,
                      .key_dim = "mamba_d_state",
@@ -206,7 +213,8 @@ std::vector<ConfigArchitecture> MambasWithMlps() {
                      .expand = "mamba_expand",
                      .step_rank = "mamba_dt_rank",
                      .conv_bias = {.key = "mamba_conv_bias"},
-                     .linear_bias = {.key = "mamba_proj_bias"}}},
+                     .linear_bias = {.key = "mamba_proj_bias"}},
+       .unread = {"mamba_inner_layernorms", "n_ctx"}},
   };
 }
 

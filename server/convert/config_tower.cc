@@ -66,10 +66,25 @@ class Reader {
     e.key_bias = from_.key_bias;
     e.linear_bias = from_.linear_bias;
     e.qk_norm = values_.Flag(from_.width_norm);
+    ReadNormType();
     e.layer_scale = from_.layer_scale;
     if (values_.Find("vision_use_head") != nullptr && values_.Flag({.key = "vision_use_head"}))
       values_.NotYet(values_.Shown("vision_use_head") + ": give false, as " +
                      std::string(whole_.model_type()) + " does not use the pooling head");
+  }
+
+  void ReadNormType() {
+    planner::Encoder& e = tower_.encoder;
+    const auto* type = from_.norm_type.empty() ? nullptr : values_.Find(from_.norm_type);
+    if (type == nullptr) return;
+    const std::string shown = values_.Shown(from_.norm_type);
+    if (*type == "rms_norm") {
+      e.norm = planner::Norm::kRmsNorm;
+    } else if (*type != "layer_norm") {
+      values_.Fail(shown + " must be \"layer_norm\" or \"rms_norm\"");
+    } else if (e.qk_norm) {  // those of queries and keys have no biases
+      values_.NotYet(values_.Shown(from_.width_norm.key) + " beside " + shown + " \"layer_norm\"");
+    }
   }
 
   void ReadPatches() {
@@ -80,7 +95,7 @@ class Reader {
     e.temporal_patch = values_.Or("temporal_patch_size", {1, 64}, 1);
     e.patch_bias = from_.patch_bias;
     e.class_tokens = from_.class_tokens;
-    e.learned_positions = from_.positions;
+    e.learned_positions = from_.positions && values_.Flag(from_.table);
     AddOthers();
     if (from_.window.empty()) return;
     const int64_t side =
@@ -98,6 +113,8 @@ class Reader {
       const int64_t side = Side("image_size") / std::max<int64_t>(1, e.patch_pixels);
       e.other_parameters += side * side * e.hidden;
     }
+    if (!values_.Flag(from_.mean_pooling)) e.other_parameters += 2 * e.hidden;
+    if (values_.Flag(from_.mask_token)) e.other_parameters += e.hidden;
     if (from_.pooling_head)  // a token that attends to all, a norm and an MLP
       e.other_parameters += 4 * e.hidden * (e.hidden + 1) + e.hidden + of_norm +
                             2 * e.hidden * e.ffn + e.hidden + e.ffn;

@@ -63,7 +63,13 @@ const Json* ConfigValues::Find(std::string_view key) {
       Fail(Shown(key) + " and " + Shown(other) + " mean the same and must not differ");
     if (given == nullptr) given = alias;
   }
-  return given != nullptr ? given : In(defaults_, key);
+  if (given != nullptr) return given;
+  return SaysNone(key) ? nullptr : In(defaults_, key);
+}
+
+bool ConfigValues::SaysNone(std::string_view key) const {
+  const auto at = config_.find(std::string(key));
+  return at != config_.end() && at->is_null() && NullMeansNone(key);
 }
 
 int64_t ConfigValues::Number(std::string_view key, const Json& value, IntRange range) {
@@ -91,7 +97,7 @@ int64_t ConfigValues::Or(std::string_view key, IntRange range, int64_t fallback)
 bool ConfigValues::Flag(const ConfigFlag& flag) {
   if (flag.key.empty()) return flag.fixed;
   const Json* value = Find(flag.key);
-  if (value == nullptr) return flag.fixed;
+  if (value == nullptr) return flag.fixed && !SaysNone(flag.key);
   if (value->is_boolean()) return value->get<bool>();
   Fail(Shown(flag.key) + " must be true or false");
   return false;

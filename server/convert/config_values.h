@@ -42,6 +42,9 @@ class ConfigValues {
   std::optional<std::vector<std::string>> Texts(std::string_view key, int64_t count);
   // Returns whether the key is null, or left out where null is the default. That counts as read.
   bool IsNull(std::string_view key);
+  // Returns whether the config gives null for a key where null says something of its own, rather
+  // than what transformers takes by default.
+  bool SaysNone(std::string_view key) const;
   // Returns whether the key is missing, or has the value "auto".
   bool IsAuto(std::string_view key);
 

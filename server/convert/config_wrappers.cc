@@ -23,10 +23,12 @@ ConfigJoint QwenVision(std::string_view encoder, Norm norm) {
           .inner_is_input = true};
 }
 
-ConfigWrapper Qwen(std::string_view model_type, std::string_view language, Norm norm) {
+ConfigWrapper Qwen(std::string_view model_type, std::string_view language, Norm norm,
+                   ConfigTie tie = ConfigTie::kWhole) {
   return {.model_type = model_type,
           .language = language,
           .defaults = kUntied,
+          .tie = tie,
           .vision = QwenVision(model_type, norm)};
 }
 
@@ -42,11 +44,12 @@ ConfigWrapper Idefics(std::string_view model_type, std::string_view encoder) {
 }
 
 ConfigWrapper Llava(std::string_view model_type, std::string_view encoder,
-                    std::string_view language, int64_t marks) {
+                    std::string_view language, int64_t marks, ConfigTie tie) {
   return {.model_type = model_type,
           .language = language,
           .defaults = R"({"tie_word_embeddings":false,"multimodal_projector_bias":true})",
           .text_defaults = language == "llama" ? kLlama : "{}",
+          .tie = tie,
           .vision = {.encoder = encoder,
                      .bias = {.key = "multimodal_projector_bias", .fixed = true},
                      .marks = marks}};
@@ -54,27 +57,28 @@ ConfigWrapper Llava(std::string_view model_type, std::string_view encoder,
 
 std::vector<ConfigWrapper> VisionWrappers() {
   return {
-      Qwen("qwen2_vl", "qwen2_vl_text", Norm::kLayerNorm),
-      Qwen("qwen2_5_vl", "qwen2_5_vl_text", Norm::kRmsNorm),
+      Qwen("qwen2_vl", "qwen2_vl_text", Norm::kLayerNorm, ConfigTie::kEither),
+      Qwen("qwen2_5_vl", "qwen2_5_vl_text", Norm::kRmsNorm, ConfigTie::kEither),
       Qwen("qwen3_vl", "qwen3_vl_text", Norm::kLayerNorm),
       Qwen("qwen3_vl_moe", "qwen3_vl_moe_text", Norm::kLayerNorm),
       Qwen("qwen3_5", "qwen3_5_text", Norm::kLayerNorm),
       Qwen("qwen3_5_moe", "qwen3_5_moe_text", Norm::kLayerNorm),
-      Llava("llava", "clip_vision_model", "llama", /*marks=*/0),
-      Llava("llava_next", "clip_vision_model", "llama", /*marks=*/1),
-      Llava("llava_next_video", "clip_vision_model", "llama", /*marks=*/1),
-      Llava("llava_onevision", "siglip_vision_model", "qwen2", /*marks=*/1),
+      Llava("llava", "clip_vision_model", "llama", /*marks=*/0, ConfigTie::kEither),
+      Llava("llava_next", "clip_vision_model", "llama", /*marks=*/1, ConfigTie::kWhole),
+      Llava("llava_next_video", "clip_vision_model", "llama", /*marks=*/1, ConfigTie::kEither),
+      Llava("llava_onevision", "siglip_vision_model", "qwen2", /*marks=*/1, ConfigTie::kEither),
       Idefics("idefics3", "idefics3_vision"),
       Idefics("smolvlm", "smolvlm_vision"),
   };
 }
 
 ConfigWrapper GlmWrapper(std::string_view model_type, std::string_view language,
-                         std::string_view encoder, std::string_view text_defaults) {
+                         std::string_view encoder, std::string_view text_defaults, ConfigTie tie) {
   return {.model_type = model_type,
           .language = language,
           .defaults = kUntied,
           .text_defaults = text_defaults,
+          .tie = tie,
           .vision = {.encoder = encoder,
                      .steps = ConfigSteps::kGatedMerger,
                      .inner = "intermediate_size",
@@ -87,16 +91,18 @@ std::vector<ConfigWrapper> MergingWrappers() {
       R"({"vocab_size":151552,"hidden_size":4096,"intermediate_size":13696,
           "num_hidden_layers":40,"num_attention_heads":32})";
   return {
-      GlmWrapper("glm4v", "glm4v_text", "glm4v_vision", kDense),
-      GlmWrapper("glm46v", "glm4v_text", "glm4v_vision", kDense),
+      GlmWrapper("glm4v", "glm4v_text", "glm4v_vision", kDense, ConfigTie::kEither),
+      GlmWrapper("glm46v", "glm4v_text", "glm4v_vision", kDense, ConfigTie::kWhole),
       GlmWrapper("glm4v_moe", "glm4v_moe_text", "glm4v_moe_vision",
                  R"({"vocab_size":151424,"hidden_size":4096,"intermediate_size":10944,
-                     "num_hidden_layers":46,"num_attention_heads":96})"),
+                     "num_hidden_layers":46,"num_attention_heads":96})",
+                 ConfigTie::kEither),
       {.model_type = "minimax_m3_vl",
        .language = "minimax_m3_vl_text",
        .defaults = R"({"tie_word_embeddings":false,"projector_hidden_size":6144})",
        .text_defaults = R"({"vocab_size":200064,"hidden_size":6144,"num_hidden_layers":60,
                             "num_attention_heads":64})",
+       .tie = ConfigTie::kEither,
        .unread = {"merged_hidden_size"},
        .vision = {.encoder = "minimax_m3_vl_vision",
                   .steps = ConfigSteps::kTwoMlps,
@@ -134,7 +140,8 @@ std::vector<ConfigWrapper> MergingWrappers() {
   };
 }
 
-std::vector<ConfigWrapper> OtherVisionWrappers() {
+// As transformers has it, and in the format of its own code.
+std::vector<ConfigWrapper> InternVL() {
   return {
       {.model_type = "internvl",
        .language = "qwen2",
@@ -143,6 +150,21 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
                   .patch_merge = PatchMerge::kRatio,
                   .merge = "downsample_ratio",
                   .norm = true}},
+      {.model_type = "internvl_chat",
+       .language = "internlm2",
+       .defaults = R"({"downsample_ratio":0.5})",
+       .tie = ConfigTie::kText,
+       .text_key = "llm_config",
+       .unread = {"dynamic_image_size"},
+       .vision = {.encoder = "intern_vit_6b",
+                  .patch_merge = PatchMerge::kRatio,
+                  .merge = "downsample_ratio",
+                  .norm = true}},
+  };
+}
+
+std::vector<ConfigWrapper> OtherVisionWrappers() {
+  return {
       {.model_type = "paligemma",
        .language = "gemma",
        .defaults = R"({"tie_word_embeddings":true})",
@@ -237,7 +259,7 @@ std::vector<ConfigWrapper> AudioWrappers() {
        .text_defaults = R"({"vocab_size":131072,"hidden_size":3072,"intermediate_size":8192,
                             "num_hidden_layers":30,"num_attention_heads":32,
                             "num_key_value_heads":8,"head_dim":128})",
-       .may_tie = false,
+       .tie = ConfigTie::kNever,
        .audio = {.encoder = "voxtral_encoder",
                  .patch_merge = PatchMerge::kWidth,
                  .merge = "intermediate_size",
@@ -247,7 +269,7 @@ std::vector<ConfigWrapper> AudioWrappers() {
        .defaults = kUntied,
        .text_defaults = R"({"vocab_size":151936,"hidden_size":4096,"intermediate_size":22016,
                             "num_hidden_layers":32,"num_attention_heads":32})",
-       .may_tie = false,
+       .tie = ConfigTie::kNever,
        .audio = {.encoder = "qwen2_audio_encoder",
                  .patch_merge = PatchMerge::kPair,
                  .pooled = true,
@@ -260,7 +282,7 @@ std::vector<ConfigWrapper> AudioWrappers() {
 
 const std::vector<ConfigWrapper>& ConfigWrappers() {
   static const std::vector<ConfigWrapper> all = planner::Concatenate<ConfigWrapper>(
-      {VisionWrappers, MergingWrappers, OtherVisionWrappers, AudioWrappers});
+      {VisionWrappers, MergingWrappers, InternVL, OtherVisionWrappers, AudioWrappers});
   return all;
 }
 

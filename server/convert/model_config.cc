@@ -22,9 +22,29 @@ using Json = nlohmann::json;
 constexpr std::string_view kVisionConfig = "vision_config", kAudioConfig = "audio_config",
                            kTextConfig = "text_config";
 
+// Keys of language models in configs of other models.
+constexpr std::string_view kTextKeys[] = {kTextConfig, "llm_config", "language_config"};
+
+// What transformers takes for a `text_config` of that type which leaves something out, whatever
+// the model around it.
+constexpr std::pair<std::string_view, std::string_view> kTextShapes[] = {
+    {"llama", R"({"hidden_size":4096,"intermediate_size":11008,"num_hidden_layers":32,
+                  "num_attention_heads":32,"vocab_size":32000})"},
+    {"mistral", R"({"hidden_size":4096,"intermediate_size":14336,"num_hidden_layers":32,
+                    "num_attention_heads":32,"vocab_size":32000})"},
+    {"qwen2", R"({"hidden_size":4096,"intermediate_size":22016,"num_hidden_layers":32,
+                  "num_attention_heads":32,"vocab_size":151936})"},
+    {"gemma", R"({"hidden_size":3072,"intermediate_size":24576,"num_hidden_layers":28,
+                  "num_attention_heads":16,"vocab_size":256000})"},
+    {"gemma2", R"({"hidden_size":2304,"intermediate_size":9216,"num_hidden_layers":26,
+                   "num_attention_heads":8,"vocab_size":256000})"}};
+
 // Keys of parts that say nothing of the model, or that layers read.
 constexpr std::string_view kOtherConfigs[] = {"quantization_config", "compression_config",
-                                              "generation_config", "per_layer_config"};
+                                              "generation_config", "per_layer_config",
+                                              "transformers.js_config",
+                                              // of inference with long prompts
+                                              "dual_chunk_attention_config"};
 
 // Keys of a whole config that say nothing of shapes, or say again what its parts do.
 const std::vector<std::string_view>& UnreadOfWhole() {
@@ -57,10 +77,10 @@ const Record* Find(const std::vector<Record>& records, std::string_view model_ty
 
 template <typename Record>
 std::string NotKnown(const std::vector<Record>& records, std::string_view key,
-                     const std::string& type) {
+                     const std::string& type, const std::string& with = "") {
   planner::NameSearch search(type.substr(0, 64));
   for (const Record& known : records) search.Add(std::string(known.model_type), {});
-  return "\"" + std::string(key) + "\" " + Quoted(type) + " is not known" +
+  return "\"" + std::string(key) + "\" " + Quoted(type) + with + " is not known" +
          NearestText(std::move(search).Nearest(kSuggestions));
 }
 
@@ -78,30 +98,47 @@ void RefuseParts(const Json& config, const std::vector<std::string_view>& known,
   }
 }
 
+bool HasObject(const Json& config, std::string_view key) {
+  return IsPresent(config, key) && config[std::string(key)].is_object();
+}
+
+void TakeDefaults(std::string_view defaults, Json& text) {
+  const Json values = Json::parse(defaults);
+  for (const auto& [key, value] : values.items())
+    if (!text.contains(key)) text[key] = value;
+}
+
+// Sets whether the head of a language model inside `wrapper` shares the embedding's weights.
+void SetTie(const Json& config, const ConfigWrapper& wrapper, bool inside, Json& text) {
+  constexpr const char* kTied = "tie_word_embeddings";
+  if (wrapper.tie == ConfigTie::kText && inside) return;
+  const bool by_text = wrapper.tie == ConfigTie::kEither && inside && text.contains(kTied) &&
+                       text[kTied] == Json(true);
+  const Json whole = Json::parse(wrapper.defaults);
+  text[kTied] = IsPresent(config, kTied) ? config[kTied] : whole.value(kTied, Json(false));
+  if (by_text) text[kTied] = true;
+  if (wrapper.tie == ConfigTie::kNever) text[kTied] = false;
+}
+
 // Returns the language model's part of a config, with what the whole says of it.
-Json TextOf(const Json& config, const ConfigWrapper* wrapper) {
-  const bool inside =
-      IsPresent(config, kTextConfig) && config[std::string(kTextConfig)].is_object();
-  Json text = inside ? config[std::string(kTextConfig)] : config;
+Json TextOf(const Json& config, const ConfigWrapper* wrapper, std::string_view text_key) {
+  const bool inside = HasObject(config, text_key);
+  Json text = inside ? config[std::string(text_key)] : config;
   if (!inside)
     for (const std::string_view encoder : {kVisionConfig, kAudioConfig})
       text.erase(std::string(encoder));
+  const std::string own_type = TypeOf(text);
   if (wrapper == nullptr) {
     if (inside && !text.contains("tie_word_embeddings") && IsPresent(config, "tie_word_embeddings"))
       text["tie_word_embeddings"] = config["tie_word_embeddings"];
-    if (inside && TypeOf(text).empty()) text["model_type"] = TypeOf(config) + "_text";
+    if (inside && own_type.empty()) text["model_type"] = TypeOf(config) + "_text";
     return text;
   }
-  if (!inside || TypeOf(text).empty()) text["model_type"] = wrapper->language;
-  const Json whole = Json::parse(wrapper->defaults);
-  const bool given = IsPresent(config, "tie_word_embeddings");
-  text["tie_word_embeddings"] =
-      given ? config["tie_word_embeddings"] : whole["tie_word_embeddings"];
-  if (!wrapper->may_tie) text["tie_word_embeddings"] = false;
-  if (TypeOf(text) != wrapper->language) return text;
-  const Json defaults = Json::parse(wrapper->text_defaults);
-  for (const auto& [key, value] : defaults.items())
-    if (!text.contains(key)) text[key] = value;
+  if (!inside || own_type.empty()) text["model_type"] = wrapper->language;
+  SetTie(config, *wrapper, inside, text);
+  if (TypeOf(text) == wrapper->language) TakeDefaults(wrapper->text_defaults, text);
+  for (const auto& [type, shape] : kTextShapes)
+    if (inside && own_type == type) TakeDefaults(shape, text);
   return text;
 }
 
@@ -115,29 +152,17 @@ class ConfigReader {
   std::optional<ConfiguredModel> Read() {
     const int64_t before = sink_.count();
     const ConfigWrapper* wrapper = server::Find(ConfigWrappers(), TypeOf(config_));
-    const bool vision = IsPresent(config_, kVisionConfig), audio = IsPresent(config_, kAudioConfig);
-    if (const auto* unknown = server::Find(ConfigUnknowns(), TypeOf(config_));
-        unknown != nullptr && (vision || audio)) {
-      sink_.Add(field_, std::string(kNotYet) + "\"model_type\" " + Quoted(TypeOf(config_)) +
-                            " as a whole: " + std::string(unknown->reason) +
-                            "; give the value of \"text_config\" alone to plan its language model");
-      return std::nullopt;
-    }
-    if (wrapper == nullptr && (vision || audio)) {
-      sink_.Add(field_, NotKnown(ConfigWrappers(), "model_type", TypeOf(config_)) + " with " +
-                            (vision ? "a vision" : "an audio") +
-                            " encoder; give the value of \"text_config\" alone to plan its "
-                            "language model");
-      return std::nullopt;
-    }
+    if (wrapper != nullptr) text_key_ = wrapper->text_key;
+    if (RefuseWhole(wrapper)) return std::nullopt;
     // Where transformers reads audio, an encoder that the config leaves out is the default one.
-    if (wrapper != nullptr && !vision && !audio &&
-        (wrapper->audio.encoder.empty() || wrapper->audio.optional))
-      wrapper = nullptr;
-    RefuseOtherParts(wrapper);
-    ReadText(TextOf(config_, wrapper));
+    const bool vision = IsPresent(config_, kVisionConfig), audio = IsPresent(config_, kAudioConfig);
+    const bool alone = wrapper != nullptr && !vision && !audio &&
+                       (wrapper->audio.encoder.empty() || wrapper->audio.optional);
+    if (alone) wrapper = nullptr;
+    ReadText(TextOf(config_, wrapper, text_key_), wrapper);
     if (model_.spec.stream_kind == planner::StreamKind::kBlocks)
       model_.source += ", with what Kimi K3's report says of residuals, gates and experts";
+    if (alone) model_.source += ", without an encoder: the config has none";
     if (wrapper != nullptr && sink_.count() == before) ReadEncoders(*wrapper);
     if (sink_.count() != before) return std::nullopt;
     return std::move(model_);
@@ -148,12 +173,48 @@ class ConfigReader {
     return inside_.empty() ? std::string(key) : inside_ + "." + std::string(key);
   }
 
+  // Returns whether the config is that of a model which is not known as a whole.
+  bool RefuseWhole(const ConfigWrapper* wrapper) {
+    const std::string type = TypeOf(config_);
+    const bool vision = IsPresent(config_, kVisionConfig), audio = IsPresent(config_, kAudioConfig);
+    const auto* unknown = server::Find(ConfigUnknowns(), type);
+    if (unknown != nullptr && (vision || audio)) {
+      sink_.Add(field_, std::string(kNotYet) + "\"model_type\" " + Quoted(type) +
+                            " as a whole: " + std::string(unknown->reason) + "; " + Advice());
+      return true;
+    }
+    if (wrapper != nullptr) return false;
+    if (vision || audio) {
+      sink_.Add(field_, NotKnown(ConfigWrappers(), "model_type", type,
+                                 vision ? " with a vision encoder" : " with an audio encoder") +
+                            "; " + Advice());
+      return true;
+    }
+    const auto has_text = [&](std::string_view key) { return HasObject(config_, key); };
+    const bool known = type.empty() || unknown != nullptr ||
+                       server::Find(ConfigArchitectures(), type + "_text") != nullptr;
+    if (known || std::none_of(std::begin(kTextKeys), std::end(kTextKeys), has_text)) return false;
+    sink_.Add(field_,
+              NotKnown(ConfigWrappers(), "model_type", type, " with a language model as a part") +
+                  "; " + Advice());
+    return true;
+  }
+
+  // Returns what to give in place of a model that is not known as a whole.
+  std::string Advice() const {
+    for (const std::string_view key : kTextKeys)
+      if (HasObject(config_, key))
+        return "give the value of " + Quoted(std::string(key)) +
+               " alone to plan its language model";
+    return "describe a model of another type by language_model and encoders";
+  }
+
   void RefuseOtherParts(const ConfigWrapper* wrapper) {
     std::vector<std::string_view> read(std::begin(kOtherConfigs), std::end(kOtherConfigs));
     if (const auto* text = server::Find(ConfigArchitectures(), TypeOf(config_)))
       for (const ConfigPart& part : text->parts) read.push_back(part.key);
     const bool flat = wrapper != nullptr && wrapper->flat;
-    if (!flat) read.push_back(kTextConfig);
+    if (!flat) read.push_back(text_key_);
     if (wrapper != nullptr && !wrapper->vision.encoder.empty()) read.push_back(kVisionConfig);
     if (wrapper != nullptr && !wrapper->audio.encoder.empty() && !flat)
       read.push_back(kAudioConfig);
@@ -161,7 +222,7 @@ class ConfigReader {
     RefuseParts(config_, read, inside_, field_, sink_);
   }
 
-  void ReadText(Json text) {
+  void ReadText(Json text, const ConfigWrapper* wrapper) {
     const std::string type = TypeOf(text);
     if (type.empty()) return sink_.Add(field_, "lacks \"model_type\", such as \"llama\"");
     const ConfigArchitecture* known = server::Find(ConfigArchitectures(), type);
@@ -169,11 +230,12 @@ class ConfigReader {
       return sink_.Add(field_, NotKnown(ConfigArchitectures(), "model_type", type) +
                                    "; describe a model of another type by language_model and "
                                    "encoders");
+    RefuseOtherParts(wrapper);
     if (known->cross && TypeOf(config_) != type)
       return sink_.Add(field_, "\"model_type\" " + Quoted(type) +
                                    " cannot be a part of another model: its decoder attends to "
                                    "what its own encoder gives");
-    const std::string inside = IsPresent(config_, kTextConfig) ? Inside(kTextConfig) : inside_;
+    const std::string inside = IsPresent(config_, text_key_) ? Inside(text_key_) : inside_;
     std::vector<std::string> faults;
     UnfoldConfig(*known, text, faults);
     for (const std::string& fault : faults) sink_.Add(field_, fault);
@@ -181,7 +243,8 @@ class ConfigReader {
     model_.spec = ReadLanguageModel(values, *known);
     const bool own_tables = values.Flag({.key = "mtp_use_dedicated_embeddings"});
     if (!own_tables) model_.predicted_layers = values.Or(known->predicted, {0, 64}, 0);
-    values.RefuseUnknownKeys(known->unread);
+    // What reads a key may come behind a fault.
+    if (values.valid()) values.RefuseUnknownKeys(known->unread);
     model_.model_type = type;
     model_.source =
         "config.json of model type " + type + ", as " + std::string(known->source) + " reads it";
@@ -198,16 +261,22 @@ class ConfigReader {
   }
 
   void ReadEncoders(const ConfigWrapper& wrapper) {
+    const int64_t before = sink_.count();
     const Json with_part = WithPart(wrapper.part);
     ConfigValues whole(with_part, wrapper.defaults, wrapper.model_type, inside_, field_, sink_);
     ReadEncoder(wrapper.vision, kVisionConfig, whole, wrapper.flat);
     ReadEncoder(wrapper.audio, kAudioConfig, whole, wrapper.flat);
     std::vector<std::string_view> unread = UnreadOfWhole();
     unread.insert(unread.end(), wrapper.unread.begin(), wrapper.unread.end());
-    if (!IsPresent(config_, kTextConfig))  // the keys beside a part are the language model's
+    // Files of some versions say of the language model again what its part says.
+    const Json& text = HasObject(config_, text_key_) ? config_[text_key_] : Json::object();
+    for (const auto& [key, value] : config_.get_ref<const Json::object_t&>())
+      if (text.contains(key) && text[key] == value) unread.push_back(key);
+    if (!IsPresent(config_, text_key_))  // the keys beside a part are the language model's
       for (const auto& [key, value] : with_part.get_ref<const Json::object_t&>())
         if (wrapper.part.empty() || !key.starts_with(std::string(wrapper.part) + "."))
           unread.push_back(key);
+    if (!whole.valid() || sink_.count() != before) return;
     whole.RefuseUnknownKeys(unread);
     if (wrapper.audio.steps != ConfigSteps::kNormAlone || model_.towers.empty()) return;
     const planner::Encoder& heard = model_.towers.back().encoder;
@@ -229,12 +298,25 @@ class ConfigReader {
     if ((known->modality == planner::Modality::kAudio) != (key == kAudioConfig))
       return sink_.Add(field_, values.Shown("model_type") + " is that of another kind of encoder");
     CheckFeatures(*known, whole);
+    CheckImages(values, whole);
     planner::EncoderTower tower = ReadTower(values, whole, *known, joint, model_.spec);
     tower.encoder.name = type + (flat ? "-encoder-config" : "-config");
-    values.RefuseUnknownKeys(known->unread);
+    if (values.valid() && whole.valid()) values.RefuseUnknownKeys(known->unread);
     model_.source +=
         (model_.towers.empty() ? ", with its encoder of type " : ", and of type ") + type;
     model_.towers.push_back(std::move(tower));
+  }
+
+  // InternVL's own files say which layer's features count, and how large images are.
+  static void CheckImages(ConfigValues& encoder, ConfigValues& whole) {
+    const Json* layer = whole.Find("select_layer");
+    if (layer != nullptr && *layer != Json(-1))
+      whole.NotYet("\"select_layer\" other than -1: the layers behind it would not train");
+    const Json* forced = whole.Find("force_image_size");
+    if (forced == nullptr) return;
+    const Json* size = encoder.Find("image_size");
+    if (size == nullptr || *forced != *size)
+      whole.NotYet("\"force_image_size\" other than " + encoder.Shown("image_size"));
   }
 
   // Features of one layer, without the class token, are what a projector takes.
@@ -251,6 +333,7 @@ class ConfigReader {
 
   const Json& config_;
   const std::string inside_;  // key of the part that the config is; empty: the whole
+  std::string text_key_ = std::string(kTextConfig);
   const FieldPath& field_;
   ViolationSink& sink_;
   ConfiguredModel model_;
@@ -306,6 +389,22 @@ std::string WithoutInfinities(std::string_view json) {
   return text;
 }
 
+// Returns the class of a model that classifies, or that gives states alone, where the config names
+// one; empty if it does not.
+std::string WithoutHead(const Json& config) {
+  const auto classes = config.find("architectures");
+  if (classes == config.end() || !classes->is_array() || classes->empty() ||
+      !classes->front().is_string())
+    return "";
+  const std::string name = classes->front().get<std::string>();
+  // Some models of a publisher's own code are called so, and have a head.
+  if (name.ends_with("ChatModel") || name.ends_with("HeadModel")) return "";
+  for (const char* end : {"ForSequenceClassification", "ForTokenClassification", "ForRewardModel",
+                          "ForProcessRewardModel", "RewardModel", "Model"})
+    if (name.ends_with(end)) return name;
+  return "";
+}
+
 }  // namespace
 
 std::optional<ConfiguredModel> ModelFromConfig(std::string_view json, const FieldPath& field,
@@ -327,6 +426,13 @@ std::optional<ConfiguredModel> ModelFromConfig(std::string_view json, const Fiel
   if (decodes != config.end() && *decodes == Json(true) && (flat == nullptr || !flat->flat)) {
     sink.Add(field, std::string(kNotYet) + "encoder-decoders such as " + Quoted(type) +
                         "; Whisper's is known");
+    return std::nullopt;
+  }
+  const bool known = flat != nullptr || Find(ConfigArchitectures(), type) != nullptr;
+  if (const std::string what = WithoutHead(config); known && !what.empty()) {
+    sink.Add(field, std::string(kNotYet) + "\"architectures\" " + Quoted(what) +
+                        ", a model without a head that predicts tokens; remove \"architectures\" "
+                        "to plan a model with one");
     return std::nullopt;
   }
   if (const ConfigWhole* whole = Find(ConfigWholes(), type))

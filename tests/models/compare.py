@@ -23,7 +23,7 @@ SOURCES = [os.path.join(ROOT, "server", "convert", name)
                         "config_mixture_architectures.cc", "config_mixed_architectures.cc")]
 
 # Without code in transformers: compared with nothing here.
-WITHOUT_CODE = {"kimi_k2", "mimo"}
+WITHOUT_CODE = {"internlm2", "kimi_k2", "mimo"}
 # Built only inside a model with an encoder, which is compared.
 ONLY_INSIDE = {"ernie4_5_vl_moe_text"}
 # The same, but by the class of that name.
@@ -40,6 +40,18 @@ NEEDED = {
     "glm4v_moe": {"head_dim": 128},
     "deepseek_v2": {"num_experts_per_tok": 6, "moe_intermediate_size": 1408, "first_k_dense_replace": 1},
     "dots1": {"num_experts_per_tok": 6, "n_routed_experts": 128, "n_shared_experts": 2, "first_k_dense_replace": 1},
+}
+
+# Whose small shapes have keys of their own, with that of the number of layers.
+OF_GPT2 = {"n_layer": 7, "n_embd": 768, "n_head": 12, "n_inner": 1280, "n_positions": 300, "vocab_size": 5000}
+OWN_KEYS = {
+    "gpt2": ("n_layer", OF_GPT2),
+    "gpt_bigcode": ("n_layer", OF_GPT2),
+    "opt": ("num_hidden_layers", {"num_hidden_layers": 7, "hidden_size": 768, "num_attention_heads": 12,
+                                  "ffn_dim": 1280, "vocab_size": 5000, "max_position_embeddings": 300}),
+    "falcon": ("num_hidden_layers", {"num_hidden_layers": 7, "hidden_size": 768, "num_attention_heads": 12,
+                                     "ffn_hidden_size": 1280, "vocab_size": 5000, "new_decoder_architecture": True,
+                                     "num_kv_heads": 4}),
 }
 
 # Layers of the small shapes, in place of a number of them.
@@ -113,7 +125,8 @@ SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_
 # A shape in which every flag of the config differs from its default.
 FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_embeddings", "use_qk_norm", "qk_layernorm",
          "use_parallel_residual", "attention_out_bias", "use_conv_bias", "mamba_conv_bias", "mamba_proj_bias",
-         "mamba_rms_norm", "lm_head_bias", "attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp")
+         "mamba_rms_norm", "lm_head_bias", "attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp",
+         "multi_query", "enable_bias", "bias", "parallel_attn", "layer_norm_elementwise_affine")
 # Flags that transformers reads for other layers than the planner has, or refuses together with others.
 FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"},
          "deepseek_v3": {"attention_bias"}, "deepseek_v32": {"attention_bias", "mlp_bias"},
@@ -303,6 +316,13 @@ def shapes(model_type):
     config_class = transformers.CONFIG_MAPPING[model_type]
     needed = NEEDED.get(model_type, {})
     yield "default", config_class(**needed)
+    if model_type in OWN_KEYS:
+        layers, small = OWN_KEYS[model_type]
+        yield "small", config_class(**small)
+        default = config_class().to_dict()
+        turned = {key: not default[key] for key in FLAGS if isinstance(default.get(key), bool)}
+        yield "flags", config_class(**dict(small, **{layers: 5}, **turned))
+        return
     small = dict(SMALL, **needed)
     small["num_key_value_heads"] = SMALL["num_key_value_heads"]
     if "num_local_experts" in config_class().to_dict():

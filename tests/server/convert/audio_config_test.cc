@@ -128,7 +128,8 @@ TEST(AudioConfigTest, RefusalsNameTheKey) {
   const json bart = {{"model_type", "bart"}, {"is_encoder_decoder", true}};
   EXPECT_THAT(Refusal(bart), HasSubstr("encoder-decoders such as \"bart\""));
   const json text = {{"model_type", "llama"}, {"audio_config", {{"d_model", 64}}}};
-  EXPECT_THAT(Refusal(text), HasSubstr("with an audio encoder; give the value of"));
+  EXPECT_THAT(Refusal(text),
+              HasSubstr("with an audio encoder is not known; nearest: llava; describe"));
 }
 
 std::vector<std::string> ViolationsOf(const v1::PlanJobRequest& request, planner::Job* job) {

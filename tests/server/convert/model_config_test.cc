@@ -33,6 +33,7 @@ json SmallConfig(const ConfigArchitecture& a) {
             {"encoder_attention_heads", 4}, {"vocab_size", 1024},
             {"decoder_attention_heads", 4}};
   if (!a.grouped) config.erase("num_key_value_heads");
+  if (a.ffn_times > 0 || a.ffn == "ffn_dim") config.erase("intermediate_size");
   if (a.latent) config["num_key_value_heads"] = 4;
   if (a.model_type == "hunyuan_v1_moe") config["num_experts"] = 4;
   if (a.compressed) config["o_groups"] = 2;
@@ -139,7 +140,7 @@ TEST(ModelConfigTest, EveryWrapperIsReadWithItsEncoder) {
     const auto text = std::find_if(texts.begin(), texts.end(), named(wrapper.language));
     ASSERT_NE(text, texts.end()) << wrapper.model_type;
     json config = {{"model_type", wrapper.model_type},
-                   {"text_config", SmallConfig(*text)},
+                   {std::string(wrapper.text_key), SmallConfig(*text)},
                    {"vision_config", VisionConfig(*encoder)}};
     const bool audio = !wrapper.audio.encoder.empty() && !wrapper.audio.optional;
     if (audio) {
@@ -310,8 +311,9 @@ TEST(ModelConfigTest, MutatedConfigsGiveAModelOrARefusal) {
       const ConfigWrapper& wrapper = wrappers[random.Below(wrappers.size())];
       json vision = json::parse(ConfigEncoders()[random.Below(ConfigEncoders().size())].defaults);
       if (random.Below(2) == 0) vision.begin().value() = static_cast<int64_t>(random.Below(5000));
-      config = {
-          {"model_type", wrapper.model_type}, {"text_config", config}, {"vision_config", vision}};
+      config = {{"model_type", wrapper.model_type},
+                {std::string(wrapper.text_key), config},
+                {"vision_config", vision}};
       if (random.Below(2) == 0) config["audio_config"] = vision;
     }
     std::string refused;
