@@ -24,6 +24,11 @@ json Published(const std::string& type) {
           {"intermediate_size", 1024}};
 }
 
+json Seeing(const std::string& type, json text, json vision) {
+  return {
+      {"model_type", type}, {"text_config", std::move(text)}, {"vision_config", std::move(vision)}};
+}
+
 int64_t ParametersOf(const json& config) {
   const auto model = ReadConfig(config);
   if (!model) return 0;
@@ -137,6 +142,26 @@ TEST(PublishedConfigTest, KeysThatChangeNothingAreRead) {
   EXPECT_NE(Refusal(linear).find("\"attn_type_list\" with \"0\""), std::string::npos);
 }
 
+// The same of encoders, and their types as files of GLM-4.1V and 4.5V have them.
+TEST(PublishedConfigTest, KeysOfEncodersThatChangeNothingAreRead) {
+  json qwen = Seeing("qwen2_vl", Published("qwen2_vl_text"),
+                     {{"depth", 2}, {"embed_dim", 256}, {"num_heads", 4}, {"hidden_size", 512}});
+  const int64_t of_qwen = ParametersOf(qwen);
+  qwen["vision_config"]["spatial_patch_size"] = 14;
+  EXPECT_EQ(ParametersOf(qwen), of_qwen);
+  json smol = Seeing("smolvlm", Published("llama"), {{"model_type", "smolvlm_vision"}});
+  const int64_t of_smol = ParametersOf(smol);
+  smol["vision_config"].update({{"size", {{"longest_edge", 1920}}},
+                                {"max_image_size", {{"longest_edge", 384}}},
+                                {"num_positions", 256}});
+  EXPECT_EQ(ParametersOf(smol), of_smol);
+  json glm = Seeing("glm4v", Published("glm4v_text"),
+                    {{"model_type", "glm4v_vision"}, {"out_hidden_size", 512}, {"depth", 2}});
+  const int64_t of_glm = ParametersOf(glm);
+  glm["vision_config"]["model_type"] = "glm4v";
+  EXPECT_EQ(ParametersOf(glm), of_glm);
+}
+
 TEST(PublishedConfigTest, ListsOfEqualNumbersAreOne) {
   json config = Published("hunyuan_v1_moe");
   config.update({{"num_experts", 4}, {"moe_topk", 2}});
@@ -159,11 +184,6 @@ TEST(PublishedConfigTest, ShortenedAndDenseOnes) {
   const auto dense = ReadConfig(jamba);
   ASSERT_TRUE(dense);
   EXPECT_FALSE(dense->spec.moe);
-}
-
-json Seeing(const std::string& type, json text, json vision) {
-  return {
-      {"model_type", type}, {"text_config", std::move(text)}, {"vision_config", std::move(vision)}};
 }
 
 json QwenSeeing() {
@@ -291,6 +311,17 @@ TEST(PublishedConfigTest, InternVLsOwnFormat) {
   json tied = config;
   tied["llm_config"]["tie_word_embeddings"] = true;
   EXPECT_TRUE(ReadConfig(tied)->spec.tied_embeddings);
+  // InternVL2-8B, as its files hold it too.
+  json older = config;
+  older["llm_config"] = Published("internlm2");
+  older["llm_config"].update({{"hidden_size", 4096},
+                              {"num_hidden_layers", 32},
+                              {"num_attention_heads", 32},
+                              {"num_key_value_heads", 8},
+                              {"vocab_size", 92553},
+                              {"intermediate_size", 14336},
+                              {"bias", false}});
+  EXPECT_EQ(ParametersOf(older), 8'075'365'376);
   json other = config;
   other["select_layer"] = -4;
   EXPECT_NE(Refusal(other).find("\"select_layer\" other than -1"), std::string::npos);
