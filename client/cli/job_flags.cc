@@ -219,6 +219,23 @@ void AddTrainedFlags(CLI::App* command, JobFlags* flags) {
       ->check(CLI::IsMember(formats).description(""));
 }
 
+// What a trainer does in a step, where it differs from the trainer's record.
+void AddStepFlags(CLI::App* command, JobFlags* flags, const char* group) {
+  Add(command, "--gradients", &flags->gradients, "fp32|16bit",
+      "Precision in which gradients are accumulated [the trainer's]", group)
+      ->check(CLI::IsMember({"fp32", "16bit"}).description(""));
+  Add(command, "--overlap-tensor", &flags->overlap_tensor, "on|off",
+      "Overlap tensor-parallel communication with matrix products [the trainer's]", group)
+      ->check(CLI::IsMember({"on", "off"}).description(""));
+  Add(command, "--overlap-experts", &flags->overlap_experts, "on|off",
+      "Overlap the exchanges of experts with the compute of another micro-batch [the trainer's]",
+      group)
+      ->check(CLI::IsMember({"on", "off"}).description(""));
+  Add(command, "--fused-step", &flags->fused_step, "on|off",
+      "Update each layer inside the backward pass, with one micro-batch per step [off]", group)
+      ->check(CLI::IsMember({"on", "off"}).description(""));
+}
+
 void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& framework_flag) {
   const char* const kTraining = "Training";
   Add(command, "--global-batch", &flags->global_batch, "N", "Mean samples per optimizer step [512]",
@@ -237,19 +254,7 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       "Ranks over which states are sharded; each group of this many ranks has a copy [all]",
       kTraining)
       ->check(Whole(1, 65536));
-  Add(command, "--gradients", &flags->gradients, "fp32|16bit",
-      "Precision in which gradients are accumulated [the trainer's]", kTraining)
-      ->check(CLI::IsMember({"fp32", "16bit"}).description(""));
-  Add(command, "--overlap-tensor", &flags->overlap_tensor, "on|off",
-      "Overlap tensor-parallel communication with matrix products [the trainer's]", kTraining)
-      ->check(CLI::IsMember({"on", "off"}).description(""));
-  Add(command, "--overlap-experts", &flags->overlap_experts, "on|off",
-      "Overlap the exchanges of experts with the compute of another micro-batch [the trainer's]",
-      kTraining)
-      ->check(CLI::IsMember({"on", "off"}).description(""));
-  Add(command, "--fused-step", &flags->fused_step, "on|off",
-      "Update each layer inside the backward pass, with one micro-batch per step [off]", kTraining)
-      ->check(CLI::IsMember({"on", "off"}).description(""));
+  AddStepFlags(command, flags, kTraining);
   std::vector<std::string> optimizers;
   for (const auto& [name, optimizer] : kOptimizerNames) optimizers.emplace_back(name);
   Add(command, "--optimizer", &flags->optimizer, "adam|muon|...",

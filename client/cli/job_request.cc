@@ -338,15 +338,16 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
   if (flags.zero_group) job->mutable_training()->set_zero_group(*flags.zero_group);
-  v1::Training* training = job->mutable_training();
-  if (!flags.fused_step.empty()) training->set_fused_step(flags.fused_step == "on");
+  if (!flags.fused_step.empty()) job->mutable_training()->set_fused_step(flags.fused_step == "on");
   if (!flags.overlap_tensor.empty())
-    training->mutable_execution()->set_overlap_tensor(flags.overlap_tensor == "on");
+    job->mutable_training()->mutable_execution()->set_overlap_tensor(flags.overlap_tensor == "on");
   if (!flags.overlap_experts.empty())
-    training->mutable_execution()->set_overlap_experts(flags.overlap_experts == "on");
-  if (!flags.gradients.empty())
-    training->set_gradient_precision(flags.gradients == "fp32" ? v1::GRADIENT_PRECISION_FP32
-                                                               : v1::GRADIENT_PRECISION_16BIT);
+    job->mutable_training()->mutable_execution()->set_overlap_experts(flags.overlap_experts ==
+                                                                      "on");
+  if (flags.gradients == "fp32")
+    job->mutable_training()->set_gradient_precision(v1::GRADIENT_PRECISION_FP32);
+  if (flags.gradients == "16bit")
+    job->mutable_training()->set_gradient_precision(v1::GRADIENT_PRECISION_16BIT);
   SetOffload(flags, job);
   for (const auto& [name, optimizer] : kOptimizerNames) {
     if (flags.optimizer == name) job->mutable_training()->set_optimizer(optimizer);

@@ -17,92 +17,107 @@ namespace {
 
 constexpr const char* kDegreeFlags[] = {"--tp", "--pp", "--dp", "--stage-layers", "--partition"};
 
-// The command with the remedy, and the flags by themselves.
-struct AppliedRemedy {
-  CommandLine command;
-  std::string flags;
-};
-
-AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
-  CommandLine changed = command;
-  std::string flags;
-  const auto set = [&](const std::string& flag, const std::string& value) {
-    changed = changed.With(flag, value);
-    flags += (flags.empty() ? "" : " ") + flag + " " + value;
-  };
-  const auto drop = [&](const char* flag) {
-    if (!changed.Has(flag)) return;
-    changed = changed.Without(flag);
-    flags += fmt::format("{}{}", flags.empty() ? "without " : " ", flag);
-  };
-  switch (remedy.kind()) {
-    case v1::REMEDY_KIND_MORE_GPUS:
-      set("--gpus", std::to_string(remedy.gpu_count()));
-      break;
-    case v1::REMEDY_KIND_SMALLER_CAPS:
-      if (remedy.unit_cap() > 0) set("--unit-cap", std::to_string(remedy.unit_cap()));
-      if (remedy.token_cap() > 0) set("--token-cap", std::to_string(remedy.token_cap()));
-      break;
-    case v1::REMEDY_KIND_SMALLER_MICRO_BATCH:
-      set("--micro-batch-samples", std::to_string(remedy.micro_batch_samples()));
-      break;
-    case v1::REMEDY_KIND_ALLOW_RECOMPUTE:
-      set("--recompute", "auto");
-      break;
-    case v1::REMEDY_KIND_SHARD_OPTIMIZER:
-      set("--zero", "1");
-      break;
-    case v1::REMEDY_KIND_SHARD_WEIGHTS:
-      set("--zero", "3");
-      break;
-    case v1::REMEDY_KIND_GRADIENTS_16BIT:
-      set("--gradients", "16bit");
-      break;
-    case v1::REMEDY_KIND_CONTEXT_PARALLEL:
-    case v1::REMEDY_KIND_EXPERT_PARALLEL:
-      drop(remedy.kind() == v1::REMEDY_KIND_CONTEXT_PARALLEL ? "--cp" : "--ep");
-      break;
-    case v1::REMEDY_KIND_LARGER_GPU:
-      set("--gpu", remedy.gpu_type());
-      break;
-    case v1::REMEDY_KIND_STAGE_LAYERS: {
-      std::string layers;
-      for (const int32_t count : remedy.stage_layers())
-        layers += (layers.empty() ? "" : ",") + std::to_string(count);
-      changed = changed.Without("--partition");
-      set("--stage-layers", layers);
-      break;
-    }
-    case v1::REMEDY_KIND_OFFLOAD_OPTIMIZER:
-      set("--offload-optimizer", "auto");
-      break;
-    case v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS:
-      set("--offload-activations", "auto");
-      break;
-    case v1::REMEDY_KIND_OFFLOAD_MODULES:
-      set("--offload-modules", "auto");
-      break;
-    case v1::REMEDY_KIND_FUSED_STEP:
-    case v1::REMEDY_KIND_SEPARATE_STEP:
-      set("--fused-step", remedy.kind() == v1::REMEDY_KIND_FUSED_STEP ? "on" : "off");
-      break;
-    case v1::REMEDY_KIND_SMALLER_BATCH:
-      set("--global-batch", std::to_string(remedy.global_batch_samples()));
-      break;
-    case v1::REMEDY_KIND_LOWER_PRECISION:
-      set("--precision", PrecisionName(remedy.precision()));
-      break;
-    case v1::REMEDY_KIND_FREE_SCHEDULE:
-      drop("--schedule");
-      break;
-    case v1::REMEDY_KIND_FREE_DEGREES:
-      for (const char* flag : kDegreeFlags) drop(flag);
-      break;
-    default:
-      break;
+// A command with a remedy, and the flags by themselves.
+class AppliedRemedy {
+ public:
+  AppliedRemedy(const v1::Remedy& remedy, const CommandLine& command) : command_(command) {
+    ApplyDegreesAndPacks(remedy);
+    ApplyTraining(remedy);
   }
-  return {changed, flags};
-}
+
+  const CommandLine& command() const { return command_; }
+  const std::string& flags() const { return flags_; }
+
+ private:
+  void Set(const std::string& flag, const std::string& value) {
+    command_ = command_.With(flag, value);
+    flags_ += (flags_.empty() ? "" : " ") + flag + " " + value;
+  }
+  void Drop(const char* flag) {
+    if (!command_.Has(flag)) return;
+    command_ = command_.Without(flag);
+    flags_ += fmt::format("{}{}", flags_.empty() ? "without " : " ", flag);
+  }
+
+  void ApplyDegreesAndPacks(const v1::Remedy& remedy) {
+    switch (remedy.kind()) {
+      case v1::REMEDY_KIND_MORE_GPUS:
+        Set("--gpus", std::to_string(remedy.gpu_count()));
+        break;
+      case v1::REMEDY_KIND_SMALLER_CAPS:
+        if (remedy.unit_cap() > 0) Set("--unit-cap", std::to_string(remedy.unit_cap()));
+        if (remedy.token_cap() > 0) Set("--token-cap", std::to_string(remedy.token_cap()));
+        break;
+      case v1::REMEDY_KIND_SMALLER_MICRO_BATCH:
+        Set("--micro-batch-samples", std::to_string(remedy.micro_batch_samples()));
+        break;
+      case v1::REMEDY_KIND_CONTEXT_PARALLEL:
+      case v1::REMEDY_KIND_EXPERT_PARALLEL:
+        Drop(remedy.kind() == v1::REMEDY_KIND_CONTEXT_PARALLEL ? "--cp" : "--ep");
+        break;
+      case v1::REMEDY_KIND_LARGER_GPU:
+        Set("--gpu", remedy.gpu_type());
+        break;
+      case v1::REMEDY_KIND_STAGE_LAYERS: {
+        std::string layers;
+        for (const int32_t count : remedy.stage_layers())
+          layers += (layers.empty() ? "" : ",") + std::to_string(count);
+        command_ = command_.Without("--partition");
+        Set("--stage-layers", layers);
+        break;
+      }
+      case v1::REMEDY_KIND_FREE_SCHEDULE:
+        Drop("--schedule");
+        break;
+      case v1::REMEDY_KIND_FREE_DEGREES:
+        for (const char* flag : kDegreeFlags) Drop(flag);
+        break;
+      default:
+        break;
+    }
+  }
+
+  void ApplyTraining(const v1::Remedy& remedy) {
+    switch (remedy.kind()) {
+      case v1::REMEDY_KIND_ALLOW_RECOMPUTE:
+        Set("--recompute", "auto");
+        break;
+      case v1::REMEDY_KIND_SHARD_OPTIMIZER:
+        Set("--zero", "1");
+        break;
+      case v1::REMEDY_KIND_SHARD_WEIGHTS:
+        Set("--zero", "3");
+        break;
+      case v1::REMEDY_KIND_GRADIENTS_16BIT:
+        Set("--gradients", "16bit");
+        break;
+      case v1::REMEDY_KIND_OFFLOAD_OPTIMIZER:
+        Set("--offload-optimizer", "auto");
+        break;
+      case v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS:
+        Set("--offload-activations", "auto");
+        break;
+      case v1::REMEDY_KIND_OFFLOAD_MODULES:
+        Set("--offload-modules", "auto");
+        break;
+      case v1::REMEDY_KIND_FUSED_STEP:
+      case v1::REMEDY_KIND_SEPARATE_STEP:
+        Set("--fused-step", remedy.kind() == v1::REMEDY_KIND_FUSED_STEP ? "on" : "off");
+        break;
+      case v1::REMEDY_KIND_SMALLER_BATCH:
+        Set("--global-batch", std::to_string(remedy.global_batch_samples()));
+        break;
+      case v1::REMEDY_KIND_LOWER_PRECISION:
+        Set("--precision", PrecisionName(remedy.precision()));
+        break;
+      default:
+        break;
+    }
+  }
+
+  CommandLine command_;
+  std::string flags_;
+};
 
 }  // namespace
 
@@ -122,7 +137,7 @@ std::string RenderMisfit(const Style& style, const v1::Plan& plan, const Command
   }
   for (int i = 0; i < misfit.remedies_size(); ++i) {
     const v1::Remedy& remedy = misfit.remedies(i);
-    const std::string flags = Apply(remedy, command).flags;
+    const std::string flags = AppliedRemedy(remedy, command).flags();
     text += NameValues(style, {{fmt::format("{}.", i + 1), Plain(style, remedy.text())}});
     if (!flags.empty()) text += "      " + Paint(style, Tone::kAccent, Plain(style, flags)) + "\n";
   }
@@ -134,9 +149,9 @@ std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,
   std::vector<std::pair<std::string, std::string>> questions;
   if (plan.has_misfit()) {
     for (const v1::Remedy& remedy : plan.misfit().remedies()) {
-      const AppliedRemedy applied = Apply(remedy, command);
-      if (applied.flags.empty()) continue;
-      questions.emplace_back("with the nearest change", applied.command.Text());
+      const AppliedRemedy applied(remedy, command);
+      if (applied.flags().empty()) continue;
+      questions.emplace_back("with the nearest change", applied.command().Text());
       break;
     }
   } else {

@@ -22,7 +22,7 @@ struct RecomputeMode {
   PackCost repeated, repeated_communication;  // forward work that the backward pass repeats, ns
   int64_t repeated_ns = 0;                    // sum of both for the mean pack
   // For the largest pack that the caps allow.
-  int64_t kept_bytes = 0;       // per pack, from forward to backward
+  int64_t kept_bytes = 0;  // per pack, from forward to backward
   // Part of `kept_bytes` by which the layer's gradients exceed its activations (SetGradients).
   int64_t gradient_excess_bytes = 0;
   int64_t workspace_bytes = 0;  // largest transient while the layer runs backward

@@ -75,6 +75,11 @@ std::vector<GpuEntry> AmpereDataCentreGpus() {
        .vendor = "nvidia",
        .source = "cli99/llm-analysis gpu_configs",
        .uncertain = ""},
+  };
+}
+
+std::vector<GpuEntry> AmpereExportGpus() {
+  return {
       {.spec = {.name = "a800-sxm-80gb",
                 .dense_16bit_flops = 312e12,
                 .memory_bytes = 80 * kGiB,
@@ -137,6 +142,11 @@ std::vector<GpuEntry> HopperGpus() {
        .vendor = "nvidia",
        .source = "NVIDIA H100 NVL product brief",
        .uncertain = ""},
+  };
+}
+
+std::vector<GpuEntry> SlowerHopperGpus() {
+  return {
       // Hopper with its memory and links, and about a seventh of its matrix rate.
       {.spec = {.name = "h20-sxm-96gb",
                 .dense_16bit_flops = 148e12,
@@ -297,8 +307,9 @@ std::vector<GpuEntry> BlackwellGpus() {
 }  // namespace
 
 std::vector<GpuEntry> GpuRecords() {
-  return Concatenate<GpuEntry>({AmpereDataCentreGpus, HopperGpus, LargeHopperGpus, GraceHopperGpus,
-                                BlackwellGpus, WorkstationGpus, VoltaGpus, AmdGpus});
+  return Concatenate<GpuEntry>({AmpereDataCentreGpus, AmpereExportGpus, HopperGpus,
+                                SlowerHopperGpus, LargeHopperGpus, GraceHopperGpus, BlackwellGpus,
+                                WorkstationGpus, VoltaGpus, AmdGpus, OlderAmdGpus});
 }
 
 }  // namespace evenkeel::planner

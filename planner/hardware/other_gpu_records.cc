@@ -168,6 +168,11 @@ std::vector<GpuEntry> AmdGpus() {
        .source = "AMD Instinct MI355X data sheet",
        .uncertain = ""},
       // Two dies of 64 GB, each of which the driver shows as its own device. Nodes of Frontier and
+  };
+}
+
+std::vector<GpuEntry> OlderAmdGpus() {
+  return {
       // LUMI have 4 of these modules (HPE Cray EX235a).
       {.spec = {.name = "mi250x-128gb",
                 .dense_16bit_flops = 383e12,

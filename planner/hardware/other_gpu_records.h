@@ -11,6 +11,7 @@ namespace evenkeel::planner {
 std::vector<GpuEntry> WorkstationGpus();
 std::vector<GpuEntry> VoltaGpus();
 std::vector<GpuEntry> AmdGpus();
+std::vector<GpuEntry> OlderAmdGpus();
 
 }  // namespace evenkeel::planner
 

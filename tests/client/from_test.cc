@@ -354,7 +354,8 @@ TEST(RunOfTest, DeepSpeedPadsSamplesUnlessPacksAreGiven) {
   flags.gpus = {8};
   flags.model = "llama3-8b";
   const TestFolder folder;
-  flags.datasets = {folder.Write("lengths.jsonl", "{\"tokens\": 900}\n{\"tokens\": 4000}\n")};
+  flags.datasets = {
+      folder.Write("lengths.jsonl", "{\"llm_tokens\": 900}\n{\"llm_tokens\": 4000}\n")};
   const UserRun padded = RunOf(ReadConfigText(text, "ds.json", ""), flags);
   EXPECT_TRUE(padded.padded);
   EXPECT_EQ(padded.job.training().micro_batch_samples(), 2);

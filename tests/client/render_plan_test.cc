@@ -124,7 +124,7 @@ TEST(RenderPlanTest, NotesMissedDeadlinesAndGroups) {
   EXPECT_FALSE(Has(RenderNotes({.width = 1000}, plan), "deadline"));
   plan.mutable_subject()->mutable_objective()->set_deadline_seconds(10 * 3600);
   EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan),
-                  "note: the deadline is missed: training takes 14.0 h, 4.00 h more than 10.0 h"))
+                  "note: the deadline is missed: training takes 14.0 h, 4.0 h more than 10.0 h"))
       << RenderNotes({.width = 1000}, plan);
   plan.mutable_group_choice();
   EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan), "--groups one plans what they run"));

@@ -22,8 +22,8 @@ QUANTITY = [
     (re.compile(r"(^|_)(bandwidth|speed)($|_)"), ("_bytes_per_second",)),
 ]
 # Floating-point figures carry a unit, or one of these words that say they have none.
-DOUBLE_ENDINGS = ("_seconds", "_bytes", "_per_second", "_flops", "_days", "_ratio", "_tokens", "_units", "_per_pack",
-                  "_per_gpu_hour", "_per_step", "_per_unit", "_per_token", "_per_squared_token")
+DOUBLE_ENDINGS = ("_seconds", "_bytes", "_per_second", "_flops", "_watts", "_days", "_ratio", "_tokens", "_units",
+                  "_per_pack", "_per_gpu_hour", "_per_step", "_per_unit", "_per_token", "_per_squared_token")
 DIMENSIONLESS = re.compile(r"(^|_)(ratio|gap|share|weight|mfu|cost|mean|samples|fill|spread|trend)($|_)")
 NUMBERS = {"double", "float", "int32", "int64", "sint32", "sint64"}
 

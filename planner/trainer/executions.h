@@ -1,0 +1,108 @@
+// The habits of the trainers with a record, which trainers.cc puts together.
+#ifndef EVENKEEL_PLANNER_TRAINER_EXECUTIONS_H_
+#define EVENKEEL_PLANNER_TRAINER_EXECUTIONS_H_
+
+#include "planner/trainer/execution.h"
+
+namespace evenkeel::planner {
+
+// Bytes per gradient that the step of a sharded optimizer holds in addition to the states: a flat
+// copy in 16 bits and one in fp32 (step() of deepspeed/runtime/zero/stage_1_and_2.py).
+inline constexpr double kFlatGradients = 2 + 4;
+// The same for a flat fp32 copy and for AdamW that is not fused, which holds a square root and a
+// quotient of each flat tensor (_step() of InternEvo's hybrid_zero_optim.py; compatible_adamw.py
+// fuses it from PyTorch 2.1 on; torch/optim/adamw.py of PyTorch 1.13).
+inline constexpr double kFlatAdam = 4 + 4 + 4;
+
+// Host time of an operation of plain PyTorch modules, from Qwen's published LoRA runs of 1.8
+// billion parameters. TransformerEngine's and Megatron's modules take more.
+inline constexpr double kEagerLaunchNs = 50e3;
+
+// PyTorch modules without any fusion.
+inline constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
+                                     .fused_loss = false,
+                                     .fused_kernels = false,
+                                     .fused_weight_gradients = false,
+                                     .host_launch_ns = kEagerLaunchNs};
+
+// Bytes per logit of PyTorch's cross entropy at its peak, in the backward pass: the fp32 softmax,
+// its gradient, and that of the logits (tests/frameworks/check_loss_memory.py measures it). Hugging
+// Face's outputs hold the 16-bit logits too.
+inline constexpr double kEagerLossBytes = 4 + 4 + 4;
+inline constexpr double kHeldLogitsLossBytes = kEagerLossBytes + 2;
+
+// FSDP's mixed precision: weights are fp32 shards. A reduction gives each shard a gradient of its
+// own (foreach_reduce of torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py), which
+// zero_grad(set_to_none=True) frees: train_step of torchtitan/train.py, torchtune's
+// recipes/full_finetune_distributed.py, _train_microbatches of Composer's trainer.py (LLM Foundry).
+// Megatron-FSDP's gradients are in a buffer that is there from the start
+// (param_and_grad_buffer.py).
+constexpr Execution EagerShards(double kernel_rate) {
+  Execution execution = kEager;
+  execution.kernel_rate = kernel_rate;
+  execution.casts_master_weights = true;
+  execution.keeps_quantised_inputs = false;  // torchao quantises 16-bit inputs again
+  execution.frees_gradients = true;
+  return execution;
+}
+
+// Returns the habits of a trainer that calls PyTorch's cross entropy on all logits.
+constexpr Execution WithEagerLoss(Execution execution) {
+  execution.loss_bytes_per_logit = kEagerLossBytes;
+  return execution;
+}
+
+// Bucket sizes are those of DeepSpeed's configuration for 16-bit values: reduce_bucket_size and
+// allgather_bucket_size are 5e8 each. Stages 1 and 2 reduce into a second buffer and do not overlap
+// by default. The hook of a weight is fitted on the runs of `huggingface-trainer` that train all of
+// them: it copies each gradient to a bucket. Stages 1 and 2 flatten gradients when the backward
+// pass ends, and drop them in the step (averaged_gradients of
+// deepspeed/runtime/zero/stage_1_and_2.py); stage 3 has a buffer for its shards from the start
+// (grad_partitions_flat_buffer of stage3.py).
+constexpr Execution DeepSpeed(bool shards_weights, double loss_bytes) {
+  Execution execution = kEager;
+  execution.loss_bytes_per_logit = loss_bytes;
+  execution.overlap_gradient_reduce = execution.overlap_weight_gather = shards_weights;
+  execution.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
+  execution.weight_hook_ns = 1.2e6;
+  if (!shards_weights) {
+    execution.update_bytes_per_parameter = kFlatGradients;
+    execution.frees_gradients = true;
+  }
+  return execution;
+}
+
+inline constexpr Execution kMegatronDeepSpeed = {
+    .sequence_parallel = false, .fused_loss = false, .host_launch_ns = 58e3};
+inline constexpr Execution kInternEvo = {.fused_loss = false,
+                                         .overlap_weight_gather = false,
+                                         .kernel_rate = 0.8,
+                                         .update_bytes_per_parameter = kFlatAdam,
+                                         .gather_ns_per_rank = 2.7e6};
+inline constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
+                                        .fused_loss = false,
+                                        .fused_kernels = false,
+                                        .fused_weight_gradients = false,
+                                        .host_launch_ns = kEagerLaunchNs,
+                                        .loss_bytes_per_logit = kHeldLogitsLossBytes,
+                                        .keeps_gathered_inputs = true};
+// FSDP2 around layers of TransformerEngine, whose loss is PyTorch's (examples/benchmark/configs and
+// nemo_automodel/components of NVIDIA-NeMo/Automodel).
+inline constexpr Execution kAutoModel = {.fused_loss = false,
+                                         .fused_weight_gradients = false,
+                                         .loss_bytes_per_logit = kEagerLossBytes,
+                                         .frees_gradients = true};
+
+// PyTorch modules, as most of the trainers above; its kernel rate and its host time are between
+// theirs.
+inline constexpr Execution kGeneric = {.attention = AttentionKernel::kFlash2,
+                                       .fused_loss = false,
+                                       .fused_kernels = false,
+                                       .host_launch_ns = 53e3,
+                                       .kernel_rate = 0.97,
+                                       .loss_bytes_per_logit = kEagerLossBytes,
+                                       .update_bytes_per_parameter = kFlatGradients};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_TRAINER_EXECUTIONS_H_
