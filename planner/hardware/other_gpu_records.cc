@@ -10,7 +10,8 @@ std::vector<GpuEntry> WorkstationGpus() {
                 .dense_16bit_flops = 503.8e12,
                 .memory_bytes = 95 * kGiB,  // the driver shows 97,887 MiB
                 .hbm_bytes_per_second = 1597e9,
-                .pcie_bytes_per_second = 63e9},
+                .pcie_bytes_per_second = 63e9,
+                .power_watts = 600},
        .traits =
            ThroughHost(WithProcessors(WithKernels(BlackwellTraits(), RtxPro6000Kernels()), 188)),
        .aliases = WithLabels({"rtx-pro-6000", "nvidia rtx pro 6000 blackwell server edition"}),

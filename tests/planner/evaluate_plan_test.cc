@@ -81,15 +81,15 @@ std::vector<int64_t> Memory(bool frees, PlanSpec spec) {
 }
 
 // Where layers in front keep more than those behind them, gradients of the latter are there beside
-// what the former keep.
-TEST(EvaluatePlanTest, GradientsAreMadeLaterOnlyWhereFrontLayersRecompute) {
+// what the former keep: each layer counts with its activations or its gradients.
+TEST(EvaluatePlanTest, GradientsAreMadeSoonerWhereBackLayersRecompute) {
   constexpr LayerKind kDense = LayerKind::kDense;
   const LayerGroup keep{.kind = kDense, .count = 16};
   const LayerGroup recompute{.kind = kDense, .count = 16, .recomputed = {{.count = 16}}};
   PlanSpec spec{.parallelism = {.data = 2}, .chunks = {{.layers = {recompute, keep}}}};
   EXPECT_LT(Memory(true, spec)[0], Memory(false, spec)[0]);
   spec.chunks = {{.layers = {keep, recompute}}};
-  EXPECT_EQ(Memory(true, spec), Memory(false, spec));
+  EXPECT_LT(Memory(true, spec)[0], Memory(false, spec)[0]);
 }
 
 // Chunk 1 runs backward before chunk 0.
