@@ -29,6 +29,11 @@ BackwardWalk::BackwardWalk(const Job& job, const LayerProfile& profile,
   const bool one_pass = micro_batches <= 1 && parallelism.virtual_stages == 1;
   if (!training.execution.frees_gradients || !one_pass || elsewhere || groups) return;
   gradients_ = training.activations.any() ? Gradients::kHeld : Gradients::kOfAnyLayers;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    if (OfFront(layer) && !CountsAtHead(layer))
+      front_made_ += std::max<int64_t>(0, layer.gradient_bytes - layer.modes.front().kept_bytes);
+  }
   std::set<const LayerCost*> decoder;
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
@@ -138,18 +143,16 @@ WalkedBytes BackwardWalk::OfEqualLayers(const std::vector<WalkedLayer>& layers) 
 }
 
 WalkedBytes BackwardWalk::OfAnyLayers(const std::vector<WalkedLayer>& layers) const {
-  int64_t front = 0, front_made = 0, update = 0, kept = 0, instead = 0, made = 0;
+  int64_t front = 0, update = 0, kept = 0, instead = 0, made = 0;
   WalkedBytes bytes;
   for (const auto& [layer, mode] : layers) {
     kept += mode->kept_bytes, update += layer->update_bytes;
     const bool held = layer->kind == LayerKind::kHead && !alone_;
     (held ? bytes.held : made) += layer->gradient_bytes;
-    const int64_t more = std::max<int64_t>(0, layer->gradient_bytes - mode->kept_bytes);
     if (OfFront(*layer)) {
       front += mode->kept_bytes;
-      front_made += CountsAtHead(*layer) ? 0 : more;
     } else if (layer->kind != LayerKind::kHead) {
-      instead += more;
+      instead += std::max<int64_t>(0, layer->gradient_bytes - mode->kept_bytes);
     }
   }
   const int64_t at_head = GradientAtHead(layers);
@@ -158,7 +161,7 @@ WalkedBytes BackwardWalk::OfAnyLayers(const std::vector<WalkedLayer>& layers) co
     if (layer->kind != LayerKind::kHead) beside = at_head;
     if (layer->end_workspace_bytes > 0)
       beside = std::max(beside, layer->end_workspace_bytes - front - mode->workspace_bytes);
-    if (OfFront(*layer) || layer->kind == LayerKind::kEncoder) beside += front_made;
+    if (OfFront(*layer) || layer->kind == LayerKind::kEncoder) beside += front_made_;
     bytes.transient =
         std::max(bytes.transient, std::min(mode->workspace_bytes + beside, kWorkspaceBytesAtMost));
   }

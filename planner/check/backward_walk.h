@@ -50,6 +50,7 @@ class BackwardWalk {
   const bool tied_, alone_;  // the table of the head is the embedding's; there is one stage
   const int64_t buffer_bytes_;
   Gradients gradients_ = Gradients::kHeld;
+  int64_t front_made_ = 0;  // gradients of layers in front, of all stages, beyond what they keep
 };
 
 }  // namespace evenkeel::planner

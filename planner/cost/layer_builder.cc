@@ -363,12 +363,14 @@ void LayerBuilder::TensorPass(double width, bool in_16bit) {
 
 void LayerBuilder::HideTensorPasses() {
   const double ranks = tensor();
+  // TransformerEngine's copies leave the products their processors (userbuffers); PyTorch's
+  // asynchronous tensor parallelism slows them down.
+  const double share = setting_.megatron ? 1 : setting_.kernels.constants().tensor_overlap;
   for (const Exchanged& pass : tensor_passes_) {
     const double rows = PerRowOf(pass.rows, 1).at(setting_.mean);
     LayerOperation& op = work_.operations[pass.operation];
     const double beside = op.matrices.at(setting_.mean) * (1 - 1 / ranks);
-    const double hidden =
-        setting_.kernels.constants().tensor_overlap * std::min(pass.ns * (1 - 1 / ranks), beside);
+    const double hidden = share * std::min(pass.ns * (1 - 1 / ranks), beside);
     op.communication += PerRowOf(pass.rows, -hidden / rows);
   }
 }

@@ -84,9 +84,9 @@ void MakeByAnyLayers(const Job& job, int64_t stages, LayerProfile* profile) {
     if (tied && layer.kind == LayerKind::kTokenEmbedding) return int64_t{0};  // in `first`
     return std::max<int64_t>(0, layer.gradient_bytes - mode.kept_bytes);
   };
-  int64_t of_front = 0;
-  for (const LayerCost& layer : profile->classes)
-    if (IsFront(layer)) of_front += excess(layer, layer.modes.front());
+  int64_t of_front = 0;  // of all stages
+  for (int64_t i = 0; i < profile->size(); ++i)
+    if (IsFront(profile->at(i))) of_front += excess(profile->at(i), profile->at(i).modes.front());
   for (LayerCost& layer : profile->classes) {
     const bool head = layer.kind == LayerKind::kHead;
     if (head && stages > 1) continue;

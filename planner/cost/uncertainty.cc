@@ -16,8 +16,8 @@ Uncertainty UncertaintyOf(const GpuCosts& gpu, bool has_encoders) {
       generation == GpuGeneration::kAmpere || generation == GpuGeneration::kHopper;
   if (has_encoders && has_runs)
     return {0.27, kMemory,
-            "6 published trainings of models with encoders on A100 and H100 (OmniBal), each slower "
-            "than predicted; their lengths are not public"};
+            "6 published trainings of models with encoders on A100 and H100 (OmniBal), nearly all "
+            "slower than predicted; their lengths are not public"};
   switch (generation) {
     case GpuGeneration::kAmpere:
       return {0.106, kMemory, "42 published iterations on A100 that nothing was fitted to"};

@@ -164,7 +164,10 @@ TEST(LayerProfileTest, ProductsHideAShareOfTensorCommunication) {
     const LayerProfile profile = Profile(job, {8, 1, 1});
     return Kind(profile, LayerKind::kDense).forward_communication.at(kPack);
   };
+  const double megatron = communication(true, 0.5);
+  job.training.trainer = FindTrainer("torchtitan");
   const double whole = communication(false, 1), least = communication(true, 1);
+  EXPECT_EQ(megatron, least);
   EXPECT_EQ(communication(true, 0), whole);
   EXPECT_GE(least, whole / 8);
   EXPECT_NEAR(communication(true, 0.5), (whole + least) / 2, 1);

@@ -44,7 +44,7 @@ TEST(PowerLimitTest, IsOfTheCataloguesType) {
 }
 
 TEST(PowerLimitTest, NeedsAKnownPower) {
-  EXPECT_NE(ViolationsOf(R"(gpu_type: "gh200" power_limit_watts: 500)").find("is not known"),
+  EXPECT_NE(ViolationsOf(R"(gpu_type: "gh200-96gb" power_limit_watts: 500)").find("is not known"),
             std::string::npos);
   EXPECT_NE(ViolationsOf(R"(gpu { name: "mine" dense_16bit_flops_per_second: 1e15
                               memory_bytes: 85899345920 memory_bytes_per_second: 3e12 }
