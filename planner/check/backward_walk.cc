@@ -162,8 +162,13 @@ WalkedBytes BackwardWalk::OfAnyLayers(const std::vector<WalkedLayer>& layers) co
     if (layer->end_workspace_bytes > 0)
       beside = std::max(beside, layer->end_workspace_bytes - front - mode->workspace_bytes);
     if (OfFront(*layer) || layer->kind == LayerKind::kEncoder) beside += front_made_;
+    // Its own gradients are not there yet.
+    int64_t workspace = mode->workspace_bytes;
+    if (!OfFront(*layer) && layer->kind != LayerKind::kHead)
+      workspace = std::min(
+          workspace, std::max(buffer_bytes_, workspace + mode->kept_bytes - layer->gradient_bytes));
     bytes.transient =
-        std::max(bytes.transient, std::min(mode->workspace_bytes + beside, kWorkspaceBytesAtMost));
+        std::max(bytes.transient, std::min(workspace + beside, kWorkspaceBytesAtMost));
   }
   const int64_t end = made + update;
   bytes.gradients =

@@ -97,10 +97,14 @@ void MakeByAnyLayers(const Job& job, int64_t stages, LayerProfile* profile) {
     const int64_t beside =
         head ? 0 : std::max(first, tables) + (IsLanguageLayer(layer.kind) ? 0 : of_front);
     for (RecomputeMode& mode : layer.modes) {
-      mode.workspace_bytes = std::min(mode.workspace_bytes + beside, kWorkspaceBytesAtMost);
-      if (!IsTransformerLayer(layer.kind)) continue;
-      mode.gradient_excess_bytes = excess(layer, mode);
-      mode.kept_bytes += mode.gradient_excess_bytes;
+      int64_t workspace = mode.workspace_bytes;
+      if (IsTransformerLayer(layer.kind)) {
+        mode.gradient_excess_bytes = excess(layer, mode);
+        mode.kept_bytes += mode.gradient_excess_bytes;
+        // While the layer itself runs backward, its gradients are not there yet.
+        workspace = std::max(workspace - mode.gradient_excess_bytes, profile->buffer_bytes);
+      }
+      mode.workspace_bytes = std::min(workspace + beside, kWorkspaceBytesAtMost);
     }
     layer.gradient_bytes = 0;
   }
