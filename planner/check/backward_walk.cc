@@ -94,9 +94,10 @@ int64_t BackwardWalk::Most(const std::vector<WalkedLayer>& layers) const {
   const int64_t at_head = GradientAtHead(layers);
   for (size_t i = layers.size(); i-- > 0;) {
     const auto& [layer, mode] = layers[i];
-    most = std::max(most, kept + behind + mode->workspace_bytes);
-    if (layer->end_workspace_bytes > 0)  // with the layers in front, and with the head's gradient
-      most = std::max(most, kept - front + behind - at_head + layer->end_workspace_bytes);
+    // Tied tables count with the layers in front, and with the head's gradient.
+    most = std::max(most, layer->end_workspace_bytes > 0
+                              ? kept - front + behind - at_head + layer->end_workspace_bytes
+                              : kept + behind + mode->workspace_bytes);
     kept -= mode->kept_bytes;
     if (layer->kind == LayerKind::kHead) {
       behind += at_head;

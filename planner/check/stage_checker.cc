@@ -189,7 +189,9 @@ class StageChecker {
     const int64_t allocated =
         e.weights + e.optimizer + walked.gradients + held.bytes + walked.transient;
     Require(allocated >= e.weights + e.optimizer + walked.held + walked.most,
-            Name(s) + "its backward pass holds more");
+            Name(s) + "its backward pass holds " +
+                std::to_string(e.weights + e.optimizer + walked.held + walked.most) +
+                " bytes, more than the " + std::to_string(allocated) + " allocated");
     Require(m.allocator_reserve >= AllocatorReserve(allocated),
             Name(s) + "allocator reserve too small");
     Require(m.framework >= FrameworkBytes() && m.communication >= CommunicationBytes(),
