@@ -22,6 +22,7 @@
 #include "planner/hardware/hosts.h"
 #include "planner/launch/make_launch.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/search/changed_job.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/choose_offload.h"
 #include "planner/search/ladder.h"
@@ -260,9 +261,7 @@ class Planning {
     Job other = job_;
     Constraints& c = other.constraints;
     c.encoder_data = {};
-    c.tensor_parallel = {p.tensor, p.tensor}, c.pipeline_parallel = {p.pipeline, p.pipeline};
-    c.data_parallel = {p.data, p.data}, c.context_parallel = {p.context, p.context};
-    c.expert_parallel = {p.expert, p.expert};
+    PinDegrees(p, &c);
     int64_t best_ns = 0;
     for (const int64_t ranks : EncoderDataChoices(other, p)) {
       if (ranks == p.encoder_data) continue;

@@ -17,6 +17,13 @@ Cluster Resized(const Cluster& cluster, int64_t gpu_count) {
   return resized;
 }
 
+void PinDegrees(const Parallelism& p, Constraints* constraints) {
+  Constraints& c = *constraints;
+  c.tensor_parallel = {p.tensor, p.tensor}, c.pipeline_parallel = {p.pipeline, p.pipeline};
+  c.data_parallel = {p.data, p.data}, c.context_parallel = {p.context, p.context};
+  c.expert_parallel = {p.expert, p.expert};
+}
+
 void ChangeZeroStage(ZeroStage stage, Training* training) {
   const Trainer& trainer = *training->trainer;
   training->execution = Carried(DefaultExecution(trainer, training->zero_stage),

@@ -5,12 +5,16 @@
 #include <cstdint>
 
 #include "planner/job.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 
 // Returns a cluster of `gpu_count` GPUs of the same type and kind of nodes: in one node, in full
 // ones or, if they do not divide into those, with as many per node as now.
 Cluster Resized(const Cluster& cluster, int64_t gpu_count);
+
+// Allows these degrees alone; virtual stages and ranks that share images stay as they are.
+void PinDegrees(const Parallelism& p, Constraints* constraints);
 
 // The trainer's habits depend on the stage.
 void ChangeZeroStage(ZeroStage stage, Training* training);

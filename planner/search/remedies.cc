@@ -11,6 +11,7 @@
 #include "planner/hardware/gpus.h"
 #include "planner/model/towers.h"
 #include "planner/partition/segments.h"
+#include "planner/search/changed_job.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/choose_offload.h"
 #include "planner/search/least_memory.h"
@@ -124,9 +125,7 @@ class Remedies {
   Job OfMisfit(Job changed) const {
     const Parallelism& p = misfit_.parallelism;
     Constraints& c = changed.constraints;
-    c.tensor_parallel = {p.tensor, p.tensor}, c.pipeline_parallel = {p.pipeline, p.pipeline};
-    c.data_parallel = {p.data, p.data}, c.context_parallel = {p.context, p.context};
-    c.expert_parallel = {p.expert, p.expert};
+    PinDegrees(p, &c);
     c.virtual_stages = {p.virtual_stages, p.virtual_stages};
     return changed;
   }

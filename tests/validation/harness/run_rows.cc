@@ -8,6 +8,7 @@
 #include "planner/base/units.h"
 #include "planner/catalog/catalog.h"
 #include "planner/hardware/gpus.h"
+#include "planner/trainer/executions.h"
 #include "planner/trainer/trainers.h"
 #include "tests/validation/harness/rows.h"
 
@@ -301,7 +302,7 @@ void SetExecution(const Json& row, Training& training) {
   // A loss that is compiled with the model holds 16-bit logits and their gradient. torchtitan
   // compiles it since 2025.
   const std::string date = Text(row, "date");
-  const bool eager_loss = !e.fused_loss && e.loss_bytes_per_logit == 12;  // PyTorch's
+  const bool eager_loss = !e.fused_loss && e.loss_bytes_per_logit == kEagerLossBytes;
   if (eager_loss && Flag(row, "compiled") &&
       (!training.trainer->alternate_products || date.empty() || date >= "2025"))
     e.loss_bytes_per_logit = 4;
