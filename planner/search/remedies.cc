@@ -110,14 +110,22 @@ class Remedies {
   // the job may get other packs with the change.
   bool MayFit(const Remedy& remedy) { return MayFit(ApplyRemedy(job_, remedy)); }
   bool MayFit(const Job& changed) {
-    return !Stopped() && (FitsAtAll(OfMisfit(changed), batching_, stop_, &own_segments_left_) ||
-                          FitsAtAll(changed, batching_, stop_, &segments_left_));
+    if (Stopped()) return false;
+    if (HasBatch(changed) && FitsAtAll(OfMisfit(changed), batching_, stop_, &own_segments_left_))
+      return true;
+    return FitsAtAll(changed, batching_, stop_, &segments_left_);
   }
 
   bool Plans(const Remedy& remedy) const { return Plans(ApplyRemedy(job_, remedy)); }
   bool Plans(const Job& changed) const {
-    return !Stopped() && OneGpuStepSeconds(changed) <= kOneGpuStepSecondsAtMost &&
-           (SomethingFits(OfMisfit(changed), stop_) || SomethingFits(changed, stop_));
+    if (Stopped() || OneGpuStepSeconds(changed) > kOneGpuStepSecondsAtMost) return false;
+    return (HasBatch(changed) && SomethingFits(OfMisfit(changed), stop_)) ||
+           SomethingFits(changed, stop_);
+  }
+
+  // With fewer samples, the free job may leave out the degrees of the misfit (Parallelisms).
+  bool HasBatch(const Job& changed) const {
+    return changed.training.global_batch_samples == job_.training.global_batch_samples;
   }
 
   // Returns the job with the degrees of the misfit alone. They lack least, so that a change is
