@@ -28,6 +28,7 @@
 #include "planner/search/ladder.h"
 #include "planner/search/misfit.h"
 #include "planner/search/other_sizes.h"
+#include "planner/search/parallelisms.h"
 #include "planner/search/prediction.h"
 #include "planner/search/search.h"
 #include "planner/search/stage_plans.h"
@@ -145,6 +146,8 @@ class Planning {
     } else if (!found_.best.empty()) {
       Fill(found_.best);
       if (Stopped()) return std::move(result_);
+    } else if (LargerStepFits()) {
+      return std::move(result_);
     } else {
       Enter(Phase::kExplain);
       plan().misfit = ExplainMisfit(job_, batching_, hooks_.stop);
@@ -169,6 +172,17 @@ class Planning {
   bool Stopped() const { return hooks_.stop && hooks_.stop(); }
   void Enter(Phase phase) const {
     if (hooks_.enter) hooks_.enter(phase);
+  }
+
+  // Where no step of the batch that was asked for fits, plans a larger one that does.
+  bool LargerStepFits() {
+    const std::optional<Job> larger =
+        WithLargerSteps(job_, batching_.packs_per_step(job_.training.global_batch_samples));
+    if (!larger || !SomethingFits(*larger, hooks_.stop)) return false;
+    PlanResult of_larger = Planning(*larger, hooks_, in_short_).Run();
+    if (of_larger.plan.misfit) return false;
+    result_ = std::move(of_larger);
+    return true;
   }
 
   void Fill(const std::vector<Candidate>& best) {

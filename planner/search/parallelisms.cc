@@ -12,9 +12,8 @@ namespace {
 // Share of the global batch that a step must keep to have its packs in whole groups.
 constexpr double kLeastShareOfBatch = 7.0 / 8;
 
-}  // namespace
-
-std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
+// Returns all degrees, those that train on a larger batch too.
+std::vector<Parallelism> AllParallelisms(const Job& job, double packs_per_step) {
   std::vector<Parallelism> all;
   ForEachDegrees(job, [&](Parallelism p, const DegreeRange& virtual_stages) {
     for (int64_t v = virtual_stages.min; v <= virtual_stages.max; ++v) {
@@ -26,17 +25,43 @@ std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
   if (job.training.fused_step)
     std::erase_if(all,
                   [&](const Parallelism& p) { return MicroBatches(packs_per_step, p.data) > 1; });
-  if (all.empty()) return all;
+  return all;
+}
+
+// Returns the packs of the largest step of the degrees that do not exceed the packs asked for. If
+// all exceed them, returns those of the smallest step.
+int64_t MostPacks(const std::vector<Parallelism>& all, double packs_per_step) {
   int64_t least_data = all.front().data;
   for (const Parallelism& p : all) least_data = std::min(least_data, p.data);
-  // The largest step, in whole packs, of the degrees that do not exceed the packs asked for.
   int64_t most_packs = least_data;
   for (const Parallelism& p : all) {
     if (static_cast<double>(p.data - 1) >= packs_per_step) continue;
     most_packs = std::max(most_packs, MicroBatches(packs_per_step, p.data) * p.data);
   }
+  return most_packs;
+}
+
+}  // namespace
+
+std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
+  std::vector<Parallelism> all = AllParallelisms(job, packs_per_step);
+  if (all.empty()) return all;
+  const int64_t most_packs = MostPacks(all, packs_per_step);
   std::erase_if(all, [&](const Parallelism& p) { return p.data > most_packs; });
   return all;
+}
+
+std::optional<Job> WithLargerSteps(const Job& job, double packs_per_step) {
+  const std::vector<Parallelism> all = AllParallelisms(job, packs_per_step);
+  if (all.empty()) return std::nullopt;
+  const int64_t most_packs = MostPacks(all, packs_per_step);
+  int64_t least_data = 0;
+  for (const Parallelism& p : all)
+    if (p.data > most_packs && (least_data == 0 || p.data < least_data)) least_data = p.data;
+  if (least_data == 0) return std::nullopt;
+  Job larger = job;
+  larger.constraints.data_parallel.min = least_data;
+  return larger;
 }
 
 Schedule ScheduleOf(const Constraints& constraints, const Parallelism& p) {

@@ -4,6 +4,7 @@
 #define EVENKEEL_PLANNER_SEARCH_PARALLELISMS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "planner/job.h"
@@ -16,6 +17,10 @@ namespace evenkeel::planner {
 // degrees above the packs of the largest step that the others run: they would train on a larger
 // batch. With a fused step, leaves out those with several micro-batches.
 std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step);
+
+// Returns the job with the data-parallel degrees that Parallelisms leaves out because their steps
+// are larger than the batch, or nullopt if there are none.
+std::optional<Job> WithLargerSteps(const Job& job, double packs_per_step);
 
 // Returns the schedule that the constraints name; if they name none, 1F1B, or interleaved 1F1B with
 // several chunks per stage.

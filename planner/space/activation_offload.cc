@@ -12,7 +12,11 @@ void AskActivationOffload(std::optional<int64_t> layers, Job* job) {
                                .free_recompute = c.recompute,
                                .free_pipeline = c.pipeline_parallel,
                                .free_virtual_stages = c.virtual_stages};
-  job->training.offload.asked = true;
+  OptimizerOffload& optimizer = job->training.offload;
+  optimizer.asked = true;
+  // Beside activations, a share of the optimizer is given or none.
+  if (!optimizer.given && !optimizer.weights)
+    optimizer.choose = false, optimizer.ratio = optimizer.charged_ratio = 0;
   if (layers) *job = WithActivations(*job, *layers, *layers);
 }
 

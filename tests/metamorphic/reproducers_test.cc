@@ -58,6 +58,7 @@ const std::vector<Reproducer>& Reproducers() {
       {"groups-uneven-modes", {}},
       {"groups-uneven-modes-moe", {}},
       {"internal-groups-epoch-overflow", {}},
+      {"larger-step-fits", {"pp=1"}},
       {"many-packs-slow-rhythm", {"pp=4"}},
       {"max-alternatives", {}},
       {"memory-few-steps", {}},
@@ -69,6 +70,7 @@ const std::vector<Reproducer>& Reproducers() {
       {"negative-workspace", {}},
       {"quicker-than-the-peak", {}},
       {"remedy-too-long", {}},
+      {"remedy-undoes-offload", {}},
       {"settled-too-early", {"ep=8", "vs=3"}},
       {"uneven-packs-chunks", {"vs=2"}},
   };
