@@ -240,7 +240,10 @@ constexpr DispatcherSet kTitanDispatchers =
 // ranks gather keys and values (distributed/context_parallel/api.py, 0.3.0; the default of
 // PyTorch's _ContextParallelOptions).
 constexpr Trainer Torchtitan(const About& about) {
-  Execution execution = WithEagerLoss(EagerShards(0.9));  // components/loss.py
+  Execution execution = EagerShards(0.9);
+  // components/loss.py. train_step drops the 16-bit logits before the backward pass, but the
+  // allocator keeps their block, into which no fp32 tensor fits.
+  execution.loss_bytes_per_logit = kHeldLogitsLossBytes;
   execution.context = ContextKind::kAllGather;
   Trainer trainer = With(kTitanDispatchers, Sharded(about, execution));
   trainer.alternate_products = true;

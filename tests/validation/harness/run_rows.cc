@@ -300,11 +300,13 @@ void SetExecution(const Json& row, Training& training) {
   if (dispatcher == "allgather") e.dispatcher = Dispatcher::kAllGather;
   e.fused_kernels = Flag(row, "compiled", e.fused_kernels) || e.fused_kernels;
   // A loss that is compiled with the model holds 16-bit logits and their gradient. torchtitan
-  // compiles it since 2025.
+  // compiles it since April 2025 (pull requests 755 and 1033).
   const std::string date = Text(row, "date");
-  const bool eager_loss = !e.fused_loss && e.loss_bytes_per_logit == kEagerLossBytes;
+  const bool eager_loss =
+      !e.fused_loss && (training.trainer->alternate_products ||
+                        e.loss_bytes_per_logit == kEagerLossBytes);
   if (eager_loss && Flag(row, "compiled") &&
-      (!training.trainer->alternate_products || date.empty() || date >= "2025"))
+      (!training.trainer->alternate_products || date.empty() || date >= "2025-04"))
     e.loss_bytes_per_logit = 4;
   // Hugging Face's Trainer took an AdamW that is not fused, with PyTorch before 2.8.
   if (training.trainer->name == "huggingface-trainer" && !date.empty() && date < "2025-08" &&
