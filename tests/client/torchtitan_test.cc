@@ -50,6 +50,35 @@ TEST(TorchtitanTest, BatchAndLengthHaveDefaults) {
   EXPECT_FALSE(Assumes(said, "torchtitan's default"));
 }
 
+TEST(TorchtitanTest, ConvertersSetThePrecision) {
+  const auto precision = [](const std::string& converters) {
+    return TorchtitanRun(std::string(kLlama) + "converters = " + converters + "\n")
+        .job.training()
+        .precision();
+  };
+  EXPECT_EQ(precision("[]"), v1::PRECISION_BF16);
+  EXPECT_EQ(precision("[\"float8\"]"), v1::PRECISION_FP8);
+  EXPECT_EQ(precision("[\"quantize.linear.float8\"]"), v1::PRECISION_FP8);
+  EXPECT_EQ(precision("[\"mx\"]"), v1::PRECISION_MXFP8);
+  EXPECT_EQ(precision("[\"quantize.linear.mx\"]"), v1::PRECISION_MXFP8);
+  const std::string rowwise = std::string(kLlama) +
+                              "converters = [\"float8\", \"mine\"]\n[float8]\nrecipe_name = "
+                              "\"rowwise\"\nenable_fsdp_float8_all_gather = true\n";
+  const UserRun run = TorchtitanRun(rowwise);
+  EXPECT_EQ(run.job.training().precision(), v1::PRECISION_FP8);
+  EXPECT_TRUE(Assumes(run, "a scale for each tensor, not rowwise"));
+  EXPECT_TRUE(Assumes(run, "\"mine\" is taken to change nothing"));
+  EXPECT_NE(TorchtitanRefusal(std::string(kLlama) +
+                              "converters = [\"float8\"]\n[float8]\nrecipe_name = \"x\"\n")
+                .find("must be tensorwise, rowwise or rowwise_with_gw_hp"),
+            std::string::npos);
+  // A section alone has no effect.
+  EXPECT_EQ(TorchtitanRun(std::string(kLlama) + "[float8]\nfilter_fqns = [\"output\"]\n")
+                .job.training()
+                .precision(),
+            v1::PRECISION_BF16);
+}
+
 // A pipeline, or weights that stay gathered, change no kernel.
 TEST(TorchtitanTest, TheModulesAreThoseOfTorchtitanInEverySplit) {
   const auto training = [](const std::string& toml) { return TorchtitanRun(toml).job.training(); };

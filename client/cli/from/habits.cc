@@ -96,7 +96,9 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
   const std::string mixed = config.Text(Field::kMixedPrecision);
   if (config.On(Field::kFp16)) {
     training->set_precision(v1::PRECISION_FP16);
-  } else if (torchtitan || config.On(Field::kBf16, config.trl)) {
+  } else if (torchtitan) {
+    training->set_precision(TorchtitanPrecision(config, run));
+  } else if (config.On(Field::kBf16, config.trl)) {
     if (config.trl && !config.Has(Field::kBf16))
       run->assumed.push_back("precision: bf16, TRL's default");
     training->set_precision(v1::PRECISION_BF16);

@@ -146,6 +146,9 @@ constexpr KeyRecord kTorchtitanRead[] = {
      "stages.layers"},
     {"parallelism.pipeline_parallel_last_stage_less_layers", Field::kHeadLayers, "stages.layers"},
     {"training.dtype", Field::kWeightType, "training.optimizer"},
+    {"model.converters", Field::kConverters, "training.precision"},
+    {"float8.recipe_name", Field::kFp8Recipe, "training.precision"},
+    {"quantize.linear.float8.recipe_name", Field::kFp8Recipe, "training.precision"},
     {"compile.enable", Field::kCompile, "execution.loss_logit_bytes"},
     {"compile.components", Field::kCompiledParts, "execution.loss_logit_bytes"},
     {"training.enable_cpu_offload", Field::kOffloadsWeights, "training.offload"},
@@ -154,6 +157,9 @@ constexpr KeyRecord kTorchtitanRead[] = {
     {"optimizer.early_step_in_backward", Field::kFusedStep, "training.fused_step"},
 };
 
+constexpr char kAllButHead[] = "all linear layers but the head are taken to be quantised";
+constexpr char kGathersIn16Bit[] = "weights are taken to be gathered in 16 bits";
+constexpr char kMxProducts[] = "products are taken to be MXFP8, if model.converters has mx";
 constexpr char kTaken[] = "stages are taken to be cut as without it";
 
 constexpr NotPredicted kTorchtitanNotPredicted[] = {
@@ -167,9 +173,15 @@ constexpr NotPredicted kTorchtitanNotPredicted[] = {
     {"parallelism.pipeline_parallel_split_points", kTaken},
     {"experimental.pipeline_parallel_split_points", kTaken},
     {"experimental.pipeline_parallel_microbatches", "a micro-batch is taken to be one sequence"},
-    {"model.converters", "products are taken to have 16 bits: --precision fp8"},
-    {"quantize.*", "products are taken to have 16 bits: --precision fp8"},
-    {"float8.*", "products are taken to have 16 bits: --precision fp8"},
+    // model.converters says whether these have any effect.
+    {"float8.enable_float8_linear", "products are taken to have 16 bits: --precision fp8"},
+    {"float8.filter_fqns", kAllButHead, false, false, "output"},
+    {"quantize.linear.float8.filter_fqns", kAllButHead, false, false, "output"},
+    {"float8.enable_fsdp_float8_all_gather", kGathersIn16Bit},
+    {"quantize.linear.float8.enable_fsdp_float8_all_gather", kGathersIn16Bit},
+    {"mx.*", kMxProducts},
+    {"quantize.linear.mx.*", kMxProducts},
+    {"quantize.grouped_mm.*", "experts are taken to multiply in the format of linear layers"},
 };
 
 constexpr const char* kTorchtitanIrrelevant[] = {
@@ -181,7 +193,9 @@ constexpr const char* kTorchtitanIrrelevant[] = {
     "fault_tolerance.*", "experimental.*", "debug.*",
     "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
     // Only with a mode of its own, which is refused.
-    "activation_checkpoint.memory_budget", "activation_checkpoint.early_stop"};
+    "activation_checkpoint.memory_budget", "activation_checkpoint.early_stop",
+    // What is left of quantisation: how scales and 8-bit weights are computed.
+    "float8.*", "quantize.*"};
 
 }  // namespace
 

@@ -108,6 +108,7 @@ enum class Field {
   kFp8Recipe,
   kFp8Weights,
   kFp4Format,
+  kConverters,
   kGradient16Bit,
   kGradientFp32,
   kGradientType,

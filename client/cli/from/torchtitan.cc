@@ -81,6 +81,29 @@ void AddTorchtitanHabits(v1::Execution* execution) {
   *execution = habits;
 }
 
+// Float8LinearConverter and MXLinearConverter (components/quantization, 0.2) quantise linear layers
+// and leave the head alone (filter_fqns ["output"]).
+v1::Precision TorchtitanPrecision(const UserConfig& config, UserRun* run) {
+  v1::Precision precision = v1::PRECISION_BF16;
+  for (const std::string& converter : config.List(Field::kConverters)) {
+    if (converter == "mx" || converter == "quantize.linear.mx") {
+      precision = v1::PRECISION_MXFP8;
+    } else if (converter == "float8" || converter == "quantize.linear.float8") {
+      const std::string recipe = config.Text(Field::kFp8Recipe, "tensorwise");
+      if (recipe != "tensorwise" && recipe != "rowwise" && recipe != "rowwise_with_gw_hp")
+        config.Refuse(Field::kFp8Recipe, "must be tensorwise, rowwise or rowwise_with_gw_hp");
+      precision = v1::PRECISION_FP8;
+      if (recipe != "tensorwise")
+        run->assumed.push_back("precision: fp8 with a scale for each tensor, not " + recipe);
+    } else if (converter.starts_with("quantize.grouped_mm.")) {
+      run->assumed.push_back("precision: experts multiply in the format of linear layers");
+    } else {
+      run->assumed.push_back("model.converters: \"" + converter + "\" is taken to change nothing");
+    }
+  }
+  return precision;
+}
+
 void SetTorchtitanExecution(const UserConfig& config, UserRun* run) {
   v1::Execution* e = run->job.mutable_training()->mutable_execution();
   e->set_sequence_parallel(config.On(Field::kSequenceParallel, true));

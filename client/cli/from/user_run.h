@@ -101,6 +101,7 @@ ModelWidths WidthsOf(const v1::Model& model);
 void SetTorchtitanStages(const UserConfig& config, UserRun* run);
 void CutTorchtitanStages(int64_t layers, UserRun* run);
 v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run);
+v1::Precision TorchtitanPrecision(const UserConfig& config, UserRun* run);
 void SetTorchtitanExecution(const UserConfig& config, UserRun* run);
 // Sets what its record says of any job, where nothing is set.
 void AddTorchtitanHabits(v1::Execution* execution);
