@@ -1,4 +1,5 @@
 // `evaluate`: shows a plan that the caller wrote, or a configuration of a trainer, beside our plan.
+#include <absl/strings/str_replace.h>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "client/cli/commands/commands.h"
+#include "client/cli/from/front_ends.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/render_from.h"
 #include "client/cli/job_flags.h"
@@ -27,11 +29,12 @@ constexpr const char* kEvaluateFooter =
     "...\n"
     "--from reads arguments of Megatron-LM (a script, a file of arguments, YAML), a YAML of "
     "FlagScale,\n"
-    "a JSON of DeepSpeed, a TOML of torchtitan, or Hugging Face's TrainingArguments (JSON, YAML, a "
-    "script),\n"
-    "beside which --from adapter_config.json is PEFT's and --from launch.yaml accelerate's. The "
-    "answer says\n"
-    "what it will do, and what to change first.\n"
+    "a JSON of DeepSpeed, a TOML of torchtitan, a YAML of LLaMA-Factory or axolotl, or Hugging "
+    "Face's\n"
+    "TrainingArguments (JSON, YAML, a script). Beside the latter, --from adapter_config.json is "
+    "PEFT's,\n"
+    "and --from launch.yaml is accelerate's. The answer says what it will do, and what to change "
+    "first.\n"
     "\n"
     "--plan reads a Plan in protobuf JSON, or an answer that contains one (`plan --save`,\n"
     "`plan --output json`, `get --output json`), edited or not. Only these fields count:\n"
@@ -65,6 +68,9 @@ ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
                                 layers, kMostChanges, backend.get());
   for (Change& change : answer.changes.best)
     change.argument = InSyntax(answer.config.syntax, std::move(change.argument));
+  if (answer.config.front_end != nullptr)
+    for (Change& change : answer.changes.best)
+      absl::StrReplaceAll(answer.config.front_end->words, &change.argument);
   answer.computed_by = "computed by " + backend->name() + UnconfirmedText(answer.response);
   Print(options.json() ? FromAnswerJson(answer) : RenderFrom(StyleOf(options), answer));
   return answer.response.evaluated().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "client/cli/exit_codes.h"
+#include "client/cli/from/front_ends.h"
 #include "client/cli/from/user_run.h"
 
 namespace evenkeel::cli {
@@ -77,7 +78,10 @@ void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run
   for (const Field field : kOfEncoders)
     if (config.Has(field) && run->encoder_setting.empty())
       run->encoder_setting = Describe(config.fields.at(field));
-  if (run->encoder_setting.empty() || !flags.freeze.empty() || !flags.lora.empty()) return;
+  if (!flags.freeze.empty() || !flags.lora.empty()) return;
+  if (config.front_end != nullptr && config.front_end->freezes_encoders)
+    run->freezes_encoders = config.front_end->title;
+  if (run->encoder_setting.empty()) return;
   // LLaVA's program sets what trains behind the adapters: it freezes them, or trains the language
   // model in full.
   if (run->adapters && config.Has(Field::kTrainedParts))
@@ -91,7 +95,15 @@ void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run
 }
 
 void ApplyComponents(bool encoders, UserRun* run) {
-  if (run->encoder_setting.empty()) return;
+  if (run->encoder_setting.empty()) {
+    v1::Model* model = run->job.mutable_model();
+    if (!encoders || run->freezes_encoders.empty() || run->adapters ||
+        model->encoder_train_mode() != v1::TRAIN_MODE_UNSPECIFIED)
+      return;
+    model->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
+    run->assumed.push_back("encoders: frozen, " + run->freezes_encoders + "'s default");
+    return;
+  }
   if (!encoders)
     throw CommandError(ExitCode::kBadInput,
                        run->encoder_setting + ": the model has an encoder, but \"" +

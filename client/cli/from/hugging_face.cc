@@ -6,6 +6,7 @@
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/documents.h"
+#include "client/cli/from/front_ends.h"
 #include "client/cli/from/keys.h"
 
 namespace evenkeel::cli {
@@ -113,6 +114,28 @@ void CheckAgreement(const KeyTables& tables, const Setting& own, const UserConfi
   }
 }
 
+// Says which of the front end's defaults count, where nothing else is said. Those of adapters need
+// adapters.
+void SetDefaults(const FrontEnd& front_end, UserConfig* config) {
+  std::string said;
+  for (const auto& [key, value] : front_end.defaults) {
+    for (const KeyRecord& record : TrainingArgumentsKeys().read) {
+      if (std::string(key) != record.key || config->Has(record.field)) continue;
+      const bool of_adapters = record.field == Field::kLoraRank ||
+                               record.field == Field::kLoraTargets ||
+                               record.field == Field::kNestedQuant;
+      if (of_adapters && !config->On(Field::kUsesPeft)) continue;
+      if (record.field == Field::kNestedQuant && !config->On(Field::kLoads4Bit)) continue;
+      if (record.field == Field::kBf16 && config->On(Field::kFp16)) continue;
+      config->fields[record.field] = {key, {value}, std::string(front_end.title) + "'s default"};
+      config->said.insert(record.field);
+      said += (said.empty() ? "" : ", ") + std::string(key) + " " + value;
+    }
+  }
+  if (!said.empty())
+    config->notes.push_back(std::string(front_end.title) + "'s defaults: " + said + ".");
+}
+
 }  // namespace
 
 // The Trainer compares DeepSpeed's numbers with its arguments' defaults too.
@@ -153,7 +176,9 @@ void SortEngine(std::vector<Setting> settings, UserConfig* config) {
 }
 
 bool IsHuggingFace(const std::vector<Setting>& settings) {
-  if (HasKey(settings, "per_device_train_batch_size") || IsAdapter(settings)) return true;
+  if (HasKey(settings, "per_device_train_batch_size") || IsAdapter(settings) ||
+      FrontEndOf(settings) != nullptr)
+    return true;
   // Batches have a default.
   return HasKey(settings, "model_name_or_path") &&
          std::any_of(std::begin(kMarks), std::end(kMarks),
@@ -170,6 +195,11 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
   const bool adapter = IsAdapter(settings);
   const KeyTables& tables = adapter ? AdapterKeys() : TrainingArgumentsKeys();
   config->files[adapter ? RunFile::kAdapter : RunFile::kArguments] = FileNameOf(path);
+  const FrontEnd* const front_end = adapter ? nullptr : FrontEndOf(settings);
+  if (front_end != nullptr) {
+    settings = front_end->translate(std::move(settings), config);
+    config->front_end = front_end;
+  }
   config->trl = !adapter && IsTrl(config->trl, settings);
   config->keeps_lengths = nulls.count("max_length") > 0;
   std::vector<Setting> engine, own;
@@ -204,9 +234,12 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
       ++config->irrelevant;
       continue;
     }
-    Sort(tables, name, std::move(setting), config);
+    const bool its_own =
+        front_end != nullptr && setting.written.empty() && Knows(front_end->keys, name);
+    Sort(its_own ? front_end->keys : tables, name, std::move(setting), config);
     NoteSaid(tables, name, config);
   }
+  if (front_end != nullptr) SetDefaults(*front_end, config);
   NoteDefaults(of_engine, config);
 }
 

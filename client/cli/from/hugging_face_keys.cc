@@ -153,7 +153,6 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"load_in_8bit", kQuantised, true},
     {"lora_target_parameters", "adapters beside single parameters, such as experts", true},
     {"use_dora", "the norms of DoRA are left out"},
-    {"finetuning_type", "LLaMA-Factory's arguments, whose defaults are others", true},
     // DPO, KTO, reward models, PPO and GRPO of TRL.
     {"beta", kOtherLoss, true},
     {"max_prompt_length", kOtherLoss, true},

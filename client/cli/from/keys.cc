@@ -42,9 +42,10 @@ bool Knows(const KeyTables& tables, const std::string& name) {
 }
 
 void Sort(const KeyTables& tables, const std::string& name, Setting setting, UserConfig* config) {
+  Setting shown = setting.AsWritten();
   for (const KeyRecord& record : tables.read) {
     if (name != record.key) continue;
-    config->used.push_back(setting);
+    config->used.push_back(std::move(shown));
     config->meanings.push_back(record.meaning);
     config->fields[record.field] = std::move(setting);
     return;
@@ -57,7 +58,7 @@ void Sort(const KeyTables& tables, const std::string& name, Setting setting, Use
     }
     if (known.refused)
       throw CommandError(ExitCode::kBadInput, Describe(setting) + ": not yet: " + known.what);
-    config->not_predicted.emplace_back(std::move(setting), known.what);
+    config->not_predicted.emplace_back(std::move(shown), known.what);
     return;
   }
   for (const char* pattern : tables.irrelevant) {
@@ -65,7 +66,7 @@ void Sort(const KeyTables& tables, const std::string& name, Setting setting, Use
     ++config->irrelevant;
     return;
   }
-  config->unknown.push_back(std::move(setting));
+  config->unknown.push_back(std::move(shown));
 }
 
 }  // namespace evenkeel::cli

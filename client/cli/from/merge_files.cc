@@ -99,6 +99,7 @@ void Merge(UserConfig other, UserConfig* config) {
   config->engine_file = config->engine_file || other.engine_file;
   config->engine_optimizer = config->engine_optimizer || other.engine_optimizer;
   config->trl = config->trl || other.trl;
+  if (other.front_end != nullptr) config->front_end = other.front_end;
   config->keeps_lengths = config->keeps_lengths || other.keeps_lengths;
 }
 

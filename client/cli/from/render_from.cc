@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/from/front_ends.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_evaluation.h"
@@ -22,6 +23,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 double LessTime(double now, double then) { return now > 0 ? 1 - then / now : 0; }
+
+std::string NameOf(const UserConfig& config) {
+  return config.front_end != nullptr ? config.front_end->title : FormatName(config.format);
+}
 
 std::string IntervalText(const v1::Predictions& p) {
   const double seconds = p.step().total_seconds();
@@ -76,10 +81,9 @@ std::string ReadSection(const Style& style, const FromAnswer& answer) {
     table.Add(
         {Plain(style, line), Plain(style, setting.key), Plain(style, value), config.meanings[i]});
   }
-  std::string text =
-      Section(style, "What was read",
-              fmt::format("{} settings of {}", config.used.size(), FormatName(config.format))) +
-      table.Render(style);
+  std::string text = Section(style, "What was read",
+                             fmt::format("{} settings of {}", config.used.size(), NameOf(config))) +
+                     table.Render(style);
   if (config.irrelevant == 0) return text;
   return text + Paragraph(style, fmt::format("{} more {} neither memory nor time (logs, paths, "
                                              "learning rate and the like).",
@@ -202,7 +206,7 @@ std::string RenderFrom(const Style& style, const FromAnswer& answer) {
 
 std::string FromAnswerJson(const FromAnswer& answer) {
   Json json;
-  json["framework"] = FormatName(answer.config.format);
+  json["framework"] = NameOf(answer.config);
   const auto setting_json = [](const Setting& setting) {
     return Json{{"key", setting.key}, {"values", setting.values}, {"where", setting.where}};
   };

@@ -38,7 +38,8 @@ const char* FormatName(ConfigFormat format) {
   return "";
 }
 
-std::string Describe(const Setting& setting) {
+std::string Describe(const Setting& read) {
+  const Setting setting = read.AsWritten();
   const std::string values = Shown(setting);
   return setting.where + ": " + setting.key + (values.empty() ? "" : " " + values);
 }

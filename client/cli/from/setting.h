@@ -22,6 +22,14 @@ struct Setting {
   std::string key;  // "--micro-batch-size", "parallelism.tensor_parallel_degree"
   std::vector<std::string> values;
   std::string where;  // "run.sh:12", or the file alone
+  // Key and values in the file, if they were translated to these.
+  std::string written = "";
+  std::vector<std::string> written_values = {};
+
+  // Returns the setting as the file has it.
+  Setting AsWritten() const {
+    return written.empty() ? *this : Setting{written, written_values, where};
+  }
 };
 
 // What a setting says, whatever its trainer calls it.
@@ -213,6 +221,8 @@ enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
 enum class Syntax { kJson, kYaml, kScript };
 
 // What was found in a configuration.
+struct FrontEnd;  // front_ends.h
+
 struct UserConfig {
   ConfigFormat format = ConfigFormat::kMegatron;
   std::vector<Setting> used;          // as written, in order, for people
@@ -235,6 +245,7 @@ struct UserConfig {
   std::set<Field> said;                  // numbers that the arguments themselves give
   bool trl = false;                      // the arguments are TRL's, which have other defaults
   bool keeps_lengths = false;            // max_length is null
+  const FrontEnd* front_end = nullptr;   // of the Trainer, whose settings were translated
   std::map<RunFile, std::string> files;  // what was read, by name
   // Settings of accelerate, by the keys of its file. If they are options of a command that names no
   // such file, `without_launch` is what the rest says: a file may still come.

@@ -64,6 +64,7 @@ struct UserRun {
   bool adapters = false;  // train beside frozen weights
   // The setting that says that the model has an encoder, and the components that are frozen.
   std::string encoder_setting;
+  std::string freezes_encoders;  // the front end that does unless told otherwise
   std::vector<std::string> frozen;
   bool trains_encoder = false;       // a setting says so
   bool trains_head = false;          // though the rest of the language model is frozen

@@ -1,0 +1,34 @@
+// Front ends of Hugging Face's Trainer whose configurations have keys and defaults of their own.
+#ifndef EVENKEEL_CLIENT_CLI_FROM_FRONT_ENDS_H_
+#define EVENKEEL_CLIENT_CLI_FROM_FRONT_ENDS_H_
+
+#include <absl/strings/string_view.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/from/keys.h"
+#include "client/cli/from/setting.h"
+
+namespace evenkeel::cli {
+
+struct FrontEnd {
+  const char* title;
+  // Turns settings into those of TrainingArguments and of TRL's SFTConfig and ModelConfig.
+  // Settings that need no translation stay as they are. Throws CommandError(kBadInput) for values
+  // that it does not know.
+  std::vector<Setting> (*translate)(std::vector<Setting> settings, UserConfig* config);
+  // Defaults that are not those of TrainingArguments, by the keys of the latter.
+  std::vector<std::pair<const char*, const char*>> defaults;
+  KeyTables keys;  // of its own, without those that are translated
+  // What advice for YAML says in its words.
+  std::vector<std::pair<absl::string_view, absl::string_view>> words;
+  bool freezes_encoders;
+};
+
+// Returns the front end whose keys these are, or nullptr if there is none.
+const FrontEnd* FrontEndOf(const std::vector<Setting>& settings);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_FROM_FRONT_ENDS_H_

@@ -1,0 +1,168 @@
+// Tests what is read of LLaMA-Factory's and axolotl's configurations.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/from/front_ends.h"
+#include "client/cli/from/read_config.h"
+#include "client/cli/from/user_run.h"
+#include "tests/client/trainer_folder.h"
+#include "tests/client/trainer_runs.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr char kFactoryLora[] =
+    "model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct\nstage: sft\nfinetuning_type: lora\n"
+    "dataset: identity\ntemplate: llama3\nbf16: true\nlearning_rate: 1.0e-4\n";
+constexpr char kAxolotlFull[] =
+    "base_model: NousResearch/Meta-Llama-3-8B\nmicro_batch_size: 2\n"
+    "gradient_accumulation_steps: 4\ndatasets:\n  - path: tatsu-lab/alpaca\n    type: alpaca\n";
+
+UserConfig ConfigOf(const std::string& yaml) {
+  const TrainerFolder folder;
+  return folder.Read("train.yaml", yaml);
+}
+
+// Returns the run on 8 GPUs, of a model with an encoder if one is named.
+UserRun RunOfYaml(const std::string& yaml, const std::string& model = "") {
+  JobFlags flags;
+  flags.model = model.empty() ? "llama3-8b" : model;
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {8};
+  UserRun run = RunOf(ConfigOf(yaml), flags);
+  ModelLayers layers(32, v1::LAYER_KIND_DENSE);
+  if (!model.empty()) layers.insert(layers.begin(), v1::LAYER_KIND_ENCODER);
+  AdaptToLayers(layers, &run);
+  return run;
+}
+
+std::string YamlRefusal(const std::string& yaml) {
+  try {
+    RunOfYaml(yaml);
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(FrontEndsTest, LlamaFactoryHasItsOwnDefaults) {
+  const UserConfig config = ConfigOf(kFactoryLora);
+  EXPECT_TRUE(config.unknown.empty()) << config.unknown.front().key;
+  ASSERT_NE(config.front_end, nullptr);
+  EXPECT_STREQ(config.front_end->title, "LLaMA-Factory");
+  const UserRun run = RunOfYaml(kFactoryLora);
+  EXPECT_TRUE(run.adapters);
+  EXPECT_EQ(run.job.model().language_model_train_mode(), v1::TRAIN_MODE_LORA);
+  EXPECT_EQ(run.job.model().lora().rank(), 8);
+  EXPECT_EQ(run.job.model().lora().targets_size(), 0);  // all
+  EXPECT_EQ(run.recompute.kind, Recompute::Kind::kEvery);
+  EXPECT_EQ(run.seq_length, 2048);
+  EXPECT_EQ(run.micro_batch, 8);
+  EXPECT_EQ(run.job.training().epochs(), 3);
+}
+
+TEST(FrontEndsTest, LlamaFactorySettingsAreTranslated) {
+  const UserRun run = RunOfYaml(std::string(kFactoryLora) +
+                                "lora_rank: 32\nlora_target: q_proj, v_proj\n"
+                                "disable_gradient_checkpointing: true\nquantization_bit: 4\n"
+                                "cutoff_len: 4096\nneat_packing: true\nflash_attn: fa2\n"
+                                "enable_liger_kernel: true\nper_device_train_batch_size: 1\n");
+  EXPECT_EQ(run.job.model().lora().rank(), 32);
+  ASSERT_EQ(run.job.model().lora().targets_size(), 1);
+  EXPECT_EQ(run.job.model().lora().targets(0), v1::LORA_TARGET_QKV);
+  EXPECT_EQ(run.job.model().lora().base_format(), v1::FROZEN_FORMAT_NF4_DOUBLE);
+  EXPECT_EQ(run.recompute.kind, Recompute::Kind::kNone);
+  EXPECT_EQ(run.seq_length, 4096);
+  EXPECT_EQ(run.job.training().micro_batch_samples(), 0);  // packs
+  EXPECT_EQ(run.job.training().execution().attention_kernel(), v1::ATTENTION_KERNEL_FLASH_2);
+  const UserRun full = RunOfYaml(
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\nbf16: true\n");
+  EXPECT_FALSE(full.adapters);
+}
+
+// As of its examples for Qwen2.5-VL, which train the language model alone.
+TEST(FrontEndsTest, LlamaFactoryFreezesEncodersUnlessTold) {
+  const std::string full =
+      "model_name_or_path: Qwen/Qwen2.5-VL-7B-Instruct\nfinetuning_type: full\nbf16: true\n";
+  const UserRun run = RunOfYaml(full, "qwen2.5-vl-7b");
+  EXPECT_EQ(run.job.model().encoder_train_mode(), v1::TRAIN_MODE_FROZEN);
+  EXPECT_TRUE(Assumes(run, "encoders: frozen, LLaMA-Factory's default"));
+  EXPECT_NE(RunOfYaml(full + "freeze_vision_tower: false\n", "qwen2.5-vl-7b")
+                .job.model()
+                .encoder_train_mode(),
+            v1::TRAIN_MODE_FROZEN);
+  EXPECT_EQ(RunOfYaml(full + "freeze_vision_tower: true\n", "qwen2.5-vl-7b")
+                .job.model()
+                .encoder_train_mode(),
+            v1::TRAIN_MODE_FROZEN);
+}
+
+TEST(FrontEndsTest, AxolotlHasItsOwnDefaults) {
+  const UserConfig config = ConfigOf(kAxolotlFull);
+  EXPECT_TRUE(config.unknown.empty()) << config.unknown.front().key;
+  ASSERT_NE(config.front_end, nullptr);
+  EXPECT_STREQ(config.front_end->title, "axolotl");
+  const UserRun run = RunOfYaml(kAxolotlFull);
+  EXPECT_FALSE(run.adapters);
+  EXPECT_EQ(run.micro_batch, 2);
+  EXPECT_EQ(run.job.training().global_batch_samples(), 64);
+  EXPECT_EQ(run.job.training().epochs(), 1);
+  EXPECT_EQ(run.job.training().precision(), v1::PRECISION_BF16);
+  EXPECT_EQ(run.seq_length, 512);
+  EXPECT_EQ(run.recompute.kind, Recompute::Kind::kNone);
+}
+
+TEST(FrontEndsTest, AxolotlSettingsAreTranslated) {
+  const UserRun run =
+      RunOfYaml(std::string(kAxolotlFull) +
+                "adapter: qlora\nload_in_4bit: true\nlora_r: 16\nlora_target_linear: true\n"
+                "sequence_len: 4096\nsample_packing: true\npad_to_sequence_len: true\nbf16: auto\n"
+                "gradient_checkpointing: true\nflash_attention: true\noptimizer: adamw_bnb_8bit\n"
+                "num_epochs: 4\nfsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\n");
+  EXPECT_TRUE(run.adapters);
+  EXPECT_EQ(run.job.model().lora().rank(), 16);
+  EXPECT_EQ(run.job.model().lora().base_format(), v1::FROZEN_FORMAT_NF4_DOUBLE);
+  EXPECT_EQ(run.job.training().micro_batch_samples(), 0);  // packs
+  EXPECT_EQ(run.seq_length, 4096);
+  EXPECT_EQ(run.recompute.kind, Recompute::Kind::kEvery);
+  EXPECT_EQ(run.job.training().optimizer(), v1::OPTIMIZER_ADAM_8BIT_MOMENTS);
+  EXPECT_EQ(run.job.training().zero_stage(), v1::ZERO_STAGE_3);
+  EXPECT_EQ(run.job.training().epochs(), 4);
+  const UserRun padded = RunOfYaml(std::string(kAxolotlFull) + "pad_to_sequence_len: true\n");
+  EXPECT_EQ(padded.job.training().padding().multiple(), 512);
+}
+
+TEST(FrontEndsTest, WhatIsNotPredictedIsRefusedInItsWords) {
+  const auto refused = [](const char* text, const std::string& line, const std::string& why) {
+    const std::string refusal = YamlRefusal(text + line + "\n");
+    EXPECT_NE(refusal.find(line.substr(0, line.find(':'))), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find(why), std::string::npos) << refusal;
+  };
+  refused(kFactoryLora, "use_galore: true", "not yet: this optimizer");
+  refused(kFactoryLora, "quantization_bit: 8", "accepted: 4");
+  refused(kFactoryLora, "flash_attn: fa9", "must be auto, disabled, sdpa or fa2");
+  refused(kFactoryLora, "pure_bf16: true", "not yet: weights and states in 16 bits");
+  refused(kAxolotlFull, "rl: dpo", "a loss beside a reference or reward model");
+  refused(kAxolotlFull, "adapter: llama-adapter", "accepted: lora, qlora");
+  refused(kAxolotlFull, "gradient_checkpointing: offload", "activations in host memory");
+  refused(kAxolotlFull, "tensor_parallel_size: 2", "ranks that share a sequence");
+  refused(kAxolotlFull, "load_in_8bit: true", "weights that are quantised so");
+  EXPECT_NE(YamlRefusal("model_name_or_path: a\nfinetuning_type: freeze\nbf16: true\n")
+                .find("finetuning_type freeze: not yet: training of some weights alone"),
+            std::string::npos);
+  EXPECT_NE(YamlRefusal("model_name_or_path: a\nfinetuning_type: lora\nstage: dpo\n")
+                .find("stage dpo: not yet: a loss beside"),
+            std::string::npos);
+}
+
+TEST(FrontEndsTest, KeysThatAreNotKnownAreNamed) {
+  const UserConfig config = ConfigOf(std::string(kAxolotlFull) + "my_new_key: 3\n");
+  ASSERT_EQ(config.unknown.size(), 1U);
+  EXPECT_EQ(config.unknown.front().key, "my_new_key");
+}
+
+}  // namespace
+}  // namespace evenkeel::cli
