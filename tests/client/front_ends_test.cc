@@ -1,4 +1,5 @@
 // Tests what is read of LLaMA-Factory's and axolotl's configurations.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -133,6 +134,28 @@ TEST(FrontEndsTest, AxolotlSettingsAreTranslated) {
   EXPECT_EQ(run.job.training().epochs(), 4);
   const UserRun padded = RunOfYaml(std::string(kAxolotlFull) + "pad_to_sequence_len: true\n");
   EXPECT_EQ(padded.job.training().padding().multiple(), 512);
+}
+
+// As of its examples for FSDP and vision-language models.
+TEST(FrontEndsTest, AxolotlNamesStrategiesAndModulesInOtherWays) {
+  const std::string sharded = "fsdp_config:\n  fsdp_sharding_strategy: SHARD_GRAD_OP\n";
+  const auto stage = [](const std::string& more) {
+    return RunOfYaml(kAxolotlFull + more).job.training().zero_stage();
+  };
+  EXPECT_EQ(stage(sharded), v1::ZERO_STAGE_2);
+  EXPECT_EQ(stage("fsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n"), v1::ZERO_STAGE_3);
+  EXPECT_EQ(stage("fsdp:\n  - full_shard\n  - auto_wrap\nfsdp_config:\n"
+                  "  fsdp_sharding_strategy: FULL_SHARD\n"),
+            v1::ZERO_STAGE_3);
+  EXPECT_THAT(YamlRefusal(kAxolotlFull + std::string("fsdp:\n  - full_shard\n") + sharded),
+              testing::HasSubstr("SHARD_GRAD_OP: differs from train.yaml"));
+  EXPECT_FALSE(RunOfYaml(kAxolotlFull + std::string("lora_r: 8\n")).adapters);
+  const UserRun run = RunOfYaml(
+      std::string(kAxolotlFull) +
+      "adapter: lora\nlora_r: 8\nattention: flash\nlora_target_modules: "
+      "'language_model.model.layers.[\\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj'\n");
+  EXPECT_EQ(run.job.model().lora().targets_size(), 4);
+  EXPECT_EQ(run.job.training().execution().attention_kernel(), v1::ATTENTION_KERNEL_FLASH_2);
 }
 
 TEST(FrontEndsTest, WhatIsNotPredictedIsRefusedInItsWords) {

@@ -134,10 +134,21 @@ std::set<std::string> DefaultModules(const UserConfig& config, const char* key, 
                             key));
 }
 
+// A pattern may end in several names: "layers.[\\d]+.(mlp|self_attn).(up|down|q)_proj".
+std::vector<std::string> LastNames(const std::string& module) {
+  const std::string last = LastName(module);
+  const size_t end = last.find(')');
+  if (!absl::StartsWith(last, "(") || end == std::string::npos) return {last};
+  std::vector<std::string> names;
+  for (const absl::string_view name : absl::StrSplit(last.substr(1, end - 1), '|'))
+    names.push_back(std::string(name) + last.substr(end + 1));
+  return names;
+}
+
 void SetTargets(const UserConfig& config, v1::Lora* lora, UserRun* run) {
   std::set<std::string> modules;
   for (const std::string& module : config.List(Field::kLoraTargets))
-    modules.insert(LastName(module));
+    for (const std::string& name : LastNames(module)) modules.insert(name);
   if (modules.empty())
     modules = DefaultModules(
         config, config.Has(Field::kAdapterType) ? "target_modules" : "lora_target_modules", run);

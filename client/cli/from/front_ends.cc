@@ -111,7 +111,7 @@ void TranslateFactoryAttention(const Setting& setting, Translation* out) {
   out->push_back(As("attn_implementation", name, setting));
 }
 
-std::vector<Setting> TranslateFactory(std::vector<Setting> settings, UserConfig* config) {
+std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, UserConfig* config) {
   Translation out;
   const bool neat = Find(settings, "neat_packing") && IsTrue(*Find(settings, "neat_packing"));
   const Setting* packing = Find(settings, "packing");
@@ -119,7 +119,7 @@ std::vector<Setting> TranslateFactory(std::vector<Setting> settings, UserConfig*
     config->notes.push_back(Describe(*packing) +
                             ": without neat_packing, samples of a pack attend to each other, "
                             "which takes longer than predicted.");
-  for (Setting& setting : settings) {
+  for (const Setting& setting : settings) {
     const std::string key = setting.key;
     if (key == "finetuning_type" || key == "stage") {
       TranslateFactoryMethod(setting, &out);
@@ -142,7 +142,7 @@ std::vector<Setting> TranslateFactory(std::vector<Setting> settings, UserConfig*
                    OursOf(std::begin(kFactoryRenamed), std::end(kFactoryRenamed), key)) {
       out.push_back(As(ours, setting));
     } else {
-      out.push_back(std::move(setting));
+      out.push_back(setting);
     }
   }
   return out;
@@ -249,6 +249,25 @@ constexpr RenamedKey kAxolotlAttention[] = {{"flash_attention", "flash_attention
                                             {"xformers_attention", "sdpa"},
                                             {"eager_attention", "eager"}};
 
+// `attention: flash` and the like name one of them.
+constexpr RenamedKey kAxolotlBackends[] = {
+    {"flash", "flash_attention_2"}, {"sdpa", "sdpa"}, {"xformers", "sdpa"}, {"eager", "eager"}};
+
+// FSDP's strategy is a word of `fsdp` or a key of `fsdp_config`. Version 2 needs neither.
+void TranslateAxolotlStrategy(const std::vector<Setting>& settings, Translation* out) {
+  if (Has(settings, "fsdp")) return;
+  const Setting* shards = nullptr;
+  for (const Setting& setting : settings) {
+    if (absl::EndsWith(setting.key, "sharding_strategy")) {
+      out->push_back(As("fsdp", Word(setting), setting));
+      return;
+    }
+    if (absl::StartsWith(setting.key, "fsdp_config.") || setting.key == "fsdp_version")
+      shards = &setting;
+  }
+  if (shards != nullptr) out->push_back(As("fsdp", "full_shard", *shards));
+}
+
 // Returns whether the key is about precision, checkpoints of layers or adapters, and translates it.
 bool TranslateAxolotlMethod(const Setting& setting, Translation* out) {
   const std::string& key = setting.key;
@@ -273,22 +292,32 @@ bool TranslateAxolotlMethod(const Setting& setting, Translation* out) {
   return true;
 }
 
-std::vector<Setting> TranslateAxolotl(std::vector<Setting> settings, UserConfig* config) {
+std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
   Translation out;
   const Setting* packs = Find(settings, "sample_packing");
   const bool packed = packs != nullptr && IsTrue(*packs);
-  // Version 2 of FSDP needs no words.
-  const auto shards = std::find_if(settings.begin(), settings.end(), [](const Setting& setting) {
-    return absl::StartsWith(setting.key, "fsdp_config.") || setting.key == "fsdp_version";
-  });
-  if (shards != settings.end() && !Has(settings, "fsdp"))
-    out.push_back(As("fsdp", "full_shard", *shards));
-  for (Setting& setting : settings) {
+  TranslateAxolotlStrategy(settings, &out);
+  const bool adapter = Has(settings, "adapter");
+  for (const Setting& setting : settings) {
     const std::string key = setting.key;
     if (TranslateAxolotlMethod(setting, &out)) continue;
+    if (!adapter && absl::StartsWith(key, "lora_")) {  // without effect
+      ++config->irrelevant;
+      continue;
+    }
     const char* attention = OursOf(std::begin(kAxolotlAttention), std::end(kAxolotlAttention), key);
     if (attention != nullptr) {
       if (IsTrue(setting)) out.push_back(As("attn_implementation", attention, setting));
+    } else if (key == "attention") {
+      const char* name =
+          OursOf(std::begin(kAxolotlBackends), std::end(kAxolotlBackends), Word(setting));
+      if (name == nullptr) Fail(setting, "not yet: accepted: flash, sdpa, xformers, eager");
+      out.push_back(As("attn_implementation", name, setting));
+    } else if (absl::StartsWith(key, "fsdp_config.") && absl::EndsWith(key, "sharding_strategy")) {
+      const Setting* words = Find(settings, "fsdp");
+      if (words != nullptr &&
+          std::count(words->values.begin(), words->values.end(), Word(setting)) == 0)
+        Fail(setting, "differs from " + Describe(*words));
     } else if (key == "pad_to_sequence_len") {
       const Setting* length = Find(settings, "sequence_len");
       if (IsTrue(setting) && !packed)
@@ -297,7 +326,7 @@ std::vector<Setting> TranslateAxolotl(std::vector<Setting> settings, UserConfig*
                    OursOf(std::begin(kAxolotlRenamed), std::end(kAxolotlRenamed), key)) {
       out.push_back(As(ours, setting));
     } else {
-      out.push_back(std::move(setting));
+      out.push_back(setting);
     }
   }
   if (Has(settings, "cut_cross_entropy"))
@@ -341,6 +370,9 @@ constexpr NotPredicted kAxolotlNotPredicted[] = {
     {"curriculum_sampling", "samples are taken to come in random order"},
 };
 constexpr const char* kAxolotlIrrelevant[] = {"base_model_*",
+                                              "processor_*",
+                                              "image_*",
+                                              "flex_attn_*",
                                               "model_type",
                                               "tokenizer_*",
                                               "type_of_model",

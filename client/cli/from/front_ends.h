@@ -17,7 +17,7 @@ struct FrontEnd {
   // Turns settings into those of TrainingArguments and of TRL's SFTConfig and ModelConfig.
   // Settings that need no translation stay as they are. Throws CommandError(kBadInput) for values
   // that it does not know.
-  std::vector<Setting> (*translate)(std::vector<Setting> settings, UserConfig* config);
+  std::vector<Setting> (*translate)(const std::vector<Setting>& settings, UserConfig* config);
   // Defaults that are not those of TrainingArguments, by the keys of the latter.
   std::vector<std::pair<const char*, const char*>> defaults;
   KeyTables keys;  // of its own, without those that are translated

@@ -197,7 +197,7 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
   config->files[adapter ? RunFile::kAdapter : RunFile::kArguments] = FileNameOf(path);
   const FrontEnd* const front_end = adapter ? nullptr : FrontEndOf(settings);
   if (front_end != nullptr) {
-    settings = front_end->translate(std::move(settings), config);
+    settings = front_end->translate(settings, config);
     config->front_end = front_end;
   }
   config->trl = !adapter && IsTrl(config->trl, settings);

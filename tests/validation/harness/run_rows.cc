@@ -302,9 +302,8 @@ void SetExecution(const Json& row, Training& training) {
   // A loss that is compiled with the model holds 16-bit logits and their gradient. torchtitan
   // compiles it since April 2025 (pull requests 755 and 1033).
   const std::string date = Text(row, "date");
-  const bool eager_loss =
-      !e.fused_loss && (training.trainer->alternate_products ||
-                        e.loss_bytes_per_logit == kEagerLossBytes);
+  const bool eager_loss = !e.fused_loss && (training.trainer->alternate_products ||
+                                            e.loss_bytes_per_logit == kEagerLossBytes);
   if (eager_loss && Flag(row, "compiled") &&
       (!training.trainer->alternate_products || date.empty() || date >= "2025-04"))
     e.loss_bytes_per_logit = 4;
