@@ -21,7 +21,7 @@
 namespace evenkeel::planner {
 
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 29;
+inline constexpr int64_t kPlannerRevision = 30;
 
 // How the data loader makes micro-batches ("packs"), and the packs that it makes from a sample of
 // the dataset.
@@ -259,7 +259,8 @@ enum class RemedyKind {
   kFusedStep,
   kSeparateStep,
   kSmallerBatch,
-  kLowerPrecision
+  kLowerPrecision,
+  kMoreHostMemory
 };
 
 // A change under which the job fits, tested by planning the changed job. ApplyRemedy
@@ -275,6 +276,7 @@ struct Remedy {
   int64_t micro_batch_samples = 0;
   int64_t global_batch_samples = 0;
   Precision precision = Precision::k16Bit;
+  int64_t host_memory_bytes = 0;  // of a node
 };
 
 // Why nothing fits: the parallelism that comes nearest, and its worst stage.

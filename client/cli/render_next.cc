@@ -58,6 +58,9 @@ class AppliedRemedy {
       case v1::REMEDY_KIND_LARGER_GPU:
         Set("--gpu", remedy.gpu_type());
         break;
+      case v1::REMEDY_KIND_MORE_HOST_MEMORY:
+        Set("--host-memory-gib", std::to_string(remedy.host_memory_bytes() >> 30));
+        break;
       case v1::REMEDY_KIND_STAGE_LAYERS: {
         std::string layers;
         for (const int32_t count : remedy.stage_layers())

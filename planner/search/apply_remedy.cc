@@ -106,6 +106,9 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
     case RemedyKind::kSmallerBatch:
       changed.training.global_batch_samples = remedy.global_batch_samples;
       break;
+    case RemedyKind::kMoreHostMemory:
+      changed.cluster.host_memory_bytes = remedy.host_memory_bytes;
+      break;
     case RemedyKind::kSmallerMicroBatch:
       changed.training.micro_batch_samples = remedy.micro_batch_samples;
       break;

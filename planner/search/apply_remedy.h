@@ -20,6 +20,7 @@ namespace evenkeel::planner {
 //                     neither stage_layers nor a partition method
 //   kLargerGpu        the GPU type, with its own links inside a node
 //   kContextParallel, kExpertParallel   these degrees free
+//   kMoreHostMemory   host_memory_bytes
 //   kStageLayers      stage_layers, in place of those given or of a partition method
 //   kFreeSchedule     schedule free
 //   kOffloadOptimizer, kOffloadActivations, kOffloadModules   chosen by the planner

@@ -9,6 +9,7 @@
 #include "planner/base/units.h"
 #include "planner/cost/memory.h"
 #include "planner/hardware/gpus.h"
+#include "planner/hardware/hosts.h"
 #include "planner/model/towers.h"
 #include "planner/partition/segments.h"
 #include "planner/search/changed_job.h"
@@ -30,7 +31,8 @@ namespace {
 constexpr int64_t kSegmentsToTry = 2'000'000;
 constexpr int kDoublings = 7;
 constexpr int64_t kStepsInsideNode = 16;
-constexpr int64_t kGpusAtMost = 65536;  // the contract's bound
+constexpr int64_t kGpusAtMost = 65536;  // the contract's bounds
+constexpr int64_t kHostMemoryAtMost = int64_t{1} << 46;
 
 class Remedies {
  public:
@@ -40,6 +42,7 @@ class Remedies {
 
   std::vector<Remedy> Find() {
     if (misfit_.micro_batches > 0) return FewerMicroBatches();
+    if (misfit_.host_short_bytes > 0) TryHostMemory();
     if (job_.training.fused_step) TryWithoutLongPacks();
     TryStageLayers();
     TryRecompute();
@@ -182,6 +185,16 @@ class Remedies {
     for (size_t s = 0; s < remedy.stage_layers.size(); ++s)
       remedy.text += (s == 0 ? "" : ", ") + std::to_string(remedy.stage_layers[s]);
     return Offer(std::move(remedy));
+  }
+
+  void TryHostMemory() {
+    const int64_t here = HostOf(job_.cluster).memory_bytes;
+    const int64_t gib = CeilDivide(here + misfit_.host_short_bytes, int64_t{1} << 30);
+    if (gib << 30 > kHostMemoryAtMost) return;
+    Try({.kind = RemedyKind::kMoreHostMemory,
+         .text = "more host memory: " + std::to_string(gib) + " GiB of a node instead of " +
+                 std::to_string(here >> 30) + " (host_memory_bytes)",
+         .host_memory_bytes = gib << 30});
   }
 
   void TryRecompute() {

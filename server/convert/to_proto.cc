@@ -84,6 +84,8 @@ v1::RemedyKind KindOf(planner::RemedyKind kind) {
       return v1::REMEDY_KIND_SMALLER_BATCH;
     case planner::RemedyKind::kLowerPrecision:
       return v1::REMEDY_KIND_LOWER_PRECISION;
+    case planner::RemedyKind::kMoreHostMemory:
+      return v1::REMEDY_KIND_MORE_HOST_MEMORY;
     case planner::RemedyKind::kSmallerMicroBatch:
       return v1::REMEDY_KIND_SMALLER_MICRO_BATCH;
   }
@@ -214,6 +216,7 @@ void FillMisfit(const planner::Misfit& misfit, v1::Misfit* out) {
     to->set_gpu_type(remedy.gpu);
     to->set_micro_batch_samples(remedy.micro_batch_samples);
     to->set_global_batch_samples(remedy.global_batch_samples);
+    to->set_host_memory_bytes(remedy.host_memory_bytes);
     if (remedy.precision != planner::Precision::k16Bit)
       to->set_precision(ToProto(kPrecisions, remedy.precision));
     for (const int64_t layers : remedy.stage_layers) to->add_stage_layers(Count(layers));

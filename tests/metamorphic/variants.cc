@@ -296,6 +296,9 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
       PoolOf(&changed)->clear_gpu();
       PoolOf(&changed)->set_gpu_type(remedy.gpu_type());
       break;
+    case v1::REMEDY_KIND_MORE_HOST_MEMORY:
+      PoolOf(&changed)->set_host_memory_bytes(remedy.host_memory_bytes());
+      break;
     case v1::REMEDY_KIND_CONTEXT_PARALLEL:
       constraints->clear_context_parallel();
       break;
