@@ -125,13 +125,13 @@ std::string Legend(const Style& style, const v1::PlanCurveResponse& response) {
                      "samples per second and GPU, relative to the smallest size that fits");
   signs.emplace_back("change", "time without training when a job moves here from the size above");
   text += NameValues(style, signs);
-  std::string figures;
+  std::vector<std::pair<std::string, std::string>> figures;
   for (const v1::FigureBasis& figure : response.resize_figures()) {
     const char* basis = figure.basis() == v1::BASIS_GIVEN ? "given" : "assumed";
-    figures += fmt::format("{}{} ({}): {}", figures.empty() ? "" : "; ", figure.figure(), basis,
-                           figure.detail());
+    figures.emplace_back(Plain(style, fmt::format("{} ({})", figure.figure(), basis)),
+                         Plain(style, figure.detail()));
   }
-  return text + Paragraph(style, Plain(style, figures + "."));
+  return text + Section(style, "Figures behind a change") + NameValues(style, figures);
 }
 
 std::string CsvText(const std::string& text) {
