@@ -1,5 +1,5 @@
-// The third entry point of the planner: compares one job on several clusters or GPU counts. Pure,
-// like MakePlan.
+// Entry point of the planner: compares one job on several clusters or GPU counts. Pure, like
+// MakePlan.
 #ifndef EVENKEEL_PLANNER_OFFERS_H_
 #define EVENKEEL_PLANNER_OFFERS_H_
 

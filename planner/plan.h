@@ -23,8 +23,7 @@ namespace evenkeel::planner {
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
 inline constexpr int64_t kPlannerRevision = 30;
 
-// How the data loader makes micro-batches ("packs"), and the packs that it makes from a sample of
-// the dataset.
+// How the data loader makes packs, and the packs that it makes from a sample of the dataset.
 struct BatchRule {
   Packer packer = Packer::kBalanced;
   // What one unit of each encoder counts for in the caps and sums of units.
@@ -47,7 +46,7 @@ struct BatchRule {
   int64_t packs = 0;                       // of the whole dataset, predicted
   double mean_units = 0, mean_tokens = 0;  // per pack
   double pad_ratio = 0;                    // share of padding; packs, laid end to end, have none
-  // Over the data-parallel ranks, with packs dealt at random.
+  // Over the data-parallel ranks, with packs in the order of the batch rule.
   double dist_ratio_units = 0, dist_ratio_tokens = 0;
   double dist_ratio_attention = 0;  // the same over sums of squared sample lengths
   int64_t pack_lower_bound = 0;     // for packings under these caps; 0 if not computed
@@ -171,7 +170,7 @@ struct Proof {
   int64_t parallelisms_unsearched = 0;  // not searched when the work limit was reached
   // Left with simple cuts at the work limit, though they may be better.
   int64_t parallelisms_unrefined = 0;
-  int64_t partitions_examined = 0;  // states of the dynamic programme
+  int64_t partitions_examined = 0;  // partial partitions or, with packing groups, sets
 };
 
 struct Alternative {

@@ -1,5 +1,4 @@
-// The fourth entry point of the planner: one step of an evaluated plan, pass by pass. Pure, like
-// MakePlan.
+// Entry point of the planner: one step of an evaluated plan, pass by pass. Pure, like MakePlan.
 #ifndef EVENKEEL_PLANNER_PLAN_TIMELINE_H_
 #define EVENKEEL_PLANNER_PLAN_TIMELINE_H_
 

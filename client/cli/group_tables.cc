@@ -27,13 +27,13 @@ const char* MethodName(v1::BatchingMethod method) {
   }
 }
 
-// Returns "{16,384; 131,072} with {1; 8} GPUs to a pack".
+// Returns "{16,384; 131,072} on {1; 8} GPUs per pack".
 template <typename Lengths, typename Degrees>
 std::string SetText(const Lengths& lengths, const Degrees& degrees) {
   std::string left, right;
   for (const auto length : lengths) left += (left.empty() ? "" : "; ") + Integer(length);
   for (const auto degree : degrees) right += (right.empty() ? "" : "; ") + Integer(degree);
-  return fmt::format("{{{}}} with {{{}}} GPUs to a pack", left, right);
+  return fmt::format("{{{}}} on {{{}}} GPUs per pack", left, right);
 }
 
 template <typename Lengths, typename Degrees>
@@ -55,9 +55,9 @@ std::string ChoiceText(const v1::Plan& plan) {
   const std::string sets = Integer(choice.examined_set_count());
   const bool best = HasSet(plan, choice.exact_lengths(), choice.exact_sequence_parallel());
   if (!best && HasSet(plan, choice.published_lengths(), choice.published_sequence_parallel()))
-    return fmt::format("by HBP's rule; weighed: {} sets over all splits, of lengths {}", sets,
-                       lengths);
-  return fmt::format("the best of {} sets over all splits, of lengths {}", sets, lengths);
+    return fmt::format("by HBP's rule; {} sets of the lengths {} were compared over all splits",
+                       sets, lengths);
+  return fmt::format("the best of {} sets of the lengths {}, over all splits", sets, lengths);
 }
 
 std::string ExactText(const v1::GroupChoice& choice) {
@@ -73,7 +73,7 @@ std::string ExactText(const v1::GroupChoice& choice) {
 }  // namespace
 
 TextTable PlannedGroups(const v1::Plan& plan) {
-  TextTable table = {{"a pack holds", "GPUs to it", "packs per step", "recomputed", "packs",
+  TextTable table = {{"a pack holds", "GPUs per pack", "packs per step", "recomputed", "packs",
                       "steps", "share", "a step", "attention"},
                      {}};
   for (const v1::PackingGroup& group : plan.packing_groups()) {
@@ -102,10 +102,11 @@ std::vector<std::pair<std::string, std::string>> GroupChoiceTexts(const v1::Plan
                                        ? std::string("none")
                                        : fmt::format("the first {} steps run the shortest group",
                                                      Integer(choice.curriculum_steps())));
-  texts.emplace_back("sharing", fmt::format("{} of the packs that GPUs work on (CR); {} tokens per "
-                                            "step and rank (Ave-T)",
-                                            Percent(choice.communication_ratio()),
-                                            Significant(choice.mean_rank_tokens())));
+  texts.emplace_back(
+      "sharing",
+      fmt::format("{} of the GPUs' packs have several GPUs (CR); {} tokens per "
+                  "step and rank (Ave-T)",
+                  Percent(choice.communication_ratio()), Significant(choice.mean_rank_tokens())));
   texts.emplace_back("loss",
                      "a rank divides the sum of its token losses by packs per rank x T_ave, the "
                      "mean loss tokens of the step's packs");

@@ -67,7 +67,8 @@ void AddModelFlags(CLI::App* command, JobFlags* flags) {
         ->check(Real(least, most));
   };
   numbers("--dataset-weights", &flags->dataset_weights,
-          "How many times an epoch goes through each --dataset, in their order [1]", 1e-6, 1e4);
+          "Passes over each --dataset in one epoch, in the order of the --dataset flags [1]", 1e-6,
+          1e4);
   numbers("--dataset-shares", &flags->dataset_shares,
           "Share of the samples that comes from each --dataset, whatever its size [by their sizes]",
           1e-6, 1e6);
@@ -99,7 +100,8 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
       kCluster)
       ->check(Whole(1, 65536));
   Add(command, "--usable-domain-gpus", &flags->usable_domain_gpus, "N",
-      "Maximum GPUs of such a domain to use; the job then fills whole domains [equal parts]",
+      "GPUs of each scale-up domain to use at most, such as 64 of 72; the job then fills whole "
+      "domains of this size, or part of one [the most that makes domains equal]",
       kCluster)
       ->check(Whole(1, 65536));
   CLI::Option* pod =
@@ -205,9 +207,10 @@ void AddTrainedFlags(CLI::App* command, JobFlags* flags) {
       "Share of the adapters' inputs that dropout sets to zero, with --lora [0]", "Training")
       ->check(CLI::Range(0.0, .999));
   command
-      ->add_option("--lora-train", flags->lora_train,
-                   "Tables of the language model that train in full beside adapters, with --lora "
-                   "(modules_to_save of PEFT)")
+      ->add_option(
+          "--lora-train", flags->lora_train,
+          "Tables of the language model that train in full, in addition to adapters, with --lora "
+          "(modules_to_save of PEFT)")
       ->type_name("embedding|head")
       ->delimiter(',')
       ->check(CLI::IsMember({"embedding", "head"}).description(""))

@@ -23,6 +23,21 @@ bool SamplesDiffer(const v1::Plan& plan) {
       });
 }
 
+// Returns the split in one cell. Virtual stages are not a factor of the GPU count, but tell splits
+// apart.
+std::string SplitCell(const v1::Parallelism& degrees) {
+  const std::string text = SplitText(degrees);
+  if (degrees.virtual_stages() <= 1) return text;
+  return fmt::format("{}, virtual {}", text, degrees.virtual_stages());
+}
+
+// Returns "+3.1%" or "-3.1%", or "-" if there is nothing to compare with.
+std::string PercentChange(double value, double reference) {
+  if (reference <= 0) return "-";
+  const double change = value / reference - 1;
+  return (change < 0 ? "-" : "+") + Percent(std::abs(change));
+}
+
 std::string ChangeText(v1::SizeChange change) {
   switch (change) {
     case v1::SIZE_CHANGE_NODE_LESS:
@@ -72,57 +87,55 @@ std::string RenderLadder(const Style& style, const v1::Plan& plan) {
 std::string RenderAlternatives(const Style& style, const v1::Plan& plan) {
   if (plan.alternatives_size() == 0) return "";
   const bool samples = SamplesDiffer(plan);
-  std::vector<Table::Column> columns = {{"tensor"}, {"pipeline"}, {"data"}, {"step"}};
+  std::vector<Table::Column> columns = {{"split", Align::kLeft}, {"step"}};
   if (samples) columns.push_back({"samples"});
-  columns.insert(columns.end(), {{"slower by"},
-                                 {"GPU-days"},
+  columns.insert(columns.end(), {{"GPU-days"},
+                                 {"change"},
                                  {"free GiB"},
                                  {"layers per stage", Align::kLeft, /*shrink=*/true, 8}});
   Table table(columns);
   const double ours = plan.predictions().gpu_days();
   for (const v1::Alternative& other : plan.alternatives()) {
-    const v1::Parallelism& degrees = other.parallelism();
-    std::vector<std::string> cells = {
-        std::to_string(degrees.tensor()), std::to_string(degrees.pipeline()),
-        std::to_string(degrees.data()), Duration(other.step_seconds())};
+    std::vector<std::string> cells = {SplitCell(other.parallelism()),
+                                      Duration(other.step_seconds())};
     if (samples) cells.push_back(Significant(other.samples_per_step()));
-    cells.push_back(ours > 0 ? Percent(other.gpu_days() / ours - 1) : "-");
     cells.push_back(Significant(other.gpu_days()));
+    cells.push_back(PercentChange(other.gpu_days(), ours));
     cells.push_back(Gib(other.least_free_bytes()));
     cells.push_back(fmt::format("{}", fmt::join(other.stage_layers(), ",")));
     table.Add(cells);
   }
-  const std::string remark = samples ? "best other splits; samples of a step; slower in GPU-days"
-                                     : "best other splits; slower in GPU-days";
+  const std::string remark = fmt::format("tensor x pipeline x data{}; change in GPU-days",
+                                         samples ? "; samples per step" : "");
   const auto near = std::count_if(plan.alternatives().begin(), plan.alternatives().end(),
                                   [](const auto& other) { return other.indistinguishable(); });
   std::string text = Section(style, "Alternatives", remark) + table.Render(style);
   if (near == 0) return text;
-  return text + Paragraph(style,
-                          fmt::format("{} too near to the plan to be told apart by a prediction "
-                                      "(within 10%): measure before you choose.",
-                                      near == 1 ? "The first is"
-                                      : near == plan.alternatives_size()
-                                          ? "All are"
-                                          : fmt::format("The first {} are", near)),
-                          2);
+  return text +
+         Paragraph(style,
+                   fmt::format("{} within 10% of the plan, which is less than predictions can "
+                               "tell apart: measure before you choose.",
+                               near == 1 ? "The first is"
+                               : near == plan.alternatives_size()
+                                   ? "All are"
+                                   : fmt::format("The first {} are", near)),
+                   2);
 }
 
 namespace {
 
-// Adds the cells of a short plan: split, step, GPU-days, how much more than `gpu_days` that is, and
-// free memory.
+// Adds the cells of a short plan: split, step, GPU-days, their change from `gpu_days`, and free
+// memory.
 void AddOther(bool fits, const v1::Alternative& plan, double gpu_days,
               std::vector<std::string>* cells) {
   if (!fits) {
     cells->insert(cells->end(), {"no fit", "-", "-", "-", "-"});
     return;
   }
-  const double more = gpu_days > 0 ? plan.gpu_days() / gpu_days - 1 : 0;
   cells->insert(
       cells->end(),
       {SplitText(plan.parallelism()), Duration(plan.step_seconds()), Significant(plan.gpu_days()),
-       (more < 0 ? "-" : "") + Percent(std::abs(more)), Gib(plan.least_free_bytes())});
+       PercentChange(plan.gpu_days(), gpu_days), Gib(plan.least_free_bytes())});
 }
 
 }  // namespace
@@ -135,7 +148,7 @@ std::string RenderOtherSizes(const Style& style, const v1::Plan& plan) {
                {"split", Align::kLeft},
                {"step"},
                {"GPU-days"},
-               {"dearer by"},
+               {"change"},
                {"free GiB"}});
   const double ours = plan.predictions().gpu_days();
   for (const v1::OtherSize& size : plan.other_sizes()) {
@@ -144,7 +157,7 @@ std::string RenderOtherSizes(const Style& style, const v1::Plan& plan) {
     AddOther(size.fits(), size.plan(), ours, &cells);
     table.Add(cells);
   }
-  return Section(style, "Other sizes", "the same packs and global batch; dearer in GPU-days") +
+  return Section(style, "Other sizes", "the same packs and global batch; change in GPU-days") +
          table.Render(style);
 }
 
@@ -153,11 +166,10 @@ std::string RenderDispatchers(const Style& style, const v1::Plan& plan) {
   double ours = 0;
   for (const v1::DispatcherTime& time : plan.expert_dispatchers())
     if (time.planned()) ours = time.step_seconds();
-  Table table({{"", Align::kLeft}, {"step"}, {"longer by"}});
+  Table table({{"", Align::kLeft}, {"step"}, {"change"}});
   for (const v1::DispatcherTime& time : plan.expert_dispatchers()) {
-    const double more = ours > 0 ? time.step_seconds() / ours - 1 : 0;
     table.Add({DispatcherName(time.dispatcher()), Duration(time.step_seconds()),
-               time.planned() ? "the plan" : (more < 0 ? "-" : "") + Percent(std::abs(more))});
+               time.planned() ? "the plan" : PercentChange(time.step_seconds(), ours)});
   }
   return Section(style, "Dispatchers of experts", "the same plan with each") + table.Render(style);
 }
@@ -168,7 +180,7 @@ std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan) {
                {"split", Align::kLeft},
                {"step"},
                {"GPU-days"},
-               {"longer by"},
+               {"change"},
                {"free GiB"}});
   const double ours = plan.predictions().gpu_days();
   for (const v1::OtherPrecision& precision : plan.other_precisions()) {
@@ -176,7 +188,7 @@ std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan) {
     AddOther(precision.fits(), precision.plan(), ours, &cells);
     table.Add(cells);
   }
-  return Section(style, "Other precisions", "the same packs and global batch") +
+  return Section(style, "Other precisions", "the same packs and global batch; change in GPU-days") +
          table.Render(style);
 }
 

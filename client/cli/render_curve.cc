@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cli/render_plan.h"
@@ -110,24 +112,26 @@ class CurveTable {
 
 std::string Legend(const Style& style, const v1::PlanCurveResponse& response) {
   std::string text = Section(style, "How to read it");
-  const double coverage = response.interval_coverage_ratio();  // 0 if no size fits
-  const std::string overlaps =
-      coverage > 0 ? fmt::format("~ the range of {:.0f}% of runs overlaps that of the size above. ",
-                                 100 * coverage)
-                   : "";
-  text += Paragraph(
-      style,
-      "= gains nothing: a smaller size is as fast. " + overlaps +
-          "r weights are split in another way than at the size above. e estimated by a short "
-          "search. effic.: samples per second and GPU over those of the smallest size that "
-          "fits. change: time without training to come from the size above.");
-  std::string figures;
+  std::vector<std::pair<std::string, std::string>> signs = {
+      {"=", "no gain: a smaller size is at least as fast"}};
+  if (const double coverage = response.interval_coverage_ratio(); coverage > 0) {  // a size fits
+    signs.emplace_back(
+        "~", fmt::format("the step's range ({:.0f}% of runs) overlaps that of the size above",
+                         100 * coverage));
+  }
+  signs.emplace_back("r", "weights are split differently than at the size above");
+  signs.emplace_back("e", "estimated by a short search");
+  signs.emplace_back("effic.",
+                     "samples per second and GPU, relative to the smallest size that fits");
+  signs.emplace_back("change", "time without training when a job moves here from the size above");
+  text += NameValues(style, signs);
+  std::vector<std::pair<std::string, std::string>> figures;
   for (const v1::FigureBasis& figure : response.resize_figures()) {
     const char* basis = figure.basis() == v1::BASIS_GIVEN ? "given" : "assumed";
-    figures += fmt::format("{}{} ({}): {}", figures.empty() ? "" : "; ", figure.figure(), basis,
-                           figure.detail());
+    figures.emplace_back(Plain(style, fmt::format("{} ({})", figure.figure(), basis)),
+                         Plain(style, figure.detail()));
   }
-  return text + Paragraph(style, Plain(style, figures + "."));
+  return text + Section(style, "Figures behind a change") + NameValues(style, figures);
 }
 
 std::string CsvText(const std::string& text) {

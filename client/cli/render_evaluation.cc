@@ -29,7 +29,8 @@ std::string Verdict(const Style& style, const v1::EvaluatePlanResponse& response
                              yours.misfit().stage_index()));
   }
   if (!response.has_slower_by_ratio())
-    return Paint(style, Tone::kGood, "Your plan fits; we found none that does.");
+    return Paint(style, Tone::kGood,
+                 "Your plan fits. The planner found no plan that fits under its own constraints.");
   const double slower = response.slower_by_ratio();
   if (std::abs(slower) < 5e-5)
     return Paint(style, Tone::kGood, "Your plan fits, and takes as many GPU-days as ours.");

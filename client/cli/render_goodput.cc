@@ -18,8 +18,8 @@ std::string RenderGoodput(const Style& style, const v1::Plan& plan) {
                      fmt::format("{} from start to end, {}{}", Duration(goodput.finish_seconds()),
                                  GpuTime(goodput.gpu_days()),
                                  goodput.cost() > 0 ? ", cost " + Decimal(goodput.cost(), 2) : ""));
-  pairs.emplace_back("useful", fmt::format("{} of that time goes into steps that count",
-                                           Percent(goodput.useful_share())));
+  pairs.emplace_back("goodput", fmt::format("{} of that time is useful training",
+                                            Percent(goodput.useful_share())));
   pairs.emplace_back(
       "a checkpoint",
       fmt::format("every {} step{}: {}, written in {}",

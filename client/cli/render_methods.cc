@@ -67,7 +67,7 @@ std::string RenderMethods(const Style& style, const std::vector<v1::Plan>& plans
                LayersPerStage(plan)});
   }
   return Section(style, "Ways to cut the model",
-                 "under 1F1B, each with its best split and recompute; slower in GPU-days") +
+                 "under 1F1B, each with its best split and recompute; compared in GPU-days") +
          table.Render(style);
 }
 

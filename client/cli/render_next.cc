@@ -1,8 +1,9 @@
-// Shows what the reader can do next: remedies of a misfit as flags, and command lines for the next
-// question.
+// Shows what the reader can do next: remedies of a misfit as flags, and command lines to run
+// next.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -134,7 +135,8 @@ std::string RenderMisfit(const Style& style, const v1::Plan& plan, const Command
                     fmt::format("{}; {}", ParallelismText(misfit.parallelism()), layers));
     text += MemoryBars(style, misfit.memory(), misfit.capacity_bytes());
   }
-  text += Section(style, "What would help", misfit.remedies_size() > 0 ? "each was tried" : "");
+  text += Section(style, "Changes that make it fit",
+                  misfit.remedies_size() > 0 ? "each was tried and fits" : "");
   if (misfit.remedies_size() == 0) {
     text += Paragraph(style, "None of the changes that were tried makes it fit.");
   }
@@ -147,37 +149,55 @@ std::string RenderMisfit(const Style& style, const v1::Plan& plan, const Command
   return text;
 }
 
-std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,
-                                const CommandLine& command) {
-  std::vector<std::pair<std::string, std::string>> questions;
+namespace {
+
+// Returns the command that plans the first alternative: of the splits with these degrees, it is the
+// best. Flags that do not tell it apart from the plan stay as they are.
+CommandLine RunnerUp(const v1::Plan& plan, const CommandLine& command) {
+  const v1::Parallelism& ours = plan.parallelism();
+  const v1::Parallelism& other = plan.alternatives(0).parallelism();
+  CommandLine line = command.With("--tp", std::to_string(other.tensor()))
+                         .With("--pp", std::to_string(other.pipeline()))
+                         .Without("--dp");
+  const auto set_if_different = [&line](const char* flag, int32_t own, int32_t degree) {
+    if (std::max(1, own) != std::max(1, degree))
+      line = line.With(flag, std::to_string(std::max(1, degree)));
+  };
+  set_if_different("--cp", ours.context(), other.context());
+  set_if_different("--ep", ours.expert(), other.expert());
+  set_if_different("--virtual-stages", ours.virtual_stages(), other.virtual_stages());
+  set_if_different("--encoder-dp", ours.encoder_data(), other.encoder_data());
+  return line;
+}
+
+}  // namespace
+
+std::string RenderNextCommands(const Style& style, const v1::Plan& plan,
+                               const CommandLine& command) {
+  std::vector<std::pair<std::string, std::string>> commands;
   if (plan.has_misfit()) {
     for (const v1::Remedy& remedy : plan.misfit().remedies()) {
       const AppliedRemedy applied(remedy, command);
       if (applied.flags().empty()) continue;
-      questions.emplace_back("with the nearest change", applied.command().Text());
+      commands.emplace_back("with the first of these changes", applied.command().Text());
       break;
     }
   } else {
     if (!command.Has("--dataset") && !command.Has("--job")) {
-      questions.emplace_back("with your own sample lengths (see `evenkeelctl stats --help`)",
-                             command.With("--dataset", "LENGTHS.json").Text());
+      commands.emplace_back("with your own sample lengths (see `evenkeelctl stats --help`)",
+                            command.With("--dataset", "LENGTHS.json").Text());
     }
     if (plan.alternatives_size() > 0 && !command.Has("--stage-layers")) {
-      const v1::Parallelism& other = plan.alternatives(0).parallelism();
-      questions.emplace_back("the runner-up in full",
-                             command.With("--tp", std::to_string(other.tensor()))
-                                 .With("--pp", std::to_string(other.pipeline()))
-                                 .Without("--dp")
-                                 .Text());
+      commands.emplace_back("the first alternative in full", RunnerUp(plan, command).Text());
     }
-    questions.emplace_back("on twice the GPUs",
-                           command.With("--gpus", std::to_string(2 * plan.subject().gpu_count()))
-                               .Without("--dp")
-                               .Text());
+    commands.emplace_back("on twice the GPUs",
+                          command.With("--gpus", std::to_string(2 * plan.subject().gpu_count()))
+                              .Without("--dp")
+                              .Text());
   }
-  questions.emplace_back("for programs", command.With("--output", "json").Text());
-  std::string text = Section(style, "Next questions");
-  for (const auto& [why, line] : questions) {
+  commands.emplace_back("for programs", command.With("--output", "json").Text());
+  std::string text = Section(style, "Next commands");
+  for (const auto& [why, line] : commands) {
     text += Paint(style, Tone::kDim, "  # " + why) + "\n  " + Plain(style, line) + "\n";
   }
   return text;

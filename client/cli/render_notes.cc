@@ -37,7 +37,7 @@ std::string TrainerNote(const Style& style, const v1::Plan& plan) {
     if (figure.figure() != "training.trainer" || !figure.detail().starts_with("no record of "))
       continue;
     return fmt::format(
-        "\"{}\" is not among the known trainers (`evenkeelctl trainers`), so its habits are "
+        "\"{}\" is not among the known trainers (`evenkeelctl trainers`), so its defaults are "
         "assumed",
         Plain(style, plan.subject().trainer().name()));
   }

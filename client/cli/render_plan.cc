@@ -51,7 +51,7 @@ std::string Verdict(const Style& style, const v1::Plan& plan) {
   if (plan.stages_size() > 0) {
     const std::string free = Gib(plan.stages(tightest).free_bytes());
     text += plan.stages_size() == 1
-                ? fmt::format("; {} GiB of each GPU stay free", free)
+                ? fmt::format("; each GPU has {} GiB free", free)
                 : fmt::format("; stage {} is the fullest: {} GiB free", tightest, free);
   }
   return text + ".";
@@ -185,6 +185,16 @@ std::string SplitText(const v1::Parallelism& parallelism) {
          OtherDegrees(parallelism);
 }
 
+std::string PacksName(const v1::Plan& plan) {
+  return plan.subject().micro_batch_samples() > 0 ? "micro-batches" : "packs";
+}
+
+std::string PipelineNodesText(const v1::Plan& plan) {
+  if (!plan.has_placement() || plan.parallelism().pipeline() <= 1) return "";
+  return plan.placement().stages_cross_nodes() ? "the pipeline crosses nodes"
+                                               : "each pipeline stays inside a node";
+}
+
 // Compares with the best plan that offloads nothing.
 std::string OffloadGain(const v1::OffloadReport& offload) {
   if (!offload.has_step_without_seconds()) return "; no plan was found to fit without it";
@@ -277,10 +287,7 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
   if (plan.has_parallelism()) {
     std::string split = ParallelismText(plan.parallelism());
     if (plan.has_group_choice()) split += " (of the longest group)";
-    if (plan.has_placement()) {
-      split += plan.placement().stages_cross_nodes() ? "; stages talk across nodes"
-                                                     : "; stages of a pipeline share a node";
-    }
+    if (const std::string nodes = PipelineNodesText(plan); !nodes.empty()) split += "; " + nodes;
     pairs.emplace_back("split", split);
     if (const std::string encoder = EncoderText(plan); !encoder.empty())
       pairs.emplace_back("encoder", encoder);
@@ -381,7 +388,7 @@ std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigi
         RenderOtherPrecisions(style, plan) + RenderDispatchers(style, plan);
   }
   return text + RenderProof(style, plan) + RenderBasis(style, plan) +
-         RenderNextQuestions(style, plan, command);
+         RenderNextCommands(style, plan, command);
 }
 
 std::string ShortText(const v1::Misfit& misfit) {

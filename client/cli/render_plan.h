@@ -16,7 +16,7 @@ namespace evenkeel::cli {
 struct PlanOrigin {
   std::string served_from;  // such as "computed by 127.0.0.1:50051"; empty if unknown
   std::optional<CommandLine>
-      command;  // for "Next questions"; if unset, derived from the plan's subject
+      command;  // for "Next commands"; if unset, derived from the plan's subject
 };
 
 // Returns ", with the profiles of 12 s ago" for an answer that may lack newer ones, otherwise "".
@@ -61,12 +61,12 @@ std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan);
 std::string RenderDispatchers(const Style& style, const v1::Plan& plan);
 std::string RenderProof(const Style& style, const v1::Plan& plan);
 std::string RenderBasis(const Style& style, const v1::Plan& plan);
-std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,
-                                const CommandLine& command);
+std::string RenderNextCommands(const Style& style, const v1::Plan& plan,
+                               const CommandLine& command);
 
-// Returns "The step is 23.3 s as simulated with mean packs, and 871 ms imbalance: ...", or ""
-// without imbalance. Terminal and report share it.
-std::string StepSumText(const v1::StepTime& step);
+// Returns "The simulated step takes 23.3 s with mean packs. Unequal packs add 871 ms (imbalance).",
+// or "" if imbalance is less than 0.1% of the step. Terminal and report share it.
+std::string StepSumText(const v1::Plan& plan);
 
 // Returns which lower bound on the step with mean packs is proven, and how far the plan is above
 // it. Requires a plan whose proof has a lower bound. Terminal and report share it.
@@ -83,6 +83,12 @@ bool IsTransformer(v1::LayerKind kind);
 
 // Counts the recomputed layers of all stages, whatever part of them is recomputed.
 int RecomputedLayers(const v1::Plan& plan);
+
+// Returns "packs", or "micro-batches" if the plan pads them.
+std::string PacksName(const v1::Plan& plan);
+
+// Returns whether pipelines cross nodes, or "" without a pipeline.
+std::string PipelineNodesText(const v1::Plan& plan);
 
 // Returns what waits in host memory, and what that gains. REQUIRES: the plan has an offload.
 std::string OffloadText(const v1::Plan& plan);

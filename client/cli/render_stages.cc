@@ -195,8 +195,9 @@ std::string RenderStages(const Style& style, const v1::Plan& plan) {
     table.Add(cells);
   }
   const std::string remark =
-      fmt::format("ms of one mean pack; packs held at once; memory of one GPU, of {} GiB",
-                  Gib(plan.stages(0).capacity_bytes()));
+      fmt::format("ms of one mean {}; {} held at once; memory of one GPU, of {} GiB",
+                  plan.subject().micro_batch_samples() > 0 ? "micro-batch" : "pack",
+                  PacksName(plan), Gib(plan.stages(0).capacity_bytes()));
   const std::string parts = PartsText(plan);
   return Section(style, "Stages", remark) + table.Render(style) +
          (parts.empty() ? "" : Paragraph(style, "Recomputed: " + parts + ".", 2));

@@ -12,13 +12,12 @@
 
 namespace evenkeel::cli {
 
-std::string StepSumText(const v1::StepTime& step) {
-  if (step.imbalance_seconds() <= 0) return "";
-  return fmt::format(
-      "The step is {} as simulated with mean packs, and {} imbalance: what the real spread of "
-      "packs adds.",
-      Duration(step.total_seconds() - step.imbalance_seconds()),
-      Duration(step.imbalance_seconds()));
+std::string StepSumText(const v1::Plan& plan) {
+  const v1::StepTime& step = plan.predictions().step();
+  if (step.imbalance_seconds() < 0.001 * step.total_seconds()) return "";
+  return fmt::format("The simulated step takes {} with mean {}. Unequal {} add {} (imbalance).",
+                     Duration(step.total_seconds() - step.imbalance_seconds()), PacksName(plan),
+                     PacksName(plan), Duration(step.imbalance_seconds()));
 }
 
 std::string RenderStepTime(const Style& style, const v1::Plan& plan) {
@@ -31,7 +30,7 @@ std::string RenderStepTime(const Style& style, const v1::Plan& plan) {
       {plan.parallelism().expert() > 1 ? "tensor and expert exchange" : "tensor communication",
        step.tensor_communication_seconds()},
       {"pipeline bubble", step.pipeline_bubble_seconds()},
-      {"imbalance of packs", step.imbalance_seconds()},
+      {"imbalance of " + PacksName(plan), step.imbalance_seconds()},
       {"data-parallel sync", step.data_sync_seconds()},
       {"optimizer", step.optimizer_seconds()}};
   const int width = std::max(10, style.width - 50);
@@ -55,7 +54,7 @@ std::string RenderStepTime(const Style& style, const v1::Plan& plan) {
                   Integer(static_cast<int64_t>(predictions.llm_tokens_per_second())),
                   Duration(predictions.epoch_seconds()));
   if (predictions.cost() > 0) remark += ", cost " + Decimal(predictions.cost(), 2);
-  const std::string sum = StepSumText(step);
+  const std::string sum = StepSumText(plan);
   return Section(style, "Step time", remark) + table.Render(style) +
          (sum.empty() ? "" : Paragraph(style, sum));
 }

@@ -9,9 +9,9 @@
 
 namespace evenkeel::planner {
 
-// Of passes of one micro-batch through one chunk, each with a pack as large as the largest: the
-// most that a stage holds at once, and the most bytes that it holds. These are two moments if
-// chunks differ.
+// The largest number of passes (of one micro-batch through one chunk) that a stage holds at once,
+// and the largest number of bytes that it holds, if every pack is as large as the largest. If
+// chunks differ, the two occur at different times.
 struct HeldMost {
   int64_t passes = 0, bytes = 0;
 };

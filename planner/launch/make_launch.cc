@@ -236,7 +236,7 @@ void EmitPlannedAnew(const Trials& trials, const Job& other, const Stop& stop, L
   const Trainer &own = *trials.job().training.trainer, &trainer = *other.training.trainer;
   std::string text = "The job's trainer is " + std::string(own.title) +
                      ": these settings are of a plan for " + std::string(trainer.title) +
-                     ", which has its own habits and limits, with the same packs.";
+                     ", which has its own defaults and limits, with the same packs.";
   const std::optional<Plan> plan = BestPlan(other, trials.batching(), stop);
   if (!plan) {
     launch->notes.push_back({"trainer", text + " No such plan fits in memory."});

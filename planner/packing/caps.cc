@@ -138,6 +138,10 @@ CapsChoice CapsRule::ByTokens() const {
   choice.caps.tokens = given_.tokens > 0
                            ? given_.tokens
                            : std::max(kDefaultTokenCap, RoundUp(most_tokens_, kTokenStep));
+  if (given_.tokens > 0)
+    choice.basis = TokenCapBasis::kGiven;
+  else if (most_tokens_ <= kDefaultTokenCap)
+    choice.basis = TokenCapBasis::kDefault;
   choice.caps.units = given_.units;
   if (given_.units == 0) {
     for (const SampleType& t : types_)
@@ -230,20 +234,41 @@ std::vector<CapsChoice> CapsRule::Shorter(const CapsChoice& longest) const {
   return choices;
 }
 
+namespace {
+
+const char* TokenCapReason(TokenCapBasis basis) {
+  switch (basis) {
+    case TokenCapBasis::kLongestSample:
+      return "the longest sample decides";
+    case TokenCapBasis::kDefault:
+      return "the default, as no sample is longer";
+    case TokenCapBasis::kGiven:
+      return "the given token cap decides";
+    case TokenCapBasis::kOneMicroBatch:
+      return "a fused step has one micro-batch, which needs packs of this length";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string BalanceReason(const CapsChoice& choice) {
   std::string reason;
   if (choice.by_tokens) {
-    reason = "the longest sample decides";
-    if (choice.caps.units > 0) reason += ": units are too rare to fill packs evenly";
+    reason = TokenCapReason(choice.basis);
+    const bool of_data =
+        choice.basis == TokenCapBasis::kLongestSample || choice.basis == TokenCapBasis::kDefault;
+    if (choice.caps.units > 0 && of_data) reason += ": units are too rare to fill packs evenly";
   } else {
     reason = absl::StrFormat(
-        "the shortest packs that come out level, as far as a given cap allows: %.1f%% "
-        "imbalance of tokens expected over 64 ranks of one pack each in random order",
-        100 * choice.Imbalance(kRanks));
+        "these are the shortest balanced packs, as far as a given cap allows: with one random pack "
+        "on each of %d ranks, a token imbalance of %.1f%% is expected",
+        kRanks, 100 * choice.Imbalance(kRanks));
   }
   if (choice.cut_short) reason += "; the work ran out before all caps were examined";
   if (choice.alone > 0)
-    reason += "; " + std::to_string(choice.alone) + " far longer than the rest travel alone";
+    reason +=
+        "; " + std::to_string(choice.alone) + " samples far longer than the rest are packed alone";
   return reason;
 }
 

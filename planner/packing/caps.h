@@ -14,6 +14,9 @@
 
 namespace evenkeel::planner {
 
+// What a token cap that decides alone follows from.
+enum class TokenCapBasis { kLongestSample, kDefault, kGiven, kOneMicroBatch };
+
 // Caps, and the packs that they are predicted to give.
 struct CapsChoice {
   Caps caps;
@@ -21,8 +24,9 @@ struct CapsChoice {
   double samples_per_pack = 0;  // AVE-BS
   double level_tokens = 0;      // mean tokens of a pack
   bool by_tokens = false;       // tokens alone limit packs, even if there are units
-  bool cut_short = false;       // the work ran out before all caps were examined
-  int64_t alone = 0;            // samples so long that they exceed a cap and were left out
+  TokenCapBasis basis = TokenCapBasis::kLongestSample;  // where by_tokens
+  bool cut_short = false;  // the work ran out before all caps were examined
+  int64_t alone = 0;       // samples so long that they exceed a cap and were left out
 
   // Packs that hold one sample too long to balance, as pairs: the share of the level by which they
   // must exceed it, descending, and the number of packs that exceed it by at least that share.

@@ -16,14 +16,15 @@ Cluster Resized(const Cluster& cluster, int64_t gpu_count);
 // Allows these degrees alone; virtual stages and ranks that share images stay as they are.
 void PinDegrees(const Parallelism& p, Constraints* constraints);
 
-// The trainer's habits depend on the stage.
+// Changes the stage, and the trainer's habits that depend on it.
 void ChangeZeroStage(ZeroStage stage, Training* training);
 
-// Gradients that are 16-bit with float16 alone are not with other precisions. Measured times hold
-// for the job's own precision.
+// Changes the precision. Gradients that are 16-bit only because of float16 return to the trainer's
+// default. Measured times are dropped, because they hold for the job's own precision.
 void ChangePrecision(Precision precision, Job* job);
 
-// More GPUs share what one does not, unless the job says otherwise.
+// Changes the number of GPUs and, unless the job gives a ZeRO stage, the stage that follows from
+// it: one GPU shares nothing.
 void ChangeGpuCount(int64_t gpu_count, Job* job);
 
 }  // namespace evenkeel::planner

@@ -85,6 +85,7 @@ class Chooser {
     while (TooManyMicroBatches(MakeBatching(job_, longer.caps, "", hooks_.stop))) {
       longer.caps.tokens *= 2;
       if (longer.caps.tokens > kTokenCapAtMost) return level;
+      longer.basis = TokenCapBasis::kOneMicroBatch;
     }
     return longer;
   }
@@ -151,10 +152,11 @@ class Chooser {
       if (choice.samples_per_pack * ranks > static_cast<double>(job_.training.global_batch_samples))
         break;
       const BatchRule& than = best.batching.rule;
-      CapsSearch longer = Beating(
-          choice, best,
-          absl::StrFormat("a shorter step for the same batch than packs of %d units and %d tokens",
-                          than.unit_cap, than.token_cap));
+      CapsSearch longer =
+          Beating(choice, best,
+                  absl::StrFormat(
+                      "the same batch has a shorter step than with packs of %d units and %d tokens",
+                      than.unit_cap, than.token_cap));
       if (!longer.stopped && !Better(longer, best)) break;
       best = std::move(longer);
       if (best.stopped) break;
@@ -178,10 +180,11 @@ class Chooser {
       const BatchRule& than = best.batching.rule;
       const CapsChoice choice = rule_.Filled(*Nearest(choices, units));
       if (choice.caps.units == than.unit_cap || choice.caps.units >= larger) return false;
-      CapsSearch other = Beating(choice, best,
-                                 absl::StrFormat("a shorter step for the same batch than packs of "
-                                                 "%d units and %d tokens, which recompute more",
-                                                 than.unit_cap, than.token_cap));
+      CapsSearch other =
+          Beating(choice, best,
+                  absl::StrFormat("the same batch has a shorter step than with packs of "
+                                  "%d units and %d tokens, which recompute more",
+                                  than.unit_cap, than.token_cap));
       if (!other.stopped && !Better(other, best)) return false;
       if (choice.caps.units < than.unit_cap) larger = than.unit_cap;
       best = std::move(other);
@@ -217,10 +220,11 @@ class Chooser {
     CapsChoice choice = level_;
     choice.caps.tokens = tokens;
     const std::string text = std::to_string(than.batching.rule.token_cap);
-    return Beating(choice, than,
-                   than.found.best.empty()
-                       ? "packs of " + text + " tokens do not fit in memory"
-                       : "a shorter step for the same batch than packs of " + text + " tokens");
+    return Beating(
+        choice, than,
+        than.found.best.empty()
+            ? "packs of " + text + " tokens do not fit in memory"
+            : "the same batch has a shorter step than with packs of " + text + " tokens");
   }
 
   // Makes packs under these caps and searches for plans quicker than the best of `than`.
@@ -242,9 +246,8 @@ class Chooser {
   // Searches the shortest packs, as level ones do not fit, and longer ones if those leave memory.
   CapsSearch WithoutLevel() const {
     const CapsChoice least = rule_.Filled(rule_.Shorter(level_).front());
-    CapsSearch shortest =
-        Search(least, "the shortest packs, as level ones of " + std::to_string(level_.caps.units) +
-                          " units do not fit in memory");
+    CapsSearch shortest = Search(least, "balanced packs of " + std::to_string(level_.caps.units) +
+                                            " units do not fit in memory; these are the shortest");
     if (shortest.stopped || shortest.found.best.empty()) return shortest;
     const std::optional<CapsChoice> longer = Shorter(shortest, LongestThatFits(shortest));
     if (!longer || longer->caps == least.caps) return shortest;
@@ -280,15 +283,14 @@ class Chooser {
             micro_batches / packs - 1};
   }
 
-  std::string LossText(const CapsSearch& search, const CapsChoice& choice) const {
-    const Loss loss = LossOf(search, choice);
-    return absl::StrFormat(
-        "packs of %d units and %d tokens, %.1f%% to bubble and %.1f%% to imbalance",
-        choice.caps.units, choice.caps.tokens, 100 * loss.bubble, 100 * loss.imbalance);
-  }
   std::string Reason(const CapsSearch& search, const CapsChoice& choice) const {
-    return "expected to lose, with " + LossText(search, choice) + "; with level " +
-           LossText(search, level_);
+    const Loss loss = LossOf(search, choice), level = LossOf(search, level_);
+    return absl::StrFormat(
+        "packs of %d units and %d tokens are expected to lose %.1f%% to the pipeline bubble and "
+        "%.1f%% to imbalance; balanced packs of %d units and %d tokens would lose %.1f%% and "
+        "%.1f%%",
+        choice.caps.units, choice.caps.tokens, 100 * loss.bubble, 100 * loss.imbalance,
+        level_.caps.units, level_.caps.tokens, 100 * level.bubble, 100 * level.imbalance);
   }
 
   // Returns the tokens of the longest packs that fit on all stages if activations grow with tokens.

@@ -34,11 +34,11 @@ TEST(HuggingFaceFsdpTest, WordsNameTheStrategy) {
   EXPECT_TRUE(training("\"shard_grad_op\"").execution().has_bucket_bytes());
   EXPECT_EQ(training("\"shard_grad_op\"").execution().bucket_bytes(), 0);
   EXPECT_EQ(training("\"shard_grad_op\"").execution().kernel_rate_ratio(), .9);
-  EXPECT_TRUE(Assumes(FsdpRun("\"shard_grad_op\""), "habits of pytorch-fsdp, with ZeRO-2"));
+  EXPECT_TRUE(Assumes(FsdpRun("\"shard_grad_op\""), "defaults of pytorch-fsdp, with ZeRO-2"));
   EXPECT_TRUE(training("\"full_shard offload\"").offload().weights());
   EXPECT_EQ(training("\"\"").trainer().name(), "huggingface-trainer");
   EXPECT_EQ(training("false").trainer().name(), "huggingface-trainer");
-  EXPECT_TRUE(Assumes(FsdpRun("\"no_shard\""), "habits of pytorch-fsdp, without shards"));
+  EXPECT_TRUE(Assumes(FsdpRun("\"no_shard\""), "defaults of pytorch-fsdp, without shards"));
   EXPECT_NE(FsdpRefusal("\"new_shard\"", "{}").find("not yet: \"new_shard\""), std::string::npos);
   EXPECT_NE(FsdpRefusal("\"full_shard shard_grad_op\"", "{}").find("must not name both"),
             std::string::npos);

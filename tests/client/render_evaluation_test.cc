@@ -52,7 +52,7 @@ TEST(RenderEvaluationTest, MisfitsOfEitherAreNamed) {
   response.clear_slower_by_ratio();
   response.mutable_best()->mutable_misfit();
   response.mutable_best()->clear_predictions();
-  EXPECT_NE(Text(response).find("we found none that does"), std::string::npos);
+  EXPECT_NE(Text(response).find("found no plan that fits"), std::string::npos);
   EXPECT_NE(Text(response).find("no fit"), std::string::npos);
 }
 

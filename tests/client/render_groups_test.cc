@@ -31,13 +31,14 @@ TEST(RenderGroupsTest, HasGroupsAndHowTheyWereChosen) {
   const std::string text = RenderGroups(kStyle, GroupedPlan());
   EXPECT_EQ(Line(text, "16,384"), "16,384 1 64 30 32,000 500 50.0% 7.52 s 0.26%");
   EXPECT_EQ(Line(text, "131,072"), "131,072 8 8 30 4,000 500 50.0% 7.52 s 0.26%");
-  EXPECT_EQ(Line(text, "chosen"),
-            "chosen by HBP's rule; weighed: 16 sets over all splits, of lengths 16,384, 131,072");
+  EXPECT_EQ(
+      Line(text, "chosen"),
+      "chosen by HBP's rule; 16 sets of the lengths 16,384, 131,072 were compared over all splits");
   EXPECT_EQ(Line(text, "HBP's rule"),
-            "HBP's rule {16,384; 131,072} with {1; 8} GPUs to a pack: 2.00 GPU-days with mean "
+            "HBP's rule {16,384; 131,072} on {1; 8} GPUs per pack: 2.00 GPU-days with mean "
             "packs");
   EXPECT_EQ(Line(text, "least epoch"),
-            "least epoch {131,072} with {32} GPUs to a pack: 1.50 GPU-days, 25.0% less");
+            "least epoch {131,072} on {32} GPUs per pack: 1.50 GPU-days, 25.0% less");
   EXPECT_EQ(Line(text, "curriculum"), "curriculum the first 171 steps run the shortest group");
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(DisplayWidth(line), 100) << line;
@@ -49,7 +50,7 @@ TEST(RenderGroupsTest, TheBestSetIsSaidToBe) {
   *choice->mutable_exact_lengths() = choice->published_lengths();
   *choice->mutable_exact_sequence_parallel() = choice->published_sequence_parallel();
   EXPECT_EQ(Line(RenderGroups(kStyle, plan), "chosen"),
-            "chosen the best of 16 sets over all splits, of lengths 16,384, 131,072");
+            "chosen the best of 16 sets of the lengths 16,384, 131,072, over all splits");
 }
 
 TEST(RenderGroupsTest, SaysWhereThePublishedRuleFindsNothing) {
@@ -61,7 +62,7 @@ TEST(RenderGroupsTest, SaysWhereThePublishedRuleFindsNothing) {
   const std::string text = RenderGroups(kStyle, plan);
   EXPECT_EQ(Line(text, "HBP's rule"), "HBP's rule finds no groups that fit");
   EXPECT_EQ(Line(text, "least epoch"),
-            "least epoch {131,072} with {32} GPUs to a pack: 1.50 GPU-days");
+            "least epoch {131,072} on {32} GPUs per pack: 1.50 GPU-days");
   EXPECT_EQ(Line(text, "curriculum"), "curriculum none");
 }
 

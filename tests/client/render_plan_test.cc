@@ -161,12 +161,64 @@ TEST(RenderPlanTest, NotesOnlyWhereThereIsSomethingToSay) {
 TEST(RenderPlanTest, ProofOfTheBestSaysSo) {
   v1::Plan plan = ReadPlan("plan.textproto");
   plan.mutable_predictions()->set_samples_per_step(1024);
-  EXPECT_TRUE(Has(RenderProof({.width = 1000}, plan), "Its own steps of 1,024 samples are scaled"));
+  EXPECT_TRUE(Has(RenderProof({.width = 1000}, plan),
+                  "Its steps have 1,024 samples; the times here are scaled to 512."));
   plan.mutable_proof()->set_gap(0);
   plan.mutable_proof()->clear_unsearched_parallelism_count();
   const std::string text = RenderProof({.width = 1000}, plan);
-  EXPECT_TRUE(Has(text, "this one has exactly that: none is faster (21 splits")) << text;
+  EXPECT_TRUE(Has(text, "This plan reaches that bound, so none is faster. ")) << text;
+  EXPECT_TRUE(Has(text, "21 configurations (degrees, virtual stages)")) << text;
   EXPECT_FALSE(Has(text, "work limit")) << text;
+}
+
+// Plans may differ in a degree that tensor, pipeline and data leave open.
+TEST(RenderPlanTest, TheFirstAlternativeIsToldApartFromThePlan) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  v1::Parallelism& other = *plan.mutable_alternatives(0)->mutable_parallelism();
+  other = plan.parallelism();
+  const CommandLine command({"evenkeelctl", "plan", "--dp", "2"});
+  const auto next = [&] { return RenderNextCommands({.width = 1000}, plan, command); };
+  EXPECT_TRUE(Has(next(), "evenkeelctl plan --tp 4 --pp 4\n")) << next();
+  other.set_context(2), other.set_expert(8), other.set_virtual_stages(3), other.set_encoder_data(4);
+  EXPECT_TRUE(Has(next(), "--tp 4 --pp 4 --cp 2 --ep 8 --virtual-stages 3 --encoder-dp 4\n"))
+      << next();
+  EXPECT_TRUE(Has(RenderAlternatives({.width = 1000}, plan),
+                  "4 x 4 x 2, context 2, expert 8, encoder data 4, virtual 3"));
+  std::swap(other, *plan.mutable_parallelism());
+  EXPECT_TRUE(Has(next(), "--cp 1 --ep 1 --virtual-stages 1 --encoder-dp 1\n")) << next();
+}
+
+TEST(RenderPlanTest, SaysWhetherAPipelineCrossesNodesOnlyIfThereIsOne) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  plan.mutable_placement()->set_stages_cross_nodes(true);
+  EXPECT_TRUE(Has(RenderHeader({}, plan, {}), "; the pipeline crosses nodes"));
+  plan.mutable_placement()->set_stages_cross_nodes(false);
+  EXPECT_TRUE(Has(RenderHeader({}, plan, {}), "; each pipeline stays inside a node"));
+  plan.mutable_parallelism()->set_pipeline(1);
+  EXPECT_FALSE(Has(RenderHeader({}, plan, {}), "inside a node\n"));
+}
+
+TEST(RenderPlanTest, ImbalanceIsExplainedOnlyWhereItMatters) {
+  v1::Plan plan;
+  v1::StepTime& step = *plan.mutable_predictions()->mutable_step();
+  step.set_total_seconds(10);
+  step.set_imbalance_seconds(0.5);
+  EXPECT_EQ(StepSumText(plan),
+            "The simulated step takes 9.50 s with mean packs. Unequal packs add 500 ms "
+            "(imbalance).");
+  step.set_imbalance_seconds(0.005);
+  EXPECT_EQ(StepSumText(plan), "");
+}
+
+TEST(RenderPlanTest, PaddedMicroBatchesAreNotCalledPacks) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  plan.mutable_subject()->set_micro_batch_samples(2);
+  const Style style = {.width = 1000};
+  for (const std::string& text :
+       {RenderStages(style, plan), RenderStepTime(style, plan), RenderProof(style, plan)}) {
+    EXPECT_TRUE(Has(text, "micro-batch")) << text;
+    EXPECT_FALSE(Has(text, "pack")) << text;
+  }
 }
 
 TEST(RenderPlanTest, SmallJobsAreNotZeroGpuDays) {
@@ -263,7 +315,7 @@ TEST(RenderPlanTest, IntervalsAndTrainersShowWhereTheyAreKnown) {
   trainer->set_detail("no record of nanotron: habits between those of the known trainers");
   EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan),
                   "note: \"nanotron\" is not among the known trainers (`evenkeelctl trainers`), so "
-                  "its habits are assumed."));
+                  "its defaults are assumed."));
   plan.set_memory_fit(v1::MEMORY_FIT_WITHIN_MARGIN);
   text = RenderPlan(style, plan, FirstQuestion());
   EXPECT_NE(text.find("in 80% of runs the peak is 50% to 200% of the prediction"),

@@ -157,7 +157,7 @@ class PackTest(PackCase):
         packed = pack(self.client, units, tokens, rule={"unit_cap": 0, "token_cap": 0})
         rule = packed.summary.rule
         self.assertTrue(rule.caps_derived)
-        self.assertIn("level", rule.caps_reason)
+        self.assertIn("balanced", rule.caps_reason)
         for members in packed.packs:
             self.assertLessEqual(sum(units[i] for i in members), rule.unit_cap)
             self.assertLessEqual(sum(tokens[i] for i in members), rule.token_cap)

@@ -207,22 +207,20 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
                trainer.fitted_run_count() > 0 ? Integer(trainer.fitted_run_count()) : "-",
                trainer.source()});
   }
-  Print(
-      table.Render(StyleOf(options), /*indent=*/0) +
-      Paragraph(
-          StyleOf(options),
-          fmt::format(
-              "{} trainers; kernels: rate over Megatron-Core's; whole encoder: "
-              "interleaved, but an encoder is on the first stage; images: "
-              "ranks that share those of a pack (--encoder-dp); to host: what "
-              "--offload-optimizer (states), --offload-weights and "
-              "--offload-activations (layers: all that they keep; inputs: of those "
-              "that are recomputed) and --offload-modules (modules) may keep there; fused step: "
-              "--fused-step; "
-              "runs: that its figures were fitted on. Plan for one with --trainer; any other name "
-              "has the habits of generic.",
-              response.trainers_size()),
-          0));
+  Print(table.Render(StyleOf(options), /*indent=*/0) +
+        Paragraph(
+            StyleOf(options),
+            fmt::format(
+                "{} trainers; kernels: speed relative to Megatron-Core's; whole encoder: "
+                "interleaved, but an encoder is on the first stage; images: "
+                "ranks that share those of a pack (--encoder-dp); to host: what "
+                "--offload-optimizer (states), --offload-weights and "
+                "--offload-activations (layers: all that they keep; inputs: of those "
+                "that are recomputed) and --offload-modules (modules) may keep there; fused step: "
+                "--fused-step; runs: published ones on which its figures were fitted. Plan for one "
+                "with --trainer; any other name has the defaults of generic.",
+                response.trainers_size()),
+            0));
 }
 
 }  // namespace

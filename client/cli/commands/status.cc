@@ -14,7 +14,7 @@ void AddStatusCommand(CLI::App* app, const GlobalOptions* options) {
   const auto address = std::make_shared<std::string>();
   CLI::App* status =
       app->add_subcommand("status", "Show the state of a server, from its admin address");
-  status->footer("The server serves it where its --admin-address says. It is the page /statusz.");
+  status->footer("This is the page /statusz on the server's --admin-address.");
   status->add_option("--admin", *address, "unix:/PATH or HOST:PORT")
       ->type_name("ADDRESS")
       ->envname("EVENKEEL_ADMIN")

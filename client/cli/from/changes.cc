@@ -363,7 +363,7 @@ class Neighbours {
     const bool sharded = run_.job.training().zero_stage() != v1::ZERO_STAGE_0;
     if (!now.overlap_gradient_reduce() || (sharded && !now.overlap_weight_gather())) {
       UserRun& run =
-          Add("communication of data-parallel ranks beside compute",
+          Add("communication of data-parallel ranks overlapped with compute",
               sharded ? "--overlap-grad-reduce --overlap-param-gather" : "--overlap-grad-reduce");
       edit(run)->set_overlap_gradient_reduce(true);
       if (sharded) edit(run)->set_overlap_weight_gather(true);
@@ -373,7 +373,7 @@ class Neighbours {
           ->set_sequence_parallel(true);
     if (!now.overlap_tensor() && !now.deterministic() && now.sequence_parallel() &&
         run_.degrees.tensor() > 1)
-      edit(Add("tensor-parallel communication beside products", "--tp-comm-overlap"))
+      edit(Add("tensor-parallel communication overlapped with products", "--tp-comm-overlap"))
           ->set_overlap_tensor(true);
     if (now.attention_kernel() == v1::ATTENTION_KERNEL_UNFUSED)
       edit(Add("flash attention", "--attention-backend flash"))

@@ -450,7 +450,7 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (run->fsdp && zero == v1::ZERO_STAGE_1) others = ", with ZeRO-1 for its shards";
   if (run->fsdp && zero == v1::ZERO_STAGE_2) others = ", with ZeRO-2 for its shards";
   if (run->fsdp) name = "pytorch-fsdp";
-  run->assumed.push_back("trainer: the habits of " + name + others);
+  run->assumed.push_back("trainer: the defaults of " + name + others);
 }
 
 }  // namespace

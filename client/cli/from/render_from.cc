@@ -128,8 +128,9 @@ std::string DoesSection(const Style& style, const FromAnswer& answer) {
   if (yours.has_offload()) rows.emplace_back("offload", OffloadText(yours));
   if (p.gpu_days() > 0)
     rows.emplace_back("all the data", Duration(p.epoch_seconds()) + ", " + GpuTime(p.gpu_days()));
-  std::string text = Section(style, "What it will do", "predicted; ranges hold four of five runs") +
-                     NameValues(style, rows);
+  std::string text =
+      Section(style, "What it will do", "predicted; ranges are those of 80% of runs") +
+      NameValues(style, rows);
   if (yours.has_misfit()) text += Paragraph(style, Plain(style, yours.misfit().text()));
   return text + RenderStepTime(style, yours) + RenderStages(style, yours) +
          RenderStageMemory(style, yours);
@@ -140,7 +141,7 @@ std::string ChangeSection(const Style& style, const FromAnswer& answer) {
   const double now = SampleSeconds(answer.response.evaluated());
   std::string text = Section(
       style, "Change first",
-      fmt::format("one thing at a time; {} changes were evaluated like the configuration itself",
+      fmt::format("each change alone; {} were evaluated in the same way as the configuration",
                   answer.changes.tried));
   if (answer.changes.best.empty())
     return text + Paragraph(style, fits ? "No single change that was tried is quicker."

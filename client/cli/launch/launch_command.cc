@@ -36,17 +36,18 @@ std::string MatchText(const v1::Plan& plan, const v1::Launch& launch) {
   const std::string name = NameOf(launch.framework());
   switch (launch.match()) {
     case v1::LAUNCH_MATCH_EXACT:
-      return fmt::format("{} runs all of {}: {}, {} per step predicted.", name, plan.plan_id(),
-                         DegreesText(plan.parallelism()), Duration(launch.step_seconds()));
+      return fmt::format("{} runs {} without a change: {}; predicted step: {}.", name,
+                         plan.plan_id(), DegreesText(plan.parallelism()),
+                         Duration(launch.step_seconds()));
     case v1::LAUNCH_MATCH_NEAREST:
       return fmt::format(
-          "{} runs the nearest to {} that it can: {}, {} per step predicted, {} {} per sample "
-          "than the plan.",
+          "{} cannot run {} exactly. These settings run the nearest plan that it can run: {}; "
+          "predicted step: {}, {} {} per sample than the plan.",
           name, plan.plan_id(), DegreesText(launch.parallelism()), Duration(launch.step_seconds()),
           Percent(std::fabs(launch.slower_by_ratio())),
           launch.slower_by_ratio() < 0 ? "less" : "more");
     default:
-      return fmt::format("{} can not run {}.", name, plan.plan_id());
+      return fmt::format("{} cannot run {}.", name, plan.plan_id());
   }
 }
 

@@ -42,7 +42,8 @@ class Comparison {
     const v1::BatchRule& rule = summary_.rule();
     Add("this packing", rule.pack_count(), rule.samples_per_pack(), rule.pad_ratio(),
         rule.dist_ratio_units(), rule.dist_ratio_tokens(), rule.idle_ratio());
-    return Section(style, "Beside it", "in random order; units and tokens: DistRatio over ranks") +
+    return Section(style, "Other ways to pack",
+                   "in random order; units and tokens: DistRatio over ranks") +
            table_.Render(style) + note_;
   }
 

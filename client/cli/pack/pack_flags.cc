@@ -101,7 +101,8 @@ void AddDealFlags(CLI::App* command, PackFlags* flags) {
       kSteps)
       ->check(WindowSize());
   Add(command, "--group", &flags->group, "N",
-      "Consecutive packs of a rank that are alike, for sequence parallelism [1]", kSteps)
+      "Consecutive packs of a rank, of similar length, that sequence parallelism takes at once [1]",
+      kSteps)
       ->check(Whole(1, 65536));
   Add(command, "--seed", &flags->seed, "N", "Seed of all random choices [0]", kSteps)
       ->check(Whole(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));

@@ -226,7 +226,7 @@ class Report {
         "The predicted step with real packs: {}. Its parts are means over {}the stages.",
         Duration(step.total_seconds()),
         grouped() ? "the steps of an epoch, of all groups, and " : "");
-    if (const std::string sum = StepSumText(step); !sum.empty()) lead += " " + sum;
+    if (const std::string sum = StepSumText(plan_); !sum.empty()) lead += " " + sum;
     return PageSection("Step time by part", lead,
                        Card("Parts of the predicted step", svg.Finish()));
   }
@@ -276,13 +276,13 @@ class Report {
       facts.emplace_back("proof", BoundText(plan_));
     }
     if (plan_.has_placement()) {
+      const std::string nodes = PipelineNodesText(plan_);
       facts.emplace_back(
           "placement",
-          fmt::format(
-              "{} node{} of {} GPUs, ranks in order {}; stages {}", plan_.placement().node_count(),
-              plan_.placement().node_count() == 1 ? "" : "s", plan_.placement().gpus_per_node(),
-              plan_.placement().rank_order(),
-              plan_.placement().stages_cross_nodes() ? "talk across nodes" : "share a node"));
+          fmt::format("{} node{} of {} GPUs, ranks in order {}{}", plan_.placement().node_count(),
+                      plan_.placement().node_count() == 1 ? "" : "s",
+                      plan_.placement().gpus_per_node(), plan_.placement().rank_order(),
+                      nodes.empty() ? "" : "; " + nodes));
     }
     if (!plan_.provenance().planner_version().empty()) {
       facts.emplace_back("versions", fmt::format("planner {}, catalogue {}, calibration {}",

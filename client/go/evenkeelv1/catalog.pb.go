@@ -856,7 +856,7 @@ func (x *ListTrainersResponse) GetCatalogVersion() string {
 	return ""
 }
 
-// A trainer and its habits.
+// A trainer and its defaults.
 type CatalogTrainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name, in lower case and unique: a value of `Trainer.name`.
@@ -869,7 +869,7 @@ type CatalogTrainer struct {
 	ZeroStage ZeroStage `protobuf:"varint,4,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
 	// How it runs a model at that stage, unless a job says otherwise. Every field is set.
 	Execution *Execution `protobuf:"bytes,5,opt,name=execution,proto3" json:"execution,omitempty"`
-	// The source of these habits.
+	// The source of these defaults.
 	Source string `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
 	// Number of published runs that its figures were fitted on. 0: nothing was fitted.
 	FittedRunCount int32 `protobuf:"varint,7,opt,name=fitted_run_count,json=fittedRunCount,proto3" json:"fitted_run_count,omitempty"`

@@ -552,8 +552,8 @@ type RecomputePolicy int32
 const (
 	// The default: see Constraints.recompute.
 	RecomputePolicy_RECOMPUTE_POLICY_UNSPECIFIED RecomputePolicy = 0
-	// Each stage recomputes only as much as it must to fit in memory. The sets of parts are all; of trainers that can
-	// recompute alternate products, those and whole layers.
+	// Each stage recomputes only as much as it must to fit in memory. Any set of layer parts may be recomputed; with
+	// trainers that can recompute alternate products, those or whole layers.
 	RecomputePolicy_RECOMPUTE_POLICY_AUTO RecomputePolicy = 1
 	// No layer is recomputed.
 	RecomputePolicy_RECOMPUTE_POLICY_FORBIDDEN RecomputePolicy = 2
@@ -1023,12 +1023,13 @@ type Training struct {
 	// Mean samples per optimizer step over all ranks. Range: 1 to 10^7. Unset: 512.
 	GlobalBatchSamples int64 `protobuf:"varint,1,opt,name=global_batch_samples,json=globalBatchSamples,proto3" json:"global_batch_samples,omitempty"`
 	// Maximum encoder units per pack (Qv). Range: 0 to 10^6; must be unset without an encoder. Unset: derived from
-	// the data so that packs come out level; packs are shorter if the pipeline gains more from that. The plan's batch
+	// the data so that packs are balanced; packs are shorter if the pipeline gains more from that. The plan's batch
 	// rule gives the reason.
 	UnitCap int64 `protobuf:"varint,2,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
 	// Maximum tokens per pack (Qt), which is the sequence length of a micro-batch. Range: 0 to 16777216; must be unset if
-	// `group_selection` asks for packing groups. Unset: derived together with `unit_cap`; for data without units it is
-	// 4096, or the longest sample (rounded up to a multiple of 128) if that is longer.
+	// `group_selection` asks for packing groups. Unset: derived together with `unit_cap`. For data without units, it
+	// starts at 4096, or the longest sample (rounded up to a multiple of 128) if that is longer, and is doubled or halved
+	// while that saves GPU-days.
 	TokenCap int64 `protobuf:"varint,3,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
 	// Kind of the trainer. Unset: that of `trainer`, or TRAINING_FRAMEWORK_MEGATRON.
 	Framework TrainingFramework `protobuf:"varint,4,opt,name=framework,proto3,enum=evenkeel.v1.TrainingFramework" json:"framework,omitempty"`
@@ -1063,12 +1064,12 @@ type Training struct {
 	// Number of steps whose packs may be exchanged for balance: see `BatchRule.order_window`. Range: 1 to 10^9. Unset:
 	// 16, or the whole epoch if packing groups are searched for.
 	OrderWindow int64 `protobuf:"varint,15,opt,name=order_window,json=orderWindow,proto3" json:"order_window,omitempty"`
-	// How the trainer runs the model. Unset: the trainer's habits.
+	// How the trainer runs the model. Unset: the trainer's defaults.
 	Execution *Execution `protobuf:"bytes,16,opt,name=execution,proto3" json:"execution,omitempty"`
 	// Whether samples of different lengths are put into packing groups, each with its own length and sequence-parallel
 	// degree. This needs a trainer that changes the degree from step to step. Unset: GROUP_SELECTION_EXACT if the longest
-	// sample has more than 8192 tokens and at least four times the mean, and no token cap is given; otherwise
-	// GROUP_SELECTION_ONE.
+	// sample has more than 8192 tokens and at least four times the mean, and neither a token cap, an offload nor a fused
+	// step is given; otherwise GROUP_SELECTION_ONE.
 	GroupSelection GroupSelection `protobuf:"varint,17,opt,name=group_selection,json=groupSelection,proto3,enum=evenkeel.v1.GroupSelection" json:"group_selection,omitempty"`
 	// Lengths that the packs of a group may have; the longest sample is always one of them. At most 12, each from 128 to
 	// 16777216, ascending. Unset: the powers of two from 8192 up to below the longest sample.
@@ -1076,8 +1077,8 @@ type Training struct {
 	// Curriculum: number of steps at the start of training that run only the shortest group. Range: 0 to 10^9. Unset:
 	// 500, as published, or a tenth of the steps of all epochs if that is less.
 	CurriculumSteps *int64 `protobuf:"varint,19,opt,name=curriculum_steps,json=curriculumSteps,proto3,oneof" json:"curriculum_steps,omitempty"`
-	// The trainer, whose habits fill the unset fields of `execution`. Must agree with `framework` if both are set. Unset:
-	// the trainer that the value of `framework` stands for.
+	// The trainer, whose defaults fill the unset fields of `execution`. Must agree with `framework` if both are set.
+	// Unset: the trainer that the value of `framework` stands for.
 	Trainer *Trainer `protobuf:"bytes,20,opt,name=trainer,proto3" json:"trainer,omitempty"`
 	// Ranks over which the states of `zero_stage` are sharded; each group of this many ranks has a full copy (hybrid
 	// sharding; --num-distributed-optimizer-instances). If it does not divide the ranks that hold copies of a weight, the
@@ -1371,8 +1372,8 @@ func (x *Padding) GetMultiple() int64 {
 // constraints that allow no such product are refused.
 type Constraints struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Range of the tensor-parallel degree. The degree divides the GPUs of a node that the job uses, and the heads and the
-	// width of the language model. Unset: free.
+	// Range of the tensor-parallel degree. The degree divides the GPUs that the job uses of a scale-up domain (of a node,
+	// unless the scale-up link spans nodes), and the heads and the width of the language model. Unset: free.
 	TensorParallel *DegreeRange `protobuf:"bytes,1,opt,name=tensor_parallel,json=tensorParallel,proto3" json:"tensor_parallel,omitempty"`
 	// Range of the pipeline-parallel degree. The degree is at most the number of transformer layers in the model. Unset:
 	// free.

@@ -377,14 +377,15 @@ func (x *Placement) GetTiers() []*PlacementTier {
 // Which ranks share a unit of a tier.
 type PlacementTier struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What people call a unit, such as "scale-up domain".
+	// Name of the unit, such as "scale-up domain".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// So many consecutive ranks share a unit: the number of a rank's unit is rank / rank_count. The plan's times need it.
+	// Number of consecutive ranks in one unit: rank r is in unit r / rank_count. The predicted times assume this.
 	RankCount int32 `protobuf:"varint,2,opt,name=rank_count,json=rankCount,proto3" json:"rank_count,omitempty"`
 	// Number of units.
 	UnitCount int32 `protobuf:"varint,3,opt,name=unit_count,json=unitCount,proto3" json:"unit_count,omitempty"`
-	// So many consecutive ranks must share a unit, or the job does not run as planned: the ranks of a tensor-parallel
-	// group, or of experts whose dispatcher has no way out of the unit. They divide `rank_count`. 1: none must.
+	// Number of consecutive ranks that must be in one unit, or the job does not run as planned: the ranks of a
+	// tensor-parallel group, or of experts whose dispatcher has no way out of the unit. It divides `rank_count`. 1: no
+	// constraint.
 	RequiredRanks int32 `protobuf:"varint,4,opt,name=required_ranks,json=requiredRanks,proto3" json:"required_ranks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

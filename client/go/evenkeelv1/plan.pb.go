@@ -253,8 +253,8 @@ type Plan struct {
 	PlanId string `protobuf:"bytes,1,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// What was planned, with every default filled in.
 	Subject *PlanSubject `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
-	// Why nothing fits. Unset: the job fits, and the fields below are the plan. Set: of the fields below only
-	// `batch_rule`, `proof` and `provenance` are set. In `EvaluatePlanResponse.evaluated` it names the stage of the
+	// Why no plan fits. Unset: the job fits, and the fields below are the plan. If it is set, only `batch_rule`, `proof`
+	// and `provenance` are set below. In `EvaluatePlanResponse.evaluated` it names the stage of the
 	// caller's plan that lacks the most memory; the stages and predictions are set there nonetheless.
 	Misfit *Misfit `protobuf:"bytes,3,opt,name=misfit,proto3" json:"misfit,omitempty"`
 	// How the data loader makes micro-batches.
@@ -269,7 +269,7 @@ type Plan struct {
 	Stages []*Stage `protobuf:"bytes,7,rep,name=stages,proto3" json:"stages,omitempty"`
 	// Predicted times, throughput and cost.
 	Predictions *Predictions `protobuf:"bytes,8,opt,name=predictions,proto3" json:"predictions,omitempty"`
-	// The way from unbalanced training to this plan, one change at a time.
+	// Predictions from the unbalanced baseline to this plan, with one change added at a time.
 	Ladder []*LadderRung `protobuf:"bytes,9,rep,name=ladder,proto3" json:"ladder,omitempty"`
 	// How close the plan is to the best possible one.
 	Proof *Proof `protobuf:"bytes,10,opt,name=proof,proto3" json:"proof,omitempty"`
@@ -654,7 +654,7 @@ type PlanSubject struct {
 	GpusPerFullNode int32 `protobuf:"varint,13,opt,name=gpus_per_full_node,json=gpusPerFullNode,proto3" json:"gpus_per_full_node,omitempty"`
 	// What is sharded over the data- and context-parallel ranks.
 	ZeroStage ZeroStage `protobuf:"varint,14,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
-	// Format in which gradients are accumulated. Weights and activations have 16 bits, whether bfloat16 or float16.
+	// Format in which gradients are accumulated. `precision` has that of weights and activations.
 	GradientPrecision GradientPrecision `protobuf:"varint,15,opt,name=gradient_precision,json=gradientPrecision,proto3,enum=evenkeel.v1.GradientPrecision" json:"gradient_precision,omitempty"`
 	// Optimizer.
 	Optimizer Optimizer `protobuf:"varint,16,opt,name=optimizer,proto3,enum=evenkeel.v1.Optimizer" json:"optimizer,omitempty"`
@@ -1397,7 +1397,7 @@ type StepTime struct {
 	PipelineBubbleSeconds float64 `protobuf:"fixed64,5,opt,name=pipeline_bubble_seconds,json=pipelineBubbleSeconds,proto3" json:"pipeline_bubble_seconds,omitempty"`
 	// Time that the real spread of packs adds, spent waiting for the slowest rank.
 	ImbalanceSeconds float64 `protobuf:"fixed64,6,opt,name=imbalance_seconds,json=imbalanceSeconds,proto3" json:"imbalance_seconds,omitempty"`
-	// Gradient reduction over the data-parallel ranks and, with ZeRO-1, parameter gathering.
+	// Gradient reduction over the data-parallel ranks and, with ZeRO-1 or ZeRO-2, parameter gathering.
 	DataSyncSeconds float64 `protobuf:"fixed64,7,opt,name=data_sync_seconds,json=dataSyncSeconds,proto3" json:"data_sync_seconds,omitempty"`
 	// Optimizer update.
 	OptimizerSeconds float64 `protobuf:"fixed64,8,opt,name=optimizer_seconds,json=optimizerSeconds,proto3" json:"optimizer_seconds,omitempty"`
@@ -1640,7 +1640,7 @@ type Proof struct {
 	PrunedParallelismCount int32 `protobuf:"varint,7,opt,name=pruned_parallelism_count,json=prunedParallelismCount,proto3" json:"pruned_parallelism_count,omitempty"`
 	// Number of parallelisms, among those considered, that do not fit in memory.
 	UnfitParallelismCount int32 `protobuf:"varint,8,opt,name=unfit_parallelism_count,json=unfitParallelismCount,proto3" json:"unfit_parallelism_count,omitempty"`
-	// Number of states that the dynamic program examined or, with packing groups, number of sets of groups.
+	// Number of partial partitions that the search examined or, with packing groups, number of sets of groups.
 	ExaminedStateCount int64 `protobuf:"varint,9,opt,name=examined_state_count,json=examinedStateCount,proto3" json:"examined_state_count,omitempty"`
 	// The closed form (m - 1) max_s T_s + sum_s T_s of this plan, for m packs per rank and stage times T_s (forward,
 	// backward, recompute, point-to-point), without data sync and optimizer. Unset with packing groups and for schedules
@@ -1808,7 +1808,7 @@ type Alternative struct {
 	// GPU-days.
 	SamplesPerStep float64 `protobuf:"fixed64,6,opt,name=samples_per_step,json=samplesPerStep,proto3" json:"samples_per_step,omitempty"`
 	// Whether its GPU-days are within 10% of the plan's. Among published runs that are this close, the one predicted to
-	// be faster is faster in only two of three pairs, so measure both.
+	// be faster is faster in only about three of four pairs, so measure both.
 	Indistinguishable bool `protobuf:"varint,8,opt,name=indistinguishable,proto3" json:"indistinguishable,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

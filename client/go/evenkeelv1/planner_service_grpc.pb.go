@@ -60,18 +60,17 @@ type PlannerServiceClient interface {
 	// Plans a job. The same normalised request (job, `max_alternatives`, `compare_sizes` and `compare_precisions`) under
 	// the same versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
 	// case, the order of bins and explicitly written defaults make no difference, with one exception: if provenance lists
-	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in well under a
-	// millisecond; a new one takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full.
-	// DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
+	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in less than
+	// a millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the planning queue
+	// is full. DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
 	PlanJob(ctx context.Context, in *PlanJobRequest, opts ...grpc.CallOption) (*PlanJobResponse, error)
 	// Plans a job at several sizes: step time, cost, memory and plan id by number of nodes, what the next node is worth
-	// and what a change of size costs. Each size is planned as PlanJob plans it, under the same id, and kept like its
-	// plans, so sizes that are known cost next to nothing, and a call that was cut short continues where it ended. Same
-	// errors as PlanJob.
+	// and what a change of size costs. Each size is planned, identified and cached as in PlanJob. So known sizes cost
+	// almost nothing, and a call that was cut short can be repeated to continue. Same errors as PlanJob.
 	PlanCurve(ctx context.Context, in *PlanCurveRequest, opts ...grpc.CallOption) (*PlanCurveResponse, error)
-	// Predicts a plan that the caller wrote, next to the planner's own plan for the same job, which is made as PlanJob
-	// makes it. A plan that does not fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED,
-	// DEADLINE_EXCEEDED and CANCELLED: as for PlanJob.
+	// Predicts the caller's plan, and plans the same job as PlanJob does, for comparison. A caller's plan that does not
+	// fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED and CANCELLED: as for
+	// PlanJob.
 	EvaluatePlan(ctx context.Context, in *EvaluatePlanRequest, opts ...grpc.CallOption) (*EvaluatePlanResponse, error)
 	// Packs a dataset by a rule. It takes sample lengths, and returns packs and their order for each data-parallel rank.
 	// The answer begins when the upload has ended. The same rule, samples and epoch give the same answer.
@@ -98,7 +97,7 @@ type PlannerServiceClient interface {
 	ListModels(ctx context.Context, in *ListModelsRequest, opts ...grpc.CallOption) (*ListModelsResponse, error)
 	// Lists the GPU types of the catalogue.
 	ListGpuTypes(ctx context.Context, in *ListGpuTypesRequest, opts ...grpc.CallOption) (*ListGpuTypesResponse, error)
-	// Lists the trainers whose habits are known.
+	// Lists the trainers whose defaults are known.
 	ListTrainers(ctx context.Context, in *ListTrainersRequest, opts ...grpc.CallOption) (*ListTrainersResponse, error)
 }
 
@@ -261,18 +260,17 @@ type PlannerServiceServer interface {
 	// Plans a job. The same normalised request (job, `max_alternatives`, `compare_sizes` and `compare_precisions`) under
 	// the same versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
 	// case, the order of bins and explicitly written defaults make no difference, with one exception: if provenance lists
-	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in well under a
-	// millisecond; a new one takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full.
-	// DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
+	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in less than
+	// a millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the planning queue
+	// is full. DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
 	PlanJob(context.Context, *PlanJobRequest) (*PlanJobResponse, error)
 	// Plans a job at several sizes: step time, cost, memory and plan id by number of nodes, what the next node is worth
-	// and what a change of size costs. Each size is planned as PlanJob plans it, under the same id, and kept like its
-	// plans, so sizes that are known cost next to nothing, and a call that was cut short continues where it ended. Same
-	// errors as PlanJob.
+	// and what a change of size costs. Each size is planned, identified and cached as in PlanJob. So known sizes cost
+	// almost nothing, and a call that was cut short can be repeated to continue. Same errors as PlanJob.
 	PlanCurve(context.Context, *PlanCurveRequest) (*PlanCurveResponse, error)
-	// Predicts a plan that the caller wrote, next to the planner's own plan for the same job, which is made as PlanJob
-	// makes it. A plan that does not fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED,
-	// DEADLINE_EXCEEDED and CANCELLED: as for PlanJob.
+	// Predicts the caller's plan, and plans the same job as PlanJob does, for comparison. A caller's plan that does not
+	// fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED and CANCELLED: as for
+	// PlanJob.
 	EvaluatePlan(context.Context, *EvaluatePlanRequest) (*EvaluatePlanResponse, error)
 	// Packs a dataset by a rule. It takes sample lengths, and returns packs and their order for each data-parallel rank.
 	// The answer begins when the upload has ended. The same rule, samples and epoch give the same answer.
@@ -299,7 +297,7 @@ type PlannerServiceServer interface {
 	ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error)
 	// Lists the GPU types of the catalogue.
 	ListGpuTypes(context.Context, *ListGpuTypesRequest) (*ListGpuTypesResponse, error)
-	// Lists the trainers whose habits are known.
+	// Lists the trainers whose defaults are known.
 	ListTrainers(context.Context, *ListTrainersRequest) (*ListTrainersResponse, error)
 	mustEmbedUnimplementedPlannerServiceServer()
 }

@@ -172,7 +172,7 @@ func (RecomputePart) EnumDescriptor() ([]byte, []int) {
 // Range of each degree: 1 to 65536.
 type Parallelism struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tensor-parallel degree: ranks of one node that share the matrices of every layer.
+	// Tensor-parallel degree: ranks of one scale-up domain that share the matrices of every layer.
 	Tensor int32 `protobuf:"varint,1,opt,name=tensor,proto3" json:"tensor,omitempty"`
 	// Pipeline-parallel degree: the number of stages.
 	Pipeline int32 `protobuf:"varint,2,opt,name=pipeline,proto3" json:"pipeline,omitempty"`

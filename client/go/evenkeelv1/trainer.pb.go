@@ -269,7 +269,7 @@ func (TrainingFramework) EnumDescriptor() ([]byte, []int) {
 }
 
 // How the trainer runs the model: everything other than the shapes of layers that determines their memory and time.
-// Values that are given for unset fields are Megatron-Core's habits; another trainer may have others.
+// The defaults stated here are those of Megatron-Core; ListTrainers has those of other trainers.
 type Execution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether norms and residuals are sharded over tensor-parallel ranks too (Megatron --sequence-parallel). Unset: true.
@@ -310,7 +310,8 @@ type Execution struct {
 	BucketBytes *int64 `protobuf:"varint,15,opt,name=bucket_bytes,json=bucketBytes,proto3,oneof" json:"bucket_bytes,omitempty"`
 	// Host time to launch one operation of a layer; 0 with CUDA graphs. Unit: s. Range: 0 to 0.01. Unset: the trainer's.
 	HostLaunchSeconds *float64 `protobuf:"fixed64,16,opt,name=host_launch_seconds,json=hostLaunchSeconds,proto3,oneof" json:"host_launch_seconds,omitempty"`
-	// Rate of the trainer's compute kernels over Megatron-Core's. Range: 0.1 to 1.25. Unset: the trainer's.
+	// Speed of the trainer's compute kernels, divided by that of Megatron-Core's. Range: 0.1 to 1.25. Unset: the
+	// trainer's.
 	KernelRateRatio *float64 `protobuf:"fixed64,18,opt,name=kernel_rate_ratio,json=kernelRateRatio,proto3,oneof" json:"kernel_rate_ratio,omitempty"`
 	// Time that each rank adds to gathering the weights of a sharded optimizer, if every rank broadcasts its own in turn
 	// (InternEvo). Unit: s. Range: 0 to 1. Unset: the trainer's.
@@ -622,13 +623,13 @@ func (x *Execution) GetFreesGradients() bool {
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. Its habits are known if this is one of "megatron-core" (or "megatron-lm"), "megatron-bridge", "nemo",
+	// Required. Its defaults are known if this is one of "megatron-core" (or "megatron-lm"), "megatron-bridge", "nemo",
 	// "megatron-deepspeed", "fsdp" (fused kernels), "pytorch-fsdp" (eager modules), "torchtitan", "llm-foundry" (or
 	// "fsdp-llm-foundry"), "deepspeed", "huggingface-trainer", "torchtune", "internevo", "nanotron", "xtuner",
-	// "nemo-automodel" (or "automodel"), "unlimited" (Megatron-Core's habits, every layer recomputed as suits the plan)
-	// or "generic". Any other name has the habits of "generic", and the plan's provenance says so.
+	// "nemo-automodel" (or "automodel"), "unlimited" (Megatron-Core's defaults, every layer recomputed as suits the
+	// plan) or "generic". Any other name has the defaults of "generic", and the plan's provenance says so.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Release, such as "0.16.1". It is repeated in the plan; no release has separate habits yet. Unset: unknown.
+	// Release, such as "0.16.1". It is repeated in the plan; no release has separate defaults yet. Unset: unknown.
 	Version       string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

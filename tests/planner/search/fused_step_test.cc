@@ -104,6 +104,8 @@ TEST(FusedStepTest, DerivesCapsThatLeaveOneMicroBatch) {
   ASSERT_TRUE(plan.fits());
   EXPECT_EQ(plan.prediction.micro_batches, 1);
   EXPECT_GT(plan.batch_rule.token_cap, 16384);
+  EXPECT_NE(plan.batch_rule.caps_reason.find("one micro-batch"), std::string::npos)
+      << plan.batch_rule.caps_reason;
 }
 
 TEST(FusedStepTest, AnEvaluatedPlanHasThePlansFigures) {
