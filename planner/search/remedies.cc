@@ -7,9 +7,9 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/cost/host_memory.h"
 #include "planner/cost/memory.h"
 #include "planner/hardware/gpus.h"
-#include "planner/hardware/hosts.h"
 #include "planner/model/towers.h"
 #include "planner/partition/segments.h"
 #include "planner/search/changed_job.h"

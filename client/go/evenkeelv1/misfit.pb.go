@@ -66,6 +66,8 @@ const (
 	RemedyKind_REMEDY_KIND_LOWER_PRECISION RemedyKind = 27
 	// Keep inputs of modules in host memory.
 	RemedyKind_REMEDY_KIND_OFFLOAD_MODULES RemedyKind = 28
+	// More host memory in each node.
+	RemedyKind_REMEDY_KIND_MORE_HOST_MEMORY RemedyKind = 29
 )
 
 // Enum value maps for RemedyKind.
@@ -92,6 +94,7 @@ var (
 		26: "REMEDY_KIND_SMALLER_BATCH",
 		27: "REMEDY_KIND_LOWER_PRECISION",
 		28: "REMEDY_KIND_OFFLOAD_MODULES",
+		29: "REMEDY_KIND_MORE_HOST_MEMORY",
 	}
 	RemedyKind_value = map[string]int32{
 		"REMEDY_KIND_UNSPECIFIED":         0,
@@ -115,6 +118,7 @@ var (
 		"REMEDY_KIND_SMALLER_BATCH":       26,
 		"REMEDY_KIND_LOWER_PRECISION":     27,
 		"REMEDY_KIND_OFFLOAD_MODULES":     28,
+		"REMEDY_KIND_MORE_HOST_MEMORY":    29,
 	}
 )
 
@@ -162,6 +166,7 @@ func (RemedyKind) EnumDescriptor() ([]byte, []int) {
 //   - FUSED_STEP, SEPARATE_STEP: `training.fused_step`, to true or false.
 //   - SMALLER_BATCH: `training.global_batch_samples`.
 //   - LOWER_PRECISION: `training.precision`.
+//   - MORE_HOST_MEMORY: `host_memory_bytes` of the pool.
 //   - GRADIENTS_16BIT: `training.gradient_precision`, to GRADIENT_PRECISION_16BIT.
 //   - FREE_DEGREES: the ranges of tensor, pipeline and data parallel, `stage_layers` and `partition_method`, to unset;
 //     `min` of all other ranges, to 1.
@@ -186,9 +191,11 @@ type Remedy struct {
 	// Samples per step to use. Set for REMEDY_KIND_SMALLER_BATCH only.
 	GlobalBatchSamples int64 `protobuf:"varint,13,opt,name=global_batch_samples,json=globalBatchSamples,proto3" json:"global_batch_samples,omitempty"`
 	// Precision to use. Set for REMEDY_KIND_LOWER_PRECISION only.
-	Precision     Precision `protobuf:"varint,14,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Precision Precision `protobuf:"varint,14,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
+	// Host memory of a node to use, in bytes. Set for REMEDY_KIND_MORE_HOST_MEMORY only.
+	HostMemoryBytes int64 `protobuf:"varint,15,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Remedy) Reset() {
@@ -289,6 +296,13 @@ func (x *Remedy) GetPrecision() Precision {
 		return x.Precision
 	}
 	return Precision_PRECISION_UNSPECIFIED
+}
+
+func (x *Remedy) GetHostMemoryBytes() int64 {
+	if x != nil {
+		return x.HostMemoryBytes
+	}
+	return 0
 }
 
 // Why nothing fits: the parallelism that comes nearest to fitting, and its fullest stage.
@@ -435,7 +449,7 @@ var File_evenkeel_v1_misfit_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\n" +
-	"\x18evenkeel/v1/misfit.proto\x12\vevenkeel.v1\x1a\x15evenkeel/v1/job.proto\x1a\x17evenkeel/v1/stage.proto\"\xf4\x02\n" +
+	"\x18evenkeel/v1/misfit.proto\x12\vevenkeel.v1\x1a\x15evenkeel/v1/job.proto\x1a\x17evenkeel/v1/stage.proto\"\xa0\x03\n" +
 	"\x06Remedy\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.evenkeel.v1.RemedyKindR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1b\n" +
@@ -446,7 +460,8 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\fstage_layers\x18\a \x03(\x05R\vstageLayers\x12.\n" +
 	"\x13micro_batch_samples\x18\f \x01(\x03R\x11microBatchSamples\x120\n" +
 	"\x14global_batch_samples\x18\r \x01(\x03R\x12globalBatchSamples\x124\n" +
-	"\tprecision\x18\x0e \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\"\xbc\x03\n" +
+	"\tprecision\x18\x0e \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\x12*\n" +
+	"\x11host_memory_bytes\x18\x0f \x01(\x03R\x0fhostMemoryBytes\"\xbc\x03\n" +
 	"\x06Misfit\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12\x1f\n" +
 	"\vstage_index\x18\x02 \x01(\x05R\n" +
@@ -460,7 +475,7 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\x04text\x18\b \x01(\tR\x04text\x12\x16\n" +
 	"\x06proven\x18\t \x01(\bR\x06proven\x12(\n" +
 	"\x10host_short_bytes\x18\f \x01(\x03R\x0ehostShortBytes\x12#\n" +
-	"\rmicro_batches\x18\x0e \x01(\x03R\fmicroBatches*\xa7\x05\n" +
+	"\rmicro_batches\x18\x0e \x01(\x03R\fmicroBatches*\xc9\x05\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -484,7 +499,8 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\x19REMEDY_KIND_SEPARATE_STEP\x10\x19\x12\x1d\n" +
 	"\x19REMEDY_KIND_SMALLER_BATCH\x10\x1a\x12\x1f\n" +
 	"\x1bREMEDY_KIND_LOWER_PRECISION\x10\x1b\x12\x1f\n" +
-	"\x1bREMEDY_KIND_OFFLOAD_MODULES\x10\x1cb\x06proto3"
+	"\x1bREMEDY_KIND_OFFLOAD_MODULES\x10\x1c\x12 \n" +
+	"\x1cREMEDY_KIND_MORE_HOST_MEMORY\x10\x1db\x06proto3"
 
 var (
 	file_evenkeel_v1_misfit_proto_rawDescOnce sync.Once
