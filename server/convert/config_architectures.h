@@ -166,6 +166,10 @@ struct ConfigArchitecture {
   std::vector<ConfigPart> parts = {};
   std::vector<ConfigCodes> codes = {};
   std::vector<ConfigPlaces> places = {};
+  // Other names of keys, which count where the config lacks the key itself.
+  std::vector<std::pair<std::string_view, std::string_view>> renamed = {};
+  // Keys that may have one value alone, as JSON, and that value.
+  std::vector<std::pair<std::string_view, std::string_view>> only = {};
   // Keys that published configs have, and that transformers reads nowhere.
   std::vector<std::string_view> unread = {};
   std::string_view source = "transformers 5.23";
@@ -173,6 +177,10 @@ struct ConfigArchitecture {
 
 // All of them.
 const std::vector<ConfigArchitecture>& ConfigArchitectures();
+// Those of the years before 2024 with keys, positions or norms of their own.
+std::vector<ConfigArchitecture> EarlyArchitectures();
+// Those that transformers has no code for.
+std::vector<ConfigArchitecture> OwnCodeArchitectures();
 // Those with mixtures of experts and plain attention.
 std::vector<ConfigArchitecture> MixtureArchitectures();
 // Those whose layers do not all attend.

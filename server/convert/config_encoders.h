@@ -70,7 +70,7 @@ struct ConfigEncoder {
 enum class PatchMerge {
   kNone,
   kSide,      // the square of a side: `merge` of the encoder, or of the whole
-  kRatio,     // the square of 1 / `merge`
+  kRatio,     // the square of 1 / `merge`, of the encoder or of the whole
   kPerImage,  // `merge` is the number of tokens of an image
   kPair,
   kHalved,  // four, of sides rounded up
@@ -85,6 +85,8 @@ enum class ConfigSteps {
   kTwoMlps,      // an MLP for each patch, and one for those that are merged
   kTwoLinears,   // into `inner`, and from there
   kTwins,        // an MLP, and another one for samples with images too
+  kAdapter,      // an MLP for merged patches, as wide as `inner`, and a linear layer
+  kGatedMlp,     // a gated MLP whose two halves are `inner` wide together
   kFrames,       // an MLP for merged patches, one for those of two frames, and a linear layer
   kResampler     // a gated MLP for each patch, and a resampler
 };
@@ -107,6 +109,7 @@ struct ConfigJoint {
   bool merging_layer = false;        // a linear layer back to the encoder's width comes first
   int linears = 2;
   bool inner_is_input = false;
+  std::string_view output = {};  // key of the whole's that must be the language model's width
   ConfigFlag bias = kYes;
   int64_t marks = 0;      // learned tokens of the language model's, such as one that ends rows
   int64_t own_marks = 0;  // the same, of the encoder's width
@@ -141,6 +144,7 @@ struct ConfigWhole {
 // A model that cannot be read as a whole, and why.
 struct ConfigUnknown {
   std::string_view model_type, reason;
+  bool text_alone = true;  // its language model can be
 };
 
 const std::vector<ConfigUnknown>& ConfigUnknowns();

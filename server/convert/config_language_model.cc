@@ -16,6 +16,7 @@ class Reader {
       : values_(values), architecture_(architecture) {}
 
   planner::LanguageModel Read() {
+    CheckFixed();
     ReadShape();
     ReadFlags();
     if (architecture_.latent) ReadLatent();
@@ -29,6 +30,14 @@ class Reader {
   }
 
  private:
+  void CheckFixed() {
+    for (const auto& [key, only] : architecture_.only) {
+      const auto* value = values_.Find(key);
+      if (value != nullptr && *value != nlohmann::json::parse(only))
+        values_.NotYet(values_.Shown(key) + " other than " + std::string(only));
+    }
+  }
+
   void ReadShape() {
     model_.layers = Layers();
     model_.hidden = values_.Required(architecture_.width, {64, 65536});
@@ -103,6 +112,14 @@ class Reader {
     model_.attention_gate = values_.Flag(architecture_.attention_gate);
   }
 
+  // Without a default, values share the width.
+  int64_t ValueSize() {
+    if (values_.Find("v_head_dim") != nullptr) return values_.Required("v_head_dim", kHeadSizes);
+    if (values_.valid() && model_.hidden % model_.heads != 0)
+      values_.Fail("lacks \"v_head_dim\", and the heads do not divide the width");
+    return model_.hidden / model_.heads;
+  }
+
   void ReadLatent() {
     constexpr IntRange kRanks = {1, 65536};
     // Here a null says something: queries are projected directly.
@@ -112,7 +129,7 @@ class Reader {
                                   .kv_lora_rank = values_.Required("kv_lora_rank", kRanks),
                                   .qk_nope_dim = values_.Required("qk_nope_head_dim", kHeadSizes),
                                   .qk_rope_dim = values_.Required("qk_rope_head_dim", kHeadSizes),
-                                  .v_dim = values_.Required("v_head_dim", kHeadSizes)};
+                                  .v_dim = ValueSize()};
     if (architecture_.index) {
       model_.mla->index_heads = values_.Required("index_n_heads", kHeads);
       model_.mla->index_dim = values_.Required("index_head_dim", kHeadSizes);
@@ -211,6 +228,9 @@ class Reader {
       const int64_t shared = values_.Or(from.shared, {0, 64}, 0);
       if (from.shared_width.empty()) moe.shared_ffn = shared * moe.expert_ffn;
     }
+    // Where there is a number of them too, 0 stands for the width of dense MLPs.
+    if (!from.shared.empty() && !from.shared_width.empty() && moe.shared_ffn == 0)
+      moe.shared_ffn = model_.ffn;
     if (!from.latent.empty()) moe.latent = values_.Or(from.latent, kWidths, 0);
     moe.expert_bias = from.router_bias;
     moe.latent_norm = values_.Flag(from.latent_norm) && moe.latent > 0;
@@ -220,7 +240,7 @@ class Reader {
     if (from.unbiased && model_.mlp_bias)
       values_.NotYet(values_.Shown(architecture_.mlp_bias.key) +
                      " beside experts that have no bias; it must be false");
-    moe.shared_gate = from.shared_gate && moe.shared_ffn > 0;
+    moe.shared_gate = from.shared_gate;  // without a shared expert, too
     model_.moe = moe;
   }
 

@@ -190,6 +190,7 @@ class Layers {
     if (!types) return MarkWindowsByRule();
     for (const char* rule : {"sliding_window", "sliding_window_pattern", "no_rope_layer_interval"})
       values_.Find(rule);
+    if (architecture_.windows == WindowLayers::kChunks) values_.Find("attention_chunk_size");
     if (!values_.valid()) return;
     for (size_t i = 0; i < layers_.size() && values_.valid(); ++i) SetType(i, (*types)[i]);
   }

@@ -200,10 +200,12 @@ class Reader {
         return side * side;
       }
       case PatchMerge::kRatio: {
-        const auto* ratio = whole_.Find(joint_.merge);
+        const bool own = values_.Find(joint_.merge) != nullptr;
+        ConfigValues& from = own ? values_ : whole_;
+        const auto* ratio = from.Find(joint_.merge);
         if (ratio != nullptr && *ratio == 0.5) return 4;
         if (ratio != nullptr && *ratio == 1.0) return 1;
-        whole_.Fail(whole_.Shown(joint_.merge) + " must be 0.5 or 1");
+        from.Fail(from.Shown(joint_.merge) + " must be 0.5 or 1");
         break;
       }
       case PatchMerge::kPerImage: {
@@ -275,6 +277,9 @@ class Reader {
     if (!from_.output.empty() && values_.Or(from_.output, {1, 65536}, hidden) != hidden)
       values_.Fail(values_.Shown(from_.output) + " must be the language model's \"hidden_size\", " +
                    std::to_string(hidden));
+    if (whole_.Or(joint_.output, {1, 65536}, hidden) != hidden)
+      whole_.Fail(whole_.Shown(joint_.output) + " must be the language model's \"hidden_size\", " +
+                  std::to_string(hidden));
     if (from_.deep_stacked.empty()) return;
     const auto stacked = values_.Numbers(from_.deep_stacked, {0, 127});
     p.deep_stacked = stacked ? static_cast<int64_t>(stacked->size()) : 0;
@@ -310,6 +315,25 @@ class Reader {
     if (whole_.valid() && r.heads % r.kv_heads != 0)
       whole_.Fail(whole_.Shown("perceiver_config.num_key_value_heads") +
                   " must divide \"resampler_n_heads\"");
+  }
+
+  // Llama 4's. transformers builds other widths too, but cannot run them.
+  void ReadAdapter(int64_t hidden) {
+    using planner::Split;
+    const planner::Encoder& e = tower_.encoder;
+    const int64_t merged = e.hidden * merged_, rows = e.llm_tokens_per_unit;
+    const int64_t inner = values_.Required(joint_.inner, {1, 262144});
+    if (e.ffn != merged)
+      values_.Fail(values_.Shown(from_.ffn) + " must be the width of merged patches, " +
+                   std::to_string(merged));
+    for (const char* key : {"projector_output_dim", "vision_output_dim"})
+      if (values_.Or(key, {1, 262144}, inner) != inner)
+        values_.Fail(values_.Shown(key) + " must be " + values_.Shown(joint_.inner) + ", " +
+                     std::to_string(inner));
+    tower_.projector.steps = {
+        {.rows = rows, .in = merged, .out = inner, .bias = false, .split = Split::kOutputs},
+        {.rows = rows, .in = inner, .out = inner, .bias = false, .split = Split::kInputs},
+        {.rows = rows, .in = inner, .out = hidden, .bias = false}};
   }
 
   // Rows are those of a unit: of a token of the language model at native resolution.
@@ -357,6 +381,22 @@ class Reader {
                  {.in = hidden, .out = hidden, .split = Split::kInputs}};
         tower_.encoder.other_parameters += (e.hidden + 1) * hidden + (hidden + 1) * hidden;
         break;
+      case ConfigSteps::kAdapter:
+        ReadAdapter(hidden);
+        break;
+      case ConfigSteps::kGatedMlp: {
+        const int64_t merged = e.hidden * merged_, rows = e.llm_tokens_per_unit;
+        const int64_t halves = whole_.Or(joint_.inner, {2, 262144}, hidden);
+        if (halves % 2 != 0) whole_.Fail(whole_.Shown(joint_.inner) + " must be even");
+        steps = {{.rows = rows,
+                  .in = merged,
+                  .out = halves / 2,
+                  .gated = true,
+                  .split = Split::kOutputs,
+                  .norm_width = joint_.norm ? merged : 0},
+                 {.rows = rows, .in = halves / 2, .out = hidden, .split = Split::kInputs}};
+        break;
+      }
       case ConfigSteps::kFrames: {
         const int64_t merged = e.hidden * merged_;
         values_.Or("temporal_merge_size", {2, 2}, 2);

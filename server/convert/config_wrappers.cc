@@ -7,6 +7,9 @@ namespace {
 
 using planner::Norm;
 
+constexpr std::string_view kCrossAlone =
+    "some layers of its language model attend to the encoder's tokens alone";
+
 constexpr std::string_view kUntied = R"({"tie_word_embeddings":false})";
 
 constexpr std::string_view kLlama =
@@ -167,8 +170,37 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
   return {
       {.model_type = "paligemma",
        .language = "gemma",
-       .defaults = R"({"tie_word_embeddings":true})",
-       .vision = {.encoder = "siglip_vision_model", .linears = 1}},
+       .defaults = R"({"tie_word_embeddings":true,"projection_dim":2048})",
+       .vision = {.encoder = "siglip_vision_model", .linears = 1, .output = "projection_dim"}},
+      {.model_type = "llama4",
+       .language = "llama4_text",
+       .defaults = kUntied,
+       .text_defaults = R"({"vocab_size":202048,"hidden_size":5120,"intermediate_size":8192,
+                            "num_hidden_layers":48,"num_attention_heads":40})",
+       .tie = ConfigTie::kText,
+       .vision = {.encoder = "llama4_vision_model",
+                  .steps = ConfigSteps::kAdapter,
+                  .inner = "projector_input_dim",
+                  .patch_merge = PatchMerge::kRatio,
+                  .merge = "pixel_shuffle_ratio"}},
+      {.model_type = "aya_vision",
+       .language = "cohere2",
+       .defaults = R"({"tie_word_embeddings":true,"downsample_factor":2})",
+       .vision = {.encoder = "siglip_vision_model",
+                  .steps = ConfigSteps::kGatedMlp,
+                  .inner = "alignment_intermediate_size",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "downsample_factor",
+                  .norm = true}},
+      {.model_type = "cohere2_vision",
+       .language = "cohere2",
+       .defaults = R"({"tie_word_embeddings":true,"downsample_factor":2,
+                       "alignment_intermediate_size":36864})",
+       .vision = {.encoder = "siglip_vision_model",
+                  .steps = ConfigSteps::kGatedMlp,
+                  .inner = "alignment_intermediate_size",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "downsample_factor"}},
       {.model_type = "gemma3",
        .language = "gemma3_text",
        .defaults = R"({"tie_word_embeddings":true,"mm_tokens_per_image":256})",
@@ -193,6 +225,15 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
                   .norm = true,
                   .norm_before_merge = true,
                   .norm_width = "projection_hidden_size",
+                  .inner_is_input = true}},
+      {.model_type = "kimi_vl",  // as its own code has it
+       .language = "deepseek_v3",
+       .tie = ConfigTie::kText,
+       .vision = {.encoder = "moonvit",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "merge_kernel_size",
+                  .norm = true,
+                  .norm_before_merge = true,
                   .inner_is_input = true}},
       {.model_type = "gemma4",
        .language = "gemma4_text",
@@ -290,6 +331,8 @@ const std::vector<ConfigUnknown>& ConfigUnknowns() {
   static const std::vector<ConfigUnknown> all = {
       {"kimi_k3", "nothing that is published says of what its projector (patchmergerv2) consists"},
       {"gemma3n", "its encoder of images is no transformer (MobileNet-V5)"},
+      {"mllama", kCrossAlone, /*text_alone=*/false},
+      {"mllama_text_model", kCrossAlone, /*text_alone=*/false},
   };
   return all;
 }

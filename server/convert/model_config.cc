@@ -32,6 +32,8 @@ constexpr std::pair<std::string_view, std::string_view> kTextShapes[] = {
                   "num_attention_heads":32,"vocab_size":32000})"},
     {"mistral", R"({"hidden_size":4096,"intermediate_size":14336,"num_hidden_layers":32,
                     "num_attention_heads":32,"vocab_size":32000})"},
+    {"cohere2", R"({"hidden_size":8192,"intermediate_size":22528,"num_hidden_layers":40,
+                    "num_attention_heads":64,"vocab_size":256000})"},
     {"qwen2", R"({"hidden_size":4096,"intermediate_size":22016,"num_hidden_layers":32,
                   "num_attention_heads":32,"vocab_size":151936})"},
     {"gemma", R"({"hidden_size":3072,"intermediate_size":24576,"num_hidden_layers":28,
@@ -178,9 +180,11 @@ class ConfigReader {
     const std::string type = TypeOf(config_);
     const bool vision = IsPresent(config_, kVisionConfig), audio = IsPresent(config_, kAudioConfig);
     const auto* unknown = server::Find(ConfigUnknowns(), type);
-    if (unknown != nullptr && (vision || audio)) {
+    const bool by_its_text = unknown != nullptr && unknown->text_alone;
+    if (unknown != nullptr && (vision || audio || !by_its_text)) {
       sink_.Add(field_, std::string(kNotYet) + "\"model_type\" " + Quoted(type) +
-                            " as a whole: " + std::string(unknown->reason) + "; " + Advice());
+                            (by_its_text ? " as a whole: " : ": ") + std::string(unknown->reason) +
+                            (by_its_text ? "; " + Advice() : ""));
       return true;
     }
     if (wrapper != nullptr) return false;

@@ -23,7 +23,12 @@ MOST = 0.01
 # What transformers does besides products of matrices, as a scan.
 SCANS = ("scan",)
 # Models whose encoder is compared, with its projector, and not their language model.
-ENCODERS = ("glm4v", "glm46v", "glm4v_moe", "minimax_m3_vl", "ernie4_5_vl_moe", "idefics2")
+ENCODERS = ("glm4v", "glm46v", "glm4v_moe", "minimax_m3_vl", "ernie4_5_vl_moe", "idefics2", "llama4", "aya_vision",
+            "cohere2_vision")
+# The same, of encoders that take images of one size alone.
+OF_ONE_SIZE = ("llama4", "aya_vision", "cohere2_vision")
+# Whose code does not run under the counter.
+NOT_RUN = ("dbrx",)
 # Whose code multiplies every token by every expert, and then leaves out what it did not ask for.
 EVERY_EXPERT = {"llama4_text": ("num_experts_per_tok", "num_local_experts")}
 
@@ -73,6 +78,8 @@ def encoder_inputs(config):
     if config.model_type == "idefics2":
         side = vision.image_size
         return "get_image_features", (torch.randn(1, 1, 3, side, side), torch.ones(1, 1, side, side).bool()), 1
+    if config.model_type in OF_ONE_SIZE:
+        return "get_image_features", (torch.randn(1, 3, vision.image_size, vision.image_size),), 1
     merge, frames = vision.spatial_merge_size, getattr(vision, "temporal_patch_size", 1)
     pixels = torch.randn(64 * merge * merge, 3 * frames * vision.patch_size ** 2)
     return "get_image_features", (pixels, torch.tensor([[1, 8 * merge, 8 * merge]])), 64
@@ -86,7 +93,7 @@ def compare_encoder(model_type):
     method, arguments, units = encoder_inputs(config)
     counter = FlopCounterMode(display=False)
     with counter:
-        getattr(model.model, method)(*arguments)
+        getattr(getattr(model, "model", model), method)(*arguments)
     counted = counted_by_planner(config, sample=(4096, units))
     return counter.get_total_flops(), {name: flops for name, flops in counted.items() if name.startswith("encoder: ")}
 
@@ -114,7 +121,8 @@ def small(model_type):
 
 def texts():
     wrappers = set(compare.WRAPPERS) | set(compare.AUDIO) | set(compare.WHOLES) | set(compare.FLAT)
-    return [t for t in compare.model_types() if t not in wrappers and t not in compare.WITHOUT_CODE]
+    return [t for t in compare.model_types()
+            if t not in wrappers and t not in compare.WITHOUT_CODE and t not in NOT_RUN]
 
 
 def main():
