@@ -214,6 +214,16 @@ std::vector<ConfigArchitecture> OtherDense() {
        .out_bias = kAttentionBias,
        .mlp_bias = kYes,
        .unread = {"use_parallel_residual"}},  // each has a norm of its own
+      {.model_type = "apertus",
+       .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,
+                       "hidden_act":"xielu"})",
+       .gated = false,
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .head_norm = kYes,
+       .scalars_with = "xielu",
+       // As files of the publisher's own code have it.
+       .unread = {"mlp_bias", "post_norm", "qk_norm"}},
       {.model_type = "arcee",
        .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,"mlp_bias":false})",
        .gated = false,

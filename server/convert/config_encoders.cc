@@ -171,6 +171,44 @@ ConfigEncoder Moon(std::string_view model_type) {
           .unread = {"mm_hidden_size", "text_hidden_size"}};
 }
 
+std::vector<ConfigEncoder> OtherEncoders() {
+  return {
+      {.model_type = "mllama_vision_model",
+       .defaults = R"({"hidden_size":1280,"intermediate_size":5120,"num_hidden_layers":32,
+                       "num_global_layers":8,"attention_heads":16,"num_channels":3,
+                       "image_size":448,"patch_size":14,"max_num_tiles":4,
+                       "vision_output_dim":7680,"intermediate_layers_indices":[3,7,15,23,30],
+                       "supported_aspect_ratios":[[1,1],[1,2],[1,3],[1,4],[2,1],[2,2],[3,1],
+                                                  [4,1]]})",
+       .heads = "attention_heads",
+       .qkv_bias = {},
+       .linear_bias = false,
+       .mlp_bias = true,
+       .more_layers = "num_global_layers",
+       .patch_bias = false,
+       .class_tokens = 1,
+       .norms = 2},
+      {.model_type = "siglip2_vision_model",
+       .defaults = R"({"hidden_size":768,"intermediate_size":3072,"num_hidden_layers":12,
+                       "num_attention_heads":12,"num_channels":3,"patch_size":16,
+                       "num_patches":256,"vision_use_head":true})",
+       .positions = false,
+       .position_rows = "num_patches",
+       .norms = 1,
+       .native = true},
+      {.model_type = "ovis2_vision",
+       .defaults = R"({"hidden_size":1024,"intermediate_size":2816,"num_hidden_layers":24,
+                       "num_attention_heads":8,"num_channels":3,"image_size":224,"patch_size":14,
+                       "vocab_size":16384,"hidden_stride":1,"num_visual_indicator_tokens":5})",
+       .norm = Norm::kRmsNorm,
+       .gated = true,
+       .qkv_bias = {},
+       .linear_bias = false,
+       .norms = 2,
+       .no = {"qkv_bias", "mlp_bias"}},
+  };
+}
+
 // Without fixed sizes of images, biases or means in norms.
 std::vector<ConfigEncoder> NativeEncoders() {
   return {
@@ -186,6 +224,7 @@ std::vector<ConfigEncoder> NativeEncoders() {
        .qkv_bias = {},
        .linear_bias = false,
        .head_norm = true,
+       .head_size = true,
        .layer_norms = 4,
        .patch_bias = false,
        .positions = false,
@@ -269,7 +308,7 @@ std::vector<ConfigEncoder> MergingEncoders() {
 
 const std::vector<ConfigEncoder>& ConfigEncoders() {
   static const std::vector<ConfigEncoder> all = planner::Concatenate<ConfigEncoder>(
-      {VisionEncoders, NativeEncoders, MergingEncoders, AudioEncoders});
+      {VisionEncoders, OtherEncoders, NativeEncoders, MergingEncoders, AudioEncoders});
   return all;
 }
 

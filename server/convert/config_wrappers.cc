@@ -7,9 +7,6 @@ namespace {
 
 using planner::Norm;
 
-constexpr std::string_view kCrossAlone =
-    "some layers of its language model attend to the encoder's tokens alone";
-
 constexpr std::string_view kUntied = R"({"tie_word_embeddings":false})";
 
 constexpr std::string_view kLlama =
@@ -266,6 +263,41 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
   };
 }
 
+// The language model attends to the encoder's tokens, or projectors have an inner width or a table.
+std::vector<ConfigWrapper> MoreVisionWrappers() {
+  return {
+      {.model_type = "mllama",
+       .language = "mllama_text_model",
+       .defaults = kUntied,
+       .text_defaults = R"({"vocab_size":128256,"hidden_size":4096,"intermediate_size":14336,
+                            "num_hidden_layers":40,"num_attention_heads":32})",
+       .tie = ConfigTie::kNever,
+       .vision = {.encoder = "mllama_vision_model", .steps = ConfigSteps::kTiles}},
+      {.model_type = "lfm2_vl",
+       .language = "lfm2",
+       .defaults = R"({"tie_word_embeddings":true,"downsample_factor":2,
+                       "projector_hidden_size":2560,"projector_bias":true,
+                       "projector_use_layernorm":true})",
+       .unread = {"encoder_patch_size", "max_num_patches", "tile_size"},
+       .vision = {.encoder = "siglip2_vision_model",
+                  .inner = "projector_hidden_size",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "downsample_factor",
+                  .norm = true,
+                  .has_norm = {.key = "projector_use_layernorm"},
+                  .bias = {.key = "projector_bias"}}},
+      {.model_type = "ovis2",
+       .language = "qwen2",
+       .defaults = R"({"tie_word_embeddings":true,"hidden_size":1536,"vocab_size":151643})",
+       .vocab = "vocab_size",
+       .vision = {.encoder = "ovis2_vision",
+                  .steps = ConfigSteps::kTable,
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "hidden_stride",
+                  .output = "hidden_size"}},
+  };
+}
+
 // The language model's own default shape follows those of the whole.
 std::vector<ConfigWrapper> AudioWrappers() {
   return {
@@ -322,8 +354,9 @@ std::vector<ConfigWrapper> AudioWrappers() {
 }  // namespace
 
 const std::vector<ConfigWrapper>& ConfigWrappers() {
-  static const std::vector<ConfigWrapper> all = planner::Concatenate<ConfigWrapper>(
-      {VisionWrappers, MergingWrappers, InternVL, OtherVisionWrappers, AudioWrappers});
+  static const std::vector<ConfigWrapper> all =
+      planner::Concatenate<ConfigWrapper>({VisionWrappers, MergingWrappers, InternVL,
+                                           OtherVisionWrappers, MoreVisionWrappers, AudioWrappers});
   return all;
 }
 
@@ -331,8 +364,6 @@ const std::vector<ConfigUnknown>& ConfigUnknowns() {
   static const std::vector<ConfigUnknown> all = {
       {"kimi_k3", "nothing that is published says of what its projector (patchmergerv2) consists"},
       {"gemma3n", "its encoder of images is no transformer (MobileNet-V5)"},
-      {"mllama", kCrossAlone, /*text_alone=*/false},
-      {"mllama_text_model", kCrossAlone, /*text_alone=*/false},
   };
   return all;
 }

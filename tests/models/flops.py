@@ -24,9 +24,11 @@ MOST = 0.01
 SCANS = ("scan",)
 # Models whose encoder is compared, with its projector, and not their language model.
 ENCODERS = ("glm4v", "glm46v", "glm4v_moe", "minimax_m3_vl", "ernie4_5_vl_moe", "idefics2", "llama4", "aya_vision",
-            "cohere2_vision")
-# The same, of encoders that take images of one size alone.
-OF_ONE_SIZE = ("llama4", "aya_vision", "cohere2_vision")
+            "cohere2_vision", "ovis2")
+# Whose language model attends to the encoder's tokens: compared as a whole.
+TOGETHER = ("mllama",)
+# The same as ENCODERS, of encoders that take images of one size alone.
+OF_ONE_SIZE = ("llama4", "aya_vision", "cohere2_vision", "ovis2")
 # Whose code does not run under the counter.
 NOT_RUN = ("dbrx",)
 # Whose code multiplies every token by every expert, and then leaves out what it did not ask for.
@@ -98,6 +100,21 @@ def compare_encoder(model_type):
     return counter.get_total_flops(), {name: flops for name, flops in counted.items() if name.startswith("encoder: ")}
 
 
+def compare_whole(model_type):
+    """Returns the operators' FLOPs of a sample with one image, and the planner's operations."""
+    config = small(model_type)
+    vision = config.vision_config
+    torch.manual_seed(0)
+    model = transformers.AutoModelForImageTextToText.from_config(config, attn_implementation="eager").float().eval()
+    tiles = (1, 1, vision.max_num_tiles)
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), counter:
+        model(input_ids=torch.randint(3, 3000, (1, TOKENS)),
+              pixel_values=torch.randn(*tiles, 3, vision.image_size, vision.image_size),
+              aspect_ratio_ids=torch.ones(1, 1).long(), aspect_ratio_mask=torch.ones(*tiles).long(), use_cache=False)
+    return counter.get_total_flops(), counted_by_planner(config, sample=(TOKENS, 1))
+
+
 def counted_by_planner(config, sample=None):
     described = config.to_dict()
     if config.model_type in EVERY_EXPERT:
@@ -127,10 +144,12 @@ def texts():
 
 def main():
     passed = failed = 0
-    for model_type in sys.argv[1:] or texts() + list(ENCODERS):
+    for model_type in sys.argv[1:] or texts() + list(ENCODERS) + list(TOGETHER):
         try:
             if model_type in ENCODERS:
                 expected, counted = compare_encoder(model_type)
+            elif model_type in TOGETHER:
+                expected, counted = compare_whole(model_type)
             else:
                 config = small(model_type)
                 expected, counted = counted_by_operators(config), counted_by_planner(config)

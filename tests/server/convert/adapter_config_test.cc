@@ -197,14 +197,99 @@ TEST(AdapterConfigTest, KimiVl) {
   EXPECT_EQ(AllParameters(*model), 16'407'654'384);
 }
 
-TEST(AdapterConfigTest, WhatCannotBeReadSaysWhy) {
-  json config = Scout();
-  config["model_type"] = "mllama";
-  EXPECT_EQ(Refusal(config),
-            "not yet supported in this version: \"model_type\" \"mllama\": some layers of its "
-            "language model attend to the encoder's tokens alone\n");
-  EXPECT_THAT(Refusal({{"model_type", "mllama_text_model"}, {"hidden_size", 4096}}),
-              HasSubstr("\"mllama_text_model\": some layers"));
+json LlamaVision() {
+  return {{"model_type", "mllama"},
+          {"image_token_index", 128256},
+          {"text_config",
+           {{"model_type", "mllama_text_model"},
+            {"cross_attention_layers", {3, 8, 13, 18, 23, 28, 33, 38}},
+            {"hidden_size", 4096},
+            {"intermediate_size", 14336},
+            {"num_attention_heads", 32},
+            {"num_hidden_layers", 40},
+            {"num_key_value_heads", 8},
+            {"vocab_size", 128256}}},
+          {"vision_config",
+           {{"model_type", "mllama_vision_model"},
+            {"attention_heads", 16},
+            {"hidden_size", 1280},
+            {"image_size", 560},
+            {"intermediate_layers_indices", {3, 7, 15, 23, 30}},
+            {"intermediate_size", 5120},
+            {"max_num_tiles", 4},
+            {"num_channels", 3},
+            {"num_global_layers", 8},
+            {"num_hidden_layers", 32},
+            {"patch_size", 14},
+            {"supported_aspect_ratios",
+             {{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 1}, {2, 2}, {3, 1}, {4, 1}}},
+            {"vision_output_dim", 7680}}}};
+}
+
+TEST(AdapterConfigTest, LlamaVisionAttendsToItsImages) {
+  const auto model = ReadConfig(LlamaVision());
+  ASSERT_TRUE(model);
+  EXPECT_EQ(AllParameters(*model), 10'670'220'835);
+  const planner::Encoder& encoder = model->towers.front().encoder;
+  EXPECT_EQ(encoder.layers, 40);
+  EXPECT_EQ(encoder.tokens_per_unit, 4 * 1601);
+  EXPECT_EQ(encoder.llm_tokens_per_unit, 0);
+  ASSERT_TRUE(model->spec.cross);
+  EXPECT_EQ(model->spec.cross->width, 4096);
+  EXPECT_EQ(model->spec.cross->tokens_per_unit, 4 * 1601);
+  const std::vector<planner::LayerRun> runs = planner::RunsOf(model->spec);
+  EXPECT_EQ(runs[0].count, 3);
+  EXPECT_FALSE(runs[0].layer.cross);
+  EXPECT_TRUE(runs[1].layer.cross);
+  EXPECT_EQ(runs[1].layer.mixer, planner::Mixer::kNone);
+  EXPECT_EQ(runs[1].count, 1);
+}
+
+TEST(AdapterConfigTest, LlamaVisionNeedsItsEncoder) {
+  json config = LlamaVision();
+  EXPECT_THAT(Refusal(config["text_config"]), HasSubstr("needs its encoder"));
+  config["vision_config"]["vision_output_dim"] = 4096;
+  EXPECT_THAT(Refusal(config), HasSubstr("\"vision_config.vision_output_dim\" must be"));
+  config = LlamaVision();
+  config["vision_config"]["num_attention_heads"] = 8;
+  EXPECT_THAT(Refusal(config), HasSubstr("mean the same and must not differ"));
+  config = LlamaVision();
+  config["vision_config"]["supported_aspect_ratios"] = 8;
+  EXPECT_THAT(Refusal(config), HasSubstr("must be a list of 1 to 512"));
+  config = LlamaVision();  // the default encoder
+  config.erase("vision_config");
+  EXPECT_EQ(ReadConfig(config)->towers.front().encoder.tokens_per_unit, 4 * 1025);
+}
+
+TEST(AdapterConfigTest, TablesOfVisualTokens) {
+  json config = {{"model_type", "ovis2"}, {"hidden_size", 4096}};
+  config["text_config"] = Aya()["text_config"];
+  config["vision_config"] = {{"model_type", "ovis2_vision"},
+                             {"hidden_size", 1024},
+                             {"image_size", 448},
+                             {"hidden_stride", 2},
+                             {"vocab_size", 65536}};
+  const auto model = ReadConfig(config);
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->towers.front().encoder.llm_tokens_per_unit, 256);
+  EXPECT_EQ(model->towers.front().projector.steps.front().out, 65536 - 5);
+  json other = config;
+  other["hidden_size"] = 2048;
+  EXPECT_THAT(Refusal(other), HasSubstr("\"hidden_size\" must be the language model's"));
+  other = config;
+  other["vision_config"]["mlp_bias"] = true;
+  EXPECT_THAT(Refusal(other), HasSubstr("\"vision_config.mlp_bias\"; it must be false"));
+  other = config;
+  other["tie_word_embeddings"] = false;
+  EXPECT_THAT(Refusal(other), HasSubstr("\"vocab_size\" must be the language model's, 256000"));
+}
+
+TEST(AdapterConfigTest, HeadsOfEncodersShareTheWidth) {
+  json config = Aya();
+  config["vision_config"]["head_dim"] = 72;
+  EXPECT_TRUE(ReadConfig(config));
+  config["vision_config"]["head_dim"] = 64;
+  EXPECT_THAT(Refusal(config), HasSubstr("\"vision_config.head_dim\" must be 72"));
 }
 
 TEST(AdapterConfigTest, WidthsIntoTheLanguageModelMustBeItsOwn) {

@@ -137,6 +137,49 @@ json InternLm3() {
           {"qkv_bias", false}};
 }
 
+json Bloom() {
+  return {{"model_type", "bloom"},         {"n_embed", 4096},      {"n_layer", 30},
+          {"num_attention_heads", 32},     {"vocab_size", 250880}, {"bias_dropout_fusion", true},
+          {"masked_softmax_fusion", true}, {"offset_alibi", 100},  {"skip_bias_add", true},
+          {"skip_bias_add_qkv", false}};
+}
+
+json Apertus() {
+  return {{"model_type", "apertus"},
+          {"num_hidden_layers", 32},
+          {"hidden_size", 4096},
+          {"vocab_size", 131072},
+          {"num_attention_heads", 32},
+          {"num_key_value_heads", 8},
+          {"intermediate_size", 21504},
+          {"hidden_act", "xielu"},
+          {"mlp_bias", false},
+          {"post_norm", false},
+          {"qk_norm", true}};
+}
+
+json Lfm2() {
+  return {{"model_type", "lfm2"},
+          {"block_auto_adjust_ff_dim", true},
+          {"block_dim", 2048},
+          {"block_ff_dim", 12288},
+          {"block_ffn_dim_multiplier", 1.0},
+          {"block_multiple_of", 256},
+          {"block_use_swiglu", true},
+          {"conv_L_cache", 3},
+          {"conv_bias", false},
+          {"conv_dim", 2048},
+          {"conv_dim_out", 2048},
+          {"full_attn_idxs", {2, 5, 8, 10, 12, 14}},
+          {"hidden_size", 2048},
+          {"num_attention_heads", 32},
+          {"num_heads", 32},
+          {"num_hidden_layers", 16},
+          {"num_key_value_heads", 8},
+          {"use_pos_enc", true},
+          {"vocab_size", 65536}};
+}
+
 // As their checkpoints have it, and as transformers 5.23 counts where it has the code. That of
 // Ling-mini-2.0 has 19 x 256 corrections of scores more, which no gradient trains.
 TEST(OwnCodeConfigTest, PublishedFiles) {
@@ -154,6 +197,7 @@ TEST(OwnCodeConfigTest, PublishedFiles) {
       {Exaone(), 7'818'448'896},      {exaone_small, 2'405'327'360}, {Baichuan(), 7'505'973'248},
       {baichuan_13b, 13'896'668'160}, {MiniCpm(), 2'724'880'896},    {LingLite(), 16'801'974'272},
       {LingMini2(), 16'255'638'528},  {Mpt(), 6'649'286'656},        {Dbrx(), 131'596'523'520},
+      {Bloom(), 7'069'016'064},       {Apertus(), 8'053'338'176},    {Lfm2(), 1'170'340'608},
       {MiniCpm3(), 4'073'875'968},    {InternLm3(), 8'804'241'408}};
   for (const auto& [config, count] : cases) EXPECT_EQ(Parameters(config), count) << config;
   EXPECT_EQ(ReadConfig(LingMini2())->predicted_layers, 1);
@@ -189,6 +233,38 @@ TEST(OwnCodeConfigTest, WhatIsNotOfTheirShapeIsRefused) {
   EXPECT_THAT(Refusal(with(MiniCpm(), "sparse_config", {{"kernel_size", 32}})),
               HasSubstr("has the part \"sparse_config\""));
   EXPECT_THAT(Refusal(with(MiniCpm3(), "num_attention_heads", 48)), HasSubstr("\"v_head_dim\""));
+}
+
+TEST(OwnCodeConfigTest, ShortConvolutions) {
+  const auto model = ReadConfig(Lfm2());
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->spec.ffn, 8192);
+  EXPECT_EQ(model->spec.recurrent->scan, planner::ScanKind::kConvolution);
+  const std::vector<planner::LayerRun> runs = planner::RunsOf(model->spec);
+  EXPECT_EQ(runs[0].layer.mixer, planner::Mixer::kRecurrent);
+  EXPECT_EQ(runs[0].count, 2);
+  EXPECT_EQ(runs[1].layer.mixer, planner::Mixer::kAttention);
+  json config = Lfm2();
+  config["block_auto_adjust_ff_dim"] = false;
+  EXPECT_EQ(ReadConfig(config)->spec.ffn, 12288);
+  config = Lfm2();
+  config.erase("full_attn_idxs");  // all attend then
+  EXPECT_FALSE(ReadConfig(config)->spec.recurrent);
+  config["layer_types"] = json(std::vector<std::string>(16, "mamba"));
+  EXPECT_THAT(Refusal(config), HasSubstr("\"layer_types\" with \"mamba\""));
+  config = Lfm2();
+  config["block_ffn_dim_multiplier"] = "large";
+  EXPECT_THAT(Refusal(config), HasSubstr("\"block_ffn_dim_multiplier\" must be from"));
+}
+
+TEST(OwnCodeConfigTest, StreamsAreAtLeastTwo) {
+  json config = {{"model_type", "deepseek_v4"}, {"num_hidden_layers", 4},   {"hidden_size", 512},
+                 {"vocab_size", 1024},          {"num_attention_heads", 8}, {"hc_mult", 1}};
+  EXPECT_THAT(Refusal(config), HasSubstr("\"hc_mult\" must be a whole number from 2"));
+  config = {{"model_type", "gemma3n_text"}, {"altup_num_inputs", 1}};
+  EXPECT_THAT(Refusal(config), HasSubstr("\"altup_num_inputs\""));
+  config = {{"model_type", "gemma3n_text"}, {"hidden_size_per_layer_input", 0}};
+  EXPECT_THAT(Refusal(config), HasSubstr("\"hidden_size_per_layer_input\""));
 }
 
 TEST(OwnCodeConfigTest, SharedExpertsOfNoWidth) {
