@@ -56,7 +56,8 @@ bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
     return std::tuple(m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn, m.gated_mlp, m.norm,
                       m.qk_norm, m.vocab, moe.experts, moe.top_k, moe.expert_ffn, moe.shared_ffn,
                       mla.q_lora_rank, mla.kv_lora_rank, mla.qk_nope_dim, mla.qk_rope_dim,
-                      mla.v_dim, mla.index_heads, mla.index_dim, m.attention_gate, m.streams);
+                      mla.v_dim, mla.index_heads, mla.index_dim, m.attention_gate, m.streams,
+                      m.mlp_scalars, m.embedding_norm);
   };
   return dims(a) == dims(b) && a.recurrent == b.recurrent && a.index == b.index &&
          a.compressed == b.compressed && a.per_layer == b.per_layer && a.cross == b.cross &&

@@ -27,6 +27,13 @@ double CopyOfALayer(const RankSetting& setting, const LanguageModel& m) {
   return std::min(1.0, D(p.pipeline * p.virtual_stages) / D(m.layers));
 }
 
+// Norms of `width`, head by head, which share their weights.
+void AddHeadNorm(LayerBuilder& b, int64_t width, int64_t head) {
+  b.Begin("cross query and key norm", kNorms);
+  b.AddParameters(D(head));
+  b.AddNormRows(Norm::kRmsNorm, D(width), 1);
+}
+
 }  // namespace
 
 // Every context-parallel rank projects the keys and values of all the encoder's tokens.
@@ -49,6 +56,7 @@ void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
                .bias = bias,
                .target = kLoraQkv});
   b.Transient(D(queries) + (b.gathers() ? 2 : 1) * h + h * shard);
+  if (m.cross->head_norm) AddHeadNorm(b, queries, rank.head_size);
 
   b.Over(UnitRows(kEncoder, m.cross->tokens_per_unit, /*share=*/1));
   b.Begin("cross keys and values");
@@ -64,6 +72,7 @@ void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
                .fixed_input = !setting.encoder_trains});
   b.Keep(D(keys + values));
   b.Transient(D(keys + values) + width * shard);
+  if (m.cross->head_norm) AddHeadNorm(b, keys, rank.head_size);
 
   b.Over(own);
   AddCoreAttention(b,
@@ -81,6 +90,10 @@ void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
                .target = kLoraAttentionOut});
   if (b.gathers()) b.TensorPass(h);
   b.Transient(D(rank.heads * rank.value_size) + h + h * shard);
+  if (m.cross->other_parameters > 0) {  // gates of attention and of the MLP
+    b.AddParameters(D(m.cross->other_parameters));
+    b.Stream(4 * h * shard);
+  }
   AddResidual(b, m.hidden);
 }
 

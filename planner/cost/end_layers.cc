@@ -258,11 +258,13 @@ LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& m)
   b.Begin("token embedding");
   if (SavesEmbedding(m)) {
     b.AddSaved(D(RankVocabulary(setting, m)) * D(m.hidden));
-    b.AddParameters(D(m.learned_positions) * D(m.hidden));
+    b.AddParameters(D(m.learned_positions + m.more_rows) * D(m.hidden));
   } else {
-    b.AddParameters(D(RankVocabulary(setting, m) + m.learned_positions) * D(m.hidden));
+    b.AddParameters(D(RankVocabulary(setting, m) + m.learned_positions + m.more_rows) *
+                    D(m.hidden));
   }
   b.Stream(2 * D(m.hidden) * b.shard());
+  if (m.embedding_norm) b.AddNorm(m.norm, D(m.hidden), b.shard());
   if (b.gathers()) b.TensorPass(D(m.hidden), /*in_16bit=*/true);
   b.Keep(4);  // token ids of 8 bytes
   if (setting.execution.dropout) b.Keep(D(m.hidden) * b.shard() / 2);

@@ -128,12 +128,13 @@ void AddProjection(LayerBuilder& b, const char* name, int64_t in, int64_t out, b
 
 void AddSharedExpert(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   b.SharedExpert();
-  AddProducts(b, {.hidden = m.hidden,
-                  .ffn = CeilDivide(moe.shared_ffn, b.setting().parallelism.tensor),
-                  .whole_ffn = D(moe.shared_ffn),
-                  .gated = m.gated_mlp,
-                  .bias = m.linear_bias,
-                  .gathers = b.gathers()});
+  if (moe.shared_ffn > 0)
+    AddProducts(b, {.hidden = m.hidden,
+                    .ffn = CeilDivide(moe.shared_ffn, b.setting().parallelism.tensor),
+                    .whole_ffn = D(moe.shared_ffn),
+                    .gated = m.gated_mlp,
+                    .bias = m.linear_bias,
+                    .gathers = b.gathers()});
   if (!moe.shared_gate) return;
   b.Begin("shared gate", kMlp);
   b.AddParameters(D(m.hidden));
@@ -227,7 +228,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   b.Transient(3 * w * share * held + 2 * h * b.shard());
   project("latent up", width, m.hidden);
 
-  if (moe.shared_ffn > 0) AddSharedExpert(b, m, moe);
+  if (moe.shared_ffn > 0 || moe.shared_gate) AddSharedExpert(b, m, moe);
   AddResidual(b, m.hidden);
 }
 

@@ -46,6 +46,8 @@ double ScanFlops(const RecurrentSpec& r, const Share& share) {
       return heads * (2 * kDeltaChunk * (3 * key + 2 * value) + 6 * key * value);
     case ScanKind::kLightning:  // pairs of keys with queries and values, states
       return heads * (2 * kLightningChunk * (key + value) + 4 * key * value);
+    case ScanKind::kConvolution:
+      break;
   }
   return 0;
 }
@@ -59,6 +61,7 @@ double RateOf(ScanKind scan) {
     case ScanKind::kGatedDelta:
     case ScanKind::kChannelDelta:
     case ScanKind::kLightning:
+    case ScanKind::kConvolution:
       break;
   }
   return 1;
@@ -74,6 +77,7 @@ double AddInputs(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& r
       return 2 * s.keys + s.values + (r.full_gate ? s.values : D(r.gate_rank)) +
              D(s.value_heads + r.gate_rank);
     if (r.scan == ScanKind::kLightning) return 2 * (s.keys + s.values);
+    if (r.scan == ScanKind::kConvolution) return 3 * s.values;
     return 2 * (s.keys + s.values) +
            D((r.scan == ScanKind::kGatedDelta ? 2 : 1) * s.value_heads);  // steps, decays
   };
@@ -133,6 +137,39 @@ void ExchangeHeads(LayerBuilder& b, double inputs, double outputs) {
   b.Exchange(Collective::kAllToAll, group, 2 * outputs);
 }
 
+// Both gates and what they scale are kept, and so is what the convolution reads and gives.
+void AddGatedConvolution(LayerBuilder& b, const RecurrentSpec& r, const Share& share,
+                         double inputs) {
+  const double values = share.values;
+  b.Begin("gate before the convolution");
+  b.Keep(inputs);
+  b.Stream(3 * values);
+  b.Transient(inputs + values);
+  b.Begin("short convolution");
+  b.AddParameters(values * D(r.conv_width + (r.conv_bias ? 1 : 0)));
+  b.Keep(2 * values);
+  b.Stream(3 * values);
+  b.Transient(2 * values);
+  ExchangeHeads(b, inputs, values);
+  b.Begin("gate behind the convolution");
+  b.Keep(values);  // the input of the output projection
+  b.Stream(3 * values);
+  b.Transient(2 * values);
+}
+
+void AddOutput(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& r, const Share& share,
+               const Share& whole, bool own_residual) {
+  b.Begin("mixer output");
+  b.AddLinear({.in = static_cast<int64_t>(share.values),
+               .out = m.hidden,
+               .whole_flops = 2 * D(m.hidden) * whole.values,
+               .bias = r.linear_bias,
+               .target = kLoraAttentionOut});
+  if (b.gathers()) b.TensorPass(D(m.hidden));
+  b.Transient(share.values + D(m.hidden) + D(m.hidden) * b.shard());
+  if (own_residual) AddResidual(b, m.hidden);
+}
+
 }  // namespace
 
 void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& r,
@@ -146,6 +183,10 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   b.AddNorm(m.norm, D(m.hidden), b.shard());
   b.Transient(2 * D(m.hidden) * b.shard());
   const double inputs = AddInputs(b, m, r, share, whole);
+  if (r.scan == ScanKind::kConvolution) {
+    AddGatedConvolution(b, r, share, inputs);
+    return AddOutput(b, m, r, share, whole, own_residual);
+  }
 
   const double mixed = selective ? share.values : 2 * share.keys + share.values;
   b.Begin(lightning ? "activation" : "short convolution");
@@ -182,16 +223,7 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   b.Keep(2 * share.values);  // the gate, and the input of the output projection
   b.Stream(3 * share.values);
   b.Transient(2 * share.values);
-
-  b.Begin("mixer output");
-  b.AddLinear({.in = static_cast<int64_t>(share.values),
-               .out = m.hidden,
-               .whole_flops = 2 * D(m.hidden) * whole.values,
-               .bias = r.linear_bias,
-               .target = kLoraAttentionOut});
-  if (b.gathers()) b.TensorPass(D(m.hidden));
-  b.Transient(share.values + D(m.hidden) + D(m.hidden) * b.shard());
-  if (own_residual) AddResidual(b, m.hidden);
+  AddOutput(b, m, r, share, whole, own_residual);
 }
 
 }  // namespace evenkeel::planner

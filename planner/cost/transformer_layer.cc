@@ -119,7 +119,10 @@ void AddMixer(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& laye
   const bool both = layer.mixer == Mixer::kBoth;
   if (layer.mixer != Mixer::kNone) AddHyperConnection(b, m);
   if (Recurs(layer.mixer)) AddRecurrent(b, m, *m.recurrent, /*own_residual=*/!both);
-  if (!Attends(layer.mixer)) return;
+  if (!Attends(layer.mixer)) {
+    if (layer.cross) AddCrossAttention(b, m, layer);
+    return;
+  }
   if (m.mla) {
     AddLatentAttention(b, m, layer, *m.mla);
   } else if (m.compressed) {
@@ -162,6 +165,7 @@ void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLaye
                .bias = m.linear_bias || m.mlp_bias,
                .norm = m.norm,
                .own_norm = m.layer_norms > 1 || layer.mixer == Mixer::kNone});
+    b.AddParameters(D(m.mlp_scalars));
   }
   if (m.per_layer) AddPerLayerInput(b, m, *m.per_layer);
   // Attention and MLP have a norm each; the other norms scale their outputs.

@@ -318,6 +318,8 @@ std::string LeftToTheModel(const LanguageModel& m) {
   if (!m.norm_weights) parts.push_back("norms without weights");
   if (m.width_qk_norm) parts.push_back("norms over the width of all queries and of all keys");
   if (!HasAllBiases(m) && (m.out_bias || m.mlp_bias)) parts.push_back("biases of some layers");
+  if (m.embedding_norm) parts.push_back("the norm behind the token embedding");
+  if (m.mlp_scalars > 0) parts.push_back("the scalars of activations");
   if (m.head_bias) parts.push_back("a bias of the head");
   if (m.index || (m.mla && m.mla->index_heads > 0))
     parts.push_back("the index of sparse attention");

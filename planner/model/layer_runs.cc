@@ -9,7 +9,7 @@ LanguageLayer Filled(const LanguageModel& model, LanguageLayer layer) {
   const auto fill = [](int64_t& figure, int64_t of_model) {
     if (figure == 0) figure = of_model;
   };
-  if (Attends(layer.mixer)) {
+  if (Attends(layer.mixer) || layer.cross) {
     fill(layer.heads, model.heads);
     fill(layer.kv_heads, model.kv_heads);
     fill(layer.head_dim, model.head_dim);

@@ -149,14 +149,16 @@ enum class ScanKind {
   kStates,        // Mamba-2 (arXiv 2405.21060): chunks of products
   kGatedDelta,    // Gated DeltaNet (arXiv 2412.06464): chunks of products
   kChannelDelta,  // Kimi Delta Attention (arXiv 2510.26692): the same with a decay per channel
-  kLightning      // Lightning Attention (arXiv 2401.04658): chunks of products, fixed decays
+  kLightning,     // Lightning Attention (arXiv 2401.04658): chunks of products, fixed decays
+  // None: a gate scales what the short convolution reads, and another one what it gives (LFM2).
+  kConvolution
 };
 
 // A mixer whose state does not grow with the sample: projections to queries, keys, values and a
 // gate, a short convolution over the first three, the scan, a gated norm and an output projection.
 // Mamba-2 calls the value heads heads, the key heads groups, and key_dim its state size. kSelective
 // has value_heads channels with value_dim 1, one key head, and no queries or keys in the
-// projection.
+// projection; kConvolution has such channels too, no keys and no norm.
 struct RecurrentSpec {
   ScanKind scan = ScanKind::kStates;
   int64_t key_heads = 0;
@@ -174,10 +176,13 @@ struct RecurrentSpec {
   friend bool operator==(const RecurrentSpec&, const RecurrentSpec&) = default;
 };
 
-// Cross attention of a decoder's layers, to the tokens that the last encoder gives (Whisper).
+// Cross attention of a decoder's layers, to the tokens that the last encoder gives (Whisper, Llama
+// 3.2 Vision).
 struct CrossSpec {
-  int64_t width = 0;            // of those tokens
-  int64_t tokens_per_unit = 0;  // of the encoder
+  int64_t width = 0;             // of those tokens
+  int64_t tokens_per_unit = 0;   // of the encoder
+  bool head_norm = false;        // RMSNorm on each head of its queries and keys
+  int64_t other_parameters = 0;  // of a layer that has it, such as gates
 
   friend bool operator==(const CrossSpec&, const CrossSpec&) = default;
 };
@@ -227,7 +232,9 @@ struct LanguageLayer {
   // entries), and how many entries a token sees, the best by an index (0: all).
   int64_t entry_tokens = 0;
   int64_t entries = 0;
-  bool cross = false;  // behind its attention it attends to what LanguageModel::cross says
+  // Behind its attention, or in place of it where `mixer` is kNone, it attends to what
+  // LanguageModel::cross says.
+  bool cross = false;
 
   friend bool operator==(const LanguageLayer&, const LanguageLayer&) = default;
 };
@@ -289,6 +296,9 @@ struct LanguageModel {
   int64_t laurel_rank = 0;
   bool key_bias = true;                           // where qkv_bias: keys have one too
   std::optional<CrossSpec> cross = std::nullopt;  // of layers whose `cross` is set
+  int64_t mlp_scalars = 0;      // learned ones of a dense MLP's activation (Apertus)
+  bool embedding_norm = false;  // behind the token embedding (BLOOM)
+  int64_t more_rows = 0;        // of the token embedding, which the head does not have
 };
 
 // Return whether the table of the model's token embedding, or of its head, trains beside adapters.

@@ -88,7 +88,8 @@ int64_t CrossAttentionParameters(const LanguageModel& model, const LanguageLayer
          LinearParameters(model.cross->width, keys + values, bias) -
          (bias && !model.key_bias ? keys : 0) +
          LinearParameters(out, model.hidden, model.out_bias || model.linear_bias) +
-         NormParameters(model.norm, model.hidden);
+         NormParameters(model.norm, model.hidden) +
+         (model.cross->head_norm ? 2 * layer.head_dim : 0) + model.cross->other_parameters;
 }
 
 int64_t LaurelParameters(const LanguageModel& model) {
@@ -142,6 +143,9 @@ int64_t RecurrentParameters(int64_t hidden, const RecurrentSpec& r) {
            values * (r.step_rank + 2 * r.key_dim) + LinearParameters(r.step_rank, values, true) +
            values * r.key_dim + values + (r.step_rank + 2 * r.key_dim) + linear(values, hidden);
   }
+  if (r.scan == ScanKind::kConvolution)
+    return linear(hidden, 3 * values) + values * (r.conv_width + (r.conv_bias ? 1 : 0)) +
+           linear(values, hidden);
   const bool delta = r.scan == ScanKind::kGatedDelta;
   const int64_t mixed = 2 * keys + values;
   if (r.scan == ScanKind::kLightning)  // and a gate, a norm, nothing else
@@ -164,7 +168,7 @@ int64_t MixerParameters(const LanguageModel& model, const LanguageLayer& layer) 
     case Mixer::kNone:
       break;
   }
-  return 0;
+  return CrossAttentionParameters(model, layer);
 }
 
 // Returns the parameters of one mixture, of which `experts` routed experts count. The whole router
@@ -213,13 +217,15 @@ int64_t LayerParameters(const LanguageModel& model, const LanguageLayer& layer, 
   if (model.per_layer) mixer += 2 * model.hidden * model.per_layer->width;
   if (!layer.mlp) return mixer;
   if (!layer.experts)
-    return mixer + MlpParameters(model.hidden, layer.ffn, model.gated_mlp,
-                                 model.linear_bias || model.mlp_bias);
+    return mixer + model.mlp_scalars +
+           MlpParameters(model.hidden, layer.ffn, model.gated_mlp,
+                         model.linear_bias || model.mlp_bias);
   const MoeSpec& moe = *model.moe;
   return mixer + MixtureParameters(model, moe, active_only ? moe.top_k : moe.experts);
 }
 
-// What feeds all layers, and what joins the streams before the head.
+// What feeds all layers beside the table that the head shares, and what joins the streams before
+// the head.
 int64_t AroundParameters(const LanguageModel& model) {
   int64_t parameters = 0;
   if (model.per_layer) {
@@ -227,6 +233,8 @@ int64_t AroundParameters(const LanguageModel& model) {
     parameters +=
         (of.vocab + model.hidden) * model.layers * of.width + NormParameters(model.norm, of.width);
   }
+  if (model.embedding_norm) parameters += NormParameters(model.norm, model.hidden);
+  parameters += model.more_rows * model.hidden;
   if (model.streams == 1) return parameters;
   const int64_t n = model.streams;
   // Into the other streams, and out of them.

@@ -32,6 +32,7 @@ enum class MixerLayers {
   kInterval,  // every `full_attention_interval`-th
   kPeriod,    // in each `attn_layer_period` the one at `attn_layer_offset`
   kIndices,   // `attn_layer_indices`
+  kListed,    // the same, but all attend without a list
   kFifth,     // the fifth and every fourth behind it
   kSecond,    // the first and every second behind it
   kBeside,    // all attend and recur, beside each other
@@ -134,6 +135,7 @@ struct ConfigArchitecture {
   ConfigFlag qkv_bias = {}, out_bias = {}, mlp_bias = {}, head_bias = {};
   bool key_bias = true;                        // where qkv_bias
   bool cross = false;                          // layers attend to what the encoder gives
+  std::string_view cross_layers = {};          // key of the places of those that do nothing else
   std::string_view positions = {};             // key of the rows of a learned table
   int64_t more_positions = 0;                  // rows beside those
   ConfigFlag head_norm = {}, width_norm = {};  // of queries and keys
@@ -142,7 +144,11 @@ struct ConfigArchitecture {
   ConfigFlag tied = {.key = "tie_word_embeddings"};
   // Key of the width of a dense MLP, or of a list with one for each layer.
   std::string_view ffn = "intermediate_size";
+  bool ffn_adjusted = false;              // `block_auto_adjust_ff_dim` makes another of it
   int64_t ffn_times = 0;                  // that width over the model's, where the config has none
+  std::string_view scalars_with = {};     // value of `hidden_act` that has two learned scalars
+  bool embedding_norm = false;            // LanguageModel::embedding_norm
+  int64_t more_rows = 0;                  // LanguageModel::more_rows
   std::string_view embedding_width = {};  // key of a width that must be the model's
   WindowLayers windows = WindowLayers::kNone;
   bool last_is_full = false;  // whatever the config says
@@ -166,6 +172,10 @@ struct ConfigArchitecture {
   std::vector<ConfigPart> parts = {};
   std::vector<ConfigCodes> codes = {};
   std::vector<ConfigPlaces> places = {};
+  // Other names of keys, which count where the config lacks the key itself.
+  std::vector<std::pair<std::string_view, std::string_view>> renamed = {};
+  // Keys that may have one value alone, as JSON, and that value.
+  std::vector<std::pair<std::string_view, std::string_view>> only = {};
   // Keys that published configs have, and that transformers reads nowhere.
   std::vector<std::string_view> unread = {};
   std::string_view source = "transformers 5.23";
@@ -173,6 +183,10 @@ struct ConfigArchitecture {
 
 // All of them.
 const std::vector<ConfigArchitecture>& ConfigArchitectures();
+// Those of the years before 2024 with keys, positions or norms of their own.
+std::vector<ConfigArchitecture> EarlyArchitectures();
+// Those that transformers has no code for.
+std::vector<ConfigArchitecture> OwnCodeArchitectures();
 // Those with mixtures of experts and plain attention.
 std::vector<ConfigArchitecture> MixtureArchitectures();
 // Those whose layers do not all attend.

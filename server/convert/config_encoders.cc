@@ -12,7 +12,7 @@ ConfigEncoder Qwen3(std::string_view model_type) {
           .defaults = R"({"depth":27,"hidden_size":1152,"intermediate_size":4304,"num_heads":16,
                           "in_channels":3,"patch_size":16,"spatial_merge_size":2,
                           "temporal_patch_size":2,"num_position_embeddings":2304,
-                          "deepstack_visual_indexes":[8,16,24]})",
+                          "out_hidden_size":3584,"deepstack_visual_indexes":[8,16,24]})",
           .layers = "depth",
           .heads = "num_heads",
           .output = "out_hidden_size",
@@ -40,7 +40,7 @@ ConfigEncoder Qwen2(std::string_view model_type) {
   return {.model_type = model_type,
           .defaults = R"({"depth":32,"embed_dim":1280,"mlp_ratio":4,"num_heads":16,
                           "in_channels":3,"patch_size":14,"spatial_merge_size":2,
-                          "temporal_patch_size":2})",
+                          "temporal_patch_size":2,"hidden_size":3584})",
           .layers = "depth",
           .width = "embed_dim",
           .heads = "num_heads",
@@ -56,7 +56,7 @@ ConfigEncoder Qwen25(std::string_view model_type) {
   return {.model_type = model_type,
           .defaults = R"({"depth":32,"hidden_size":3584,"intermediate_size":3420,"num_heads":16,
                           "in_channels":3,"patch_size":14,"spatial_merge_size":2,
-                          "temporal_patch_size":2,"window_size":112,
+                          "temporal_patch_size":2,"window_size":112,"out_hidden_size":3584,
                           "fullatt_block_indexes":[7,15,23,31]})",
           .layers = "depth",
           .heads = "num_heads",
@@ -121,6 +121,15 @@ std::vector<ConfigEncoder> VisionEncoders() {
        .class_tokens = 1,
        .norms = 2,
        .unread = {"projection_dim", "vocab_size"}},
+      {.model_type = "llama4_vision_model",
+       .defaults = R"({"hidden_size":768,"intermediate_size":5632,"num_hidden_layers":34,
+                       "num_attention_heads":16,"num_channels":3,"image_size":448,"patch_size":14,
+                       "pixel_shuffle_ratio":0.5,"projector_input_dim":4096,
+                       "projector_output_dim":4096,"vision_output_dim":7680})",
+       .patch_bias = false,
+       .class_tokens = 1,
+       .norms = 2,
+       .unread = {"multi_modal_projector_bias", "vision_feature_layer"}},
       {.model_type = "internvl_vision",
        .defaults = R"({"hidden_size":1024,"intermediate_size":4096,"num_hidden_layers":24,
                        "num_attention_heads":16,"attention_bias":false,"use_qk_norm":false,
@@ -148,19 +157,63 @@ std::vector<ConfigEncoder> VisionEncoders() {
   };
 }
 
+// MoonViT, of which Kimi K2.5's differs in what it makes of frames alone.
+ConfigEncoder Moon(std::string_view model_type) {
+  return {.model_type = model_type,
+          .defaults = R"({"hidden_size":1152,"intermediate_size":4304,"num_hidden_layers":27,
+                          "num_attention_heads":16,"num_channels":3,"patch_size":14,
+                          "merge_kernel_size":[2,2],"pos_emb_height":64,"pos_emb_width":64})",
+          .positions = false,
+          .position_rows = "pos_emb_height",
+          .position_columns = "pos_emb_width",
+          .norms = 1,
+          .native = true,
+          .unread = {"mm_hidden_size", "text_hidden_size"}};
+}
+
+std::vector<ConfigEncoder> OtherEncoders() {
+  return {
+      {.model_type = "mllama_vision_model",
+       .defaults = R"({"hidden_size":1280,"intermediate_size":5120,"num_hidden_layers":32,
+                       "num_global_layers":8,"attention_heads":16,"num_channels":3,
+                       "image_size":448,"patch_size":14,"max_num_tiles":4,
+                       "vision_output_dim":7680,"intermediate_layers_indices":[3,7,15,23,30],
+                       "supported_aspect_ratios":[[1,1],[1,2],[1,3],[1,4],[2,1],[2,2],[3,1],
+                                                  [4,1]]})",
+       .heads = "attention_heads",
+       .qkv_bias = {},
+       .linear_bias = false,
+       .mlp_bias = true,
+       .more_layers = "num_global_layers",
+       .patch_bias = false,
+       .class_tokens = 1,
+       .norms = 2},
+      {.model_type = "siglip2_vision_model",
+       .defaults = R"({"hidden_size":768,"intermediate_size":3072,"num_hidden_layers":12,
+                       "num_attention_heads":12,"num_channels":3,"patch_size":16,
+                       "num_patches":256,"vision_use_head":true})",
+       .positions = false,
+       .position_rows = "num_patches",
+       .norms = 1,
+       .native = true},
+      {.model_type = "ovis2_vision",
+       .defaults = R"({"hidden_size":1024,"intermediate_size":2816,"num_hidden_layers":24,
+                       "num_attention_heads":8,"num_channels":3,"image_size":224,"patch_size":14,
+                       "vocab_size":16384,"hidden_stride":1,"num_visual_indicator_tokens":5})",
+       .norm = Norm::kRmsNorm,
+       .gated = true,
+       .qkv_bias = {},
+       .linear_bias = false,
+       .norms = 2,
+       .no = {"qkv_bias", "mlp_bias"}},
+  };
+}
+
 // Without fixed sizes of images, biases or means in norms.
 std::vector<ConfigEncoder> NativeEncoders() {
   return {
-      {.model_type = "kimi_k25_vision",
-       .defaults = R"({"hidden_size":1152,"intermediate_size":4304,"num_hidden_layers":27,
-                       "num_attention_heads":16,"num_channels":3,"patch_size":14,
-                       "merge_kernel_size":[2,2],"pos_emb_height":64,"pos_emb_width":64})",
-       .positions = false,
-       .position_rows = "pos_emb_height",
-       .position_columns = "pos_emb_width",
-       .norms = 1,
-       .native = true,
-       .unread = {"mm_hidden_size", "text_hidden_size"}},
+      Moon("kimi_k25_vision"),
+      Moon("moonvit"),
       {.model_type = "gemma4_vision",
        .defaults = R"({"hidden_size":768,"intermediate_size":3072,"num_hidden_layers":16,
                        "num_attention_heads":12,"head_dim":64,"attention_bias":false,
@@ -171,6 +224,7 @@ std::vector<ConfigEncoder> NativeEncoders() {
        .qkv_bias = {},
        .linear_bias = false,
        .head_norm = true,
+       .head_size = true,
        .layer_norms = 4,
        .patch_bias = false,
        .positions = false,
@@ -254,7 +308,7 @@ std::vector<ConfigEncoder> MergingEncoders() {
 
 const std::vector<ConfigEncoder>& ConfigEncoders() {
   static const std::vector<ConfigEncoder> all = planner::Concatenate<ConfigEncoder>(
-      {VisionEncoders, NativeEncoders, MergingEncoders, AudioEncoders});
+      {VisionEncoders, OtherEncoders, NativeEncoders, MergingEncoders, AudioEncoders});
   return all;
 }
 

@@ -36,8 +36,11 @@ struct ConfigEncoder {
   ConfigFlag qkv_bias = kYes;
   bool key_bias = true;  // where qkv_bias
   bool linear_bias = true;
-  ConfigFlag width_norm = {};  // of queries and keys
-  bool head_norm = false;      // of queries and keys
+  ConfigFlag width_norm = {};         // of queries and keys
+  bool head_norm = false;             // of queries and keys
+  bool head_size = false;             // `head_dim` is read; else heads share the width
+  bool mlp_bias = false;              // where not linear_bias
+  std::string_view more_layers = {};  // key of layers beside `layers`, each with two gates
   int layer_norms = 2;
   bool layer_scale = false;
   bool patch_bias = true;
@@ -62,6 +65,7 @@ struct ConfigEncoder {
   // Keys of the kind of norm, of whether the mean of the tokens replaces a last norm, of whether a
   // token stands for those that are hidden, and of whether there is a table of positions.
   std::string_view norm_type = {};
+  std::vector<std::string_view> no = {};  // flags that must be false
   ConfigFlag mean_pooling = kYes, mask_token = {}, table = kYes;
   std::vector<std::string_view> unread = {};
 };
@@ -70,7 +74,7 @@ struct ConfigEncoder {
 enum class PatchMerge {
   kNone,
   kSide,      // the square of a side: `merge` of the encoder, or of the whole
-  kRatio,     // the square of 1 / `merge`
+  kRatio,     // the square of 1 / `merge`, of the encoder or of the whole
   kPerImage,  // `merge` is the number of tokens of an image
   kPair,
   kHalved,  // four, of sides rounded up
@@ -85,8 +89,14 @@ enum class ConfigSteps {
   kTwoMlps,      // an MLP for each patch, and one for those that are merged
   kTwoLinears,   // into `inner`, and from there
   kTwins,        // an MLP, and another one for samples with images too
-  kFrames,       // an MLP for merged patches, one for those of two frames, and a linear layer
-  kResampler     // a gated MLP for each patch, and a resampler
+  kAdapter,      // an MLP for merged patches, as wide as `inner`, and a linear layer
+  kGatedMlp,     // a gated MLP whose two halves are `inner` wide together
+  // The outputs of several layers beside each other, and a linear layer; layers of the language
+  // model attend to what it gives. A unit is an image of tiles, with a class token each.
+  kTiles,
+  kTable,     // scores for the rows of a table, a norm, and the table
+  kFrames,    // an MLP for merged patches, one for those of two frames, and a linear layer
+  kResampler  // a gated MLP for each patch, and a resampler
 };
 
 // How an encoder is joined to the language model.
@@ -101,12 +111,14 @@ struct ConfigJoint {
   bool pooled = false;  // merged patches keep the width: they are averaged
   // The projector. Its inner width is that of its input, or of the language model.
   bool norm = false;
+  ConfigFlag has_norm = kYes;  // where norm
   planner::Norm norm_kind = planner::Norm::kLayerNorm;
   bool norm_before_merge = false;
   std::string_view norm_width = {};  // key of the width that it must have then: the encoder's
   bool merging_layer = false;        // a linear layer back to the encoder's width comes first
   int linears = 2;
   bool inner_is_input = false;
+  std::string_view output = {};  // key of the whole's that must be the language model's width
   ConfigFlag bias = kYes;
   int64_t marks = 0;      // learned tokens of the language model's, such as one that ends rows
   int64_t own_marks = 0;  // the same, of the encoder's width
@@ -123,8 +135,9 @@ struct ConfigWrapper {
   std::string_view text_defaults = "{}";  // of a `text_config` of that language model
   ConfigTie tie = ConfigTie::kWhole;
   std::string_view text_key = "text_config";
-  bool flat = false;           // the encoder's keys stand beside those of the language model
-  std::string_view part = {};  // key of another object, whose keys `defaults` has as "part.key"
+  std::string_view vocab = {};  // key of the head's rows, which must be the language model's
+  bool flat = false;            // the encoder's keys stand beside those of the language model
+  std::string_view part = {};   // key of another object, whose keys `defaults` has as "part.key"
   std::vector<std::string_view> unread = {};
   // In this order in samples. One without the name of an encoder is none.
   ConfigJoint vision = {}, audio = {};

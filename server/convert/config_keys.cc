@@ -55,6 +55,7 @@ constexpr std::string_view kNoneWhereNull[] = {
 
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"head_dim", "attention_head_dim"},
+    {"attention_heads", "num_attention_heads"},
     {"n_groups", "mamba_n_groups"},
     {"conv_kernel", "mamba_d_conv"},
     {"use_conv_bias", "mamba_conv_bias"},

@@ -16,6 +16,7 @@ class Reader {
       : values_(values), architecture_(architecture) {}
 
   planner::LanguageModel Read() {
+    CheckFixed();
     ReadShape();
     ReadFlags();
     if (architecture_.latent) ReadLatent();
@@ -29,6 +30,14 @@ class Reader {
   }
 
  private:
+  void CheckFixed() {
+    for (const auto& [key, only] : architecture_.only) {
+      const auto* value = values_.Find(key);
+      if (value != nullptr && *value != nlohmann::json::parse(only))
+        values_.NotYet(values_.Shown(key) + " other than " + std::string(only));
+    }
+  }
+
   void ReadShape() {
     model_.layers = Layers();
     model_.hidden = values_.Required(architecture_.width, {64, 65536});
@@ -70,11 +79,25 @@ class Reader {
   // Where each layer has a width of its own, that of the first: ReadLayers sets the others.
   int64_t Ffn() {
     const auto* width = values_.Find(architecture_.ffn);
+    if (architecture_.ffn_adjusted) return AdjustedFfn();
     if (width == nullptr && architecture_.ffn_times > 0)
       return architecture_.ffn_times * model_.hidden;
     if (width == nullptr || !width->is_array()) return values_.Required(architecture_.ffn, kWidths);
     const auto widths = values_.Numbers(architecture_.ffn, kWidths);
     return widths && !widths->empty() ? widths->front() : 0;
+  }
+
+  // Two thirds, a multiple of it, rounded up.
+  int64_t AdjustedFfn() {
+    const int64_t whole = values_.Required(architecture_.ffn, kWidths);
+    const auto* times = values_.Find("block_ffn_dim_multiplier");
+    const int64_t unit = values_.Or("block_multiple_of", {1, 262144}, 256);
+    if (!values_.Flag({.key = "block_auto_adjust_ff_dim", .fixed = true})) return whole;
+    const double factor = times == nullptr ? 1 : times->is_number() ? times->get<double>() : 0;
+    if (factor < 0.01 || factor > 100)
+      values_.Fail(values_.Shown("block_ffn_dim_multiplier") + " must be from 0.01 to 100");
+    const auto scaled = static_cast<int64_t>(factor * static_cast<double>(2 * whole / 3));
+    return planner::CeilDivide(scaled, unit) * unit;
   }
 
   // Where layers are listed, their number may be left out.
@@ -100,7 +123,21 @@ class Reader {
     model_.qk_norm = values_.Flag(architecture_.head_norm);
     model_.width_qk_norm = values_.Flag(architecture_.width_norm);
     model_.attention_sinks = architecture_.sinks;
+    model_.embedding_norm = architecture_.embedding_norm;
+    model_.more_rows = architecture_.more_rows;
+    const auto* activation =
+        architecture_.scalars_with.empty() ? nullptr : values_.Find("hidden_act");
+    if (activation != nullptr && *activation == std::string(architecture_.scalars_with))
+      model_.mlp_scalars = 2;
     model_.attention_gate = values_.Flag(architecture_.attention_gate);
+  }
+
+  // Without a default, values share the width.
+  int64_t ValueSize() {
+    if (values_.Find("v_head_dim") != nullptr) return values_.Required("v_head_dim", kHeadSizes);
+    if (values_.valid() && model_.hidden % model_.heads != 0)
+      values_.Fail("lacks \"v_head_dim\", and the heads do not divide the width");
+    return model_.hidden / model_.heads;
   }
 
   void ReadLatent() {
@@ -112,7 +149,7 @@ class Reader {
                                   .kv_lora_rank = values_.Required("kv_lora_rank", kRanks),
                                   .qk_nope_dim = values_.Required("qk_nope_head_dim", kHeadSizes),
                                   .qk_rope_dim = values_.Required("qk_rope_head_dim", kHeadSizes),
-                                  .v_dim = values_.Required("v_head_dim", kHeadSizes)};
+                                  .v_dim = ValueSize()};
     if (architecture_.index) {
       model_.mla->index_heads = values_.Required("index_n_heads", kHeads);
       model_.mla->index_dim = values_.Required("index_head_dim", kHeadSizes);
@@ -142,6 +179,14 @@ class Reader {
     constexpr IntRange kStates = {4, 1024}, kConvolutions = {2, 16}, kExpansions = {1, 16};
     const ConfigRecurrent& from = architecture_.recurrent;
     planner::RecurrentSpec to{.scan = from.scan};
+    if (from.scan == planner::ScanKind::kConvolution) {
+      to.conv_width = values_.Required(from.conv, kConvolutions);
+      to.conv_bias = to.linear_bias = values_.Flag(from.conv_bias);
+      to.value_heads = model_.hidden, to.value_dim = to.key_heads = 1;
+      to.norm = false;
+      model_.recurrent = to;
+      return;
+    }
     to.key_dim = KeyWidth(from, kStates);
     if (!from.conv.empty()) to.conv_width = values_.Required(from.conv, kConvolutions);
     to.conv_bias = values_.Flag(from.conv_bias);
@@ -211,6 +256,9 @@ class Reader {
       const int64_t shared = values_.Or(from.shared, {0, 64}, 0);
       if (from.shared_width.empty()) moe.shared_ffn = shared * moe.expert_ffn;
     }
+    // Where there is a number of them too, 0 stands for the width of dense MLPs.
+    if (!from.shared.empty() && !from.shared_width.empty() && moe.shared_ffn == 0)
+      moe.shared_ffn = model_.ffn;
     if (!from.latent.empty()) moe.latent = values_.Or(from.latent, kWidths, 0);
     moe.expert_bias = from.router_bias;
     moe.latent_norm = values_.Flag(from.latent_norm) && moe.latent > 0;
@@ -220,7 +268,7 @@ class Reader {
     if (from.unbiased && model_.mlp_bias)
       values_.NotYet(values_.Shown(architecture_.mlp_bias.key) +
                      " beside experts that have no bias; it must be false");
-    moe.shared_gate = from.shared_gate && moe.shared_ffn > 0;
+    moe.shared_gate = from.shared_gate;  // without a shared expert, too
     model_.moe = moe;
   }
 
@@ -245,7 +293,7 @@ class Reader {
         values_.NotYet("\"attention_bias\" with compressed attention; it must be false");
     }
     if (!architecture_.streams.empty())
-      model_.streams = values_.Required(architecture_.streams, {1, 16});
+      model_.streams = values_.Required(architecture_.streams, {2, 16});
     if (model_.streams > 1) model_.stream_kind = architecture_.stream_kind;
     const int64_t blocks = values_.Or(architecture_.stream_blocks, {1, 512}, 0);
     if (blocks > 0) {  // all of them, and the one that a layer is in
@@ -253,7 +301,9 @@ class Reader {
       model_.stream_kind = planner::StreamKind::kBlocks;
     }
     model_.laurel_rank = values_.Or(architecture_.laurel, kRanks, 0);
-    const int64_t width = values_.Or(architecture_.per_layer_width, {0, 65536}, 0);
+    // Beside alternating updates transformers builds what scales vectors of no width.
+    const int64_t least = architecture_.laurel.empty() ? 0 : 1;
+    const int64_t width = values_.Or(architecture_.per_layer_width, {least, 65536}, 0);
     if (width > 0) {
       constexpr IntRange kVocabularies = {256, 2097152};
       const int64_t vocab = values_.Required(architecture_.per_layer_vocab, kVocabularies);

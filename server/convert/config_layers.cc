@@ -47,6 +47,7 @@ class Layers {
     FillWindows();
     FillFigures();
     FillWidths();
+    MarkCross();
     FillPerLayer();
     MarkReusing();
     return std::move(layers_);
@@ -190,6 +191,7 @@ class Layers {
     if (!types) return MarkWindowsByRule();
     for (const char* rule : {"sliding_window", "sliding_window_pattern", "no_rope_layer_interval"})
       values_.Find(rule);
+    if (architecture_.windows == WindowLayers::kChunks) values_.Find("attention_chunk_size");
     if (!values_.valid()) return;
     for (size_t i = 0; i < layers_.size() && values_.valid(); ++i) SetType(i, (*types)[i]);
   }
@@ -204,7 +206,11 @@ class Layers {
       layer.attention = AttentionKind::kWindow;
     } else if (type == "chunked_attention") {
       layer.attention = AttentionKind::kChunked;
-    } else if (model_.recurrent && (type == "linear_attention" || type == "mamba")) {
+    } else if (model_.recurrent && model_.recurrent->scan == planner::ScanKind::kConvolution &&
+               type == "conv") {
+      layer.mixer = Mixer::kRecurrent;
+    } else if (model_.recurrent && model_.recurrent->scan != planner::ScanKind::kConvolution &&
+               (type == "linear_attention" || type == "mamba")) {
       layer.mixer = Mixer::kRecurrent;
     } else if (model_.index && type == "minimax_m3_sparse") {
       layer.attention = AttentionKind::kIndexed;
@@ -225,7 +231,11 @@ class Layers {
   }
 
   void MarkMixers() {
-    if (values_.Find("layer_types") != nullptr) return;
+    if (values_.Find("layer_types") != nullptr) {
+      if (architecture_.recurrent.layers == MixerLayers::kListed)
+        values_.Find("attn_layer_indices");
+      return;
+    }
     const auto mark = [&](const auto& attends) {
       Mark([&](int64_t i) { return !attends(i); },
            [](LanguageLayer& layer) { layer.mixer = Mixer::kRecurrent; });
@@ -258,10 +268,13 @@ class Layers {
         Mark([](int64_t) { return true; },
              [](LanguageLayer& layer) { layer.mixer = Mixer::kBoth; });
         break;
+      case MixerLayers::kListed:
       case MixerLayers::kIndices: {
+        const bool none = architecture_.recurrent.layers == MixerLayers::kIndices;
         const auto given = values_.Numbers("attn_layer_indices", {0, model_.layers - 1});
         mark([&](int64_t i) {
-          return given && std::find(given->begin(), given->end(), i) != given->end();
+          if (!given) return !none;
+          return std::find(given->begin(), given->end(), i) != given->end();
         });
         break;
       }
@@ -350,6 +363,14 @@ class Layers {
                           std::to_string(layers_.size()) + ")");
     for (size_t i = 0; i < layers_.size(); ++i)
       layers_[i].ffn = (*widths)[i] == model_.ffn ? 0 : (*widths)[i];
+  }
+
+  // Layers that attend to the encoder's tokens alone.
+  void MarkCross() {
+    const auto places = values_.Numbers(architecture_.cross_layers, kOffsets);
+    if (!places) return;
+    Mark([&](int64_t i) { return std::find(places->begin(), places->end(), i) != places->end(); },
+         [](LanguageLayer& layer) { layer.mixer = Mixer::kNone, layer.cross = true; });
   }
 
   void CheckHeads(const LanguageLayer& layer) {

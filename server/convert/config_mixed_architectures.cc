@@ -102,6 +102,18 @@ std::vector<ConfigArchitecture> WhisperDecoder() {
   };
 }
 
+// Every fifth layer attends to what the encoder gives, in place of its own tokens.
+std::vector<ConfigArchitecture> Mllama() {
+  return {
+      {.model_type = "mllama_text_model",
+       .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":false,
+                       "cross_attention_layers":[3,8,13,18,23,28,33,38]})",
+       .head_size = false,
+       .cross_layers = "cross_attention_layers",
+       .more_rows = 8},
+  };
+}
+
 std::vector<ConfigArchitecture> MixedHeads() {
   return {
       {.model_type = "mimo_v2_flash",
@@ -267,7 +279,7 @@ std::vector<ConfigArchitecture> KimiLinear() {
 
 std::vector<ConfigArchitecture> MixedArchitectures() {
   return planner::Concatenate<ConfigArchitecture>(
-      {Gemma4, Gemma3n, WhisperDecoder, MixedHeads, DeepSeek4, FalconH1, KimiLinear});
+      {Gemma4, Gemma3n, WhisperDecoder, Mllama, MixedHeads, DeepSeek4, FalconH1, KimiLinear});
 }
 
 }  // namespace evenkeel::server

@@ -32,6 +32,15 @@ void Put(Json& config, std::string_view key, Json value) {
   if (!Has(config, key)) config[std::string(key)] = std::move(value);
 }
 
+void Rename(Json& config, std::string_view other, std::string_view own,
+            std::vector<std::string>& faults) {
+  const Json value = Take(config, other);
+  if (Has(config, own) && config[std::string(own)] != value)
+    faults.push_back("has " + Quoted(std::string(own)) + " and " + Quoted(std::string(other)) +
+                     ", which mean the same and must not differ");
+  Put(config, own, value);
+}
+
 bool IsNothing(const Json& value) {
   return value.is_null() || value == Json(false) || value == Json(0) ||
          (value.is_structured() && value.empty());
@@ -44,6 +53,10 @@ void UnfoldPart(const ConfigPart& part, Json& config, std::vector<std::string>& 
     const auto name = std::find_if(part.names.begin(), part.names.end(),
                                    [&key = key](const auto& known) { return known.first == key; });
     if (name != part.names.end()) {
+      if (Has(config, name->second) && config[std::string(name->second)] != value)
+        faults.push_back("has " + Quoted(std::string(name->second)) + " and " +
+                         Quoted(std::string(part.key) + "." + key) +
+                         ", which mean the same and must not differ");
       Put(config, name->second, value);
     } else if (!IsNothing(value) && MayChangeShapes(key) &&
                std::find(part.unread.begin(), part.unread.end(), key) == part.unread.end()) {
@@ -124,6 +137,8 @@ void UnfoldFalcon(Json& config) {
 
 void UnfoldConfig(const ConfigArchitecture& architecture, Json& config,
                   std::vector<std::string>& faults) {
+  for (const auto& [other, own] : architecture.renamed)
+    if (Has(config, other)) Rename(config, other, own, faults);
   if (architecture.model_type == "falcon") UnfoldFalcon(config);
   if (architecture.model_type == "opt" && !IsTrue(Take(config, "do_layer_norm_before"), true))
     faults.push_back("has \"do_layer_norm_before\" false, which is not supported");

@@ -218,11 +218,60 @@ std::vector<ConfigArchitecture> MambasWithMlps() {
   };
 }
 
+// Short convolutions with gates in place of a scan.
+std::vector<ConfigArchitecture> Lfm2() {
+  constexpr ConfigRecurrent kConvolutions = {.layers = MixerLayers::kListed,
+                                             .scan = ScanKind::kConvolution,
+                                             .conv = "conv_L_cache",
+                                             .conv_bias = {.key = "conv_bias"}};
+  const std::vector<std::string_view> unread = {"block_dim",
+                                                "block_mlp_init_scale",
+                                                "block_out_init_scale",
+                                                "block_use_swiglu",
+                                                "conv_dim",
+                                                "block_use_xavier_init",
+                                                "conv_dim_out",
+                                                "num_heads",
+                                                "use_pos_enc",
+                                                "conv_use_xavier_init",
+                                                "block_ffn_dim_multiplier",
+                                                "theta",
+                                                "block_auto_adjust_ff_dim",
+                                                "block_multiple_of",
+                                                "use_expert_bias"};
+  return {
+      {.model_type = "lfm2",
+       .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":true,"conv_bias":false,
+                       "conv_L_cache":3,"block_ffn_dim_multiplier":1.0,"block_multiple_of":256,
+                       "block_auto_adjust_ff_dim":true})",
+       .head_norm = kYes,
+       .ffn_adjusted = true,
+       .recurrent = kConvolutions,
+       .renamed = {{"tie_embedding", "tie_word_embeddings"},
+                   {"block_ff_dim", "intermediate_size"},
+                   {"full_attn_idxs", "attn_layer_indices"}},
+       .unread = unread},
+      {.model_type = "lfm2_moe",
+       .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":true,"conv_bias":false,
+                       "conv_L_cache":3,"first_k_dense_replace":2,"num_experts":32,
+                       "num_experts_per_tok":4,"moe_intermediate_size":1792})",
+       .head_norm = kYes,
+       .experts = {.layers = ExpertLayers::kBehindFirst,
+                   .count = "num_experts",
+                   .per_token = "num_experts_per_tok",
+                   .width = "moe_intermediate_size"},
+       .recurrent = kConvolutions,
+       .renamed = {{"tie_embedding", "tie_word_embeddings"},
+                   {"num_dense_layers", "first_k_dense_replace"}},
+       .unread = unread},
+  };
+}
+
 }  // namespace
 
 std::vector<ConfigArchitecture> RecurrentArchitectures() {
   return planner::Concatenate<ConfigArchitecture>(
-      {DeltaNets, MiniMaxes, OlmoHybrid, Mambas, MambasWithMlps});
+      {DeltaNets, MiniMaxes, OlmoHybrid, Mambas, MambasWithMlps, Lfm2});
 }
 
 }  // namespace evenkeel::server

@@ -47,6 +47,10 @@ class Reader {
   void ReadShape() {
     planner::Encoder& e = tower_.encoder;
     e.layers = values_.Required(from_.layers, {1, 128});
+    const int64_t more = values_.Or(from_.more_layers, {0, 64}, 0);
+    e.layers += more;
+    for (const std::string_view key : from_.no)
+      if (values_.Flag({.key = key})) values_.NotYet(values_.Shown(key) + "; it must be false");
     e.hidden = values_.Required(from_.width, {64, 65536});
     e.heads = values_.Required(from_.heads, {1, 1024});
     e.ffn = from_.conformer == ConfigConformer::kChunks ? 4 * e.hidden
@@ -56,6 +60,9 @@ class Reader {
     if (values_.valid() && e.head_dim == 0 && e.hidden % e.heads != 0)
       values_.Fail(values_.Shown(from_.heads) + " must divide " + values_.Shown(from_.width));
     if (e.head_dim == 0) e.head_dim = e.hidden / e.heads;
+    if (values_.valid() && !from_.head_size && e.head_dim * e.heads != e.hidden)
+      values_.Fail(values_.Shown("head_dim") + " must be " + std::to_string(e.hidden / e.heads) +
+                   ": heads share the width");
     if (values_.Or("num_key_value_heads", {1, 1024}, e.heads) != e.heads)
       values_.NotYet(values_.Shown("num_key_value_heads") + " other than the heads of an encoder");
     e.head_norm = from_.head_norm;
@@ -68,6 +75,7 @@ class Reader {
     e.qk_norm = values_.Flag(from_.width_norm);
     ReadNormType();
     e.layer_scale = from_.layer_scale;
+    e.other_parameters = 2 * more + (from_.mlp_bias ? e.layers * (e.ffn + e.hidden) : 0);
     if (values_.Find("vision_use_head") != nullptr && values_.Flag({.key = "vision_use_head"}))
       values_.NotYet(values_.Shown("vision_use_head") + ": give false, as " +
                      std::string(whole_.model_type()) + " does not use the pooling head");
@@ -108,7 +116,7 @@ class Reader {
     planner::Encoder& e = tower_.encoder;
     e.native_resolution = from_.native;
     const int64_t of_norm = (e.norm == planner::Norm::kLayerNorm ? 2 : 1) * e.hidden;
-    e.other_parameters = from_.norms * of_norm;
+    e.other_parameters += from_.norms * of_norm;
     if (from_.image_positions) {
       const int64_t side = Side("image_size") / std::max<int64_t>(1, e.patch_pixels);
       e.other_parameters += side * side * e.hidden;
@@ -200,10 +208,12 @@ class Reader {
         return side * side;
       }
       case PatchMerge::kRatio: {
-        const auto* ratio = whole_.Find(joint_.merge);
+        const bool own = values_.Find(joint_.merge) != nullptr;
+        ConfigValues& from = own ? values_ : whole_;
+        const auto* ratio = from.Find(joint_.merge);
         if (ratio != nullptr && *ratio == 0.5) return 4;
         if (ratio != nullptr && *ratio == 1.0) return 1;
-        whole_.Fail(whole_.Shown(joint_.merge) + " must be 0.5 or 1");
+        from.Fail(from.Shown(joint_.merge) + " must be 0.5 or 1");
         break;
       }
       case PatchMerge::kPerImage: {
@@ -250,6 +260,7 @@ class Reader {
                    " must give 1 to 65536 patches");
       return;
     }
+    if (joint_.steps == ConfigSteps::kTiles) return ReadTiles(patches + e.class_tokens);
     merged_ = Merged(patches);
     e.tokens_per_unit = patches + e.class_tokens;
     e.llm_tokens_per_unit = std::max<int64_t>(1, patches / merged_);
@@ -258,12 +269,29 @@ class Reader {
     e.llm_tokens_per_unit = half * half;
   }
 
+  // Llama 3.2 Vision's: all images have as many tiles. There are tables of positions in tiles of
+  // each arrangement, and of tiles before and behind the layers, whose rows gates scale.
+  void ReadTiles(int64_t tile) {
+    planner::Encoder& e = tower_.encoder;
+    const int64_t tiles = values_.Required("max_num_tiles", {1, 64});
+    const auto* listed = values_.Find("supported_aspect_ratios");
+    const int64_t arrangements =
+        listed != nullptr && listed->is_array() ? static_cast<int64_t>(listed->size()) : 0;
+    if (arrangements < 1 || arrangements > 512)
+      values_.Fail(values_.Shown("supported_aspect_ratios") + " must be a list of 1 to 512");
+    e.tokens_per_unit = tiles * tile;
+    e.llm_tokens_per_unit = 0;
+    // One arrangement's positions are Encoder::learned_positions.
+    e.other_parameters += e.hidden * (arrangements * tiles * tile + tile) +
+                          2 * (arrangements + 1) * tiles * e.hidden + 3;
+  }
+
   void ReadProjector(int64_t hidden) {
     const planner::Encoder& e = tower_.encoder;
     planner::Projector& p = tower_.projector;
     tower_.encoder.other_parameters += joint_.marks * hidden + joint_.own_marks * e.hidden;
     p.input_width = e.hidden * (joint_.pooled ? 1 : merged_);
-    p.norm = joint_.norm;
+    p.norm = joint_.norm && whole_.Flag(joint_.has_norm);
     p.norm_kind = joint_.norm_kind;
     p.norm_width = joint_.norm_before_merge ? e.hidden : 0;
     if (whole_.Or(joint_.norm_width, {1, 65536}, e.hidden) != e.hidden)
@@ -271,10 +299,16 @@ class Reader {
                   std::to_string(e.hidden));
     p.merging_width = joint_.merging_layer ? e.hidden : 0;
     p.bias = whole_.Flag(joint_.bias);
-    if (joint_.linears == 2) p.hidden_width = joint_.inner_is_input ? p.input_width : hidden;
+    if (joint_.steps == ConfigSteps::kNone && !joint_.inner.empty()) {
+      p.hidden_width = whole_.Required(joint_.inner, {1, 262144});
+    } else if (joint_.linears == 2)
+      p.hidden_width = joint_.inner_is_input ? p.input_width : hidden;
     if (!from_.output.empty() && values_.Or(from_.output, {1, 65536}, hidden) != hidden)
       values_.Fail(values_.Shown(from_.output) + " must be the language model's \"hidden_size\", " +
                    std::to_string(hidden));
+    if (whole_.Or(joint_.output, {1, 65536}, hidden) != hidden)
+      whole_.Fail(whole_.Shown(joint_.output) + " must be the language model's \"hidden_size\", " +
+                  std::to_string(hidden));
     if (from_.deep_stacked.empty()) return;
     const auto stacked = values_.Numbers(from_.deep_stacked, {0, 127});
     p.deep_stacked = stacked ? static_cast<int64_t>(stacked->size()) : 0;
@@ -310,6 +344,25 @@ class Reader {
     if (whole_.valid() && r.heads % r.kv_heads != 0)
       whole_.Fail(whole_.Shown("perceiver_config.num_key_value_heads") +
                   " must divide \"resampler_n_heads\"");
+  }
+
+  // Llama 4's. transformers builds other widths too, but cannot run them.
+  void ReadAdapter(int64_t hidden) {
+    using planner::Split;
+    const planner::Encoder& e = tower_.encoder;
+    const int64_t merged = e.hidden * merged_, rows = e.llm_tokens_per_unit;
+    const int64_t inner = values_.Required(joint_.inner, {1, 262144});
+    if (e.ffn != merged)
+      values_.Fail(values_.Shown(from_.ffn) + " must be the width of merged patches, " +
+                   std::to_string(merged));
+    for (const char* key : {"projector_output_dim", "vision_output_dim"})
+      if (values_.Or(key, {1, 262144}, inner) != inner)
+        values_.Fail(values_.Shown(key) + " must be " + values_.Shown(joint_.inner) + ", " +
+                     std::to_string(inner));
+    tower_.projector.steps = {
+        {.rows = rows, .in = merged, .out = inner, .bias = false, .split = Split::kOutputs},
+        {.rows = rows, .in = inner, .out = inner, .bias = false, .split = Split::kInputs},
+        {.rows = rows, .in = inner, .out = hidden, .bias = false}};
   }
 
   // Rows are those of a unit: of a token of the language model at native resolution.
@@ -357,6 +410,43 @@ class Reader {
                  {.in = hidden, .out = hidden, .split = Split::kInputs}};
         tower_.encoder.other_parameters += (e.hidden + 1) * hidden + (hidden + 1) * hidden;
         break;
+      case ConfigSteps::kAdapter:
+        ReadAdapter(hidden);
+        break;
+      case ConfigSteps::kGatedMlp: {
+        const int64_t merged = e.hidden * merged_, rows = e.llm_tokens_per_unit;
+        const int64_t halves = whole_.Or(joint_.inner, {2, 262144}, hidden);
+        if (halves % 2 != 0) whole_.Fail(whole_.Shown(joint_.inner) + " must be even");
+        steps = {{.rows = rows,
+                  .in = merged,
+                  .out = halves / 2,
+                  .gated = true,
+                  .split = Split::kOutputs,
+                  .norm_width = joint_.norm ? merged : 0},
+                 {.rows = rows, .in = halves / 2, .out = hidden, .split = Split::kInputs}};
+        break;
+      }
+      case ConfigSteps::kTiles: {
+        const auto between = values_.Numbers("intermediate_layers_indices", {0, 127})
+                                 .value_or(std::vector<int64_t>{});
+        const int64_t width = e.hidden * (static_cast<int64_t>(between.size()) + 1);
+        if (values_.Required("vision_output_dim", kWidths) != width)
+          values_.Fail(values_.Shown("vision_output_dim") + " must be the width of the layers in " +
+                       "\"intermediate_layers_indices\" and of the last one, " +
+                       std::to_string(width));
+        steps = {{.rows = e.tokens_per_unit, .in = width, .out = hidden}};
+        break;
+      }
+      case ConfigSteps::kTable: {
+        const int64_t marks = values_.Required("num_visual_indicator_tokens", {0, 4096});
+        const int64_t rows = e.llm_tokens_per_unit;
+        const int64_t table = values_.Required("vocab_size", {64, 2097152}) - marks;
+        if (table < 64) values_.Fail(values_.Shown("vocab_size") + " is too small");
+        tower_.encoder.other_parameters += marks * hidden;
+        steps = {{.rows = rows, .in = e.hidden * merged_, .out = table, .bias = false},
+                 {.rows = rows, .in = table, .out = hidden, .bias = false, .norm_width = table}};
+        break;
+      }
       case ConfigSteps::kFrames: {
         const int64_t merged = e.hidden * merged_;
         values_.Or("temporal_merge_size", {2, 2}, 2);

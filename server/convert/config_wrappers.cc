@@ -167,8 +167,37 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
   return {
       {.model_type = "paligemma",
        .language = "gemma",
-       .defaults = R"({"tie_word_embeddings":true})",
-       .vision = {.encoder = "siglip_vision_model", .linears = 1}},
+       .defaults = R"({"tie_word_embeddings":true,"projection_dim":2048})",
+       .vision = {.encoder = "siglip_vision_model", .linears = 1, .output = "projection_dim"}},
+      {.model_type = "llama4",
+       .language = "llama4_text",
+       .defaults = kUntied,
+       .text_defaults = R"({"vocab_size":202048,"hidden_size":5120,"intermediate_size":8192,
+                            "num_hidden_layers":48,"num_attention_heads":40})",
+       .tie = ConfigTie::kText,
+       .vision = {.encoder = "llama4_vision_model",
+                  .steps = ConfigSteps::kAdapter,
+                  .inner = "projector_input_dim",
+                  .patch_merge = PatchMerge::kRatio,
+                  .merge = "pixel_shuffle_ratio"}},
+      {.model_type = "aya_vision",
+       .language = "cohere2",
+       .defaults = R"({"tie_word_embeddings":true,"downsample_factor":2})",
+       .vision = {.encoder = "siglip_vision_model",
+                  .steps = ConfigSteps::kGatedMlp,
+                  .inner = "alignment_intermediate_size",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "downsample_factor",
+                  .norm = true}},
+      {.model_type = "cohere2_vision",
+       .language = "cohere2",
+       .defaults = R"({"tie_word_embeddings":true,"downsample_factor":2,
+                       "alignment_intermediate_size":36864})",
+       .vision = {.encoder = "siglip_vision_model",
+                  .steps = ConfigSteps::kGatedMlp,
+                  .inner = "alignment_intermediate_size",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "downsample_factor"}},
       {.model_type = "gemma3",
        .language = "gemma3_text",
        .defaults = R"({"tie_word_embeddings":true,"mm_tokens_per_image":256})",
@@ -193,6 +222,15 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
                   .norm = true,
                   .norm_before_merge = true,
                   .norm_width = "projection_hidden_size",
+                  .inner_is_input = true}},
+      {.model_type = "kimi_vl",  // as its own code has it
+       .language = "deepseek_v3",
+       .tie = ConfigTie::kText,
+       .vision = {.encoder = "moonvit",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "merge_kernel_size",
+                  .norm = true,
+                  .norm_before_merge = true,
                   .inner_is_input = true}},
       {.model_type = "gemma4",
        .language = "gemma4_text",
@@ -222,6 +260,41 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
                   .norm_before_merge = true,
                   .merging_layer = true,
                   .bias = {.key = "multimodal_projector_bias"}}},
+  };
+}
+
+// The language model attends to the encoder's tokens, or projectors have an inner width or a table.
+std::vector<ConfigWrapper> MoreVisionWrappers() {
+  return {
+      {.model_type = "mllama",
+       .language = "mllama_text_model",
+       .defaults = kUntied,
+       .text_defaults = R"({"vocab_size":128256,"hidden_size":4096,"intermediate_size":14336,
+                            "num_hidden_layers":40,"num_attention_heads":32})",
+       .tie = ConfigTie::kNever,
+       .vision = {.encoder = "mllama_vision_model", .steps = ConfigSteps::kTiles}},
+      {.model_type = "lfm2_vl",
+       .language = "lfm2",
+       .defaults = R"({"tie_word_embeddings":true,"downsample_factor":2,
+                       "projector_hidden_size":2560,"projector_bias":true,
+                       "projector_use_layernorm":true})",
+       .unread = {"encoder_patch_size", "max_num_patches", "tile_size"},
+       .vision = {.encoder = "siglip2_vision_model",
+                  .inner = "projector_hidden_size",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "downsample_factor",
+                  .norm = true,
+                  .has_norm = {.key = "projector_use_layernorm"},
+                  .bias = {.key = "projector_bias"}}},
+      {.model_type = "ovis2",
+       .language = "qwen2",
+       .defaults = R"({"tie_word_embeddings":true,"hidden_size":1536,"vocab_size":151643})",
+       .vocab = "vocab_size",
+       .vision = {.encoder = "ovis2_vision",
+                  .steps = ConfigSteps::kTable,
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "hidden_stride",
+                  .output = "hidden_size"}},
   };
 }
 
@@ -281,8 +354,9 @@ std::vector<ConfigWrapper> AudioWrappers() {
 }  // namespace
 
 const std::vector<ConfigWrapper>& ConfigWrappers() {
-  static const std::vector<ConfigWrapper> all = planner::Concatenate<ConfigWrapper>(
-      {VisionWrappers, MergingWrappers, InternVL, OtherVisionWrappers, AudioWrappers});
+  static const std::vector<ConfigWrapper> all =
+      planner::Concatenate<ConfigWrapper>({VisionWrappers, MergingWrappers, InternVL,
+                                           OtherVisionWrappers, MoreVisionWrappers, AudioWrappers});
   return all;
 }
 

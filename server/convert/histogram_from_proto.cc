@@ -75,7 +75,8 @@ void CheckBins(const v1::Histogram& from, const FieldPath& path, ViolationSink& 
                                               std::to_string(encoders));
     return;
   }
-  if (model.language_model.cross) {  // one stretch of audio, to which all tokens attend
+  const bool hears = model.towers.back().encoder.modality == planner::Modality::kAudio;
+  if (model.language_model.cross && hears) {  // one stretch of audio, to which all tokens attend
     ListCheck units(sink, path, "units");
     for (int i = 0; i < from.units_size(); ++i)
       if (from.units(i) != 1)

@@ -32,8 +32,12 @@ constexpr std::pair<std::string_view, std::string_view> kTextShapes[] = {
                   "num_attention_heads":32,"vocab_size":32000})"},
     {"mistral", R"({"hidden_size":4096,"intermediate_size":14336,"num_hidden_layers":32,
                     "num_attention_heads":32,"vocab_size":32000})"},
+    {"cohere2", R"({"hidden_size":8192,"intermediate_size":22528,"num_hidden_layers":40,
+                    "num_attention_heads":64,"vocab_size":256000})"},
     {"qwen2", R"({"hidden_size":4096,"intermediate_size":22016,"num_hidden_layers":32,
                   "num_attention_heads":32,"vocab_size":151936})"},
+    {"lfm2", R"({"hidden_size":2560,"intermediate_size":12288,"num_hidden_layers":32,
+                 "num_attention_heads":32,"vocab_size":65536})"},
     {"gemma", R"({"hidden_size":3072,"intermediate_size":24576,"num_hidden_layers":28,
                   "num_attention_heads":16,"vocab_size":256000})"},
     {"gemma2", R"({"hidden_size":2304,"intermediate_size":9216,"num_hidden_layers":26,
@@ -98,6 +102,10 @@ void RefuseParts(const Json& config, const std::vector<std::string_view>& known,
   }
 }
 
+bool AttendsToImages(const ConfigWrapper& wrapper) {
+  return wrapper.vision.steps == ConfigSteps::kTiles;
+}
+
 bool HasObject(const Json& config, std::string_view key) {
   return IsPresent(config, key) && config[std::string(key)].is_object();
 }
@@ -156,7 +164,7 @@ class ConfigReader {
     if (RefuseWhole(wrapper)) return std::nullopt;
     // Where transformers reads audio, an encoder that the config leaves out is the default one.
     const bool vision = IsPresent(config_, kVisionConfig), audio = IsPresent(config_, kAudioConfig);
-    const bool alone = wrapper != nullptr && !vision && !audio &&
+    const bool alone = wrapper != nullptr && !vision && !audio && !AttendsToImages(*wrapper) &&
                        (wrapper->audio.encoder.empty() || wrapper->audio.optional);
     if (alone) wrapper = nullptr;
     ReadText(TextOf(config_, wrapper, text_key_), wrapper);
@@ -231,6 +239,10 @@ class ConfigReader {
                                    "; describe a model of another type by language_model and "
                                    "encoders");
     RefuseOtherParts(wrapper);
+    if (!known->cross_layers.empty() && (wrapper == nullptr || !AttendsToImages(*wrapper)))
+      return sink_.Add(field_, "\"model_type\" " + Quoted(type) +
+                                   " needs its encoder: some of its layers attend to what that "
+                                   "gives; give the config of the whole");
     if (known->cross && TypeOf(config_) != type)
       return sink_.Add(field_, "\"model_type\" " + Quoted(type) +
                                    " cannot be a part of another model: its decoder attends to "
@@ -266,6 +278,11 @@ class ConfigReader {
     ConfigValues whole(with_part, wrapper.defaults, wrapper.model_type, inside_, field_, sink_);
     ReadEncoder(wrapper.vision, kVisionConfig, whole, wrapper.flat);
     ReadEncoder(wrapper.audio, kAudioConfig, whole, wrapper.flat);
+    const int64_t rows = model_.spec.vocab;
+    const bool own_head = !wrapper.vocab.empty() && !model_.spec.tied_embeddings;
+    if (own_head && whole.Or(wrapper.vocab, {1, 1 << 24}, rows) != rows)
+      whole.Fail(whole.Shown(wrapper.vocab) + " must be the language model's, " +
+                 std::to_string(rows));
     std::vector<std::string_view> unread = UnreadOfWhole();
     unread.insert(unread.end(), wrapper.unread.begin(), wrapper.unread.end());
     // Files of some versions say of the language model again what its part says.
@@ -278,7 +295,13 @@ class ConfigReader {
           unread.push_back(key);
     if (!whole.valid() || sink_.count() != before) return;
     whole.RefuseUnknownKeys(unread);
-    if (wrapper.audio.steps != ConfigSteps::kNormAlone || model_.towers.empty()) return;
+    if (model_.towers.empty()) return;
+    if (AttendsToImages(wrapper))
+      model_.spec.cross = {.width = model_.spec.hidden,
+                           .tokens_per_unit = model_.towers.front().encoder.tokens_per_unit,
+                           .head_norm = true,
+                           .other_parameters = 2};
+    if (wrapper.audio.steps != ConfigSteps::kNormAlone) return;
     const planner::Encoder& heard = model_.towers.back().encoder;
     model_.spec.cross = {.width = heard.hidden, .tokens_per_unit = heard.tokens_per_unit};
   }

@@ -38,6 +38,8 @@ class ModelWriter {
   static constexpr int kFullGateTag = 114;
   static constexpr int kExpertsTag = 115;
   static constexpr int kSavedTablesTag = 116;
+  static constexpr int kAroundTag = 117;
+  static constexpr int kCrossNormTag = 118;
   static constexpr int kAdapterDropoutTag = 190;
 
   explicit ModelWriter(CanonicalWriter& out) : out_(out) {}
@@ -107,7 +109,8 @@ class ModelWriter {
                  tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
                  predicted_tokens, train, lora, runs, layer_norms, norm_weights, out_bias, mlp_bias,
                  width_qk_norm, attention_sinks, head_bias, attention_gate, recurrent, index,
-                 compressed, per_layer, streams, stream_kind, laurel_rank, key_bias, cross] = model;
+                 compressed, per_layer, streams, stream_kind, laurel_rank, key_bias, cross,
+                 mlp_scalars, embedding_norm, more_rows] = model;
     Fields(name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
            tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
            predicted_tokens, train, lora);
@@ -118,6 +121,10 @@ class ModelWriter {
     if (stream_kind != planner::StreamKind::kHyper || laurel_rank != 0 || !key_bias || cross) {
       out_.Count(kCrossTag, 1);
       Fields(stream_kind, laurel_rank, key_bias, cross);
+    }
+    if (mlp_scalars != 0 || embedding_norm || more_rows != 0) {
+      out_.Count(kAroundTag, 1);
+      Fields(mlp_scalars, embedding_norm, more_rows);
     }
     const bool plain = runs.empty() && layer_norms == 2 && norm_weights && !out_bias && !mlp_bias &&
                        !width_qk_norm && !attention_sinks && !head_bias && !attention_gate &&
@@ -146,8 +153,11 @@ class ModelWriter {
   }
 
   void Put(int /*tag*/, const planner::CrossSpec& cross) {
-    const auto& [width, tokens_per_unit] = cross;
+    const auto& [width, tokens_per_unit, head_norm, other_parameters] = cross;
     Fields(width, tokens_per_unit);
+    if (!head_norm && other_parameters == 0) return;
+    out_.Count(kCrossNormTag, 1);
+    Fields(head_norm, other_parameters);
   }
 
   void Put(int /*tag*/, const planner::ConformerSpec& conformer) {

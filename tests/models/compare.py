@@ -20,17 +20,20 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.path.join(ROOT, "build", "bin", "evenkeelctl")
 SOURCES = [os.path.join(ROOT, "server", "convert", name)
            for name in ("config_architectures.cc", "config_recurrent_architectures.cc",
-                        "config_mixture_architectures.cc", "config_mixed_architectures.cc")]
+                        "config_mixture_architectures.cc", "config_mixed_architectures.cc",
+                        "config_early_architectures.cc", "config_own_code_architectures.cc")]
 
 # Without code in transformers: compared with nothing here.
-WITHOUT_CODE = {"internlm2", "kimi_k2", "mimo"}
+WITHOUT_CODE = {"internlm2", "kimi_k2", "mimo", "exaone", "baichuan", "minicpm", "bailing_moe"}
 # Built only inside a model with an encoder, which is compared.
-ONLY_INSIDE = {"ernie4_5_vl_moe_text"}
+ONLY_INSIDE = {"ernie4_5_vl_moe_text", "mllama_text_model"}
 # The same, but by the class of that name.
 TEXT_ONLY_INSIDE = {"mistral4": "Mistral4ForCausalLM"}
 
 # What the default shape lacks.
 NEEDED = {
+    "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
+    "dbrx": {"attn_config": {"kv_n_heads": 1, "rope_theta": 10000.0}},  # which the code reads there
     "glm4_moe": {"head_dim": 128},  # 96 heads do not divide the width
     "hunyuan_v1_dense": {"head_dim": 128},
     "ministral": {"head_dim": 128},
@@ -44,9 +47,14 @@ NEEDED = {
 
 # Whose small shapes have keys of their own, with that of the number of layers.
 OF_GPT2 = {"n_layer": 7, "n_embd": 768, "n_head": 12, "n_inner": 1280, "n_positions": 300, "vocab_size": 5000}
+OF_MOSAIC = {"n_layers": 7, "d_model": 768, "n_heads": 12, "vocab_size": 5000}
 OWN_KEYS = {
+    "mpt": ("n_layers", OF_MOSAIC),
+    "dbrx": ("n_layers", dict(OF_MOSAIC, attn_config={"kv_n_heads": 4, "rope_theta": 10000.0, "clip_qkv": 8},
+                              ffn_config={"ffn_hidden_size": 640, "moe_num_experts": 6, "moe_top_k": 2})),
     "gpt2": ("n_layer", OF_GPT2),
     "gpt_bigcode": ("n_layer", OF_GPT2),
+    "bloom": ("n_layer", {"n_layer": 7, "hidden_size": 768, "n_head": 12, "vocab_size": 5000}),
     "opt": ("num_hidden_layers", {"num_hidden_layers": 7, "hidden_size": 768, "num_attention_heads": 12,
                                   "ffn_dim": 1280, "vocab_size": 5000, "max_position_embeddings": 300}),
     "falcon": ("num_hidden_layers", {"num_hidden_layers": 7, "hidden_size": 768, "num_attention_heads": 12,
@@ -92,6 +100,13 @@ ALSO = {
                     "num_experts": 6, "num_experts_per_token": 2, "num_shared_experts": 2,
                     "moe_intermediate_size": 256, "num_key_value_heads": 12,
                     "layer_types": ["linear_attention", "full_attention"] * 3 + ["linear_attention"]},
+    "minicpm3": {"num_key_value_heads": 12, "q_lora_rank": 160, "kv_lora_rank": 96, "qk_nope_head_dim": 48,
+                 "qk_rope_head_dim": 16},
+    "lfm2": {"conv_L_cache": 4, "block_multiple_of": 96, "block_ffn_dim_multiplier": 1.3,
+             "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention", "conv", "conv"]},
+    "lfm2_moe": {"conv_L_cache": 4, "num_dense_layers": 3, "num_experts": 6, "num_experts_per_tok": 2,
+                 "moe_intermediate_size": 256,
+                 "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention", "conv", "conv"]},
     "exaone_moe": {"num_experts": 6, "num_experts_per_tok": 2, "num_shared_experts": 2, "moe_intermediate_size": 256},
     "flex_olmo": {"num_experts": 6, "num_experts_per_tok": 2},
     "granitemoeshared": {"shared_intermediate_size": 640},
@@ -126,12 +141,13 @@ SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_
 FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_embeddings", "use_qk_norm", "qk_layernorm",
          "use_parallel_residual", "attention_out_bias", "use_conv_bias", "mamba_conv_bias", "mamba_proj_bias",
          "mamba_rms_norm", "lm_head_bias", "attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp",
-         "multi_query", "enable_bias", "bias", "parallel_attn", "layer_norm_elementwise_affine")
+         "multi_query", "conv_bias", "block_auto_adjust_ff_dim", "enable_bias", "bias", "parallel_attn", "layer_norm_elementwise_affine")
 # Flags that transformers reads for other layers than the planner has, or refuses together with others.
 FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"},
          "deepseek_v3": {"attention_bias"}, "deepseek_v32": {"attention_bias", "mlp_bias"},
          "glm_moe_dsa": {"attention_bias", "mlp_bias"}, "nemotron_h": {"mlp_bias"},
          "deepseek_v4": {"attention_bias", "mlp_bias", "tie_word_embeddings"},
+         "dbrx": {"tie_word_embeddings"}, "minicpm3": {"attention_bias"},
          "falcon_h1": {"mamba_proj_bias"}, "mistral4": {"attention_bias"},
          "kimi_linear": {"attention_bias", "tie_word_embeddings"}, "glm4_moe_lite": {"attention_bias"}}
 
@@ -168,6 +184,25 @@ WRAPPERS = {
     "idefics3": ({"model_type": "llama"}, IDEFICS, {"scale_factor": 2}),
     "smolvlm": ({"model_type": "llama"}, IDEFICS, {"scale_factor": 3}),
     "internvl": ({"model_type": "qwen3"}, dict(IDEFICS, image_size=448), {}),
+    "llama4": ({"head_dim": 64, "intermediate_size_mlp": 1024, "num_local_experts": 6,
+                "interleave_moe_layer_step": 2, "no_rope_layer_interval": 2},
+               {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 1536, "num_attention_heads": 6,
+                "image_size": 336, "projector_input_dim": 320, "projector_output_dim": 320, "vision_output_dim": 320},
+               {}),
+    "mllama": ({"cross_attention_layers": [1, 2]},
+               {"num_hidden_layers": 3, "num_global_layers": 2, "hidden_size": 384, "intermediate_size": 640,
+                "attention_heads": 6, "image_size": 560, "intermediate_layers_indices": [0, 2],
+                "vision_output_dim": 1152, "max_num_tiles": 2, "supported_aspect_ratios": [[1, 1], [1, 2], [2, 1]]},
+               {}),
+    "lfm2_vl": ({"model_type": "lfm2", "layer_types": ["conv", "full_attention", "conv"]},
+                {"model_type": "siglip2_vision_model", "num_hidden_layers": 3, "hidden_size": 384,
+                 "intermediate_size": 640, "num_attention_heads": 6, "num_patches": 100, "vision_use_head": False},
+                {"projector_hidden_size": 704, "projector_use_layernorm": False, "projector_bias": False}),
+    "ovis2": ({"model_type": "qwen2"},
+              {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
+               "image_size": 224, "hidden_stride": 2, "vocab_size": 1000}, {"hidden_size": 512, "vocab_size": 5000}),
+    "aya_vision": ({"model_type": "cohere2", "head_dim": 64}, SIGLIP, {"alignment_intermediate_size": 704}),
+    "cohere2_vision": ({"model_type": "cohere2", "head_dim": 64}, SIGLIP, {"alignment_intermediate_size": 704}),
     "paligemma": ({"model_type": "gemma2"}, dict(SIGLIP, projection_dim=512), {"projection_dim": 512}),
     "gemma3": ({}, SIGLIP, {"mm_tokens_per_image": 64}),
     "gemma4": ({"head_dim": 64, "global_head_dim": 128, "hidden_size_per_layer_input": 32, "layer_types":
@@ -233,7 +268,8 @@ WHOLES = {"qwen2_5_omni": "qwen2_5_omni_thinker", "qwen3_omni_moe": "qwen3_omni_
 
 
 # Whose default encoder has a pooling head.
-WITH_POOLING_HEAD = ("llava_next", "llava_next_video", "paligemma", "llava_onevision", "gemma3")
+WITH_POOLING_HEAD = ("llava_next", "llava_next_video", "paligemma", "llava_onevision", "gemma3", "aya_vision",
+                     "cohere2_vision", "lfm2_vl", "ovis2")
 
 
 def audio_shapes(model_type):
@@ -270,6 +306,8 @@ def wrapped_shapes(model_type):
         output = "hidden_size" if model_type == "qwen2_vl" else "out_hidden_size"
         vision_default[output] = default.text_config.hidden_size
         yield "default", config_class(vision_config=vision_default)
+    elif model_type == "llama4":  # whose default transformers builds, but cannot run
+        yield "default", config_class(vision_config={"hidden_size": 1408, "vision_output_dim": 4096})
     elif model_type not in WITH_POOLING_HEAD:
         yield "default", config_class(**({"text_config": NEEDED[model_type]} if model_type in NEEDED else {}))
     for name, tied in (("small", False), ("tied", True)):
@@ -320,7 +358,8 @@ def shapes(model_type):
         layers, small = OWN_KEYS[model_type]
         yield "small", config_class(**small)
         default = config_class().to_dict()
-        turned = {key: not default[key] for key in FLAGS if isinstance(default.get(key), bool)}
+        turned = {key: not default[key] for key in FLAGS
+                  if isinstance(default.get(key), bool) and key not in FIXED.get(model_type, ())}
         yield "flags", config_class(**dict(small, **{layers: 5}, **turned))
         return
     small = dict(SMALL, **needed)

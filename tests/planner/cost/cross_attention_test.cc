@@ -65,6 +65,44 @@ TEST(CrossAttentionTest, OperationsHoldTheParametersOfTheModel) {
   EXPECT_EQ(SumOfParameters(BuildLayerProfile(job, {}, kPack, kPack)), CountParameters(job.model));
 }
 
+// As in Llama 3.2 Vision: layers without attention to their own tokens, with norms of heads and
+// gates, and an embedding with more rows than the head.
+Job Seeing() {
+  Job job = Hearing();
+  LanguageModel& m = job.model.language_model;
+  m.runs = {{{}, kLayers - 1}, {{.mixer = Mixer::kNone, .cross = true}, 1}};
+  m.cross->head_norm = true;
+  m.cross->other_parameters = 2;
+  m.more_rows = 8;
+  return job;
+}
+
+TEST(CrossAttentionTest, InPlaceOfAttention) {
+  const Job job = Seeing();
+  const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
+  EXPECT_EQ(SumOfParameters(profile), CountParameters(job.model));
+  // The layer is one with attention and that to the encoder, without the former.
+  Job both = Seeing();
+  both.model.language_model.runs = {{{.cross = true}, 1}, {{}, kLayers - 1}};
+  const LayerProfile other = BuildLayerProfile(both, {}, kPack, kPack);
+  const auto flops = [](const LayerProfile& of, int64_t layer) {
+    return of.at(1 + 3 + 1 + 1 + layer).forward_flops.at(kPack);
+  };
+  const double attention = flops(other, 0) - flops(profile, kLayers - 1);
+  const double h = kHidden, tokens = kPack.tokens;
+  EXPECT_GT(attention, 4 * 2 * h * h * tokens);  // its products, and pairs of tokens
+  EXPECT_LT(attention, 4 * 2 * h * h * tokens + 4 * h * kPack.squared);
+}
+
+TEST(CrossAttentionTest, NormsOfEmbeddingsAndScalarsOfActivationsAreHeld) {
+  Job job = Hearing();
+  job.model.language_model.embedding_norm = true;
+  job.model.language_model.mlp_scalars = 2;
+  EXPECT_EQ(CountParameters(job.model) - CountParameters(Hearing().model),
+            2 * kHidden + 2 * kLayers);
+  EXPECT_EQ(SumOfParameters(BuildLayerProfile(job, {}, kPack, kPack)), CountParameters(job.model));
+}
+
 TEST(CrossAttentionTest, WorkIsThatOfItsProducts) {
   Job job = Hearing();
   const double with = FirstOf(BuildLayerProfile(job, {}, kPack, kPack)).forward_flops.at(kPack);

@@ -16,7 +16,19 @@ namespace {
 constexpr PackShape kPack{.units = 1024, .tokens = 4096, .squared = 4096.0 * 4096};
 constexpr LanguageLayer kRecurrent{.mixer = Mixer::kRecurrent};
 
+constexpr ScanKind kScans[] = {ScanKind::kSelective, ScanKind::kStates, ScanKind::kGatedDelta,
+                               ScanKind::kConvolution};
+
 RecurrentSpec Spec(ScanKind scan) {
+  if (scan == ScanKind::kConvolution)
+    return {.scan = scan,
+            .key_heads = 1,
+            .value_heads = 1024,
+            .value_dim = 1,
+            .conv_width = 3,
+            .conv_bias = true,
+            .linear_bias = true,
+            .norm = false};
   if (scan == ScanKind::kSelective)
     return {.scan = scan,
             .key_heads = 1,
@@ -80,7 +92,7 @@ const LayerCost& LayerAt(const LayerProfile& profile, int64_t layer) {
 }
 
 TEST(RecurrentTest, OperationsHoldTheParametersOfTheModel) {
-  for (const ScanKind scan : {ScanKind::kSelective, ScanKind::kStates, ScanKind::kGatedDelta}) {
+  for (const ScanKind scan : kScans) {
     const Job job = JobOf(EveryLayer(), scan);
     EXPECT_EQ(Parameters(BuildLayerProfile(job, {}, kPack, kPack)), CountParameters(job.model))
         << static_cast<int>(scan);
@@ -90,7 +102,7 @@ TEST(RecurrentTest, OperationsHoldTheParametersOfTheModel) {
 // Twice as many tokens in samples of any length take twice the time, where attention takes more.
 TEST(RecurrentTest, TimeGrowsWithTokensAlone) {
   const PackShape alike{.tokens = 4096, .squared = 4096.0 * 64};
-  for (const ScanKind scan : {ScanKind::kSelective, ScanKind::kStates, ScanKind::kGatedDelta}) {
+  for (const ScanKind scan : kScans) {
     const Job job = JobOf(EveryLayer(), scan);
     const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
     const LayerCost &mixer = LayerAt(profile, 0), &attention = LayerAt(profile, 3);
@@ -126,7 +138,7 @@ TEST(RecurrentTest, FlopsOfAScan) {
 }
 
 TEST(RecurrentTest, TensorRanksShareWhatAMixerKeeps) {
-  for (const ScanKind scan : {ScanKind::kSelective, ScanKind::kStates, ScanKind::kGatedDelta}) {
+  for (const ScanKind scan : kScans) {
     const Job job = JobOf({{kRecurrent, 2}}, scan);
     const auto kept = [&](int64_t tensor) {
       const LayerProfile profile = BuildLayerProfile(job, {.tensor = tensor}, kPack, kPack);

@@ -129,7 +129,8 @@ TEST(AudioConfigTest, RefusalsNameTheKey) {
   EXPECT_THAT(Refusal(bart), HasSubstr("encoder-decoders such as \"bart\""));
   const json text = {{"model_type", "llama"}, {"audio_config", {{"d_model", 64}}}};
   EXPECT_THAT(Refusal(text),
-              HasSubstr("with an audio encoder is not known; nearest: llava; describe"));
+              HasSubstr("with an audio encoder is not known; nearest: llama4, llava, mllama; "
+                        "describe"));
 }
 
 std::vector<std::string> ViolationsOf(const v1::PlanJobRequest& request, planner::Job* job) {
