@@ -98,7 +98,7 @@ std::vector<MemoryPart> Memory(const Evaluation& evaluation) {
   for (const size_t segment : SegmentsByUnit(shape)) {
     const StageWork& work = c.stages[segment];
     const StageBytes held = MemoryOf(evaluation.profile, work.counts, work.recomputed, 1);
-    activations.kept_bytes.push_back(held.activation_bytes - held.gradient_excess_bytes);
+    activations.kept_bytes.push_back(held.kept_activation_bytes());
     workspace.backward_workspace_bytes.push_back(
         stages[segment % static_cast<size_t>(shape.stages)].memory.workspace);
   }

@@ -54,7 +54,7 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
                           std::span<const ModeCounts> recomputed) {
   const StageBytes memory = MemoryOf(profile, chunks, recomputed);
   MemoryParts parts;
-  parts.activations = memory.activation_bytes - memory.gradient_excess_bytes;
+  parts.activations = memory.kept_activation_bytes();
   parts.gradients = memory.gradient_excess_bytes;
   bool made = false;
   int64_t activations_left = parts.activations;  // keeps the sum over kinds at a capped total
@@ -73,8 +73,7 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
     made = made || (layers > 0 && layer.made_bytes > 0);
     parts.optimizer += layers * layer.optimizer_bytes;
     const StageBytes of_kind = MemoryOf(profile, alone, recomputed);
-    const int64_t activations =
-        std::min(activations_left, of_kind.activation_bytes - of_kind.gradient_excess_bytes);
+    const int64_t activations = std::min(activations_left, of_kind.kept_activation_bytes());
     parts.activations_by_kind[layer.kind] += activations;
     activations_left -= activations;
     // If the head's workspace is the largest, logits are held at the peak.

@@ -8,6 +8,7 @@
 #include "planner/cost/host_memory.h"
 #include "planner/evaluate_plan.h"
 #include "planner/make_plan.h"
+#include "planner/search/apply_remedy.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"
 
@@ -44,6 +45,21 @@ TEST(WeightOffloadTest, FitsWhatStatesFill) {
   EXPECT_EQ(plan.offload->gpu_bytes, plan.offload->host_bytes);
   EXPECT_EQ(plan.offload->step_without_ns, 0);
   EXPECT_GT(plan.offload->added_ns, 0);
+}
+
+TEST(WeightOffloadTest, ALackOfHostMemoryHasMoreOfItAsRemedy) {
+  Job job = InHost(ShardedJob("llama3-8b", "h100-sxm-80gb", 8));
+  job.cluster.host_memory_bytes = 64 * kGiB;
+  const Plan plan = CheckedPlan(job);
+  ASSERT_FALSE(plan.fits());
+  EXPECT_GT(plan.misfit->host_short_bytes, 0);
+  ASSERT_FALSE(plan.misfit->remedies.empty());
+  const Remedy& remedy = plan.misfit->remedies.front();
+  ASSERT_EQ(remedy.kind, RemedyKind::kMoreHostMemory);
+  EXPECT_GE(remedy.host_memory_bytes, 64 * kGiB + plan.misfit->host_short_bytes);
+  EXPECT_TRUE(CheckedPlan(ApplyRemedy(job, remedy)).fits());
+  job.cluster.host_memory_bytes = remedy.host_memory_bytes - kGiB;
+  EXPECT_FALSE(CheckedPlan(job).fits()) << "no less is enough";
 }
 
 TEST(WeightOffloadTest, FasterLinksLeaveLessToWaitFor) {
