@@ -84,6 +84,15 @@ TEST(FrontEndsTest, LlamaFactorySettingsAreTranslated) {
   EXPECT_FALSE(full.adapters);
 }
 
+TEST(FrontEndsTest, LlamaFactoryJoinsTheTextThatItPretrainsOn) {
+  const std::string pretraining =
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\nstage: pt\n"
+      "bf16: true\n";
+  EXPECT_EQ(RunOfYaml(pretraining).job.training().micro_batch_samples(), 0);  // packs
+  EXPECT_TRUE(RunOfYaml(pretraining).fixed_lengths);
+  EXPECT_GT(RunOfYaml(pretraining + "packing: false\n").job.training().micro_batch_samples(), 0);
+}
+
 // As of its examples for Qwen2.5-VL, which train the language model alone.
 TEST(FrontEndsTest, LlamaFactoryFreezesEncodersUnlessTold) {
   const std::string full =

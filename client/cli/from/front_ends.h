@@ -26,6 +26,9 @@ struct FrontEnd {
   bool freezes_encoders;
 };
 
+const FrontEnd& LlamaFactory();
+const FrontEnd& Axolotl();
+
 // Returns the front end whose keys these are, or nullptr if there is none.
 const FrontEnd* FrontEndOf(const std::vector<Setting>& settings);
 

@@ -1,0 +1,200 @@
+// Sources: src/axolotl/utils/schemas, loaders/model.py and loaders/adapter.py of axolotl (0.8 to
+// 0.12).
+#include <absl/strings/match.h>
+#include <algorithm>
+#include <iterator>
+
+#include "client/cli/from/translation.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr char kAxolotlOtherObjective[] = "a loss beside a reference or reward model";
+constexpr char kAxolotlOtherKernels[] = "kernels are taken to be PyTorch's";
+constexpr char kAxolotlAdaptersKernels[] = "adapters are taken to have PEFT's kernels";
+constexpr char kAxolotlSplit[] = "ranks that share a sequence, a layer or experts";
+constexpr char kAxolotlTuned[] = "training of some weights alone, other than LoRA";
+constexpr char kAxolotlNotCut[] = "attention is taken to be the model's own";
+
+constexpr RenamedKey kAxolotlRenamed[] = {
+    {"base_model", "model_name_or_path"},
+    {"micro_batch_size", "per_device_train_batch_size"},
+    {"num_epochs", "num_train_epochs"},
+    {"sequence_len", "max_length"},
+    {"sample_packing", "packing"},
+    {"optimizer", "optim"},
+    {"peft_use_dora", "use_dora"},
+    {"liger_fused_linear_cross_entropy", "use_liger_kernel"},
+    {"cut_cross_entropy", "use_liger_kernel"},
+    {"fsdp_version", "fsdp_config.version"},
+    {"fsdp_config.offload_params", "fsdp_config.cpu_offload"},
+    {"fsdp_config.fsdp_offload_params", "fsdp_config.cpu_offload"},
+    {"fsdp_config.fsdp_version", "fsdp_config.version"}};
+
+constexpr RenamedKey kAxolotlAttention[] = {{"flash_attention", "flash_attention_2"},
+                                            {"sdp_attention", "sdpa"},
+                                            {"sdpa_attention", "sdpa"},
+                                            {"xformers_attention", "sdpa"},
+                                            {"eager_attention", "eager"}};
+
+// `attention: flash` and the like name one of them.
+constexpr RenamedKey kAxolotlBackends[] = {
+    {"flash", "flash_attention_2"}, {"sdpa", "sdpa"}, {"xformers", "sdpa"}, {"eager", "eager"}};
+
+// FSDP's strategy is a word of `fsdp` or a key of `fsdp_config`. Version 2 needs neither.
+void TranslateAxolotlStrategy(const std::vector<Setting>& settings, std::vector<Setting>* out) {
+  if ((FindSetting(settings, "fsdp") != nullptr)) return;
+  const Setting* shards = nullptr;
+  for (const Setting& setting : settings) {
+    if (absl::EndsWith(setting.key, "sharding_strategy")) {
+      out->push_back(As("fsdp", Word(setting), setting));
+      return;
+    }
+    if (absl::StartsWith(setting.key, "fsdp_config.") || setting.key == "fsdp_version")
+      shards = &setting;
+  }
+  if (shards != nullptr) out->push_back(As("fsdp", "full_shard", *shards));
+}
+
+// Returns whether the key is about precision, checkpoints of layers or adapters, and translates it.
+bool TranslateAxolotlMethod(const Setting& setting, std::vector<Setting>* out) {
+  const std::string& key = setting.key;
+  const std::string word = Word(setting);
+  if (key == "adapter") {
+    if (word != "lora" && word != "qlora")
+      FailTranslation(setting, "not yet: this adapter; accepted: lora, qlora");
+    out->push_back(As("use_peft", "true", setting));
+  } else if (key == "lora_target_linear") {
+    if (word == "true") out->push_back(As("lora_target_modules", "all-linear", setting));
+  } else if (key == "bf16") {
+    if (word == "full")
+      FailTranslation(setting, "not yet: weights and states in 16 bits without a copy in fp32");
+    out->push_back(As("bf16", word == "auto" ? "true" : word, setting));
+  } else if (key == "gradient_checkpointing") {
+    if (word != "true" && word != "false")
+      FailTranslation(setting, "not yet: activations in host memory; accepted: true, false");
+    out->push_back(As("gradient_checkpointing", setting));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
+  std::vector<Setting> out;
+  const Setting* packs = FindSetting(settings, "sample_packing");
+  const bool packed = packs != nullptr && IsTrue(*packs);
+  TranslateAxolotlStrategy(settings, &out);
+  const bool adapter = (FindSetting(settings, "adapter") != nullptr);
+  for (const Setting& setting : settings) {
+    const std::string key = setting.key;
+    if (TranslateAxolotlMethod(setting, &out)) continue;
+    if (!adapter && absl::StartsWith(key, "lora_")) {  // without effect
+      ++config->irrelevant;
+      continue;
+    }
+    const char* attention = OursOf(kAxolotlAttention, key);
+    if (attention != nullptr) {
+      if (IsTrue(setting)) out.push_back(As("attn_implementation", attention, setting));
+    } else if (key == "attention") {
+      const char* name = OursOf(kAxolotlBackends, Word(setting));
+      if (name == nullptr)
+        FailTranslation(setting, "not yet: accepted: flash, sdpa, xformers, eager");
+      out.push_back(As("attn_implementation", name, setting));
+    } else if (absl::StartsWith(key, "fsdp_config.") && absl::EndsWith(key, "sharding_strategy")) {
+      const Setting* words = FindSetting(settings, "fsdp");
+      if (words != nullptr &&
+          std::count(words->values.begin(), words->values.end(), Word(setting)) == 0)
+        FailTranslation(setting, "differs from " + Describe(*words));
+    } else if (key == "pad_to_sequence_len") {
+      const Setting* length = FindSetting(settings, "sequence_len");
+      if (IsTrue(setting) && !packed)
+        out.push_back(As("pad_to_multiple_of", length == nullptr ? "512" : Word(*length), setting));
+    } else if (const char* ours = OursOf(kAxolotlRenamed, key)) {
+      out.push_back(As(ours, setting));
+    } else {
+      out.push_back(setting);
+    }
+  }
+  if ((FindSetting(settings, "cut_cross_entropy") != nullptr))
+    config->notes.emplace_back(
+        "cut_cross_entropy: predicted as Liger's loss, which holds a part "
+        "of the logits; it holds none.");
+  return out;
+}
+
+constexpr NotPredicted kAxolotlNotPredicted[] = {
+    {"rl", kAxolotlOtherObjective, true},
+    {"reward_model", kAxolotlOtherObjective, true},
+    {"process_reward_model", kAxolotlOtherObjective, true},
+    {"bfloat16", "weights and states in 16 bits without a copy in fp32", true},
+    {"float16", "weights and states in 16 bits without a copy in fp32", true},
+    {"fp8", "products are taken to have 16 bits: --precision fp8"},
+    {"unfrozen_parameters", kAxolotlTuned, true},
+    {"relora", kAxolotlTuned, true},
+    {"lisa_*", kAxolotlTuned, true},
+    {"gptq", "weights that are quantised so; accepted: load_in_4bit", true},
+    {"peft.*", "weights that are quantised so; accepted: load_in_4bit", true},
+    {"peft_layers_to_transform", "adapters in some layers alone", true, true},
+    {"peft_layer_replication", "layers that are copied", true},
+    {"peft_trainable_token_indices*", "single tokens that train", true},
+    {"tensor_parallel_size", kAxolotlSplit, true, false, "1"},
+    {"context_parallel_size", kAxolotlSplit, true, false, "1"},
+    {"sequence_parallel_degree", kAxolotlSplit, true, false, "1"},
+    {"expert_parallel_size", kAxolotlSplit, true, false, "1"},
+    {"dp_replicate_size", "groups of ranks with a copy of the states each", true, false, "1"},
+    {"batch_size", "the batch is taken from micro_batch_size and gradient_accumulation_steps"},
+    {"lora_mlp_kernel", kAxolotlAdaptersKernels},
+    {"lora_qkv_kernel", kAxolotlAdaptersKernels},
+    {"lora_o_kernel", kAxolotlAdaptersKernels},
+    {"flex_attention", kAxolotlNotCut},
+    {"s2_attention", kAxolotlNotCut},
+    {"sage_attention", kAxolotlNotCut},
+    {"flash_attn_*", kAxolotlOtherKernels},
+    {"unsloth_*", kAxolotlOtherKernels},
+    {"liger_*", "kernels other than the loss are taken to be PyTorch's"},
+    {"use_pose", "samples are taken to have the lengths of the data"},
+    {"curriculum_sampling", "samples are taken to come in random order"},
+};
+constexpr const char* kAxolotlIrrelevant[] = {
+    // Data.
+    "datasets*", "test_datasets*", "pretraining_dataset*", "dataset_*", "shuffle_merged_datasets",
+    "skip_prepare_dataset", "val_set_size", "train_on_inputs", "chat_template*",
+    "default_system_message", "special_tokens*", "tokens", "added_tokens_overrides*", "eot_tokens",
+    "tokenizer_*", "processor_*", "image_*", "min_sample_len", "sample_packing_*",
+    "eval_sample_packing", "multipack_real_batches",
+    // Adapters.
+    "lora_model_dir", "lora_fan_in_fan_out", "lora_on_cpu", "loraplus_*", "peft_use_rslora",
+    "peft_init_lora_weights", "qlora_sharded_model_loading", "kd_*",
+    // What is loaded, logged and saved.
+    "auto_resume_from_checkpoints", "axolotl_config_path", "base_model_*", "bench_*", "comet_*",
+    "cosine_*", "ddp", "device_map", "dp_shard_size", "early_stopping_patience",
+    "embeddings_skip_upcast", "evals_per_epoch", "flex_attn_*", "fsdp_config.final_state_dict_type",
+    "fsdp_final_*", "gc_steps", "gradio_*", "hf_use_auth_token", "is_*", "local_rank",
+    "loss_watchdog_*", "low_cpu_mem_usage", "lr_*", "mean_resizing_embeddings", "mlflow_*",
+    "model_type", "overrides_of_model_*", "plugins", "profiler_steps",
+    "resize_token_embeddings_to_32x", "revision_of_model", "saves_per_epoch", "strict",
+    "type_of_model", "use_comet", "use_mlflow", "use_otel_metrics", "use_ray", "use_tensorboard",
+    "use_wandb", "wandb_*", "world_size"};
+
+}  // namespace
+
+const FrontEnd& Axolotl() {
+  static const auto* const kFrontEnd = new FrontEnd{
+      .title = "axolotl",
+      .translate = TranslateAxolotl,
+      .defaults = {{"gradient_checkpointing", "false"},
+                   {"max_length", "512"},
+                   {"bf16", "true"},
+                   {"num_train_epochs", "1"},
+                   {"use_bnb_nested_quant", "true"},
+                   {"per_device_train_batch_size", "1"}},
+      .keys = {.read = {},
+               .not_predicted = {std::begin(kAxolotlNotPredicted), std::end(kAxolotlNotPredicted)},
+               .irrelevant = {std::begin(kAxolotlIrrelevant), std::end(kAxolotlIrrelevant)}},
+      .words = {{"per_device_train_batch_size", "micro_batch_size"}},
+      .freezes_encoders = false};
+  return *kFrontEnd;
+}
+
+}  // namespace evenkeel::cli

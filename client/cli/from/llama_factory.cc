@@ -1,0 +1,161 @@
+// Sources: src/llamafactory/hparams, model/model_utils/checkpointing.py of LLaMA-Factory (0.9).
+#include <absl/strings/match.h>
+#include <algorithm>
+#include <iterator>
+
+#include "client/cli/from/translation.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr char kFactoryOtherObjective[] = "a loss beside a reference or reward model";
+constexpr char kFactoryOtherOptimizer[] = "this optimizer";
+constexpr char kFactoryOtherKernels[] = "kernels are taken to be PyTorch's";
+constexpr char kFactorySplit[] = "ranks that share a sequence, a layer or experts";
+constexpr char kFactoryTuned[] = "training of some weights alone, other than LoRA";
+constexpr char kFactoryNotCut[] = "attention is taken to be the model's own";
+
+constexpr RenamedKey kFactoryRenamed[] = {{"lora_rank", "lora_r"},
+                                          {"cutoff_len", "max_length"},
+                                          {"enable_liger_kernel", "use_liger_kernel"},
+                                          {"double_quantization", "use_bnb_nested_quant"},
+                                          {"quantization_type", "bnb_4bit_quant_type"},
+                                          {"freeze_language_model", "freeze_llm"},
+                                          {"freeze_multi_modal_projector", "freeze_mlp"}};
+
+void TranslateFactoryMethod(const Setting& setting, std::vector<Setting>* out) {
+  const std::string word = Word(setting);
+  if (setting.key == "stage") {
+    if (word != "sft" && word != "pt")
+      FailTranslation(setting, std::string("not yet: ") + kFactoryOtherObjective);
+  } else if (word == "lora" || word == "full") {
+    out->push_back(As("use_peft", word == "lora" ? "true" : "false", setting));
+  } else {
+    FailTranslation(setting, std::string("not yet: ") + kFactoryTuned + "; accepted: lora, full");
+  }
+}
+
+void TranslateFactoryQuantization(const Setting& setting, std::vector<Setting>* out) {
+  if (setting.key == "quantization_bit") {
+    if (Word(setting) != "4")
+      FailTranslation(setting, "not yet: weights with so many bits; accepted: 4");
+    out->push_back(As("load_in_4bit", "true", setting));
+  } else if (Word(setting) != "bnb" && Word(setting) != "bitsandbytes") {
+    FailTranslation(setting, "not yet: weights that are quantised so; accepted: bnb");
+  }
+}
+
+void TranslateFactoryAttention(const Setting& setting, std::vector<Setting>* out) {
+  constexpr RenamedKey kNames[] = {
+      {"disabled", "eager"}, {"sdpa", "sdpa"}, {"fa2", "flash_attention_2"}};
+  const std::string word = Word(setting);
+  if (word == "auto") return;
+  const char* name = OursOf(kNames, word);
+  if (name == nullptr) FailTranslation(setting, "must be auto, disabled, sdpa or fa2");
+  out->push_back(As("attn_implementation", name, setting));
+}
+
+std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, UserConfig* config) {
+  std::vector<Setting> out;
+  const bool neat =
+      FindSetting(settings, "neat_packing") && IsTrue(*FindSetting(settings, "neat_packing"));
+  const Setting* packing = FindSetting(settings, "packing");
+  if (packing != nullptr && IsTrue(*packing) && !neat)
+    config->notes.push_back(Describe(*packing) +
+                            ": without neat_packing, samples of a pack attend to each other, "
+                            "which takes longer than predicted.");
+  // Pretraining joins all text, unless told not to.
+  const Setting* stage = FindSetting(settings, "stage");
+  if (stage != nullptr && Word(*stage) == "pt") {
+    out.push_back(As("packing_strategy", "wrapped", *stage));
+    if (packing == nullptr) out.push_back(As("packing", "true", *stage));
+  }
+  for (const Setting& setting : settings) {
+    const std::string key = setting.key;
+    if (key == "finetuning_type" || key == "stage") {
+      TranslateFactoryMethod(setting, &out);
+    } else if (key == "lora_target") {
+      out.push_back(Word(setting) == "all" ? As("lora_target_modules", "all-linear", setting)
+                                           : AsList("lora_target_modules", setting));
+    } else if (key == "additional_target") {
+      out.push_back(AsList("lora_modules_to_save", setting));
+    } else if (key == "neat_packing") {
+      if (neat && packing == nullptr) out.push_back(As("packing", "true", setting));
+    } else if (key == "quantization_bit" || key == "quantization_method") {
+      TranslateFactoryQuantization(setting, &out);
+    } else if (key == "flash_attn") {
+      TranslateFactoryAttention(setting, &out);
+    } else if (key == "disable_gradient_checkpointing") {
+      out.push_back(As("gradient_checkpointing", IsTrue(setting) ? "false" : "true", setting));
+    } else if (key == "freeze_vision_tower") {
+      out.push_back(As("tune_mm_vision", IsTrue(setting) ? "false" : "true", setting));
+    } else if (const char* ours = OursOf(kFactoryRenamed, key)) {
+      out.push_back(As(ours, setting));
+    } else {
+      out.push_back(setting);
+    }
+  }
+  return out;
+}
+
+constexpr NotPredicted kFactoryNotPredicted[] = {
+    {"pure_bf16", "weights and states in 16 bits without a copy in fp32", true},
+    {"use_galore", kFactoryOtherOptimizer, true},
+    {"use_apollo", kFactoryOtherOptimizer, true},
+    {"use_badam", kFactoryOtherOptimizer, true},
+    {"use_adam_mini", kFactoryOtherOptimizer, true},
+    {"use_muon", kFactoryOtherOptimizer, true},
+    {"use_llama_pro", kFactoryTuned, true},
+    {"mixture_of_depths", "layers that skip tokens", true},
+    {"use_unsloth_gc", "activations in host memory", true},
+    {"use_unsloth", kFactoryOtherKernels},
+    {"use_v1_kernels", kFactoryOtherKernels},
+    {"use_kt", "experts in host memory", true},
+    {"sequence_parallel_size", kFactorySplit, true, false, "1"},
+    {"cp_size", kFactorySplit, true, false, "1"},
+    {"shift_attn", kFactoryNotCut},
+    {"upcast_layernorm", "norms are taken to have 16 bits"},
+    {"upcast_lmhead_output", "logits are taken to have 16 bits"},
+    {"resize_vocab", "the vocabulary is taken to be the model's own"},
+    {"fp8", "products are taken to have 16 bits: --precision fp8"},
+};
+constexpr const char* kFactoryIrrelevant[] = {
+    // Data.
+    "dataset", "dataset_dir", "eval_dataset", "media_dir", "template", "max_samples", "val_size",
+    "streaming", "buffer_size", "mix_strategy", "interleave_probs", "preprocessing_batch_size",
+    "tokenized_path", "tool_format", "train_on_prompt", "mask_history", "enable_thinking",
+    "ignore_pad_token_for_loss", "default_system", "disable_shuffling", "image_m*", "image_do_*",
+    "crop_to_patches", "video_*", "audio_*", "use_audio_in_video",
+    // Adapters and optimizers that have settings above.
+    "loraplus_*", "pissa_*", "create_new_adapter", "adapter_name_or_path", "freeze_*",
+    "freeze_trainable_*", "freeze_extra_modules", "galore_*", "apollo_*", "badam_*", "pref_*",
+    "fp8_*", "moe_aux_loss_coef",
+    // What is loaded, logged and exported.
+    "rope_scaling", "use_reentrant_gc", "add_tokens", "add_special_tokens", "split_special_tokens",
+    "low_cpu_mem_usage", "quantization_device_map", "plot_loss", "compute_accuracy",
+    "early_stopping_steps", "print_param_status", "use_swanlab", "swanlab_*", "export_*", "infer_*",
+    "ray_*", "resource_*", "num_workers", "placement_strategy"};
+
+}  // namespace
+
+const FrontEnd& LlamaFactory() {
+  static const auto* const kFrontEnd = new FrontEnd{
+      .title = "LLaMA-Factory",
+      .translate = TranslateFactory,
+      .defaults = {{"use_peft", "true"},
+                   {"gradient_checkpointing", "true"},
+                   {"max_length", "2048"},
+                   {"lora_r", "8"},
+                   {"lora_target_modules", "all-linear"},
+                   {"use_bnb_nested_quant", "true"},
+                   {"bf16", "false"}},
+      .keys = {.read = {},
+               .not_predicted = {std::begin(kFactoryNotPredicted), std::end(kFactoryNotPredicted)},
+               .irrelevant = {std::begin(kFactoryIrrelevant), std::end(kFactoryIrrelevant)}},
+      .words = {{"gradient_checkpointing: false", "disable_gradient_checkpointing: true"},
+                {"gradient_checkpointing: true", "disable_gradient_checkpointing: false"}},
+      .freezes_encoders = true};
+  return *kFrontEnd;
+}
+
+}  // namespace evenkeel::cli

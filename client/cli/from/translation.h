@@ -1,0 +1,39 @@
+// Helpers of the front ends: settings become those of TrainingArguments, and keep how they were
+// written.
+#ifndef EVENKEEL_CLIENT_CLI_FROM_TRANSLATION_H_
+#define EVENKEEL_CLIENT_CLI_FROM_TRANSLATION_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/cli/from/front_ends.h"
+
+namespace evenkeel::cli {
+
+struct RenamedKey {
+  const char *theirs, *ours;
+};
+
+// Returns the new name, or nullptr if there is none.
+const char* OursOf(std::span<const RenamedKey> keys, const std::string& theirs);
+
+// Returns the only value in lower case, or "".
+std::string Word(const Setting& setting);
+bool IsTrue(const Setting& setting);
+
+// Returns the setting as one of TrainingArguments, with its values, another value, or a list of the
+// words between its commas.
+Setting As(const char* key, const Setting& setting);
+Setting As(const char* key, const std::string& value, const Setting& setting);
+Setting AsList(const char* key, const Setting& setting);
+
+// Returns the setting with this key, or nullptr if there is none.
+const Setting* FindSetting(const std::vector<Setting>& settings, const char* key);
+
+// Throws CommandError(kBadInput).
+[[noreturn]] void FailTranslation(const Setting& setting, const std::string& why);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_FROM_TRANSLATION_H_
