@@ -53,6 +53,16 @@ class CurveTest(unittest.TestCase):
         self.assertEqual([row["plan_id"] for row in rows], [p["plan_id"] for p in points])
         self.assertEqual([float(row["step_seconds"]) for row in rows], [p["step_seconds"] for p in points])
 
+    def test_a_size_that_misses_the_batch_is_marked(self):
+        sizes = ("--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--global-batch", "20", "--nodes", "5,6")
+        missed = [abs(p["samples_per_second"] * p["step_seconds"] / 20 - 1) > 0.05
+                  for p in self.answer("curve", *sizes)["curves"][0]["points"]]
+        self.assertIn(True, missed)
+        self.assertIn(False, missed)
+        lines = [line.split() for line in self.ctl("curve", *sizes).stdout.splitlines()]
+        marks = [line[1] for line in lines if line[:1] in (["5"], ["6"])]
+        self.assertEqual(["b" in mark for mark in marks], missed)
+
     def test_a_batch_that_follows_the_nodes(self):
         points = self.answer("curve", *JOB, "--nodes", "1,2", "--batch-at", "1")["curves"][0]["points"]
         self.assertEqual([int(p["global_batch_samples"]) for p in points], [128, 256])
