@@ -150,7 +150,8 @@ void ConvertReserve(const v1::GpuPool& from, const FieldPath& path, bool gpu_val
   cluster->reserved_bytes = from.reserved_bytes();
   if (from.reserved_bytes() < 0 || from.reserved_bytes() > most) {
     sink.Add(path.Child("reserved_bytes"), "must be 0 to " + std::to_string(most) +
-                                               " (90% of the GPU's memory), but is " +
+                                               " (90% of the GPU's memory, " +
+                                               std::to_string(most >> 30) + " GiB), but is " +
                                                std::to_string(from.reserved_bytes()));
   }
   // Negative zero is not a price either; adding zero removes the sign.
