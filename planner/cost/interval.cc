@@ -49,7 +49,7 @@ constexpr Range kUnknownMemory = {0.70, 1.00, 1.36, 112};
 constexpr Range kEncodersMemory = {0.97, 1.05, 1.15, 5};
 // With fewer than 16 bits: Megatron's, and all other trainers'.
 constexpr Range kLowPrecisionMemory = {0.86, 1.00, 1.12, 3};
-constexpr Range kOtherLowPrecisionMemory = {0.88, 1.20, 1.37, 6};
+constexpr Range kOtherLowPrecisionMemory = {0.90, 1.08, 1.22, 6};
 
 Interval From(const Range& range, Evidence evidence, double widened) {
   return {.low = 1 - widened * (1 - range.low),

@@ -56,7 +56,7 @@ const std::map<std::string, Bound>& Bounds() {
       {"qwen-profile, 4-bit weights", {0.211, 0.093}},
       {"simumax-b200", {0.051, 0.006}},
       {"torchtitan", {0.039, 0}},
-      {"torchtitan, low precision", {0.109, 0.143}},
+      {"torchtitan, low precision", {0.109, 0.078}},
       {"torchtitan-async-tp", {0.054, 0}},
       {"torchtitan-async-tp, low precision", {0.098, 0}},
       {"vtrain-multi", {0.108, 0}},
