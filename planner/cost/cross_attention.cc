@@ -91,7 +91,7 @@ void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
   if (b.gathers()) b.TensorPass(h);
   b.Transient(D(rank.heads * rank.value_size) + h + h * shard);
   if (m.cross->other_parameters > 0) {  // gates of attention and of the MLP
-    b.AddParameters(D(m.cross->other_parameters));
+    for (int64_t i = 0; i < m.cross->other_parameters; ++i) b.AddParameters(1);  // a tensor each
     b.Stream(4 * h * shard);
   }
   AddResidual(b, m.hidden);

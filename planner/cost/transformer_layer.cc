@@ -165,7 +165,7 @@ void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLaye
                .bias = m.linear_bias || m.mlp_bias,
                .norm = m.norm,
                .own_norm = m.layer_norms > 1 || layer.mixer == Mixer::kNone});
-    b.AddParameters(D(m.mlp_scalars));
+    for (int64_t i = 0; i < m.mlp_scalars; ++i) b.AddParameters(1);  // a tensor each
   }
   if (m.per_layer) AddPerLayerInput(b, m, *m.per_layer);
   // Attention and MLP have a norm each; the other norms scale their outputs.

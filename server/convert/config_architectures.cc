@@ -160,7 +160,7 @@ std::vector<ConfigArchitecture> GemmaAndOlmo() {
   };
 }
 
-// Layer norms with biases, MLPs without a gate, or attention and MLP beside each other.
+// Layer norms with biases, or attention and MLP beside each other.
 std::vector<ConfigArchitecture> OtherDense() {
   return {
       {.model_type = "cohere",
@@ -195,6 +195,12 @@ std::vector<ConfigArchitecture> OtherDense() {
        .qkv_bias = {.key = "use_qkv_bias"},
        .width_norm = {.key = "qk_layernorm"},
        .unread = {"num_heads"}},
+  };
+}
+
+// MLPs without a gate.
+std::vector<ConfigArchitecture> Ungated() {
+  return {
       {.model_type = "phi",
        .defaults = R"({"tie_word_embeddings":false,"qk_layernorm":false})",
        .norm = Norm::kLayerNorm,
@@ -315,6 +321,12 @@ std::vector<ConfigArchitecture> DeepSeekLike() {
        .latent = true,
        .experts = kDeepSeekExperts,
        .predicted = "num_nextn_predict_layers"},
+  };
+}
+
+// Smaller ones, and DeepSeek's experts beside plain attention.
+std::vector<ConfigArchitecture> DeepSeekLike2() {
+  return {
       {.model_type = "minicpm3",
        .defaults = R"({"tie_word_embeddings":true,"attention_bias":false,"mlp_bias":false,
                        "kv_lora_rank":256,"q_lora_rank":768,"qk_nope_head_dim":64,
@@ -394,9 +406,9 @@ std::vector<ConfigArchitecture> WithWrapped(std::vector<ConfigArchitecture> all)
 const std::vector<ConfigArchitecture>& ConfigArchitectures() {
   static const std::vector<ConfigArchitecture> all =
       WithWrapped(planner::Concatenate<ConfigArchitecture>(
-          {LlamaLike, QwenAndGlm, GemmaAndOlmo, OtherDense, EarlyArchitectures,
-           OwnCodeArchitectures, MixtureArchitectures, DeepSeekLike, RecurrentArchitectures,
-           MixedArchitectures}));
+          {LlamaLike, QwenAndGlm, GemmaAndOlmo, OtherDense, Ungated, EarlyArchitectures,
+           OwnCodeArchitectures, MixtureArchitectures, DeepSeekLike, DeepSeekLike2,
+           RecurrentArchitectures, MixedArchitectures}));
   return all;
 }
 

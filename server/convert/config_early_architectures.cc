@@ -8,7 +8,7 @@ namespace {
 
 using planner::Norm;
 
-// With learned positions and biases, or norms that attention and MLP share.
+// With biases, and learned or linear positions.
 std::vector<ConfigArchitecture> WithPositions() {
   return {
       {.model_type = "gpt2",
@@ -63,6 +63,12 @@ std::vector<ConfigArchitecture> WithPositions() {
        // As files of the first code have it.
        .unread = {"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion",
                   "n_inner", "offset_alibi", "skip_bias_add", "skip_bias_add_qkv", "unk_token_id"}},
+  };
+}
+
+// The same with keys by other names, or norms that attention and MLP share.
+std::vector<ConfigArchitecture> OptAndFalcon() {
+  return {
       {.model_type = "opt",
        .defaults = R"({"ffn_dim":3072,"max_position_embeddings":2048,"enable_bias":true,
                        "layer_norm_elementwise_affine":true,"tie_word_embeddings":true})",
@@ -148,7 +154,7 @@ std::vector<ConfigArchitecture> Mosaic() {
 }  // namespace
 
 std::vector<ConfigArchitecture> EarlyArchitectures() {
-  return planner::Concatenate<ConfigArchitecture>({WithPositions, Mosaic});
+  return planner::Concatenate<ConfigArchitecture>({WithPositions, OptAndFalcon, Mosaic});
 }
 
 }  // namespace evenkeel::server

@@ -365,15 +365,66 @@ class Reader {
         {.rows = rows, .in = inner, .out = hidden, .bias = false}};
   }
 
+  void ReadGatedMlp(int64_t hidden) {
+    using planner::Split;
+    const planner::Encoder& e = tower_.encoder;
+    const int64_t merged = e.hidden * merged_, rows = e.llm_tokens_per_unit;
+    const int64_t halves = whole_.Or(joint_.inner, {2, 262144}, hidden);
+    if (halves % 2 != 0) whole_.Fail(whole_.Shown(joint_.inner) + " must be even");
+    tower_.projector.steps = {
+        {.rows = rows,
+         .in = merged,
+         .out = halves / 2,
+         .gated = true,
+         .split = Split::kOutputs,
+         .norm_width = joint_.norm ? merged : 0},
+        {.rows = rows, .in = halves / 2, .out = hidden, .split = Split::kInputs}};
+  }
+
+  // Outputs of several layers beside each other.
+  void ReadOutputs(int64_t hidden) {
+    const planner::Encoder& e = tower_.encoder;
+    const auto between =
+        values_.Numbers("intermediate_layers_indices", {0, 127}).value_or(std::vector<int64_t>{});
+    const int64_t width = e.hidden * (static_cast<int64_t>(between.size()) + 1);
+    if (values_.Required("vision_output_dim", {1, 262144}) != width)
+      values_.Fail(values_.Shown("vision_output_dim") + " must be the width of the layers in " +
+                   "\"intermediate_layers_indices\" and of the last one, " + std::to_string(width));
+    tower_.projector.steps = {{.rows = e.tokens_per_unit, .in = width, .out = hidden}};
+  }
+
+  void ReadTable(int64_t hidden) {
+    const planner::Encoder& e = tower_.encoder;
+    const int64_t marks = values_.Required("num_visual_indicator_tokens", {0, 4096});
+    const int64_t rows = e.llm_tokens_per_unit;
+    const int64_t table = values_.Required("vocab_size", {64, 2097152}) - marks;
+    if (table < 64) values_.Fail(values_.Shown("vocab_size") + " is too small");
+    tower_.encoder.other_parameters += marks * hidden;
+    tower_.projector.steps = {
+        {.rows = rows, .in = e.hidden * merged_, .out = table, .bias = false},
+        {.rows = rows, .in = table, .out = hidden, .bias = false, .norm_width = table}};
+  }
+
   // Rows are those of a unit: of a token of the language model at native resolution.
   void ReadSteps(int64_t hidden) {
     using planner::Split;
     constexpr IntRange kWidths = {1, 262144};
     const planner::Encoder& e = tower_.encoder;
     std::vector<planner::ProjectorStep>& steps = tower_.projector.steps;
+    if (joint_.steps == ConfigSteps::kAdapter) ReadAdapter(hidden);
+    if (joint_.steps == ConfigSteps::kGatedMlp) ReadGatedMlp(hidden);
+    if (joint_.steps == ConfigSteps::kTiles) ReadOutputs(hidden);
+    if (joint_.steps == ConfigSteps::kTable) ReadTable(hidden);
+    if (joint_.steps == ConfigSteps::kResampler) ReadResampler(hidden);
     switch (joint_.steps) {
       case ConfigSteps::kNone:
         return;
+      case ConfigSteps::kAdapter:
+      case ConfigSteps::kGatedMlp:
+      case ConfigSteps::kTiles:
+      case ConfigSteps::kTable:
+      case ConfigSteps::kResampler:
+        break;
       case ConfigSteps::kNormAlone:
         if (e.hidden != hidden)
           values_.Fail(values_.Shown(from_.width) + " must be the decoder's width too");
@@ -410,43 +461,6 @@ class Reader {
                  {.in = hidden, .out = hidden, .split = Split::kInputs}};
         tower_.encoder.other_parameters += (e.hidden + 1) * hidden + (hidden + 1) * hidden;
         break;
-      case ConfigSteps::kAdapter:
-        ReadAdapter(hidden);
-        break;
-      case ConfigSteps::kGatedMlp: {
-        const int64_t merged = e.hidden * merged_, rows = e.llm_tokens_per_unit;
-        const int64_t halves = whole_.Or(joint_.inner, {2, 262144}, hidden);
-        if (halves % 2 != 0) whole_.Fail(whole_.Shown(joint_.inner) + " must be even");
-        steps = {{.rows = rows,
-                  .in = merged,
-                  .out = halves / 2,
-                  .gated = true,
-                  .split = Split::kOutputs,
-                  .norm_width = joint_.norm ? merged : 0},
-                 {.rows = rows, .in = halves / 2, .out = hidden, .split = Split::kInputs}};
-        break;
-      }
-      case ConfigSteps::kTiles: {
-        const auto between = values_.Numbers("intermediate_layers_indices", {0, 127})
-                                 .value_or(std::vector<int64_t>{});
-        const int64_t width = e.hidden * (static_cast<int64_t>(between.size()) + 1);
-        if (values_.Required("vision_output_dim", kWidths) != width)
-          values_.Fail(values_.Shown("vision_output_dim") + " must be the width of the layers in " +
-                       "\"intermediate_layers_indices\" and of the last one, " +
-                       std::to_string(width));
-        steps = {{.rows = e.tokens_per_unit, .in = width, .out = hidden}};
-        break;
-      }
-      case ConfigSteps::kTable: {
-        const int64_t marks = values_.Required("num_visual_indicator_tokens", {0, 4096});
-        const int64_t rows = e.llm_tokens_per_unit;
-        const int64_t table = values_.Required("vocab_size", {64, 2097152}) - marks;
-        if (table < 64) values_.Fail(values_.Shown("vocab_size") + " is too small");
-        tower_.encoder.other_parameters += marks * hidden;
-        steps = {{.rows = rows, .in = e.hidden * merged_, .out = table, .bias = false},
-                 {.rows = rows, .in = table, .out = hidden, .bias = false, .norm_width = table}};
-        break;
-      }
       case ConfigSteps::kFrames: {
         const int64_t merged = e.hidden * merged_;
         values_.Or("temporal_merge_size", {2, 2}, 2);
@@ -458,9 +472,6 @@ class Reader {
                  {.in = hidden, .norm_width = hidden, .norm = planner::Norm::kRmsNorm}};
         break;
       }
-      case ConfigSteps::kResampler:
-        ReadResampler(hidden);
-        break;
     }
     tower_.projector.input_width = tower_.projector.hidden_width = 0;
     tower_.projector.norm = false;

@@ -169,35 +169,6 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
        .language = "gemma",
        .defaults = R"({"tie_word_embeddings":true,"projection_dim":2048})",
        .vision = {.encoder = "siglip_vision_model", .linears = 1, .output = "projection_dim"}},
-      {.model_type = "llama4",
-       .language = "llama4_text",
-       .defaults = kUntied,
-       .text_defaults = R"({"vocab_size":202048,"hidden_size":5120,"intermediate_size":8192,
-                            "num_hidden_layers":48,"num_attention_heads":40})",
-       .tie = ConfigTie::kText,
-       .vision = {.encoder = "llama4_vision_model",
-                  .steps = ConfigSteps::kAdapter,
-                  .inner = "projector_input_dim",
-                  .patch_merge = PatchMerge::kRatio,
-                  .merge = "pixel_shuffle_ratio"}},
-      {.model_type = "aya_vision",
-       .language = "cohere2",
-       .defaults = R"({"tie_word_embeddings":true,"downsample_factor":2})",
-       .vision = {.encoder = "siglip_vision_model",
-                  .steps = ConfigSteps::kGatedMlp,
-                  .inner = "alignment_intermediate_size",
-                  .patch_merge = PatchMerge::kSide,
-                  .merge = "downsample_factor",
-                  .norm = true}},
-      {.model_type = "cohere2_vision",
-       .language = "cohere2",
-       .defaults = R"({"tie_word_embeddings":true,"downsample_factor":2,
-                       "alignment_intermediate_size":36864})",
-       .vision = {.encoder = "siglip_vision_model",
-                  .steps = ConfigSteps::kGatedMlp,
-                  .inner = "alignment_intermediate_size",
-                  .patch_merge = PatchMerge::kSide,
-                  .merge = "downsample_factor"}},
       {.model_type = "gemma3",
        .language = "gemma3_text",
        .defaults = R"({"tie_word_embeddings":true,"mm_tokens_per_image":256})",
@@ -260,6 +231,41 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
                   .norm_before_merge = true,
                   .merging_layer = true,
                   .bias = {.key = "multimodal_projector_bias"}}},
+  };
+}
+
+// Whose projectors have MLPs for merged patches.
+std::vector<ConfigWrapper> MlpWrappers() {
+  return {
+      {.model_type = "llama4",
+       .language = "llama4_text",
+       .defaults = kUntied,
+       .text_defaults = R"({"vocab_size":202048,"hidden_size":5120,"intermediate_size":8192,
+                            "num_hidden_layers":48,"num_attention_heads":40})",
+       .tie = ConfigTie::kText,
+       .vision = {.encoder = "llama4_vision_model",
+                  .steps = ConfigSteps::kAdapter,
+                  .inner = "projector_input_dim",
+                  .patch_merge = PatchMerge::kRatio,
+                  .merge = "pixel_shuffle_ratio"}},
+      {.model_type = "aya_vision",
+       .language = "cohere2",
+       .defaults = R"({"tie_word_embeddings":true,"downsample_factor":2})",
+       .vision = {.encoder = "siglip_vision_model",
+                  .steps = ConfigSteps::kGatedMlp,
+                  .inner = "alignment_intermediate_size",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "downsample_factor",
+                  .norm = true}},
+      {.model_type = "cohere2_vision",
+       .language = "cohere2",
+       .defaults = R"({"tie_word_embeddings":true,"downsample_factor":2,
+                       "alignment_intermediate_size":36864})",
+       .vision = {.encoder = "siglip_vision_model",
+                  .steps = ConfigSteps::kGatedMlp,
+                  .inner = "alignment_intermediate_size",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "downsample_factor"}},
   };
 }
 
@@ -354,9 +360,9 @@ std::vector<ConfigWrapper> AudioWrappers() {
 }  // namespace
 
 const std::vector<ConfigWrapper>& ConfigWrappers() {
-  static const std::vector<ConfigWrapper> all =
-      planner::Concatenate<ConfigWrapper>({VisionWrappers, MergingWrappers, InternVL,
-                                           OtherVisionWrappers, MoreVisionWrappers, AudioWrappers});
+  static const std::vector<ConfigWrapper> all = planner::Concatenate<ConfigWrapper>(
+      {VisionWrappers, MergingWrappers, InternVL, OtherVisionWrappers, MlpWrappers,
+       MoreVisionWrappers, AudioWrappers});
   return all;
 }
 

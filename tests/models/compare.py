@@ -33,7 +33,7 @@ TEXT_ONLY_INSIDE = {"mistral4": "Mistral4ForCausalLM"}
 # What the default shape lacks.
 NEEDED = {
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
-    "dbrx": {"attn_config": {"kv_n_heads": 1, "rope_theta": 10000.0}},  # which the code reads there
+    "dbrx": {"attn_config": {"kv_n_heads": 1, "rope_theta": 10000.0}},  # read there
     "glm4_moe": {"head_dim": 128},  # 96 heads do not divide the width
     "hunyuan_v1_dense": {"head_dim": 128},
     "ministral": {"head_dim": 128},
@@ -64,6 +64,7 @@ OWN_KEYS = {
 
 # Layers of the small shapes, in place of a number of them.
 BLOCKS = {"nemotron_h": ["mamba", "moe", "attention", "mlp", "mamba", "moe", "mamba"]}
+OF_LFM2 = ["conv", "full_attention", "conv", "conv", "full_attention", "conv", "conv"]
 # What the small shapes have besides SMALL.
 ALSO = {
     "qwen3_next": {"linear_num_key_heads": 4, "linear_num_value_heads": 12, "linear_key_head_dim": 64, "num_experts": 6,
@@ -102,11 +103,9 @@ ALSO = {
                     "layer_types": ["linear_attention", "full_attention"] * 3 + ["linear_attention"]},
     "minicpm3": {"num_key_value_heads": 12, "q_lora_rank": 160, "kv_lora_rank": 96, "qk_nope_head_dim": 48,
                  "qk_rope_head_dim": 16},
-    "lfm2": {"conv_L_cache": 4, "block_multiple_of": 96, "block_ffn_dim_multiplier": 1.3,
-             "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention", "conv", "conv"]},
+    "lfm2": {"conv_L_cache": 4, "block_multiple_of": 96, "block_ffn_dim_multiplier": 1.3, "layer_types": OF_LFM2},
     "lfm2_moe": {"conv_L_cache": 4, "num_dense_layers": 3, "num_experts": 6, "num_experts_per_tok": 2,
-                 "moe_intermediate_size": 256,
-                 "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention", "conv", "conv"]},
+                 "moe_intermediate_size": 256, "layer_types": OF_LFM2},
     "exaone_moe": {"num_experts": 6, "num_experts_per_tok": 2, "num_shared_experts": 2, "moe_intermediate_size": 256},
     "flex_olmo": {"num_experts": 6, "num_experts_per_tok": 2},
     "granitemoeshared": {"shared_intermediate_size": 640},
@@ -141,7 +140,8 @@ SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_
 FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_embeddings", "use_qk_norm", "qk_layernorm",
          "use_parallel_residual", "attention_out_bias", "use_conv_bias", "mamba_conv_bias", "mamba_proj_bias",
          "mamba_rms_norm", "lm_head_bias", "attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp",
-         "multi_query", "conv_bias", "block_auto_adjust_ff_dim", "enable_bias", "bias", "parallel_attn", "layer_norm_elementwise_affine")
+         "multi_query", "conv_bias", "block_auto_adjust_ff_dim", "enable_bias", "bias", "parallel_attn",
+         "layer_norm_elementwise_affine")
 # Flags that transformers reads for other layers than the planner has, or refuses together with others.
 FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"},
          "deepseek_v3": {"attention_bias"}, "deepseek_v32": {"attention_bias", "mlp_bias"},
@@ -150,7 +150,6 @@ FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_
          "dbrx": {"tie_word_embeddings"}, "minicpm3": {"attention_bias"},
          "falcon_h1": {"mamba_proj_bias"}, "mistral4": {"attention_bias"},
          "kimi_linear": {"attention_bias", "tie_word_embeddings"}, "glm4_moe_lite": {"attention_bias"}}
-
 
 # Models with an encoder: what the small shapes have in their parts, and for the whole.
 TEXT = {"num_hidden_layers": 3, "hidden_size": 512, "intermediate_size": 768, "num_attention_heads": 8,
@@ -187,13 +186,11 @@ WRAPPERS = {
     "llama4": ({"head_dim": 64, "intermediate_size_mlp": 1024, "num_local_experts": 6,
                 "interleave_moe_layer_step": 2, "no_rope_layer_interval": 2},
                {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 1536, "num_attention_heads": 6,
-                "image_size": 336, "projector_input_dim": 320, "projector_output_dim": 320, "vision_output_dim": 320},
-               {}),
+                "projector_input_dim": 320, "projector_output_dim": 320, "vision_output_dim": 320}, {}),
     "mllama": ({"cross_attention_layers": [1, 2]},
                {"num_hidden_layers": 3, "num_global_layers": 2, "hidden_size": 384, "intermediate_size": 640,
-                "attention_heads": 6, "image_size": 560, "intermediate_layers_indices": [0, 2],
-                "vision_output_dim": 1152, "max_num_tiles": 2, "supported_aspect_ratios": [[1, 1], [1, 2], [2, 1]]},
-               {}),
+                "attention_heads": 6, "image_size": 560, "intermediate_layers_indices": [0, 2], "max_num_tiles": 2,
+                "vision_output_dim": 1152, "supported_aspect_ratios": [[1, 1], [1, 2], [2, 1]]}, {}),
     "lfm2_vl": ({"model_type": "lfm2", "layer_types": ["conv", "full_attention", "conv"]},
                 {"model_type": "siglip2_vision_model", "num_hidden_layers": 3, "hidden_size": 384,
                  "intermediate_size": 640, "num_attention_heads": 6, "num_patches": 100, "vision_use_head": False},

@@ -162,7 +162,7 @@ TEST(ModelConfigTest, EveryWrapperIsReadWithItsEncoder) {
     ASSERT_TRUE(model) << wrapper.model_type << ": " << refused;
     ASSERT_EQ(model->towers.size(), audio ? 2u : 1u);
     const planner::Encoder& e = model->towers.front().encoder;
-    EXPECT_EQ(e.layers, 4);
+    EXPECT_EQ(e.layers, encoder->more_layers.empty() ? 4 : 4 + 8);
     const planner::Projector& p = model->towers.front().projector;
     EXPECT_GE(e.tokens_per_unit, p.resampler.layers > 0 ? 1 : e.llm_tokens_per_unit);
     EXPECT_GE(e.llm_tokens_per_unit, model->spec.cross ? 0 : 1);
