@@ -27,6 +27,16 @@ void FreeDegrees(Constraints* c) {
   c->partition_method = PartitionMethod::kExact;
 }
 
+void ChooseOffload(RemedyKind kind, Job* job) {
+  if (kind == RemedyKind::kOffloadOptimizer) {
+    job->training.offload.asked = job->training.offload.choose = true;
+  } else if (kind == RemedyKind::kOffloadActivations) {
+    AskActivationOffload(std::nullopt, job);
+  } else {
+    AskModuleOffload(0, job);
+  }
+}
+
 // The change is one of the request: what an offload holds is held again.
 void HoldOffload(const Job& job, const Remedy& remedy, Job* changed) {
   if (!job.training.activations.asked) return;
@@ -85,13 +95,9 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       c.schedule.reset();
       break;
     case RemedyKind::kOffloadOptimizer:
-      changed.training.offload.asked = changed.training.offload.choose = true;
-      break;
     case RemedyKind::kOffloadActivations:
-      AskActivationOffload(std::nullopt, &changed);
-      break;
     case RemedyKind::kOffloadModules:
-      AskModuleOffload(0, &changed);
+      ChooseOffload(remedy.kind, &changed);
       break;
     case RemedyKind::kGradients16Bit:
       changed.training.distributed_gradients_fp32 = false;

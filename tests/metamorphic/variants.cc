@@ -280,7 +280,9 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
       constraints->set_recompute(v1::RECOMPUTE_POLICY_AUTO);
       break;
     case v1::REMEDY_KIND_SHARD_OPTIMIZER:
-      training->set_zero_stage(v1::ZERO_STAGE_1);
+    case v1::REMEDY_KIND_SHARD_WEIGHTS:
+      training->set_zero_stage(remedy.kind() == v1::REMEDY_KIND_SHARD_WEIGHTS ? v1::ZERO_STAGE_3
+                                                                              : v1::ZERO_STAGE_1);
       break;
     case v1::REMEDY_KIND_FREE_DEGREES:
       FreeDegrees(constraints);
@@ -304,9 +306,6 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
       break;
     case v1::REMEDY_KIND_EXPERT_PARALLEL:
       constraints->clear_expert_parallel();
-      break;
-    case v1::REMEDY_KIND_SHARD_WEIGHTS:
-      training->set_zero_stage(v1::ZERO_STAGE_3);
       break;
     default:
       break;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "client/cli/from/front_ends.h"
 #include "client/cli/from/translation.h"
 
 namespace evenkeel::cli {

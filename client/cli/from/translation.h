@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/from/front_ends.h"
+#include "client/cli/from/setting.h"
 
 namespace evenkeel::cli {
 

@@ -1,0 +1,51 @@
+#include "client/cli/from/translation.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_split.h>
+#include <algorithm>
+
+#include "client/cli/exit_codes.h"
+
+namespace evenkeel::cli {
+
+const char* OursOf(std::span<const RenamedKey> keys, const std::string& theirs) {
+  const auto found = std::find_if(keys.begin(), keys.end(),
+                                  [&](const RenamedKey& key) { return theirs == key.theirs; });
+  return found == keys.end() ? nullptr : found->ours;
+}
+
+std::string Word(const Setting& setting) {
+  return setting.values.size() == 1 ? absl::AsciiStrToLower(setting.values.front()) : "";
+}
+
+bool IsTrue(const Setting& setting) { return Word(setting) == "true"; }
+
+Setting As(const char* key, const Setting& setting) {
+  return {key, setting.values, setting.where, setting.key, setting.values};
+}
+
+Setting As(const char* key, const std::string& value, const Setting& setting) {
+  return {key, {value}, setting.where, setting.key, setting.values};
+}
+
+Setting AsList(const char* key, const Setting& setting) {
+  Setting list = As(key, setting);
+  if (list.values.size() == 1) {
+    list.values.clear();
+    for (const absl::string_view item : absl::StrSplit(setting.values.front(), ','))
+      list.values.emplace_back(absl::StripAsciiWhitespace(item));
+  }
+  return list;
+}
+
+const Setting* FindSetting(const std::vector<Setting>& settings, const char* key) {
+  const auto found = std::find_if(settings.begin(), settings.end(),
+                                  [&](const Setting& setting) { return setting.key == key; });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+void FailTranslation(const Setting& setting, const std::string& why) {
+  throw CommandError(ExitCode::kBadInput, Describe(setting) + ": " + why);
+}
+
+}  // namespace evenkeel::cli
