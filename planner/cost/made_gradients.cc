@@ -50,6 +50,7 @@ int64_t FirstGradient(const Job& job, const LayerProfile& profile) {
 void MakeByEqualLayers(const Job& job, int64_t stages, LayerProfile* profile) {
   // The head is on the only stage with all other layers, or on the last one: there its gradient
   // counts all the time.
+  const bool tied = stages == 1 && job.model.language_model.tied_embeddings;
   const int64_t first = stages == 1 ? FirstGradient(job, *profile) : 0;
   const int64_t front = FrontKept(*profile);
   for (LayerCost& layer : profile->classes) {
@@ -57,8 +58,10 @@ void MakeByEqualLayers(const Job& job, int64_t stages, LayerProfile* profile) {
     const int64_t gradient = std::exchange(layer.gradient_bytes, 0);
     layer.made_bytes = gradient;
     if (layer.kind == LayerKind::kHead) continue;
-    // The gradients of the layer itself are made while it runs backward.
-    int64_t held = MostHeld(layer) - gradient;
+    // The gradients of the layer itself are made while it runs backward. That of a tied table is
+    // there from the head on; where it is written anew, `table` says so.
+    const bool there = tied && layer.kind == LayerKind::kTokenEmbedding;
+    int64_t held = MostHeld(layer) - (there && layer.end_workspace_bytes == 0 ? 0 : gradient);
     if (IsLanguageLayer(layer.kind)) {
       for (RecomputeMode& mode : layer.modes)
         mode.workspace_bytes = std::min(mode.workspace_bytes + first, kWorkspaceBytesAtMost);

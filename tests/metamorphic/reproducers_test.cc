@@ -72,6 +72,7 @@ const std::vector<Reproducer>& Reproducers() {
       {"remedy-too-long", {}},
       {"remedy-undoes-offload", {}},
       {"settled-too-early", {"ep=8", "vs=3"}},
+      {"tied-table-at-the-head", {}},
       {"uneven-packs-chunks", {"vs=2"}},
   };
   return all;

@@ -195,6 +195,11 @@ void FreeDegrees(v1::Constraints* constraints) {
   constraints->clear_partition_method();
 }
 
+void SetGpuCount(int32_t count, v1::GpuPool* pool) {
+  pool->clear_gpu_counts();
+  pool->set_gpu_count(count);
+}
+
 }  // namespace
 
 v1::PlanJobRequest WithCaps(const v1::PlanJobRequest& request, const v1::Plan& plan) {
@@ -247,8 +252,7 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
   v1::Constraints* constraints = changed.mutable_job()->mutable_constraints();
   switch (remedy.kind()) {
     case v1::REMEDY_KIND_MORE_GPUS:
-      PoolOf(&changed)->clear_gpu_counts();
-      PoolOf(&changed)->set_gpu_count(remedy.gpu_count());
+      SetGpuCount(remedy.gpu_count(), PoolOf(&changed));
       break;
     case v1::REMEDY_KIND_SMALLER_CAPS:
       training->set_token_cap(remedy.token_cap());
