@@ -176,13 +176,16 @@ class Planning {
 
   // Where no step of the batch that was asked for fits, plans a larger one that does.
   bool LargerStepFits() {
-    const std::optional<Job> larger =
-        WithLargerSteps(job_, batching_.packs_per_step(job_.training.global_batch_samples));
-    if (!larger || !SomethingFits(*larger, hooks_.stop)) return false;
-    PlanResult of_larger = Planning(*larger, hooks_, in_short_).Run();
-    if (of_larger.plan.misfit) return false;
-    result_ = std::move(of_larger);
-    return true;
+    const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
+    for (std::optional<Job> larger = WithLargerSteps(job_, packs); larger;
+         larger = WithLargerSteps(*larger, packs)) {
+      if (Stopped() || !SomethingFits(*larger, hooks_.stop)) continue;
+      PlanResult of_larger = Planning(*larger, hooks_, in_short_).Run();
+      if (of_larger.plan.misfit) return false;
+      result_ = std::move(of_larger);
+      return true;
+    }
+    return false;
   }
 
   void Fill(const std::vector<Candidate>& best) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,6 +23,19 @@ namespace {
 
 constexpr RealRange kWeights = {1e-6, 1e4}, kShares = {1e-6, 1e6};
 
+// Returns samples with the text of these and one image each.
+planner::Dataset WithOneImage(const planner::Dataset& dataset, int64_t tokens_per_image) {
+  std::map<int64_t, int64_t> counts;  // by tokens
+  for (const planner::LengthBin& bin : dataset.bins) {
+    counts[bin.llm_tokens - (bin.units[0] - 1) * tokens_per_image] += bin.count;
+  }
+  planner::Dataset of_images;
+  of_images.is_default = dataset.is_default;
+  for (const auto& [tokens, count] : counts)
+    of_images.bins.push_back({.units = 1, .llm_tokens = tokens, .count = count});
+  return of_images;
+}
+
 // Assumes samples that the model takes. How many units a sample has of each of several encoders
 // cannot be guessed.
 void AssumeDefault(const FieldPath& path, ViolationSink& sink, planner::Job* job) {
@@ -39,12 +53,17 @@ void AssumeDefault(const FieldPath& path, ViolationSink& sink, planner::Job* job
       job->dataset = planner::DefaultAudioDataset(e.llm_tokens_per_unit);
       continue;
     }
+    // A unit of an encoder that cross attention reads is an image with all its tiles.
+    const bool images = job->model.language_model.cross.has_value();
     assumed = std::string(
                   "lengths of ai2d, chartqa and docvqa instruction tuning as OmniBal ships them: "
-                  "40941 samples of 1 to 5 ") +
-              (e.native_resolution ? "tiles, 256 units each" : "units");
+                  "40941 samples of ") +
+              (images                ? "one image"
+               : e.native_resolution ? "1 to 5 tiles, 256 units each"
+                                     : "1 to 5 units");
     job->dataset =
         planner::DefaultVisionLanguageDataset(e.llm_tokens_per_unit, e.native_resolution);
+    if (images) job->dataset = WithOneImage(job->dataset, e.llm_tokens_per_unit);
   }
   job->figures.push_back(
       {.figure = "dataset", .basis = planner::Basis::kAssumed, .detail = std::move(assumed)});

@@ -167,6 +167,63 @@ TEST(FrontEndsTest, AxolotlNamesStrategiesAndModulesInOtherWays) {
   EXPECT_EQ(run.job.training().execution().attention_kernel(), v1::ATTENTION_KERNEL_FLASH_2);
 }
 
+TEST(FrontEndsTest, AdaptersHaveNoDropoutUnlessTold) {
+  const std::string lora = std::string(kAxolotlFull) + "adapter: lora\nlora_r: 8\n";
+  EXPECT_EQ(RunOfYaml(kFactoryLora).job.model().lora().dropout_ratio(), 0);
+  EXPECT_EQ(RunOfYaml(lora).job.model().lora().dropout_ratio(), 0);
+  EXPECT_NEAR(RunOfYaml(lora + "lora_dropout: 0.1\n").job.model().lora().dropout_ratio(), 0.1,
+              1e-9);
+}
+
+TEST(FrontEndsTest, AxolotlTakesAllLinearLayersBesideOthers) {
+  const UserRun run =
+      RunOfYaml(std::string(kAxolotlFull) +
+                "adapter: lora\nlora_r: 8\nlora_target_linear: true\nlora_target_modules:\n"
+                "  - q_proj\n");
+  EXPECT_EQ(run.job.model().lora().targets_size(), 0);  // all
+}
+
+TEST(FrontEndsTest, AxolotlDropsLongSamplesUnlessToldToCutThem) {
+  EXPECT_TRUE(ConfigOf(kAxolotlFull).drops_samples);
+  EXPECT_FALSE(
+      ConfigOf(std::string(kAxolotlFull) + "excess_length_strategy: truncate\n").drops_samples);
+  EXPECT_FALSE(ConfigOf(kFactoryLora).drops_samples);
+}
+
+TEST(FrontEndsTest, AxolotlsPluginTurnsItsLossOn) {
+  const std::string plugin =
+      "plugins:\n  - axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin\n";
+  const auto has = [](const std::string& more) {
+    return ConfigOf(kAxolotlFull + more).On(Field::kLiger);
+  };
+  EXPECT_FALSE(has(""));
+  EXPECT_TRUE(has(plugin));
+  EXPECT_TRUE(has("cut_cross_entropy: true\n"));
+  EXPECT_FALSE(has(plugin + "cut_cross_entropy: false\n"));
+}
+
+TEST(FrontEndsTest, NeatPackingPacks) {
+  const UserRun run = RunOfYaml(std::string(kFactoryLora) + "packing: false\nneat_packing: true\n");
+  EXPECT_EQ(run.job.training().micro_batch_samples(), 0);
+}
+
+TEST(FrontEndsTest, AdaptersFreezeTheEncoderWhateverElseIsSaid) {
+  const UserRun run =
+      RunOfYaml(std::string(kFactoryLora) + "freeze_vision_tower: false\n", "qwen2.5-vl-7b");
+  EXPECT_EQ(run.job.model().encoder_train_mode(), v1::TRAIN_MODE_FROZEN);
+}
+
+TEST(FrontEndsTest, DefaultsAreListedInItsWords) {
+  const auto notes = [](const std::string& yaml) {
+    std::string all;
+    for (const std::string& note : ConfigOf(yaml).notes) all += note + "\n";
+    return all;
+  };
+  EXPECT_THAT(notes(kFactoryLora),
+              testing::HasSubstr("cutoff_len 2048, lora_rank 8, lora_target all"));
+  EXPECT_THAT(notes(kAxolotlFull), testing::HasSubstr("sequence_len 512, bf16 auto, num_epochs 1"));
+}
+
 TEST(FrontEndsTest, WhatIsNotPredictedIsRefusedInItsWords) {
   const auto refused = [](const char* text, const std::string& line, const std::string& why) {
     const std::string refusal = YamlRefusal(text + line + "\n");
@@ -177,6 +234,8 @@ TEST(FrontEndsTest, WhatIsNotPredictedIsRefusedInItsWords) {
   refused(kFactoryLora, "quantization_bit: 8", "accepted: 4");
   refused(kFactoryLora, "flash_attn: fa9", "must be auto, disabled, sdpa or fa2");
   refused(kFactoryLora, "pure_bf16: true", "not yet: weights and states in 16 bits");
+  refused(kAxolotlFull, "adapter: qlora", "needs load_in_4bit true");
+  refused(kAxolotlFull, "adapter: lora", "needs lora_r");
   refused(kAxolotlFull, "rl: dpo", "a loss beside a reference or reward model");
   refused(kAxolotlFull, "adapter: llama-adapter", "accepted: lora, qlora");
   refused(kAxolotlFull, "gradient_checkpointing: offload", "activations in host memory");

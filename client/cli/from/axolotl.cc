@@ -26,7 +26,6 @@ constexpr RenamedKey kAxolotlRenamed[] = {
     {"optimizer", "optim"},
     {"peft_use_dora", "use_dora"},
     {"liger_fused_linear_cross_entropy", "use_liger_kernel"},
-    {"cut_cross_entropy", "use_liger_kernel"},
     {"fsdp_version", "fsdp_config.version"},
     {"fsdp_config.offload_params", "fsdp_config.cpu_offload"},
     {"fsdp_config.fsdp_offload_params", "fsdp_config.cpu_offload"},
@@ -81,16 +80,66 @@ bool TranslateAxolotlMethod(const Setting& setting, std::vector<Setting>* out) {
   return true;
 }
 
+// Returns the setting that turns Apple's cut cross entropy on, which its plugin does unless told
+// not to.
+const Setting* CutsCrossEntropy(const std::vector<Setting>& settings) {
+  const Setting* said = FindSetting(settings, "cut_cross_entropy");
+  if (said != nullptr) return IsTrue(*said) ? said : nullptr;
+  const Setting* plugins = FindSetting(settings, "plugins");
+  const auto is_plugin = [](const std::string& plugin) {
+    return absl::EndsWith(plugin, "CutCrossEntropyPlugin");
+  };
+  return plugins != nullptr &&
+                 std::any_of(plugins->values.begin(), plugins->values.end(), is_plugin)
+             ? plugins
+             : nullptr;
+}
+
+// Refuses adapters that axolotl refuses, and notes what is predicted otherwise.
+void CheckAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
+  const auto is_true = [&](const char* key) {
+    const Setting* setting = FindSetting(settings, key);
+    return setting != nullptr && IsTrue(*setting);
+  };
+  if (const Setting* adapter = FindSetting(settings, "adapter")) {
+    if (Word(*adapter) == "qlora" && !is_true("load_in_4bit"))
+      FailTranslation(*adapter, "needs load_in_4bit true");
+    const bool lora = absl::EndsWith(Word(*adapter), "lora");
+    if (lora && !FindSetting(settings, "lora_r")) FailTranslation(*adapter, "needs lora_r");
+  } else if (std::none_of(settings.begin(), settings.end(), [](const Setting& setting) {
+               return absl::StartsWith(setting.key, "deepspeed") ||
+                      absl::StartsWith(setting.key, "fsdp");
+             })) {
+    config->notes.emplace_back(
+        "without FSDP and DeepSpeed, axolotl trains 16-bit weights without a copy in fp32: "
+        "predicted memory is too high. --optimizer adam-16bit evaluates AdamW so.");
+  }
+  if (CutsCrossEntropy(settings) != nullptr)
+    config->notes.emplace_back(
+        "cut cross entropy: predicted as Liger's loss, which holds a part of the logits; it holds "
+        "none.");
+  const Setting* excess = FindSetting(settings, "excess_length_strategy");
+  config->drops_samples = excess == nullptr || Word(*excess) == "drop";
+}
+
 std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
   std::vector<Setting> out;
   const Setting* packs = FindSetting(settings, "sample_packing");
   const bool packed = packs != nullptr && IsTrue(*packs);
   TranslateAxolotlStrategy(settings, &out);
-  const bool adapter = (FindSetting(settings, "adapter") != nullptr);
+  CheckAxolotl(settings, config);
+  const Setting* linear = FindSetting(settings, "lora_target_linear");
+  const bool all_linear = linear != nullptr && IsTrue(*linear);
+  const bool adapter = FindSetting(settings, "adapter") != nullptr;
   for (const Setting& setting : settings) {
     const std::string key = setting.key;
+    if (&setting == CutsCrossEntropy(settings)) {
+      out.push_back(As("use_liger_kernel", "true", setting));
+      continue;
+    }
     if (TranslateAxolotlMethod(setting, &out)) continue;
-    if (!adapter && absl::StartsWith(key, "lora_")) {  // without effect
+    if ((!adapter && absl::StartsWith(key, "lora_")) ||
+        (all_linear && key == "lora_target_modules")) {  // without effect
       ++config->irrelevant;
       continue;
     }
@@ -117,10 +166,6 @@ std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, User
       out.push_back(setting);
     }
   }
-  if ((FindSetting(settings, "cut_cross_entropy") != nullptr))
-    config->notes.emplace_back(
-        "cut_cross_entropy: predicted as Liger's loss, which holds a part "
-        "of the logits; it holds none.");
   return out;
 }
 
@@ -154,6 +199,11 @@ constexpr NotPredicted kAxolotlNotPredicted[] = {
     {"flash_attn_*", kAxolotlOtherKernels},
     {"unsloth_*", kAxolotlOtherKernels},
     {"liger_*", "kernels other than the loss are taken to be PyTorch's"},
+    {"dp_shard_size", "states are taken to be sharded over all GPUs"},
+    {"qat.*", "training is taken to be without quantisation"},
+    {"tiled_mlp", kAxolotlOtherKernels},
+    {"quantize_moe_experts", "experts are taken to be quantised as linear layers are"},
+    {"image_size", "images are taken to have the units of the data"},
     {"use_pose", "samples are taken to have the lengths of the data"},
     {"curriculum_sampling", "samples are taken to come in random order"},
 };
@@ -162,21 +212,22 @@ constexpr const char* kAxolotlIrrelevant[] = {
     "datasets*", "test_datasets*", "pretraining_dataset*", "dataset_*", "shuffle_merged_datasets",
     "skip_prepare_dataset", "val_set_size", "train_on_inputs", "chat_template*",
     "default_system_message", "special_tokens*", "tokens", "added_tokens_overrides*", "eot_tokens",
-    "tokenizer_*", "processor_*", "image_*", "min_sample_len", "sample_packing_*",
+    "tokenizer_*", "processor_*", "image_resize_algorithm", "min_sample_len", "sample_packing_*",
     "eval_sample_packing", "multipack_real_batches",
     // Adapters.
     "lora_model_dir", "lora_fan_in_fan_out", "lora_on_cpu", "loraplus_*", "peft_use_rslora",
     "peft_init_lora_weights", "qlora_sharded_model_loading", "kd_*",
     // What is loaded, logged and saved.
     "auto_resume_from_checkpoints", "axolotl_config_path", "base_model_*", "bench_*", "comet_*",
-    "cosine_*", "ddp", "device_map", "dp_shard_size", "early_stopping_patience",
-    "embeddings_skip_upcast", "evals_per_epoch", "flex_attn_*", "fsdp_config.final_state_dict_type",
-    "fsdp_final_*", "gc_steps", "gradio_*", "hf_use_auth_token", "is_*", "local_rank",
-    "loss_watchdog_*", "low_cpu_mem_usage", "lr_*", "mean_resizing_embeddings", "mlflow_*",
-    "model_type", "overrides_of_model_*", "plugins", "profiler_steps",
-    "resize_token_embeddings_to_32x", "revision_of_model", "saves_per_epoch", "strict",
-    "type_of_model", "use_comet", "use_mlflow", "use_otel_metrics", "use_ray", "use_tensorboard",
-    "use_wandb", "wandb_*", "world_size"};
+    "cosine_*", "ddp", "device_map", "early_stopping_patience", "embeddings_skip_upcast",
+    "evals_per_epoch", "flex_attn_*", "fsdp_config.final_state_dict_type", "fsdp_final_*",
+    "gc_steps", "gradio_*", "hf_use_auth_token", "is_*", "local_rank", "loss_watchdog_*",
+    "low_cpu_mem_usage", "lr_*", "mean_resizing_embeddings", "mlflow_*", "model_type",
+    "overrides_of_model_*", "plugins", "cut_cross_entropy", "excess_length_strategy", "streaming",
+    "layer_offloading", "embedding_lr", "torchdistx_path", "push_dataset_to_hub",
+    "fix_untrained_tokens", "vllm.*", "trl.*", "profiler_steps", "resize_token_embeddings_to_32x",
+    "revision_of_model", "saves_per_epoch", "strict", "type_of_model", "use_comet", "use_mlflow",
+    "use_otel_metrics", "use_ray", "use_tensorboard", "use_wandb", "wandb_*", "world_size"};
 
 }  // namespace
 
@@ -184,12 +235,13 @@ const FrontEnd& Axolotl() {
   static const auto* const kFrontEnd = new FrontEnd{
       .title = "axolotl",
       .translate = TranslateAxolotl,
-      .defaults = {{"gradient_checkpointing", "false"},
-                   {"max_length", "512"},
-                   {"bf16", "true"},
-                   {"num_train_epochs", "1"},
-                   {"use_bnb_nested_quant", "true"},
-                   {"per_device_train_batch_size", "1"}},
+      .defaults = {{"gradient_checkpointing", "false", nullptr},
+                   {"max_length", "512", "sequence_len 512"},
+                   {"bf16", "true", "bf16 auto"},
+                   {"num_train_epochs", "1", "num_epochs 1"},
+                   {"lora_dropout", "0.0", nullptr},
+                   {"use_bnb_nested_quant", "true", nullptr},
+                   {"per_device_train_batch_size", "1", "micro_batch_size 1"}},
       .keys = {.read = {},
                .not_predicted = {std::begin(kAxolotlNotPredicted), std::end(kAxolotlNotPredicted)},
                .irrelevant = {std::begin(kAxolotlIrrelevant), std::end(kAxolotlIrrelevant)}},

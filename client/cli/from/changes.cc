@@ -181,6 +181,7 @@ class Neighbours {
 
   void Experts() {
     if (!std::count(layers_.begin(), layers_.end(), v1::LAYER_KIND_MOE)) return;
+    if (format_ == ConfigFormat::kHuggingFace) return;  // it has none
     const int32_t now = run_.degrees.expert();
     for (const int32_t next : {now / 2, now * 2}) {
       if (next < 1 || (next < now && now % 2 != 0)) continue;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/user_run.h"
@@ -57,6 +58,31 @@ int64_t CutSamples(int64_t longest, v1::Histogram* histogram) {
     count = Added(count, 1, histogram->sample_count(i));
   }
   return count;
+}
+
+// Leaves out samples above `longest` tokens. Returns how many.
+int64_t DropSamples(int64_t longest, v1::Histogram* histogram) {
+  v1::Histogram kept;
+  kept.set_encoder_count(histogram->encoder_count());
+  const int units =
+      histogram->llm_tokens_size() > 0 ? histogram->units_size() / histogram->llm_tokens_size() : 0;
+  int64_t dropped = 0;
+  for (int i = 0; i < histogram->llm_tokens_size(); ++i) {
+    if (histogram->llm_tokens(i) > longest) {
+      dropped = Added(dropped, 1, histogram->sample_count(i));
+      continue;
+    }
+    for (int u = i * units; u < (i + 1) * units; ++u) kept.add_units(histogram->units(u));
+    kept.add_llm_tokens(histogram->llm_tokens(i));
+    kept.add_sample_count(histogram->sample_count(i));
+  }
+  if (kept.llm_tokens_size() == 0 && dropped > 0)
+    throw CommandError(ExitCode::kBadInput,
+                       fmt::format("data: no sample has at most {} tokens, and the trainer drops "
+                                   "longer ones",
+                                   longest));
+  *histogram = std::move(kept);
+  return dropped;
 }
 
 // Splits samples into some of `longest` tokens and a rest.
@@ -155,9 +181,10 @@ void CutData(const UserConfig& config, UserRun* run) {
   if (longest == 0) return;
   int64_t cut = 0;
   for (v1::Histogram* histogram : Histograms("max_length", run->job.mutable_dataset()))
-    cut += CutSamples(longest, histogram);
+    cut += config.drops_samples ? DropSamples(longest, histogram) : CutSamples(longest, histogram);
   if (cut > 0)
-    run->assumed.push_back(fmt::format("data: {} longer samples are cut to {} tokens{}", cut,
+    run->assumed.push_back(fmt::format("data: {} longer samples are {} {} tokens{}", cut,
+                                       config.drops_samples ? "dropped, as they exceed" : "cut to",
                                        longest, DefaultText(config)));
 }
 

@@ -12,14 +12,19 @@
 
 namespace evenkeel::cli {
 
+// A default that is not that of TrainingArguments, or of TRL for adapters.
+struct FrontEndDefault {
+  const char *key, *value;  // of TrainingArguments
+  const char* written;      // in the front end's words; nullptr if it goes without saying
+};
+
 struct FrontEnd {
   const char* title;
   // Turns settings into those of TrainingArguments and of TRL's SFTConfig and ModelConfig.
   // Settings that need no translation stay as they are. Throws CommandError(kBadInput) for values
   // that it does not know.
   std::vector<Setting> (*translate)(const std::vector<Setting>& settings, UserConfig* config);
-  // Defaults that are not those of TrainingArguments, by the keys of the latter.
-  std::vector<std::pair<const char*, const char*>> defaults;
+  std::vector<FrontEndDefault> defaults;
   KeyTables keys;  // of its own, without those that are translated
   // What advice for YAML says in its words.
   std::vector<std::pair<absl::string_view, absl::string_view>> words;

@@ -118,18 +118,18 @@ void CheckAgreement(const KeyTables& tables, const Setting& own, const UserConfi
 // adapters.
 void SetDefaults(const FrontEnd& front_end, UserConfig* config) {
   std::string said;
-  for (const auto& [key, value] : front_end.defaults) {
+  for (const auto& [key, value, written] : front_end.defaults) {
     for (const KeyRecord& record : TrainingArgumentsKeys().read) {
       if (std::string(key) != record.key || config->Has(record.field)) continue;
-      const bool of_adapters = record.field == Field::kLoraRank ||
-                               record.field == Field::kLoraTargets ||
-                               record.field == Field::kNestedQuant;
+      const bool of_adapters =
+          record.field == Field::kLoraRank || record.field == Field::kLoraTargets ||
+          record.field == Field::kLoraDropout || record.field == Field::kNestedQuant;
       if (of_adapters && !config->On(Field::kUsesPeft)) continue;
       if (record.field == Field::kNestedQuant && !config->On(Field::kLoads4Bit)) continue;
       if (record.field == Field::kBf16 && config->On(Field::kFp16)) continue;
       config->fields[record.field] = {key, {value}, std::string(front_end.title) + "'s default"};
       config->said.insert(record.field);
-      said += (said.empty() ? "" : ", ") + std::string(key) + " " + value;
+      if (written != nullptr) said += (said.empty() ? "" : ", ") + std::string(written);
     }
   }
   if (!said.empty())

@@ -16,6 +16,8 @@ constexpr char kFactorySplit[] = "ranks that share a sequence, a layer or expert
 constexpr char kFactoryTuned[] = "training of some weights alone, other than LoRA";
 constexpr char kFactoryNotCut[] = "attention is taken to be the model's own";
 
+constexpr char kFactoryImages[] = "images, video and sound are taken to have the units of the data";
+
 constexpr RenamedKey kFactoryRenamed[] = {{"lora_rank", "lora_r"},
                                           {"cutoff_len", "max_length"},
                                           {"enable_liger_kernel", "use_liger_kernel"},
@@ -71,17 +73,21 @@ std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, User
     out.push_back(As("packing_strategy", "wrapped", *stage));
     if (packing == nullptr) out.push_back(As("packing", "true", *stage));
   }
+  const Setting* method = FindSetting(settings, "finetuning_type");
+  const bool adapters = method == nullptr || Word(*method) != "full";
   for (const Setting& setting : settings) {
     const std::string key = setting.key;
-    if (key == "finetuning_type" || key == "stage") {
+    if (adapters && absl::StartsWith(key, "freeze_")) {  // adapters freeze what they are beside
+      ++config->irrelevant;
+    } else if (key == "finetuning_type" || key == "stage") {
       TranslateFactoryMethod(setting, &out);
     } else if (key == "lora_target") {
       out.push_back(Word(setting) == "all" ? As("lora_target_modules", "all-linear", setting)
                                            : AsList("lora_target_modules", setting));
     } else if (key == "additional_target") {
       out.push_back(AsList("lora_modules_to_save", setting));
-    } else if (key == "neat_packing") {
-      if (neat && packing == nullptr) out.push_back(As("packing", "true", setting));
+    } else if (key == "neat_packing" || (key == "packing" && neat)) {
+      if (key == "neat_packing" && neat) out.push_back(As("packing", "true", setting));
     } else if (key == "quantization_bit" || key == "quantization_method") {
       TranslateFactoryQuantization(setting, &out);
     } else if (key == "flash_attn") {
@@ -119,23 +125,35 @@ constexpr NotPredicted kFactoryNotPredicted[] = {
     {"upcast_lmhead_output", "logits are taken to have 16 bits"},
     {"resize_vocab", "the vocabulary is taken to be the model's own"},
     {"fp8", "products are taken to have 16 bits: --precision fp8"},
+    {"train_mm_proj_only", "training of the projector alone; --freeze llm evaluates it", true},
+    {"new_special_tokens_config", "the vocabulary is taken to be the model's own"},
+    {"max_samples", "the number of samples is taken to be that of the data"},
+    {"image_max_pixels", kFactoryImages},
+    {"image_min_pixels", kFactoryImages},
+    {"image_resolution", kFactoryImages},
+    {"video_*", kFactoryImages},
+    {"audio_*", kFactoryImages},
 };
 constexpr const char* kFactoryIrrelevant[] = {
     // Data.
-    "dataset", "dataset_dir", "eval_dataset", "media_dir", "template", "max_samples", "val_size",
-    "streaming", "buffer_size", "mix_strategy", "interleave_probs", "preprocessing_batch_size",
-    "tokenized_path", "tool_format", "train_on_prompt", "mask_history", "enable_thinking",
-    "ignore_pad_token_for_loss", "default_system", "disable_shuffling", "image_m*", "image_do_*",
-    "crop_to_patches", "video_*", "audio_*", "use_audio_in_video",
+    "dataset", "dataset_dir", "eval_dataset", "media_dir", "template", "val_size", "streaming",
+    "buffer_size", "mix_strategy", "interleave_probs", "preprocessing_batch_size", "tokenized_path",
+    "tool_format", "train_on_prompt", "mask_history", "enable_thinking",
+    "ignore_pad_token_for_loss", "default_system", "disable_shuffling", "image_do_*",
+    "crop_to_patches", "use_audio_in_video",
     // Adapters and optimizers that have settings above.
     "loraplus_*", "pissa_*", "create_new_adapter", "adapter_name_or_path", "freeze_*",
     "freeze_trainable_*", "freeze_extra_modules", "galore_*", "apollo_*", "badam_*", "pref_*",
-    "fp8_*", "moe_aux_loss_coef",
+    "ppo_*", "kto_*", "simpo_*", "dpo_*", "reward_model_type", "oft_*", "module_dropout",
+    "num_layer_trainable", "name_module_trainable", "fp8_*", "moe_aux_loss_coef",
     // What is loaded, logged and exported.
     "rope_scaling", "use_reentrant_gc", "add_tokens", "add_special_tokens", "split_special_tokens",
     "low_cpu_mem_usage", "quantization_device_map", "plot_loss", "compute_accuracy",
-    "early_stopping_steps", "print_param_status", "use_swanlab", "swanlab_*", "export_*", "infer_*",
-    "ray_*", "resource_*", "num_workers", "placement_strategy"};
+    "early_stopping_steps", "print_param_status", "use_swanlab", "init_special_tokens",
+    "predict_with_generate", "generation_*", "temperature", "top_p", "top_k", "max_new_tokens",
+    "use_kv_cache", "offload_folder", "adapter_folder", "hf_hub_token", "ms_hub_token",
+    "om_hub_token", "visual_inputs", "train_from_scratch", "swanlab_*", "export_*", "infer_*",
+    "ray_*", "resources_*", "num_workers", "placement_strategy"};
 
 }  // namespace
 
@@ -143,13 +161,14 @@ const FrontEnd& LlamaFactory() {
   static const auto* const kFrontEnd = new FrontEnd{
       .title = "LLaMA-Factory",
       .translate = TranslateFactory,
-      .defaults = {{"use_peft", "true"},
-                   {"gradient_checkpointing", "true"},
-                   {"max_length", "2048"},
-                   {"lora_r", "8"},
-                   {"lora_target_modules", "all-linear"},
-                   {"use_bnb_nested_quant", "true"},
-                   {"bf16", "false"}},
+      .defaults = {{"use_peft", "true", "finetuning_type lora"},
+                   {"gradient_checkpointing", "true", "gradient checkpointing"},
+                   {"max_length", "2048", "cutoff_len 2048"},
+                   {"lora_r", "8", "lora_rank 8"},
+                   {"lora_dropout", "0.0", nullptr},
+                   {"lora_target_modules", "all-linear", "lora_target all"},
+                   {"use_bnb_nested_quant", "true", "double_quantization true"},
+                   {"bf16", "false", nullptr}},
       .keys = {.read = {},
                .not_predicted = {std::begin(kFactoryNotPredicted), std::end(kFactoryNotPredicted)},
                .irrelevant = {std::begin(kFactoryIrrelevant), std::end(kFactoryIrrelevant)}},

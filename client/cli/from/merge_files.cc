@@ -100,6 +100,7 @@ void Merge(UserConfig other, UserConfig* config) {
   config->engine_optimizer = config->engine_optimizer || other.engine_optimizer;
   config->trl = config->trl || other.trl;
   if (other.front_end != nullptr) config->front_end = other.front_end;
+  config->drops_samples = config->drops_samples || other.drops_samples;
   config->keeps_lengths = config->keeps_lengths || other.keeps_lengths;
 }
 

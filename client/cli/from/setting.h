@@ -245,6 +245,7 @@ struct UserConfig {
   std::set<Field> said;                  // numbers that the arguments themselves give
   bool trl = false;                      // the arguments are TRL's, which have other defaults
   bool keeps_lengths = false;            // max_length is null
+  bool drops_samples = false;            // that are longer than max_length
   const FrontEnd* front_end = nullptr;   // of the Trainer, whose settings were translated
   std::map<RunFile, std::string> files;  // what was read, by name
   // Settings of accelerate, by the keys of its file. If they are options of a command that names no

@@ -2,6 +2,8 @@
 // torchtitan/config/job_config.py, torchtitan/distributed/pipeline_parallel.py (0.2).
 #include <fmt/format.h>
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_split.h>
 #include <algorithm>
 
 #include "client/cli/exit_codes.h"
@@ -85,7 +87,11 @@ void AddTorchtitanHabits(v1::Execution* execution) {
 // and leave the head alone (filter_fqns ["output"]).
 v1::Precision TorchtitanPrecision(const UserConfig& config, UserRun* run) {
   v1::Precision precision = v1::PRECISION_BF16;
-  for (const std::string& converter : config.List(Field::kConverters)) {
+  std::vector<std::string> converters;
+  for (const std::string& written : config.List(Field::kConverters))
+    for (const absl::string_view name : absl::StrSplit(written, ','))
+      converters.emplace_back(absl::StripAsciiWhitespace(name));
+  for (const std::string& converter : converters) {
     if (converter == "mx" || converter == "quantize.linear.mx") {
       precision = v1::PRECISION_MXFP8;
     } else if (converter == "float8" || converter == "quantize.linear.float8") {

@@ -218,7 +218,7 @@ TEST(ActivationOffloadTest, AnEvaluatedPlanHasThePlansFigures) {
 
 TEST(ActivationOffloadTest, GoesBesideAnOffloadedOptimizer) {
   Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 2, 32768);
-  job.training.offload = {.asked = true, .ratio = 0.5, .charged_ratio = 0.5};
+  job.training.offload = {.asked = true, .given = true, .ratio = 0.5, .charged_ratio = 0.5};
   const Plan plan = CheckedPlan(Choosing(job));
   ASSERT_TRUE(plan.fits());
   EXPECT_EQ(plan.offload->ratio, 0.5);
