@@ -22,34 +22,49 @@ std::string CalibrationText(const v1::Provenance& provenance) {
                      fmt::join(provenance.profile_revisions(), ", "));
 }
 
+using Figures = std::vector<const v1::FigureBasis*>;
+
+// Returns whether a recorded profile stands behind the figure (planner/cost/calibration.cc).
+bool IsRecorded(const v1::FigureBasis& figure) {
+  const std::string& name = figure.figure();
+  return figure.basis() == v1::BASIS_MEASURED &&
+         (name.starts_with("layer_times.") || name == "step_time.total" || name == "memory.rest" ||
+          name == "network.collectives");
+}
+
+std::string FigureTable(const Style& style, const char* basis, const Figures& figures) {
+  if (figures.empty()) return "";
+  int width = 0;
+  for (const auto* figure : figures) width = std::max(width, DisplayWidth(figure->figure()));
+  const int detail_width = std::max(20, style.width - 2 - width - 2);
+  Table table({{"figure", Align::kLeft}, {basis, Align::kLeft}});
+  for (const auto* figure : figures)
+    table.Add({Plain(style, figure->figure()),
+               Joined(Wrap(Plain(style, figure->detail()), detail_width))});
+  return table.Render(style);
+}
+
 }  // namespace
 
 std::string RenderBasis(const Style& style, const v1::Plan& plan) {
   const v1::Provenance& provenance = plan.provenance();
-  std::vector<const v1::FigureBasis*> assumed;
-  int others = 0, figure_width = 0;
+  Figures assumed, recorded;
+  int others = 0;
   for (const v1::FigureBasis& figure : provenance.figures()) {
     if (figure.basis() == v1::BASIS_ASSUMED) {
       assumed.push_back(&figure);
-      figure_width = std::max(figure_width, DisplayWidth(figure.figure()));
+    } else if (IsRecorded(figure)) {
+      recorded.push_back(&figure);
     } else if (figure.basis() != v1::BASIS_GIVEN) {
       ++others;
     }
   }
-  if (assumed.empty() && others == 0) return "";
+  if (assumed.empty() && recorded.empty() && others == 0) return "";
   std::string text =
       Section(style, "Assumptions",
               fmt::format("planner {}, catalogue {}{}", provenance.planner_version(),
                           provenance.catalog_version(), CalibrationText(provenance)));
-  if (!assumed.empty()) {
-    const int detail_width = std::max(20, style.width - 2 - figure_width - 2);
-    Table table({{"figure", Align::kLeft}, {"assumed", Align::kLeft}});
-    for (const auto* figure : assumed) {
-      table.Add({Plain(style, figure->figure()),
-                 Joined(Wrap(Plain(style, figure->detail()), detail_width))});
-    }
-    text += table.Render(style);
-  }
+  text += FigureTable(style, "assumed", assumed) + FigureTable(style, "recorded by you", recorded);
   if (others == 0) return text;
   return text + Paragraph(style,
                           fmt::format("{} other figure{} fitted, published or measured: --output "
