@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,16 +14,8 @@ namespace evenkeel::cli {
 namespace {
 
 constexpr int kBarWidth = 12;
-constexpr double kBatchDeviation = 0.05;
 
 bool Fits(const v1::CurvePoint& point) { return point.state() == v1::CURVE_POINT_STATE_FITS; }
-
-// Returns whether a step trains on more or fewer samples than asked for: packs are whole.
-bool MissesBatch(const v1::CurvePoint& point) {
-  const double asked = static_cast<double>(point.global_batch_samples());
-  const double samples = point.samples_per_second() * point.step_seconds();
-  return asked > 0 && std::fabs(samples / asked - 1) > kBatchDeviation;
-}
 
 // Marks a size: see Legend.
 std::string Marks(const v1::CurvePoint& point) {
@@ -33,7 +24,9 @@ std::string Marks(const v1::CurvePoint& point) {
   if (point.overlaps_previous()) marks += "~";
   if (point.resize().reshards_weights()) marks += "r";
   if (point.estimated()) marks += "e";
-  if (MissesBatch(point)) marks += "b";
+  if (MissesBatch(static_cast<double>(point.global_batch_samples()),
+                  point.samples_per_second() * point.step_seconds()))
+    marks += "b";
   return marks;
 }
 
@@ -133,7 +126,7 @@ std::string Legend(const Style& style, const v1::PlanCurveResponse& response) {
   signs.emplace_back("e", "estimated by a short search");
   signs.emplace_back("b", fmt::format("a step has over {:.0f}% more or fewer samples than the "
                                       "batch: packs are whole",
-                                      100 * kBatchDeviation));
+                                      100 * kBatchTolerance));
   signs.emplace_back("effic.",
                      "samples per second and GPU, relative to the smallest size that fits");
   signs.emplace_back("change", "time without training when a job moves here from the size above");

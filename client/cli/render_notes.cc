@@ -12,13 +12,11 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr double kBatchTolerance = 0.05;
-
 std::string BatchNote(const v1::Plan& plan) {
   const double requested = static_cast<double>(plan.subject().global_batch_samples());
   const v1::Predictions& predictions = plan.predictions();
   const double real = predictions.samples_per_step();
-  if (requested <= 0 || real <= 0 || std::fabs(real / requested - 1) <= kBatchTolerance) return "";
+  if (!MissesBatch(requested, real)) return "";
   const bool padded = plan.subject().micro_batch_samples() > 0;
   const std::string pack = padded ? "micro-batch" : "pack", packs = pack + (padded ? "es" : "s");
   const int ranks = plan.parallelism().data();
@@ -102,6 +100,10 @@ std::string DeadlineNote(const v1::Plan& plan) {
 }
 
 }  // namespace
+
+bool MissesBatch(double asked, double samples) {
+  return asked > 0 && samples > 0 && std::fabs(samples / asked - 1) > kBatchTolerance;
+}
 
 double FinishSeconds(const v1::Plan& plan) {
   const v1::Predictions& predictions = plan.predictions();

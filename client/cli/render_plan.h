@@ -32,6 +32,11 @@ std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigi
 // Returns how long the whole training takes, with failures if the plan counts them.
 double FinishSeconds(const v1::Plan& plan);
 
+// Returns whether a step has over kBatchTolerance more or fewer samples than asked for: packs are
+// whole.
+inline constexpr double kBatchTolerance = 0.05;
+bool MissesBatch(double asked, double samples);
+
 // Names a kind of layers as in the tables, such as "experts".
 const char* LayerKindName(v1::LayerKind kind);
 

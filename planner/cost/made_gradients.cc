@@ -47,10 +47,15 @@ int64_t FirstGradient(const Job& job, const LayerProfile& profile) {
   return bytes;
 }
 
+// Returns whether the layer is a table whose gradient the head, on the same stage, makes first.
+bool IsMadeAtHead(const Job& job, int64_t stages, const LayerCost& layer) {
+  return stages == 1 && job.model.language_model.tied_embeddings &&
+         layer.kind == LayerKind::kTokenEmbedding;
+}
+
 void MakeByEqualLayers(const Job& job, int64_t stages, LayerProfile* profile) {
   // The head is on the only stage with all other layers, or on the last one: there its gradient
   // counts all the time.
-  const bool tied = stages == 1 && job.model.language_model.tied_embeddings;
   const int64_t first = stages == 1 ? FirstGradient(job, *profile) : 0;
   const int64_t front = FrontKept(*profile);
   for (LayerCost& layer : profile->classes) {
@@ -60,8 +65,8 @@ void MakeByEqualLayers(const Job& job, int64_t stages, LayerProfile* profile) {
     if (layer.kind == LayerKind::kHead) continue;
     // The gradients of the layer itself are made while it runs backward. That of a tied table is
     // there from the head on; where it is written anew, `table` says so.
-    const bool there = tied && layer.kind == LayerKind::kTokenEmbedding;
-    int64_t held = MostHeld(layer) - (there && layer.end_workspace_bytes == 0 ? 0 : gradient);
+    const bool there = IsMadeAtHead(job, stages, layer) && layer.end_workspace_bytes == 0;
+    int64_t held = MostHeld(layer) - (there ? 0 : gradient);
     if (IsLanguageLayer(layer.kind)) {
       for (RecomputeMode& mode : layer.modes)
         mode.workspace_bytes = std::min(mode.workspace_bytes + first, kWorkspaceBytesAtMost);
@@ -80,11 +85,10 @@ void MakeByEqualLayers(const Job& job, int64_t stages, LayerProfile* profile) {
 // Language layers run backward first. The gradients of others, such as the embedding, are not there
 // yet, and only count beside the workspace of layers that follow.
 void MakeByAnyLayers(const Job& job, int64_t stages, LayerProfile* profile) {
-  const bool tied = stages == 1 && job.model.language_model.tied_embeddings;
   const int64_t first = stages == 1 ? FirstGradient(job, *profile) : 0;
   const int64_t front = FrontKept(*profile);
   const auto excess = [&](const LayerCost& layer, const RecomputeMode& mode) {
-    if (tied && layer.kind == LayerKind::kTokenEmbedding) return int64_t{0};  // in `first`
+    if (IsMadeAtHead(job, stages, layer)) return int64_t{0};  // in `first`
     return std::max<int64_t>(0, layer.gradient_bytes - mode.kept_bytes);
   };
   int64_t of_front = 0;  // of all stages

@@ -32,11 +32,11 @@ void Put(Json& config, std::string_view key, Json value) {
   if (!Has(config, key)) config[std::string(key)] = std::move(value);
 }
 
-void Rename(Json& config, std::string_view other, std::string_view own,
-            std::vector<std::string>& faults) {
-  const Json value = Take(config, other);
+// Puts the value of `other` under the key that means the same.
+void PutSame(Json& config, std::string_view own, const std::string& other, const Json& value,
+             std::vector<std::string>& faults) {
   if (Has(config, own) && config[std::string(own)] != value)
-    faults.push_back("has " + Quoted(std::string(own)) + " and " + Quoted(std::string(other)) +
+    faults.push_back("has " + Quoted(std::string(own)) + " and " + Quoted(other) +
                      ", which mean the same and must not differ");
   Put(config, own, value);
 }
@@ -53,11 +53,7 @@ void UnfoldPart(const ConfigPart& part, Json& config, std::vector<std::string>& 
     const auto name = std::find_if(part.names.begin(), part.names.end(),
                                    [&key = key](const auto& known) { return known.first == key; });
     if (name != part.names.end()) {
-      if (Has(config, name->second) && config[std::string(name->second)] != value)
-        faults.push_back("has " + Quoted(std::string(name->second)) + " and " +
-                         Quoted(std::string(part.key) + "." + key) +
-                         ", which mean the same and must not differ");
-      Put(config, name->second, value);
+      PutSame(config, name->second, std::string(part.key) + "." + key, value, faults);
     } else if (!IsNothing(value) && MayChangeShapes(key) &&
                std::find(part.unread.begin(), part.unread.end(), key) == part.unread.end()) {
       faults.push_back("has " + Quoted(std::string(part.key) + "." + key) +
@@ -138,7 +134,7 @@ void UnfoldFalcon(Json& config) {
 void UnfoldConfig(const ConfigArchitecture& architecture, Json& config,
                   std::vector<std::string>& faults) {
   for (const auto& [other, own] : architecture.renamed)
-    if (Has(config, other)) Rename(config, other, own, faults);
+    if (Has(config, other)) PutSame(config, own, std::string(other), Take(config, other), faults);
   if (architecture.model_type == "falcon") UnfoldFalcon(config);
   if (architecture.model_type == "opt" && !IsTrue(Take(config, "do_layer_norm_before"), true))
     faults.push_back("has \"do_layer_norm_before\" false, which is not supported");

@@ -66,11 +66,11 @@ ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
   answer.request = RequestOf(answer.run, layers, /*pinned=*/false);
   answer.changes = FirstChanges(answer.run, answer.response.evaluated(), answer.config.format,
                                 layers, kMostChanges, backend.get());
-  for (Change& change : answer.changes.best)
+  for (Change& change : answer.changes.best) {
     change.argument = InSyntax(answer.config.syntax, std::move(change.argument));
-  if (answer.config.front_end != nullptr)
-    for (Change& change : answer.changes.best)
+    if (answer.config.front_end != nullptr)
       absl::StrReplaceAll(answer.config.front_end->words, &change.argument);
+  }
   answer.computed_by = "computed by " + backend->name() + UnconfirmedText(answer.response);
   Print(options.json() ? FromAnswerJson(answer) : RenderFrom(StyleOf(options), answer));
   return answer.response.evaluated().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;

@@ -10,12 +10,7 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr char kAxolotlOtherObjective[] = "a loss beside a reference or reward model";
-constexpr char kAxolotlOtherKernels[] = "kernels are taken to be PyTorch's";
 constexpr char kAxolotlAdaptersKernels[] = "adapters are taken to have PEFT's kernels";
-constexpr char kAxolotlSplit[] = "ranks that share a sequence, a layer or experts";
-constexpr char kAxolotlTuned[] = "training of some weights alone, other than LoRA";
-constexpr char kAxolotlNotCut[] = "attention is taken to be the model's own";
 
 constexpr RenamedKey kAxolotlRenamed[] = {
     {"base_model", "model_name_or_path"},
@@ -43,7 +38,7 @@ constexpr RenamedKey kAxolotlBackends[] = {
 
 // FSDP's strategy is a word of `fsdp` or a key of `fsdp_config`. Version 2 needs neither.
 void TranslateAxolotlStrategy(const std::vector<Setting>& settings, std::vector<Setting>* out) {
-  if ((FindSetting(settings, "fsdp") != nullptr)) return;
+  if (FindSetting(settings, "fsdp") != nullptr) return;
   const Setting* shards = nullptr;
   for (const Setting& setting : settings) {
     if (absl::EndsWith(setting.key, "sharding_strategy")) {
@@ -67,8 +62,7 @@ bool TranslateAxolotlMethod(const Setting& setting, std::vector<Setting>* out) {
   } else if (key == "lora_target_linear") {
     if (word == "true") out->push_back(As("lora_target_modules", "all-linear", setting));
   } else if (key == "bf16") {
-    if (word == "full")
-      FailTranslation(setting, "not yet: weights and states in 16 bits without a copy in fp32");
+    if (word == "full") FailTranslation(setting, std::string("not yet: ") + kNoFloatCopy);
     out->push_back(As("bf16", word == "auto" ? "true" : word, setting));
   } else if (key == "gradient_checkpointing") {
     if (word != "true" && word != "false")
@@ -97,12 +91,8 @@ const Setting* CutsCrossEntropy(const std::vector<Setting>& settings) {
 
 // Refuses adapters that axolotl refuses, and notes what is predicted otherwise.
 void CheckAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
-  const auto is_true = [&](const char* key) {
-    const Setting* setting = FindSetting(settings, key);
-    return setting != nullptr && IsTrue(*setting);
-  };
   if (const Setting* adapter = FindSetting(settings, "adapter")) {
-    if (Word(*adapter) == "qlora" && !is_true("load_in_4bit"))
+    if (Word(*adapter) == "qlora" && !IsOn(settings, "load_in_4bit"))
       FailTranslation(*adapter, "needs load_in_4bit true");
     const bool lora = absl::EndsWith(Word(*adapter), "lora");
     if (lora && !FindSetting(settings, "lora_r")) FailTranslation(*adapter, "needs lora_r");
@@ -114,26 +104,25 @@ void CheckAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
         "without FSDP and DeepSpeed, axolotl trains 16-bit weights without a copy in fp32: "
         "predicted memory is too high. --optimizer adam-16bit evaluates AdamW so.");
   }
-  if (CutsCrossEntropy(settings) != nullptr)
+}
+
+std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
+  std::vector<Setting> out;
+  TranslateAxolotlStrategy(settings, &out);
+  CheckAxolotl(settings, config);
+  const Setting* cuts = CutsCrossEntropy(settings);
+  if (cuts != nullptr)
     config->notes.emplace_back(
         "cut cross entropy: predicted as Liger's loss, which holds a part of the logits; it holds "
         "none.");
   const Setting* excess = FindSetting(settings, "excess_length_strategy");
   config->drops_samples = excess == nullptr || Word(*excess) == "drop";
-}
-
-std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
-  std::vector<Setting> out;
-  const Setting* packs = FindSetting(settings, "sample_packing");
-  const bool packed = packs != nullptr && IsTrue(*packs);
-  TranslateAxolotlStrategy(settings, &out);
-  CheckAxolotl(settings, config);
-  const Setting* linear = FindSetting(settings, "lora_target_linear");
-  const bool all_linear = linear != nullptr && IsTrue(*linear);
+  const bool packed = IsOn(settings, "sample_packing");
+  const bool all_linear = IsOn(settings, "lora_target_linear");
   const bool adapter = FindSetting(settings, "adapter") != nullptr;
   for (const Setting& setting : settings) {
     const std::string key = setting.key;
-    if (&setting == CutsCrossEntropy(settings)) {
+    if (&setting == cuts) {
       out.push_back(As("use_liger_kernel", "true", setting));
       continue;
     }
@@ -170,38 +159,38 @@ std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, User
 }
 
 constexpr NotPredicted kAxolotlNotPredicted[] = {
-    {"rl", kAxolotlOtherObjective, true},
-    {"reward_model", kAxolotlOtherObjective, true},
-    {"process_reward_model", kAxolotlOtherObjective, true},
-    {"bfloat16", "weights and states in 16 bits without a copy in fp32", true},
-    {"float16", "weights and states in 16 bits without a copy in fp32", true},
+    {"rl", kOtherLoss, true},
+    {"reward_model", kOtherLoss, true},
+    {"process_reward_model", kOtherLoss, true},
+    {"bfloat16", kNoFloatCopy, true},
+    {"float16", kNoFloatCopy, true},
     {"fp8", "products are taken to have 16 bits: --precision fp8"},
-    {"unfrozen_parameters", kAxolotlTuned, true},
-    {"relora", kAxolotlTuned, true},
-    {"lisa_*", kAxolotlTuned, true},
+    {"unfrozen_parameters", kSomeWeights, true},
+    {"relora", kSomeWeights, true},
+    {"lisa_*", kSomeWeights, true},
     {"gptq", "weights that are quantised so; accepted: load_in_4bit", true},
     {"peft.*", "weights that are quantised so; accepted: load_in_4bit", true},
     {"peft_layers_to_transform", "adapters in some layers alone", true, true},
     {"peft_layer_replication", "layers that are copied", true},
     {"peft_trainable_token_indices*", "single tokens that train", true},
-    {"tensor_parallel_size", kAxolotlSplit, true, false, "1"},
-    {"context_parallel_size", kAxolotlSplit, true, false, "1"},
-    {"sequence_parallel_degree", kAxolotlSplit, true, false, "1"},
-    {"expert_parallel_size", kAxolotlSplit, true, false, "1"},
+    {"tensor_parallel_size", kSplitWork, true, false, "1"},
+    {"context_parallel_size", kSplitWork, true, false, "1"},
+    {"sequence_parallel_degree", kSplitWork, true, false, "1"},
+    {"expert_parallel_size", kSplitWork, true, false, "1"},
     {"dp_replicate_size", "groups of ranks with a copy of the states each", true, false, "1"},
     {"batch_size", "the batch is taken from micro_batch_size and gradient_accumulation_steps"},
     {"lora_mlp_kernel", kAxolotlAdaptersKernels},
     {"lora_qkv_kernel", kAxolotlAdaptersKernels},
     {"lora_o_kernel", kAxolotlAdaptersKernels},
-    {"flex_attention", kAxolotlNotCut},
-    {"s2_attention", kAxolotlNotCut},
-    {"sage_attention", kAxolotlNotCut},
-    {"flash_attn_*", kAxolotlOtherKernels},
-    {"unsloth_*", kAxolotlOtherKernels},
+    {"flex_attention", kOwnAttention},
+    {"s2_attention", kOwnAttention},
+    {"sage_attention", kOwnAttention},
+    {"flash_attn_*", kOtherKernels},
+    {"unsloth_*", kOtherKernels},
     {"liger_*", "kernels other than the loss are taken to be PyTorch's"},
     {"dp_shard_size", "states are taken to be sharded over all GPUs"},
     {"qat.*", "training is taken to be without quantisation"},
-    {"tiled_mlp", kAxolotlOtherKernels},
+    {"tiled_mlp", kOtherKernels},
     {"quantize_moe_experts", "experts are taken to be quantised as linear layers are"},
     {"image_size", "images are taken to have the units of the data"},
     {"use_pose", "samples are taken to have the lengths of the data"},

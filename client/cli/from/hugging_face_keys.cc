@@ -94,7 +94,6 @@ constexpr KeyRecord kArgumentsRead[] = {
 };
 
 // Said of several keys.
-constexpr char kOtherLoss[] = "a loss beside a reference or reward model";
 constexpr char kFloatCopy[] = "weights that train are taken to have a copy in fp32";
 constexpr char kQuantised[] = "weights that are quantised so; accepted: load_in_4bit";
 constexpr char kQuantisedBy[] =

@@ -25,6 +25,10 @@ struct NotPredicted {
   const char* usual = nullptr;  // a value that is predicted
 };
 
+// Said of keys of several trainers.
+inline constexpr char kOtherLoss[] = "a loss beside a reference or reward model";
+inline constexpr char kNoFloatCopy[] = "weights and states in 16 bits without a copy in fp32";
+
 // Said of keys of FSDP and of ZeRO-3.
 inline constexpr char kGathersLayers[] = "weights are taken to be gathered layer by layer";
 

@@ -9,12 +9,7 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr char kFactoryOtherObjective[] = "a loss beside a reference or reward model";
 constexpr char kFactoryOtherOptimizer[] = "this optimizer";
-constexpr char kFactoryOtherKernels[] = "kernels are taken to be PyTorch's";
-constexpr char kFactorySplit[] = "ranks that share a sequence, a layer or experts";
-constexpr char kFactoryTuned[] = "training of some weights alone, other than LoRA";
-constexpr char kFactoryNotCut[] = "attention is taken to be the model's own";
 
 constexpr char kFactoryImages[] = "images, video and sound are taken to have the units of the data";
 
@@ -30,11 +25,11 @@ void TranslateFactoryMethod(const Setting& setting, std::vector<Setting>* out) {
   const std::string word = Word(setting);
   if (setting.key == "stage") {
     if (word != "sft" && word != "pt")
-      FailTranslation(setting, std::string("not yet: ") + kFactoryOtherObjective);
+      FailTranslation(setting, std::string("not yet: ") + kOtherLoss);
   } else if (word == "lora" || word == "full") {
     out->push_back(As("use_peft", word == "lora" ? "true" : "false", setting));
   } else {
-    FailTranslation(setting, std::string("not yet: ") + kFactoryTuned + "; accepted: lora, full");
+    FailTranslation(setting, std::string("not yet: ") + kSomeWeights + "; accepted: lora, full");
   }
 }
 
@@ -60,10 +55,9 @@ void TranslateFactoryAttention(const Setting& setting, std::vector<Setting>* out
 
 std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, UserConfig* config) {
   std::vector<Setting> out;
-  const bool neat =
-      FindSetting(settings, "neat_packing") && IsTrue(*FindSetting(settings, "neat_packing"));
+  const bool neat = IsOn(settings, "neat_packing");
   const Setting* packing = FindSetting(settings, "packing");
-  if (packing != nullptr && IsTrue(*packing) && !neat)
+  if (IsOn(settings, "packing") && !neat)
     config->notes.push_back(Describe(*packing) +
                             ": without neat_packing, samples of a pack attend to each other, "
                             "which takes longer than predicted.");
@@ -106,21 +100,21 @@ std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, User
 }
 
 constexpr NotPredicted kFactoryNotPredicted[] = {
-    {"pure_bf16", "weights and states in 16 bits without a copy in fp32", true},
+    {"pure_bf16", kNoFloatCopy, true},
     {"use_galore", kFactoryOtherOptimizer, true},
     {"use_apollo", kFactoryOtherOptimizer, true},
     {"use_badam", kFactoryOtherOptimizer, true},
     {"use_adam_mini", kFactoryOtherOptimizer, true},
     {"use_muon", kFactoryOtherOptimizer, true},
-    {"use_llama_pro", kFactoryTuned, true},
+    {"use_llama_pro", kSomeWeights, true},
     {"mixture_of_depths", "layers that skip tokens", true},
     {"use_unsloth_gc", "activations in host memory", true},
-    {"use_unsloth", kFactoryOtherKernels},
-    {"use_v1_kernels", kFactoryOtherKernels},
+    {"use_unsloth", kOtherKernels},
+    {"use_v1_kernels", kOtherKernels},
     {"use_kt", "experts in host memory", true},
-    {"sequence_parallel_size", kFactorySplit, true, false, "1"},
-    {"cp_size", kFactorySplit, true, false, "1"},
-    {"shift_attn", kFactoryNotCut},
+    {"sequence_parallel_size", kSplitWork, true, false, "1"},
+    {"cp_size", kSplitWork, true, false, "1"},
+    {"shift_attn", kOwnAttention},
     {"upcast_layernorm", "norms are taken to have 16 bits"},
     {"upcast_lmhead_output", "logits are taken to have 16 bits"},
     {"resize_vocab", "the vocabulary is taken to be the model's own"},

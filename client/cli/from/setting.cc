@@ -5,6 +5,7 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
 #include <cmath>
 
 #include "client/cli/exit_codes.h"
@@ -36,6 +37,13 @@ const char* FormatName(ConfigFormat format) {
       return "Hugging Face Trainer";
   }
   return "";
+}
+
+std::vector<std::string> WordsOf(const std::string& list) {
+  std::vector<std::string> words;
+  for (const absl::string_view word : absl::StrSplit(list, ','))
+    words.emplace_back(absl::StripAsciiWhitespace(word));
+  return words;
 }
 
 std::string Describe(const Setting& read) {

@@ -32,6 +32,9 @@ struct Setting {
   }
 };
 
+// Returns the words between commas, without the spaces around them.
+std::vector<std::string> WordsOf(const std::string& list);
+
 // What a setting says, whatever its trainer calls it.
 enum class Field {
   // Degrees.
@@ -220,9 +223,9 @@ enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
 // How the arguments of a run of Hugging Face Trainer are written, for advice.
 enum class Syntax { kJson, kYaml, kScript };
 
-// What was found in a configuration.
 struct FrontEnd;  // front_ends.h
 
+// What was found in a configuration.
 struct UserConfig {
   ConfigFormat format = ConfigFormat::kMegatron;
   std::vector<Setting> used;          // as written, in order, for people

@@ -2,9 +2,8 @@
 // torchtitan/config/job_config.py, torchtitan/distributed/pipeline_parallel.py (0.2).
 #include <fmt/format.h>
 
-#include <absl/strings/ascii.h>
-#include <absl/strings/str_split.h>
 #include <algorithm>
+#include <utility>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/user_run.h"
@@ -89,8 +88,7 @@ v1::Precision TorchtitanPrecision(const UserConfig& config, UserRun* run) {
   v1::Precision precision = v1::PRECISION_BF16;
   std::vector<std::string> converters;
   for (const std::string& written : config.List(Field::kConverters))
-    for (const absl::string_view name : absl::StrSplit(written, ','))
-      converters.emplace_back(absl::StripAsciiWhitespace(name));
+    for (std::string& name : WordsOf(written)) converters.push_back(std::move(name));
   for (const std::string& converter : converters) {
     if (converter == "mx" || converter == "quantize.linear.mx") {
       precision = v1::PRECISION_MXFP8;

@@ -246,10 +246,9 @@ bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool
   }
   if (best.arguments.empty()) return false;
   if (!best.method.empty())
-    throw CommandError(ExitCode::kBadInput,
-                       best.place + ": " + best.method +
-                           ": not yet: a loss beside a reference or reward model; accepted is "
-                           "supervised fine-tuning");
+    throw CommandError(ExitCode::kBadInput, best.place + ": " + best.method +
+                                                ": not yet: " + kOtherLoss +
+                                                "; accepted is supervised fine-tuning");
   if (found > 1) config->notes.push_back(CommandNote(found, best.line));
   // Other projects have programs of these names, with other arguments.
   const bool names_model =

@@ -1,7 +1,6 @@
 #include "client/cli/from/translation.h"
 
 #include <absl/strings/ascii.h>
-#include <absl/strings/str_split.h>
 #include <algorithm>
 
 #include "client/cli/exit_codes.h"
@@ -30,11 +29,7 @@ Setting As(const char* key, const std::string& value, const Setting& setting) {
 
 Setting AsList(const char* key, const Setting& setting) {
   Setting list = As(key, setting);
-  if (list.values.size() == 1) {
-    list.values.clear();
-    for (const absl::string_view item : absl::StrSplit(setting.values.front(), ','))
-      list.values.emplace_back(absl::StripAsciiWhitespace(item));
-  }
+  if (list.values.size() == 1) list.values = WordsOf(setting.values.front());
   return list;
 }
 
@@ -42,6 +37,11 @@ const Setting* FindSetting(const std::vector<Setting>& settings, const char* key
   const auto found = std::find_if(settings.begin(), settings.end(),
                                   [&](const Setting& setting) { return setting.key == key; });
   return found == settings.end() ? nullptr : &*found;
+}
+
+bool IsOn(const std::vector<Setting>& settings, const char* key) {
+  const Setting* setting = FindSetting(settings, key);
+  return setting != nullptr && IsTrue(*setting);
 }
 
 void FailTranslation(const Setting& setting, const std::string& why) {

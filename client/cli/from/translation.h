@@ -11,6 +11,12 @@
 
 namespace evenkeel::cli {
 
+// Said of keys of several front ends.
+inline constexpr char kOtherKernels[] = "kernels are taken to be PyTorch's";
+inline constexpr char kOwnAttention[] = "attention is taken to be the model's own";
+inline constexpr char kSplitWork[] = "ranks that share a sequence, a layer or experts";
+inline constexpr char kSomeWeights[] = "training of some weights alone, other than LoRA";
+
 struct RenamedKey {
   const char *theirs, *ours;
 };
@@ -30,6 +36,9 @@ Setting AsList(const char* key, const Setting& setting);
 
 // Returns the setting with this key, or nullptr if there is none.
 const Setting* FindSetting(const std::vector<Setting>& settings, const char* key);
+
+// Returns whether there is one with this key, and it is true.
+bool IsOn(const std::vector<Setting>& settings, const char* key);
 
 // Throws CommandError(kBadInput).
 [[noreturn]] void FailTranslation(const Setting& setting, const std::string& why);
