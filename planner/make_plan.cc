@@ -78,6 +78,10 @@ std::vector<FigureBasis> Figures(const Job& job) {
                      costs.generation == GpuGeneration::kOther ? Basis::kAssumed : Basis::kFitted,
                      "training runs reach " + std::to_string(Nearest(100 * clock)) +
                          "% of the rates of short isolated kernels"});
+  if (RecipeOf(job.training.precision).products == NumberFormat::kMxfp8 &&
+      HasProducts(job.cluster.gpu, NumberFormat::kFp8Block))
+    figures.push_back({"gpu.mxfp8_products", Basis::kAssumed,
+                       "MXFP8 was not measured: block-wise FP8 stands for it"});
   const Uncertainty uncertainty = UncertaintyOf(costs, !job.model.towers.empty());
   figures.push_back({"predictions.step_uncertainty",
                      uncertainty.step_time > 0 ? Basis::kMeasured : Basis::kAssumed,

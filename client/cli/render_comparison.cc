@@ -171,7 +171,8 @@ std::string RenderDispatchers(const Style& style, const v1::Plan& plan) {
     table.Add({DispatcherName(time.dispatcher()), Duration(time.step_seconds()),
                time.planned() ? "the plan" : PercentChange(time.step_seconds(), ours)});
   }
-  return Section(style, "Dispatchers of experts", "the same plan with each") + table.Render(style);
+  return Section(style, "Dispatchers of experts", "the same plan with each that fits") +
+         table.Render(style);
 }
 
 std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan) {

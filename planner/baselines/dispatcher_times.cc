@@ -16,7 +16,10 @@ std::vector<DispatcherTime> DispatcherTimes(const Job& job, const Batching& batc
   const Dispatcher own = PlannedDispatcher(job, p, batching.mean);
   Job other = job;
   other.training.execution.dispatcher = Dispatcher::kLeastTime;
-  const DispatcherSet among = DispatchersOf(other);
+  DispatcherSet among = DispatchersOf(other);
+  // A choice by time alone leaves out what gathers, as it takes more memory. Here that is checked.
+  if (!job.training.execution.overlap_shared_expert)
+    among |= job.training.trainer->dispatchers & DispatcherBit(Dispatcher::kAllGather);
   const RankGroup group =
       Network(job.cluster, job.constants).ExpertGroup(p, job.training.execution.expert_tensor);
   const PlanSpec spec = SpecOf(plan);
@@ -29,7 +32,7 @@ std::vector<DispatcherTime> DispatcherTimes(const Job& job, const Batching& batc
     if (!planned) {
       other.training.execution.dispatcher = record.dispatcher;
       const Evaluation evaluation = EvaluatePlan(other, batching, spec, stop);
-      if (!evaluation.faults.empty()) continue;
+      if (!evaluation.faults.empty() || !evaluation.plan.fits()) continue;
       step_ns = evaluation.plan.prediction.step.total_ns;
     }
     times.push_back({record.dispatcher, planned, step_ns});

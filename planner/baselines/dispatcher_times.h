@@ -12,7 +12,8 @@
 namespace evenkeel::planner {
 
 // Returns the step of `plan`, whose packs are `batching`'s, with each dispatcher that the trainer
-// and the cluster have, quickest first. Empty if experts are not spread over ranks.
+// and the cluster have and with which it fits, quickest first. Empty if experts are not spread over
+// ranks.
 std::vector<DispatcherTime> DispatcherTimes(const Job& job, const Batching& batching,
                                             const Plan& plan, const Stop& stop);
 

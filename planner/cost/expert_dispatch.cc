@@ -63,6 +63,10 @@ double PermutedValues(Dispatcher dispatcher, const RoutedRows& routed) {
   return (dispatcher == Dispatcher::kAllGather && routed.group.ranks > 1 ? 2 : 4) * D(routed.top_k);
 }
 
+double GatheredRows(Dispatcher dispatcher, const RankGroup& group) {
+  return dispatcher == Dispatcher::kAllGather && group.ranks > 1 ? D(group.ranks) : 0;
+}
+
 bool RunsDispatcher(Dispatcher dispatcher, const Cluster& cluster, const RankGroup& group) {
   if (!UnfitFor(dispatcher, cluster.gpu).empty()) return false;
   const DispatcherRecord& record = RecordOf(dispatcher);
@@ -83,8 +87,7 @@ std::string_view UnfitFor(Dispatcher dispatcher, const GpuSpec& gpu) {
 DispatcherSet DispatchersOf(const Job& job) {
   const Execution& execution = job.training.execution;
   if (execution.dispatcher != Dispatcher::kLeastTime) return DispatcherBit(execution.dispatcher);
-  // The rows that an all-gather brings take memory that layers do not count, so it is never taken
-  // unasked.
+  // Gathered rows take memory, so the quickest exchange could be one with which nothing fits.
   DispatcherSet among = job.training.trainer->dispatchers & ~DispatcherBit(Dispatcher::kAllGather);
   if (execution.overlap_shared_expert) among &= DispatcherBit(Dispatcher::kAllToAll);
   return among;

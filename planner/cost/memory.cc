@@ -5,7 +5,9 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/encoder_share.h"
+#include "planner/cost/expert_dispatch.h"
 #include "planner/cost/interval.h"
+#include "planner/cost/network.h"
 #include "planner/model/layer_runs.h"
 #include "planner/plan.h"
 
@@ -93,10 +95,28 @@ int64_t LibraryBytes(const Job& job) {
   return kLibraryBytes + workspaces * job.cluster.gpu.costs.workspace_bytes;
 }
 
+namespace {
+
+// Returns the bytes of the buffer into which all layers gather the rows of all ranks that share
+// experts (use_global_buffer of Megatron-Core's MoEAllGatherTokenDispatcher).
+double GatheredRowBytes(const Job& job, const Parallelism& p, const PackShape& largest) {
+  const LanguageModel& m = job.model.language_model;
+  if (!m.moe) return 0;
+  const Execution& execution = job.training.execution;
+  const RankGroup group = Network(job.cluster, job.constants)
+                              .ExpertGroup(p, std::max<int64_t>(1, execution.expert_tensor));
+  const int64_t width = m.moe->latent > 0 ? m.moe->latent : m.hidden;
+  return 2 * D(width) * largest.tokens / D(p.context * p.tensor) *
+         GatheredRows(execution.dispatcher, group);
+}
+
+}  // namespace
+
 int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& largest) {
   const bool shards = job.training.zero_stage != ZeroStage::kNone;
-  const int64_t fixed = LibraryBytes(job) + (shards ? job.training.execution.bucket_bytes : 0);
-  if (p.pipeline == 1) return fixed;
+  const int64_t fixed = LibraryBytes(job) + (shards ? job.training.execution.bucket_bytes : 0) +
+                        Nearest(std::min(GatheredRowBytes(job, p, largest), 1e15));
+  if (p.pipeline == 1) return std::min(fixed, kPartBytesAtMost);
   const double shard = job.training.execution.sequence_parallel ? 1 / D(p.tensor) : 1;
   const double passed = largest.tokens / D(p.context) * D(PassedWidth(job.model.language_model));
   double widest = passed;

@@ -58,8 +58,8 @@ MemoryFit MemoryFitOf(const Job& job, const Plan& plan);
 // allocator.
 int64_t LibraryBytes(const Job& job);
 
-// Returns the bytes of the pipeline's send and receive buffers and of the libraries' workspaces,
-// inside the allocator.
+// Returns the bytes of the pipeline's send and receive buffers, of rows that experts gather, and of
+// the libraries' workspaces, inside the allocator.
 int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& largest);
 
 // Returns the bytes per parameter, above 2, that a weight takes whose products are quantised: one

@@ -193,7 +193,10 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
 
   const RoutedRows routed{.top_k = moe.top_k,
                           .group = b.setting().network.ExpertGroup(p, expert_tensor)};
-  const double permuted = PermutedValues(b.setting().execution.dispatcher, routed);
+  const Dispatcher dispatcher = b.setting().execution.dispatcher;
+  const double permuted = PermutedValues(dispatcher, routed);
+  // The gradient of all gathered rows, and what experts give, added up by row.
+  const double gathered = w * own * GatheredRows(dispatcher, routed.group);
   const auto exchange = [&] {
     b.Stream(permuted * w * own);
     b.ExpertExchange(w, moe.top_k);
@@ -202,7 +205,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   project("latent down", m.hidden, width);
   b.Begin("dispatch", kMlp);
   exchange();
-  b.Transient(2 * w * share * held + 2 * h * b.shard());
+  b.Transient(2 * w * share * held + 2 * h * b.shard() + gathered);
 
   const auto experts = [&](int64_t ffn, double of_rows) {
     AddProducts(b, {.hidden = width,
@@ -225,7 +228,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   exchange();
   if (!b.setting().execution.fused_kernels)
     b.StreamBytes(kEagerCombine[0] * w * k * own, kEagerCombine[1] * w * k * own);
-  b.Transient(3 * w * share * held + 2 * h * b.shard());
+  b.Transient(3 * w * share * held + 2 * h * b.shard() + gathered);
   project("latent up", width, m.hidden);
 
   if (moe.shared_ffn > 0 || moe.shared_gate) AddSharedExpert(b, m, moe);

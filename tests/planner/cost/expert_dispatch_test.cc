@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "planner/cost/memory.h"
 #include "planner/evaluate_plan.h"
 #include "planner/make_plan.h"
 #include "planner/space/degrees.h"
@@ -174,7 +177,7 @@ TEST(ExpertDispatchTest, PlansShowEachDispatcher) {
   const PlanResult result = MakePlan(job, {});
   ASSERT_TRUE(result.plan.fits());
   const std::vector<DispatcherTime>& times = result.plan.expert_dispatchers;
-  ASSERT_EQ(times.size(), 3u);
+  ASSERT_EQ(times.size(), 3u);  // the rows of 32 ranks do not fit
   EXPECT_TRUE(times.front().planned);
   EXPECT_EQ(times.front().dispatcher, Dispatcher::kDeepEp);
   EXPECT_EQ(times.front().step_ns, result.plan.prediction.step.total_ns);
@@ -184,6 +187,40 @@ TEST(ExpertDispatchTest, PlansShowEachDispatcher) {
   }
   job.constraints.expert_parallel = {1, 1};
   EXPECT_TRUE(MakePlan(job, {}).plan.expert_dispatchers.empty());
+}
+
+// 32 ranks of 8192 rows of 2048 values: one buffer for all layers, and in a layer as much again for
+// gradients and for what its experts give.
+TEST(ExpertDispatchTest, GatheredRowsTakeMemory) {
+  const double gathered = 32 * 8192 * 2048 * 2.0;
+  const Job job = Mixture(Dispatcher::kAllToAll), gathers = Mixture(Dispatcher::kAllGather);
+  EXPECT_EQ(BufferBytes(gathers, kSpread, kPack) - BufferBytes(job, kSpread, kPack), gathered);
+  Parallelism alone = kSpread;
+  alone.expert = 1;
+  EXPECT_EQ(BufferBytes(gathers, alone, kPack), BufferBytes(job, alone, kPack));
+  const auto workspace = [](const Job& of) {
+    for (const LayerCost& layer : BuildLayerProfile(of, kSpread, kPack, kPack).classes)
+      if (layer.kind == LayerKind::kMoe) return layer.modes.front().workspace_bytes;
+    return int64_t{0};
+  };
+  EXPECT_GT(workspace(gathers) - workspace(job), gathered);
+  EXPECT_LE(workspace(gathers) - workspace(job), 2 * gathered);
+}
+
+// A dispatcher with which the plan would not fit is not shown.
+TEST(ExpertDispatchTest, WhatDoesNotFitIsNotShown) {
+  Job job = TextJob("qwen3-30b-a3b", "b300-sxm-288gb", 32);
+  job.constraints.expert_parallel = {8, 8};
+  const auto shows_all_gather = [](const Plan& plan) {
+    EXPECT_TRUE(plan.fits());
+    return std::any_of(
+        plan.expert_dispatchers.begin(), plan.expert_dispatchers.end(),
+        [](const DispatcherTime& time) { return time.dispatcher == Dispatcher::kAllGather; });
+  };
+  const Plan roomy = MakePlan(job, {}).plan;
+  EXPECT_TRUE(shows_all_gather(roomy));
+  job.cluster.reserved_bytes += roomy.stages.front().free_bytes();
+  EXPECT_FALSE(shows_all_gather(MakePlan(job, {}).plan));
 }
 
 }  // namespace
