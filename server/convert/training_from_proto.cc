@@ -79,7 +79,7 @@ void ConvertPrecision(const v1::Training& from, const FieldPath& path, Violation
   }
   if (!HasProducts(gpu, planner::RecipeOf(training->precision).products)) {
     sink.Add(field, gpu.name + " has no products in " + v1::Precision_Name(from.precision()) +
-                        "; accepted: " + PrecisionsOf(gpu));
+                        ", or none whose times are known; accepted: " + PrecisionsOf(gpu));
   } else if (!training->trainer->low_precision) {
     sink.Add(field, "no recipe below 16 bits is known for " +
                         std::string(training->trainer->title) +
@@ -105,15 +105,22 @@ void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSin
                      longest > kLongSample &&
                      static_cast<double>(longest) * samples >= kLongOverMean * tokens;
   const FieldPath field = path.Child("group_selection");
+  // Settings that only groups have ask for groups.
+  const bool sets_groups = from.group_lengths_size() > 0 || from.curriculum_steps() > 0;
   training.group_selection = FromProto(
       kGroupSelections, from.group_selection(),
-      usual ? planner::GroupSelection::kExact : planner::GroupSelection::kOne, field, sink);
+      usual || sets_groups ? planner::GroupSelection::kExact : planner::GroupSelection::kOne, field,
+      sink);
   const bool asked = from.group_selection() == v1::GROUP_SELECTION_PUBLISHED ||
-                     from.group_selection() == v1::GROUP_SELECTION_EXACT;
+                     from.group_selection() == v1::GROUP_SELECTION_EXACT ||
+                     (from.group_selection() == v1::GROUP_SELECTION_UNSPECIFIED && sets_groups);
+  if (from.group_selection() == v1::GROUP_SELECTION_ONE && sets_groups)
+    sink.Add(path.Child(from.group_lengths_size() > 0 ? "group_lengths" : "curriculum_steps"),
+             "must be unset with GROUP_SELECTION_ONE, which plans no packing groups");
   if (asked && training.token_cap > 0) {
     sink.Add(path.Child("token_cap"),
-             "must be unset where group_selection asks for packing groups: they have their own "
-             "lengths, from group_lengths");
+             "must be unset where packing groups are asked for: they have their own lengths, from "
+             "group_lengths");
   }
   const FieldPath lengths = path.Child("group_lengths");
   if (from.group_lengths_size() > kMaxGroupLengths) {

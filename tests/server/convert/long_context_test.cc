@@ -61,6 +61,21 @@ TEST(LongContextTest, GroupsAreThoseAskedFor) {
             GroupSelection::kExact);
 }
 
+TEST(LongContextTest, WhatOnlyGroupsHaveAsksForThem) {
+  EXPECT_EQ(TrainingOf("group_lengths: 512", kShort).group_selection, GroupSelection::kExact);
+  EXPECT_EQ(TrainingOf("curriculum_steps: 9", kShort).group_selection, GroupSelection::kExact);
+  EXPECT_EQ(TrainingOf("curriculum_steps: 0", kShort).group_selection, GroupSelection::kOne);
+  EXPECT_EQ(ViolationsOf("group_lengths: 8192 group_selection: GROUP_SELECTION_ONE"),
+            Lines({"job.training.group_lengths: must be unset with GROUP_SELECTION_ONE, which "
+                   "plans no packing groups"}));
+  EXPECT_EQ(ViolationsOf("curriculum_steps: 9 group_selection: GROUP_SELECTION_ONE"),
+            Lines({"job.training.curriculum_steps: must be unset with GROUP_SELECTION_ONE, which "
+                   "plans no packing groups"}));
+  EXPECT_EQ(ViolationsOf("group_lengths: 8192 token_cap: 9"),
+            Lines({"job.training.token_cap: must be unset where packing groups are asked for: "
+                   "they have their own lengths, from group_lengths"}));
+}
+
 TEST(LongContextTest, TheOrderMayExchangePacksOverTheEpochWhereThereAreGroups) {
   const int64_t one = TrainingOf("group_selection: GROUP_SELECTION_ONE").order_window;
   EXPECT_EQ(one, 16);
@@ -78,8 +93,8 @@ TEST(LongContextTest, LengthsAndCurriculum) {
 
 TEST(LongContextTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(ViolationsOf("group_selection: GROUP_SELECTION_EXACT token_cap: 9"),
-            Lines({"job.training.token_cap: must be unset where group_selection asks for packing "
-                   "groups: they have their own lengths, from group_lengths"}));
+            Lines({"job.training.token_cap: must be unset where packing groups are asked for: they "
+                   "have their own lengths, from group_lengths"}));
   EXPECT_EQ(ViolationsOf("group_lengths: [1024, 1024]"),
             Lines({"job.training.group_lengths: must ascend"}));
   const Lines found = ViolationsOf("group_lengths: [16777217, 127] curriculum_steps: -1");
