@@ -152,7 +152,7 @@ std::string RenderMisfit(const Style& style, const v1::Plan& plan, const Command
 namespace {
 
 // Returns the command that plans the first alternative: of the splits with these degrees, it is the
-// best. Flags that do not tell it apart from the plan stay as they are.
+// best of the plan's packs. Flags that do not tell it apart from the plan stay as they are.
 CommandLine RunnerUp(const v1::Plan& plan, const CommandLine& command) {
   const v1::Parallelism& ours = plan.parallelism();
   const v1::Parallelism& other = plan.alternatives(0).parallelism();
@@ -167,6 +167,13 @@ CommandLine RunnerUp(const v1::Plan& plan, const CommandLine& command) {
   set_if_different("--ep", ours.expert(), other.expert());
   set_if_different("--virtual-stages", ours.virtual_stages(), other.virtual_stages());
   set_if_different("--encoder-dp", ours.encoder_data(), other.encoder_data());
+  if (plan.subject().micro_batch_samples() > 0 || plan.packing_groups_size() > 0) return line;
+  const auto set_cap = [&](const char* flag, int64_t cap) {
+    if (cap > 0 && !command.Has(flag) && !command.Has("--job"))
+      line = line.With(flag, std::to_string(cap));
+  };
+  set_cap("--unit-cap", plan.batch_rule().unit_cap());
+  set_cap("--token-cap", plan.batch_rule().token_cap());
   return line;
 }
 

@@ -195,9 +195,11 @@ std::string PipelineNodesText(const v1::Plan& plan) {
                                                : "each pipeline stays inside a node";
 }
 
-// Compares with the best plan that offloads nothing.
-std::string OffloadGain(const v1::OffloadReport& offload) {
-  if (!offload.has_step_without_seconds()) return "; no plan was found to fit without it";
+// Compares with the best plan that offloads nothing. Nothing is searched for a plan that was given.
+std::string OffloadGain(const v1::Plan& plan) {
+  const v1::OffloadReport& offload = plan.offload();
+  if (!offload.has_step_without_seconds())
+    return plan.plan_id().empty() ? "" : "; no plan was found to fit without it";
   const double gain = offload.step_without_seconds() / offload.step_seconds() - 1;
   return fmt::format("; without it, the best plan found takes {} {}", Percent(std::abs(gain)),
                      gain >= 0 ? "longer" : "less");
@@ -237,7 +239,7 @@ std::string OffloadText(const v1::Plan& plan) {
         Bytes(offload.activation_host_bytes()), Bytes(offload.host_capacity_bytes()),
         Duration(offload.activation_added_seconds()));
   }
-  if (!text.empty()) return text + OffloadGain(offload);
+  if (!text.empty()) return text + OffloadGain(plan);
   const bool activations =
       offload.has_activation_layers() || plan.subject().offload().choose_activation_modules();
   return activations ? "none: activations in host memory gain nothing"

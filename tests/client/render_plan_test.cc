@@ -178,14 +178,17 @@ TEST(RenderPlanTest, TheFirstAlternativeIsToldApartFromThePlan) {
   other = plan.parallelism();
   const CommandLine command({"evenkeelctl", "plan", "--dp", "2"});
   const auto next = [&] { return RenderNextCommands({.width = 1000}, plan, command); };
-  EXPECT_TRUE(Has(next(), "evenkeelctl plan --tp 4 --pp 4\n")) << next();
+  const std::string caps = " --unit-cap 16 --token-cap 4096\n";  // of the packs that both have
+  EXPECT_TRUE(Has(next(), "evenkeelctl plan --tp 4 --pp 4" + caps)) << next();
   other.set_context(2), other.set_expert(8), other.set_virtual_stages(3), other.set_encoder_data(4);
-  EXPECT_TRUE(Has(next(), "--tp 4 --pp 4 --cp 2 --ep 8 --virtual-stages 3 --encoder-dp 4\n"))
+  EXPECT_TRUE(Has(next(), "--tp 4 --pp 4 --cp 2 --ep 8 --virtual-stages 3 --encoder-dp 4" + caps))
       << next();
   EXPECT_TRUE(Has(RenderAlternatives({.width = 1000}, plan),
                   "4 x 4 x 2, context 2, expert 8, encoder data 4, virtual 3"));
   std::swap(other, *plan.mutable_parallelism());
-  EXPECT_TRUE(Has(next(), "--cp 1 --ep 1 --virtual-stages 1 --encoder-dp 1\n")) << next();
+  EXPECT_TRUE(Has(next(), "--cp 1 --ep 1 --virtual-stages 1 --encoder-dp 1" + caps)) << next();
+  const CommandLine capped({"evenkeelctl", "plan", "--unit-cap", "9", "--token-cap=4097"});
+  EXPECT_FALSE(Has(RenderNextCommands({.width = 1000}, plan, capped), " 4096")) << next();
 }
 
 TEST(RenderPlanTest, SaysWhetherAPipelineCrossesNodesOnlyIfThereIsOne) {

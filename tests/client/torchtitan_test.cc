@@ -50,6 +50,17 @@ TEST(TorchtitanTest, BatchAndLengthHaveDefaults) {
   EXPECT_FALSE(Assumes(said, "torchtitan's default"));
 }
 
+TEST(TorchtitanTest, ARefusalOfTheRequestNamesTheSettingBehindIt) {
+  const UserConfig config =
+      ReadConfigText(std::string(kLlama) + "converters = [\"mx\"]\n", "train.toml", "");
+  EXPECT_EQ(WithItsSetting(config, "job.training.precision (--precision): not so"),
+            "job.training.precision (--precision): not so (set by train.toml:4: model.converters "
+            "mx)");
+  EXPECT_EQ(WithItsSetting(config, "job.training.precisions: not so"),
+            "job.training.precisions: not so");
+  EXPECT_EQ(WithItsSetting(config, "no field"), "no field");
+}
+
 TEST(TorchtitanTest, ConvertersSetThePrecision) {
   const auto precision = [](const std::string& converters) {
     return TorchtitanRun(std::string(kLlama) + "converters = " + converters + "\n")

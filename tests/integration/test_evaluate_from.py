@@ -168,6 +168,39 @@ class FromTest(unittest.TestCase):
         self.assertAlmostEqual(again["response"]["evaluated"]["predictions"]["step"]["total_seconds"],
                                change["evaluated"]["predictions"]["step"]["total_seconds"], places=2)
 
+    def test_what_is_offloaded_may_come_back(self):
+        kept = MEGATRON.replace("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", "")
+        text = kept.replace("--save /checkpoints", "--optimizer-cpu-offload --save /checkpoints")
+        path = self.write("offload.sh", text)
+        changes = {change["text"]: change for change in self.answer(path, "--gpu", "h100-sxm-80gb")["changes"]}
+        change = changes["nothing in host memory"]
+        self.assertIn("without --optimizer-cpu-offload", change["argument"])
+        without = self.answer(self.write("run.sh", kept), "--gpu", "h100-sxm-80gb")
+        self.assertEqual(without["response"]["evaluated"]["predictions"]["step"]["total_seconds"],
+                         change["evaluated"]["predictions"]["step"]["total_seconds"])
+        shown = " ".join(self.evaluate(path, "--gpu", "h100-sxm-80gb").stdout.split())
+        self.assertNotIn("no plan was found", shown)
+        self.assertIn("in host memory", shown)
+
+    def test_another_batch_is_told(self):
+        path = self.write("job.toml", TORCHTITAN.replace('"full"', '"none"'))
+        flags = ("--gpu", "h100-sxm-80gb", "--gpus", "16")
+        asked = self.answer(path, *flags)["response"]["evaluated"]["predictions"]["samples_per_step"]
+        for change in self.answer(path, *flags)["changes"]:
+            samples = change["evaluated"]["predictions"]["samples_per_step"]
+            told = f"({samples:.0f} samples in a step instead of {asked:.0f})"
+            self.assertEqual(told in change["text"], samples != asked, change["text"])
+            if change["text"].startswith("tensor parallelism 1"):
+                self.assertEqual(samples, 2 * asked)  # of twice as many data-parallel ranks
+                applied = self.write("tp1.toml", open(path, encoding="utf-8").read().replace(
+                    "tensor_parallel_degree = 2", "tensor_parallel_degree = 1"))
+                then = self.answer(applied, *flags)["response"]["evaluated"]["predictions"]
+                said = change["evaluated"]["predictions"]
+                self.assertEqual(then["step"]["total_seconds"], said["step"]["total_seconds"])
+                break
+        else:
+            self.fail("no advice to halve tensor parallelism")
+
     def test_what_context_ranks_exchange(self):
         def exchange(path, *arguments):
             return self.answer(path, "--gpu", "h100-sxm-80gb", *arguments)["request"]["job"]["training"]["execution"][
@@ -346,7 +379,11 @@ class FromTest(unittest.TestCase):
                   "--token-cap"),
                  (("run.sh", MEGATRON.replace("TP=${TP:-2}", "TP=$(nproc)")), ["--gpu", "h100-sxm-80gb"],
                   "--tensor-model-parallel-size"),
-                 (("run.sh", MEGATRON.replace("TP=${TP:-2}", "TP=3")), ["--gpu", "h100-sxm-80gb"], "does not divide"))
+                 (("run.sh", MEGATRON.replace("TP=${TP:-2}", "TP=3")), ["--gpu", "h100-sxm-80gb"], "does not divide"),
+                 (("run.sh", MEGATRON.replace("--save", "--schedules-method dualpipev --save")),
+                  ["--gpu", "h100-sxm-80gb"], "not yet: schedules other than 1F1B"),
+                 (("job.toml", TORCHTITAN.replace("[training]", 'converters = ["mx"]\n[training]')),
+                  ["--gpu", "h100-sxm-80gb", "--gpus", "8"], "job.toml:4: model.converters mx)"))
         for (name, text), flags, message in cases:
             with self.subTest(message):
                 done = self.evaluate(self.write(name, text), *flags)

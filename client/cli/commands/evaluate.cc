@@ -54,11 +54,8 @@ struct EvaluateFlags {
   TimelineFlags timeline;
 };
 
-// Reads a configuration and evaluates it, and changes of it.
-ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
-  FromAnswer answer{.path = flags.from.front()};
-  answer.config = ReadUserConfig(flags.from, flags.framework);
-  answer.run = RunOf(answer.config, flags.job);
+// Evaluates a configuration, and changes of it.
+void FillAnswer(const GlobalOptions& options, FromAnswer& answer) {
   const auto backend = BackendOf(options);
   const ModelLayers layers = LayersOf(backend->EvaluatePlan(LayersRequest(answer.run)).evaluated());
   AdaptToLayers(layers, &answer.run);
@@ -72,6 +69,19 @@ ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
       absl::StrReplaceAll(answer.config.front_end->words, &change.argument);
   }
   answer.computed_by = "computed by " + backend->name() + UnconfirmedText(answer.response);
+}
+
+ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
+  FromAnswer answer{.path = flags.from.front()};
+  answer.config = ReadUserConfig(flags.from, flags.framework);
+  answer.run = RunOf(answer.config, flags.job);
+  try {
+    FillAnswer(options, answer);
+  } catch (const CommandError& refused) {
+    std::vector<std::string> details = refused.details();
+    for (std::string& detail : details) detail = WithItsSetting(answer.config, std::move(detail));
+    throw CommandError(refused.code(), refused.what(), std::move(details));
+  }
   Print(options.json() ? FromAnswerJson(answer) : RenderFrom(StyleOf(options), answer));
   return answer.response.evaluated().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>
-#include <absl/strings/str_replace.h>
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -15,6 +14,7 @@ namespace evenkeel::cli {
 namespace {
 
 constexpr int kMostAdjustments = 4;
+constexpr double kSamplesAlike = .01;
 constexpr double kLeastGain = .001;  // of the time per sample; less is no reason to change
 
 // What trainers call a setting, with {} for its value. Without a name, the trainer has none.
@@ -38,6 +38,14 @@ constexpr SettingNames kNoRecomputeNames = {
     "\"gradient_checkpointing\": false",
     "\"gradient_checkpointing\": false, and in \"fsdp_config\" no \"activation_checkpointing\"",
     "\"gradient_checkpointing\": false, and fsdp_activation_checkpointing: false"};
+constexpr SettingNames kNoOffloadNames = {
+    "without --optimizer-cpu-offload, --cpu-offloading-num-layers and "
+    "--fine-grained-activation-offloading",
+    "training.enable_cpu_offload = false",
+    "\"zero_optimization\" without \"offload_optimizer\" and \"offload_param\"",
+    "in \"deepspeed\", \"zero_optimization\" without \"offload_optimizer\" and \"offload_param\"",
+    "\"fsdp\" without offload, and in \"fsdp_config\" no \"cpu_offload\"",
+    "fsdp_offload_params: false"};
 constexpr SettingNames kFullRecomputeNames = {
     "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1",
     "activation_checkpoint.mode = \"full\"",
@@ -79,6 +87,7 @@ class Neighbours {
     MicroBatches();
     RecomputeSettings();
     Sharding();
+    Offload();
     Habits();
     return std::move(changes_);
   }
@@ -136,11 +145,16 @@ class Neighbours {
         if (next < 1 || next == now || (next > now && run_.degrees.data() % 2 != 0) ||
             (next < now && now % 2 != 0))
           continue;
+        // torchtitan cuts its batch and shards in another way where there is a pipeline.
+        if (format_ == ConfigFormat::kTorchtitan && record.get == &v1::Parallelism::pipeline &&
+            std::min(now, next) == 1)
+          continue;
         UserRun& run = Add(fmt::format("{} {} instead of {}", record.title, next, now),
                            Named(record.names, next));
         (run.degrees.*record.set)(next);
         const int32_t data = run_.degrees.data();
         run.degrees.set_data(next > now ? data / 2 : data * 2);
+        if (run_.batch_follows_ranks) run.sequences = run_.sequences * run.degrees.data() / data;
         if (record.get == &v1::Parallelism::pipeline)
           Recut(next, next > 1 && run_.stage_cut.on ? run_.degrees.virtual_stages() : 1, &run);
         if (next > 1 && record.get == &v1::Parallelism::context && now == 1)
@@ -341,6 +355,13 @@ class Neighbours {
     }
   }
 
+  void Offload() {
+    if (!run_.job.training().has_offload()) return;
+    UserRun& run = Add("nothing in host memory", Named(kNoOffloadNames));
+    run.job.mutable_training()->clear_offload();
+    if (run.fsdp) SetFsdpTrainer(&run);
+  }
+
   // Kernels whose results may differ between runs are quicker.
   void Deterministic() {
     if (!run_.job.training().execution().deterministic()) return;
@@ -442,6 +463,18 @@ v1::EvaluatePlanResponse EvaluateRun(UserRun* run, const ModelLayers& layers, bo
   return backend->EvaluatePlan(RequestOf(*run, layers, pinned));
 }
 
+namespace {
+
+// Says where a change takes another number of samples in a step.
+void NameSamples(const v1::Plan& now, Change* change) {
+  const double before = now.predictions().samples_per_step();
+  const double then = change->evaluated.predictions().samples_per_step();
+  if (before <= 0 || then <= 0 || std::abs(then / before - 1) < kSamplesAlike) return;
+  change->text += fmt::format(" ({:.0f} samples in a step instead of {:.0f})", then, before);
+}
+
+}  // namespace
+
 Changes FirstChanges(const UserRun& run, const v1::Plan& evaluated, ConfigFormat format,
                      const ModelLayers& layers, size_t most, Backend* backend) {
   Changes changes;
@@ -451,6 +484,7 @@ Changes FirstChanges(const UserRun& run, const v1::Plan& evaluated, ConfigFormat
     if (!Evaluate(layers, backend, &change)) continue;
     ++changes.tried;
     if (!change.fits || (fits && change.sample_seconds > now * (1 - kLeastGain))) continue;
+    NameSamples(evaluated, &change);
     changes.best.push_back(std::move(change));
   }
   std::stable_sort(changes.best.begin(), changes.best.end(), [](const Change& a, const Change& b) {
@@ -458,20 +492,6 @@ Changes FirstChanges(const UserRun& run, const v1::Plan& evaluated, ConfigFormat
   });
   if (changes.best.size() > most) changes.best.resize(most);
   return changes;
-}
-
-std::string InSyntax(Syntax syntax, std::string argument) {
-  if (syntax == Syntax::kJson) return argument;
-  const bool script = syntax == Syntax::kScript;
-  // Commas are JSON's.
-  absl::StrReplaceAll({{", \"gradient_accumulation",
-                        script ? " \"gradient_accumulation" : "\n\"gradient_accumulation"},
-                       {", and ", " and "}},
-                      &argument);
-  for (const std::string key : {"per_device_train_batch_size", "gradient_accumulation_steps",
-                                "gradient_checkpointing", "full_determinism"})
-    absl::StrReplaceAll({{"\"" + key + "\": ", script ? "--" + key + " " : key + ": "}}, &argument);
-  return argument;
 }
 
 }  // namespace evenkeel::cli

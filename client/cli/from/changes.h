@@ -33,9 +33,6 @@ double SampleSeconds(const v1::Plan& evaluated);
 v1::EvaluatePlanResponse EvaluateRun(UserRun* run, const ModelLayers& layers, bool pinned,
                                      Backend* backend);
 
-// Returns what a change says to write, with the Trainer's own arguments as the user writes them.
-std::string InSyntax(Syntax syntax, std::string argument);
-
 // Returns at most `most` changes that fit and make the run quicker or, if it does not fit, fit.
 Changes FirstChanges(const UserRun& run, const v1::Plan& evaluated, ConfigFormat format,
                      const ModelLayers& layers, size_t most, Backend* backend);

@@ -177,7 +177,7 @@ std::vector<NotPredicted> Unpredicted() {
       {"moe-token-drop-policy", "rows beyond the capacity are dropped, whichever they are"},
       {"moe-pad-expert-input-to-capacity", "buffers are taken to hold the rows that come"},
       {"hierarchical-context-parallel-sizes", "taken as the ranks of a node that divide the heads"},
-      {"schedules-method", "the schedule is taken to be 1F1B"},
+      {"schedules-method", "schedules other than 1F1B, interleaved 1F1B and GPipe", true},
       {"moe-fb-overlap", "passes are taken to run one after the other"},
       {"enable-hetero", "all stages are taken to run on one GPU type"},
       {"inprocess-restart", "restarts are not predicted"},

@@ -3,6 +3,7 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/numbers.h>
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -245,10 +246,12 @@ bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>
   Shape shape = ShapeOf(config);
   shape.vocabulary = VocabularyOf(config);
   const planner::LanguageModelEntry* same = nullptr;
+  std::vector<std::string> others;
   for (const planner::LanguageModelEntry& entry : planner::LanguageModels()) {
     if (!SameShape(shape, entry.spec)) continue;
     const bool near =
         shape.vocabulary >= entry.spec.vocab && shape.vocabulary - entry.spec.vocab < 4096;
+    if (same != nullptr) others.push_back(near ? same->spec.name : entry.spec.name);
     if (same == nullptr || near) same = &entry;
   }
   if (same != nullptr) {
@@ -262,6 +265,9 @@ bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>
       text += fmt::format("with {} rows of embedding", shape.vocabulary);
     } else {
       text += fmt::format("with its vocabulary of {}", same->spec.vocab);
+      if (!others.empty())
+        text += fmt::format("; they are those of {} too: --model says which it is",
+                            absl::StrJoin(others, ", "));
     }
     assumed->push_back(text);
     return true;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
 #include <algorithm>
@@ -77,7 +78,8 @@ std::string ReadSection(const Style& style, const FromAnswer& answer) {
     std::string line = setting.where;
     if (const size_t colon = line.find_last_of(':'); one && colon != std::string::npos)
       line = line.substr(colon + 1);
-    const std::string value = setting.values.empty() ? "on" : absl::StrJoin(setting.values, " ");
+    const std::string empty = absl::StartsWith(setting.key, "-") ? "on" : "[]";
+    const std::string value = setting.values.empty() ? empty : absl::StrJoin(setting.values, " ");
     table.Add(
         {Plain(style, line), Plain(style, setting.key), Plain(style, value), config.meanings[i]});
   }

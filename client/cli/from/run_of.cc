@@ -229,6 +229,7 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   int64_t steps = config.Int(Field::kAccumulation, 1, 1, 1 << 20);
   if (torchtitan && pipeline) steps = std::max<int64_t>(1, local / run->micro_batch);
   run->sequences = config.Int(Field::kGlobalBatch, -1, -1, 10000000);
+  run->batch_follows_ranks = torchtitan && run->sequences <= 0;
   if (run->sequences <= 0) run->sequences = run->micro_batch * steps * data;
   // As the Trainer does: DeepSpeed's train_batch_size is checked.
   if (const int64_t product = run->micro_batch * steps * data;

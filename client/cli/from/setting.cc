@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
 #include <absl/strings/str_split.h>
 #include <cmath>
+#include <cstddef>
 
 #include "client/cli/exit_codes.h"
 
@@ -50,6 +54,17 @@ std::string Describe(const Setting& read) {
   const Setting setting = read.AsWritten();
   const std::string values = Shown(setting);
   return setting.where + ": " + setting.key + (values.empty() ? "" : " " + values);
+}
+
+std::string WithItsSetting(const UserConfig& config, std::string refusal) {
+  const std::string field = refusal.substr(0, refusal.find_first_of(" :"));
+  // The last one counts where several set a field.
+  for (size_t i = config.used.size(); i-- > 0;) {
+    const std::string set = absl::StrCat("job.", config.meanings[i]);
+    if (field == set || absl::StartsWith(field, set + "."))
+      return absl::StrCat(refusal, " (set by ", Describe(config.used[i]), ")");
+  }
+  return refusal;
 }
 
 void UserConfig::Refuse(Field field, const std::string& why) const {
@@ -111,6 +126,20 @@ std::string UserConfig::Text(Field field, const std::string& fallback) const {
 std::vector<std::string> UserConfig::List(Field field) const {
   const auto found = fields.find(field);
   return found == fields.end() ? std::vector<std::string>() : found->second.values;
+}
+
+std::string InSyntax(Syntax syntax, std::string argument) {
+  if (syntax == Syntax::kJson) return argument;
+  const bool script = syntax == Syntax::kScript;
+  // Commas are JSON's.
+  absl::StrReplaceAll({{", \"gradient_accumulation",
+                        script ? " \"gradient_accumulation" : "\n\"gradient_accumulation"},
+                       {", and ", " and "}},
+                      &argument);
+  for (const std::string key : {"per_device_train_batch_size", "gradient_accumulation_steps",
+                                "gradient_checkpointing", "full_determinism"})
+    absl::StrReplaceAll({{"\"" + key + "\": ", script ? "--" + key + " " : key + ": "}}, &argument);
+  return argument;
 }
 
 }  // namespace evenkeel::cli

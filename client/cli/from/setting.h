@@ -223,6 +223,9 @@ enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
 // How the arguments of a run of Hugging Face Trainer are written, for advice.
 enum class Syntax { kJson, kYaml, kScript };
 
+// Returns what a change says to write, with the Trainer's own arguments as the user writes them.
+std::string InSyntax(Syntax syntax, std::string argument);
+
 struct FrontEnd;  // front_ends.h
 
 // What was found in a configuration.
@@ -268,6 +271,10 @@ struct UserConfig {
 
 // Returns "run.sh:12: --key value".
 std::string Describe(const Setting& setting);
+
+// Returns the line that refuses a field of a request ("job.training.precision: ..."), with the
+// setting behind it that set the field, if one did.
+std::string WithItsSetting(const UserConfig& config, std::string refusal);
 
 }  // namespace evenkeel::cli
 

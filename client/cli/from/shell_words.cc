@@ -8,14 +8,14 @@
 namespace evenkeel::cli {
 namespace {
 
-std::string CommandName(const std::string& word) { return word.substr(word.find_last_of('/') + 1); }
-
 bool IsShell(const std::string& word) {
-  const std::string name = CommandName(word);
+  const std::string name = BaseName(word);
   return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
 }
 
 }  // namespace
+
+std::string BaseName(const std::string& word) { return word.substr(word.find_last_of('/') + 1); }
 
 bool TakesScript(const std::vector<ShellWord>& command) {
   if (command.size() < 2) return false;
@@ -33,7 +33,7 @@ bool TakesScript(const std::vector<ShellWord>& command) {
 
 bool RunsItsInput(const std::vector<ShellWord>& command) {
   for (const ShellWord& word : command)
-    if (IsShell(word.text) || CommandName(word.text) == "sbatch") return true;
+    if (IsShell(word.text) || BaseName(word.text) == "sbatch") return true;
   return false;
 }
 

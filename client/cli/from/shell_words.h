@@ -12,6 +12,9 @@ struct ShellWord {
   int line = 0;
 };
 
+// Returns the name of a program or a file without its folders.
+std::string BaseName(const std::string& word);
+
 // Returns whether the next word of a command is a script: behind "bash -c", "srun sh -lc" and the
 // like.
 bool TakesScript(const std::vector<ShellWord>& command);

@@ -42,8 +42,6 @@ constexpr const char* kOtherMethods[] = {
 constexpr const char* kMethodParts[] = {"gspo",  "mpo",  "odpo", "alphapo", "maxrl",
                                         "ppov2", "papo", "nash", "ipo",     "simpo"};
 
-std::string BaseName(const std::string& word) { return word.substr(word.find_last_of('/') + 1); }
-
 bool IsOtherMethod(const std::string& name) {
   return std::count(std::begin(kOtherMethods), std::end(kOtherMethods), name) > 0;
 }

@@ -50,15 +50,16 @@ struct UserRun {
   StageCut stage_cut;
   std::set<int64_t> recomputed_parts;  // layers of that list that recompute
   Recompute recompute;
-  int64_t layers = 0;           // that the configuration says; 0 if it does not
-  int64_t micro_batch = 1;      // sequences
-  int64_t seq_length = 0;       // 0: the job's packs decide
-  int64_t sequences = 0;        // of a step, over all ranks; 0: the job's
-  bool fixed_lengths = false;   // every sample is a sequence
-  bool padded = false;          // micro-batches are samples that are padded, not packed
-  bool fsdp = false;            // of Hugging Face Trainer
-  bool fsdp_version_2 = false;  // the configuration says so
-  bool unfused_adam = false;    // AdamW of PyTorch, of Hugging Face Trainer
+  int64_t layers = 0;                // that the configuration says; 0 if it does not
+  int64_t micro_batch = 1;           // sequences
+  int64_t seq_length = 0;            // 0: the job's packs decide
+  int64_t sequences = 0;             // of a step, over all ranks; 0: the job's
+  bool batch_follows_ranks = false;  // a data-parallel rank has a number of its own
+  bool fixed_lengths = false;        // every sample is a sequence
+  bool padded = false;               // micro-batches are samples that are padded, not packed
+  bool fsdp = false;                 // of Hugging Face Trainer
+  bool fsdp_version_2 = false;       // the configuration says so
+  bool unfused_adam = false;         // AdamW of PyTorch, of Hugging Face Trainer
   // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
   std::string accelerate_key, deterministic_key;
   bool adapters = false;  // train beside frozen weights
