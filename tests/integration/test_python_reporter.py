@@ -170,6 +170,20 @@ class ReporterTest(ReporterCase):
         self.assertEqual(made.report.fault, "")
         self.assertGreater(made.report.revision, 0)
 
+    def test_a_plan_that_the_server_never_made_is_planned_there(self):
+        with Server() as other:
+            made = self.reporter(target=other.address, job=JOB)
+            self.steps(made, 5, 1.1)
+            made.close()
+            self.assertEqual(made.report.fault, "")
+            self.assertEqual(made.report.revision, 1)
+        with Server() as third, self.assertLogs("evenkeel.reporter", logging.WARNING):
+            made = self.reporter(target=third.address, job={**JOB, "training": {"global_batch_samples": 96}})
+            self.steps(made, 5, 1.1)
+            made.close()
+            self.assertIn("is not available on this server", made.report.fault)  # another job's plan
+            self.assertEqual(made.report.revision, 0)
+
     def test_a_refused_outcome_is_a_fault_and_still_drift(self):
         made = self.reporter()
         with self.assertLogs("evenkeel.reporter", logging.WARNING):

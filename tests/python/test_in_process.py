@@ -152,6 +152,8 @@ class EqualityTest(unittest.TestCase):
         tokens, units = np.full(4000, 700), np.ones(4000, np.int64)
         packed = evenkeel.pack(planned, tokens, units)
         self.assertEqual(packed.digest, self.client.pack_dataset(planned.plan, tokens, units).digest)
+        mine, theirs = evenkeel.OnlinePacker(planned), evenkeel.OnlinePacker(planned.plan)
+        self.assertEqual((mine.columns, mine.ranks), (theirs.columns, theirs.ranks))
 
     def test_errors_are_those_of_the_server(self):
         bad = {"model": {"name": "nope"}, "cluster": {"pools": [{"gpu_type": "a100", "gpu_count": -1}]}}

@@ -60,12 +60,12 @@ class StepReporter:
                  exit_seconds: float = 10.0, forward_every: int = 10, client: Callable[[], Any] | None = None,
                  on_report: Callable[[Report], None] | None = None) -> None:
         """`plan`: an answer of plan_job, or `plan_id` alone. `job`: the job that was planned; needed if it describes
-        its model or GPU type, and to plan again in the end. `stage`: the pipeline stage of this rank. The first
-        `warmup_steps` do not count. A window ends after `window_steps` or `window_seconds`. `record`: whether the
-        outcome of the run is recorded when it ends, so that later plans use it. `gather`: how windows come to rank
-        0; None is torch.distributed's store, if that is initialised when the first window ends. `exit_seconds`:
-        maximum time that close takes. `forward_every`: which steps `watch` measures. `client`: makes the client,
-        for TLS. `on_report` is called in the background, after each window."""
+        its model or GPU type, if the server may not have the plan, and to plan again in the end. `stage`: the pipeline
+        stage of this rank. The first `warmup_steps` do not count. A window ends after `window_steps` or
+        `window_seconds`. `record`: whether the outcome of the run is recorded when it ends, so that later plans use
+        it. `gather`: how windows come to rank 0; None is torch.distributed's store, if that is initialised when the
+        first window ends. `exit_seconds`: maximum time that close takes. `forward_every`: which steps `watch`
+        measures. `client`: makes the client, for TLS. `on_report` is called in the background, after each window."""
         from .connection import check_target
         self._plan_id = plan_id or getattr(plan, "plan_id", "")
         if not self._plan_id:
@@ -101,6 +101,7 @@ class StepReporter:
         self._call_lock = threading.Lock()
         self._client: Any = None
         self._warned = False
+        self._asked_for_plan = False
         self._told: Any = None  # the StepDrift that the log told last
         self._last_window: RankWindow | None = None
         self._thread: threading.Thread | None = None  # begins with the first step that counts
@@ -242,6 +243,8 @@ class StepReporter:
 
     def _send(self, windows: list[RankWindow], dry_run: bool) -> None:
         answer = self._call("record_profile", self._request(windows, dry_run))
+        if self._plan_is_unknown(answer.refused) and self._makes_plan_known():
+            answer = self._call("record_profile", self._request(windows, dry_run))
         report = self.report
         report.windows += 1
         for refused in answer.refused:
@@ -254,6 +257,20 @@ class StepReporter:
                 _LOG.warning("evenkeel: %s", drift.advice)
                 self._told = drift
         report.revision = answer.revision
+
+    @staticmethod
+    def _plan_is_unknown(refused: Any) -> bool:
+        from .v1 import profile_pb2
+        return any(each.reason == profile_pb2.REFUSAL_REASON_PLAN_UNKNOWN for each in refused)
+
+    def _makes_plan_known(self) -> bool:
+        """Has the server plan the job whose plan it lacks, because this process made it or the server is new. Returns
+        whether it is the same plan."""
+        if self._job is None or self._asked_for_plan:
+            return False
+        self._asked_for_plan = True
+        answer = self._call("plan_job", self._job)
+        return any(plan.plan_id == self._plan_id for plan in (answer, answer.plan, *answer.offers))
 
     def _request(self, windows: list[RankWindow], dry_run: bool) -> Any:
         from .v1 import profile_pb2

@@ -94,6 +94,7 @@ def load_job(path: str | os.PathLike[str]) -> planner_service_pb2.PlanJobRequest
 
 
 def plan_of(plan: PlanLike, name: str = "plan") -> plan_pb2.Plan:
+    plan = getattr(plan, "response", plan)  # of a Planned
     if isinstance(plan, plan_pb2.Plan):
         return plan
     if isinstance(plan, (planner_service_pb2.PlanJobResponse, planner_service_pb2.GetPlanResponse)):
