@@ -44,13 +44,14 @@ class OneSecond : public Backend {
   std::string name() const override { return "test"; }
 };
 
-// Returns all changes of torchtitan's llama3 8B on 16 GPUs with 4 stages.
-std::vector<Change> ChangesOf(const std::string& parallelism) {
+// Returns all changes of torchtitan's llama3 8B on 16 GPUs.
+std::vector<Change> ChangesOf(const std::string& parallelism, const std::string& stages = "4") {
   JobFlags flags;
   flags.gpu = "h100-sxm-80gb";
   flags.gpus = {16};
   const std::string toml =
-      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = 4\n";
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = " +
+      stages + "\n";
   UserRun run = RunOf(ReadConfigText(toml + parallelism, "train.toml", ""), flags);
   const ModelLayers layers(kLayers, v1::LAYER_KIND_DENSE);
   AdaptToLayers(layers, &run);
@@ -86,6 +87,27 @@ TEST(ChangesTest, TorchtitansStagesAreCutAsItCutsThem) {
   const Change more = Named(ChangesOf(kInterleaved), "pipeline stages 2 instead of 4");
   EXPECT_EQ(more.run.chunks, (std::vector<int64_t>{8, 9, 8, 7}));
   EXPECT_EQ(more.run.degrees.virtual_stages(), 2);
+}
+
+// 8 samples of each rank, unless the configuration gives the global batch.
+TEST(ChangesTest, TorchtitansBatchFollowsItsRanks) {
+  const auto samples = [](const std::string& more, const std::string& change) {
+    return Named(ChangesOf(more), change).run.job.training().global_batch_samples();
+  };
+  EXPECT_EQ(samples("", kTwo), 32);
+  EXPECT_EQ(samples("", "tensor parallelism 2 instead of 1"), 16);
+  EXPECT_EQ(samples("", "pipeline stages 2 instead of 4"), 64);
+  EXPECT_EQ(samples("[training]\nglobal_batch_size = 64\n", "tensor parallelism 2 instead of 1"),
+            64);
+}
+
+// A pipeline cuts the batch and shards in another way than one stage does.
+TEST(ChangesTest, TorchtitanIsNotToldToLeaveItsPipeline) {
+  for (const Change& change : ChangesOf("", "2"))
+    EXPECT_GT(change.run.degrees.pipeline(), 1) << change.text;
+  for (const Change& change : ChangesOf("", "1"))
+    EXPECT_EQ(change.run.degrees.pipeline(), 1) << change.text;
+  EXPECT_FALSE(Named(ChangesOf("", "2"), "pipeline stages 4 instead of 2").text.empty());
 }
 
 TEST(ChangesTest, LayersThatDoNotDivideAreCutToo) {

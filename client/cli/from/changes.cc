@@ -154,7 +154,10 @@ class Neighbours {
         (run.degrees.*record.set)(next);
         const int32_t data = run_.degrees.data();
         run.degrees.set_data(next > now ? data / 2 : data * 2);
-        if (run_.batch_follows_ranks) run.sequences = run_.sequences * run.degrees.data() / data;
+        if (run_.batch_follows_ranks) {
+          run.sequences = run_.sequences * run.degrees.data() / data;
+          run.job.mutable_training()->set_global_batch_samples(run.sequences);
+        }
         if (record.get == &v1::Parallelism::pipeline)
           Recut(next, next > 1 && run_.stage_cut.on ? run_.degrees.virtual_stages() : 1, &run);
         if (next > 1 && record.get == &v1::Parallelism::context && now == 1)
