@@ -78,6 +78,7 @@ class Checker {
   }
 
   static bool Near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
+  static bool AtMost(double a, double b) { return a <= b || Near(a, b); }  // sums are rounded
   static bool Ratio(double value) { return std::isfinite(value) && value >= 0 && value <= 1; }
 
   void CheckBatchRule() {
@@ -93,9 +94,9 @@ class Checker {
                 Ratio(rule.idle_ratio),
             "batch rule: a ratio is outside [0, 1]");
     if (rule.oversize_samples > 0) return;
-    Require(rule.mean_tokens <= static_cast<double>(rule.token_cap),
+    Require(AtMost(rule.mean_tokens, static_cast<double>(rule.token_cap)),
             "batch rule: mean pack above the token cap");
-    Require(rule.mean_units <= static_cast<double>(rule.unit_cap),
+    Require(AtMost(rule.mean_units, static_cast<double>(rule.unit_cap)),
             "batch rule: mean pack above the unit cap");
   }
 

@@ -61,6 +61,7 @@ const std::vector<Reproducer>& Reproducers() {
       {"larger-step-fits", {"pp=1"}},
       {"many-packs-slow-rhythm", {"pp=4"}},
       {"max-alternatives", {}},
+      {"mean-of-equal-units", {}},
       {"memory-few-steps", {}},
       {"memory-hands-on", {}},
       {"memory-uneven-packs-chunks", {}, false, 3},
