@@ -77,7 +77,7 @@ def evaluate(job: JobLike, plan: PlanLike | Planned, *, include_timeline: bool =
              cancelled: Cancelled | None = None) -> planner_service_pb2.EvaluatePlanResponse:
     """Predicts the caller's plan beside ours, as Client.evaluate_plan does."""
     request = planner_service_pb2.EvaluatePlanRequest(
-        job=requests.plan_job_request(job).job, plan=requests.plan_of(_message(plan)),
+        job=requests.plan_job_request(job).job, plan=requests.plan_of(plan),
         include_timeline=include_timeline)
     response = planner_service_pb2.EvaluatePlanResponse()
     response.ParseFromString(
@@ -94,7 +94,7 @@ def pack(rule: packing.RuleLike | Planned, tokens: npt.ArrayLike, units: npt.Arr
     """Packs samples by a rule or a plan, as Client.pack_dataset does."""
     from . import packing
     start = packing.start_message(
-        packing.settings_of(_message(rule)), data_parallel=data_parallel, packs_per_rank=packs_per_rank, epoch=epoch,
+        packing.settings_of(rule), data_parallel=data_parallel, packs_per_rank=packs_per_rank, epoch=epoch,
         sequence_parallel_group=sequence_parallel_group, apart=apart, groups=groups,
         curriculum_steps=curriculum_steps, summary_only=summary_only)
     samples = packing.Samples.of(tokens, units, loss_tokens)
@@ -117,7 +117,7 @@ def lower_bound(rule: packing.RuleLike | Planned, counts: stats.LengthCounts, *,
     import numpy as np
 
     from . import packing, stats
-    start = packing.start_message(packing.settings_of(_message(rule)), data_parallel=1)
+    start = packing.start_message(packing.settings_of(rule), data_parallel=1)
     packing.check_encoders(start, packing.Samples(counts.tokens, counts.units if counts.units.any() else None, None))
     scales = np.array(start.rule.unit_scales, np.int64)
     units = counts.units if counts.units.ndim == 1 else counts.units @ scales
@@ -143,10 +143,6 @@ def gpu_types() -> catalog_pb2.ListGpuTypesResponse:
 def trainers() -> catalog_pb2.ListTrainersResponse:
     """Lists the trainers whose habits are known."""
     return catalog_pb2.ListTrainersResponse.FromString(_call("ListTrainers", _native.list_trainers))
-
-
-def _message(plan: Any) -> Any:
-    return plan.response if isinstance(plan, Planned) else plan
 
 
 def _seconds(timeout: float | None) -> float:

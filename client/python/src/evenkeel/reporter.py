@@ -242,9 +242,10 @@ class StepReporter:
             self._on_report(self.report)
 
     def _send(self, windows: list[RankWindow], dry_run: bool) -> None:
-        answer = self._call("record_profile", self._request(windows, dry_run))
+        request = self._request(windows, dry_run)
+        answer = self._call("record_profile", request)
         if self._plan_is_unknown(answer.refused) and self._makes_plan_known():
-            answer = self._call("record_profile", self._request(windows, dry_run))
+            answer = self._call("record_profile", request)
         report = self.report
         report.windows += 1
         for refused in answer.refused:
