@@ -63,8 +63,8 @@ double PermutedValues(Dispatcher dispatcher, const RoutedRows& routed) {
   return (dispatcher == Dispatcher::kAllGather && routed.group.ranks > 1 ? 2 : 4) * D(routed.top_k);
 }
 
-double GatheredRows(Dispatcher dispatcher, const RankGroup& group) {
-  return dispatcher == Dispatcher::kAllGather && group.ranks > 1 ? D(group.ranks) : 0;
+double GatheredRows(Dispatcher dispatcher, int64_t ranks) {
+  return dispatcher == Dispatcher::kAllGather && ranks > 1 ? D(ranks) : 0;
 }
 
 bool RunsDispatcher(Dispatcher dispatcher, const Cluster& cluster, const RankGroup& group) {

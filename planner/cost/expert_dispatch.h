@@ -32,9 +32,9 @@ double DispatchTime(Dispatcher dispatcher, const Network& network, const RoutedR
 // order rows around one exchange.
 double PermutedValues(Dispatcher dispatcher, const RoutedRows& routed);
 
-// Returns how many rows a rank holds of all ranks' at once, as multiples of its own. 0 unless the
-// dispatcher gathers them.
-double GatheredRows(Dispatcher dispatcher, const RankGroup& group);
+// Returns how many rows a rank holds of all `ranks` that share a layer's experts, as multiples of
+// its own. 0 unless the dispatcher gathers them.
+double GatheredRows(Dispatcher dispatcher, int64_t ranks);
 
 // Returns whether a cluster runs a dispatcher over this group.
 bool RunsDispatcher(Dispatcher dispatcher, const Cluster& cluster, const RankGroup& group);

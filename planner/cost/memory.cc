@@ -7,7 +7,6 @@
 #include "planner/cost/encoder_share.h"
 #include "planner/cost/expert_dispatch.h"
 #include "planner/cost/interval.h"
-#include "planner/cost/network.h"
 #include "planner/model/layer_runs.h"
 #include "planner/plan.h"
 
@@ -102,12 +101,9 @@ namespace {
 double GatheredRowBytes(const Job& job, const Parallelism& p, const PackShape& largest) {
   const LanguageModel& m = job.model.language_model;
   if (!m.moe) return 0;
-  const Execution& execution = job.training.execution;
-  const RankGroup group = Network(job.cluster, job.constants)
-                              .ExpertGroup(p, std::max<int64_t>(1, execution.expert_tensor));
   const int64_t width = m.moe->latent > 0 ? m.moe->latent : m.hidden;
   return 2 * D(width) * largest.tokens / D(p.context * p.tensor) *
-         GatheredRows(execution.dispatcher, group);
+         GatheredRows(job.training.execution.dispatcher, p.expert);
 }
 
 }  // namespace

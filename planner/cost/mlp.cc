@@ -196,7 +196,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   const Dispatcher dispatcher = b.setting().execution.dispatcher;
   const double permuted = PermutedValues(dispatcher, routed);
   // The gradient of all gathered rows, and what experts give, added up by row.
-  const double gathered = w * own * GatheredRows(dispatcher, routed.group);
+  const double gathered = w * own * GatheredRows(dispatcher, p.expert);
   const auto exchange = [&] {
     b.Stream(permuted * w * own);
     b.ExpertExchange(w, moe.top_k);
