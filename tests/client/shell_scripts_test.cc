@@ -1,4 +1,5 @@
 // Tests scripts in scripts, defaults of variables, and what a script leaves open.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -55,6 +56,46 @@ TEST(ShellScriptsTest, ScriptsInArgumentsAreRead) {
   // Other programs have -c, too.
   EXPECT_EQ(Commands("gcc -c 'a b'\n"), (std::vector<std::string>{"gcc -c a b"}));
   EXPECT_EQ(Commands("cat <<EOF\nhello\nEOF\n"), (std::vector<std::string>{"cat"}));
+}
+
+// Returns nodes x GPUs of each that a script is for, or what refuses it.
+std::string GpusOf(const std::string& script) {
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  try {
+    const v1::GpuPool pool = RunOf(TrainerFolder().Script(script), flags).job.cluster().pools(0);
+    const int32_t per_node = pool.gpus_per_node() > 0 ? pool.gpus_per_node() : pool.gpu_count();
+    return std::to_string(pool.gpu_count() / per_node) + "x" + std::to_string(per_node);
+  } catch (const CommandError& error) {
+    return error.what();
+  }
+}
+
+TEST(ShellScriptsTest, SlurmsRequestCountsWhereNoLauncherDoes) {
+  const std::string python = std::string("srun python ") + kPretrain + "\n";
+  const std::string torchrun =
+      std::string("srun torchrun --nnodes $SLURM_NNODES --nproc-per-node ");
+  const std::pair<std::string, std::string> scripts[] = {
+      {"#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\n" + python, "4x8"},
+      {"#SBATCH -N 4\n#SBATCH --gres=gpu:h100:4,license:2(S:0)\n" + python, "4x4"},
+      {"#SBATCH -N2 --ntasks-per-node=8 --exclusive # all of it\n" + python, "2x8"},
+      {"#SBATCH --nodes 2\n#SBATCH -G 16\n" + python, "2x8"},
+      {"#SBATCH --ntasks 4\n" + python, "1x4"},
+      {"sbatch <<EOF\n#!/bin/bash\n#SBATCH -N 2\n#SBATCH --gres=gpu:8\n" + python + "EOF\n", "2x8"},
+      {"#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=1\n" + torchrun + "8 " + kPretrain + "\n",
+       "4x8"},
+      {"#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\n" + torchrun + "$SLURM_GPUS_ON_NODE " +
+           kPretrain + "\n",
+       "4x8"},
+      // The launcher counts more than the request.
+      {"#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\ntorchrun --nnodes 1 --nproc-per-node 2 " +
+           std::string(kPretrain) + "\n",
+       "1x2"}};
+  for (const auto& [script, gpus] : scripts) EXPECT_EQ(GpusOf(script), gpus) << script;
+  // Nothing is guessed from a range, or from a line that is commented out.
+  for (const char* lines :
+       {"#SBATCH --nodes=2-4 --gpus-per-node=8\n", "##SBATCH --ntasks=4\n", "#SBATCH\n"})
+    EXPECT_THAT(GpusOf(lines + python), testing::HasSubstr("--gpus N")) << lines;
 }
 
 TEST(ShellScriptsTest, ScriptsInArgumentsAreBounded) {

@@ -19,6 +19,7 @@
 #include "client/cli/from/options.h"
 #include "client/cli/from/python_settings.h"
 #include "client/cli/from/shell.h"
+#include "client/cli/from/slurm.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -215,8 +216,11 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
   UserConfig trainer;
   AddNotes(script, &trainer);
   std::string missing;
-  if (SortTrainerCommand(script, path, framework == "huggingface", &trainer, &missing))
+  const SlurmRequest slurm = ReadSlurmRequest(text, name);
+  if (SortTrainerCommand(script, path, framework == "huggingface", &trainer, &missing)) {
+    AddSlurmCounts(slurm, &trainer);
     return trainer;
+  }
   if (framework == "huggingface")
     FailReading(name +
                 ": no command with arguments of Hugging Face Trainer is in it, such as "
@@ -241,6 +245,7 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
     SortCommand(command, name, &config);
     if (found > 1) config.notes.push_back(CommandNote(found, command.front().line));
   }
+  AddSlurmCounts(slurm, &config);
   AddNotes(script, &config);
   return config;
 }

@@ -14,6 +14,7 @@
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/shell_sum.h"
 #include "client/cli/from/shell_words.h"
+#include "client/cli/from/slurm.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -479,6 +480,8 @@ class Reader {
 
 ShellScript ReadShell(const std::string& text, const std::string& name) {
   ScriptState state;
+  for (auto& [variable, value] : ReadSlurmRequest(text, name).Variables())
+    state.variables[variable] = {value};
   Reader(text, name, &state).Run();
   return std::move(state.script);
 }

@@ -1,0 +1,32 @@
+// What a script asks of Slurm: the "#SBATCH" lines at its top.
+#ifndef EVENKEEL_CLIENT_CLI_FROM_SLURM_H_
+#define EVENKEEL_CLIENT_CLI_FROM_SLURM_H_
+
+#include <map>
+#include <string>
+
+#include "client/cli/from/setting.h"
+
+namespace evenkeel::cli {
+
+// Values of 0 stand for what the script does not ask for, or not as one number ("--nodes=2-4").
+struct SlurmRequest {
+  int64_t nodes = 0, gpus_per_node = 0, tasks_per_node = 0, gpus = 0, tasks = 0;
+  std::string nodes_where, gpus_where;  // "run.sh:3", of the lines that say so
+
+  // Returns the GPUs of a node, or the tasks where no GPU is named: one process drives each GPU.
+  int64_t ProcessesPerNode() const;
+
+  // Returns the variables that Slurm sets for the script, such as SLURM_NNODES.
+  std::map<std::string, std::string> Variables() const;
+};
+
+// `name` stands in places.
+SlurmRequest ReadSlurmRequest(const std::string& text, const std::string& name);
+
+// Takes nodes and GPUs from the request if no launcher gives any.
+void AddSlurmCounts(const SlurmRequest& request, UserConfig* config);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_FROM_SLURM_H_
