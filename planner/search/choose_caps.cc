@@ -256,16 +256,33 @@ class Chooser {
     return shortest;
   }
 
-  // Returns the choice of least loss under the parallelism found.
+  // Returns the choice of least loss under the parallelism found, among those with which a step's
+  // samples are as near to those asked for as can be.
   std::optional<CapsChoice> Shorter(const CapsSearch& search, int64_t most_tokens) const {
     const std::vector<CapsChoice> choices = rule_.Shorter(level_);
     const CapsChoice* best = nullptr;
     for (const CapsChoice& c : choices) {
       if (c.caps.tokens > most_tokens) continue;
-      if (best == nullptr || LossOf(search, c).total() < LossOf(search, *best).total()) best = &c;
+      if (best == nullptr || Promises(search, c, *best)) best = &c;
     }
     if (best == nullptr) return std::nullopt;
     return best->caps == level_.caps ? *best : rule_.Filled(*best);
+  }
+
+  // Returns whether `choice` promises more than `than` does, in the order of Better.
+  bool Promises(const CapsSearch& search, const CapsChoice& choice, const CapsChoice& than) const {
+    const int64_t data = search.found.best.front().parallelism.data;
+    const auto error_of = [&](const CapsChoice& c) {
+      const int64_t packs = data * MicroBatches(PacksPerStep(c), data);
+      return BatchError(static_cast<double>(packs) * c.samples_per_pack);
+    };
+    const double error = error_of(choice), other = error_of(than);
+    if (std::abs(error - other) > kBatchTolerance) return error < other;
+    return LossOf(search, choice).total() < LossOf(search, than).total();
+  }
+
+  double PacksPerStep(const CapsChoice& choice) const {
+    return static_cast<double>(job_.training.global_batch_samples) / choice.samples_per_pack;
   }
 
   Loss LossOf(const CapsSearch& search, const CapsChoice& choice) const {
@@ -275,8 +292,7 @@ class Chooser {
     const double language =
         times.language_per_token * mean.tokens + times.language_per_squared_token * mean.squared;
     const double share = language / (language + times.vision_per_unit.Dot(mean.units));
-    const double packs = static_cast<double>(job_.training.global_batch_samples) /
-                         choice.samples_per_pack / static_cast<double>(p.data);
+    const double packs = PacksPerStep(choice) / static_cast<double>(p.data);
     const double micro_batches = std::max(1.0, packs);
     return {static_cast<double>(p.pipeline - 1) / micro_batches,
             share * (choice.Imbalance(p.pipeline) + choice.Imbalance(p.data) / micro_batches),
@@ -318,13 +334,15 @@ class Chooser {
 
   // Returns by how much more than the tolerance the step's samples differ from those asked for, as
   // a share of the latter.
-  double BatchError(const CapsSearch& search) const {
-    const Candidate& c = search.found.best.front();
-    const double samples = static_cast<double>(c.micro_batches * c.parallelism.data) *
-                           search.batching.rule.samples_per_pack;
+  double BatchError(double samples) const {
     const double error =
         std::abs(samples / static_cast<double>(job_.training.global_batch_samples) - 1);
     return std::max(0.0, error - kBatchTolerance);
+  }
+  double BatchError(const CapsSearch& search) const {
+    const Candidate& c = search.found.best.front();
+    return BatchError(static_cast<double>(c.micro_batches * c.parallelism.data) *
+                      search.batching.rule.samples_per_pack);
   }
 
   double GpuDaysOf(const CapsSearch& search) const {

@@ -23,7 +23,7 @@ struct SearchWork {
   // Passes that improve chunks before the rest keep their simple cut: in short, then at length.
   int64_t improving_in_short = 6'000'000, improving = 12'000'000;
   // The same, for cuts of chunks that fit without recompute where no even one does.
-  int64_t improving_fitted_in_short = 3'000'000, improving_fitted = 4'000'000;
+  int64_t improving_fitted_in_short = 12'000'000, improving_fitted = 4'000'000;
 
   // Passes that finish candidates before the rest stay as mean packs made them, and the least
   // number of candidates that are finished.
@@ -31,7 +31,7 @@ struct SearchWork {
 
   // Layers x segments of chunked stages for which a cut that fits is looked for although a plan is
   // known.
-  int64_t fitting = 4'000'000;
+  int64_t fitting = 8'000'000;
   // Chunks looked at for each, when all its cuts are tried.
   int64_t trying_cuts = 20'000;
 };
@@ -60,10 +60,6 @@ inline constexpr SearchWork kWorkForSize = {.segments = 150'000,
                                             .finishing = 50'000,
                                             .finished_at_least = 1,
                                             .fitting = 20'000};
-
-// Layers x segments of chunked stages for which a cut that fits without recompute is looked for
-// although the even cut does not fit.
-inline constexpr int64_t kFittingUnrecomputedAtMost = 5000;
 
 // Events of the certified search when mean packs choose a partition in short.
 inline constexpr int64_t kEventsInShort = 50'000;
