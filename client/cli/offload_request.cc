@@ -30,17 +30,11 @@ void SetOffload(const JobFlags& flags, v1::Job* job) {
     throw CommandError(ExitCode::kBadInput,
                        "--offload-optimizer: auto cannot be combined with --offload-weights, "
                        "which offloads all of it");
-  if (optimizer == "auto" && !layers.empty())
-    throw CommandError(ExitCode::kBadInput,
-                       "--offload-optimizer: auto cannot be combined with --offload-activations: "
-                       "give a share");
-  if (optimizer == "auto" && !flags.offload_modules.empty())
-    throw CommandError(ExitCode::kBadInput,
-                       "--offload-optimizer: auto cannot be combined with --offload-modules: "
-                       "give a share");
   if (!optimizer.empty()) {
     v1::Offload* offload = job->mutable_training()->mutable_offload();
     offload->clear_optimizer_ratio();
+    offload->set_choose_optimizer_ratio(optimizer == "auto" &&
+                                        !(layers.empty() && flags.offload_modules.empty()));
     if (optimizer != "auto") offload->set_optimizer_ratio(std::strtod(optimizer.c_str(), nullptr));
   }
   SetModules(flags, job);

@@ -180,6 +180,25 @@ void AddActivations(const Job& job, const Batching& batching, const Candidate& c
   plan->activation_added_ns = std::max<int64_t>(0, pipeline_ns(c.stages) - pipeline_ns(works));
 }
 
+// Chooses activations beside all and beside none of the optimizer on the GPU, and its share beside
+// the better.
+Job WithBestOfBoth(const Job& job, const PlanHooks& hooks, const SearchWork& limits) {
+  Job best = WithoutOffload(job);
+  int64_t best_ns = 0;
+  for (const double ratio : {0.0, 1.0}) {
+    Job with = WithBestOffload(WithOffload(job, ratio), hooks, limits);
+    const CapsSearch search = ChooseCaps(with, 0, hooks, limits);
+    if (search.stopped) return with;
+    if (search.found.best.empty()) {
+      if (best_ns == 0) best = std::move(with);
+      continue;
+    }
+    const int64_t ns = search.found.best.front().simulated_ns;
+    if (best_ns == 0 || ns < best_ns) best = std::move(with), best_ns = ns;
+  }
+  return AmountSearch(best, hooks, limits).Run();
+}
+
 }  // namespace
 
 Job WithOffload(const Job& job, double ratio) {
@@ -197,6 +216,8 @@ bool ChoosesOffload(const Job& job) {
 }
 
 Job WithBestOffload(const Job& job, const PlanHooks& hooks, const SearchWork& limits) {
+  if (job.training.offload.choose && job.training.activations.choose)
+    return WithBestOfBoth(job, hooks, limits);
   if (job.training.activations.of_modules) return WithBestModules(job, hooks, limits);
   return AmountSearch(job, hooks, limits).Run();
 }

@@ -14,9 +14,8 @@ void AskActivationOffload(std::optional<int64_t> layers, Job* job) {
                                .free_virtual_stages = c.virtual_stages};
   OptimizerOffload& optimizer = job->training.offload;
   optimizer.asked = true;
-  // Beside activations, a share of the optimizer is given or none.
-  if (!optimizer.given && !optimizer.weights)
-    optimizer.choose = false, optimizer.ratio = optimizer.charged_ratio = 0;
+  // Beside activations, a share of the optimizer is given, chosen or none.
+  if (!optimizer.given && !optimizer.weights) optimizer.ratio = optimizer.charged_ratio = 0;
   if (layers) *job = WithActivations(*job, *layers, *layers);
 }
 

@@ -188,7 +188,8 @@ void CheckTrains(const v1::Model& from, const FieldPath& path, const planner::Mo
   if (from.has_lora() &&
       !AnyTrains(model, [](TrainMode mode) { return mode == TrainMode::kLora; })) {
     sink.Add(path.Child("lora"),
-             "must be unset: no component of the model trains as TRAIN_MODE_LORA");
+             "must be unset, or let the language model or the encoder be TRAIN_MODE_LORA: no "
+             "component trains adapters");
   }
 }
 

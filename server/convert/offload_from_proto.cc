@@ -155,7 +155,13 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
   const bool activations = given.has_activation_layers() || given.choose_activation_layers() ||
                            given.activation_modules_size() > 0 || given.choose_activation_modules();
   training.offload.asked = true;
-  training.offload.choose = !given.has_optimizer_ratio() && !activations && !given.weights();
+  if (given.choose_optimizer_ratio() && (given.has_optimizer_ratio() || given.weights()))
+    return sink.Add(
+        field.Child("choose_optimizer_ratio"),
+        std::string("must be false: ") +
+            (given.weights() ? "weights moves all of the optimizer" : "optimizer_ratio is set"));
+  training.offload.choose = given.choose_optimizer_ratio() ||
+                            (!given.has_optimizer_ratio() && !activations && !given.weights());
   training.offload.given = given.has_optimizer_ratio();
   if (given.has_optimizer_ratio()) {
     // Adding zero removes the sign of a negative zero.
@@ -250,6 +256,7 @@ void OffloadToProto(const planner::Job& job, v1::PlanSubject* out) {
   if (!offload.choose) to->set_optimizer_ratio(offload.ratio);
   to->set_weights(offload.weights);
   if (!activations.asked) return;
+  to->set_choose_optimizer_ratio(offload.choose);
   if (activations.of_modules) {
     const planner::OffloadModules given =
         activations.choose ? activations.given_modules : activations.modules;

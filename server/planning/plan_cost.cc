@@ -69,10 +69,11 @@ double LaunchCost(const planner::Job& job, double search, planner::LaunchedPlan 
 }  // namespace
 
 double PlanCost(const planner::Job& job) {
-  constexpr double kGroups = 0.7, kShares = 8;
+  constexpr double kGroups = 0.7, kShares = 8, kBoth = 3;
   double search = SearchCost(job);
   // A free share takes up to 28 searches, most of them dismissed by their first bounds.
   if (planner::ChoosesOffload(job)) search *= kShares;
+  if (job.training.offload.choose && job.training.activations.choose) search *= kBoth;
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
   // Beside a plan for padded micro-batches stands a short one for packs.
   const double packs = job.training.micro_batch_samples > 0 ? 1 : 0;

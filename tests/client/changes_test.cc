@@ -44,22 +44,28 @@ class OneSecond : public Backend {
   std::string name() const override { return "test"; }
 };
 
-// Returns all changes of torchtitan's llama3 8B on 16 GPUs.
-std::vector<Change> ChangesOf(const std::string& parallelism, const std::string& stages = "4") {
+// Returns all changes of a configuration of 32 layers on 16 GPUs.
+std::vector<Change> ChangesIn(const std::string& text, const std::string& file) {
   JobFlags flags;
   flags.gpu = "h100-sxm-80gb";
   flags.gpus = {16};
-  const std::string toml =
-      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = " +
-      stages + "\n";
-  UserRun run = RunOf(ReadConfigText(toml + parallelism, "train.toml", ""), flags);
+  const UserConfig config = ReadConfigText(text, file, "");
+  UserRun run = RunOf(config, flags);
   const ModelLayers layers(kLayers, v1::LAYER_KIND_DENSE);
   AdaptToLayers(layers, &run);
   v1::Plan slow;
   slow.mutable_predictions()->set_samples_per_step(1);
   slow.mutable_predictions()->mutable_step()->set_total_seconds(10);
   OneSecond backend;
-  return FirstChanges(run, slow, ConfigFormat::kTorchtitan, layers, /*most=*/100, &backend).best;
+  return FirstChanges(run, slow, config.format, layers, /*most=*/100, &backend).best;
+}
+
+// Returns all changes of torchtitan's llama3 8B.
+std::vector<Change> ChangesOf(const std::string& parallelism, const std::string& stages = "4") {
+  const std::string toml =
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = " +
+      stages + "\n";
+  return ChangesIn(toml + parallelism, "train.toml");
 }
 
 // Returns the change with this text, or one without.
@@ -87,6 +93,40 @@ TEST(ChangesTest, TorchtitansStagesAreCutAsItCutsThem) {
   const Change more = Named(ChangesOf(kInterleaved), "pipeline stages 2 instead of 4");
   EXPECT_EQ(more.run.chunks, (std::vector<int64_t>{8, 9, 8, 7}));
   EXPECT_EQ(more.run.degrees.virtual_stages(), 2);
+}
+
+// Returns what to write for a change of a Megatron-LM script that has these arguments too.
+std::string MegatronArgument(const std::string& more, const std::string& change) {
+  const std::string script =
+      "python pretrain_gpt.py --num-layers 32 --hidden-size 512 --num-attention-heads 8 "
+      "--seq-length 128 --vocab-size 1000 --micro-batch-size 1 --global-batch-size 64 --bf16 "
+      "--pipeline-model-parallel-size 4 ";
+  return Named(ChangesIn(script + more + "\n", "run.sh"), change).argument;
+}
+
+// Settings that cut the model for four stages do not hold for other degrees.
+TEST(ChangesTest, MegatronIsToldToDropWhatCutsTheModel) {
+  const char* const two = "pipeline stages 2 instead of 4";
+  EXPECT_EQ(MegatronArgument("", two), "--pipeline-model-parallel-size 2");
+  EXPECT_EQ(MegatronArgument("--pipeline-model-parallel-layout Et*8|t*8|t*8|t*8L", two),
+            "--pipeline-model-parallel-size 2 without --pipeline-model-parallel-layout");
+  EXPECT_EQ(MegatronArgument(
+                "--decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 7", two),
+            "--pipeline-model-parallel-size 2 without --decoder-first-pipeline-num-layers and "
+            "--decoder-last-pipeline-num-layers");
+  EXPECT_EQ(MegatronArgument("--num-layers-per-virtual-pipeline-stage 4", two),
+            "--pipeline-model-parallel-size 2 without --num-layers-per-virtual-pipeline-stage");
+  EXPECT_EQ(MegatronArgument("--num-virtual-stages-per-pipeline-rank 2", two),
+            "--pipeline-model-parallel-size 2 without --num-virtual-stages-per-pipeline-rank");
+  EXPECT_EQ(MegatronArgument("--num-virtual-stages-per-pipeline-rank 2", kFour),
+            "--num-virtual-stages-per-pipeline-rank 4");
+  EXPECT_EQ(MegatronArgument("--num-layers-per-virtual-pipeline-stage 4", kFour),
+            "--num-virtual-stages-per-pipeline-rank 4 without "
+            "--num-layers-per-virtual-pipeline-stage");
+  EXPECT_EQ(MegatronArgument("--decoder-first-pipeline-num-layers 8",
+                             "tensor parallelism 2 "
+                             "instead of 1"),
+            "--tensor-model-parallel-size 2");
 }
 
 // 8 samples of each rank, unless the configuration gives the global batch.

@@ -270,7 +270,13 @@ TEST(JobFlagsTest, OffloadOfActivations) {
   EXPECT_EQ(given.optimizer_ratio(), 0.5);
   for (const char* layers : {"-1", "some", "1.5", "2000"})
     EXPECT_ANY_THROW(Parse(Three({"--offload-activations", layers}))) << layers;
-  EXPECT_ANY_THROW(Parse(Three({"--offload-activations", "4", "--offload-optimizer", "auto"})));
+  const v1::Offload both =
+      Parse(Three({"--offload-activations", "4", "--offload-optimizer", "auto"}))
+          .job()
+          .training()
+          .offload();
+  EXPECT_TRUE(both.choose_optimizer_ratio());
+  EXPECT_FALSE(both.has_optimizer_ratio());
 }
 
 TEST(JobFlagsTest, OffloadOfModules) {
@@ -286,7 +292,11 @@ TEST(JobFlagsTest, OffloadOfModules) {
   EXPECT_EQ(given.activation_modules(0), v1::OFFLOAD_MODULE_CORE_ATTENTION);
   EXPECT_EQ(given.activation_modules(1), v1::OFFLOAD_MODULE_MOE_ACTIVATION);
   EXPECT_ANY_THROW(Parse(Three({"--offload-modules", "mlp"})));
-  EXPECT_ANY_THROW(Parse(Three({"--offload-modules", "auto", "--offload-optimizer", "auto"})));
+  EXPECT_TRUE(Parse(Three({"--offload-modules", "auto", "--offload-optimizer", "auto"}))
+                  .job()
+                  .training()
+                  .offload()
+                  .choose_optimizer_ratio());
 }
 
 TEST(JobFlagsTest, TablesBesideAdaptersAndSortedMicroBatches) {

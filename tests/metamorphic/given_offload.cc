@@ -9,8 +9,10 @@ void GiveOffload(const v1::Plan& plan, v1::Training* training) {
       offload->choose_activation_modules() || offload->activation_modules_size() > 0;
   const bool activations =
       offload->choose_activation_layers() || offload->has_activation_layers() || modules;
-  if (!activations && !offload->weights() && !offload->has_optimizer_ratio())
-    offload->set_optimizer_ratio(plan.offload().optimizer_ratio());
+  const bool chosen = offload->choose_optimizer_ratio() ||
+                      (!activations && !offload->weights() && !offload->has_optimizer_ratio());
+  offload->set_choose_optimizer_ratio(false);
+  if (chosen) offload->set_optimizer_ratio(plan.offload().optimizer_ratio());
   if (offload->choose_activation_modules()) {
     offload->set_choose_activation_modules(false);
     *offload->mutable_activation_modules() = plan.offload().activation_modules();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "planner/hardware/gpus.h"
@@ -82,6 +83,10 @@ void DrawAdmittedOffload(Draws& draws, int64_t layers, v1::PlanJobRequest* reque
       } else {
         training->mutable_offload()->set_activation_layers(
             static_cast<int32_t>(draws.Between(0, std::max<int64_t>(1, layers))));
+      }
+      if (std::string_view(trainer) != "torchtune" && draws.OneIn(3)) {
+        training->mutable_offload()->clear_optimizer_ratio();
+        training->mutable_offload()->set_choose_optimizer_ratio(true);
       }
       break;
     }

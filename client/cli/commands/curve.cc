@@ -87,6 +87,8 @@ v1::PlanCurveRequest CurveRequest(const CurveFlags& flags) {
     RefuseCurve(
         "--gpus and --pool are for `plan`: here --nodes says how many, and --type adds "
         "other GPU types");
+  if (!flags.job.objective.empty() || flags.job.deadline_hours)
+    RefuseCurve("--objective and --deadline are for `plan`: a curve shows every size");
   const v1::PlanJobRequest plan = RequestFromFlags(flags.job);
   if (plan.compare_sizes() || plan.compare_precisions() || plan.has_max_alternatives() ||
       plan.no_cache() || plan.has_max_age_seconds() || plan.validate_only()) {

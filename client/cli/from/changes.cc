@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/str_join.h>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/layout.h"
+#include "client/cli/from/setting_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -16,64 +18,6 @@ namespace {
 constexpr int kMostAdjustments = 4;
 constexpr double kSamplesAlike = .01;
 constexpr double kLeastGain = .001;  // of the time per sample; less is no reason to change
-
-// What trainers call a setting, with {} for its value. Without a name, the trainer has none.
-struct SettingNames {
-  const char *megatron, *torchtitan, *deepspeed, *hugging_face;
-  const char* fsdp;                  // of Hugging Face's arguments
-  const char* accelerate = nullptr;  // of accelerate's file, for its FSDP
-};
-constexpr SettingNames kExpertNames = {"--expert-model-parallel-size {}",
-                                       "parallelism.expert_parallel_degree = {}", "", "", ""};
-constexpr SettingNames kVirtualStageNames = {"--num-virtual-stages-per-pipeline-rank {}", "", "",
-                                             "", ""};
-constexpr SettingNames kMicroBatchNames = {
-    "--micro-batch-size {}", "training.local_batch_size = {}",
-    "\"train_micro_batch_size_per_gpu\": {}", "\"per_device_train_batch_size\": {}",
-    "\"per_device_train_batch_size\": {}"};
-constexpr SettingNames kNoRecomputeNames = {
-    "without --recompute-*",
-    "activation_checkpoint.mode = \"none\"",
-    "no gradient checkpointing in the program",
-    "\"gradient_checkpointing\": false",
-    "\"gradient_checkpointing\": false, and in \"fsdp_config\" no \"activation_checkpointing\"",
-    "\"gradient_checkpointing\": false, and fsdp_activation_checkpointing: false"};
-constexpr SettingNames kNoOffloadNames = {
-    "without --optimizer-cpu-offload, --cpu-offloading-num-layers and "
-    "--fine-grained-activation-offloading",
-    "training.enable_cpu_offload = false",
-    "\"zero_optimization\" without \"offload_optimizer\" and \"offload_param\"",
-    "in \"deepspeed\", \"zero_optimization\" without \"offload_optimizer\" and \"offload_param\"",
-    "\"fsdp\" without offload, and in \"fsdp_config\" no \"cpu_offload\"",
-    "fsdp_offload_params: false"};
-constexpr SettingNames kFullRecomputeNames = {
-    "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1",
-    "activation_checkpoint.mode = \"full\"",
-    "gradient checkpointing in the program",
-    "\"gradient_checkpointing\": true",
-    "in \"fsdp_config\", \"activation_checkpointing\": true",
-    "fsdp_activation_checkpointing: true"};
-
-struct DegreeRecord {
-  const char* title;
-  int32_t (v1::Parallelism::*get)() const;
-  void (v1::Parallelism::*set)(int32_t);
-  SettingNames names;
-};
-constexpr DegreeRecord kDegrees[] = {
-    {"tensor parallelism",
-     &v1::Parallelism::tensor,
-     &v1::Parallelism::set_tensor,
-     {"--tensor-model-parallel-size {}", "parallelism.tensor_parallel_degree = {}", "", "", ""}},
-    {"pipeline stages",
-     &v1::Parallelism::pipeline,
-     &v1::Parallelism::set_pipeline,
-     {"--pipeline-model-parallel-size {}", "parallelism.pipeline_parallel_degree = {}", "", "",
-      ""}},
-    {"context parallelism",
-     &v1::Parallelism::context,
-     &v1::Parallelism::set_context,
-     {"--context-parallel-size {}", "parallelism.context_parallel_degree = {}", "", "", ""}}};
 
 class Neighbours {
  public:
@@ -130,6 +74,12 @@ class Neighbours {
     return fmt::format(fmt::runtime(name), value);
   }
 
+  // Names settings of Megatron-LM that cut the model for the degrees of now.
+  static std::string Without(std::vector<std::string> settings, const std::string& more = "") {
+    if (!more.empty()) settings.push_back(more);
+    return settings.empty() ? "" : " without " + absl::StrJoin(settings, " and ");
+  }
+
   int64_t LanguageLayers() const {
     return std::count_if(layers_.begin(), layers_.end(), [](v1::LayerKind kind) {
       return kind == v1::LAYER_KIND_DENSE || kind == v1::LAYER_KIND_MOE;
@@ -149,8 +99,10 @@ class Neighbours {
         if (format_ == ConfigFormat::kTorchtitan && record.get == &v1::Parallelism::pipeline &&
             std::min(now, next) == 1)
           continue;
-        UserRun& run = Add(fmt::format("{} {} instead of {}", record.title, next, now),
-                           Named(record.names, next));
+        std::string argument = Named(record.names, next);
+        if (record.get == &v1::Parallelism::pipeline)
+          argument += Without(run_.cut_settings, run_.virtual_stage_setting);
+        UserRun& run = Add(fmt::format("{} {} instead of {}", record.title, next, now), argument);
         (run.degrees.*record.set)(next);
         const int32_t data = run_.degrees.data();
         run.degrees.set_data(next > now ? data / 2 : data * 2);
@@ -215,8 +167,9 @@ class Neighbours {
       if (next < 1 || next == now || (next < now && now % 2 != 0)) continue;
       const int64_t each = LayersToName(stages, next);
       UserRun& run = Add(fmt::format("{} virtual stages on each stage instead of {}", next, now),
-                         format_ == ConfigFormat::kTorchtitan ? TorchtitanStages(now, next, each)
-                                                              : Named(kVirtualStageNames, next));
+                         format_ == ConfigFormat::kTorchtitan
+                             ? TorchtitanStages(now, next, each)
+                             : Named(kVirtualStageNames, next) + Without(run_.cut_settings));
       run.stage_cut.each = each;
       Recut(stages, next, &run);
     }

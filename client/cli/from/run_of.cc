@@ -126,9 +126,20 @@ void SetDegrees(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   CheckTorchtitanData(config, *run);
 }
 
+void NameCutSettings(const UserConfig& config, UserRun* run) {
+  if (config.format == ConfigFormat::kTorchtitan) return;
+  for (const Field field :
+       {Field::kLayout, Field::kFirstStageLayers, Field::kLastStageLayers, Field::kEmbeddingCounts,
+        Field::kLossCounts, Field::kLayersPerVirtualStage})
+    if (config.Has(field)) run->cut_settings.push_back(config.fields.at(field).AsWritten().key);
+  if (config.Has(Field::kVirtualStages))
+    run->virtual_stage_setting = config.fields.at(Field::kVirtualStages).AsWritten().key;
+}
+
 // Layers of each chunk, as Megatron-Core cuts them.
 void SetChunks(const UserConfig& config, UserRun* run) {
   const int64_t stages = run->degrees.pipeline();
+  NameCutSettings(config, run);
   run->layers = config.Int(Field::kLayers, 0, 1, 512);
   run->degrees.set_virtual_stages(1);
   if (config.Has(Field::kLayout) || !config.chunk_layers.empty()) {

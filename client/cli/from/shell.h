@@ -1,7 +1,8 @@
 // Reads a shell script as far as a command line of arguments needs it: words, quotes, comments,
 // continued lines, variables, arrays, sums, here-documents, and scripts that are arguments (`bash
-// -c`, `eval`) or the input of a shell or sbatch. Variables of Slurm are as its "#SBATCH" lines ask.
-// Runs nothing. Branches and loops are not followed: every assignment in them counts, in order.
+// -c`, `eval`) or the input of a shell or sbatch. Variables of Slurm are as its "#SBATCH" lines
+// ask. Runs nothing. Branches and loops are not followed: every assignment in them counts, in
+// order.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
 

@@ -48,6 +48,10 @@ struct UserRun {
   std::vector<int64_t> chunks;  // language layers of each chunk in the model's order; empty: even
   std::vector<int64_t> parts;   // bounds of stages in the list of all layers, in place of chunks
   StageCut stage_cut;
+  // Settings of Megatron-LM, as written, that cut the model or number its virtual stages. They hold
+  // for the degrees of the configuration alone.
+  std::vector<std::string> cut_settings;
+  std::string virtual_stage_setting;
   std::set<int64_t> recomputed_parts;  // layers of that list that recompute
   Recompute recompute;
   int64_t layers = 0;                // that the configuration says; 0 if it does not

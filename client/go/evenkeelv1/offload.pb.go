@@ -103,7 +103,8 @@ type Offload struct {
 	// OPTIMIZER_ADAM, and only what the trainer can do with the `zero_stage`: any share with Megatron-Core at
 	// ZERO_STAGE_1 and DeepSpeed at ZERO_STAGE_3, 0 or 1 with DeepSpeed at stages 1 and 2. Range: 0 to 1. Unset: the
 	// planner chooses the share, in thousandths, with the shortest step: the least that the plan needs, and 0 where
-	// offloading gains nothing; but 0 if activations are offloaded (fields 2, 3, 5 and 6), and 1 with `weights`.
+	// offloading gains nothing; but 0 if activations are offloaded (fields 2, 3, 5 and 6), unless
+	// `choose_optimizer_ratio` is set, and 1 with `weights`.
 	// EvaluatePlan needs it set where the planner would choose. Not yet with packing groups.
 	OptimizerRatio *float64 `protobuf:"fixed64,1,opt,name=optimizer_ratio,json=optimizerRatio,proto3,oneof" json:"optimizer_ratio,omitempty"`
 	// Number of the language model's layers whose activations wait in host memory between their forward and their
@@ -119,8 +120,7 @@ type Offload struct {
 	// Unset: 0. EvaluatePlan needs it set instead of `choose_activation_layers`. Not yet with packing groups.
 	ActivationLayers *int32 `protobuf:"varint,2,opt,name=activation_layers,json=activationLayers,proto3,oneof" json:"activation_layers,omitempty"`
 	// Let the planner choose `activation_layers`, with the shortest step: the least that the plan needs, and 0 where
-	// offloading gains nothing. Beside it, `optimizer_ratio` is what is given, or 0. Default: false. Must be false if
-	// `activation_layers` is set.
+	// offloading gains nothing. Default: false. Must be false if `activation_layers` is set.
 	ChooseActivationLayers bool `protobuf:"varint,3,opt,name=choose_activation_layers,json=chooseActivationLayers,proto3" json:"choose_activation_layers,omitempty"`
 	// Keep weights, gradients and the optimizer's states in host memory, and update them there; each pass copies the
 	// shard of a layer's weights to the GPU before it gathers them, and the backward pass copies its shard of gradients
@@ -143,8 +143,12 @@ type Offload struct {
 	// Let the planner choose `activation_modules`, with the shortest step, and none where offloading gains nothing.
 	// EvaluatePlan needs the list instead. Default: false. Must be false if `activation_modules` is set.
 	ChooseActivationModules bool `protobuf:"varint,6,opt,name=choose_activation_modules,json=chooseActivationModules,proto3" json:"choose_activation_modules,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// Let the planner choose `optimizer_ratio` beside activations, too: those that are best with the whole optimizer on the
+	// GPU and those that are best with none of it there are compared, and the share is chosen beside the better. Default:
+	// false. Must be false if `optimizer_ratio` is set, or with `weights`.
+	ChooseOptimizerRatio bool `protobuf:"varint,7,opt,name=choose_optimizer_ratio,json=chooseOptimizerRatio,proto3" json:"choose_optimizer_ratio,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Offload) Reset() {
@@ -215,6 +219,13 @@ func (x *Offload) GetActivationModules() []OffloadModule {
 func (x *Offload) GetChooseActivationModules() bool {
 	if x != nil {
 		return x.ChooseActivationModules
+	}
+	return false
+}
+
+func (x *Offload) GetChooseOptimizerRatio() bool {
+	if x != nil {
+		return x.ChooseOptimizerRatio
 	}
 	return false
 }
@@ -379,14 +390,15 @@ var File_evenkeel_v1_offload_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_offload_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/offload.proto\x12\vevenkeel.v1\"\xee\x02\n" +
+	"\x19evenkeel/v1/offload.proto\x12\vevenkeel.v1\"\xa4\x03\n" +
 	"\aOffload\x12,\n" +
 	"\x0foptimizer_ratio\x18\x01 \x01(\x01H\x00R\x0eoptimizerRatio\x88\x01\x01\x120\n" +
 	"\x11activation_layers\x18\x02 \x01(\x05H\x01R\x10activationLayers\x88\x01\x01\x128\n" +
 	"\x18choose_activation_layers\x18\x03 \x01(\bR\x16chooseActivationLayers\x12\x18\n" +
 	"\aweights\x18\x04 \x01(\bR\aweights\x12I\n" +
 	"\x12activation_modules\x18\x05 \x03(\x0e2\x1a.evenkeel.v1.OffloadModuleR\x11activationModules\x12:\n" +
-	"\x19choose_activation_modules\x18\x06 \x01(\bR\x17chooseActivationModulesB\x12\n" +
+	"\x19choose_activation_modules\x18\x06 \x01(\bR\x17chooseActivationModules\x124\n" +
+	"\x16choose_optimizer_ratio\x18\a \x01(\bR\x14chooseOptimizerRatioB\x12\n" +
 	"\x10_optimizer_ratioB\x14\n" +
 	"\x12_activation_layers\"\x82\x05\n" +
 	"\rOffloadReport\x12'\n" +

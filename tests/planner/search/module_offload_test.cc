@@ -107,6 +107,31 @@ int64_t HostBytes(const Job& job, OffloadModules modules, LayerKind kind) {
   return -1;
 }
 
+// A share of the optimizer that is chosen beside modules is no worse than any that is given.
+TEST(ModuleOffloadTest, AShareIsChosenBesideModules) {
+  int beside = 0;
+  for (const int64_t tokens : {8192, 16384, 32768}) {
+    Job job = LongTextJob("llama3-8b", "gh200-96gb", 2, tokens);
+    job.constraints.pipeline_parallel = job.constraints.tensor_parallel = {1, 2};
+    Job both = Asking(job, 0);
+    both.training.offload.choose = true;
+    const Plan free = CheckedPlan(both);
+    ASSERT_TRUE(free.fits());
+    beside += free.offload->ratio > 0 && free.offload->modules != 0 ? 1 : 0;
+    for (const double ratio : {0.0, 0.5, 1.0}) {
+      Job given = Asking(job, 0);
+      given.training.offload.given = true;
+      given.training.offload.ratio = given.training.offload.charged_ratio = ratio;
+      const Plan plan = CheckedPlan(given);
+      if (!plan.fits()) continue;
+      EXPECT_LE(static_cast<double>(free.offload->step_ns),
+                kTolerance * static_cast<double>(plan.offload->step_ns))
+          << tokens << " " << ratio;
+    }
+  }
+  EXPECT_GT(beside, 0);
+}
+
 TEST(ModuleOffloadTest, ModulesHaveTheirInputs) {
   const Job dense = LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192);
   const LanguageModel& m = dense.model.language_model;

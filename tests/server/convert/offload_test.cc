@@ -186,6 +186,29 @@ TEST(OffloadTest, ActivationsAreUnsetPinnedOrChosen) {
   EXPECT_TRUE(Activations("offload { activation_layers: 0 }").asked);
 }
 
+TEST(OffloadTest, AShareIsChosenBesideActivations) {
+  const std::string both = "choose_optimizer_ratio: true ";
+  const Job job = JobOf(Request("offload { " + both + "choose_activation_layers: true }"));
+  EXPECT_TRUE(job.training.offload.choose);
+  EXPECT_TRUE(job.training.activations.choose);
+  planner::Plan plan;
+  plan.offload = {.ratio = 0.5, .activations_asked = true, .activation_layers = 2};
+  v1::Plan out;
+  PlanToProto(job, plan, "plan-0", &out);
+  EXPECT_TRUE(out.subject().offload().choose_optimizer_ratio());
+  EXPECT_FALSE(out.subject().offload().has_optimizer_ratio());
+  const Job pinned = JobOf(Request("offload { " + both + "activation_layers: 12 }"));
+  EXPECT_TRUE(pinned.training.offload.choose);
+  EXPECT_EQ(pinned.training.activations.layers, 12);
+  EXPECT_TRUE(JobOf(Request("offload { " + both + "}")).training.offload.choose);
+  EXPECT_NE(ViolationsOf("offload { optimizer_ratio: 0.5 " + both + "}")
+                .find("choose_optimizer_ratio: must be false: optimizer_ratio is set"),
+            std::string::npos);
+  EXPECT_NE(ViolationsOf(R"(trainer { name: "torchtitan" } offload { weights: true )" + both + "}")
+                .find("choose_optimizer_ratio: must be false: weights"),
+            std::string::npos);
+}
+
 TEST(OffloadTest, RefusesActivationsThatCannotLeave) {
   const auto refuses = [](const std::string& training, const std::string& text) {
     EXPECT_NE(ViolationsOf(training).find(text), std::string::npos)
