@@ -108,7 +108,7 @@ std::string MegatronArgument(const std::string& more, const std::string& change)
 TEST(ChangesTest, MegatronIsToldToDropWhatCutsTheModel) {
   const char* const two = "pipeline stages 2 instead of 4";
   EXPECT_EQ(MegatronArgument("", two), "--pipeline-model-parallel-size 2");
-  EXPECT_EQ(MegatronArgument("--pipeline-model-parallel-layout Et*8|t*8|t*8|t*8L", two),
+  EXPECT_EQ(MegatronArgument("--pipeline-model-parallel-layout 'Et*8|t*8|t*8|t*8L'", two),
             "--pipeline-model-parallel-size 2 without --pipeline-model-parallel-layout");
   EXPECT_EQ(MegatronArgument(
                 "--decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 7", two),

@@ -216,6 +216,10 @@ TEST(JobFlagsTest, PowerGradientsAndOverlap) {
   EXPECT_ANY_THROW(Parse(Three({"--overlap-tensor", "maybe"})));
 }
 
+v1::Offload OffloadOf(const std::vector<std::string>& more) {
+  return Parse(Three(more)).job().training().offload();
+}
+
 TEST(JobFlagsTest, Offload) {
   const v1::Job chosen = Parse(Three({"--offload-optimizer", "auto"})).job();
   EXPECT_TRUE(chosen.training().has_offload());
@@ -257,45 +261,31 @@ TEST(JobFlagsTest, OffloadOfWeights) {
 }
 
 TEST(JobFlagsTest, OffloadOfActivations) {
-  const v1::Offload chosen =
-      Parse(Three({"--offload-activations", "auto"})).job().training().offload();
+  const v1::Offload chosen = OffloadOf({"--offload-activations", "auto"});
   EXPECT_TRUE(chosen.choose_activation_layers());
   EXPECT_FALSE(chosen.has_activation_layers());
   const v1::Offload given =
-      Parse(Three({"--offload-activations", "12", "--offload-optimizer", "0.5"}))
-          .job()
-          .training()
-          .offload();
+      OffloadOf({"--offload-activations", "12", "--offload-optimizer", "0.5"});
   EXPECT_EQ(given.activation_layers(), 12);
   EXPECT_EQ(given.optimizer_ratio(), 0.5);
   for (const char* layers : {"-1", "some", "1.5", "2000"})
     EXPECT_ANY_THROW(Parse(Three({"--offload-activations", layers}))) << layers;
-  const v1::Offload both =
-      Parse(Three({"--offload-activations", "4", "--offload-optimizer", "auto"}))
-          .job()
-          .training()
-          .offload();
+  const v1::Offload both = OffloadOf({"--offload-activations", "4", "--offload-optimizer", "auto"});
   EXPECT_TRUE(both.choose_optimizer_ratio());
   EXPECT_FALSE(both.has_optimizer_ratio());
 }
 
 TEST(JobFlagsTest, OffloadOfModules) {
-  const v1::Offload chosen = Parse(Three({"--offload-modules", "auto"})).job().training().offload();
+  const v1::Offload chosen = OffloadOf({"--offload-modules", "auto"});
   EXPECT_TRUE(chosen.choose_activation_modules());
   EXPECT_EQ(chosen.activation_modules_size(), 0);
   const v1::Offload given =
-      Parse(Three({"--offload-modules", "core_attn,moe_act", "--offload-optimizer", "0.5"}))
-          .job()
-          .training()
-          .offload();
+      OffloadOf({"--offload-modules", "core_attn,moe_act", "--offload-optimizer", "0.5"});
   ASSERT_EQ(given.activation_modules_size(), 2);
   EXPECT_EQ(given.activation_modules(0), v1::OFFLOAD_MODULE_CORE_ATTENTION);
   EXPECT_EQ(given.activation_modules(1), v1::OFFLOAD_MODULE_MOE_ACTIVATION);
   EXPECT_ANY_THROW(Parse(Three({"--offload-modules", "mlp"})));
-  EXPECT_TRUE(Parse(Three({"--offload-modules", "auto", "--offload-optimizer", "auto"}))
-                  .job()
-                  .training()
-                  .offload()
+  EXPECT_TRUE(OffloadOf({"--offload-modules", "auto", "--offload-optimizer", "auto"})
                   .choose_optimizer_ratio());
 }
 

@@ -26,7 +26,8 @@ TEST(RefusalTest, NamesTheFlagThatSetsTheField) {
 TEST(RefusalTest, TheNearestFlagIsNamed) {
   EXPECT_EQ(RefusalLine("job.model.lora.rank", "too large"),
             "job.model.lora.rank (--lora-rank): too large");
-  EXPECT_EQ(RefusalLine("job.model.lora", "not wanted"), "job.model.lora (--lora): not wanted");
+  EXPECT_EQ(RefusalLine("job.model.lora", "not wanted"),
+            "job.model.lora (--lora-rank, --lora-dropout, --lora-train, --lora-base): not wanted");
   EXPECT_EQ(RefusalLine("job.cluster.pools[0].host_memory_bytes_per_second", "x"),
             "job.cluster.pools[0].host_memory_bytes_per_second (--host-memory-gbytes): x");
 }
