@@ -46,7 +46,7 @@ class Chooser {
     CapsSearch level = Search(level_, reason);
     if (level.stopped || TooManyMicroBatches(level.batching)) return level;
     if (level.found.best.empty()) return WithoutLevel();
-    CapsSearch best = NotLonger(std::move(level));
+    CapsSearch best = NotLonger(level);
     if (best.stopped || best.batching.rule.unit_cap < level_.caps.units) return best;
     return Longer(std::move(best));
   }
@@ -110,13 +110,22 @@ class Chooser {
     if (hooks_.enter) hooks_.enter(phase);
   }
 
-  // Returns the better of level packs and of shorter ones.
-  CapsSearch NotLonger(CapsSearch level) const {
-    const std::optional<CapsChoice> shorter = Shorter(level, level_.caps.tokens);
-    if (!shorter || shorter->caps == level_.caps) return LessRecompute(std::move(level));
-    CapsSearch faster = Search(*shorter, Reason(level, *shorter));
-    if (faster.stopped || Better(faster, level)) return LessRecompute(std::move(faster));
-    return LessRecompute(std::move(level));
+  // Returns the better of level packs and of the shorter ones of least loss. If its steps miss the
+  // batch, also tries those of least loss among the ones that come nearest to it.
+  CapsSearch NotLonger(const CapsSearch& level) const {
+    CapsSearch best = level;
+    for (const bool by_batch : {false, true}) {
+      if (by_batch && BatchError(best) == 0) break;
+      const std::optional<CapsChoice> shorter = Shorter(level, level_.caps.tokens, by_batch);
+      CapsSearch other = best;
+      if (shorter && shorter->caps != level_.caps)
+        other = Search(*shorter, by_batch ? BatchReason(best) : Reason(level, *shorter));
+      const bool better = other.stopped || Better(other, best);
+      if (better) best = std::move(other);
+      if (better || !by_batch) best = LessRecompute(std::move(best));
+      if (best.stopped) break;
+    }
+    return best;
   }
 
   // Without units, only the longest sample says how long packs must be. Packs twice as long run
@@ -249,35 +258,39 @@ class Chooser {
     CapsSearch shortest = Search(least, "balanced packs of " + std::to_string(level_.caps.units) +
                                             " units do not fit in memory; these are the shortest");
     if (shortest.stopped || shortest.found.best.empty()) return shortest;
-    const std::optional<CapsChoice> longer = Shorter(shortest, LongestThatFits(shortest));
+    const std::optional<CapsChoice> longer =
+        Shorter(shortest, LongestThatFits(shortest), /*by_batch=*/false);
     if (!longer || longer->caps == least.caps) return shortest;
     CapsSearch better = Search(*longer, Reason(shortest, *longer));
     if (better.stopped || Better(better, shortest)) return better;
     return shortest;
   }
 
-  // Returns the choice of least loss under the parallelism found, among those with which a step's
-  // samples are as near to those asked for as can be.
-  std::optional<CapsChoice> Shorter(const CapsSearch& search, int64_t most_tokens) const {
+  // Returns the choice of least loss under the parallelism found; with `by_batch`, among those with
+  // which a step's samples are as near to those asked for as can be.
+  std::optional<CapsChoice> Shorter(const CapsSearch& search, int64_t most_tokens,
+                                    bool by_batch) const {
     const std::vector<CapsChoice> choices = rule_.Shorter(level_);
     const CapsChoice* best = nullptr;
     for (const CapsChoice& c : choices) {
       if (c.caps.tokens > most_tokens) continue;
-      if (best == nullptr || Promises(search, c, *best)) best = &c;
+      if (best == nullptr || Promises(search, c, *best, by_batch)) best = &c;
     }
     if (best == nullptr) return std::nullopt;
     return best->caps == level_.caps ? *best : rule_.Filled(*best);
   }
 
-  // Returns whether `choice` promises more than `than` does, in the order of Better.
-  bool Promises(const CapsSearch& search, const CapsChoice& choice, const CapsChoice& than) const {
+  // Returns whether `choice` promises more than `than` does; with `by_batch`, in the order of
+  // Better.
+  bool Promises(const CapsSearch& search, const CapsChoice& choice, const CapsChoice& than,
+                bool by_batch) const {
     const int64_t data = search.found.best.front().parallelism.data;
     const auto error_of = [&](const CapsChoice& c) {
       const int64_t packs = data * MicroBatches(PacksPerStep(c), data);
       return BatchError(static_cast<double>(packs) * c.samples_per_pack);
     };
     const double error = error_of(choice), other = error_of(than);
-    if (std::abs(error - other) > kBatchTolerance) return error < other;
+    if (by_batch && std::abs(error - other) > kBatchTolerance) return error < other;
     return LossOf(search, choice).total() < LossOf(search, than).total();
   }
 
@@ -307,6 +320,13 @@ class Chooser {
         "%.1f%%",
         choice.caps.units, choice.caps.tokens, 100 * loss.bubble, 100 * loss.imbalance,
         level_.caps.units, level_.caps.tokens, 100 * level.bubble, 100 * level.imbalance);
+  }
+
+  static std::string BatchReason(const CapsSearch& than) {
+    return absl::StrFormat(
+        "steps come nearer to the batch that was asked for than with packs of %d units and %d "
+        "tokens",
+        than.batching.rule.unit_cap, than.batching.rule.token_cap);
   }
 
   // Returns the tokens of the longest packs that fit on all stages if activations grow with tokens.

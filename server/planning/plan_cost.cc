@@ -37,7 +37,7 @@ double SimulationCost(const planner::Job& job) {
 // the least recompute of each segment. One setting for all stages leaves nothing to find there, but
 // the setting itself is searched for. Fitted to the jobs of cost_bombs_bench.
 double SearchCost(const planner::Job& job) {
-  constexpr double kAtLeast = 0.1, kPerRoot = 0.12, kWithEncoder = 3, kSettings = 3,
+  constexpr double kAtLeast = 0.05, kPerRoot = 0.12, kWithEncoder = 3, kSettings = 3,
                    kWholeEncoder = 1.5;
   // A model whose usual states exceed the memory of all GPUs is likely not to fit. Then remedies
   // are planned.

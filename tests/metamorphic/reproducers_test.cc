@@ -74,6 +74,8 @@ const std::vector<Reproducer>& Reproducers() {
       {"remedy-undoes-offload", {}},
       {"settled-too-early", {"ep=8", "vs=3"}},
       {"tied-table-at-the-head", {}},
+      {"uneven-chunks-405b", {"recompute=FORBIDDEN"}},
+      {"uneven-chunks-70b", {"recompute=FORBIDDEN"}},
       {"uneven-packs-chunks", {"vs=2"}},
   };
   return all;
