@@ -114,17 +114,21 @@ class Chooser {
   // batch, also tries those of least loss among the ones that come nearest to it.
   CapsSearch NotLonger(const CapsSearch& level) const {
     CapsSearch best = level;
-    for (const bool by_batch : {false, true}) {
-      if (by_batch && BatchError(best) == 0) break;
+    Caps tried = level_.caps;
+    // Returns whether the best became another.
+    const auto improve = [&](bool by_batch) {
       const std::optional<CapsChoice> shorter = Shorter(level, level_.caps.tokens, by_batch);
-      CapsSearch other = best;
-      if (shorter && shorter->caps != level_.caps)
-        other = Search(*shorter, by_batch ? BatchReason(best) : Reason(level, *shorter));
-      const bool better = other.stopped || Better(other, best);
-      if (better) best = std::move(other);
-      if (better || !by_batch) best = LessRecompute(std::move(best));
-      if (best.stopped) break;
-    }
+      if (!shorter || shorter->caps == level_.caps || shorter->caps == tried) return false;
+      tried = shorter->caps;
+      CapsSearch other = Search(*shorter, by_batch ? BatchReason(best) : Reason(level, *shorter));
+      if (!other.stopped && !Better(other, best)) return false;
+      best = std::move(other);
+      return true;
+    };
+    improve(/*by_batch=*/false);
+    best = LessRecompute(std::move(best));
+    if (!best.stopped && BatchError(best) > 0 && improve(/*by_batch=*/true))
+      best = LessRecompute(std::move(best));
     return best;
   }
 
@@ -284,14 +288,15 @@ class Chooser {
   // Better.
   bool Promises(const CapsSearch& search, const CapsChoice& choice, const CapsChoice& than,
                 bool by_batch) const {
+    if (!by_batch) return LossOf(search, choice).total() < LossOf(search, than).total();
     const int64_t data = search.found.best.front().parallelism.data;
     const auto error_of = [&](const CapsChoice& c) {
       const int64_t packs = data * MicroBatches(PacksPerStep(c), data);
       return BatchError(static_cast<double>(packs) * c.samples_per_pack);
     };
     const double error = error_of(choice), other = error_of(than);
-    if (by_batch && std::abs(error - other) > kBatchTolerance) return error < other;
-    return LossOf(search, choice).total() < LossOf(search, than).total();
+    if (std::abs(error - other) > kBatchTolerance) return error < other;
+    return Promises(search, choice, than, /*by_batch=*/false);
   }
 
   double PacksPerStep(const CapsChoice& choice) const {

@@ -183,18 +183,14 @@ void AddActivations(const Job& job, const Batching& batching, const Candidate& c
 // Chooses activations beside all and beside none of the optimizer on the GPU, and its share beside
 // the better.
 Job WithBestOfBoth(const Job& job, const PlanHooks& hooks, const SearchWork& limits) {
-  Job best = WithoutOffload(job);
-  int64_t best_ns = 0;
+  Job best = job;
+  int64_t best_ns = 0;  // 0 if nothing fits yet
   for (const double ratio : {0.0, 1.0}) {
     Job with = WithBestOffload(WithOffload(job, ratio), hooks, limits);
     const CapsSearch search = ChooseCaps(with, 0, hooks, limits);
     if (search.stopped) return with;
-    if (search.found.best.empty()) {
-      if (best_ns == 0) best = std::move(with);
-      continue;
-    }
-    const int64_t ns = search.found.best.front().simulated_ns;
-    if (best_ns == 0 || ns < best_ns) best = std::move(with), best_ns = ns;
+    const int64_t ns = search.found.best.empty() ? 0 : search.found.best.front().simulated_ns;
+    if (best_ns == 0 || (ns > 0 && ns < best_ns)) best = std::move(with), best_ns = ns;
   }
   return AmountSearch(best, hooks, limits).Run();
 }

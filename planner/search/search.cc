@@ -183,9 +183,8 @@ class Searcher {
     return Tried::kUnfit;
   }
 
-  // Returns true for the settings that hold least, and for no recompute, which repeats nothing. To
-  // look under all settings takes half as long again for a gain of a thousandth on average. The
-  // bound covers what others may gain by uneven cuts.
+  // Returns true for the settings that hold least, and for no recompute, which repeats nothing.
+  // Others take long and gain little. The bound covers what they may gain by uneven cuts.
   static bool LooksForFittingCut(const Prospect& prospect) {
     return !prospect.setting || prospect.setting->block >= RecomputeSetting::kEveryLayer ||
            prospect.setting == RecomputeSetting{};

@@ -66,14 +66,21 @@ double LaunchCost(const planner::Job& job, double search, planner::LaunchedPlan 
   return cost;
 }
 
+// Returns how many times a search the choice of an offload takes. A free share takes up to 28
+// searches, most of them dismissed by their first bounds; beside activations there are three such
+// choices.
+double OffloadSearches(const planner::Job& job) {
+  constexpr double kShares = 8, kBoth = 3;
+  if (!planner::ChoosesOffload(job)) return 1;
+  const bool both = job.training.offload.choose && job.training.activations.choose;
+  return kShares * (both ? kBoth : 1);
+}
+
 }  // namespace
 
 double PlanCost(const planner::Job& job) {
-  constexpr double kGroups = 0.7, kShares = 8, kBoth = 3;
-  double search = SearchCost(job);
-  // A free share takes up to 28 searches, most of them dismissed by their first bounds.
-  if (planner::ChoosesOffload(job)) search *= kShares;
-  if (job.training.offload.choose && job.training.activations.choose) search *= kBoth;
+  constexpr double kGroups = 0.7;
+  double search = OffloadSearches(job) * SearchCost(job);
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
   // Beside a plan for padded micro-batches stands a short one for packs.
   const double packs = job.training.micro_batch_samples > 0 ? 1 : 0;
@@ -92,9 +99,8 @@ double PlanCost(const OfferJobs& offers) {
 }
 
 double ShortPlanCost(const planner::Job& job) {
-  constexpr double kShare = 0.1, kShares = 8;
-  return kShare * (planner::ChoosesOffload(job) ? kShares : 1) * SearchCost(job) +
-         BatchRuleCost(job);
+  constexpr double kShare = 0.1;
+  return kShare * OffloadSearches(job) * SearchCost(job) + BatchRuleCost(job);
 }
 
 double EvaluationCost(const EvaluationJob& evaluation) {

@@ -123,9 +123,8 @@ TEST(ChangesTest, MegatronIsToldToDropWhatCutsTheModel) {
   EXPECT_EQ(MegatronArgument("--num-layers-per-virtual-pipeline-stage 4", kFour),
             "--num-virtual-stages-per-pipeline-rank 4 without "
             "--num-layers-per-virtual-pipeline-stage");
-  EXPECT_EQ(MegatronArgument("--decoder-first-pipeline-num-layers 8",
-                             "tensor parallelism 2 "
-                             "instead of 1"),
+  const char* const tensor = "tensor parallelism 2 instead of 1";
+  EXPECT_EQ(MegatronArgument("--decoder-first-pipeline-num-layers 8", tensor),
             "--tensor-model-parallel-size 2");
 }
 

@@ -87,8 +87,6 @@ v1::PlanCurveRequest CurveRequest(const CurveFlags& flags) {
     RefuseCurve(
         "--gpus and --pool are for `plan`: here --nodes says how many, and --type adds "
         "other GPU types");
-  if (!flags.job.objective.empty() || flags.job.deadline_hours)
-    RefuseCurve("--objective and --deadline are for `plan`: a curve shows every size");
   const v1::PlanJobRequest plan = RequestFromFlags(flags.job);
   if (plan.compare_sizes() || plan.compare_precisions() || plan.has_max_alternatives() ||
       plan.no_cache() || plan.has_max_age_seconds() || plan.validate_only()) {
@@ -96,6 +94,10 @@ v1::PlanCurveRequest CurveRequest(const CurveFlags& flags) {
         "compare_sizes, compare_precisions, max_alternatives, no_cache, max_age_seconds and "
         "validate_only are for `plan`, by flag or in the job file: a curve shows plans without");
   }
+  if (plan.job().has_objective())
+    RefuseCurve(
+        "--objective and --deadline are for `plan`, by flag or in the job file: a curve shows "
+        "every size");
   v1::PlanCurveRequest request;
   *request.mutable_job() = plan.job();
   request.set_label(plan.label());

@@ -74,7 +74,7 @@ class Neighbours {
     return fmt::format(fmt::runtime(name), value);
   }
 
-  // Names settings of Megatron-LM that cut the model for the degrees of now.
+  // Returns what to drop beside a change: settings that hold for the degrees of now alone.
   static std::string Without(std::vector<std::string> settings, const std::string& more = "") {
     if (!more.empty()) settings.push_back(more);
     return settings.empty() ? "" : " without " + absl::StrJoin(settings, " and ");

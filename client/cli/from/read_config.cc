@@ -216,9 +216,8 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
   UserConfig trainer;
   AddNotes(script, &trainer);
   std::string missing;
-  const SlurmRequest slurm = ReadSlurmRequest(text, name);
   if (SortTrainerCommand(script, path, framework == "huggingface", &trainer, &missing)) {
-    AddSlurmCounts(slurm, &trainer);
+    AddSlurmCounts(script.slurm, &trainer);
     return trainer;
   }
   if (framework == "huggingface")
@@ -245,7 +244,7 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
     SortCommand(command, name, &config);
     if (found > 1) config.notes.push_back(CommandNote(found, command.front().line));
   }
-  AddSlurmCounts(slurm, &config);
+  AddSlurmCounts(script.slurm, &config);
   AddNotes(script, &config);
   return config;
 }

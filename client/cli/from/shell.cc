@@ -14,7 +14,6 @@
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/shell_sum.h"
 #include "client/cli/from/shell_words.h"
-#include "client/cli/from/slurm.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -480,7 +479,8 @@ class Reader {
 
 ShellScript ReadShell(const std::string& text, const std::string& name) {
   ScriptState state;
-  for (auto& [variable, value] : ReadSlurmRequest(text, name).Variables())
+  state.script.slurm = ReadSlurmRequest(text, name);
+  for (const auto& [variable, value] : state.script.slurm.Variables())
     state.variables[variable] = {value};
   Reader(text, name, &state).Run();
   return std::move(state.script);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/cli/from/shell_words.h"
+#include "client/cli/from/slurm.h"
 
 namespace evenkeel::cli {
 
@@ -25,7 +26,8 @@ struct ShellScript {
   std::vector<std::vector<ShellWord>> commands;  // with variables put in
   std::vector<ShellFile> files;
   std::set<std::string> unset;  // variables that the script uses and does not set
-  bool branches = false;        // assignments may not run: `if`, `case`, loops, `&&` and `||`
+  SlurmRequest slurm;
+  bool branches = false;  // assignments may not run: `if`, `case`, loops, `&&` and `||`
 };
 
 // `name` stands in messages. Throws CommandError(kBadInput) where a quote or bracket is not closed,
