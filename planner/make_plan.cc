@@ -150,11 +150,11 @@ class Planning {
     } else if (!found_.best.empty()) {
       Fill(found_.best);
       if (Stopped()) return std::move(result_);
-    } else if (LargerStepFits()) {
+    } else if (OtherStepFits()) {
       return std::move(result_);
     } else {
       Enter(Phase::kExplain);
-      plan().misfit = ExplainMisfit(job_, batching_, hooks_.stop);
+      plan().misfit = Explained();
       if (!plan().misfit) return std::move(result_);
     }
     plan().memory_fit = MemoryFitOf(job_, plan());
@@ -178,18 +178,25 @@ class Planning {
     if (hooks_.enter) hooks_.enter(phase);
   }
 
-  // Where no step of the batch that was asked for fits, plans a larger one that does.
-  bool LargerStepFits() {
+  // Where no step of the batch that was asked for fits, plans another one that does.
+  bool OtherStepFits() {
     const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
-    for (std::optional<Job> larger = WithLargerSteps(job_, packs); larger;
-         larger = WithLargerSteps(*larger, packs)) {
-      if (Stopped() || !SomethingFits(*larger, hooks_.stop)) continue;
-      PlanResult of_larger = Planning(*larger, hooks_, in_short_).Run();
-      if (of_larger.plan.misfit) return false;
-      result_ = std::move(of_larger);
+    for (std::optional<Job> other = WithOtherSteps(job_, packs); other;
+         other = WithOtherSteps(*other, packs)) {
+      if (Stopped() || !SomethingFits(*other, hooks_.stop)) continue;
+      PlanResult with_other = Planning(*other, hooks_, in_short_).Run();
+      if (with_other.plan.misfit) return false;
+      result_ = std::move(with_other);
       return true;
     }
     return false;
+  }
+
+  // Explains by all degrees that do not exceed the batch.
+  std::optional<Misfit> Explained() const {
+    Job any = job_;
+    any.training.may_miss_batch = true;
+    return ExplainMisfit(any, batching_, hooks_.stop);
   }
 
   void Fill(const std::vector<Candidate>& best) {

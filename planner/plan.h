@@ -255,6 +255,7 @@ enum class RemedyKind {
   kSmallerMicroBatch,
   kOffloadActivations,
   kOffloadModules,
+  kOffloadWeights,
   kFusedStep,
   kSeparateStep,
   kSmallerBatch,

@@ -55,6 +55,12 @@ CommandLine CommandLine::With(const std::string& flag, const std::string& value)
   return CommandLine(std::move(changed));
 }
 
+CommandLine CommandLine::With(const std::string& flag) const {
+  CommandLine changed = *this;
+  if (!Has(flag)) changed.arguments_.push_back(flag);
+  return changed;
+}
+
 CommandLine CommandLine::Without(const std::string& flag) const {
   std::vector<std::string> changed;
   for (size_t i = 0; i < arguments_.size(); ++i) {

@@ -19,6 +19,8 @@ class CommandLine {
   // the end), or without it.
   CommandLine With(const std::string& flag, const std::string& value) const;
   CommandLine Without(const std::string& flag) const;
+  // Returns it with `flag`, which takes no value.
+  CommandLine With(const std::string& flag) const;
 
   // Returns the text for a POSIX shell.
   std::string Text() const;

@@ -172,9 +172,11 @@ std::string CurveCsv(const v1::PlanCurveResponse& response) {
       text += fmt::format("{},{},{},{},{},{},{},{},", CsvText(curve.gpu_type()), p.nodes(),
                           p.gpu_count(), state, p.plan_id(), p.estimated(),
                           CsvText(p.parallelism_text()), p.global_batch_samples());
+      const std::string cost =
+          curve.price_per_gpu_hour() > 0 ? fmt::format("{}", p.cost()) : std::string();
       text += fmt::format("{},{},{},{},{},{},{},{},{},", p.step_seconds(), p.step_low_seconds(),
                           p.step_high_seconds(), p.samples_per_second(), p.llm_tokens_per_second(),
-                          p.training_seconds(), p.gpu_days(), p.cost(), p.peak_memory_bytes());
+                          p.training_seconds(), p.gpu_days(), cost, p.peak_memory_bytes());
       text += fmt::format("{},{},{},{},{},", p.scaling_efficiency_ratio(), p.dominated(),
                           p.overlaps_previous(), p.next_node().added_llm_tokens_per_second(),
                           p.next_node().added_gpu_days());

@@ -34,6 +34,10 @@ class AppliedRemedy {
     command_ = command_.With(flag, value);
     flags_ += (flags_.empty() ? "" : " ") + flag + " " + value;
   }
+  void SetSwitch(const std::string& flag) {
+    command_ = command_.With(flag);
+    flags_ += (flags_.empty() ? "" : " ") + flag;
+  }
   void Drop(const char* flag) {
     if (!command_.Has(flag)) return;
     command_ = command_.Without(flag);
@@ -103,6 +107,9 @@ class AppliedRemedy {
         break;
       case v1::REMEDY_KIND_OFFLOAD_MODULES:
         Set("--offload-modules", "auto");
+        break;
+      case v1::REMEDY_KIND_OFFLOAD_WEIGHTS:
+        SetSwitch("--offload-weights");
         break;
       case v1::REMEDY_KIND_FUSED_STEP:
       case v1::REMEDY_KIND_SEPARATE_STEP:

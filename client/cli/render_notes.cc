@@ -91,6 +91,21 @@ std::string GroupsNote(const v1::Plan& plan) {
          "`evenkeelctl trainers` does; --groups one plans what they run";
 }
 
+// Notes groups that share the states where they are smaller than the job asks for.
+std::string ZeroGroupNote(const v1::Plan& plan) {
+  const int asked = plan.subject().zero_group();
+  const int copies = plan.parallelism().data() * plan.parallelism().context();
+  if (asked == 0 || copies == 0 || copies % asked == 0) return "";
+  int group = std::min(asked, copies);
+  while (copies % group != 0) --group;
+  return fmt::format(
+      "the states are shared by groups of {} rank{}, not {}: {}", Integer(group),
+      group == 1 ? "" : "s", Integer(asked),
+      asked > copies ? fmt::format("only {} hold copies of a weight", Integer(copies))
+                     : fmt::format("{} does not divide the {} ranks that hold copies of a weight",
+                                   Integer(asked), Integer(copies)));
+}
+
 std::string DeadlineNote(const v1::Plan& plan) {
   const double deadline = plan.subject().objective().deadline_seconds();
   const double late = FinishSeconds(plan) - deadline;
@@ -113,9 +128,9 @@ double FinishSeconds(const v1::Plan& plan) {
 
 std::string RenderNotes(const Style& style, const v1::Plan& plan) {
   std::string text;
-  for (const std::string& note :
-       {TrainerNote(style, plan), BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan),
-        TightNote(plan), LimitsNote(plan), GroupsNote(plan), DeadlineNote(plan)}) {
+  for (const std::string& note : {TrainerNote(style, plan), BatchNote(plan), SmallDatasetNote(plan),
+                                  OversizeNote(plan), TightNote(plan), LimitsNote(plan),
+                                  GroupsNote(plan), ZeroGroupNote(plan), DeadlineNote(plan)}) {
     if (note.empty()) continue;
     text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
   }

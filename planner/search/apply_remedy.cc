@@ -30,6 +30,8 @@ void FreeDegrees(Constraints* c) {
 void ChooseOffload(RemedyKind kind, Job* job) {
   if (kind == RemedyKind::kOffloadOptimizer) {
     job->training.offload.asked = job->training.offload.choose = true;
+  } else if (kind == RemedyKind::kOffloadWeights) {
+    job->training.offload = {.asked = true, .ratio = 1, .charged_ratio = 1, .weights = true};
   } else if (kind == RemedyKind::kOffloadActivations) {
     AskActivationOffload(std::nullopt, job);
   } else {
@@ -97,6 +99,7 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
     case RemedyKind::kOffloadOptimizer:
     case RemedyKind::kOffloadActivations:
     case RemedyKind::kOffloadModules:
+    case RemedyKind::kOffloadWeights:
       ChooseOffload(remedy.kind, &changed);
       break;
     case RemedyKind::kGradients16Bit:

@@ -24,6 +24,7 @@ namespace evenkeel::planner {
 //   kStageLayers      stage_layers, in place of those given or of a partition method
 //   kFreeSchedule     schedule free
 //   kOffloadOptimizer, kOffloadActivations, kOffloadModules   chosen by the planner
+//   kOffloadWeights   weights and gradients, with all states of the optimizer
 Job ApplyRemedy(const Job& job, const Remedy& remedy);
 
 }  // namespace evenkeel::planner

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "planner/base/integers.h"
 #include "planner/space/degrees.h"
@@ -11,6 +12,8 @@ namespace {
 
 // Share of the global batch that a step must keep to have its packs in whole groups.
 constexpr double kLeastShareOfBatch = 7.0 / 8;
+// Share of the packs asked for by which a step may miss them.
+constexpr double kBatchErrorAtMost = 1.0 / 8;
 
 // Returns all degrees, those that train on a larger batch too.
 std::vector<Parallelism> AllParallelisms(const Job& job, double packs_per_step) {
@@ -41,6 +44,17 @@ int64_t MostPacks(const std::vector<Parallelism>& all, double packs_per_step) {
   return most_packs;
 }
 
+bool MeetsBatch(const Parallelism& p, double packs_per_step) {
+  const double packs = static_cast<double>(MicroBatches(packs_per_step, p.data) * p.data);
+  return std::abs(packs / packs_per_step - 1) <= kBatchErrorAtMost;
+}
+
+// Leaves out degrees that miss the batch, if some do not.
+void LeaveOutOtherBatches(double packs_per_step, std::vector<Parallelism>* all) {
+  const auto meets = [&](const Parallelism& p) { return MeetsBatch(p, packs_per_step); };
+  if (std::any_of(all->begin(), all->end(), meets)) std::erase_if(*all, std::not_fn(meets));
+}
+
 }  // namespace
 
 std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
@@ -48,10 +62,15 @@ std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
   if (all.empty()) return all;
   const int64_t most_packs = MostPacks(all, packs_per_step);
   std::erase_if(all, [&](const Parallelism& p) { return p.data > most_packs; });
+  if (!job.training.may_miss_batch) LeaveOutOtherBatches(packs_per_step, &all);
   return all;
 }
 
-std::optional<Job> WithLargerSteps(const Job& job, double packs_per_step) {
+std::optional<Job> WithOtherSteps(const Job& job, double packs_per_step) {
+  Job wider = job;
+  wider.training.may_miss_batch = true;
+  if (Parallelisms(wider, packs_per_step).size() > Parallelisms(job, packs_per_step).size())
+    return wider;
   const std::vector<Parallelism> all = AllParallelisms(job, packs_per_step);
   if (all.empty()) return std::nullopt;
   const int64_t most_packs = MostPacks(all, packs_per_step);
@@ -59,9 +78,8 @@ std::optional<Job> WithLargerSteps(const Job& job, double packs_per_step) {
   for (const Parallelism& p : all)
     if (p.data > most_packs && (least_data == 0 || p.data < least_data)) least_data = p.data;
   if (least_data == 0) return std::nullopt;
-  Job larger = job;
-  larger.constraints.data_parallel.min = least_data;
-  return larger;
+  wider.constraints.data_parallel.min = least_data;
+  return wider;
 }
 
 Schedule ScheduleOf(const Constraints& constraints, const Parallelism& p) {

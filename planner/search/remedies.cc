@@ -61,6 +61,7 @@ class Remedies {
     TryFusedStep();
     TryPrecision();
     TryOffload();
+    TryOffloadingWeights();
     TryActivations();
     TryModules();
     const auto changes_more = [](const Remedy& remedy) {
@@ -267,6 +268,22 @@ class Remedies {
                                 std::to_string(Nearest(100 * ratio)) + "% of them"});
       return;
     }
+  }
+
+  // Weights leave with all of the states: more than a misfit needs that the states alone mend.
+  void TryOffloadingWeights() {
+    const Training& training = job_.training;
+    const auto of_optimizer = [](const Remedy& r) {
+      return r.kind == RemedyKind::kOffloadOptimizer;
+    };
+    if (training.offload.asked || training.fused_step || !training.trainer->offload.weights ||
+        training.zero_stage != ZeroStage::kWeights || training.optimizer != Optimizer::kAdam ||
+        training.group_selection != GroupSelection::kOne ||
+        std::any_of(found_.begin(), found_.end(), of_optimizer))
+      return;
+    Try({.kind = RemedyKind::kOffloadWeights,
+         .text = "keep weights, gradients and states of the optimizer in host memory "
+                 "(training.offload.weights)"});
   }
 
   // Many layers leave little to the GPU, few need little of the host.

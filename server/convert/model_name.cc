@@ -37,22 +37,40 @@ std::string WithoutVariant(std::string_view name) {
   return absl::StrJoin(words, "-");
 }
 
-// Returns the name of the model of which `name` is a variant, or nothing.
-std::string BaseOf(std::string_view name) {
-  const std::string plain = WithoutVariant(name);
-  const auto is_plain = [&](const std::string& known) { return WithoutVariant(known) == plain; };
+// Returns the last part of a path or of "OWNER/REPOSITORY".
+std::string_view Repository(std::string_view name) {
+  while (!name.empty() && name.back() == '/') name.remove_suffix(1);
+  return name.substr(name.rfind('/') + 1);  // npos + 1 is 0
+}
+
+// Returns the name of the model whose names hold one that `is_same` accepts, or nothing.
+template <typename Predicate>
+std::string NameOfFirst(const Predicate& is_same) {
   const auto among = [&](const auto& entries) {
     for (const auto& entry : entries)
-      if (is_plain(entry.spec.name) ||
-          std::any_of(entry.aliases.begin(), entry.aliases.end(), is_plain))
+      if (is_same(entry.spec.name) ||
+          std::any_of(entry.aliases.begin(), entry.aliases.end(), is_same))
         return entry.spec.name;
     return std::string();
   };
   if (std::string base = among(planner::VisionLanguageModels()); !base.empty()) return base;
   if (std::string base = among(planner::LanguageModels()); !base.empty()) return base;
   for (const PublishedModel& model : PublishedModels())
-    if (is_plain(model.name) || is_plain(model.id)) return model.name;
+    if (is_same(model.name) || is_same(model.id)) return model.name;
   return "";
+}
+
+// Returns the name of the model of which `name` is a variant, or nothing. A mirror
+// ("NousResearch/Meta-Llama-3-8B") or a local copy ("/models/Qwen3-8B") keeps the repository's
+// name.
+std::string BaseOf(std::string_view name) {
+  const std::string plain = WithoutVariant(name);
+  std::string base =
+      NameOfFirst([&](const std::string& known) { return WithoutVariant(known) == plain; });
+  const std::string repository = WithoutVariant(Repository(name));
+  if (!base.empty() || repository == plain) return base;
+  return NameOfFirst(
+      [&](const std::string& known) { return WithoutVariant(Repository(known)) == repository; });
 }
 
 bool IsPlannable(std::string_view slug) {
@@ -140,7 +158,7 @@ bool ModelByName(std::string_view name, const FieldPath& field, ViolationSink& s
   if (plus != std::string_view::npos) return PairByName(name, plus, field, sink, model, source);
   if (const std::string base = BaseOf(name); !base.empty()) {
     if (!ModelByName(base, field, sink, model, source)) return false;
-    *source += "; " + std::string(name) + " has the same shapes";
+    *source += "; " + std::string(name) + " has the same shapes, by its name";
     return true;
   }
   AddUnknown(name, field, sink);

@@ -76,6 +76,8 @@ v1::RemedyKind KindOf(planner::RemedyKind kind) {
       return v1::REMEDY_KIND_OFFLOAD_OPTIMIZER;
     case planner::RemedyKind::kGradients16Bit:
       return v1::REMEDY_KIND_GRADIENTS_16BIT;
+    case planner::RemedyKind::kOffloadWeights:
+      return v1::REMEDY_KIND_OFFLOAD_WEIGHTS;
     case planner::RemedyKind::kFusedStep:
       return v1::REMEDY_KIND_FUSED_STEP;
     case planner::RemedyKind::kSeparateStep:

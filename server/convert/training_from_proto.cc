@@ -338,6 +338,20 @@ void CheckDispatcher(const v1::Execution& from, const FieldPath& path, Violation
   }
 }
 
+// Refuses habits of experts, other than the trainer's own, for a model without them.
+void CheckNoExperts(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
+                    const planner::ModelSpec* model, const planner::Training& training) {
+  if (model == nullptr || model->language_model.moe) return;
+  const planner::Execution& e = training.execution;
+  const planner::Execution& own = planner::DefaultExecution(*training.trainer, training.zero_stage);
+  const std::pair<const char*, bool> fields[] = {
+      {"expert_capacity_ratio",
+       from.has_expert_capacity_ratio() && e.expert_capacity != own.expert_capacity},
+      {"overlap_experts", from.overlap_experts() && !own.overlap_experts}};
+  for (const auto& [field, set] : fields)
+    if (set) sink.Add(path.Child(field), "must be unset: the model has no experts");
+}
+
 // Checks which layers stay in 16 bits.
 void CheckLayersIn16Bit(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
                         const planner::ModelSpec* model, const planner::Training& training) {
@@ -450,6 +464,7 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   training.execution = planner::DefaultExecution(*training.trainer, training.zero_stage);
   ExecutionFromProto(from.execution(), path.Child("execution"), sink, &training.execution);
   CheckDispatcher(from.execution(), path.Child("execution"), sink, model, *job);
+  CheckNoExperts(from.execution(), path.Child("execution"), sink, model, training);
   CheckLayersIn16Bit(from.execution(), path.Child("execution"), sink, model, training);
   CheckKernel(from.execution(), path.Child("execution"), sink, training);
   AddFigures(from, training, job);

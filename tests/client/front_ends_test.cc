@@ -84,6 +84,19 @@ TEST(FrontEndsTest, LlamaFactorySettingsAreTranslated) {
   EXPECT_FALSE(full.adapters);
 }
 
+TEST(FrontEndsTest, TheNameOfACheckpointSaysThatItHasFourBits) {
+  for (const char* name :
+       {"unsloth/Llama-3.2-1B-bnb-4bit", "unsloth/Llama-3.2-1B-unsloth-bnb-4bit"}) {
+    const std::string model = std::string("model_name_or_path: ") + name + "\nbf16: true\n";
+    const UserRun run = RunOfYaml(model + "finetuning_type: lora\n");
+    EXPECT_EQ(run.job.model().name(), "unsloth/Llama-3.2-1B");
+    EXPECT_EQ(run.job.model().lora().base_format(), v1::FROZEN_FORMAT_NF4_DOUBLE);
+    EXPECT_TRUE(
+        Assumes(run, "frozen weights: 4 bits with double quantization, by the model's name"));
+    EXPECT_THROW(RunOfYaml(model + "finetuning_type: full\n"), CommandError);
+  }
+}
+
 TEST(FrontEndsTest, LlamaFactoryJoinsTheTextThatItPretrainsOn) {
   const std::string pretraining =
       "model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\nstage: pt\n"

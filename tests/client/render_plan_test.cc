@@ -132,6 +132,22 @@ TEST(RenderPlanTest, NotesMissedDeadlinesAndGroups) {
   EXPECT_FALSE(Has(RenderNotes({.width = 1000}, plan), "--groups one"));
 }
 
+TEST(RenderPlanTest, NotesSmallerGroupsThatShareTheStates) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  plan.mutable_parallelism()->set_data(12);
+  plan.mutable_parallelism()->set_context(2);
+  const auto note = [&](int group) {
+    plan.mutable_subject()->set_zero_group(group);
+    return RenderNotes({.width = 1000}, plan);
+  };
+  EXPECT_FALSE(Has(note(0), "states are shared"));
+  EXPECT_FALSE(Has(note(8), "states are shared"));
+  EXPECT_TRUE(Has(note(9),
+                  "the states are shared by groups of 8 ranks, not 9: 9 does not divide the 24 "
+                  "ranks that hold copies of a weight"));
+  EXPECT_TRUE(Has(note(32), "groups of 24 ranks, not 32: only 24 hold copies of a weight"));
+}
+
 TEST(RenderPlanTest, NotesOnlyWhereThereIsSomethingToSay) {
   v1::Plan plan = ReadPlan("plan.textproto");
   plan.mutable_batch_rule()->clear_oversize_sample_count();

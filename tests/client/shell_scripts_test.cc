@@ -90,7 +90,15 @@ TEST(ShellScriptsTest, SlurmsRequestCountsWhereNoLauncherDoes) {
       // The launcher counts more than the request.
       {"#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\ntorchrun --nnodes 1 --nproc-per-node 2 " +
            std::string(kPretrain) + "\n",
-       "1x2"}};
+       "1x2"},
+      // Options of srun itself come before those of the script, and end at the program.
+      {"srun -l --nodes=2 --ntasks-per-node 8 numactl -N 1 python " + std::string(kPretrain) + "\n",
+       "2x8"},
+      {"#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\n/usr/bin/srun -N2 " +
+           python.substr(std::string("srun ").size()),
+       "2x8"},
+      // Other commands of srun do not count.
+      {"#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\nsrun -N 1 -n 1 hostname\n" + python, "4x8"}};
   for (const auto& [script, gpus] : scripts) EXPECT_EQ(GpusOf(script), gpus) << script;
   // Nothing is guessed from a range, or from a line that is commented out.
   for (const char* lines :

@@ -32,7 +32,7 @@ enum class Check {
   // The following are only reported, and are not failures.
   kDominanceScaled,  // like kDominance, but the pinned plan takes fewer samples per step
   kDominanceLarger,  // like kDominance, but it takes more samples per step
-  kBoundLarger,      // a plan below the bound trains on more samples per step than requested
+  kBoundOtherBatch,  // a plan below the bound trains on another batch than requested
   kLora,             // adapters are no slower than full training
   kDoubling,         // twice the GPUs are no slower
 };
@@ -61,6 +61,8 @@ Faults CheckNoSlower(const v1::Plan& plan, const v1::Plan& other);
 Faults CheckBound(const v1::Plan& free, const v1::Plan& other);
 // Returns whether the plan has more packs than the requested batch needs.
 bool LargerThanAsked(const v1::Plan& plan);
+// Returns whether its step has over an eighth more or fewer samples than requested.
+bool MissesBatch(const v1::Plan& plan);
 // Checks the bound for the alternatives of `free`.
 Faults CheckAlternativesBound(const v1::Plan& free);
 // Checks that the plan with every layer recomputed needs no more memory on any stage.

@@ -225,6 +225,8 @@ TEST(NoSlower, TellsSamplesApart) {
   EXPECT_EQ(SamplesOf(Good(), with(0.99)), Samples::kFewer);
   EXPECT_FALSE(LargerThanAsked(Good()));
   EXPECT_TRUE(LargerThanAsked(with(1.5)));
+  EXPECT_FALSE(MissesBatch(Good()));
+  EXPECT_TRUE(MissesBatch(with(.7)));
 }
 
 TEST(Bound, TurnsRed) {

@@ -31,6 +31,7 @@ void ChooseOffload(v1::RemedyKind kind, v1::Training* training) {
     offload->set_choose_activation_layers(true);
   }
   if (kind == v1::REMEDY_KIND_OFFLOAD_MODULES) offload->set_choose_activation_modules(true);
+  if (kind == v1::REMEDY_KIND_OFFLOAD_WEIGHTS) offload->set_weights(true);
 }
 
 }  // namespace evenkeel::metamorphic

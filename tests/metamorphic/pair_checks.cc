@@ -107,6 +107,11 @@ bool LargerThanAsked(const v1::Plan& plan) {
   return plan.predictions().samples_per_step() >= asked + per_pack * (1 - kSamplesAlike);
 }
 
+bool MissesBatch(const v1::Plan& plan) {
+  const double asked = static_cast<double>(plan.subject().global_batch_samples());
+  return std::abs(plan.predictions().samples_per_step() / asked - 1) > 1.0 / 8 + kSamplesAlike;
+}
+
 Faults CheckAlternativesBound(const v1::Plan& free) {
   Faults faults;
   // Alternatives have one packing group, so what is proven about plans with several does not

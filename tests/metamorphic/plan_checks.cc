@@ -235,12 +235,27 @@ void Walk(const Message& message, const std::string& path, Faults* faults) {
 }  // namespace
 
 const char* NameOf(Check check) {
-  static const char* const kNames[] = {
-      "answers",   "same_bytes",       "parts_sum",        "numbers",      "fits",
-      "misfit",    "remedies",         "dominance",        "bound",        "status",
-      "bandwidth", "memory",           "recompute",        "frozen",       "alternatives",
-      "offers",    "dominance_scaled", "dominance_larger", "bound_larger", "lora",
-      "doubling"};
+  static const char* const kNames[] = {"answers",
+                                       "same_bytes",
+                                       "parts_sum",
+                                       "numbers",
+                                       "fits",
+                                       "misfit",
+                                       "remedies",
+                                       "dominance",
+                                       "bound",
+                                       "status",
+                                       "bandwidth",
+                                       "memory",
+                                       "recompute",
+                                       "frozen",
+                                       "alternatives",
+                                       "offers",
+                                       "dominance_scaled",
+                                       "dominance_larger",
+                                       "bound_other_batch",
+                                       "lora",
+                                       "doubling"};
   static_assert(sizeof kNames / sizeof *kNames == kChecks);
   return kNames[static_cast<int>(check)];
 }

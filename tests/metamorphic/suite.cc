@@ -175,11 +175,13 @@ class JobCheck {
     if (!free.has_misfit()) Bounded(free, answer.plan(), pin.name, capped, &pin.request);
   }
 
-  // The bound does not concern a plan with more samples per step than requested.
+  // The bound does not concern a plan with more samples per step than requested, or whose step
+  // misses the batch where that of the free plan does not.
   void Bounded(const v1::Plan& free, const v1::Plan& other, const std::string& what,
                const v1::PlanJobRequest& capped, const v1::PlanJobRequest* request = nullptr) {
     const bool larger = LargerThanAsked(other) && SamplesOf(free, other) == Samples::kMore;
-    ledger_.Judge(larger ? Check::kBoundLarger : Check::kBound, CheckBound(free, other), what,
+    const bool misses = MissesBatch(other) && !MissesBatch(free);
+    ledger_.Judge(larger || misses ? Check::kBoundOtherBatch : Check::kBound, CheckBound(free, other), what,
                   capped, request);
   }
 

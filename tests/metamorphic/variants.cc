@@ -275,6 +275,7 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
     case v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS:
     case v1::REMEDY_KIND_OFFLOAD_MODULES:
     case v1::REMEDY_KIND_OFFLOAD_OPTIMIZER:
+    case v1::REMEDY_KIND_OFFLOAD_WEIGHTS:
       ChooseOffload(remedy.kind(), training);
       break;
     case v1::REMEDY_KIND_GRADIENTS_16BIT:

@@ -217,6 +217,7 @@ void SetBaseFormat(const UserConfig& arguments, const v1::Model& model, v1::Lora
     if (type != "nf4" && type != "fp4") arguments.Refuse(Field::kQuantType, "must be nf4 or fp4");
     return SetFourBits(arguments.On(Field::kNestedQuant, twice), "the arguments", lora, run);
   }
+  if (run->four_bit_weights) return SetFourBits(/*twice=*/true, "the model's name", lora, run);
   const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
   if (!config.is_object() || !config.contains("quantization_config")) return;
   const Json& quantised = config["quantization_config"];
@@ -256,8 +257,11 @@ void CheckNoAdapters(const UserConfig& config, UserRun* run) {
     if (Asks(config, field))
       config.Refuse(field, std::string("adapters that the program adds: give ") + kGiveFile);
   const bool few_bits = config.Int(Field::kBits, 16, 4, 32) < 16;
-  if (few_bits || config.On(Field::kLoads4Bit))
-    config.Refuse(few_bits ? Field::kBits : Field::kLoads4Bit,
+  const bool loads_4_bits = config.On(Field::kLoads4Bit);
+  if (few_bits || loads_4_bits || run->four_bit_weights)
+    config.Refuse(few_bits       ? Field::kBits
+                  : loads_4_bits ? Field::kLoads4Bit
+                                 : Field::kModelName,
                   std::string("weights of 4 bits train only with adapters: with TRL set use_peft; "
                               "for other programs give ") +
                       kGiveFile);

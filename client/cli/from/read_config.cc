@@ -212,7 +212,7 @@ void AddNotes(const ShellScript& script, UserConfig* config) {
 
 UserConfig ReadScript(const std::string& text, const std::string& path, const std::string& name,
                       const std::string& framework) {
-  const ShellScript script = ReadShell(text, name);
+  ShellScript script = ReadShell(text, name);
   UserConfig trainer;
   AddNotes(script, &trainer);
   std::string missing;
@@ -242,6 +242,9 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
     FailWithoutCommand(script, name);
   } else {
     SortCommand(command, name, &config);
+    std::vector<std::string> words;
+    for (const ShellWord& word : command) words.push_back(word.text);
+    TakeSrunOptions(words, fmt::format("{}:{}", name, command.front().line), &script.slurm);
     if (found > 1) config.notes.push_back(CommandNote(found, command.front().line));
   }
   AddSlurmCounts(script.slurm, &config);

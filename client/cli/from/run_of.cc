@@ -3,8 +3,10 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/layout.h"
@@ -282,6 +284,14 @@ void SetPredictedTokens(const UserConfig& config, const JobFlags& flags, UserRun
   model->set_predicted_tokens(static_cast<int32_t>(layers));
 }
 
+// Checkpoints of bitsandbytes have the name of their model and an ending
+// (huggingface.co/unsloth).
+void SetModelName(std::string_view name, UserRun* run) {
+  run->four_bit_weights = absl::ConsumeSuffix(&name, "-bnb-4bit");
+  if (run->four_bit_weights) absl::ConsumeSuffix(&name, "-unsloth");
+  run->job.mutable_model()->set_name(std::string(name));
+}
+
 }  // namespace
 
 void AdaptToLayers(const ModelLayers& layers, UserRun* run) {
@@ -321,7 +331,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   const v1::Model& model = *run.job.mutable_model();
   if (config.format == ConfigFormat::kHuggingFace && model.name().empty() &&
       !model.has_language_model() && model.config_json().empty())
-    run.job.mutable_model()->set_name(config.Text(Field::kModelName));
+    SetModelName(config.Text(Field::kModelName), &run);
   const bool named =
       !model.name().empty() || model.has_language_model() || !model.config_json().empty();
   if (!named && !SetModelOf(config, &run.job, &run.assumed))

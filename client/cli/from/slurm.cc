@@ -16,7 +16,7 @@ namespace {
 constexpr char kMark[] = "#SBATCH";
 constexpr int64_t kMaxCount = 65536;
 
-// Options of sbatch(1) that count something, and their short forms.
+// Options of sbatch(1) and srun(1) that count something, and their short forms.
 struct CountOption {
   const char* name;
   char letter;  // 0 if there is none
@@ -119,6 +119,24 @@ SlurmRequest ReadSlurmRequest(const std::string& text, const std::string& name) 
   return request;
 }
 
+void TakeSrunOptions(const std::vector<std::string>& words, const std::string& where,
+                     SlurmRequest* request) {
+  const auto srun = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return word == "srun" || absl::EndsWith(word, "/srun");
+  });
+  if (srun == words.end()) return;
+  // They end at the program: the first word that neither is an option nor follows one.
+  std::vector<std::string> options;
+  bool takes_value = false;
+  for (auto word = srun + 1; word != words.end(); ++word) {
+    const bool option = absl::StartsWith(*word, "-");
+    if (!option && !takes_value) break;
+    takes_value = option && !absl::StrContains(*word, '=');
+    options.push_back(*word);
+  }
+  TakeLine(options, where, request);
+}
+
 void AddSlurmCounts(const SlurmRequest& request, UserConfig* config) {
   for (const Field field : {Field::kNodes, Field::kGpusPerNode, Field::kProcesses})
     if (config->Has(field)) return;
@@ -127,11 +145,9 @@ void AddSlurmCounts(const SlurmRequest& request, UserConfig* config) {
   if (per_node == 0 || open) return;
   if (request.nodes > 0)
     Sort(MegatronKeys(), "nnodes",
-         {absl::StrCat(kMark, " --nodes"), {std::to_string(request.nodes)}, request.nodes_where},
-         config);
+         {"Slurm's --nodes", {std::to_string(request.nodes)}, request.nodes_where}, config);
   Sort(MegatronKeys(), "nproc-per-node",
-       {absl::StrCat(kMark, " processes per node"), {std::to_string(per_node)}, request.gpus_where},
-       config);
+       {"Slurm's processes per node", {std::to_string(per_node)}, request.gpus_where}, config);
 }
 
 }  // namespace evenkeel::cli

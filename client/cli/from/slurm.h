@@ -1,9 +1,10 @@
-// What a script asks of Slurm: the "#SBATCH" lines at its top.
+// What a script asks of Slurm: by the "#SBATCH" lines at its top, and by options of srun.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SLURM_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SLURM_H_
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "client/cli/from/setting.h"
 
@@ -23,6 +24,11 @@ struct SlurmRequest {
 
 // `name` stands in places.
 SlurmRequest ReadSlurmRequest(const std::string& text, const std::string& name);
+
+// Takes what srun, if it starts the command of these words, asks for in place of the script. The
+// command stands at `where`.
+void TakeSrunOptions(const std::vector<std::string>& words, const std::string& where,
+                     SlurmRequest* request);
 
 // Takes nodes and GPUs from the request if no launcher gives any.
 void AddSlurmCounts(const SlurmRequest& request, UserConfig* config);

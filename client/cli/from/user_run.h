@@ -66,7 +66,8 @@ struct UserRun {
   bool unfused_adam = false;         // AdamW of PyTorch, of Hugging Face Trainer
   // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
   std::string accelerate_key, deterministic_key;
-  bool adapters = false;  // train beside frozen weights
+  bool adapters = false;          // train beside frozen weights
+  bool four_bit_weights = false;  // the model's name says so
   // The setting that says that the model has an encoder, and the components that are frozen.
   std::string encoder_setting;
   std::string freezes_encoders;  // the front end that does unless told otherwise

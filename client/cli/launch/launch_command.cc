@@ -36,9 +36,8 @@ std::string MatchText(const v1::Plan& plan, const v1::Launch& launch) {
   const std::string name = NameOf(launch.framework());
   switch (launch.match()) {
     case v1::LAUNCH_MATCH_EXACT:
-      return fmt::format("{} runs {} without a change: {}; predicted step: {}.", name,
-                         plan.plan_id(), DegreesText(plan.parallelism()),
-                         Duration(launch.step_seconds()));
+      return fmt::format("{} can run {} exactly: {}; predicted step: {}.", name, plan.plan_id(),
+                         DegreesText(plan.parallelism()), Duration(launch.step_seconds()));
     case v1::LAUNCH_MATCH_NEAREST:
       return fmt::format(
           "{} cannot run {} exactly. These settings run the nearest plan that it can run: {}; "

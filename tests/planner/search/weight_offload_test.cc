@@ -47,6 +47,24 @@ TEST(WeightOffloadTest, FitsWhatStatesFill) {
   EXPECT_GT(plan.offload->added_ns, 0);
 }
 
+TEST(WeightOffloadTest, IsARemedyOfTrainersThatOffloadThem) {
+  const auto offered = [](const Job& job) {
+    const Plan plan = CheckedPlan(job);
+    EXPECT_FALSE(plan.fits());
+    for (const Remedy& remedy : plan.misfit->remedies) {
+      if (remedy.kind != RemedyKind::kOffloadWeights) continue;
+      EXPECT_TRUE(CheckedPlan(ApplyRemedy(job, remedy)).fits());
+      return true;
+    }
+    return false;
+  };
+  Job job = ShardedJob("llama3-8b", "h100-sxm-80gb", 1);
+  EXPECT_TRUE(offered(job));
+  job.cluster.host_memory_bytes = 64 * kGiB;
+  EXPECT_FALSE(offered(job)) << "the host has no room";
+  EXPECT_FALSE(offered(ShardedJob("llama3-8b", "h100-sxm-80gb", 1, "nanotron")));
+}
+
 TEST(WeightOffloadTest, ALackOfHostMemoryHasMoreOfItAsRemedy) {
   Job job = InHost(ShardedJob("llama3-8b", "h100-sxm-80gb", 8));
   job.cluster.host_memory_bytes = 64 * kGiB;

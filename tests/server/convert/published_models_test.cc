@@ -94,7 +94,11 @@ TEST(PublishedModelsTest, NamesInAnyCaseAndNearOnes) {
       {"google/gemma-3-27b-it", "gemma-3-27b"},
       {"gemma-3-27b", "gemma-3-27b"},
       {"deepseek-ai/DeepSeek-V3-Base", "deepseek-v3-671b"},
-      {"Qwen/Qwen2.5-VL-7B-Instruct", "qwen2.5-vl-7b"}};
+      {"Qwen/Qwen2.5-VL-7B-Instruct", "qwen2.5-vl-7b"},
+      {"NousResearch/Meta-Llama-3-8B", "llama3-8b"},  // mirrors, and a local copy
+      {"NousResearch/Llama-2-7b-hf", "llama2-7b"},
+      {"unsloth/llama-3-8b-Instruct", "llama3-8b"},
+      {"/models/Qwen3-8B/", "qwen3-8b"}};
   for (const auto& [variant, base] : variants) {
     EXPECT_TRUE(ModelByName(variant, FieldPath("name"), sink, &model, &source)) << variant;
     EXPECT_EQ(model.name, base);
@@ -102,6 +106,8 @@ TEST(PublishedModelsTest, NamesInAnyCaseAndNearOnes) {
   ViolationSink other(10);
   EXPECT_FALSE(
       ModelByName("Qwen/Qwen2.5-Math-7B-Instruct", FieldPath("name"), other, &model, &source));
+  for (const char* name : {"/", "NousResearch/", "NousResearch/Hermes-2-Pro-Llama-3-8B"})
+    EXPECT_FALSE(ModelByName(name, FieldPath("name"), other, &model, &source)) << name;
   EXPECT_TRUE(LanguageModelByName("llama-3.1-8b-instruct", FieldPath("name"), sink));
   EXPECT_FALSE(ModelByName("qwen3-9b", FieldPath("name"), sink, &model, &source));
   const std::vector<Violation> violations = sink.Take();
