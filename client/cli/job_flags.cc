@@ -217,7 +217,7 @@ void AddTrainedFlags(CLI::App* command, JobFlags* flags) {
       ->group("Training");
   std::vector<std::string> formats;
   for (const auto& [name, format] : kFrozenFormatNames) formats.emplace_back(name);
-  Add(command, "--lora-base", &flags->lora_base, "16bit|nf4|nf4-double",
+  Add(command, "--lora-base", &flags->lora_base, "16bit|nf4|nf4-double|int8",
       "Format of the frozen linear layers beside adapters, with --lora [16bit]", "Training")
       ->check(CLI::IsMember(formats).description(""));
 }
@@ -261,8 +261,8 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
   std::vector<std::string> optimizers;
   for (const auto& [name, optimizer] : kOptimizerNames) optimizers.emplace_back(name);
   Add(command, "--optimizer", &flags->optimizer, "adam|muon|...",
-      "adam-16bit-moments, adam-8bit-moments, adam-16bit (without master weights), adafactor, "
-      "lion, sgd or muon [adam]",
+      "adam-16bit-moments, adam-8bit-moments, adam-16bit and adam-8bit (without master "
+      "weights), adafactor, lion, sgd or muon [adam]",
       kTraining)
       ->check(CLI::IsMember(optimizers).description(""));
   AddOffloadFlags(command, flags, kTraining);

@@ -113,7 +113,7 @@ class Comparison {
         {"encoder compute", &v1::StepTime::encoder_compute_seconds},
         {"language compute", &v1::StepTime::language_compute_seconds},
         {"recompute", &v1::StepTime::recompute_seconds},
-        {"tensor communication", &v1::StepTime::tensor_communication_seconds},
+        {"communication in layers", &v1::StepTime::tensor_communication_seconds},
         {"pipeline bubble", &v1::StepTime::pipeline_bubble_seconds},
         {"imbalance of packs", &v1::StepTime::imbalance_seconds},
         {"data-parallel sync", &v1::StepTime::data_sync_seconds},

@@ -44,13 +44,15 @@ inline std::string DispatcherName(v1::ExpertDispatcher dispatcher) {
 inline constexpr std::pair<const char*, v1::FrozenFormat> kFrozenFormatNames[] = {
     {"16bit", v1::FROZEN_FORMAT_16BIT},
     {"nf4", v1::FROZEN_FORMAT_NF4},
-    {"nf4-double", v1::FROZEN_FORMAT_NF4_DOUBLE}};
+    {"nf4-double", v1::FROZEN_FORMAT_NF4_DOUBLE},
+    {"int8", v1::FROZEN_FORMAT_INT8}};
 
 inline constexpr std::pair<const char*, v1::Optimizer> kOptimizerNames[] = {
     {"adam", v1::OPTIMIZER_ADAM},
     {"adam-16bit-moments", v1::OPTIMIZER_ADAM_16BIT_MOMENTS},
     {"adam-8bit-moments", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
     {"adam-16bit", v1::OPTIMIZER_ADAM_16BIT},
+    {"adam-8bit", v1::OPTIMIZER_ADAM_8BIT},
     {"adafactor", v1::OPTIMIZER_ADAFACTOR},
     {"lion", v1::OPTIMIZER_LION},
     {"sgd", v1::OPTIMIZER_SGD},

@@ -22,7 +22,7 @@ constexpr double kRmsNormBytes[] = {42, 98};
 constexpr double kDroppedBytes = 3;
 
 // Time of bitsandbytes' kernel that unpacks NF4 over that of streaming its bytes: 1.17 ns for 1000
-// weights on H100 (section "four bits").
+// weights on H100 (section "four bits"). Assumed for 8-bit integers too.
 constexpr double kUnpackSlower = 1.22;
 
 // Returns the ns of a pass that adds the 16-bit gradient of a matrix to the buffer, which it reads

@@ -40,7 +40,8 @@ bool TakesMegatronArguments(LaunchFramework framework) {
 bool Sets(LaunchFramework framework, Optimizer optimizer) {
   if (optimizer == Optimizer::kAdam) return true;
   return TakesMegatronArguments(framework) && optimizer != Optimizer::kAdam16Bit &&
-         optimizer != Optimizer::kAdafactor && optimizer != Optimizer::kLion;
+         optimizer != Optimizer::kAdam8Bit && optimizer != Optimizer::kAdafactor &&
+         optimizer != Optimizer::kLion;
 }
 
 void NoteOptimizer(const Training& training, Launch* launch) {
@@ -218,17 +219,22 @@ void NoteGroups(const Plan& plan, Launch* launch) {
   launch->notes.push_back(std::move(note));
 }
 
-// Notes how frozen weights in 4 bits are asked for, which no settings say, or that they cannot be.
+// Notes how frozen weights in few bits are asked for, which no settings say, or that they cannot
+// be.
 void NoteFrozenFormat(FrozenFormat format, const Trainer& trainer, Launch* launch) {
+  const bool int8 = format == FrozenFormat::kInt8;
+  const std::string bits = int8 ? "8 bits" : "4 bits";
   const std::string nested = format == FrozenFormat::kNf4Double ? "True" : "False";
+  const std::string arguments =
+      int8 ? "load_in_8bit=True"
+           : "load_in_4bit=True, bnb_4bit_quant_type=\"nf4\", bnb_4bit_use_double_quant=" + nested +
+                 ", bnb_4bit_compute_dtype=torch.bfloat16";
   launch->notes.push_back(
-      {"model", trainer.four_bit_base
-                    ? "The plan's frozen weights have 4 bits: load the model with "
-                      "BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type=\"nf4\", "
-                      "bnb_4bit_use_double_quant=" +
-                          nested + ", bnb_4bit_compute_dtype=torch.bfloat16)."
+      {"model", trainer.quantised_base
+                    ? "The plan's frozen weights have " + bits +
+                          ": load the model with BitsAndBytesConfig(" + arguments + ")."
                     : std::string(trainer.title) +
-                          " cannot train adapters beside frozen weights in 4 bits."});
+                          " cannot train adapters beside frozen weights in " + bits + "."});
 }
 
 // Makes settings for another trainer, from the best plan for it.
@@ -266,7 +272,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
     const Trainer& trainer = TrainerToLaunch(framework, job);
     if (const FrozenFormat format = FrozenFormatOf(job.model); format != FrozenFormat::k16Bit) {
       NoteFrozenFormat(format, trainer, &launch);
-      if (!trainer.four_bit_base) {
+      if (!trainer.quantised_base) {
         launch.match = LaunchMatch::kNone;
         launches.push_back(std::move(launch));
         continue;

@@ -26,8 +26,9 @@ enum LoraTarget : uint32_t {
 };
 
 // Format of frozen linear layers: 16 bits, or 4-bit NormalFloat with a scale in fp32 for each 64
-// weights, or with scales in 8 bits that have one in fp32 for each 256 (QLoRA, arXiv 2305.14314).
-enum class FrozenFormat { k16Bit, kNf4, kNf4Double };
+// weights, or with scales in 8 bits that have one in fp32 for each 256 (QLoRA, arXiv 2305.14314),
+// or 8-bit integers whose scale for each row is not counted (LLM.int8, arXiv 2208.07339).
+enum class FrozenFormat { k16Bit, kNf4, kNf4Double, kInt8 };
 // Returns the bytes of one weight, its share of the scales included.
 constexpr double BytesOf(FrozenFormat format) {
   switch (format) {
@@ -35,6 +36,8 @@ constexpr double BytesOf(FrozenFormat format) {
       return 0.5 + 4.0 / 64;
     case FrozenFormat::kNf4Double:
       return 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+    case FrozenFormat::kInt8:
+      return 1;
     case FrozenFormat::k16Bit:
       break;
   }

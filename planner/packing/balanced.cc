@@ -67,6 +67,7 @@ class BalancedSearch {
   }
 
   Packing Run() {
+    if (FirstFitIsFull()) return std::move(best_);
     SearchDesigns();
     if (Dealable() && (thorough_ ? !Close() : groups_.empty())) PackByColumns();
     for (const TypeOrder order : {TypeOrder::kTokens, TypeOrder::kLargerShare}) {
@@ -86,6 +87,18 @@ class BalancedSearch {
   };
 
   bool Done() const { return best_.size() > 0 && static_cast<int64_t>(best_.size()) <= good_; }
+
+  // Large sets without units: many short samples fill packs to the cap in simple ways, too. Packs
+  // that are full are level, so that no design is better. Otherwise forgets them.
+  bool FirstFitIsFull() {
+    if (caps_.units != 0 || lengths_.size() <= kTrialAtMost) return false;
+    Keep(PackFirstFit(lengths_, caps_, TypeOrder::kTokens, stop_));
+    const bool full =
+        level_ >= (1 - 1 / static_cast<double>(kCloseDeal)) * static_cast<double>(caps_.tokens);
+    if (full && Close()) return true;
+    best_ = {};
+    return false;
+  }
 
   bool Dealable() const {
     return static_cast<int64_t>(lengths_.size()) <= CappedProduct(kDealtPerPack, bound_);

@@ -9,7 +9,7 @@ namespace {
 // Moments of 8 bits have a scale of 4 bytes for 256 values each.
 constexpr double kMomentsOf8Bits = 2 * (1 + 4.0 / 256);
 
-constexpr std::array<OptimizerRecord, 8> kOptimizers = {{
+constexpr std::array<OptimizerRecord, 9> kOptimizers = {{
     {.optimizer = Optimizer::kAdam, .title = "Adam", .source = "Rajbhandari 2020, section 3.1"},
     {.optimizer = Optimizer::kAdam16BitMoments,
      .title = "Adam with moments in 16 bits",
@@ -27,6 +27,12 @@ constexpr std::array<OptimizerRecord, 8> kOptimizers = {{
      .moment_bytes = 4,
      .moved_bytes = 14,
      .source = "weights and moments in bfloat16, as torchtune's recipes of one GPU"},
+    {.optimizer = Optimizer::kAdam8Bit,
+     .title = "Adam with moments in 8 bits, without master weights",
+     .master_bytes = 0,
+     .moment_bytes = kMomentsOf8Bits,
+     .moved_bytes = 6 + 2 * kMomentsOf8Bits,
+     .source = "Dettmers 2022 on weights in bfloat16"},
     {.optimizer = Optimizer::kAdafactor,
      .title = "Adafactor without momentum",
      .moment_bytes = 0,

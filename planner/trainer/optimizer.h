@@ -12,6 +12,7 @@ enum class Optimizer {
   kAdam16BitMoments,
   kAdam8BitMoments,
   kAdam16Bit,
+  kAdam8Bit,
   kAdafactor,
   kLion,
   kSgd,

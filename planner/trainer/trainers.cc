@@ -134,7 +134,7 @@ constexpr Trainer WithRawVocabulary(Trainer trainer) {
 constexpr Trainer Unlimited(const About& about) {
   Trainer trainer = Record(about, Framework::kMegatron);
   trainer.megatron_kernels = true;
-  trainer.low_precision = trainer.keeps_layers_16bit = trainer.four_bit_base = true;
+  trainer.low_precision = trainer.keeps_layers_16bit = trainer.quantised_base = true;
   trainer.encoder_split = EncoderSplit::kAny;
   trainer.dispatchers = kMegatronDispatchers;
   trainer.offload = kAnyOffload;
@@ -175,11 +175,11 @@ constexpr Execution WithTransformerEngine(Execution execution) {
   return execution;
 }
 
-// Adapters beside frozen weights in 4 bits: bitsandbytes under PEFT works with every ZeRO stage and
-// with FSDP (PEFT 0.10, docs/source/accelerate); torchtune has NF4 of its own. Megatron-Core and
-// XTuner v1 have neither.
-constexpr Trainer WithFourBitBase(Trainer trainer) {
-  trainer.four_bit_base = true;
+// Adapters beside frozen weights in 4 bits (in 8, without sharded weights): bitsandbytes under PEFT
+// works with every ZeRO stage and with FSDP (PEFT 0.10, docs/source/accelerate); torchtune has NF4
+// of its own. Megatron-Core and XTuner v1 have neither.
+constexpr Trainer WithQuantisedBase(Trainer trainer) {
+  trainer.quantised_base = true;
   return trainer;
 }
 
@@ -287,7 +287,7 @@ constexpr Trainer AutoModel(const About& about) {
   Trainer trainer = WithRawVocabulary(WithWholeLayers(about, kAutoModel, {}));
   trainer.zero_stage = ZeroStage::kWeights;
   trainer.fp32_gradients = false;
-  trainer.low_precision = trainer.four_bit_base = true;
+  trainer.low_precision = trainer.quantised_base = true;
   trainer.dispatchers = kXTunerDispatchers;
   return trainer;
 }
@@ -295,7 +295,7 @@ constexpr Trainer AutoModel(const About& about) {
 // Returns the record for trainers that have none, which may run any recipe.
 constexpr Trainer Generic(const About& about) {
   Trainer trainer = WithRawVocabulary(WithWholeLayers(about, kGeneric, {.offload = kAnyOffload}));
-  trainer.low_precision = trainer.keeps_layers_16bit = trainer.four_bit_base = true;
+  trainer.low_precision = trainer.keeps_layers_16bit = trainer.quantised_base = true;
   trainer.dispatchers = kMegatronDispatchers;
   trainer.activations = kAnyLayers;
   trainer.fused_step = FusedStep::kAny;
@@ -329,7 +329,7 @@ constexpr std::array kTrainers = {
          .title = "FSDP with fused kernels",
          .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"}),
     StepsInBackward(FusedStep::kAny,
-                    OffloadsWeights(WithFourBitBase(ShardsAlone(
+                    OffloadsWeights(WithQuantisedBase(ShardsAlone(
                         Sharded({.name = "pytorch-fsdp",
                                  .title = "PyTorch FSDP",
                                  .source = "FSDP2 around modules that are not compiled, as "
@@ -351,11 +351,11 @@ constexpr std::array kTrainers = {
                    "H100",
          .fitted_runs = 58},
         WithTransformerEngine(EagerShards(0.93)))),
-    WithFourBitBase(AroundHuggingFace({.name = "deepspeed",
-                                       .title = "DeepSpeed with Hugging Face modules",
-                                       .source = "DeepSpeed's default configuration"},
-                                      0)),
-    WithoutEngine(WithFourBitBase(AroundHuggingFace(
+    WithQuantisedBase(AroundHuggingFace({.name = "deepspeed",
+                                         .title = "DeepSpeed with Hugging Face modules",
+                                         .source = "DeepSpeed's default configuration"},
+                                        0)),
+    WithoutEngine(WithQuantisedBase(AroundHuggingFace(
         {.name = "huggingface-trainer",
          .title = "Hugging Face Trainer",
          .source = "as DeepSpeed, whose stages it runs; host time of a trained weight "
@@ -363,7 +363,7 @@ constexpr std::array kTrainers = {
          .fitted_runs = 18},
         kHeldLogitsLossBytes))),
     StepsInBackward(FusedStep::kWithoutExpertParallel,
-                    OffloadsWeights(OffloadsInputs(WithFourBitBase(WithoutExpertParallel(
+                    OffloadsWeights(OffloadsInputs(WithQuantisedBase(WithoutExpertParallel(
                         Sharded({.name = "torchtune",
                                  .title = "torchtune",
                                  .source = "FSDP2 around modules that are not compiled, as "

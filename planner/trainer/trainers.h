@@ -53,7 +53,7 @@ struct Trainer {
   bool gathers_to_recompute = false;
   bool low_precision = false;       // runs recipes below 16 bits (PrecisionRecipe)
   bool keeps_layers_16bit = false;  // with such a recipe, can keep the first and last layers in 16
-  bool four_bit_base = false;       // trains adapters beside frozen weights in 4 bits (QLoRA)
+  bool quantised_base = false;      // trains adapters beside frozen weights in 4 or 8 bits
   DispatcherSet dispatchers = DispatcherBit(Dispatcher::kAllToAll);
   OffloadAbility offload = {};
   ActivationAbility activations = {};

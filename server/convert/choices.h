@@ -63,6 +63,7 @@ inline constexpr Choice<planner::Optimizer, v1::Optimizer> kOptimizers[] = {
     {planner::Optimizer::kAdam16BitMoments, v1::OPTIMIZER_ADAM_16BIT_MOMENTS},
     {planner::Optimizer::kAdam8BitMoments, v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
     {planner::Optimizer::kAdam16Bit, v1::OPTIMIZER_ADAM_16BIT},
+    {planner::Optimizer::kAdam8Bit, v1::OPTIMIZER_ADAM_8BIT},
     {planner::Optimizer::kAdafactor, v1::OPTIMIZER_ADAFACTOR},
     {planner::Optimizer::kLion, v1::OPTIMIZER_LION},
     {planner::Optimizer::kSgd, v1::OPTIMIZER_SGD},
@@ -147,7 +148,8 @@ inline constexpr Choice<planner::LoraTarget, v1::LoraTarget> kLoraTargets[] = {
 inline constexpr Choice<planner::FrozenFormat, v1::FrozenFormat> kFrozenFormats[] = {
     {planner::FrozenFormat::k16Bit, v1::FROZEN_FORMAT_16BIT},
     {planner::FrozenFormat::kNf4, v1::FROZEN_FORMAT_NF4},
-    {planner::FrozenFormat::kNf4Double, v1::FROZEN_FORMAT_NF4_DOUBLE}};
+    {planner::FrozenFormat::kNf4Double, v1::FROZEN_FORMAT_NF4_DOUBLE},
+    {planner::FrozenFormat::kInt8, v1::FROZEN_FORMAT_INT8}};
 
 inline constexpr Choice<planner::LayerKind, v1::LayerKind> kLayerKinds[] = {
     {planner::LayerKind::kPatchEmbedding, v1::LAYER_KIND_PATCH_EMBEDDING},

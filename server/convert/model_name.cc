@@ -21,11 +21,43 @@
 namespace evenkeel::server {
 namespace {
 
+// Models that were trained from another one and have its shapes, by the repositories of Hugging
+// Face that hold them, in lower case (config.json of both).
+constexpr std::pair<std::string_view, std::string_view> kTrainedFrom[] = {
+    {"deepseek-r1-distill-llama-8b", "llama3-8b"},
+    {"deepseek-r1-distill-llama-70b", "llama3-70b"},
+    {"deepseek-r1-distill-qwen-7b", "qwen2-7b"},
+    {"deepseek-r1-distill-qwen-14b", "qwen2.5-14b"},
+    {"deepseek-r1-distill-qwen-32b", "qwen2.5-32b"},
+    {"deepseek-v2.5", "deepseek-v2-236b"},
+    {"deepseek-v3.1", "deepseek-v3-671b"},
+    {"devstral-small", "mistral-small-24b"},
+    {"hermes-3-llama-3.1-8b", "llama3-8b"},
+    {"hermes-3-llama-3.1-70b", "llama3-70b"},
+    {"internlm2_5-7b", "internlm2-7b"},
+    {"llama-7b", "llama2-7b"},
+    {"llama-13b", "llama2-13b"},
+    {"llama-guard-3-8b", "llama3-8b"},
+    {"magistral-small", "mistral-small-24b"},
+    {"phi-3.5-mini", "phi-3-mini"},
+    {"qwen2.5-coder-0.5b", "qwen2-0.5b"},
+    {"qwen2.5-coder-1.5b", "qwen2-1.5b"},
+    {"qwen2.5-coder-3b", "qwen2.5-3b"},
+    {"qwen2.5-coder-7b", "qwen2-7b"},
+    {"qwen2.5-coder-14b", "qwen2.5-14b"},
+    {"qwen2.5-coder-32b", "qwen2.5-32b"},
+    {"qwen2.5-math-7b", "qwen2-7b"},
+    {"qwen2.5-math-72b", "qwen2-72b"},
+    {"qwen3-coder-30b-a3b", "qwen3-30b-a3b"},
+    {"qwq-32b", "qwen2.5-32b"},
+    {"yi-1.5-34b", "yi-34b"},
+    {"zephyr-7b-beta", "mistral-7b"}};
+
 // Returns the name in lower case, without what tells tuned weights from base ones: such models have
 // the same shapes. "Qwen/Qwen3-30B-A3B-Instruct-2507" gives "qwen/qwen3-30b-a3b".
 std::string WithoutVariant(std::string_view name) {
-  constexpr std::string_view kVariants[] = {"instruct", "chat",     "it", "base",
-                                            "pt",       "thinking", "hf", "exp"};
+  constexpr std::string_view kVariants[] = {"instruct", "chat", "it",  "base", "pt",
+                                            "thinking", "hf",   "exp", "bf16", "fp16"};
   const std::vector<std::string> all = absl::StrSplit(planner::LowerCase(name), '-');
   std::vector<std::string> words;
   for (const std::string& word : all) {
@@ -68,7 +100,10 @@ std::string BaseOf(std::string_view name) {
   std::string base =
       NameOfFirst([&](const std::string& known) { return WithoutVariant(known) == plain; });
   const std::string repository = WithoutVariant(Repository(name));
-  if (!base.empty() || repository == plain) return base;
+  if (!base.empty()) return base;
+  for (const auto& [trained, from] : kTrainedFrom)
+    if (trained == repository) return std::string(from);
+  if (repository == plain) return "";
   return NameOfFirst(
       [&](const std::string& known) { return WithoutVariant(Repository(known)) == repository; });
 }

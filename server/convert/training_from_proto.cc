@@ -172,28 +172,33 @@ void ConvertTrainer(const v1::Training& from, const FieldPath& path, ViolationSi
   }
 }
 
-// Checks that the trainer can hold frozen weights in 4 bits, and under which products.
+// Checks that the trainer can hold frozen weights in few bits, how, and under which products.
 void CheckFrozenFormat(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                        const planner::ModelSpec& model, planner::Job* job) {
   const planner::FrozenFormat format = planner::FrozenFormatOf(model);
   if (format == planner::FrozenFormat::k16Bit) return;
   const planner::Training& training = job->training;
-  if (!training.trainer->four_bit_base) {
+  if (!training.trainer->quantised_base) {
     const std::string known =
-        TrainersThat([](const planner::Trainer& trainer) { return trainer.four_bit_base; });
+        TrainersThat([](const planner::Trainer& trainer) { return trainer.quantised_base; });
     sink.Add(path.Child("trainer"), std::string(training.trainer->title) +
-                                        " cannot train adapters beside frozen weights in 4 bits "
-                                        "(lora.base_format); accepted: " +
+                                        " cannot train adapters beside frozen weights in 4 or 8 "
+                                        "bits (lora.base_format); accepted: " +
                                         known);
   }
   if (from.precision() != v1::PRECISION_UNSPECIFIED &&
       training.precision != planner::Precision::k16Bit)
     sink.Add(path.Child("precision"),
-             "must be PRECISION_BF16 or PRECISION_FP16 with frozen weights in 4 bits, whose "
+             "must be PRECISION_BF16 or PRECISION_FP16 with frozen weights in 4 or 8 bits, whose "
              "products have 16 bits");
+  const bool int8 = format == planner::FrozenFormat::kInt8;
+  if (int8 && training.zero_stage == planner::ZeroStage::kWeights)
+    sink.Add(
+        path.Child("zero_stage"),
+        "must be below ZERO_STAGE_3 with FROZEN_FORMAT_INT8: weights in 8 bits are not sharded");
   job->figures.push_back({.figure = "model.frozen_format",
                           .basis = planner::Basis::kAssumed,
-                          .detail = "4-bit NormalFloat, " +
+                          .detail = (int8 ? "8-bit integers, " : "4-bit NormalFloat, ") +
                                     NumberText(8 * planner::BytesOf(format)) +
                                     " bits a weight; each use reads it and writes it in 16 bits at "
                                     "the bandwidth of the memory"});
@@ -438,10 +443,10 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   ConvertCaps(from, path, sink, model, &training);
   ConvertTrainer(from, path, sink, &training);
   ConvertPrecision(from, path, sink, job->cluster.gpu, &training);
-  if (model != nullptr) CheckFrozenFormat(from, path, sink, *model, job);
   training.optimizer =
       FromProto(kOptimizers, from.optimizer(), training.optimizer, path.Child("optimizer"), sink);
   ConvertSharding(from, path, sink, &training);
+  if (model != nullptr) CheckFrozenFormat(from, path, sink, *model, job);
   CheckEnum(sink, path.Child("gradient_precision"), from.gradient_precision(),
             v1::GradientPrecision_IsValid, "GRADIENT_PRECISION_FP32, GRADIENT_PRECISION_16BIT");
   ConvertGradients(from, &training);

@@ -108,8 +108,9 @@ TEST(AdaptersTest, TheFileSaysWhatTheProgramAdds) {
   EXPECT_EQ(lora("\"lora_enable\": true, \"bits\": 4, \"double_quant\": false").base_format(),
             v1::FROZEN_FORMAT_NF4);
   EXPECT_EQ(lora("\"q_lora\": true, \"lora_r\": 32").base_format(), v1::FROZEN_FORMAT_NF4_DOUBLE);
-  EXPECT_NE(RefusalOf({ArgumentsWith(", \"lora_enable\": true, \"bits\": 8"), adapter})
-                .find("bits 8: not yet"),
+  EXPECT_EQ(lora("\"lora_enable\": true, \"bits\": 8").base_format(), v1::FROZEN_FORMAT_INT8);
+  EXPECT_NE(RefusalOf({ArgumentsWith(", \"lora_enable\": true, \"bits\": 6"), adapter})
+                .find("bits 6: not yet"),
             std::string::npos);
   EXPECT_NE(
       RefusalOf({ArgumentsWith(", \"use_backbone_lora\": 16"), adapter}).find("say --lora encoder"),

@@ -97,6 +97,71 @@ TEST(FrontEndsTest, TheNameOfACheckpointSaysThatItHasFourBits) {
   }
 }
 
+TEST(FrontEndsTest, WeightsMayHaveNoCopyInFp32) {
+  const auto optimizer = [](const std::string& yaml) {
+    const UserRun run = RunOfYaml(yaml);
+    EXPECT_EQ(run.job.training().gradient_precision(), v1::GRADIENT_PRECISION_16BIT);
+    EXPECT_TRUE(Assumes(run, "weights: in 16 bits, without a copy in fp32"));
+    return run.job.training().optimizer();
+  };
+  const std::string factory =
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\n";
+  EXPECT_EQ(optimizer(kAxolotlFull), v1::OPTIMIZER_ADAM_16BIT);
+  EXPECT_EQ(optimizer(kAxolotlFull + std::string("optimizer: adamw_bnb_8bit\n")),
+            v1::OPTIMIZER_ADAM_8BIT);
+  EXPECT_EQ(optimizer(factory + "pure_bf16: true\n"), v1::OPTIMIZER_ADAM_16BIT);
+  EXPECT_EQ(RunOfYaml(factory + "bf16: true\n").job.training().optimizer(), v1::OPTIMIZER_ADAM);
+  const std::string fsdp = kAxolotlFull + std::string("fsdp_version: 2\n");
+  EXPECT_EQ(RunOfYaml(fsdp).job.training().optimizer(), v1::OPTIMIZER_ADAM);
+  EXPECT_EQ(optimizer(fsdp + "bf16: full\n"), v1::OPTIMIZER_ADAM_16BIT);
+  EXPECT_TRUE(Assumes(RunOfYaml(kAxolotlFull + std::string("optimizer: lion_32bit\n")),
+                      "optimizer: with a copy of the weights in fp32, which this run has not: "
+                      "predicted memory is too high"));
+}
+
+TEST(FrontEndsTest, AxolotlsTextAloneHasNoImages) {
+  const UserRun text = RunOfYaml(kAxolotlFull, "gemma-3-12b");
+  EXPECT_TRUE(text.fixed_lengths);
+  EXPECT_EQ(text.job.model().encoder_train_mode(), v1::TRAIN_MODE_FROZEN);
+  const UserRun images =
+      RunOfYaml(kAxolotlFull + std::string("processor_type: AutoProcessor\n"), "gemma-3-12b");
+  EXPECT_FALSE(images.fixed_lengths);
+}
+
+TEST(FrontEndsTest, PatternsOfModulesAreMatched) {
+  const auto targets = [](const std::string& pattern) {
+    return RunOfYaml(std::string(kAxolotlFull) +
+                     "adapter: lora\nlora_r: 8\nlora_target_modules: '" + pattern + "'\n")
+        .job.model()
+        .lora()
+        .targets_size();
+  };
+  EXPECT_EQ(targets(R"(model\.layers\.\d+\.(self_attn\.(q|k|v|o)_proj|mlp\.(gate|up|down)_proj))"),
+            4);
+  EXPECT_EQ(targets(R"(.*\.layers\.(3|7|11)\.self_attn\.(q|k|v)_proj|.*\.mlp\.down_proj)"), 2);
+  EXPECT_THAT(YamlRefusal(std::string(kAxolotlFull) +
+                          "adapter: lora\nlora_r: 8\nlora_target_modules: 'a(b'\n"),
+              testing::HasSubstr("not yet: \"a(b\""));
+}
+
+TEST(FrontEndsTest, FrozenWeightsMayHaveEightBits) {
+  const UserRun run = RunOfYaml(std::string(kAxolotlFull) +
+                                "load_in_8bit: true\nadapter: lora\nlora_r: 8\n"
+                                "optimizer: adamw_torch_4bit\n");
+  EXPECT_EQ(run.job.model().lora().base_format(), v1::FROZEN_FORMAT_INT8);
+  EXPECT_EQ(run.job.training().optimizer(), v1::OPTIMIZER_ADAM_8BIT_MOMENTS);
+  EXPECT_EQ(RunOfYaml(std::string(kFactoryLora) + "quantization_bit: 8\nuse_muon: true\n")
+                .job.model()
+                .lora()
+                .base_format(),
+            v1::FROZEN_FORMAT_INT8);
+}
+
+TEST(FrontEndsTest, ConfigurationsOfOtherProgramsAreNamed) {
+  EXPECT_THAT(YamlRefusal("model: Qwen/Qwen3-0.6B\ndist_config:\n  name: fsdp2\nbf16: true\n"),
+              testing::HasSubstr("LLaMA-Factory v1"));
+}
+
 TEST(FrontEndsTest, LlamaFactoryJoinsTheTextThatItPretrainsOn) {
   const std::string pretraining =
       "model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\nstage: pt\n"
@@ -244,16 +309,16 @@ TEST(FrontEndsTest, WhatIsNotPredictedIsRefusedInItsWords) {
     EXPECT_NE(refusal.find(why), std::string::npos) << refusal;
   };
   refused(kFactoryLora, "use_galore: true", "not yet: this optimizer");
-  refused(kFactoryLora, "quantization_bit: 8", "accepted: 4");
+  refused(kFactoryLora, "quantization_bit: 2", "accepted: 4, 8");
+  refused(kFactoryLora, "pipeline_model_parallel_size: 4", "ranks that share a sequence");
   refused(kFactoryLora, "flash_attn: fa9", "must be auto, disabled, sdpa or fa2");
-  refused(kFactoryLora, "pure_bf16: true", "not yet: weights and states in 16 bits");
   refused(kAxolotlFull, "adapter: qlora", "needs load_in_4bit true");
   refused(kAxolotlFull, "adapter: lora", "needs lora_r");
   refused(kAxolotlFull, "rl: dpo", "a loss beside a reference or reward model");
   refused(kAxolotlFull, "adapter: llama-adapter", "accepted: lora, qlora");
   refused(kAxolotlFull, "gradient_checkpointing: offload", "activations in host memory");
   refused(kAxolotlFull, "tensor_parallel_size: 2", "ranks that share a sequence");
-  refused(kAxolotlFull, "load_in_8bit: true", "weights that are quantised so");
+  refused(kAxolotlFull, "load_in_8bit: true", "weights of 4 or 8 bits train only with adapters");
   EXPECT_NE(YamlRefusal("model_name_or_path: a\nfinetuning_type: freeze\nbf16: true\n")
                 .find("finetuning_type freeze: not yet: training of some weights alone"),
             std::string::npos);

@@ -106,6 +106,33 @@ TEST(ShellScriptsTest, SlurmsRequestCountsWhereNoLauncherDoes) {
     EXPECT_THAT(GpusOf(lines + python), testing::HasSubstr("--gpus N")) << lines;
 }
 
+TEST(ShellScriptsTest, BranchesThatTheScriptDecidesAreFollowed) {
+  const std::pair<std::string, std::string> scripts[] = {
+      {"TP=${TP:-8}\nif [ \"$TP\" -gt 4 ]; then A=big; else A=small; fi\nrun $A\n", "run big"},
+      {"X=b\nif [[ $X == a ]]; then\n A=1\nelif [ $X = b ]\nthen\n A=2\nelse\n A=3\nfi\nrun $A\n",
+       "run 2"},
+      {"X=0\nif [ $X -eq 1 ]; then if true; then A=1; else A=2; fi; A=3; fi\nA=${A:-4}\nrun $A\n",
+       "run 4"},
+      {"X=0\nA=1\n[ $X -eq 1 ] && A=2\nrun $A\n", "run 1"},
+      {"X=0\nA=1\n[ $X -eq 1 ] && A=2 || A=3\nrun $A\n", "run 3"},
+      {"X=1\nA=1\n[ $X -eq 1 ] && A=2 || A=3\nrun $A\n", "run 2"},
+      {"X=1\nif ! [ $X -ne 1 ]; then A=1; fi\nrun $A\n", "run 1"},
+      {"X=''\nif test -z \"$X\"; then A=1; else A=2; fi\nrun $A\n", "run 1"},
+      {"X=1\nif [ $X -eq 2 ]; then eval 'A=2'; bash -c 'A=3'; fi\nrun ${A:-1}\n", "run 1"}};
+  for (const auto& [script, last] : scripts) {
+    const std::vector<std::string> commands = Commands(script);
+    ASSERT_FALSE(commands.empty());
+    EXPECT_EQ(commands.back(), last) << script;
+  }
+  EXPECT_FALSE(ReadShell("X=1\nif [ $X = 1 ]; then A=1; fi\n", "s").branches);
+  // What is not known counts as run, the last one last.
+  for (const char* test : {"[ -f x ]", "[ \"$Y\" = 1 ]", "[ 1 = 1 ] && true", "grep x y"}) {
+    const std::string script = std::string("if ") + test + "; then A=1; else A=2; fi\nrun $A\n";
+    EXPECT_EQ(Commands(script).back(), "run 2") << test;
+    EXPECT_TRUE(ReadShell(script, "s").branches) << test;
+  }
+}
+
 TEST(ShellScriptsTest, ScriptsInArgumentsAreBounded) {
   std::string deep = "true";
   for (int i = 0; i < 12; ++i) deep = "eval eval " + deep;

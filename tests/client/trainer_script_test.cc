@@ -179,7 +179,7 @@ TEST_F(TrainerScriptTest, AdaptersOfTrl) {
   EXPECT_EQ(lora("load_in_4bit: true\n").lora().base_format(), v1::FROZEN_FORMAT_NF4);
   EXPECT_EQ(lora("load_in_4bit: true\nuse_bnb_nested_quant: true\n").lora().base_format(),
             v1::FROZEN_FORMAT_NF4_DOUBLE);
-  EXPECT_THROW(lora("load_in_8bit: true\n"), CommandError);
+  EXPECT_EQ(lora("load_in_8bit: true\n").lora().base_format(), v1::FROZEN_FORMAT_INT8);
   EXPECT_EQ(lora("load_in_4bit: true\nbnb_4bit_quant_type: fp4\n").lora().base_format(),
             v1::FROZEN_FORMAT_NF4)
       << "as large";

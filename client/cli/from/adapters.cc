@@ -7,6 +7,7 @@
 #include <absl/strings/str_split.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 
 #include "client/cli/exit_codes.h"
@@ -134,14 +135,38 @@ std::set<std::string> DefaultModules(const UserConfig& config, const char* key, 
                             key));
 }
 
-// A pattern may end in several names: "layers.[\\d]+.(mlp|self_attn).(up|down|q)_proj".
-std::vector<std::string> LastNames(const std::string& module) {
-  const std::string last = LastName(module);
-  const size_t end = last.find(')');
-  if (!absl::StartsWith(last, "(") || end == std::string::npos) return {last};
+// Returns the known modules of language models whose full names match a pattern of Python's re, as
+// PEFT's re.fullmatch finds them in some layer; none if C++ cannot read the pattern.
+std::vector<std::string> Matching(const std::string& pattern) {
+  constexpr size_t kLongestPattern = 400;
+  if (pattern.size() > kLongestPattern) return {};
+  std::regex expression;
+  try {
+    expression.assign(pattern);
+  } catch (const std::regex_error&) {
+    return {};
+  }
+  const auto matches = [&](const char* module) {
+    for (const char* layers : {"model.layers", "model.language_model.layers",
+                               "language_model.model.layers", "transformer.h"})
+      for (const int layer : {0, 1, 2, 3, 5, 7})
+        for (const char* parent : {"self_attn", "mlp", "mlp.experts.0", "attention", "linear_attn"})
+          if (std::regex_match(fmt::format("{}.{}.{}.{}", layers, layer, parent, module),
+                               expression))
+            return true;
+    return false;
+  };
   std::vector<std::string> names;
-  for (const absl::string_view name : absl::StrSplit(last.substr(1, end - 1), '|'))
-    names.push_back(std::string(name) + last.substr(end + 1));
+  for (const TargetRecord& record : kTargets)
+    if (matches(record.module)) names.emplace_back(record.module);
+  return names;
+}
+
+// Returns the modules that a setting names, by their last names or by a pattern.
+std::vector<std::string> LastNames(const std::string& module) {
+  if (module.find_first_of("()[]|\\*+?^$") == std::string::npos) return {LastName(module)};
+  std::vector<std::string> names = Matching(module);
+  if (names.empty()) names.push_back(module);
   return names;
 }
 
@@ -206,7 +231,14 @@ void SetFourBits(bool twice, const char* by, v1::Lora* lora, UserRun* run) {
       fmt::format("frozen weights: 4 bits{}, by {}", twice ? " with double quantization" : "", by));
 }
 
-// The arguments or the model's config.json may ask for 4 bits (BitsAndBytesConfig of transformers).
+void SetEightBits(const char* by, v1::Lora* lora, UserRun* run) {
+  lora->set_base_format(v1::FROZEN_FORMAT_INT8);
+  run->assumed.push_back(std::string("frozen weights: 8 bits, by ") + by +
+                         "; the time of their products is not measured");
+}
+
+// The arguments or the model's config.json may ask for few bits (BitsAndBytesConfig of
+// transformers).
 void SetBaseFormat(const UserConfig& arguments, const v1::Model& model, v1::Lora* lora,
                    UserRun* run) {
   const bool few_bits = arguments.Int(Field::kBits, 16, 4, 32) == 4;
@@ -217,6 +249,8 @@ void SetBaseFormat(const UserConfig& arguments, const v1::Model& model, v1::Lora
     if (type != "nf4" && type != "fp4") arguments.Refuse(Field::kQuantType, "must be nf4 or fp4");
     return SetFourBits(arguments.On(Field::kNestedQuant, twice), "the arguments", lora, run);
   }
+  if (arguments.On(Field::kLoads8Bit) || arguments.Int(Field::kBits, 16, 4, 32) == 8)
+    return SetEightBits("the arguments", lora, run);
   if (run->four_bit_weights) return SetFourBits(/*twice=*/true, "the model's name", lora, run);
   const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
   if (!config.is_object() || !config.contains("quantization_config")) return;
@@ -225,14 +259,13 @@ void SetBaseFormat(const UserConfig& arguments, const v1::Model& model, v1::Lora
     return quantised.is_object() && quantised.contains(key) && quantised[key] == true;
   };
   if (on("load_in_8bit") || on("_load_in_8bit"))
-    throw CommandError(ExitCode::kBadInput,
-                       "quantization_config of the model: not yet: frozen weights in 8 bits; "
-                       "accepted: load_in_4bit");
+    return SetEightBits("the model's quantization_config", lora, run);
   if (on("load_in_4bit") || on("_load_in_4bit"))
     return SetFourBits(on("bnb_4bit_use_double_quant"), "the model's quantization_config", lora,
                        run);
   run->assumed.push_back(
-      "frozen weights: 16 bits; of the model's quantization_config only load_in_4bit is read");
+      "frozen weights: 16 bits; of the model's quantization_config only load_in_4bit and "
+      "load_in_8bit are read");
 }
 
 // TRL's ModelConfig has other defaults than PEFT.
@@ -257,14 +290,14 @@ void CheckNoAdapters(const UserConfig& config, UserRun* run) {
     if (Asks(config, field))
       config.Refuse(field, std::string("adapters that the program adds: give ") + kGiveFile);
   const bool few_bits = config.Int(Field::kBits, 16, 4, 32) < 16;
-  const bool loads_4_bits = config.On(Field::kLoads4Bit);
-  if (few_bits || loads_4_bits || run->four_bit_weights)
-    config.Refuse(few_bits       ? Field::kBits
-                  : loads_4_bits ? Field::kLoads4Bit
-                                 : Field::kModelName,
-                  std::string("weights of 4 bits train only with adapters: with TRL set use_peft; "
-                              "for other programs give ") +
-                      kGiveFile);
+  const Field asks = few_bits                       ? Field::kBits
+                     : config.On(Field::kLoads4Bit) ? Field::kLoads4Bit
+                     : config.On(Field::kLoads8Bit) ? Field::kLoads8Bit
+                                                    : Field::kModelName;
+  if (asks != Field::kModelName || run->four_bit_weights)
+    config.Refuse(asks, std::string("weights of 4 or 8 bits train only with adapters: with TRL set "
+                                    "use_peft; for other programs give ") +
+                            kGiveFile);
   // q_lora alone says little: FastChat's train_lora.py always adds adapters, and has 4 bits with
   // it.
   for (const Field field : {Field::kLoraRank, Field::kLoraTargets, Field::kLoraSaved,
@@ -291,8 +324,8 @@ void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run) 
     config.Refuse(Field::kAdapterType, "not yet: only LORA");
   if (Asks(config, Field::kEncoderLora) && flags.lora.empty())
     config.Refuse(Field::kEncoderLora, "adapters of the encoder: say --lora encoder");
-  if (const int64_t bits = config.Int(Field::kBits, 16, 4, 32); bits != 4 && bits < 16)
-    config.Refuse(Field::kBits, "not yet: frozen weights of this width; accepted: 4, 16");
+  if (const int64_t bits = config.Int(Field::kBits, 16, 4, 32); bits != 4 && bits != 8 && bits < 16)
+    config.Refuse(Field::kBits, "not yet: frozen weights of this width; accepted: 4, 8, 16");
   const AdapterDefaults& defaults = file ? kPeftDefaults : kTrlDefaults;
   run->adapters = true;
   v1::Model* model = run->job.mutable_model();

@@ -62,8 +62,9 @@ bool TranslateAxolotlMethod(const Setting& setting, std::vector<Setting>* out) {
   } else if (key == "lora_target_linear") {
     if (word == "true") out->push_back(As("lora_target_modules", "all-linear", setting));
   } else if (key == "bf16") {
-    if (word == "full") FailTranslation(setting, std::string("not yet: ") + kNoFloatCopy);
-    out->push_back(As("bf16", word == "auto" ? "true" : word, setting));
+    out->push_back(As("bf16", word == "auto" || word == "full" ? "true" : word, setting));
+  } else if (key == "bfloat16") {
+    if (IsTrue(setting)) out->push_back(As("bf16", "true", setting));
   } else if (key == "gradient_checkpointing") {
     if (word != "true" && word != "false")
       FailTranslation(setting, "not yet: activations in host memory; accepted: true, false");
@@ -89,8 +90,13 @@ const Setting* CutsCrossEntropy(const std::vector<Setting>& settings) {
              : nullptr;
 }
 
-// Refuses adapters that axolotl refuses, and notes what is predicted otherwise.
+// Refuses adapters that axolotl refuses, and finds out whether weights have a copy in fp32: without
+// FSDP and DeepSpeed they have none.
 void CheckAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
+  config->text_only = FindSetting(settings, "processor_type") == nullptr;
+  const Setting* bf16 = FindSetting(settings, "bf16");
+  if (IsOn(settings, "bfloat16") || (bf16 != nullptr && Word(*bf16) == "full"))
+    config->sixteen_bit_weights = true;
   if (const Setting* adapter = FindSetting(settings, "adapter")) {
     if (Word(*adapter) == "qlora" && !IsOn(settings, "load_in_4bit"))
       FailTranslation(*adapter, "needs load_in_4bit true");
@@ -100,9 +106,7 @@ void CheckAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
                return absl::StartsWith(setting.key, "deepspeed") ||
                       absl::StartsWith(setting.key, "fsdp");
              })) {
-    config->notes.emplace_back(
-        "without FSDP and DeepSpeed, axolotl trains 16-bit weights without a copy in fp32: "
-        "predicted memory is too high. --optimizer adam-16bit evaluates AdamW so.");
+    config->sixteen_bit_weights = true;
   }
 }
 
@@ -162,14 +166,13 @@ constexpr NotPredicted kAxolotlNotPredicted[] = {
     {"rl", kOtherLoss, true},
     {"reward_model", kOtherLoss, true},
     {"process_reward_model", kOtherLoss, true},
-    {"bfloat16", kNoFloatCopy, true},
     {"float16", kNoFloatCopy, true},
     {"fp8", "products are taken to have 16 bits: --precision fp8"},
     {"unfrozen_parameters", kSomeWeights, true},
     {"relora", kSomeWeights, true},
     {"lisa_*", kSomeWeights, true},
-    {"gptq", "weights that are quantised so; accepted: load_in_4bit", true},
-    {"peft.*", "weights that are quantised so; accepted: load_in_4bit", true},
+    {"gptq", "weights that are quantised so; accepted: load_in_4bit, load_in_8bit", true},
+    {"peft.*", "weights that are quantised so; accepted: load_in_4bit, load_in_8bit", true},
     {"peft_layers_to_transform", "adapters in some layers alone", true, true},
     {"peft_layer_replication", "layers that are copied", true},
     {"peft_trainable_token_indices*", "single tokens that train", true},
@@ -234,7 +237,9 @@ const FrontEnd& Axolotl() {
       .keys = {.read = {},
                .not_predicted = {std::begin(kAxolotlNotPredicted), std::end(kAxolotlNotPredicted)},
                .irrelevant = {std::begin(kAxolotlIrrelevant), std::end(kAxolotlIrrelevant)}},
-      .words = {{"per_device_train_batch_size", "micro_batch_size"}},
+      .words = {{"per_device_train_batch_size", "micro_batch_size"},
+                {"\"fsdp\" without offload and in \"fsdp_config\" no \"cpu_offload\"",
+                 "fsdp_config without offload_params and fsdp_offload_params"}},
       .freezes_encoders = false};
   return *kFrontEnd;
 }

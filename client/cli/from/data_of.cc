@@ -271,11 +271,11 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const v1::Dataset& there = run->job.dataset();
   const bool hugging_face = config.format == ConfigFormat::kHuggingFace;
   const int64_t steps = std::max<int64_t>(0, config.Int(Field::kTrainSteps, 0, -1, 1000000000));
+  run->steps = steps;
+  run->text_only = config.text_only;
+  run->knows_samples = HasData(there);
   if (HasData(there)) {
     if (!hugging_face) return;
-    if (steps > 0)
-      run->assumed.push_back(
-          fmt::format("max_steps: time is that of one epoch of the data, not of {} steps", steps));
     const Packing packing = PackingOf(config);
     if (packing == Packing::kNone || packing == Packing::kWhole) return CutData(config, run);
     return RepackData(packing, run);
@@ -293,6 +293,7 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (samples == 0 && steps > 0 && run->sequences > 0)
     samples = std::min<int64_t>(steps * run->sequences, kMostSamples);
   const bool known = samples > 0;
+  run->knows_samples = known;
   if (!known) samples = kDefaultSamples;
   v1::Histogram* histogram = run->job.mutable_dataset()->mutable_histogram();
   histogram->add_llm_tokens(run->seq_length);

@@ -1,4 +1,4 @@
-// Precision, optimizer, sharding, offload and execution of a configuration.
+// Precision, sharding, offload and execution of a configuration.
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>
@@ -6,39 +6,12 @@
 #include <algorithm>
 
 #include "client/cli/exit_codes.h"
+#include "client/cli/from/choice.h"
 #include "client/cli/from/user_run.h"
 #include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
 namespace {
-
-template <typename Value>
-struct Choice {
-  const char* name;
-  Value value;
-};
-
-constexpr Choice<v1::Optimizer> kOptimizers[] = {
-    {"adam", v1::OPTIMIZER_ADAM},      {"adamw", v1::OPTIMIZER_ADAM},
-    {"fusedadam", v1::OPTIMIZER_ADAM}, {"sgd", v1::OPTIMIZER_SGD},
-    {"lion", v1::OPTIMIZER_LION},      {"muon", v1::OPTIMIZER_MUON},
-    {"dist_muon", v1::OPTIMIZER_MUON}, {"adafactor", v1::OPTIMIZER_ADAFACTOR}};
-
-// OptimizerNames of transformers/training_args.py. Pages of "paged" ones stay on the GPU here.
-constexpr Choice<v1::Optimizer> kTrainerOptimizers[] = {
-    {"adamw_torch", v1::OPTIMIZER_ADAM},
-    {"adamw_torch_fused", v1::OPTIMIZER_ADAM},
-    {"adamw_hf", v1::OPTIMIZER_ADAM},
-    {"adamw_apex_fused", v1::OPTIMIZER_ADAM},
-    {"paged_adamw_32bit", v1::OPTIMIZER_ADAM},
-    {"adamw_bnb_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
-    {"adamw_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
-    {"adamw_torch_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
-    {"sgd", v1::OPTIMIZER_SGD},
-    {"paged_adamw_8bit", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
-    {"adafactor", v1::OPTIMIZER_ADAFACTOR},
-    {"lion_32bit", v1::OPTIMIZER_LION},
-    {"paged_lion_32bit", v1::OPTIMIZER_LION}};
 
 // Recipes of TransformerEngine (_add_transformer_engine_args).
 constexpr Choice<v1::Precision> kRecipes[] = {{"delayed", v1::PRECISION_FP8_DELAYED},
@@ -55,18 +28,6 @@ constexpr Choice<v1::ZeroStage> kStrategies[] = {{"no_shard", v1::ZERO_STAGE_0},
 // --moe-flex-dispatcher-backend, whose default is deepep.
 constexpr Choice<v1::ExpertDispatcher> kFlexBackends[] = {
     {"deepep", v1::EXPERT_DISPATCHER_DEEPEP}, {"hybridep", v1::EXPERT_DISPATCHER_HYBRIDEP}};
-
-template <typename Value, size_t N>
-Value Chosen(const UserConfig& config, Field field, const std::string& fallback,
-             const Choice<Value> (&choices)[N]) {
-  const std::string name = config.Text(field, fallback);
-  std::string known;
-  for (const auto& [text, value] : choices) {
-    if (absl::EqualsIgnoreCase(name, text)) return value;
-    known += (known.empty() ? "" : ", ") + std::string(text);
-  }
-  config.Refuse(field, "not yet: supported are " + known);
-}
 
 // Without bf16 and fp16 the weights have the type in which they are loaded.
 [[noreturn]] void FailInFullPrecision(const UserConfig& config) {
@@ -124,46 +85,6 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
       static_cast<int32_t>(config.Int(Field::kStartLayers16Bit, 1, 0, 512)));
   execution->set_end_layers_16bit(
       static_cast<int32_t>(config.Int(Field::kEndLayers16Bit, 1, 0, 512)));
-}
-
-void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
-  v1::Training* training = run->job.mutable_training();
-  if (!flags.optimizer.empty()) return;
-  // An optimizer of DeepSpeed's configuration comes before that of Hugging Face's arguments.
-  const bool named = config.format == ConfigFormat::kHuggingFace && !config.engine_optimizer;
-  if (named) {
-    // adafactor, of releases before 5, comes before optim.
-    training->set_optimizer(
-        config.On(Field::kAdafactor)
-            ? v1::OPTIMIZER_ADAFACTOR
-            : Chosen(config, Field::kOptimizer, "adamw_torch", kTrainerOptimizers));
-    if (training->optimizer() == v1::OPTIMIZER_SGD)
-      run->assumed.emplace_back("optimizer: SGD with momentum, of 4 bytes for each parameter");
-    if (absl::StartsWith(config.Text(Field::kOptimizer), "paged_"))
-      run->assumed.push_back("optimizer: its pages stay on the GPU");
-    return;
-  }
-  v1::Optimizer optimizer = Chosen(config, Field::kOptimizer, "adam", kOptimizers);
-  if (optimizer == v1::OPTIMIZER_ADAM && config.On(Field::kPreciseOptimizer)) {
-    const std::string moments = config.Text(Field::kMomentType, "fp32");
-    if (moments == "bf16" || moments == "fp16") optimizer = v1::OPTIMIZER_ADAM_16BIT_MOMENTS;
-    if (moments == "fp8") optimizer = v1::OPTIMIZER_ADAM_8BIT_MOMENTS;
-    if (const std::string second = config.Text(Field::kSecondMomentType, "fp32"); second != moments)
-      run->assumed.push_back(fmt::format(
-          "optimizer: both moments in {}, though exp-avg-sq-dtype is {}", moments, second));
-  }
-  training->set_optimizer(optimizer);
-}
-
-// Sets what AdamW of PyTorch holds that is not fused: the square root of every second moment, in
-// fp32 (_multi_tensor_adamw of torch/optim/adam.py). DeepSpeed has an AdamW of its own.
-void SetUnfusedAdam(const UserConfig& config, UserRun* run) {
-  if (config.format != ConfigFormat::kHuggingFace || config.uses_deepspeed ||
-      config.Text(Field::kOptimizer) != "adamw_torch" ||
-      run->job.training().optimizer() != v1::OPTIMIZER_ADAM)
-    return;
-  run->unfused_adam = true;
-  run->job.mutable_training()->mutable_execution()->set_update_parameter_bytes(4);
 }
 
 bool RunsDeepSpeed(const UserConfig& config) {
@@ -297,7 +218,8 @@ void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) 
   if (megatron && config.On(Field::kFp16) && !config.On(Field::kGradientFp32)) type = "fp16";
   if (config.format == ConfigFormat::kHuggingFace && type.empty()) {
     // PyTorch's have the type of the weights, of which this optimizer has no copy in fp32.
-    if (training->optimizer() != v1::OPTIMIZER_ADAM_16BIT ||
+    if ((training->optimizer() != v1::OPTIMIZER_ADAM_16BIT &&
+         training->optimizer() != v1::OPTIMIZER_ADAM_8BIT) ||
         training->gradient_precision() != v1::GRADIENT_PRECISION_UNSPECIFIED)
       return;
     type = "bf16";

@@ -60,6 +60,9 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"lora_target_modules", Field::kLoraTargets, "model.lora.targets"},
     {"lora_modules_to_save", Field::kLoraSaved, "model.lora.train_embedding, train_head"},
     {"load_in_4bit", Field::kLoads4Bit, "model.lora.base_format"},
+    {"load_in_8bit", Field::kLoads8Bit, "model.lora.base_format"},
+    {"model_init_kwargs.quantization_config.load_in_8bit", Field::kLoads8Bit,
+     "model.lora.base_format"},
     {"bnb_4bit_quant_type", Field::kQuantType, "model.lora.base_format"},
     {"use_bnb_nested_quant", Field::kNestedQuant, "model.lora.base_format"},
     {"model_init_kwargs.quantization_config.load_in_4bit", Field::kLoads4Bit,
@@ -95,7 +98,7 @@ constexpr KeyRecord kArgumentsRead[] = {
 
 // Said of several keys.
 constexpr char kFloatCopy[] = "weights that train are taken to have a copy in fp32";
-constexpr char kQuantised[] = "weights that are quantised so; accepted: load_in_4bit";
+constexpr char kQuantised[] = "weights that are quantised so; accepted: load_in_4bit, load_in_8bit";
 constexpr char kQuantisedBy[] =
     "weights quantised by this key; accepted: load_in_4bit in quantization_config";
 
@@ -145,11 +148,9 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"torch_dtype", kFloatCopy},
     {"dtype", kFloatCopy},
     {"model_init_kwargs.device_map*", "each GPU is taken to run the whole model"},
-    {"model_init_kwargs.quantization_config.load_in_8bit", kQuantised, true},
     {"model_init_kwargs.quantization_config", kQuantised, true},
     {"model_init_kwargs.load_in_4bit", kQuantisedBy, true},
     {"model_init_kwargs.load_in_8bit", kQuantisedBy, true},
-    {"load_in_8bit", kQuantised, true},
     {"lora_target_parameters", "adapters beside single parameters, such as experts", true},
     {"use_dora", "the norms of DoRA are left out"},
     // DPO, KTO, reward models, PPO and GRPO of TRL.

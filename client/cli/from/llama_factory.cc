@@ -35,9 +35,9 @@ void TranslateFactoryMethod(const Setting& setting, std::vector<Setting>* out) {
 
 void TranslateFactoryQuantization(const Setting& setting, std::vector<Setting>* out) {
   if (setting.key == "quantization_bit") {
-    if (Word(setting) != "4")
-      FailTranslation(setting, "not yet: weights with so many bits; accepted: 4");
-    out->push_back(As("load_in_4bit", "true", setting));
+    if (Word(setting) != "4" && Word(setting) != "8")
+      FailTranslation(setting, "not yet: weights with so many bits; accepted: 4, 8");
+    out->push_back(As(Word(setting) == "4" ? "load_in_4bit" : "load_in_8bit", "true", setting));
   } else if (Word(setting) != "bnb" && Word(setting) != "bitsandbytes") {
     FailTranslation(setting, "not yet: weights that are quantised so; accepted: bnb");
   }
@@ -88,6 +88,11 @@ std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, User
       TranslateFactoryAttention(setting, &out);
     } else if (key == "disable_gradient_checkpointing") {
       out.push_back(As("gradient_checkpointing", IsTrue(setting) ? "false" : "true", setting));
+    } else if (key == "pure_bf16") {
+      config->sixteen_bit_weights = IsTrue(setting);
+      if (IsTrue(setting)) out.push_back(As("bf16", "true", setting));
+    } else if (key == "use_muon") {
+      if (IsTrue(setting)) out.push_back(As("optim", "muon", setting));
     } else if (key == "freeze_vision_tower") {
       out.push_back(As("tune_mm_vision", IsTrue(setting) ? "false" : "true", setting));
     } else if (const char* ours = OursOf(kFactoryRenamed, key)) {
@@ -100,12 +105,10 @@ std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, User
 }
 
 constexpr NotPredicted kFactoryNotPredicted[] = {
-    {"pure_bf16", kNoFloatCopy, true},
     {"use_galore", kFactoryOtherOptimizer, true},
     {"use_apollo", kFactoryOtherOptimizer, true},
     {"use_badam", kFactoryOtherOptimizer, true},
     {"use_adam_mini", kFactoryOtherOptimizer, true},
-    {"use_muon", kFactoryOtherOptimizer, true},
     {"use_llama_pro", kSomeWeights, true},
     {"mixture_of_depths", "layers that skip tokens", true},
     {"use_unsloth_gc", "activations in host memory", true},
@@ -113,6 +116,10 @@ constexpr NotPredicted kFactoryNotPredicted[] = {
     {"use_v1_kernels", kOtherKernels},
     {"use_kt", "experts in host memory", true},
     {"sequence_parallel_size", kSplitWork, true, false, "1"},
+    {"tensor_model_parallel_size", kSplitWork, true, false, "1"},  // of its Megatron adapter
+    {"pipeline_model_parallel_size", kSplitWork, true, false, "1"},
+    {"context_parallel_size", kSplitWork, true, false, "1"},
+    {"expert_model_parallel_size", kSplitWork, true, false, "1"},
     {"cp_size", kSplitWork, true, false, "1"},
     {"shift_attn", kOwnAttention},
     {"upcast_layernorm", "norms are taken to have 16 bits"},

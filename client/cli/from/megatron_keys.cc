@@ -40,6 +40,8 @@ std::vector<KeyRecord> Model() {
       {"decoder-num-layers", Field::kLayers, "language_model.layers"},
       {"hidden-size", Field::kHidden, "language_model.hidden_size"},
       {"ffn-hidden-size", Field::kFfn, "language_model.ffn_size"},
+      {"multiple-of", Field::kFfnMultiple, "language_model.ffn_size"},
+      {"hidden-dim-multiplier", Field::kFfnMultiplier, "language_model.ffn_size"},
       {"num-attention-heads", Field::kHeads, "language_model.attention_heads"},
       {"group-query-attention", Field::kGroupedQueries, "language_model.kv_heads"},
       {"num-query-groups", Field::kKvHeads, "language_model.kv_heads"},

@@ -45,8 +45,11 @@ constexpr Flavor kFlavors[] = {{"llama3", "8B", "llama3-8b"},
                                {"llama4", "17bx128e", "llama4-maverick"},
                                {"qwen3", "30B-A3B", "qwen3-30b-a3b"},
                                {"qwen3", "235B-A22B", "qwen3-235b-a22b"},
+                               {"deepseek_v3", "16B", "deepseek-v2-lite"},
                                {"deepseek_v3", "671B", "deepseek-v3-671b"},
-                               {"deepseek_v3", "236B", "deepseek-v2-236b"}};
+                               {"deepseek_v3", "236B", "deepseek-v2-236b"},
+                               {"gpt_oss", "20b", "gpt-oss-20b"},
+                               {"gpt_oss", "120b", "gpt-oss-120b"}};
 
 struct Shape {
   int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0, vocabulary = 0;
@@ -93,15 +96,26 @@ int64_t DenseLayers(const UserConfig& config, int64_t layers) {
   return static_cast<int64_t>(first);
 }
 
+// Returns the default of validate_args(), or of FlagScale's with multiple_of.
+int64_t UsualFfn(const UserConfig& config, const Shape& s) {
+  if (!s.gated) return 4 * s.hidden;
+  const int64_t wide = s.hidden * 4 * 2 / 3;
+  const int64_t multiple = config.Int(Field::kFfnMultiple, 0, 1, 65536);
+  if (multiple == 0) return wide / 64 * 64;
+  const double factor = config.Real(Field::kFfnMultiplier, 1);
+  if (!(factor > 0 && factor <= 100))
+    config.Refuse(Field::kFfnMultiplier, "must be above 0, to 100");
+  const int64_t scaled = static_cast<int64_t>(static_cast<double>(wide) * factor);
+  return (scaled + multiple - 1) / multiple * multiple;
+}
+
 Shape ShapeOf(const UserConfig& config) {
   Shape s;
   s.layers = config.Int(Field::kLayers, 0, 1, 512);
   s.hidden = config.Int(Field::kHidden, 0, 64, 65536);
   s.heads = config.Int(Field::kHeads, 0, 1, 1024);
   s.gated = config.On(Field::kGatedMlp);
-  // The default of validate_args().
-  const int64_t usual = s.gated ? s.hidden * 4 * 2 / 3 / 64 * 64 : 4 * s.hidden;
-  s.ffn = config.Int(Field::kFfn, usual, 64, kMaxWidth);
+  s.ffn = config.Int(Field::kFfn, UsualFfn(config, s), 64, kMaxWidth);
   const bool grouped = config.Has(Field::kGroupedQueries)
                            ? config.On(Field::kGroupedQueries)
                            : config.format == ConfigFormat::kFlagScale;

@@ -210,9 +210,25 @@ void AddNotes(const ShellScript& script, UserConfig* config) {
               "a YAML, JSON or TOML that the command reads can be given as --from itself");
 }
 
+// Refuses commands of programs whose arguments are like those of others.
+void RefuseOthers(const ShellScript& script, const std::string& name) {
+  for (const std::vector<ShellWord>& command : script.commands)
+    for (size_t i = 0; i + 1 < command.size(); ++i) {
+      const std::string program = BaseName(command[i].text);
+      const std::string& verb = command[i + 1].text;
+      if ((program == "swift" || program == "megatron") &&
+          (verb == "sft" || verb == "pt" || verb == "rlhf"))
+        FailReading(
+            fmt::format("{}:{}: {} {}: not yet: ms-swift; what it runs can be given as "
+                        "arguments of Hugging Face Trainer (JSON, YAML) or of Megatron-LM",
+                        name, command[i].line, program, verb));
+    }
+}
+
 UserConfig ReadScript(const std::string& text, const std::string& path, const std::string& name,
                       const std::string& framework) {
   ShellScript script = ReadShell(text, name);
+  RefuseOthers(script, name);
   UserConfig trainer;
   AddNotes(script, &trainer);
   std::string missing;
@@ -335,6 +351,11 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
   if (kind == "yaml") {
     std::set<std::string> nulls;
     std::vector<Setting> settings = ReadYaml(text, name, &nulls);
+    for (const Setting& setting : settings)
+      if (absl::StartsWith(setting.key, "dist_config.") || setting.key == "train_dataset")
+        FailReading(Describe(setting) +
+                    ": not yet: configurations of LLaMA-Factory v1; accepted are those with "
+                    "model_name_or_path and finetuning_type");
     const bool launch = IsAccelerate(settings);
     if (IsHuggingFace(settings) || (hugging_face && !launch)) {
       const std::vector<Setting> options = TakeLaunchOptions(&settings);

@@ -38,6 +38,12 @@ std::string IntervalText(const v1::Predictions& p) {
   return text;
 }
 
+std::string NotUnderstoodText(const UserConfig& config) {
+  const size_t unknown = config.unknown.size();
+  if (unknown == 0) return "";
+  return fmt::format(" {} setting{} not understood.", unknown, unknown == 1 ? " was" : "s were");
+}
+
 std::string VerdictOfRun(const Style& style, const FromAnswer& answer) {
   const v1::Plan& yours = answer.response.evaluated();
   if (yours.misfit().host_short_bytes() > 0)
@@ -46,17 +52,16 @@ std::string VerdictOfRun(const Style& style, const FromAnswer& answer) {
                              Bytes(yours.misfit().host_short_bytes())));
   if (yours.has_misfit())
     return Paint(style, Tone::kBad,
-                 fmt::format("It does not fit: stage {} lacks {} of each GPU.",
-                             yours.misfit().stage_index(), Bytes(yours.misfit().short_bytes())));
+                 fmt::format("It does not fit: stage {} lacks {} of each GPU.{}",
+                             yours.misfit().stage_index(), Bytes(yours.misfit().short_bytes()),
+                             NotUnderstoodText(answer.config)));
   int64_t least = yours.stages_size() > 0 ? yours.stages(0).free_bytes() : 0;
   for (const v1::Stage& stage : yours.stages()) least = std::min(least, stage.free_bytes());
-  const size_t unknown = answer.config.unknown.size();
-  std::string text = fmt::format("It fits, with {} free on the fullest stage, and a step takes {}.",
-                                 Bytes(least), IntervalText(yours.predictions()));
-  if (unknown > 0)
-    text += fmt::format(" {} setting{} not understood.", unknown, unknown == 1 ? " was" : "s were");
-  return Paint(
-      style, yours.memory_fit() == v1::MEMORY_FIT_WITHIN_MARGIN ? Tone::kWarn : Tone::kGood, text);
+  return Paint(style,
+               yours.memory_fit() == v1::MEMORY_FIT_WITHIN_MARGIN ? Tone::kWarn : Tone::kGood,
+               fmt::format("It fits, with {} free on the fullest stage, and a step takes {}.{}",
+                           Bytes(least), IntervalText(yours.predictions()),
+                           NotUnderstoodText(answer.config)));
 }
 
 // "What was read": arguments that set the same field stand together.
@@ -128,8 +133,13 @@ std::string DoesSection(const Style& style, const FromAnswer& answer) {
       {"tokens/s",
        Integer(static_cast<int64_t>(p.llm_tokens_per_second())) + ", MFU " + Percent(p.mfu())}};
   if (yours.has_offload()) rows.emplace_back("offload", OffloadText(yours));
-  if (p.gpu_days() > 0)
+  if (answer.run.steps > 0) {
+    const double all = static_cast<double>(answer.run.steps) * p.step().total_seconds();
+    rows.emplace_back("all steps",
+                      fmt::format("{}, {} steps", Duration(all), Integer(answer.run.steps)));
+  } else if (p.gpu_days() > 0 && answer.run.knows_samples) {
     rows.emplace_back("all the data", Duration(p.epoch_seconds()) + ", " + GpuTime(p.gpu_days()));
+  }
   std::string text =
       Section(style, "What it will do", "predicted; ranges are those of 80% of runs") +
       NameValues(style, rows);
@@ -169,7 +179,10 @@ std::string OursSection(const Style& style, const FromAnswer& answer) {
   const v1::Plan& ours = response.best();
   if (ours.has_misfit())
     return Section(style, "Our own plan") +
-           Paragraph(style, "Nothing that was tried fits on these GPUs: " + ours.misfit().text());
+           Paragraph(style, (answer.changes.best.empty()
+                                 ? "Nothing that was tried fits on these GPUs: "
+                                 : "No split fits on these GPUs without one of these changes: ") +
+                                ours.misfit().text());
   const double now = SampleSeconds(response.evaluated());
   const double gain = LessTime(now, SampleSeconds(ours));
   std::string text = RenderComparison(style, response);

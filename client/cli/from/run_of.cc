@@ -284,6 +284,22 @@ void SetPredictedTokens(const UserConfig& config, const JobFlags& flags, UserRun
   model->set_predicted_tokens(static_cast<int32_t>(layers));
 }
 
+// Takes text alone, where the configuration says so, or the planner's own data. Text alone gives an
+// encoder no gradients.
+void UseDataOfEncoders(UserRun* run) {
+  if (run->text_only) {
+    run->assumed.emplace_back("data: text alone, as processor_type is unset; encoders are frozen");
+    if (run->job.model().encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED)
+      run->job.mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
+    return;
+  }
+  run->fixed_lengths = run->knows_samples = false;
+  run->job.clear_dataset();
+  std::string& line = *std::find_if(run->assumed.begin(), run->assumed.end(),
+                                    [](const auto& text) { return text.rfind("data:", 0) == 0; });
+  line = "data: the planner's built-in mix of images and text, not cut; --dataset brings yours";
+}
+
 // Checkpoints of bitsandbytes have the name of their model and an ending
 // (huggingface.co/unsloth).
 void SetModelName(std::string_view name, UserRun* run) {
@@ -305,18 +321,12 @@ void AdaptToLayers(const ModelLayers& layers, UserRun* run) {
     FailRun(fmt::format("not yet: entry {} of the layout has no transformer layer; move one there",
                         bare - run->chunks.begin() + 1));
   if (!encoders) return;
-  if (run->fixed_lengths) {
-    run->fixed_lengths = false;
-    run->job.clear_dataset();
-    std::string& line = *std::find_if(run->assumed.begin(), run->assumed.end(),
-                                      [](const auto& text) { return text.rfind("data:", 0) == 0; });
-    line = "data: the planner's built-in mix of images and text, not cut; --dataset brings yours";
-  }
+  if (run->fixed_lengths) UseDataOfEncoders(run);
   if (run->adapters && run->job.model().encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED) {
     run->job.mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
     run->assumed.push_back("encoders: frozen, without adapters; --lora says otherwise");
   }
-  if (run->padded) return;
+  if (run->padded || run->fixed_lengths) return;
   if (run->job.training().unit_cap() == 0)
     run->assumed.push_back(
         "encoder units in a pack: derived from the data; --unit-cap N says what the data loader "

@@ -73,6 +73,8 @@ enum class Field {
   kLayers,
   kHidden,
   kFfn,
+  kFfnMultiple,
+  kFfnMultiplier,
   kHeads,
   kGroupedQueries,
   kKvHeads,
@@ -197,6 +199,7 @@ enum class Field {
   kLoraSaved,
   kUsesPeft,
   kLoads4Bit,
+  kLoads8Bit,
   kQuantType,
   kNestedQuant,
   kBits,
@@ -249,6 +252,8 @@ struct UserConfig {
   bool uses_deepspeed = false, engine_file = false, engine_optimizer = false;
   Syntax syntax = Syntax::kJson;
   std::set<Field> said;                  // numbers that the arguments themselves give
+  bool sixteen_bit_weights = false;      // train without a copy in fp32
+  bool text_only = false;                // the data, though the model may have an encoder
   bool trl = false;                      // the arguments are TRL's, which have other defaults
   bool keeps_lengths = false;            // max_length is null
   bool drops_samples = false;            // that are longer than max_length

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "client/cli/exit_codes.h"
+#include "client/cli/from/shell_branches.h"
 #include "client/cli/from/shell_sum.h"
 #include "client/cli/from/shell_words.h"
 
@@ -23,20 +24,6 @@ constexpr int kMaxDepth = 16;                     // of "${A:-${B:-...}}"
 constexpr int kMaxScripts = 8;                    // that are arguments of one another
 
 bool IsNameChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
-
-// Words that only stand before a command.
-bool IsPrefix(const std::string& word) {
-  static const std::set<std::string> kPrefixes = {"then",  "do",      "else",    "!",   "{",
-                                                  "exec",  "time",    "nohup",   "env", "export",
-                                                  "local", "declare", "readonly"};
-  return kPrefixes.count(word) > 0;
-}
-
-// Words behind which assignments may run several times, once, or not at all.
-bool IsBranch(const std::string& word) {
-  static const std::set<std::string> kBranches = {"if", "elif", "case", "for", "while", "until"};
-  return kBranches.count(word) > 0;
-}
 
 // What a script and the scripts in its words share.
 struct ScriptState {
@@ -70,6 +57,7 @@ class Reader {
     std::string mark;
     bool tabs = false;
     bool quoted = false;  // the shell puts in no variables
+    bool skipped = false;
   };
 
   [[noreturn]] void Fail(const std::string& what) const {
@@ -107,7 +95,6 @@ class Reader {
       }
     } else if (c == '\n') {
       EndCommand();
-      conditional_ = false;
       Take();
       ReadHeredocs();
     } else if (absl::ascii_isspace(c)) {
@@ -116,11 +103,10 @@ class Reader {
     } else if (c == '#' && !in_word_) {
       while (at_ < text_.size() && Peek() != '\n') Take();
     } else if (c == ';' || c == '|' || c == '&' || (c == ')' && !array_)) {
-      EndCommand();
-      // Behind "&&" and "||" a command may not run.
-      conditional_ = (c == '&' || c == '|') && Peek(1) == c;
+      const bool joins = (c == '&' || c == '|') && Peek(1) == c;
+      EndCommand(!joins ? Joint::kNone : c == '&' ? Joint::kAnd : Joint::kOr);
       Take();
-      if (conditional_) Take();
+      if (joins) Take();
     } else if (c == '<' || c == '>') {
       Redirect();
     } else if (c == '(') {
@@ -351,7 +337,8 @@ class Reader {
   void Assign(std::string name, std::vector<std::string> values) {
     const bool adds = absl::EndsWith(name, "+");
     if (adds) name.pop_back();
-    if (conditional_) script_.branches = true;
+    if (!branches_.Runs()) return;
+    if (branches_.conditional()) script_.branches = true;
     std::vector<std::string>& variable = variables_[name];
     if (!adds) variable.clear();
     if (adds && !array_ && !variable.empty() && values.size() == 1) {
@@ -376,19 +363,24 @@ class Reader {
       const size_t equals = word.find('=');
       Assign(word.substr(0, equals), {word.substr(equals + 1)});
     } else if (command_.empty() && IsPrefix(word)) {
-      return;
+      if (word == "else") branches_.Else();
     } else {
-      if (command_.empty() && IsBranch(word)) script_.branches = true;
+      if (command_.empty() && IsLoop(word)) script_.branches = true;
       if (TakesScript(command_)) ReadInside(word, word_line_, line_ == word_line_);
       command_.push_back({std::move(word), word_line_});
     }
   }
 
-  void EndCommand() {
+  void EndCommand(Joint joint = Joint::kNone) {
     EndWord();
     if (array_) return;  // lines of an array are one command
     std::vector<ShellWord> command = std::exchange(command_, {});
-    if (!command.empty() && command.front().text == "eval") {
+    const bool runs = branches_.Runs();
+    branches_.EndCommand(command, joint);
+    script_.branches = script_.branches || branches_.undecided();
+    if (!runs) {
+      command.clear();
+    } else if (!command.empty() && command.front().text == "eval") {
       std::string joined;
       for (size_t i = 1; i < command.size(); ++i) joined += command[i].text + " ";
       ReadInside(joined, command.front().line, /*fixed=*/true);
@@ -401,6 +393,7 @@ class Reader {
   // Reads a script that is a word or the input of a command. Its variables are those of the script
   // around it.
   void ReadInside(const std::string& text, int line, bool fixed) {
+    if (!branches_.Runs()) return;
     if (depth_ >= kMaxScripts) Fail("scripts in arguments are nested too deep");
     expanded_ += text.size();
     if (expanded_ > kMaxExpanded) Fail("its variables grow without bound");
@@ -415,7 +408,7 @@ class Reader {
     const char sign = Take();
     if (sign == '<' && Peek() == '<' && Peek(1) != '<') {
       Take();
-      Heredoc heredoc;
+      Heredoc heredoc{.skipped = !branches_.Runs()};
       if (Peek() == '-') heredoc.tabs = true, Take();
       while (Peek() == ' ') Take();
       while (at_ < text_.size() && !absl::ascii_isspace(Peek()) && Peek() != ';' && Peek() != '>') {
@@ -444,6 +437,7 @@ class Reader {
           break;
         file.text += row + "\n";
       }
+      if (heredoc.skipped) continue;
       if (target_.empty() && !script_.commands.empty() && RunsItsInput(script_.commands.back()))
         ReadInside(heredoc.quoted ? file.text
                                   : absl::StrReplaceAll(
@@ -465,7 +459,8 @@ class Reader {
   bool in_word_ = false;
   int word_line_ = 1;
   std::vector<ShellWord> command_;
-  bool array_ = false, redirected_ = false, conditional_ = false;
+  bool array_ = false, redirected_ = false;
+  ShellBranches branches_;
   std::string array_name_, target_;
   std::vector<std::string> elements_;
   std::vector<Heredoc> heredocs_;

@@ -3,6 +3,7 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <cstddef>
+#include <set>
 #include <string>
 
 namespace evenkeel::cli {
@@ -14,6 +15,18 @@ bool IsShell(const std::string& word) {
 }
 
 }  // namespace
+
+bool IsPrefix(const std::string& word) {
+  static const std::set<std::string> kPrefixes = {"then",  "do",      "else",    "!",   "{",
+                                                  "exec",  "time",    "nohup",   "env", "export",
+                                                  "local", "declare", "readonly"};
+  return kPrefixes.count(word) > 0;
+}
+
+bool IsLoop(const std::string& word) {
+  static const std::set<std::string> kLoops = {"case", "for", "while", "until"};
+  return kLoops.count(word) > 0;
+}
 
 std::string BaseName(const std::string& word) { return word.substr(word.find_last_of('/') + 1); }
 

@@ -12,6 +12,12 @@ struct ShellWord {
   int line = 0;
 };
 
+// Returns whether a word only stands before a command.
+bool IsPrefix(const std::string& word);
+
+// Returns whether the commands behind this word may run several times, once, or not at all.
+bool IsLoop(const std::string& word);
+
 // Returns the name of a program or a file without its folders.
 std::string BaseName(const std::string& word);
 

@@ -60,6 +60,8 @@ struct UserRun {
   int64_t sequences = 0;             // of a step, over all ranks; 0: the job's
   bool batch_follows_ranks = false;  // a data-parallel rank has a number of its own
   bool fixed_lengths = false;        // every sample is a sequence
+  bool knows_samples = false;        // how many the data has
+  int64_t steps = 0;                 // after which training ends; 0: it does with the data
   bool padded = false;               // micro-batches are samples that are padded, not packed
   bool fsdp = false;                 // of Hugging Face Trainer
   bool fsdp_version_2 = false;       // the configuration says so
@@ -73,6 +75,7 @@ struct UserRun {
   std::string freezes_encoders;  // the front end that does unless told otherwise
   std::vector<std::string> frozen;
   bool trains_encoder = false;       // a setting says so
+  bool text_only = false;            // the data, though the model may have an encoder
   bool trains_head = false;          // though the rest of the language model is frozen
   std::vector<std::string> assumed;  // for people
 };
@@ -116,6 +119,11 @@ void AddTorchtitanHabits(v1::Execution* execution);
 // Of Hugging Face Trainer: attn_implementation of transformers, and Liger's loss.
 void SetTrainerAttention(const UserConfig& config, UserRun* run);
 void SetLigerLoss(const UserConfig& config, UserRun* run);
+
+// Sets the optimizer, which may hold no copy of the weights in fp32.
+void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run);
+// Sets what AdamW of PyTorch holds in its step if it is not fused.
+void SetUnfusedAdam(const UserConfig& config, UserRun* run);
 
 // Sets precision, optimizer, sharding and habits. `degrees` are final.
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);

@@ -41,11 +41,13 @@ constexpr double kMatrices = 2 * 4096.0 * 4096 + 2 * 4096.0 * 1024 + 3 * 4096.0 
 TEST(PackedBaseTest, BytesPerWeight) {
   EXPECT_DOUBLE_EQ(8 * BytesOf(FrozenFormat::kNf4), 4.5);
   EXPECT_NEAR(8 * BytesOf(FrozenFormat::kNf4Double), 4.127, 5e-4);
+  EXPECT_DOUBLE_EQ(8 * BytesOf(FrozenFormat::kInt8), 8);
 }
 
-TEST(PackedBaseTest, LinearLayersAreHeldInFourBitsAndNothingElse) {
+TEST(PackedBaseTest, LinearLayersAreHeldInFewBitsAndNothingElse) {
   const LayerProfile wide = ProfileOf(LoraJob(FrozenFormat::k16Bit));
-  for (const FrozenFormat format : {FrozenFormat::kNf4, FrozenFormat::kNf4Double}) {
+  for (const FrozenFormat format :
+       {FrozenFormat::kNf4, FrozenFormat::kNf4Double, FrozenFormat::kInt8}) {
     const LayerProfile packed = ProfileOf(LoraJob(format));
     EXPECT_NEAR(
         static_cast<double>(DecoderLayer(wide).weight_bytes - DecoderLayer(packed).weight_bytes),
@@ -95,6 +97,14 @@ TEST(PackedBaseTest, ShardedWeightsAreGatheredPacked) {
   const LayerCost a = DecoderLayer(ProfileOf(wide)), b = DecoderLayer(ProfileOf(packed));
   EXPECT_LT(b.weight_bytes, 0.3 * static_cast<double>(a.weight_bytes));
   EXPECT_LT(b.modes.back().workspace_bytes, a.modes.back().workspace_bytes);
+}
+
+TEST(PackedBaseTest, LaunchSettingsSayHowEightBitsAreLoaded) {
+  Job job = LoraJob(FrozenFormat::kInt8);
+  job.launch.frameworks = {LaunchFramework::kDeepSpeed};
+  const Plan plan = MakePlan(job, {}).plan;
+  ASSERT_EQ(plan.launch.size(), 1u);
+  EXPECT_NE(plan.launch[0].notes[0].text.find("load_in_8bit=True)"), std::string::npos);
 }
 
 TEST(PackedBaseTest, LaunchSettingsSayHowOrThatTheyCannot) {

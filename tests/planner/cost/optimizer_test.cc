@@ -46,6 +46,7 @@ TEST(OptimizerTest, StateIsThatOfTheRecord) {
                                                 {Optimizer::kAdam16BitMoments, 8},
                                                 {Optimizer::kAdam8BitMoments, 6.03125},
                                                 {Optimizer::kAdam16Bit, 4},
+                                                {Optimizer::kAdam8Bit, 2.03125},
                                                 {Optimizer::kAdafactor, 4},
                                                 {Optimizer::kLion, 8},
                                                 {Optimizer::kSgd, 8}};

@@ -149,6 +149,7 @@ std::vector<NamedChange> ChangesOfItsLayers() {
        }},
       {"lora.base", [](auto& j) { Llm(j).lora.base = planner::FrozenFormat::kNf4; }},
       {"lora.base doubled", [](auto& j) { Llm(j).lora.base = planner::FrozenFormat::kNf4Double; }},
+      {"lora.base int8", [](auto& j) { Llm(j).lora.base = planner::FrozenFormat::kInt8; }},
       {"recurrent", [](auto& j) { Llm(j).recurrent.emplace(); }},
       {"recurrent.gate_rank",
        [](auto& j) { Llm(j).recurrent = planner::RecurrentSpec{.gate_rank = 2}; }},

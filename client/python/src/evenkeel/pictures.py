@@ -15,7 +15,7 @@ MOST_PASSES = 4000  # of one picture; a browser draws no more gladly
 STEP_PARTS = (("encoder compute", "encoder_compute_seconds", "#3b7dd8"),
               ("language compute", "language_compute_seconds", "#2a9d5c"),
               ("recompute", "recompute_seconds", "#e0a030"),
-              ("tensor communication", "tensor_communication_seconds", "#8e5bc4"),
+              ("communication in layers", "tensor_communication_seconds", "#8e5bc4"),
               ("pipeline bubble", "pipeline_bubble_seconds", "#b8b8b8"), ("imbalance", "imbalance_seconds", "#d9534f"),
               ("data sync", "data_sync_seconds", "#4bb0b5"), ("optimizer", "optimizer_seconds", "#7a6a52"))
 PASSES = {timeline_pb2.OPERATION_KIND_FORWARD: ("forward", "#3b7dd8"),
