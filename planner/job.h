@@ -122,9 +122,9 @@ struct ActivationOffload {
 // Unset caps (0) are derived from the data.
 struct Training {
   int64_t global_batch_samples = 0;  // samples per optimizer step, mean
-  // Steps that miss this batch by more than an eighth are planned though others do not. Set by the
-  // planner where none of those others fits.
-  bool may_miss_batch = false;
+  // Degrees whose steps miss this batch by more than an eighth are left out where others do not.
+  // Set by the planner where its plan would miss it.
+  bool keeps_batch = false;
   int64_t unit_cap = 0;              // Qv
   int64_t token_cap = 0;             // Qt
   ZeroStage zero_stage = ZeroStage::kOptimizer;

@@ -1,6 +1,7 @@
 #include "planner/make_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -150,11 +151,11 @@ class Planning {
     } else if (!found_.best.empty()) {
       Fill(found_.best);
       if (Stopped()) return std::move(result_);
-    } else if (OtherStepFits()) {
+    } else if (LargerStepFits()) {
       return std::move(result_);
     } else {
       Enter(Phase::kExplain);
-      plan().misfit = Explained();
+      plan().misfit = ExplainMisfit(job_, batching_, hooks_.stop);
       if (!plan().misfit) return std::move(result_);
     }
     plan().memory_fit = MemoryFitOf(job_, plan());
@@ -178,25 +179,18 @@ class Planning {
     if (hooks_.enter) hooks_.enter(phase);
   }
 
-  // Where no step of the batch that was asked for fits, plans another one that does.
-  bool OtherStepFits() {
+  // Where no step of the batch that was asked for fits, plans a larger one that does.
+  bool LargerStepFits() {
     const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
-    for (std::optional<Job> other = WithOtherSteps(job_, packs); other;
-         other = WithOtherSteps(*other, packs)) {
-      if (Stopped() || !SomethingFits(*other, hooks_.stop)) continue;
-      PlanResult with_other = Planning(*other, hooks_, in_short_).Run();
-      if (with_other.plan.misfit) return false;
-      result_ = std::move(with_other);
+    for (std::optional<Job> larger = WithLargerSteps(job_, packs); larger;
+         larger = WithLargerSteps(*larger, packs)) {
+      if (Stopped() || !SomethingFits(*larger, hooks_.stop)) continue;
+      PlanResult of_larger = Planning(*larger, hooks_, in_short_).Run();
+      if (of_larger.plan.misfit) return false;
+      result_ = std::move(of_larger);
       return true;
     }
     return false;
-  }
-
-  // Explains by all degrees that do not exceed the batch.
-  std::optional<Misfit> Explained() const {
-    Job any = job_;
-    any.training.may_miss_batch = true;
-    return ExplainMisfit(any, batching_, hooks_.stop);
   }
 
   void Fill(const std::vector<Candidate>& best) {
@@ -433,34 +427,55 @@ class Planning {
   PlanResult result_;
 };
 
-}  // namespace
+// Returns by which share the samples of a step differ from those asked for.
+double BatchError(const Job& job, const Plan& plan) {
+  return std::abs(plan.prediction.samples_per_step / D(job.training.global_batch_samples) - 1);
+}
 
-PlanResult MakePlan(const Job& job, const PlanHooks& hooks) {
+// Plans again with degrees that keep the batch where the plan misses it by more than an eighth and
+// such degrees are there. They count if they fit, come nearer, and take so little longer that
+// predictions cannot tell the plans apart.
+PlanResult PlanTheBatch(const Job& job, const PlanHooks& hooks, bool in_short) {
+  PlanResult result = Planning(job, hooks, in_short).Run();
+  const Plan& plan = result.plan;
+  if (result.end != PlanEnd::kComplete || !plan.fits() || plan.grouping ||
+      BatchError(job, plan) <= kBatchErrorAtMost)
+    return result;
+  Job keeping = job;
+  keeping.training.keeps_batch = true;
+  const double packs = D(job.training.global_batch_samples) / plan.batch_rule.samples_per_pack;
+  if (Parallelisms(keeping, packs).size() == Parallelisms(job, packs).size()) return result;
+  PlanResult kept = Planning(keeping, hooks, in_short).Run();
+  const bool nearer =
+      kept.end == PlanEnd::kComplete && kept.plan.fits() &&
+      BatchError(job, kept.plan) < BatchError(job, plan) &&
+      kept.plan.prediction.gpu_days <= (1 + kDistinguishableRatio) * plan.prediction.gpu_days;
+  return nearer ? std::move(kept) : std::move(result);
+}
+
+PlanResult PlanWhole(const Job& job, const PlanHooks& hooks, bool in_short) {
   PlanResult result;
   if (!RunsThrough(hooks.stop, [&] {
         if (!ChoosesOffload(job)) {
-          result = Planning(job, hooks).Run();
+          result = PlanTheBatch(job, hooks, in_short);
           return;
         }
-        const Job chosen = WithBestOffload(job, hooks);
-        result = Planning(chosen, hooks).Run();
+        const Job chosen =
+            in_short ? WithBestOffload(job, hooks, kWorkForSize) : WithBestOffload(job, hooks);
+        result = PlanTheBatch(chosen, hooks, in_short);
       }))
     return {};
   return result;
 }
 
+}  // namespace
+
+PlanResult MakePlan(const Job& job, const PlanHooks& hooks) {
+  return PlanWhole(job, hooks, /*in_short=*/false);
+}
+
 PlanResult MakeShortPlan(const Job& job, const PlanHooks& hooks) {
-  PlanResult result;
-  if (!RunsThrough(hooks.stop, [&] {
-        if (!ChoosesOffload(job)) {
-          result = Planning(job, hooks, true).Run();
-          return;
-        }
-        const Job chosen = WithBestOffload(job, hooks, kWorkForSize);
-        result = Planning(chosen, hooks, true).Run();
-      }))
-    return {};
-  return result;
+  return PlanWhole(job, hooks, /*in_short=*/true);
 }
 
 }  // namespace evenkeel::planner

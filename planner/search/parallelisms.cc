@@ -12,8 +12,6 @@ namespace {
 
 // Share of the global batch that a step must keep to have its packs in whole groups.
 constexpr double kLeastShareOfBatch = 7.0 / 8;
-// Share of the packs asked for by which a step may miss them.
-constexpr double kBatchErrorAtMost = 1.0 / 8;
 
 // Returns all degrees, those that train on a larger batch too.
 std::vector<Parallelism> AllParallelisms(const Job& job, double packs_per_step) {
@@ -62,15 +60,11 @@ std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
   if (all.empty()) return all;
   const int64_t most_packs = MostPacks(all, packs_per_step);
   std::erase_if(all, [&](const Parallelism& p) { return p.data > most_packs; });
-  if (!job.training.may_miss_batch) LeaveOutOtherBatches(packs_per_step, &all);
+  if (job.training.keeps_batch) LeaveOutOtherBatches(packs_per_step, &all);
   return all;
 }
 
-std::optional<Job> WithOtherSteps(const Job& job, double packs_per_step) {
-  Job wider = job;
-  wider.training.may_miss_batch = true;
-  if (Parallelisms(wider, packs_per_step).size() > Parallelisms(job, packs_per_step).size())
-    return wider;
+std::optional<Job> WithLargerSteps(const Job& job, double packs_per_step) {
   const std::vector<Parallelism> all = AllParallelisms(job, packs_per_step);
   if (all.empty()) return std::nullopt;
   const int64_t most_packs = MostPacks(all, packs_per_step);
@@ -78,8 +72,9 @@ std::optional<Job> WithOtherSteps(const Job& job, double packs_per_step) {
   for (const Parallelism& p : all)
     if (p.data > most_packs && (least_data == 0 || p.data < least_data)) least_data = p.data;
   if (least_data == 0) return std::nullopt;
-  wider.constraints.data_parallel.min = least_data;
-  return wider;
+  Job larger = job;
+  larger.constraints.data_parallel.min = least_data;
+  return larger;
 }
 
 Schedule ScheduleOf(const Constraints& constraints, const Parallelism& p) {

@@ -12,17 +12,19 @@
 
 namespace evenkeel::planner {
 
+// Share of the batch by which a step may miss it where other degrees come nearer.
+inline constexpr double kBatchErrorAtMost = 1.0 / 8;
+
 // Returns the degrees that ForEachDegrees (planner/space/degrees.h) visits, in its order, each with
 // every number of virtual stages, ascending. Unless nothing else remains, leaves out those that
 // train on another batch: data-parallel degrees above the packs of the largest step that the others
-// run, and, unless the job may miss the batch, degrees whose step misses it by more than an eighth.
-// With a fused step, leaves out those with several micro-batches.
+// run, and, if the job keeps the batch, degrees whose step misses it by more than an eighth. With a
+// fused step, leaves out those with several micro-batches.
 std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step);
 
-// Returns the job with degrees that Parallelisms leaves out because they train on another batch:
-// those of up to its most packs first, then those of the next larger steps. Returns nullopt if
-// there are none.
-std::optional<Job> WithOtherSteps(const Job& job, double packs_per_step);
+// Returns the job with the data-parallel degrees that Parallelisms leaves out because their steps
+// are larger than the batch, or nullopt if there are none.
+std::optional<Job> WithLargerSteps(const Job& job, double packs_per_step);
 
 // Returns the schedule that the constraints name; if they name none, 1F1B, or interleaved 1F1B with
 // several chunks per stage.

@@ -79,8 +79,9 @@ constexpr ActivationAbility kMegatronActivations = {
     .kept = true, .any_count = true, .modules = kAllOffloadModules};
 
 // The input that a recomputed layer keeps: OffloadActivations of torchtune, which its recipes
-// accept with enable_activation_checkpointing alone, and XTUNER_ACTIVATION_OFFLOAD of XTuner v1
-// (async_save_on_cpu). Both copy on streams of their own.
+// accept with enable_activation_checkpointing alone, and which TRL and axolotl have for Hugging
+// Face's Trainer (activation_offloading); and XTUNER_ACTIVATION_OFFLOAD of XTuner v1
+// (async_save_on_cpu). All copy on streams of their own.
 constexpr ActivationAbility kLayerInputs = {.inputs = true, .all_layers = true, .experts = true};
 
 constexpr ActivationAbility kAnyLayers = {.kept = true,
@@ -329,12 +330,12 @@ constexpr std::array kTrainers = {
          .title = "FSDP with fused kernels",
          .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"}),
     StepsInBackward(FusedStep::kAny,
-                    OffloadsWeights(WithQuantisedBase(ShardsAlone(
+                    OffloadsWeights(OffloadsInputs(WithQuantisedBase(ShardsAlone(
                         Sharded({.name = "pytorch-fsdp",
                                  .title = "PyTorch FSDP",
                                  .source = "FSDP2 around modules that are not compiled, as "
                                            "torchtitan"},
-                                WithEagerLoss(EagerShards(0.9))))))),
+                                WithEagerLoss(EagerShards(0.9)))))))),
     StepsInBackward(
         FusedStep::kWithoutExpertParallel,
         OffloadsWeights(Torchtitan(
@@ -355,13 +356,13 @@ constexpr std::array kTrainers = {
                                          .title = "DeepSpeed with Hugging Face modules",
                                          .source = "DeepSpeed's default configuration"},
                                         0)),
-    WithoutEngine(WithQuantisedBase(AroundHuggingFace(
+    OffloadsInputs(WithoutEngine(WithQuantisedBase(AroundHuggingFace(
         {.name = "huggingface-trainer",
          .title = "Hugging Face Trainer",
          .source = "as DeepSpeed, whose stages it runs; host time of a trained weight "
                    "from Qwen's published runs on A100",
          .fitted_runs = 18},
-        kHeldLogitsLossBytes))),
+        kHeldLogitsLossBytes)))),
     StepsInBackward(FusedStep::kWithoutExpertParallel,
                     OffloadsWeights(OffloadsInputs(WithQuantisedBase(WithoutExpertParallel(
                         Sharded({.name = "torchtune",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "evenkeel/v1/job.pb.h"
 #include "evenkeel/v1/plan.pb.h"
@@ -228,9 +229,16 @@ void CheckOffloadOf(const planner::PlanSpec& plan, const planner::Job& job, cons
   if (plan.parallelism.virtual_stages > 1)
     sink.Add(path.Child("parallelism").Child("virtual_stages"), "must be 1" + with);
   const bool whole = job.constraints.recompute == planner::RecomputePolicy::kFull;
+  // Nothing before an encoder trains: a frozen one has no backward pass to recompute for.
+  const std::vector<planner::EncoderTower>& towers = job.model.towers;
+  const bool frozen = std::all_of(towers.begin(), towers.end(), [](const auto& tower) {
+    return tower.encoder.train == planner::TrainMode::kFrozen;
+  });
   for (const planner::ChunkSpec& chunk : plan.chunks) {
     for (const planner::LayerGroup& group : chunk.layers) {
-      if (!planner::IsTransformerLayer(group.kind)) continue;
+      if (!planner::IsTransformerLayer(group.kind) ||
+          (frozen && group.kind == planner::LayerKind::kEncoder))
+        continue;
       const bool all = group.recomputed_count() == group.count &&
                        std::all_of(group.recomputed.begin(), group.recomputed.end(),
                                    [](const planner::RecomputedLayers& r) {

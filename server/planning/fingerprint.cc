@@ -59,6 +59,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kStageByGpusTag = 198;
   static constexpr int kFloat16GradientsTag = 199;
   static constexpr int kPowerLimitTag = 200;
+  static constexpr int kKeepsBatchTag = 201;
 
   explicit JobWriter(CanonicalWriter& out) : ModelWriter(out) {}
 
@@ -149,12 +150,12 @@ class JobWriter : public ModelWriter<JobWriter> {
   }
 
   void Put(int /*tag*/, const planner::Training& training) {
-    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, stage_by_gpus, zero_group,
-                 trainer, trainer_name, trainer_version, execution, precision, optimizer, offload,
-                 activations, distributed_gradients_fp32, gradients_follow_float16, epochs, seed,
-                 isf_iterations, packer, order_window, group_selection, group_lengths,
-                 curriculum_steps, micro_batch_samples, pad_to_tokens, pad_to_multiple,
-                 group_by_length, fused_step] = training;
+    const auto& [global_batch_samples, keeps_batch, unit_cap, token_cap, zero_stage, stage_by_gpus,
+                 zero_group, trainer, trainer_name, trainer_version, execution, precision,
+                 optimizer, offload, activations, distributed_gradients_fp32,
+                 gradients_follow_float16, epochs, seed, isf_iterations, packer, order_window,
+                 group_selection, group_lengths, curriculum_steps, micro_batch_samples,
+                 pad_to_tokens, pad_to_multiple, group_by_length, fused_step] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
            trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
            isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
@@ -174,6 +175,7 @@ class JobWriter : public ModelWriter<JobWriter> {
     // These matter for remedies and other sizes alone.
     if (offload.given && offload.ratio == 0 && activations.asked) out_.Count(kGivenShareTag, 1);
     if (stage_by_gpus) out_.Count(kStageByGpusTag, 1);
+    if (keeps_batch) out_.Count(kKeepsBatchTag, 1);
     if (gradients_follow_float16) out_.Count(kFloat16GradientsTag, 1);
     if (fused_step) out_.Count(kFusedStepTag, 1);
     if (activations.asked) {

@@ -90,7 +90,7 @@ TEST(AdaptersTest, WhatAsksForAdaptersIsNotReadAsFullTraining) {
        {"\"lora_enable\": false", "\"use_llm_lora\": 0", "\"bits\": 16"})
     EXPECT_FALSE(TrainerRun({ArgumentsWith(std::string(", ") + setting)}).adapters) << setting;
   EXPECT_NE(
-      RefusalOf({ArgumentsWith(", \"bits\": 4")}).find("bits 4: weights of 4 bits train only"),
+      RefusalOf({ArgumentsWith(", \"bits\": 4")}).find("bits 4: weights of 4 or 8 bits train only"),
       std::string::npos);
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"load_in_4bit\": true")}).find("with TRL set use_peft"),
             std::string::npos);

@@ -218,6 +218,28 @@ TEST(RunOfTest, RefusesWhatItWouldReadAsSomethingElse) {
   }
 }
 
+TEST(ReadConfigTest, NamesOtherProgramsWithSuchArguments) {
+  for (const char* command : {"swift sft --model m --per_device_train_batch_size 1 --max_steps 3",
+                              "megatron sft --load m --micro_batch_size 1 --packing true"})
+    EXPECT_NE(ErrorOf(std::string("#!/bin/bash\nNPROC_PER_NODE=8 ") + command + "\n", "run.sh")
+                  .find("not yet: ms-swift"),
+              std::string::npos)
+        << command;
+}
+
+// FlagScale's Aquila of 70 and 7 billion parameters.
+TEST(RunOfTest, FlagScalesWidthOfMlpsFollowsItsMultiples) {
+  const auto ffn = [](const std::string& hidden, const std::string& more) {
+    return RunOfArguments("--hidden-size " + hidden +
+                          " --num-attention-heads 32 --swiglu --multiple-of " + more)
+        .job.model()
+        .language_model()
+        .ffn_size();
+  };
+  EXPECT_EQ(ffn("8192", "4096 --hidden-dim-multiplier 1.3"), 28672);
+  EXPECT_EQ(ffn("4096", "256"), 11008);
+}
+
 TEST(RunOfTest, ReadsTheTypesOfAPreciseOptimizer) {
   const std::string precise = "--use-distributed-optimizer --use-precision-aware-optimizer ";
   const UserRun run = RunOfArguments(

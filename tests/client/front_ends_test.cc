@@ -88,12 +88,15 @@ TEST(FrontEndsTest, TheNameOfACheckpointSaysThatItHasFourBits) {
   for (const char* name :
        {"unsloth/Llama-3.2-1B-bnb-4bit", "unsloth/Llama-3.2-1B-unsloth-bnb-4bit"}) {
     const std::string model = std::string("model_name_or_path: ") + name + "\nbf16: true\n";
-    const UserRun run = RunOfYaml(model + "finetuning_type: lora\n");
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {8};
+    const UserRun run = RunOf(ConfigOf(model + "finetuning_type: lora\n"), flags);
     EXPECT_EQ(run.job.model().name(), "unsloth/Llama-3.2-1B");
     EXPECT_EQ(run.job.model().lora().base_format(), v1::FROZEN_FORMAT_NF4_DOUBLE);
     EXPECT_TRUE(
         Assumes(run, "frozen weights: 4 bits with double quantization, by the model's name"));
-    EXPECT_THROW(RunOfYaml(model + "finetuning_type: full\n"), CommandError);
+    EXPECT_THROW(RunOf(ConfigOf(model + "finetuning_type: full\n"), flags), CommandError);
   }
 }
 
@@ -155,6 +158,17 @@ TEST(FrontEndsTest, FrozenWeightsMayHaveEightBits) {
                 .lora()
                 .base_format(),
             v1::FROZEN_FORMAT_INT8);
+}
+
+TEST(FrontEndsTest, InputsOfRecomputedLayersMayBeInHostMemory) {
+  for (const std::string& yaml :
+       {kAxolotlFull + std::string("gradient_checkpointing: offload\n"),
+        kAxolotlFull + std::string("gradient_checkpointing: true\nactivation_offloading: legacy\n"),
+        kFactoryLora + std::string("use_unsloth_gc: true\n")}) {
+    const UserRun run = RunOfYaml(yaml);
+    EXPECT_EQ(run.job.training().offload().activation_layers(), 32) << yaml;
+    EXPECT_EQ(run.recompute.kind, Recompute::Kind::kEvery) << yaml;
+  }
 }
 
 TEST(FrontEndsTest, ConfigurationsOfOtherProgramsAreNamed) {
@@ -316,7 +330,9 @@ TEST(FrontEndsTest, WhatIsNotPredictedIsRefusedInItsWords) {
   refused(kAxolotlFull, "adapter: lora", "needs lora_r");
   refused(kAxolotlFull, "rl: dpo", "a loss beside a reference or reward model");
   refused(kAxolotlFull, "adapter: llama-adapter", "accepted: lora, qlora");
-  refused(kAxolotlFull, "gradient_checkpointing: offload", "activations in host memory");
+  refused(kAxolotlFull, "gradient_checkpointing: offload_disk",
+          "accepted are true, false, offload");
+  refused(kAxolotlFull, "activation_offloading: true", "without gradient checkpointing");
   refused(kAxolotlFull, "tensor_parallel_size: 2", "ranks that share a sequence");
   refused(kAxolotlFull, "load_in_8bit: true", "weights of 4 or 8 bits train only with adapters");
   EXPECT_NE(YamlRefusal("model_name_or_path: a\nfinetuning_type: freeze\nbf16: true\n")

@@ -126,7 +126,7 @@ TEST(HuggingFaceTest, AdaptersTrainBesideFrozenWeights) {
   const std::string target = ", \"target_modules\": [\"q_proj\"], ";
   const std::pair<std::string, const char*> refused[] = {
       {", \"target_modules\": [\"c_proj_new\"]", "\"c_proj_new\""},
-      {", \"target_modules\": \".*q_proj\"", "target_modules"},
+      {", \"target_modules\": \".*new_proj\"", "target_modules"},
       {target + "\"modules_to_save\": [\"score\"]", "\"score\""},
       {target + "\"rank_pattern\": {\"q_proj\": 4}", "ranks that differ"},
       {target + "\"layers_to_transform\": [0]", "some layers alone"},

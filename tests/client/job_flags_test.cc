@@ -245,7 +245,7 @@ TEST(JobFlagsTest, Adapters) {
   EXPECT_FALSE(Parse(Three({})).job().model().has_lora());
   EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--freeze", "llm"})));
   EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--lora-rank", "0"})));
-  EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--lora-base", "int8"})));
+  EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--lora-base", "int2"})));
 }
 
 TEST(JobFlagsTest, FusedStep) {

@@ -258,6 +258,8 @@ TEST(TorchtitanTest, FlavorsOfTheCatalogue) {
   EXPECT_EQ(model("qwen3", "8B"), "qwen3-8b");
   EXPECT_EQ(model("qwen3", "0.6B"), "qwen3-0.6b");
   EXPECT_EQ(model("llama4", "17bx16e"), "llama4-scout");
+  EXPECT_EQ(model("deepseek_v3", "16B"), "deepseek-v2-lite");
+  EXPECT_EQ(model("gpt_oss", "20b"), "gpt-oss-20b");
   EXPECT_NE(
       TorchtitanRefusal("[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n")
           .find("torchtitan's llama3 debugmodel is not known here: name the model by --model"),

@@ -168,8 +168,8 @@ Needed NeededBy(const Job& job) {
   const Batching batching = MakeBatching(job);
   const double packs = batching.packs_per_step(job.training.global_batch_samples);
   Needed needed;
-  std::vector<Parallelism> all;  // other steps than asked for too
-  for (std::optional<Job> some = job; some; some = WithOtherSteps(*some, packs))
+  std::vector<Parallelism> all;  // larger steps than asked for too
+  for (std::optional<Job> some = job; some; some = WithLargerSteps(*some, packs))
     for (const Parallelism& p : Parallelisms(*some, packs)) all.push_back(p);
   for (const Parallelism& p : all) {
     int64_t least = kMost;

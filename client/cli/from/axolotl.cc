@@ -66,9 +66,10 @@ bool TranslateAxolotlMethod(const Setting& setting, std::vector<Setting>* out) {
   } else if (key == "bfloat16") {
     if (IsTrue(setting)) out->push_back(As("bf16", "true", setting));
   } else if (key == "gradient_checkpointing") {
-    if (word != "true" && word != "false")
-      FailTranslation(setting, "not yet: activations in host memory; accepted: true, false");
-    out->push_back(As("gradient_checkpointing", setting));
+    if (word != "true" && word != "false" && word != "offload")
+      FailTranslation(setting, "not yet: accepted are true, false, offload");
+    out->push_back(As("gradient_checkpointing", word == "false" ? "false" : "true", setting));
+    if (word == "offload") out->push_back(As("activation_offloading", "true", setting));
   } else {
     return false;
   }

@@ -21,8 +21,8 @@ constexpr double kLeastGain = .001;  // of the time per sample; less is no reaso
 
 class Neighbours {
  public:
-  Neighbours(const UserRun& run, ConfigFormat format, const ModelLayers& layers)
-      : run_(run), format_(format), layers_(layers) {}
+  Neighbours(const UserRun& run, bool fits, ConfigFormat format, const ModelLayers& layers)
+      : run_(run), fits_(fits), format_(format), layers_(layers) {}
 
   std::vector<Change> All() {
     Degrees();
@@ -199,8 +199,10 @@ class Neighbours {
   void MicroBatches() {
     if (run_.seq_length == 0 && !run_.padded) return;
     const int64_t now = run_.micro_batch;
-    for (const int64_t next : {now * 2, now / 2}) {
-      if (next < 1 || next == now || now % 2 * (next < now) != 0 ||
+    std::vector<int64_t> others = {now * 2, now / 2};
+    for (int64_t next = now / 4; !fits_ && next > 0; next /= 2) others.push_back(next);
+    for (const int64_t next : others) {
+      if (next < 1 || (next < now && now % next != 0) ||
           (run_.sequences > 0 && run_.sequences % (next * run_.degrees.data()) != 0))
         continue;
       std::string argument = Named(kMicroBatchNames, next);
@@ -375,6 +377,7 @@ class Neighbours {
   }
 
   const UserRun& run_;
+  const bool fits_;
   const ConfigFormat format_;
   const ModelLayers& layers_;
   std::vector<Change> changes_;
@@ -436,7 +439,7 @@ Changes FirstChanges(const UserRun& run, const v1::Plan& evaluated, ConfigFormat
   Changes changes;
   const bool fits = !evaluated.has_misfit();
   const double now = SampleSeconds(evaluated);
-  for (Change& change : Neighbours(run, format, layers).All()) {
+  for (Change& change : Neighbours(run, fits, format, layers).All()) {
     if (!Evaluate(layers, backend, &change)) continue;
     ++changes.tried;
     if (!change.fits || (fits && change.sample_seconds > now * (1 - kLeastGain))) continue;

@@ -120,6 +120,13 @@ void SetOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
 // TransformerEngine's offload: with layers above 0, --cpu-offloading is implied.
 void SetActivationOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (!flags.offload_activations.empty() || !flags.offload_modules.empty()) return;
+  const std::string inputs = config.Text(Field::kOffloadsInputs, "false");
+  if (inputs != "true" && inputs != "false" && inputs != "legacy")
+    config.Refuse(Field::kOffloadsInputs, "not yet: accepted are true, false, legacy");
+  run->offloads_inputs = inputs != "false";
+  if (run->offloads_inputs && run->recompute.kind != Recompute::Kind::kEvery)
+    config.Refuse(Field::kOffloadsInputs,
+                  "not yet: activations in host memory without gradient checkpointing");
   const int64_t layers = config.Int(Field::kOffloadedLayers, 0, 0, 1024);
   if (layers > 0)
     run->job.mutable_training()->mutable_offload()->set_activation_layers(

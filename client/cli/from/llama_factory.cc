@@ -18,6 +18,7 @@ constexpr RenamedKey kFactoryRenamed[] = {{"lora_rank", "lora_r"},
                                           {"enable_liger_kernel", "use_liger_kernel"},
                                           {"double_quantization", "use_bnb_nested_quant"},
                                           {"quantization_type", "bnb_4bit_quant_type"},
+                                          {"use_unsloth_gc", "activation_offloading"},
                                           {"freeze_language_model", "freeze_llm"},
                                           {"freeze_multi_modal_projector", "freeze_mlp"}};
 
@@ -111,7 +112,6 @@ constexpr NotPredicted kFactoryNotPredicted[] = {
     {"use_adam_mini", kFactoryOtherOptimizer, true},
     {"use_llama_pro", kSomeWeights, true},
     {"mixture_of_depths", "layers that skip tokens", true},
-    {"use_unsloth_gc", "activations in host memory", true},
     {"use_unsloth", kOtherKernels},
     {"use_v1_kernels", kOtherKernels},
     {"use_kt", "experts in host memory", true},

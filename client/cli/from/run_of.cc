@@ -3,10 +3,10 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_split.h>
+#include <absl/strings/string_view.h>
 #include <absl/strings/strip.h>
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/layout.h"
@@ -302,7 +302,7 @@ void UseDataOfEncoders(UserRun* run) {
 
 // Checkpoints of bitsandbytes have the name of their model and an ending
 // (huggingface.co/unsloth).
-void SetModelName(std::string_view name, UserRun* run) {
+void SetModelName(absl::string_view name, UserRun* run) {
   run->four_bit_weights = absl::ConsumeSuffix(&name, "-bnb-4bit");
   if (run->four_bit_weights) absl::ConsumeSuffix(&name, "-unsloth");
   run->job.mutable_model()->set_name(std::string(name));
@@ -315,6 +315,10 @@ void AdaptToLayers(const ModelLayers& layers, UserRun* run) {
                           std::count(layers.begin(), layers.end(), v1::LAYER_KIND_MOE),
                       run);
   const bool encoders = std::count(layers.begin(), layers.end(), v1::LAYER_KIND_ENCODER) > 0;
+  if (run->offloads_inputs)
+    run->job.mutable_training()->mutable_offload()->set_activation_layers(
+        static_cast<int32_t>(std::count(layers.begin(), layers.end(), v1::LAYER_KIND_DENSE) +
+                             std::count(layers.begin(), layers.end(), v1::LAYER_KIND_MOE)));
   ApplyComponents(encoders, run);
   const auto bare = std::find(run->chunks.begin(), run->chunks.end(), 0);
   if (!encoders && bare != run->chunks.end())

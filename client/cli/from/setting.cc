@@ -58,12 +58,14 @@ std::string Describe(const Setting& read) {
 
 std::string WithItsSetting(const UserConfig& config, std::string refusal) {
   const std::string field = refusal.substr(0, refusal.find_first_of(" :"));
-  // The last one counts where several set a field.
-  for (size_t i = config.used.size(); i-- > 0;) {
-    const std::string set = absl::StrCat("job.", config.meanings[i]);
-    if (field == set || absl::StartsWith(field, set + "."))
-      return absl::StrCat(refusal, " (set by ", Describe(config.used[i]), ")");
-  }
+  // The last one counts where several set a field, and one that sets it before those of a message
+  // around it.
+  for (const bool itself : {true, false})
+    for (size_t i = config.used.size(); i-- > 0;) {
+      const std::string set = absl::StrCat("job.", config.meanings[i]);
+      if (itself ? field == set : absl::StartsWith(field, set + "."))
+        return absl::StrCat(refusal, " (set by ", Describe(config.used[i]), ")");
+    }
   return refusal;
 }
 

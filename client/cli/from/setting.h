@@ -198,6 +198,7 @@ enum class Field {
   kLoraTargets,
   kLoraSaved,
   kUsesPeft,
+  kOffloadsInputs,
   kLoads4Bit,
   kLoads8Bit,
   kQuantType,

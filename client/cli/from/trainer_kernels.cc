@@ -22,9 +22,13 @@ void SetTrainerAttention(const UserConfig& config, UserRun* run) {
         "with windows skip what is not seen, though sdpa does not");
   } else if (absl::StrContains(name, "flash")) {
     execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH_2);
+  } else if (name == "flex_attention") {
+    execution->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH_2);
+    run->assumed.push_back("attention: FlashAttention-2, not the flex_attention that is compiled");
   } else {
     config.Refuse(Field::kAttentionBackend,
-                  "not yet: supported are eager, sdpa, flash_attention_2, flash_attention_3");
+                  "not yet: supported are eager, sdpa, flex_attention, flash_attention_2, "
+                  "flash_attention_3");
   }
 }
 

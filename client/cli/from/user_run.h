@@ -70,6 +70,7 @@ struct UserRun {
   std::string accelerate_key, deterministic_key;
   bool adapters = false;          // train beside frozen weights
   bool four_bit_weights = false;  // the model's name says so
+  bool offloads_inputs = false;   // of recomputed layers, to host memory
   // The setting that says that the model has an encoder, and the components that are frozen.
   std::string encoder_setting;
   std::string freezes_encoders;  // the front end that does unless told otherwise

@@ -302,6 +302,8 @@ const (
 	// Muon for the matrices of transformer layers, with fp32 master weights and one fp32 moment (8 bytes); Adam for all
 	// other parameters. Five Newton-Schulz steps on the shard that a tensor-parallel rank has.
 	Optimizer_OPTIMIZER_MUON Optimizer = 8
+	// Adam without master weights, moments in 8 bits, scaled in blocks of 256 values: 2 bytes.
+	Optimizer_OPTIMIZER_ADAM_8BIT Optimizer = 9
 )
 
 // Enum value maps for Optimizer.
@@ -316,6 +318,7 @@ var (
 		6: "OPTIMIZER_LION",
 		7: "OPTIMIZER_SGD",
 		8: "OPTIMIZER_MUON",
+		9: "OPTIMIZER_ADAM_8BIT",
 	}
 	Optimizer_value = map[string]int32{
 		"OPTIMIZER_UNSPECIFIED":        0,
@@ -327,6 +330,7 @@ var (
 		"OPTIMIZER_LION":               6,
 		"OPTIMIZER_SGD":                7,
 		"OPTIMIZER_MUON":               8,
+		"OPTIMIZER_ADAM_8BIT":          9,
 	}
 )
 
@@ -1830,7 +1834,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x11GradientPrecision\x12\"\n" +
 	"\x1eGRADIENT_PRECISION_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17GRADIENT_PRECISION_FP32\x10\x01\x12\x1c\n" +
-	"\x18GRADIENT_PRECISION_16BIT\x10\x02*\xeb\x01\n" +
+	"\x18GRADIENT_PRECISION_16BIT\x10\x02*\x84\x02\n" +
 	"\tOptimizer\x12\x19\n" +
 	"\x15OPTIMIZER_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eOPTIMIZER_ADAM\x10\x01\x12 \n" +
@@ -1840,7 +1844,8 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x13OPTIMIZER_ADAFACTOR\x10\x05\x12\x12\n" +
 	"\x0eOPTIMIZER_LION\x10\x06\x12\x11\n" +
 	"\rOPTIMIZER_SGD\x10\a\x12\x12\n" +
-	"\x0eOPTIMIZER_MUON\x10\b*o\n" +
+	"\x0eOPTIMIZER_MUON\x10\b\x12\x17\n" +
+	"\x13OPTIMIZER_ADAM_8BIT\x10\t*o\n" +
 	"\tZeroStage\x12\x1a\n" +
 	"\x16ZERO_STAGE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fZERO_STAGE_0\x10\x01\x12\x10\n" +

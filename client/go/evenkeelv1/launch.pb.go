@@ -192,7 +192,7 @@ func (x *LaunchVariable) GetValue() string {
 type LaunchNote struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Topic of the note: "trainer" (the job's is another), "stages", "schedule", "recompute", "batches", "groups",
-	// "model", "memory", "precision", "experts" or "deterministic".
+	// "model", "memory", "precision", "optimizer", "sharding", "experts" or "deterministic".
 	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
 	// The note in words, for a person.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`

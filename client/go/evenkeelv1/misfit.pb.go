@@ -68,6 +68,8 @@ const (
 	RemedyKind_REMEDY_KIND_OFFLOAD_MODULES RemedyKind = 28
 	// More host memory in each node.
 	RemedyKind_REMEDY_KIND_MORE_HOST_MEMORY RemedyKind = 29
+	// Keep weights, gradients and states of the optimizer in host memory.
+	RemedyKind_REMEDY_KIND_OFFLOAD_WEIGHTS RemedyKind = 30
 )
 
 // Enum value maps for RemedyKind.
@@ -95,6 +97,7 @@ var (
 		27: "REMEDY_KIND_LOWER_PRECISION",
 		28: "REMEDY_KIND_OFFLOAD_MODULES",
 		29: "REMEDY_KIND_MORE_HOST_MEMORY",
+		30: "REMEDY_KIND_OFFLOAD_WEIGHTS",
 	}
 	RemedyKind_value = map[string]int32{
 		"REMEDY_KIND_UNSPECIFIED":         0,
@@ -119,6 +122,7 @@ var (
 		"REMEDY_KIND_LOWER_PRECISION":     27,
 		"REMEDY_KIND_OFFLOAD_MODULES":     28,
 		"REMEDY_KIND_MORE_HOST_MEMORY":    29,
+		"REMEDY_KIND_OFFLOAD_WEIGHTS":     30,
 	}
 )
 
@@ -163,6 +167,7 @@ func (RemedyKind) EnumDescriptor() ([]byte, []int) {
 //   - OFFLOAD_OPTIMIZER: `training.offload`, to an empty message.
 //   - OFFLOAD_ACTIVATIONS: `training.offload.choose_activation_layers`, to true.
 //   - OFFLOAD_MODULES: `training.offload.choose_activation_modules`, to true.
+//   - OFFLOAD_WEIGHTS: `training.offload`, to {weights: true}.
 //   - FUSED_STEP, SEPARATE_STEP: `training.fused_step`, to true or false.
 //   - SMALLER_BATCH: `training.global_batch_samples`.
 //   - LOWER_PRECISION: `training.precision`.
@@ -475,7 +480,7 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\x04text\x18\b \x01(\tR\x04text\x12\x16\n" +
 	"\x06proven\x18\t \x01(\bR\x06proven\x12(\n" +
 	"\x10host_short_bytes\x18\f \x01(\x03R\x0ehostShortBytes\x12#\n" +
-	"\rmicro_batches\x18\x0e \x01(\x03R\fmicroBatches*\xc9\x05\n" +
+	"\rmicro_batches\x18\x0e \x01(\x03R\fmicroBatches*\xea\x05\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -500,7 +505,8 @@ const file_evenkeel_v1_misfit_proto_rawDesc = "" +
 	"\x19REMEDY_KIND_SMALLER_BATCH\x10\x1a\x12\x1f\n" +
 	"\x1bREMEDY_KIND_LOWER_PRECISION\x10\x1b\x12\x1f\n" +
 	"\x1bREMEDY_KIND_OFFLOAD_MODULES\x10\x1c\x12 \n" +
-	"\x1cREMEDY_KIND_MORE_HOST_MEMORY\x10\x1db\x06proto3"
+	"\x1cREMEDY_KIND_MORE_HOST_MEMORY\x10\x1d\x12\x1f\n" +
+	"\x1bREMEDY_KIND_OFFLOAD_WEIGHTS\x10\x1eb\x06proto3"
 
 var (
 	file_evenkeel_v1_misfit_proto_rawDescOnce sync.Once

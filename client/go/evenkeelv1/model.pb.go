@@ -91,6 +91,9 @@ const (
 	FrozenFormat_FROZEN_FORMAT_NF4 FrozenFormat = 2
 	// The same with scales in 8 bits, which have a scale in fp32 for each 256 (double quantization): 4.127 bits.
 	FrozenFormat_FROZEN_FORMAT_NF4_DOUBLE FrozenFormat = 3
+	// 8-bit integers (LLM.int8, arXiv 2208.07339) with a scale for each row, which is not counted: 8 bits. Each use is taken
+	// to turn them into 16 bits first. Not with ZERO_STAGE_3.
+	FrozenFormat_FROZEN_FORMAT_INT8 FrozenFormat = 4
 )
 
 // Enum value maps for FrozenFormat.
@@ -100,12 +103,14 @@ var (
 		1: "FROZEN_FORMAT_16BIT",
 		2: "FROZEN_FORMAT_NF4",
 		3: "FROZEN_FORMAT_NF4_DOUBLE",
+		4: "FROZEN_FORMAT_INT8",
 	}
 	FrozenFormat_value = map[string]int32{
 		"FROZEN_FORMAT_UNSPECIFIED": 0,
 		"FROZEN_FORMAT_16BIT":       1,
 		"FROZEN_FORMAT_NF4":         2,
 		"FROZEN_FORMAT_NF4_DOUBLE":  3,
+		"FROZEN_FORMAT_INT8":        4,
 	}
 )
 
@@ -1315,12 +1320,13 @@ const file_evenkeel_v1_model_proto_rawDesc = "" +
 	"\x16TRAIN_MODE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTRAIN_MODE_FULL\x10\x01\x12\x15\n" +
 	"\x11TRAIN_MODE_FROZEN\x10\x02\x12\x13\n" +
-	"\x0fTRAIN_MODE_LORA\x10\x03*{\n" +
+	"\x0fTRAIN_MODE_LORA\x10\x03*\x93\x01\n" +
 	"\fFrozenFormat\x12\x1d\n" +
 	"\x19FROZEN_FORMAT_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13FROZEN_FORMAT_16BIT\x10\x01\x12\x15\n" +
 	"\x11FROZEN_FORMAT_NF4\x10\x02\x12\x1c\n" +
-	"\x18FROZEN_FORMAT_NF4_DOUBLE\x10\x03*\x8f\x01\n" +
+	"\x18FROZEN_FORMAT_NF4_DOUBLE\x10\x03\x12\x16\n" +
+	"\x12FROZEN_FORMAT_INT8\x10\x04*\x8f\x01\n" +
 	"\n" +
 	"LoraTarget\x12\x1b\n" +
 	"\x17LORA_TARGET_UNSPECIFIED\x10\x00\x12\x13\n" +

@@ -143,9 +143,9 @@ type Offload struct {
 	// Let the planner choose `activation_modules`, with the shortest step, and none where offloading gains nothing.
 	// EvaluatePlan needs the list instead. Default: false. Must be false if `activation_modules` is set.
 	ChooseActivationModules bool `protobuf:"varint,6,opt,name=choose_activation_modules,json=chooseActivationModules,proto3" json:"choose_activation_modules,omitempty"`
-	// Let the planner choose `optimizer_ratio` beside activations, too: those that are best with the whole optimizer on the
-	// GPU and those that are best with none of it there are compared, and the share is chosen beside the better. Default:
-	// false. Must be false if `optimizer_ratio` is set, or with `weights`.
+	// Let the planner choose `optimizer_ratio` beside activations, too: those that are best with the whole optimizer on
+	// the GPU and those that are best with none of it there are compared, and the share is chosen beside the better.
+	// Default: false. Must be false if `optimizer_ratio` is set, or with `weights`.
 	ChooseOptimizerRatio bool `protobuf:"varint,7,opt,name=choose_optimizer_ratio,json=chooseOptimizerRatio,proto3" json:"choose_optimizer_ratio,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache

@@ -1391,7 +1391,8 @@ type StepTime struct {
 	LanguageComputeSeconds float64 `protobuf:"fixed64,2,opt,name=language_compute_seconds,json=languageComputeSeconds,proto3" json:"language_compute_seconds,omitempty"`
 	// Forward passes that are repeated in the backward pass.
 	RecomputeSeconds float64 `protobuf:"fixed64,3,opt,name=recompute_seconds,json=recomputeSeconds,proto3" json:"recompute_seconds,omitempty"`
-	// Communication inside layers, outside recompute: tensor and context parallelism, experts.
+	// Communication inside layers, outside recompute: tensor and context parallelism, experts, and the gathering of
+	// weights that are sharded (ZERO_STAGE_3).
 	TensorCommunicationSeconds float64 `protobuf:"fixed64,4,opt,name=tensor_communication_seconds,json=tensorCommunicationSeconds,proto3" json:"tensor_communication_seconds,omitempty"`
 	// Idle time in the pipeline with mean packs, including waits for point-to-point transfers.
 	PipelineBubbleSeconds float64 `protobuf:"fixed64,5,opt,name=pipeline_bubble_seconds,json=pipelineBubbleSeconds,proto3" json:"pipeline_bubble_seconds,omitempty"`

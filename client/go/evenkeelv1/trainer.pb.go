@@ -302,7 +302,8 @@ type Execution struct {
 	// --no-gradient-accumulation-fusion). Unset: true.
 	FusedWeightGradients *bool `protobuf:"varint,12,opt,name=fused_weight_gradients,json=fusedWeightGradients,proto3,oneof" json:"fused_weight_gradients,omitempty"`
 	// Rows that an expert's buffer holds, divided by the mean; further rows are dropped. 1: routing is forced to be
-	// balanced. 0: no row is dropped, and the fullest rank has more rows than the mean. Range: 0 to 100. Unset: 0.
+	// balanced. 0: no row is dropped, and the fullest rank has more rows than the mean. Range: 0 to 100. A model without
+	// experts takes no other than the default. Unset: 0.
 	ExpertCapacityRatio *float64 `protobuf:"fixed64,13,opt,name=expert_capacity_ratio,json=expertCapacityRatio,proto3,oneof" json:"expert_capacity_ratio,omitempty"`
 	// Whether one launch multiplies all experts of a rank. Unset: true.
 	GroupedExperts *bool `protobuf:"varint,14,opt,name=grouped_experts,json=groupedExperts,proto3,oneof" json:"grouped_experts,omitempty"`
@@ -331,7 +332,7 @@ type Execution struct {
 	// activations: flat copies of gradients (DeepSpeed's ZeRO 1 and 2, InternEvo). Range: 0 to 64. Unset: the trainer's.
 	UpdateParameterBytes *float64 `protobuf:"fixed64,24,opt,name=update_parameter_bytes,json=updateParameterBytes,proto3,oneof" json:"update_parameter_bytes,omitempty"`
 	// Whether the exchanges of tokens between experts' ranks run beside the compute of another micro-batch
-	// (--overlap-moe-expert-parallel-comm). Unset: false.
+	// (--overlap-moe-expert-parallel-comm). Only for models with experts. Unset: false.
 	OverlapExperts *bool `protobuf:"varint,25,opt,name=overlap_experts,json=overlapExperts,proto3,oneof" json:"overlap_experts,omitempty"`
 	// With a `precision` below 16 bits: whether linear layers keep their inputs quantised until the backward pass, as
 	// TransformerEngine does. If false, they keep them in 16 bits. Unset: the trainer's.

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <tuple>
 
@@ -186,7 +185,6 @@ TEST(ParallelismsTest, ShardedWeightsHaveNoPipeline) {
 
 TEST(ParallelismsTest, NoMoreRanksThanPacksOfAStepUnlessNothingElseRemains) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 64);
-  job.training.may_miss_batch = true;
   const auto most_data = [&](double packs_per_step) {
     int64_t most = 0;
     for (const Parallelism& p : Parallelisms(job, packs_per_step)) most = std::max(most, p.data);
@@ -205,6 +203,7 @@ TEST(ParallelismsTest, NoMoreRanksThanPacksOfAStepUnlessNothingElseRemains) {
 
 TEST(ParallelismsTest, StepsMissTheBatchByAnEighthUnlessNothingElseRemains) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 40);
+  job.training.keeps_batch = true;
   const auto degrees = [&](double packs_per_step) {
     std::set<int64_t> data;
     for (const Parallelism& p : Parallelisms(job, packs_per_step)) data.insert(p.data);
@@ -216,18 +215,8 @@ TEST(ParallelismsTest, StepsMissTheBatchByAnEighthUnlessNothingElseRemains) {
   job.constraints.data_parallel = {40, 40};
   EXPECT_EQ(degrees(64), (std::set<int64_t>{40}));
   job.constraints.data_parallel = {};
-  // What is left out is looked at where nothing else fits: first this, then larger steps.
-  std::optional<Job> other = WithOtherSteps(job, 32);
-  ASSERT_TRUE(other);
-  EXPECT_TRUE(other->training.may_miss_batch);
-  EXPECT_EQ(other->constraints.data_parallel.min, 1);
-  job = *other;
-  EXPECT_EQ(degrees(32).count(20), 1u);
-  EXPECT_EQ(degrees(32).count(40), 1u);
-  other = WithOtherSteps(*other, 17);
-  ASSERT_TRUE(other);
-  EXPECT_EQ(other->constraints.data_parallel.min, 40);
-  EXPECT_FALSE(WithOtherSteps(*other, 17));
+  job.training.keeps_batch = false;
+  EXPECT_EQ(degrees(64).count(40), 1u);
 }
 
 TEST(ParallelismsTest, ChunksMayHaveFewerPacksThanStages) {

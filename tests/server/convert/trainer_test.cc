@@ -109,13 +109,14 @@ TEST(TrainerTest, WithoutARecordIsTheGenericOneAndSaysSo) {
 }
 
 TEST(TrainerTest, EachHabitCanBeSet) {
-  const planner::Execution e = TrainingOf(R"(trainer { name: "internevo" } execution {
+  v1::PlanJobRequest request = Request(R"(trainer { name: "internevo" } execution {
       expert_capacity_ratio: 1 grouped_experts: false bucket_bytes: 7 host_launch_seconds: 2e-5
       kernel_rate_ratio: 0.5 rank_gather_seconds: 0.25 loss_logit_bytes: 9
       update_parameter_bytes: 8
       weight_hook_seconds: 3e-4 casts_master_weights: true keeps_gathered_inputs: true
-      frees_gradients: true })")
-                                   .execution;
+      frees_gradients: true })");
+  request.mutable_job()->mutable_model()->set_name("mixtral-8x7b");
+  const planner::Execution e = JobOf(request).training.execution;
   EXPECT_EQ(e.expert_capacity, 1);
   EXPECT_FALSE(e.grouped_experts);
   EXPECT_EQ(e.bucket_bytes, 7);
@@ -147,7 +148,8 @@ TEST(TrainerTest, WhatIsWrongIsNamed) {
                          "loss_logit_bytes: 65 rank_gather_seconds: 2 "
                          "expert_capacity_ratio: 101 }")
                 .size(),
-            5u);
+            6u)
+      << "no experts, and too many rows";
 }
 
 }  // namespace

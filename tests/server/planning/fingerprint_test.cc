@@ -308,6 +308,7 @@ std::vector<NamedChange> ChangesOfTraining() {
          j.training.precision = planner::Precision::kFp8Current;
          j.training.execution.holds_quantised_weights ^= true;
        }},
+      {"training.keeps_batch", [](auto& j) { j.training.keeps_batch = true; }},
       {"fused_step", [](auto& j) { j.training.fused_step = true; }},
       {"zero_group", [](auto& j) { j.training.zero_group = 8; }},
       {"micro_batch_samples", [](auto& j) { j.training.micro_batch_samples = 4; }},
