@@ -125,8 +125,8 @@ struct Training {
   // Degrees whose steps miss this batch by more than an eighth are left out where others do not.
   // Set by the planner where its plan would miss it.
   bool keeps_batch = false;
-  int64_t unit_cap = 0;              // Qv
-  int64_t token_cap = 0;             // Qt
+  int64_t unit_cap = 0;   // Qv
+  int64_t token_cap = 0;  // Qt
   ZeroStage zero_stage = ZeroStage::kOptimizer;
   // The job gives no stage: with one GPU it is kNone, with more the trainer's own.
   bool stage_by_gpus = false;

@@ -181,8 +181,8 @@ class JobCheck {
                const v1::PlanJobRequest& capped, const v1::PlanJobRequest* request = nullptr) {
     const bool larger = LargerThanAsked(other) && SamplesOf(free, other) == Samples::kMore;
     const bool misses = MissesBatch(other) && !MissesBatch(free);
-    ledger_.Judge(larger || misses ? Check::kBoundOtherBatch : Check::kBound, CheckBound(free, other), what,
-                  capped, request);
+    ledger_.Judge(larger || misses ? Check::kBoundOtherBatch : Check::kBound,
+                  CheckBound(free, other), what, capped, request);
   }
 
   static Check DominanceOf(const v1::Plan& free, const v1::Plan& pinned) {

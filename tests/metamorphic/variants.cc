@@ -200,6 +200,12 @@ void SetGpuCount(int32_t count, v1::GpuPool* pool) {
   pool->set_gpu_count(count);
 }
 
+void SmallerCaps(const v1::Remedy& remedy, v1::Training* training) {
+  training->set_token_cap(remedy.token_cap());
+  training->set_unit_cap(remedy.unit_cap());
+  training->set_group_selection(v1::GROUP_SELECTION_ONE);
+}
+
 }  // namespace
 
 v1::PlanJobRequest WithCaps(const v1::PlanJobRequest& request, const v1::Plan& plan) {
@@ -255,9 +261,7 @@ v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remed
       SetGpuCount(remedy.gpu_count(), PoolOf(&changed));
       break;
     case v1::REMEDY_KIND_SMALLER_CAPS:
-      training->set_token_cap(remedy.token_cap());
-      training->set_unit_cap(remedy.unit_cap());
-      training->set_group_selection(v1::GROUP_SELECTION_ONE);
+      SmallerCaps(remedy, training);
       break;
     case v1::REMEDY_KIND_SMALLER_MICRO_BATCH:
       training->set_micro_batch_samples(remedy.micro_batch_samples());

@@ -91,8 +91,8 @@ const (
 	FrozenFormat_FROZEN_FORMAT_NF4 FrozenFormat = 2
 	// The same with scales in 8 bits, which have a scale in fp32 for each 256 (double quantization): 4.127 bits.
 	FrozenFormat_FROZEN_FORMAT_NF4_DOUBLE FrozenFormat = 3
-	// 8-bit integers (LLM.int8, arXiv 2208.07339) with a scale for each row, which is not counted: 8 bits. Each use is taken
-	// to turn them into 16 bits first. Not with ZERO_STAGE_3.
+	// 8-bit integers (LLM.int8, arXiv 2208.07339) with a scale for each row, which is not counted: 8 bits. Each use is
+	// taken to turn them into 16 bits first. Not with ZERO_STAGE_3.
 	FrozenFormat_FROZEN_FORMAT_INT8 FrozenFormat = 4
 )
 

@@ -308,7 +308,7 @@ std::vector<NamedChange> ChangesOfTraining() {
          j.training.precision = planner::Precision::kFp8Current;
          j.training.execution.holds_quantised_weights ^= true;
        }},
-      {"training.keeps_batch", [](auto& j) { j.training.keeps_batch = true; }},
+      {"keeps_batch", [](auto& j) { j.training.keeps_batch = true; }},
       {"fused_step", [](auto& j) { j.training.fused_step = true; }},
       {"zero_group", [](auto& j) { j.training.zero_group = 8; }},
       {"micro_batch_samples", [](auto& j) { j.training.micro_batch_samples = 4; }},
@@ -318,8 +318,7 @@ std::vector<NamedChange> ChangesOfTraining() {
        [](auto& j) { j.training.micro_batch_samples = 4, j.training.pad_to_multiple = 64; }},
       {"optimizer", [](auto& j) { j.training.optimizer = planner::Optimizer::kMuon; }},
       {"overlap_experts", [](auto& j) { j.training.execution.overlap_experts ^= true; }},
-      {"dispatcher",
-       [](auto& j) { j.training.execution.dispatcher = planner::Dispatcher::kDeepEp; }},
+      {"dispatcher", [](auto& j) { Exec(j).dispatcher = planner::Dispatcher::kDeepEp; }},
       {"another dispatcher",
        [](auto& j) { j.training.execution.dispatcher = planner::Dispatcher::kHybridEp; }},
       {"overlap_shared_expert",
