@@ -31,14 +31,16 @@ constexpr std::pair<std::string_view, std::string_view> kTrainedFrom[] = {
     {"deepseek-r1-distill-qwen-32b", "qwen2.5-32b"},
     {"deepseek-v2.5", "deepseek-v2-236b"},
     {"deepseek-v3.1", "deepseek-v3-671b"},
-    {"devstral-small", "mistral-small-24b"},
+    {"devstral-small-2505", "mistral-small-24b"},
+    {"devstral-small-2507", "mistral-small-24b"},
     {"hermes-3-llama-3.1-8b", "llama3-8b"},
     {"hermes-3-llama-3.1-70b", "llama3-70b"},
     {"internlm2_5-7b", "internlm2-7b"},
     {"llama-7b", "llama2-7b"},
     {"llama-13b", "llama2-13b"},
     {"llama-guard-3-8b", "llama3-8b"},
-    {"magistral-small", "mistral-small-24b"},
+    {"magistral-small-2506", "mistral-small-24b"},  // later ones have an encoder
+    {"magistral-small-2507", "mistral-small-24b"},
     {"phi-3.5-mini", "phi-3-mini"},
     {"qwen2.5-coder-0.5b", "qwen2-0.5b"},
     {"qwen2.5-coder-1.5b", "qwen2-1.5b"},
@@ -101,8 +103,9 @@ std::string BaseOf(std::string_view name) {
       NameOfFirst([&](const std::string& known) { return WithoutVariant(known) == plain; });
   const std::string repository = WithoutVariant(Repository(name));
   if (!base.empty()) return base;
+  const std::string dated = planner::LowerCase(Repository(name));
   for (const auto& [trained, from] : kTrainedFrom)
-    if (trained == repository) return std::string(from);
+    if (trained == repository || trained == dated) return std::string(from);
   if (repository == plain) return "";
   return NameOfFirst(
       [&](const std::string& known) { return WithoutVariant(Repository(known)) == repository; });

@@ -171,6 +171,65 @@ TEST(FrontEndsTest, InputsOfRecomputedLayersMayBeInHostMemory) {
   }
 }
 
+UserRun RunOfSwift(const std::string& arguments, const std::string& verb = "sft") {
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {8};
+  UserRun run = RunOf(TrainerFolder().Script("NPROC_PER_NODE=8 \\\nswift " + verb +
+                                             " --model Qwen/Qwen2.5-7B-Instruct \\\n"
+                                             "  --dataset a#500 b " +
+                                             arguments + "\n"),
+                      flags);
+  AdaptToLayers(ModelLayers(28, v1::LAYER_KIND_DENSE), &run);
+  return run;
+}
+
+TEST(FrontEndsTest, CommandsOfMsSwiftAreTranslated) {
+  const UserRun lora = RunOfSwift("--max_length 4096");
+  EXPECT_TRUE(lora.adapters);
+  EXPECT_EQ(lora.job.model().name(), "Qwen/Qwen2.5-7B-Instruct");
+  EXPECT_EQ(lora.job.model().lora().rank(), 8);
+  EXPECT_EQ(lora.job.model().lora().targets_size(), 0);  // all
+  EXPECT_EQ(lora.recompute.kind, Recompute::Kind::kEvery);
+  EXPECT_EQ(lora.seq_length, 4096);
+  EXPECT_EQ(lora.micro_batch, 1);
+  const std::string full = "--train_type full --max_length 8192 --torch_dtype bfloat16 ";
+  EXPECT_EQ(RunOfSwift(full).job.training().optimizer(), v1::OPTIMIZER_ADAM_16BIT);
+  const UserRun zero =
+      RunOfSwift(full + "--deepspeed zero3 --packing true --attn_impl flash_attn", "pt");
+  EXPECT_FALSE(zero.adapters);
+  EXPECT_EQ(zero.job.training().zero_stage(), v1::ZERO_STAGE_3);
+  EXPECT_EQ(zero.job.training().optimizer(), v1::OPTIMIZER_ADAM);
+  EXPECT_EQ(zero.job.training().micro_batch_samples(), 0);  // packs
+  EXPECT_EQ(zero.job.training().execution().attention_kernel(), v1::ATTENTION_KERNEL_FLASH_2);
+  const UserRun offloaded = RunOfSwift(full + "--deepspeed zero2_offload");
+  EXPECT_EQ(offloaded.job.training().zero_stage(), v1::ZERO_STAGE_2);
+  EXPECT_EQ(offloaded.job.training().offload().optimizer_ratio(), 1);
+  EXPECT_EQ(RunOfSwift("--max_length 2048 --quant_method bnb --quant_bits 4 --lora_rank 64")
+                .job.model()
+                .lora()
+                .base_format(),
+            v1::FROZEN_FORMAT_NF4_DOUBLE);
+}
+
+TEST(FrontEndsTest, WhatMsSwiftDoesOtherwiseIsRefused) {
+  const std::pair<const char*, const char*> refused[] = {
+      {"--max_length 2048 --train_type longlora", "accepted: lora, full"},
+      {"--max_length 2048 --sequence_parallel_size 4", "ranks that share a sequence"},
+      {"--max_length 2048 --quant_method hqq --quant_bits 4", "accepted: bnb"},
+      {"--max_length 2048 --torch_dtype float32", "accepted: bfloat16, float16"},
+      {"", "does not say how long a sequence is"}};
+  for (const auto& [arguments, why] : refused) {
+    try {
+      RunOfSwift(arguments);
+      ADD_FAILURE() << arguments;
+    } catch (const CommandError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(why));
+    }
+  }
+  EXPECT_THROW(RunOfSwift("--max_length 2048 --rlhf_type dpo", "rlhf"), CommandError);
+}
+
 TEST(FrontEndsTest, ConfigurationsOfOtherProgramsAreNamed) {
   EXPECT_THAT(YamlRefusal("model: Qwen/Qwen3-0.6B\ndist_config:\n  name: fsdp2\nbf16: true\n"),
               testing::HasSubstr("LLaMA-Factory v1"));

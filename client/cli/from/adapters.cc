@@ -5,9 +5,9 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
+#include <re2/re2.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 
 #include "client/cli/exit_codes.h"
@@ -136,23 +136,16 @@ std::set<std::string> DefaultModules(const UserConfig& config, const char* key, 
 }
 
 // Returns the known modules of language models whose full names match a pattern of Python's re, as
-// PEFT's re.fullmatch finds them in some layer; none if C++ cannot read the pattern.
+// PEFT's re.fullmatch finds them in some layer; none if RE2 cannot read the pattern.
 std::vector<std::string> Matching(const std::string& pattern) {
-  constexpr size_t kLongestPattern = 400;
-  if (pattern.size() > kLongestPattern) return {};
-  std::regex expression;
-  try {
-    expression.assign(pattern);
-  } catch (const std::regex_error&) {
-    return {};
-  }
+  const RE2 expression(pattern, RE2::Quiet);
+  if (!expression.ok()) return {};
   const auto matches = [&](const char* module) {
     for (const char* layers : {"model.layers", "model.language_model.layers",
                                "language_model.model.layers", "transformer.h"})
       for (const int layer : {0, 1, 2, 3, 5, 7})
         for (const char* parent : {"self_attn", "mlp", "mlp.experts.0", "attention", "linear_attn"})
-          if (std::regex_match(fmt::format("{}.{}.{}.{}", layers, layer, parent, module),
-                               expression))
+          if (RE2::FullMatch(fmt::format("{}.{}.{}.{}", layers, layer, parent, module), expression))
             return true;
     return false;
   };

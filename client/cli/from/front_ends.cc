@@ -8,6 +8,9 @@ const FrontEnd* FrontEndOf(const std::vector<Setting>& settings) {
   const auto has = [&](const char* key) { return FindSetting(settings, key) != nullptr; };
   if (has("finetuning_type") || (has("model_name_or_path") && has("cutoff_len")))
     return &LlamaFactory();
+  if (has(kSwiftCommand) ||
+      (has("model") && (has("train_type") || has("tuner_type") || has("sft_type"))))
+    return &MsSwift();
   const bool trains =
       has("micro_batch_size") || has("sequence_len") || has("num_epochs") || has("adapter");
   return has("base_model") && trains ? &Axolotl() : nullptr;

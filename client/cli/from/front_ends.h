@@ -33,6 +33,10 @@ struct FrontEnd {
 
 const FrontEnd& LlamaFactory();
 const FrontEnd& Axolotl();
+const FrontEnd& MsSwift();
+
+// The key that stands for "swift sft" or "swift pt" in front of the arguments of a command.
+inline constexpr char kSwiftCommand[] = "swift";
 
 // Returns the front end whose keys these are, or nullptr if there is none.
 const FrontEnd* FrontEndOf(const std::vector<Setting>& settings);

@@ -201,7 +201,7 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
     config->front_end = front_end;
   }
   config->trl = !adapter && IsTrl(config->trl, settings);
-  config->keeps_lengths = nulls.count("max_length") > 0;
+  config->keeps_lengths = config->keeps_lengths || nulls.count("max_length") > 0;
   std::vector<Setting> engine, own;
   for (Setting& setting : WithDictionaries(std::move(settings))) {
     if (IsUnset(setting)) {

@@ -210,25 +210,24 @@ void AddNotes(const ShellScript& script, UserConfig* config) {
               "a YAML, JSON or TOML that the command reads can be given as --from itself");
 }
 
-// Refuses commands of programs whose arguments are like those of others.
-void RefuseOthers(const ShellScript& script, const std::string& name) {
+// Refuses commands of a program whose arguments are like those of Megatron-LM.
+void RefuseMegatronSwift(const ShellScript& script, const std::string& name) {
   for (const std::vector<ShellWord>& command : script.commands)
     for (size_t i = 0; i + 1 < command.size(); ++i) {
-      const std::string program = BaseName(command[i].text);
       const std::string& verb = command[i + 1].text;
-      if ((program == "swift" || program == "megatron") &&
+      if (BaseName(command[i].text) == "megatron" &&
           (verb == "sft" || verb == "pt" || verb == "rlhf"))
         FailReading(
-            fmt::format("{}:{}: {} {}: not yet: ms-swift; what it runs can be given as "
-                        "arguments of Hugging Face Trainer (JSON, YAML) or of Megatron-LM",
-                        name, command[i].line, program, verb));
+            fmt::format("{}:{}: megatron {}: not yet: Megatron-SWIFT of ms-swift; what it runs can "
+                        "be given as arguments of Megatron-LM",
+                        name, command[i].line, verb));
     }
 }
 
 UserConfig ReadScript(const std::string& text, const std::string& path, const std::string& name,
                       const std::string& framework) {
   ShellScript script = ReadShell(text, name);
-  RefuseOthers(script, name);
+  RefuseMegatronSwift(script, name);
   UserConfig trainer;
   AddNotes(script, &trainer);
   std::string missing;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "client/cli/exit_codes.h"
+#include "client/cli/from/front_ends.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
 #include "client/cli/from/options.h"
@@ -105,8 +106,9 @@ struct TrainerCommand {
   std::set<std::string> nulls;
   bool accelerate = false;
   bool trl = false, trl_program = false;  // its command, or a program with the name of one of its
+  bool swift = false;                     // the command of ms-swift
   bool bare_file = false;                 // the file of arguments has no --config in front
-  std::string method, place;  // of TRL's that is no supervised fine-tuning, and where it is
+  std::string method, place;              // if it is no supervised fine-tuning, and where it is
   int line = 0;
 };
 
@@ -116,8 +118,8 @@ void NameProgram(const std::string& stem, const std::string& text, TrainerComman
   command->trl_program = IsSftProgram(stem);
 }
 
-// Returns the index of the program: a file, the "-m" of a module, or TRL's command. 0 if there is
-// none.
+// Returns the index of the program: a file, the "-m" of a module, or the command of TRL or
+// ms-swift. 0 if there is none.
 size_t ProgramOf(const std::vector<ShellWord>& words, TrainerCommand* command) {
   size_t module = 0;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -126,6 +128,11 @@ size_t ProgramOf(const std::vector<ShellWord>& words, TrainerCommand* command) {
     if (BaseName(words[i].text) == "trl" && (next == kSft || IsOtherMethod(next))) {
       command->trl = true;
       command->method = next == kSft ? "" : "trl " + next;
+      return i + 1;
+    }
+    if (BaseName(words[i].text) == kSwiftCommand && !last && !IsOption(next)) {
+      command->swift = true;
+      command->method = next == kSft || next == "pt" ? "" : "swift " + next;
       return i + 1;
     }
     if (IsProgram(words[i].text)) {
@@ -196,6 +203,9 @@ TrainerCommand SplitAtProgram(const std::vector<ShellWord>& words, const std::st
   command.place = absl::StrCat(name, ":", command.line);
   command.launcher = Arguments(OptionsOf(words, 0, program, name));
   command.arguments = Arguments(OptionsOf(words, program, words.size(), name));
+  if (command.swift)
+    command.arguments.insert(command.arguments.begin(),
+                             {kSwiftCommand, {words[program].text}, command.place});
   TakeBareFile(words, program, name, &command);
   ReadArgumentsFile(path, known, &command, missing);
   if (command.trl || (command.accelerate && program == 0)) {
@@ -219,9 +229,10 @@ void CountIncluded(Setting* option) {
 }
 
 size_t KnownArguments(const TrainerCommand& command) {
-  return static_cast<size_t>(std::count_if(
-      command.arguments.begin(), command.arguments.end(),
-      [](const Setting& setting) { return Knows(TrainingArgumentsKeys(), setting.key); }));
+  return static_cast<size_t>(
+      std::count_if(command.arguments.begin(), command.arguments.end(), [](const Setting& setting) {
+        return Knows(TrainingArgumentsKeys(), setting.key) || setting.key == kSwiftCommand;
+      }));
 }
 
 }  // namespace

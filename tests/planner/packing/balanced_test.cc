@@ -7,6 +7,7 @@
 
 #include "planner/base/random.h"
 #include "planner/catalog/default_dataset.h"
+#include "planner/packing/first_fit.h"
 #include "planner/packing/pack_bound.h"
 #include "planner/packing/sample.h"
 
@@ -103,6 +104,25 @@ TEST(BalancedTest, FastIsNearlyAsGood) {
     EXPECT_LE(thorough, fast);
     EXPECT_LE(static_cast<double>(fast), 1.006 * static_cast<double>(thorough)) << caps.units;
   }
+}
+
+// Many texts fill packs to the cap in simple ways, unless all of them are long.
+TEST(BalancedTest, LargeSetsOfTextAreFirstFitWhereThatIsFull) {
+  Random random(5);
+  DrawnSamples texts, halves;
+  for (int i = 0; i < 120000; ++i) {
+    texts.units.push_back(0);
+    halves.units.push_back(0);
+    const auto tokens =
+        static_cast<int32_t>(16 + random.Below(uint64_t{1} << (4 + random.Below(9))));
+    texts.tokens.push_back(tokens);
+    halves.tokens.push_back(4097 + static_cast<int32_t>(random.Below(4000)));
+  }
+  const Caps caps{0, 8192};
+  EXPECT_TRUE(Pack(texts, caps).proven());
+  EXPECT_EQ(PackBalanced(texts.lengths(), caps).members,
+            PackFirstFit(texts.lengths(), caps, TypeOrder::kTokens).members);
+  EXPECT_EQ(Pack(halves, caps).packs, 120000);
 }
 
 TEST(BalancedTest, NothingAndOne) {

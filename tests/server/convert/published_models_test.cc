@@ -110,7 +110,8 @@ TEST(PublishedModelsTest, NamesInAnyCaseAndNearOnes) {
   ViolationSink other(10);
   EXPECT_FALSE(
       ModelByName("Qwen/Qwen2.5-Omni-9B-Instruct", FieldPath("name"), other, &model, &source));
-  for (const char* name : {"/", "NousResearch/", "NousResearch/Hermes-2-Pro-Llama-3-8B"})
+  for (const char* name : {"/", "NousResearch/", "NousResearch/Hermes-2-Pro-Llama-3-8B",
+                           "mistralai/Magistral-Small-2509"})
     EXPECT_FALSE(ModelByName(name, FieldPath("name"), other, &model, &source)) << name;
   EXPECT_TRUE(LanguageModelByName("llama-3.1-8b-instruct", FieldPath("name"), sink));
   EXPECT_FALSE(ModelByName("qwen3-9b", FieldPath("name"), sink, &model, &source));
