@@ -73,7 +73,7 @@ def plan(job: JobLike, *, timeout: float | None = None, cancelled: Cancelled | N
     return Planned(response)
 
 
-def evaluate(job: JobLike, plan: PlanLike | Planned, *, include_timeline: bool = False, timeout: float | None = None,
+def evaluate(job: JobLike, plan: PlanLike, *, include_timeline: bool = False, timeout: float | None = None,
              cancelled: Cancelled | None = None) -> planner_service_pb2.EvaluatePlanResponse:
     """Predicts the caller's plan beside ours, as Client.evaluate_plan does."""
     request = planner_service_pb2.EvaluatePlanRequest(
@@ -85,7 +85,7 @@ def evaluate(job: JobLike, plan: PlanLike | Planned, *, include_timeline: bool =
     return response
 
 
-def pack(rule: packing.RuleLike | Planned, tokens: npt.ArrayLike, units: npt.ArrayLike | None = None, *,
+def pack(rule: packing.RuleLike, tokens: npt.ArrayLike, units: npt.ArrayLike | None = None, *,
          loss_tokens: npt.ArrayLike | None = None, data_parallel: int | None = None,
          packs_per_rank: int | None = None, epoch: int = 0, sequence_parallel_group: int = 1,
          apart: Sequence[int] = (), groups: Sequence[batching_pb2.PackingGroup] = (),
@@ -111,7 +111,7 @@ class LowerBound(NamedTuple):
     method: str  # how that is proven, such as "volume"
 
 
-def lower_bound(rule: packing.RuleLike | Planned, counts: stats.LengthCounts, *, timeout: float | None = None,
+def lower_bound(rule: packing.RuleLike, counts: stats.LengthCounts, *, timeout: float | None = None,
                 cancelled: Cancelled | None = None) -> LowerBound:
     """Proves how few packs of counted samples there can be, whatever their number. The rule has caps."""
     import numpy as np

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar, Union
+from typing import Any, Protocol, TypeVar, Union
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
@@ -15,8 +15,15 @@ M = TypeVar("M", bound=Message)
 
 # A Job or a whole request, or either as a mapping in protobuf JSON, as in deploy/examples.
 JobLike = Union[job_pb2.Job, planner_service_pb2.PlanJobRequest, Mapping[str, Any]]
+
+
+class HasResponse(Protocol):
+    """What holds an answer with a plan, such as evenkeel.Planned."""
+    response: planner_service_pb2.PlanJobResponse
+
+
 PlanLike = Union[plan_pb2.Plan, planner_service_pb2.PlanJobResponse, planner_service_pb2.GetPlanResponse,
-                 Mapping[str, Any]]
+                 Mapping[str, Any], HasResponse]
 # Numbers of nodes: of all pools, as range(1, 65) or [1, 2, 4], or ranges of the contract, one for each pool.
 NodesLike = Union[Iterable[int], Iterable[curve_pb2.NodeRange], curve_pb2.NodeRange]
 ProfileLike = Union[profile_pb2.RecordProfileRequest, Mapping[str, Any]]
