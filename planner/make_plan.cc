@@ -460,8 +460,7 @@ PlanResult PlanWhole(const Job& job, const PlanHooks& hooks, bool in_short) {
           result = PlanTheBatch(job, hooks, in_short);
           return;
         }
-        const Job chosen =
-            in_short ? WithBestOffload(job, hooks, kWorkForSize) : WithBestOffload(job, hooks);
+        const Job chosen = WithBestOffload(job, hooks, in_short ? kWorkForSize : SearchWork{});
         result = PlanTheBatch(chosen, hooks, in_short);
       }))
     return {};

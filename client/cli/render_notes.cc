@@ -8,6 +8,7 @@
 
 #include "client/cli/render_plan.h"
 #include "client/cli/table.h"
+#include "planner/base/integers.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -96,8 +97,7 @@ std::string ZeroGroupNote(const v1::Plan& plan) {
   const int asked = plan.subject().zero_group();
   const int copies = plan.parallelism().data() * plan.parallelism().context();
   if (asked == 0 || copies == 0 || copies % asked == 0) return "";
-  int group = std::min(asked, copies);
-  while (copies % group != 0) --group;
+  const int64_t group = planner::LargestDivisor(copies, asked);
   return fmt::format(
       "the states are shared by groups of {} rank{}, not {}: {}", Integer(group),
       group == 1 ? "" : "s", Integer(asked),

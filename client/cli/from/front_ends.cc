@@ -1,5 +1,8 @@
 #include "client/cli/from/front_ends.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "client/cli/from/translation.h"
 
 namespace evenkeel::cli {
@@ -9,7 +12,7 @@ const FrontEnd* FrontEndOf(const std::vector<Setting>& settings) {
   if (has("finetuning_type") || (has("model_name_or_path") && has("cutoff_len")))
     return &LlamaFactory();
   if (has(kSwiftCommand) ||
-      (has("model") && (has("train_type") || has("tuner_type") || has("sft_type"))))
+      (has("model") && std::any_of(std::begin(kSwiftMethods), std::end(kSwiftMethods), has)))
     return &MsSwift();
   const bool trains =
       has("micro_batch_size") || has("sequence_len") || has("num_epochs") || has("adapter");

@@ -37,6 +37,8 @@ const FrontEnd& MsSwift();
 
 // The key that stands for "swift sft" or "swift pt" in front of the arguments of a command.
 inline constexpr char kSwiftCommand[] = "swift";
+// The keys of its method: sft_type before release 3, tuner_type from 4 on.
+inline constexpr const char* kSwiftMethods[] = {"train_type", "tuner_type", "sft_type"};
 
 // Returns the front end whose keys these are, or nullptr if there is none.
 const FrontEnd* FrontEndOf(const std::vector<Setting>& settings);

@@ -36,9 +36,7 @@ void TranslateFactoryMethod(const Setting& setting, std::vector<Setting>* out) {
 
 void TranslateFactoryQuantization(const Setting& setting, std::vector<Setting>* out) {
   if (setting.key == "quantization_bit") {
-    if (Word(setting) != "4" && Word(setting) != "8")
-      FailTranslation(setting, "not yet: weights with so many bits; accepted: 4, 8");
-    out->push_back(As(Word(setting) == "4" ? "load_in_4bit" : "load_in_8bit", "true", setting));
+    out->push_back(AsFewBits(setting));
   } else if (Word(setting) != "bnb" && Word(setting) != "bitsandbytes") {
     FailTranslation(setting, "not yet: weights that are quantised so; accepted: bnb");
   }

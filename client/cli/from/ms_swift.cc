@@ -24,11 +24,7 @@ constexpr RenamedKey kSwiftRenamed[] = {{"model", "model_name_or_path"},
                                         {"target_regex", "lora_target_modules"},
                                         {"modules_to_save", "lora_modules_to_save"},
                                         {"attn_impl", "attn_implementation"},
-                                        {"freeze_llm", "freeze_llm"},
                                         {"freeze_aligner", "freeze_mlp"}};
-
-// Releases before 3 called it sft_type, those from 4 on tuner_type.
-constexpr const char* kSwiftMethods[] = {"train_type", "tuner_type", "sft_type"};
 
 bool IsMethod(const std::string& key) {
   return std::count(std::begin(kSwiftMethods), std::end(kSwiftMethods), key) > 0;
@@ -65,16 +61,13 @@ void TranslateSwiftEngine(const Setting& setting, std::vector<Setting>* out) {
 
 void TranslateSwiftQuantization(const std::vector<Setting>& settings, const Setting& setting,
                                 std::vector<Setting>* out) {
-  const std::string word = Word(setting);
   if (setting.key == "quant_method") {
-    if (word != "bnb") FailTranslation(setting, "not yet: accepted: bnb");
+    if (Word(setting) != "bnb") FailTranslation(setting, "not yet: accepted: bnb");
     return;
   }
   if (FindSetting(settings, "quant_method") == nullptr)
     FailTranslation(setting, "needs quant_method");
-  if (word != "4" && word != "8")
-    FailTranslation(setting, "not yet: weights with so many bits; accepted: 4, 8");
-  out->push_back(As(word == "4" ? "load_in_4bit" : "load_in_8bit", "true", setting));
+  out->push_back(AsFewBits(setting));
 }
 
 // Without torch_dtype, weights have the type of config.json, which is bfloat16 for most models.

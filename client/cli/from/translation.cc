@@ -33,6 +33,13 @@ Setting AsList(const char* key, const Setting& setting) {
   return list;
 }
 
+Setting AsFewBits(const Setting& setting) {
+  const std::string word = Word(setting);
+  if (word != "4" && word != "8")
+    FailTranslation(setting, "not yet: weights with so many bits; accepted: 4, 8");
+  return As(word == "4" ? "load_in_4bit" : "load_in_8bit", "true", setting);
+}
+
 const Setting* FindSetting(const std::vector<Setting>& settings, const char* key) {
   const auto found = std::find_if(settings.begin(), settings.end(),
                                   [&](const Setting& setting) { return setting.key == key; });

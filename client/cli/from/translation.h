@@ -34,6 +34,9 @@ Setting As(const char* key, const Setting& setting);
 Setting As(const char* key, const std::string& value, const Setting& setting);
 Setting AsList(const char* key, const Setting& setting);
 
+// Returns load_in_4bit or load_in_8bit of a setting that says 4 or 8. Refuses other numbers.
+Setting AsFewBits(const Setting& setting);
+
 // Returns the setting with this key, or nullptr if there is none.
 const Setting* FindSetting(const std::vector<Setting>& settings, const char* key);
 
