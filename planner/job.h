@@ -186,8 +186,8 @@ struct Constraints {
   // OmniBal's table 9). It fixes pipeline_parallel to its size. If empty, the stages are free.
   std::vector<int64_t> stage_layers;
   PartitionMethod partition_method = PartitionMethod::kExact;  // used if `stage_layers` is empty
-  // Plans fit at the upper end of the memory interval that has this share of runs inside. 0: plans
-  // fit as predicted.
+  // Memory must suffice at the upper end of the interval that holds this share of runs. 0: for the
+  // predicted peak.
   double memory_confidence = 0;
 };
 

@@ -264,7 +264,7 @@ enum class RemedyKind {
 };
 
 // A change under which the job fits, tested by planning the changed job. ApplyRemedy
-// (search/remedies.h) says what each kind changes.
+// (search/apply_remedy.h) says what each kind changes.
 struct Remedy {
   RemedyKind kind;
   std::string text;  // for a person: what to change, and from and to which value

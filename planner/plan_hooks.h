@@ -8,7 +8,7 @@
 
 namespace evenkeel::planner {
 
-// The phases of MakePlan, in this order. For progress and metrics.
+// The phases of MakePlan. A phase may be entered several times. For progress and metrics.
 enum class Phase { kBatchRule, kSearch, kSimulate, kExplain, kCheck };
 inline constexpr int kPhases = 5;
 const char* PhaseName(Phase phase);  // "batch_rule", "search", ...

@@ -16,7 +16,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// Of commands without a footer of their own.
+// The footer of commands that have none of their own.
 constexpr const char* kCommandFooter =
     "`evenkeelctl --help` lists the options that every command takes, and the exit codes.";
 

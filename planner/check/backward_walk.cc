@@ -132,7 +132,8 @@ WalkedBytes BackwardWalk::OfEqualLayers(const std::vector<WalkedLayer>& layers) 
       for (const RecomputeMode& any : layer->modes)
         last = std::max(last, any.kept_bytes + any.workspace_bytes - layer->gradient_bytes);
     } else {
-      // A tied table's is there from the head on, and its writing anew counts below.
+      // The gradient of a tied table exists from the head's backward pass on. Writing it again is
+      // counted below.
       const bool there = CountsAtHead(*layer) && layer->end_workspace_bytes == 0;
       last = std::max(last, mode->workspace_bytes - (there ? 0 : layer->gradient_bytes));
     }

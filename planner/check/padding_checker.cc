@@ -41,9 +41,9 @@ class PaddingChecker {
     return tokens + (t.pad_to_multiple - tokens % t.pad_to_multiple) % t.pad_to_multiple;
   }
 
-  // Returns the mean length of a row. Of all sets of samples, the share without any of those that
-  // are longer falls with each longer one by (all left - samples) / all left. So much of the share
-  // as a length's samples take away has that length as its longest.
+  // Returns the mean length of a row. `share` is the probability that a random row of `samples`
+  // samples has none of those seen so far. Each further sample multiplies it by (left - samples) /
+  // left. What a length takes off it is the probability that this length is the longest of the row.
   double MeanRow(int64_t samples, int64_t all) const {
     std::vector<std::pair<int64_t, int64_t>> bins;
     for (const LengthBin& bin : job_.dataset.bins) bins.emplace_back(bin.llm_tokens, bin.count);

@@ -38,7 +38,7 @@ void AddContextExchange(LayerBuilder& b, const RankHeads& rank) {
     b.Exchange(Collective::kAllToAll, split.inside, 2 * out);
   }
   if (rings == 1) return;
-  // Each of its rows, and those that it got for its heads.
+  // The rank's own rows, and the rows that it received in exchange for heads.
   const double kv = D(std::max(head_ranks, rank.kv_heads)) * width;
   const bool gathers = b.setting().execution.context == ContextKind::kAllGather;
   const double exposed = b.Exchange(Collective::kAllGather, split.across, 2 * kv * D(rings),

@@ -1,5 +1,4 @@
-// The cost constants by name, each with its basis and source: for provenance and for fits that vary
-// them.
+// The cost constants by name, each with its basis and source, for fits and tests that vary them.
 #ifndef EVENKEEL_PLANNER_COST_COST_CONSTANT_LIST_H_
 #define EVENKEEL_PLANNER_COST_COST_CONSTANT_LIST_H_
 

@@ -56,11 +56,11 @@ AttentionKernel KernelOf(const FlashPass& pass, const GpuCosts& gpu) {
   return two ? AttentionKernel::kFlash2 : pass.kernel;
 }
 
-// Each thread block of FlashAttention-2's deterministic backward pass adds up the gradients of the
-// queries for every so many blocks of keys, and there are just enough of them for all processors
+// In FlashAttention-2's deterministic backward pass, each thread block sums the gradients of the
+// queries over every n-th block of keys, and there are just enough thread blocks for all processors
 // (run_flash_bwd_seqk_parallel of flash_bwd_launch_template.h). A last wave that is not full costs
-// as much as a full one. Each group has a copy of the gradients, which is cleared and read: the
-// first of them in any order, too.
+// as much as a full one. Each group has a copy of the gradients, which is cleared and read. The
+// kernel that is not deterministic has the first copy too.
 void AddGroups(const FlashPass& pass, const GpuCosts& gpu, FlashRatios& ratios) {
   if (pass.sequences <= 0) return;
   const double groups = std::ceil(gpu.processors / pass.sequences);

@@ -39,10 +39,11 @@ double AddingNs(const RankSetting& setting, double weights) {
 // H100 and H200 (section "experts").
 constexpr double kGroupedStartNs = 12e3;
 
-// Returns the line of all copies of a product (experts). `of` gives that of so many of them whose
+// Returns the line of all copies of a product (experts). `of(n)` is the line of n copies whose
 // tiles share waves. TransformerEngine runs them on four streams (multi_stream_cublas_gemm of
-// common/gemm/cublaslt_gemm.cu), which halves what is idle in turn: measured on H200, in 16 bits
-// alone. Other trainers have one kernel for all of them (torch.nn.functional.grouped_mm).
+// common/gemm/cublaslt_gemm.cu). That halves the idle time of copies that run one after another, as
+// measured on H200, only in 16 bits. Other trainers have one kernel for all of them
+// (torch.nn.functional.grouped_mm).
 // Copies in other layers are one batched launch (DeepSeek-V4's output groups: an einsum).
 template <typename Product>
 Affine OfCopies(const RankSetting& setting, const LayerBuilder::Linear& l, NumberFormat format,

@@ -75,12 +75,12 @@ struct LayerCost {
   PackCost copied;
   int64_t host_kept_bytes = 0;
   int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept
-  // If the backward pass makes the gradients (SetGradients), in place of `gradient_bytes`: what
-  // of the layer is there at the end of that pass.
+  // If the backward pass makes the gradients (SetGradients): what exists of them at the end of that
+  // pass, in place of `gradient_bytes`.
   int64_t made_bytes = 0;
-  // Most that the layer's own backward pass holds when no other layer keeps activations, beside
-  // `made_bytes` of all layers, if the backward pass makes the gradients. 0 if that cannot be the
-  // peak.
+  // If the backward pass makes the gradients: the most that this layer's own backward pass holds in
+  // addition to all layers' `made_bytes`, when no other layer keeps activations. 0 if that cannot
+  // be the peak.
   int64_t end_workspace_bytes = 0;
 
   // modes[0] recomputes nothing, and the last mode of a recomputable layer recomputes all of it.

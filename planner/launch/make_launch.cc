@@ -52,7 +52,8 @@ void NoteOptimizer(const Training& training, Launch* launch) {
                                             "training code."});
 }
 
-// Only Megatron-LM's arguments and XTuner's settings do not say that weights are in host memory.
+// The settings of Megatron-LM, FlagScale and XTuner cannot move weights to host memory. All others
+// can.
 void NoteOffloadedWeights(const Training& training, Launch* launch) {
   const LaunchFramework to = launch->framework;
   if (!training.offload.weights || launch->match == LaunchMatch::kNone ||
@@ -64,7 +65,8 @@ void NoteOffloadedWeights(const Training& training, Launch* launch) {
                            "memory, which these settings do not turn on: they may not fit."});
 }
 
-// Says how the update inside the backward pass is turned on, which FSDP's module does alone.
+// Says how to turn on the update inside the backward pass. Only the module written for FSDP has a
+// function for it.
 void NoteFusedStep(const Training& planned, const Training& launched, Launch* launch) {
   if (!planned.fused_step || launch->match == LaunchMatch::kNone) return;
   std::string text = "The plan updates each layer inside the backward pass";
@@ -82,8 +84,8 @@ void NoteFusedStep(const Training& planned, const Training& launched, Launch* la
   launch->notes.push_back({"memory", std::move(text)});
 }
 
-// Only Megatron-LM's arguments name modules. They mark weights, which stay, through an older path
-// of TransformerEngine.
+// Only Megatron-LM's arguments can name modules. Their offload keeps weights on the GPU, for which
+// TransformerEngine must take its older path.
 void NoteModules(OffloadModules modules, Launch* launch) {
   if (launch->match == LaunchMatch::kNone) return;
   if (TakesMegatronArguments(launch->framework)) {

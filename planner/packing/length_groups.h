@@ -70,9 +70,9 @@ struct GroupedOrder {
 
 // Deals each group's packs by Deal under `rule` (whose ranks, packs_per_rank and group are
 // ignored), and puts the steps of all groups in random order; the steps of one group keep their
-// order. The first `curriculum_steps` of training (counted over epochs of equal numbers of steps)
-// run only the shortest group while its steps last; this holds for those that fall into this epoch.
-// A step that lacks packs comes last.
+// order. The first `curriculum_steps` of training run only the shortest group, as long as it has
+// steps. Epochs count as equally long; this call orders those steps that fall into its epoch. A
+// step that lacks packs comes last.
 GroupedOrder DealByGroups(std::span<const PackWork> work, std::span<const int64_t> first_pack,
                           std::span<const LengthGroup> groups, const DealRule& rule,
                           int64_t curriculum_steps);

@@ -39,7 +39,8 @@ void ChooseOffload(RemedyKind kind, Job* job) {
   }
 }
 
-// The change is one of the request: what an offload holds is held again.
+// A remedy changes the request, so the constraints that an offload of activations imposes are
+// imposed again.
 void HoldOffload(const Job& job, const Remedy& remedy, Job* changed) {
   if (!job.training.activations.asked) return;
   const Constraints& c = changed->constraints;

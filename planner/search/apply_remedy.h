@@ -13,6 +13,7 @@ namespace evenkeel::planner {
 //   kSmallerMicroBatch  micro_batch_samples
 //   kFusedStep, kSeparateStep  fused_step, to true or false
 //   kSmallerBatch     global_batch_samples
+//   kGradients16Bit   gradients accumulated in 16 bits
 //   kLowerPrecision   precision
 //   kAllowRecompute   recompute free
 //   kShardOptimizer, kShardWeights   ZeRO stage 1, 3

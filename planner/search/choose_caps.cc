@@ -127,7 +127,7 @@ class Chooser {
     };
     improve(/*by_batch=*/false);
     best = LessRecompute(std::move(best));
-    if (!best.stopped && BatchError(best) > 0 && improve(/*by_batch=*/true))
+    if (!best.stopped && BatchMissed(best) > 0 && improve(/*by_batch=*/true))
       best = LessRecompute(std::move(best));
     return best;
   }
@@ -245,7 +245,7 @@ class Chooser {
     CapsSearch search;
     Enter(Phase::kBatchRule);
     search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
-    const bool any = than.found.best.empty() || BatchError(than) > 0;
+    const bool any = than.found.best.empty() || BatchMissed(than) > 0;
     Find(search, any ? 0 : than.found.best.front().simulated_ns);
     return search;
   }
@@ -290,12 +290,12 @@ class Chooser {
                 bool by_batch) const {
     if (!by_batch) return LossOf(search, choice).total() < LossOf(search, than).total();
     const int64_t data = search.found.best.front().parallelism.data;
-    const auto error_of = [&](const CapsChoice& c) {
+    const auto missed_by = [&](const CapsChoice& c) {
       const int64_t packs = data * MicroBatches(PacksPerStep(c), data);
-      return BatchError(static_cast<double>(packs) * c.samples_per_pack);
+      return BatchMissed(static_cast<double>(packs) * c.samples_per_pack);
     };
-    const double error = error_of(choice), other = error_of(than);
-    if (std::abs(error - other) > kBatchTolerance) return error < other;
+    const int64_t missed = missed_by(choice), other = missed_by(than);
+    if (missed != other) return missed < other;
     return Promises(search, choice, than, /*by_batch=*/false);
   }
 
@@ -352,22 +352,22 @@ class Chooser {
   // caller's: no gain in time makes up for another one.
   bool Better(const CapsSearch& search, const CapsSearch& than) const {
     if (search.found.best.empty()) return false;
-    const double error = BatchError(search), other = BatchError(than);
-    if (std::abs(error - other) > kBatchTolerance) return error < other;
+    const int64_t missed = BatchMissed(search), other = BatchMissed(than);
+    if (missed != other) return missed < other;
     return GpuDaysOf(search) < GpuDaysOf(than);
   }
 
-  // Returns by how much more than the tolerance the step's samples differ from those asked for, as
-  // a share of the latter.
-  double BatchError(double samples) const {
+  // Returns how many times the tolerance the step's samples differ from those asked for, rounded
+  // down: choices of one number are equally good, so that Better is an order.
+  int64_t BatchMissed(double samples) const {
     const double error =
         std::abs(samples / static_cast<double>(job_.training.global_batch_samples) - 1);
-    return std::max(0.0, error - kBatchTolerance);
+    return static_cast<int64_t>(error / kBatchTolerance);
   }
-  double BatchError(const CapsSearch& search) const {
+  int64_t BatchMissed(const CapsSearch& search) const {
     const Candidate& c = search.found.best.front();
-    return BatchError(static_cast<double>(c.micro_batches * c.parallelism.data) *
-                      search.batching.rule.samples_per_pack);
+    return BatchMissed(static_cast<double>(c.micro_batches * c.parallelism.data) *
+                       search.batching.rule.samples_per_pack);
   }
 
   double GpuDaysOf(const CapsSearch& search) const {

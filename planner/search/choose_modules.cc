@@ -130,9 +130,9 @@ class ModuleSearch {
     const OffloadModules modules = LeastOf(sets, batching, c);
     const std::optional<int64_t> ns = StepWith(sets.setting, modules, batching, c);
     if (ns && c.parallelism.virtual_stages == 1) return Offer(sets.setting, modules, *ns);
-    // Where GPUs or the host lack room for this cut, they may have room for another. And a search
-    // of that set alone may miss this cut, as those of chunks are not certified. Such a search
-    // finds the cut more easily with more memory to spare, so all of `may` is tried too.
+    // If this cut does not fit, another may. A search with only this set may miss the cut, because
+    // searches over chunks are not certified. It finds the cut more easily with more memory to
+    // spare, so all of `may` is tried too.
     for (const OffloadModules of : {modules, sets.may})
       if (of != 0 && MayGain(ns.value_or(sets.bound_ns), best_ns_) && !searches_.Over())
         Try({sets.setting, of, of});

@@ -100,8 +100,8 @@ class AmountSearch {
       Offer(amount, search.found.best.front().simulated_ns);
   }
 
-  // What a search with the best amount finds may need less. Without any layer, the recompute of the
-  // search was free, so its plan says nothing of that of others.
+  // The plan found with the best amount may need less: repeats the search until it does not. Stops
+  // at 0, where the search's recompute was free, so that its plan says nothing about other amounts.
   void Reduce() {
     for (int tries = 0; tries < kReductionsAtMost && best_ > 0 && !searches_.Stopped(); ++tries) {
       const int64_t amount = best_;

@@ -13,7 +13,8 @@
 
 namespace evenkeel::planner {
 
-// Returns the rungs, all with the plan's parallelism. "baseline": random micro-batches padded to
+// Returns the rungs, all with the plan's degrees; all but the last run 1F1B without virtual stages.
+// "baseline": random micro-batches padded to
 // the longest, stages equal by parameters, every layer recomputed. "+ data balance": packs by the
 // rule. "+ model balance": our partition under full recompute. "+ memory balance": the plan.
 // GPU-days are of all epochs. A job that pads keeps its micro-batches and has no "+ data balance".

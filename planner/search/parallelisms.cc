@@ -10,9 +10,6 @@
 namespace evenkeel::planner {
 namespace {
 
-// Share of the global batch that a step must keep to have its packs in whole groups.
-constexpr double kLeastShareOfBatch = 7.0 / 8;
-
 // Returns all degrees, those that train on a larger batch too.
 std::vector<Parallelism> AllParallelisms(const Job& job, double packs_per_step) {
   std::vector<Parallelism> all;
@@ -92,7 +89,7 @@ std::vector<int64_t> MicroBatchChoices(double packs_per_step, const Parallelism&
   const int64_t whole = nearest / p.pipeline * p.pipeline;
   const double asked = packs_per_step / static_cast<double>(p.data);
   if (p.virtual_stages > 1 && whole > 0 && whole != nearest &&
-      static_cast<double>(whole) >= kLeastShareOfBatch * asked)
+      static_cast<double>(whole) >= (1 - kBatchErrorAtMost) * asked)
     choices.push_back(whole);
   return choices;
 }

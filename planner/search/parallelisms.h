@@ -12,7 +12,9 @@
 
 namespace evenkeel::planner {
 
-// Share of the batch by which a step may miss it where other degrees come nearer.
+// Share of the batch by which a step may miss it where other degrees come nearer, or where its
+// packs then are in whole groups. Choices of caps are closer (kBatchTolerance, choose_caps.cc):
+// packs of any length can be chosen, while degrees divide the GPUs.
 inline constexpr double kBatchErrorAtMost = 1.0 / 8;
 
 // Returns the degrees that ForEachDegrees (planner/space/degrees.h) visits, in its order, each with

@@ -265,7 +265,8 @@ class Searcher {
   }
 
   // Looks for better cuts of chunks than the simple ones, by mean packs.
-  // A cut that only fits says little of what moves make of it, so such cuts have work of their own.
+  // How quick a cut is that merely fits says little about how quick moves can make it, so such cuts
+  // have their own limit.
   void ImproveContenders() {
     TryRealPacks();
     for (const bool fitted : {false, true}) {

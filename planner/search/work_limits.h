@@ -36,8 +36,7 @@ struct SearchWork {
   int64_t trying_cuts = 20'000;
 };
 
-// Limits for searches that answer a side question. They find most of what a whole search finds,
-// with a fifth of the work.
+// Limits for searches that answer a side question. They find most of what a whole search finds.
 inline constexpr SearchWork kWorkInShort = {.segments = 1'000'000,
                                             .trying = 500'000,
                                             .improving_in_short = 1'500'000,

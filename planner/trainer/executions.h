@@ -72,8 +72,12 @@ constexpr Execution DeepSpeed(bool shards_weights, double loss_bytes) {
   return execution;
 }
 
-inline constexpr Execution kMegatronDeepSpeed = {
-    .sequence_parallel = false, .fused_loss = false, .host_launch_ns = 58e3};
+// DeepSpeed's optimizer, as above.
+inline constexpr Execution kMegatronDeepSpeed = {.sequence_parallel = false,
+                                                 .fused_loss = false,
+                                                 .bucket_bytes = 3'000'000'000,
+                                                 .host_launch_ns = 58e3,
+                                                 .update_bytes_per_parameter = kFlatGradients};
 inline constexpr Execution kInternEvo = {.fused_loss = false,
                                          .overlap_weight_gather = false,
                                          .kernel_rate = 0.8,

@@ -87,7 +87,7 @@ struct ConfigRecurrent {
   bool derived = false;
 };
 
-// What layers of one kind of attention have in place of the model's figures. Keys.
+// Keys of the figures that layers with one kind of attention have instead of the model's.
 struct ConfigLayerFigures {
   std::string_view heads = {}, kv_heads = {}, head_dim = {}, value_dim = {};
   int kv_times = 1;  // heads of keys over the model's, where the config has no such key

@@ -57,16 +57,16 @@ struct ConfigEncoder {
   std::string_view deep_stacked = {};      // key of the layers whose outputs are projected too
   bool native = false;                     // images keep their resolution, audio its length
   bool image_positions = false;  // a native one's table has a row for each patch of an image
-  // For audio: keys of half the spectra of a chunk, whose tokens attend to each other, and of the
-  // spectra over which attention reaches in place of a chunk; and of AudioFront::channels.
+  // Audio only: key of half the spectra of a chunk, whose tokens attend to each other; key of the
+  // spectra that attention spans if it has no chunks; key of AudioFront::channels.
   std::string_view chunk = {}, reach = {}, channels = {};
   ConfigConformer conformer = ConfigConformer::kNone;
-  bool pooling_head = false;  // built, though nothing reads it
-  // Keys of the kind of norm, of whether the mean of the tokens replaces a last norm, of whether a
-  // token stands for those that are hidden, and of whether there is a table of positions.
-  std::string_view norm_type = {};
+  bool pooling_head = false;              // built, though nothing reads it
+  std::string_view norm_type = {};        // key of the kind of norm
   std::vector<std::string_view> no = {};  // flags that must be false
-  ConfigFlag mean_pooling = kYes, mask_token = {}, table = kYes;
+  ConfigFlag mean_pooling = kYes;         // the mean of the tokens replaces the last norm
+  ConfigFlag mask_token = {};             // a token stands for those that are hidden
+  ConfigFlag table = kYes;                // there is a table of positions
   std::vector<std::string_view> unread = {};
 };
 
@@ -139,7 +139,7 @@ struct ConfigWrapper {
   bool flat = false;            // the encoder's keys stand beside those of the language model
   std::string_view part = {};   // key of another object, whose keys `defaults` has as "part.key"
   std::vector<std::string_view> unread = {};
-  // In this order in samples. One without the name of an encoder is none.
+  // Samples count units in this order. A joint without the name of an encoder is absent.
   ConfigJoint vision = {}, audio = {};
 };
 

@@ -10,9 +10,9 @@ namespace {
 
 constexpr IntRange kWidths = {64, 262144}, kHeads = {1, 1024}, kHeadSizes = {8, 512};
 
-class Reader {
+class LanguageModelReader {
  public:
-  Reader(ConfigValues& values, const ConfigArchitecture& architecture)
+  LanguageModelReader(ConfigValues& values, const ConfigArchitecture& architecture)
       : values_(values), architecture_(architecture) {}
 
   planner::LanguageModel Read() {
@@ -322,7 +322,7 @@ class Reader {
 
 planner::LanguageModel ReadLanguageModel(ConfigValues& values,
                                          const ConfigArchitecture& architecture) {
-  return Reader(values, architecture).Read();
+  return LanguageModelReader(values, architecture).Read();
 }
 
 }  // namespace evenkeel::server

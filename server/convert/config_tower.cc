@@ -12,10 +12,10 @@ namespace {
 
 constexpr IntRange kSides = {1, 8192};
 
-class Reader {
+class TowerReader {
  public:
-  Reader(ConfigValues& values, ConfigValues& whole, const ConfigEncoder& encoder,
-         const ConfigJoint& joint, int64_t llm_ffn)
+  TowerReader(ConfigValues& values, ConfigValues& whole, const ConfigEncoder& encoder,
+              const ConfigJoint& joint, int64_t llm_ffn)
       : values_(values), whole_(whole), from_(encoder), joint_(joint), ffn_(llm_ffn) {}
 
   planner::EncoderTower Read(int64_t hidden) {
@@ -491,7 +491,7 @@ class Reader {
 planner::EncoderTower ReadTower(ConfigValues& values, ConfigValues& whole,
                                 const ConfigEncoder& encoder, const ConfigJoint& joint,
                                 const planner::LanguageModel& model) {
-  return Reader(values, whole, encoder, joint, model.ffn).Read(model.hidden);
+  return TowerReader(values, whole, encoder, joint, model.ffn).Read(model.hidden);
 }
 
 }  // namespace evenkeel::server

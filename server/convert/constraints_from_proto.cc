@@ -83,7 +83,8 @@ void CheckExperts(const FieldPath& path, ViolationSink& sink, const planner::Mod
                std::to_string(constraints.expert_parallel.min));
 }
 
-// Converts the degree of the encoder. Refuses what the trainer has not, whatever the other degrees.
+// Converts the degree of the encoder. Refuses degrees that the trainer supports with no other
+// degrees.
 void ConvertEncoderData(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
                         const Limit& limit, const planner::ModelSpec* model, planner::Job* job) {
   const FieldPath field = path.Child("encoder_data_parallel");

@@ -11,8 +11,7 @@ namespace evenkeel::server {
 
 // The size of a search, before any bound or limit.
 struct SearchSize {
-  int64_t degrees = 0;   // number of products of tensor, context, pipeline, data and expert
-                         // parallel
+  int64_t degrees = 0;   // number of Parallelisms, each with one number of virtual stages
   int64_t chunked = 0;   // the same with each number of virtual stages
   int64_t segments = 0;  // segments of the chain of layers, over the stages of all degrees
   int64_t layers = 0;    // transformer layers

@@ -68,7 +68,7 @@ void ConvertPrecision(const v1::Training& from, const FieldPath& path, Violation
                       const planner::GpuSpec& gpu, planner::Training* training) {
   const FieldPath field = path.Child("precision");
   if (!CheckEnum(sink, field, from.precision(), v1::Precision_IsValid, PrecisionsOf(gpu))) return;
-  // Unset and float16 cost what bfloat16 does, but for gradients (AccumulatesInFp32).
+  // Unset and float16 cost what bfloat16 does, except for gradients (AccumulatesInFp32).
   for (const auto& [precision, name] : kPrecisions) {
     if (from.precision() == name) training->precision = precision;
   }

@@ -383,8 +383,8 @@ class Neighbours {
   std::vector<Change> changes_;
 };
 
-// Evaluates a change. Returns false for one that the planner refuses, as degrees that do not divide
-// the heads.
+// Evaluates a change. Returns false if the planner refuses it, for example because degrees do not
+// divide the heads.
 bool Evaluate(const ModelLayers& layers, Backend* backend, Change* change) {
   try {
     change->evaluated = EvaluateRun(&change->run, layers, /*pinned=*/true, backend).evaluated();

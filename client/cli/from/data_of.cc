@@ -188,7 +188,7 @@ void CutData(const UserConfig& config, UserRun* run) {
                                        longest, DefaultText(config)));
 }
 
-// The data are gone through in whole epochs.
+// Training runs whole epochs.
 void SetEpochs(const UserConfig& config, const JobFlags& flags, v1::Training* training,
                std::vector<std::string>* assumed) {
   if (flags.epochs) return;
@@ -299,6 +299,7 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   histogram->add_llm_tokens(run->seq_length);
   histogram->add_sample_count(samples);
   run->fixed_lengths = true;
+  run->invented_data = run->assumed.size();
   const bool cut = hugging_face && !flags.token_cap;
   run->assumed.push_back(fmt::format("data: {} samples{}, each of exactly {} tokens{}{}", samples,
                                      known ? "" : " (not in the configuration)", run->seq_length,

@@ -81,7 +81,7 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"bits", Field::kBits, "model.lora.base_format"},
     {"double_quant", Field::kNestedQuant, "model.lora.base_format"},
     {"quant_type", Field::kQuantType, "model.lora.base_format"},
-    // And those whose model has encoders.
+    // Programs whose models have encoders.
     {"vision_tower", Field::kVisionTower, "model.encoders"},
     {"vision_path", Field::kVisionModel, "model.encoders"},
     {"freeze_llm", Field::kFreezesLlm, "model.language_model_train_mode"},

@@ -1,4 +1,5 @@
-// Which key of a trainer says what. A new key is a new line in one of these tables.
+// Which key of a trainer says what. A new key is a new line in one of these tables, and a new Field
+// with its reader if no field has its meaning.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_KEYS_H_
 #define EVENKEEL_CLIENT_CLI_FROM_KEYS_H_
 

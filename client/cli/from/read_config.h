@@ -10,7 +10,8 @@
 namespace evenkeel::cli {
 
 // Reads `paths` ("-": standard input), and the train section that a FlagScale experiment names.
-// Only Hugging Face Trainer has several files: its arguments and an adapter's. `framework` is
+// Only Hugging Face Trainer has several files: its arguments, an adapter's configuration and the
+// launch file of accelerate. `framework` is
 // "megatron", "flagscale", "deepspeed", "torchtitan" or "huggingface", or empty: then the content
 // decides. Throws CommandError(kBadInput) with file, line and reason.
 UserConfig ReadUserConfig(const std::vector<std::string>& paths, const std::string& framework);

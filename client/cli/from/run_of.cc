@@ -54,13 +54,17 @@ void SetGpus(const UserConfig& config, v1::Job* job) {
       config.Refuse(Field::kProcesses, "this is no number of processes: give it by --gpus N");
     const int64_t processes = config.Int(Field::kProcesses, 1, 1, kMaxDegree);
     pool->set_gpu_count(static_cast<int32_t>(processes));
+    if (processes % nodes != 0)
+      config.Refuse(Field::kProcesses, fmt::format("must be a multiple of the {} nodes", nodes));
     if (nodes > 1 && pool->gpus_per_node() == 0)
-      pool->set_gpus_per_node(static_cast<int32_t>(std::max<int64_t>(1, processes / nodes)));
+      pool->set_gpus_per_node(static_cast<int32_t>(processes / nodes));
     return;
   }
   if (per_node == 0 || (!both && config.format == ConfigFormat::kTorchtitan))
     FailRun("the configuration does not say how many GPUs there are: give --gpus N");
-  pool->set_gpu_count(static_cast<int32_t>(std::min(nodes * per_node, kMaxDegree)));
+  if (nodes * per_node > kMaxDegree)
+    FailRun(fmt::format("{} nodes of {} GPUs are more than {} GPUs", nodes, per_node, kMaxDegree));
+  pool->set_gpu_count(static_cast<int32_t>(nodes * per_node));
 }
 
 int32_t Degree(const UserConfig& config, Field field) {
@@ -284,20 +288,19 @@ void SetPredictedTokens(const UserConfig& config, const JobFlags& flags, UserRun
   model->set_predicted_tokens(static_cast<int32_t>(layers));
 }
 
-// Takes text alone, where the configuration says so, or the planner's own data. Text alone gives an
-// encoder no gradients.
+// Text gives an encoder no gradients.
+void UseTextOnly(UserRun* run) {
+  run->assumed.emplace_back("data: only text, as processor_type is unset; encoders are frozen");
+  if (run->job.model().encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED)
+    run->job.mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
+}
+
+// Replaces invented texts by the planner's own data, which have images.
 void UseDataOfEncoders(UserRun* run) {
-  if (run->text_only) {
-    run->assumed.emplace_back("data: text alone, as processor_type is unset; encoders are frozen");
-    if (run->job.model().encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED)
-      run->job.mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
-    return;
-  }
   run->fixed_lengths = run->knows_samples = false;
   run->job.clear_dataset();
-  std::string& line = *std::find_if(run->assumed.begin(), run->assumed.end(),
-                                    [](const auto& text) { return text.rfind("data:", 0) == 0; });
-  line = "data: the planner's built-in mix of images and text, not cut; --dataset brings yours";
+  run->assumed[*run->invented_data] =
+      "data: the planner's built-in mix of images and text, not cut; --dataset brings yours";
 }
 
 // Checkpoints of bitsandbytes have the name of their model and an ending
@@ -325,7 +328,11 @@ void AdaptToLayers(const ModelLayers& layers, UserRun* run) {
     FailRun(fmt::format("not yet: entry {} of the layout has no transformer layer; move one there",
                         bare - run->chunks.begin() + 1));
   if (!encoders) return;
-  if (run->fixed_lengths) UseDataOfEncoders(run);
+  if (run->text_only && run->fixed_lengths) {
+    UseTextOnly(run);
+  } else if (run->invented_data) {
+    UseDataOfEncoders(run);
+  }
   if (run->adapters && run->job.model().encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED) {
     run->job.mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
     run->assumed.push_back("encoders: frozen, without adapters; --lora says otherwise");

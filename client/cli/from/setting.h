@@ -242,8 +242,8 @@ struct UserConfig {
   std::vector<Setting> unknown;
   int irrelevant = 0;              // known to change neither memory nor time
   std::vector<std::string> notes;  // about the file as a whole
-  // Only from files that `launch` wrote for DeepSpeed's pipeline: the bounds of stages in the list
-  // of all layers, and the layers that recompute. -1 in `recomputed` stands for none.
+  // Only from Python files that `launch` wrote for DeepSpeed or torchtitan: the bounds of stages in
+  // the list of all layers, and the layers that recompute. -1 in `recomputed` stands for none.
   std::vector<int64_t> parts, recomputed, language_recomputed, encoder_recomputed,
       language_alternate;
   std::vector<int64_t> chunk_layers;  // language layers of each chunk, of a list of modules
@@ -278,8 +278,8 @@ struct UserConfig {
 // Returns "run.sh:12: --key value".
 std::string Describe(const Setting& setting);
 
-// Returns the line that refuses a field of a request ("job.training.precision: ..."), with the
-// setting behind it that set the field, if one did.
+// Returns `refusal`, which refuses a field of a request ("job.training.precision: ..."), followed
+// by the setting that set the field, if the configuration has one.
 std::string WithItsSetting(const UserConfig& config, std::string refusal);
 
 }  // namespace evenkeel::cli

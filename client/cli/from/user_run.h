@@ -2,7 +2,9 @@
 #ifndef EVENKEEL_CLIENT_CLI_FROM_USER_RUN_H_
 #define EVENKEEL_CLIENT_CLI_FROM_USER_RUN_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -60,12 +62,14 @@ struct UserRun {
   int64_t sequences = 0;             // of a step, over all ranks; 0: the job's
   bool batch_follows_ranks = false;  // a data-parallel rank has a number of its own
   bool fixed_lengths = false;        // every sample is a sequence
-  bool knows_samples = false;        // how many the data has
-  int64_t steps = 0;                 // after which training ends; 0: it does with the data
-  bool padded = false;               // micro-batches are samples that are padded, not packed
-  bool fsdp = false;                 // of Hugging Face Trainer
-  bool fsdp_version_2 = false;       // the configuration says so
-  bool unfused_adam = false;         // AdamW of PyTorch, of Hugging Face Trainer
+  // Nothing says what the data is: the line of `assumed` that says what stands for it.
+  std::optional<size_t> invented_data;
+  bool knows_samples = false;   // how many the data has
+  int64_t steps = 0;            // after which training ends; 0: it does with the data
+  bool padded = false;          // micro-batches are samples that are padded, not packed
+  bool fsdp = false;            // of Hugging Face Trainer
+  bool fsdp_version_2 = false;  // the configuration says so
+  bool unfused_adam = false;    // AdamW of PyTorch, of Hugging Face Trainer
   // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
   std::string accelerate_key, deterministic_key;
   bool adapters = false;          // train beside frozen weights

@@ -30,7 +30,6 @@ class MediaProcessor {
 
   // Whether there are units of two encoders, that of images before that of audio.
   bool two_encoders() const { return (image_ || video_) && audio_; }
-  bool hears_only() const { return audio_ && !image_ && !video_; }
 
   // Keys that are not understood and may change lengths, as "FILE: KEY".
   const std::vector<std::string>& unread() const { return unread_; }

@@ -97,8 +97,8 @@ TEST(SortedBatchesTest, SlowestRankOfAllPlaces) {
   EXPECT_GT(SlowestRankRatio(job, b.packs, b.rule.pack_times, 8, 1 << 14), 1);
 }
 
-// Of four samples of 100 tokens and one of 1, a micro-batch of four and a quarter of one: rows are
-// no shorter than samples.
+// Five samples (four of 100 tokens, one of 1) make one whole micro-batch of four, and a quarter of
+// another. A row is no shorter than its samples.
 TEST(SortedBatchesTest, SmallDatasetsHaveFewerMicroBatches) {
   EXPECT_NEAR(ShareWithout(4, 5, 4, 256), 0.2, 1e-12);
   EXPECT_NEAR(ShareWithout(500, 1000, 4, 256), 0.5, 1e-12);

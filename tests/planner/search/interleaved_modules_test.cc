@@ -74,7 +74,7 @@ TEST(InterleavedModulesTest, RandomJobsFindWhatPinnedSetsDo) {
   EXPECT_GT(interleaved, 5);
 }
 
-// Of 12 segments, a search with one module more finds a quicker cut than with those that it needs.
+// With 12 segments, a search with one module more than needed finds a quicker cut.
 TEST(InterleavedModulesTest, OneModuleMoreOrLessIsTried) {
   Job job = LongTextJob("llama3-8b", "a100-sxm-40gb", 32, 8192);
   job.constraints.pipeline_parallel = {4, 8};

@@ -357,7 +357,7 @@ TEST(PublishedConfigTest, NormsOfInternVLsLargeEncoder) {
   EXPECT_NE(Refusal(other).find("\"vision_config.use_qk_norm\" beside"), std::string::npos);
 }
 
-// Of the weights that internlm/internlm2-7b publishes.
+// The expected sizes are those of the weights of internlm/internlm2-7b.
 TEST(PublishedConfigTest, InternLM2) {
   json config = Published("internlm2");
   config.update({{"hidden_size", 4096},
