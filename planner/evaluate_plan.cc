@@ -188,7 +188,7 @@ void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& 
   }
 }
 
-// Returns the stage that lacks most memory, or nullopt if every stage has enough.
+// Returns the stage that lacks the most memory, or nullopt if every stage has enough.
 std::optional<Misfit> WorstStage(const Parallelism& p, const std::vector<StagePlan>& stages) {
   Misfit misfit;
   misfit.parallelism = p;

@@ -47,7 +47,7 @@ struct Evaluation {
   LayerProfile profile;  // profile of its layers
   // Only stages, prediction, batch_rule, figures and the proof's step and plan_lower_bound are
   // filled in. It fits if every stage has enough memory; otherwise `misfit` names the stage that
-  // lacks most.
+  // lacks the most.
   Plan plan;
 };
 

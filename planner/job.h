@@ -57,7 +57,7 @@ struct Cluster {
   NetworkUnit pod;     // between pods, bandwidth is lower than between the nodes of one
   double inter_pod_bytes_per_second = 0;  // per GPU and direction, if all GPUs use it
   int64_t joined_gpus = 0;                // that the network joins; 0 for any number
-  // Measured times of collectives, from the calibration. nullptr: the cost model alone counts.
+  // Measured times of collectives, from the calibration. nullptr: only the cost model counts.
   std::shared_ptr<const std::vector<CollectiveCurve>> collectives;
 };
 
@@ -102,7 +102,7 @@ struct DegreeRange {
 // job with either may still choose.
 struct ActivationOffload {
   bool asked = false;       // if false, nothing is offloaded, and the plan omits it
-  bool choose = false;      // the planner chooses how many, or what is recomputed beside modules
+  bool choose = false;      // the planner chooses how many, or what is recomputed with modules
   bool of_modules = false;  // the job asks for modules, not for layers
   int64_t layers = 0;       // of the whole model; every stage offloads the same share of its own
   // Layers whose copies and host memory are counted: see OptimizerOffload::charged_ratio.
@@ -111,7 +111,7 @@ struct ActivationOffload {
   OffloadModules given_modules = 0;
   // As `layers` and `charged_layers`.
   OffloadModules modules = 0, charged_modules = 0;
-  // What every language layer recomputes beside modules: parts that drop nothing of theirs.
+  // What every language layer recomputes besides: parts that drop nothing of the modules.
   RecomputeSetting beside;
   bool any() const { return layers > 0 || modules != 0; }
   // The job's own constraints, for plans in which no layer is offloaded.
@@ -155,7 +155,7 @@ struct Training {
   // Lengths, in tokens, that the packs of a group may have, ascending, besides the longest
   // sample's. If empty, powers of two from 8192.
   std::vector<int64_t> group_lengths;
-  // Steps with the shortest group alone; -1 for the published number.
+  // Steps with only the shortest group; -1 for the published number.
   int64_t curriculum_steps = -1;
   // Samples of a micro-batch of a loader that pads them to one length. 0: packs.
   int64_t micro_batch_samples = 0;

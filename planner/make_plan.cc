@@ -433,7 +433,7 @@ double BatchError(const Job& job, const Plan& plan) {
 }
 
 // Plans again with degrees that keep the batch where the plan misses it by more than an eighth and
-// such degrees are there. They count if they fit, come nearer, and take so little longer that
+// such degrees exist. They count if they fit, come nearer, and take so little longer that
 // predictions cannot tell the plans apart.
 PlanResult PlanTheBatch(const Job& job, const PlanHooks& hooks, bool in_short) {
   PlanResult result = Planning(job, hooks, in_short).Run();

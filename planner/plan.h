@@ -21,7 +21,7 @@
 namespace evenkeel::planner {
 
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 33;
+inline constexpr int64_t kPlannerRevision = 34;
 
 // How the data loader makes packs, and the packs that it makes from a sample of the dataset.
 struct BatchRule {
@@ -75,7 +75,7 @@ struct StagePlan {
   int64_t forward_ns = 0;    // one mean micro-batch, tensor-parallel communication included
   int64_t backward_ns = 0;   // the same, without recompute
   int64_t recompute_ns = 0;  // forward passes repeated in the backward pass
-  // p2p of one micro-batch to the next stage, one way, over all chunks; 0 behind the last stage.
+  // p2p of one micro-batch to the next stage, one way, over all chunks; 0 after the last stage.
   int64_t send_ns = 0;
   int64_t send_bytes = 0;
   // Micro-batches whose activations are held at once, counted once per chunk.
@@ -116,7 +116,7 @@ struct Interval {
 };
 inline constexpr double kIntervalCoverage = 0.8;
 
-// Whether memory fits at the upper end of its interval, at the lower end alone, or at neither.
+// Whether memory fits at the upper end of its interval, only at the lower end, or at neither.
 enum class MemoryFit { kFits, kWithinMargin, kDoesNotFit };
 
 struct Prediction {
@@ -411,8 +411,8 @@ struct Plan {
   // Time per sample over that of the best plan that a short search finds without the trainer's
   // limits, less 1. nullopt if no limit may cost anything.
   std::optional<double> trainer_limits_cost;
-  // Time per sample of the best plan that a short search finds with other values of
-  // Parallelism::encoder_data alone, over this plan's, less 1. nullopt if there is none.
+  // Time per sample of the best plan that a short search finds in which only
+  // Parallelism::encoder_data differs, over this plan's, less 1. nullopt if there is none.
   std::optional<double> encoder_data_gain;
   std::optional<PaddedBatches> padded;  // if the job pads micro-batches
   std::vector<Alternative> alternatives;

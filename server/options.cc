@@ -388,7 +388,7 @@ std::string ApplyAll(const std::vector<std::vector<std::string>>& values, Option
   return problems;
 }
 
-// Names the flags that are most like an unknown one; "" if none is like it.
+// Names the flags that are most like an unknown one; "" if there is none.
 std::string NearestFlags(const std::string& flag) {
   constexpr int kSuggestions = 3;
   planner::NameSearch search(flag);

@@ -32,7 +32,7 @@ void AddGlobalOptions(CLI::App* app, GlobalOptions* options);
 // Returns what standard output can show, according to options, terminal, locale and NO_COLOR.
 Style StyleOf(const GlobalOptions& options);
 
-// Returns the address of --server. Throws CommandError(kBadInput) if it is none.
+// Returns the address of --server. Throws CommandError(kBadInput) if it is not one.
 const std::string& ServerAddress(const GlobalOptions& options);
 
 // Returns the server's backend or, with --local, that of this process.

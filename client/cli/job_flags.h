@@ -51,7 +51,7 @@ struct JobFlags {
   std::string overlap_experts;               // the same
   std::string gradients;                     // "fp32" or "16bit", or empty
   std::string offload_activations;           // "auto" or a number of layers, or empty
-  std::vector<std::string> offload_modules;  // "auto" alone, or names of kOffloadModuleNames
+  std::vector<std::string> offload_modules;  // only "auto", or names of kOffloadModuleNames
   std::optional<double> host_memory_gib, host_link_gbytes, host_memory_gbytes, power_limit;
   std::optional<int32_t> predicted_tokens;
   std::vector<std::string> freeze, lora;  // "encoder", "llm"

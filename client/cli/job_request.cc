@@ -267,7 +267,7 @@ std::filesystem::path ConfigPath(const std::string& model) {
   return {};
 }
 
-// Returns what a model is called whose config is there: its folder's or its file's name.
+// Returns the name of a model given by its config: its folder's or its file's name.
 std::string LabelOf(const std::filesystem::path& config) {
   std::error_code ignored;
   const std::filesystem::path whole = std::filesystem::absolute(config, ignored);

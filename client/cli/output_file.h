@@ -1,4 +1,4 @@
-// Files that commands write beside their answer.
+// Files that commands write in addition to their answer.
 #ifndef EVENKEEL_CLIENT_CLI_OUTPUT_FILE_H_
 #define EVENKEEL_CLIENT_CLI_OUTPUT_FILE_H_
 

@@ -1,4 +1,4 @@
-// Shows a caller's plan beside ours.
+// Shows a caller's plan next to ours.
 #ifndef EVENKEEL_CLIENT_CLI_RENDER_EVALUATION_H_
 #define EVENKEEL_CLIENT_CLI_RENDER_EVALUATION_H_
 
@@ -10,7 +10,7 @@
 
 namespace evenkeel::cli {
 
-// Shows a plan of the caller beside ours. `computed_by` is like PlanOrigin::served_from.
+// Shows a plan of the caller next to ours. `computed_by` is like PlanOrigin::served_from.
 std::string RenderEvaluation(const Style& style, const v1::EvaluatePlanResponse& response,
                              const std::string& computed_by);
 

@@ -20,7 +20,7 @@ struct SampleLengths {
     int64_t count = 0;
   };
 
-  // One for each of `tokens`. Of several encoders: scaled and added up, by ScaleUnits.
+  // One for each of `tokens`. With several encoders: scaled and added up, by ScaleUnits.
   std::vector<int32_t> units;
   std::vector<int32_t> tokens;
   size_t encoders = 0;                 // of which samples have units

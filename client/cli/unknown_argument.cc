@@ -51,7 +51,7 @@ std::string CommandWith(const CLI::App& app, const std::string& option) {
   return "";
 }
 
-// Of the application and of the commands that the arguments name.
+// Options of the application and of the commands that the arguments name.
 std::vector<const CLI::App*> Named(const CLI::App& app) {
   std::vector<const CLI::App*> named{&app};
   while (!named.back()->get_subcommands().empty()) {

@@ -76,8 +76,8 @@ struct Packed {
 Packed PackDataset(const v1::PackDatasetStart& start, const planner::Lengths& lengths,
                    std::span<const int32_t> loss_tokens, const planner::Stop& stop);
 
-// Returns a proven lower bound on the packs of samples that are known by their counts alone.
-// `start` gives the rule, with both caps if there are units. `types` are distinct and ascending.
+// Returns a proven lower bound on the packs of samples that are known only by their counts. `start`
+// gives the rule, with both caps if there are units. `types` are distinct and ascending.
 planner::PackBound BoundOfPacks(const v1::PackDatasetStart& start, planner::SampleTypes types,
                                 const planner::Stop& stop);
 

@@ -12,8 +12,8 @@ import tempfile
 import generate
 
 MODULE = "_native.abi3.so"
-LIBRARIES = "_libraries"  # protobuf's, for the module alone, and Abseil's
-# What the target reads, relative to the root. Of folders everything.
+LIBRARIES = "_libraries"  # protobuf's, only for the module, and Abseil's
+# What the target reads, relative to the root. Of a folder, everything.
 SOURCES = ("CMakeLists.txt", "proto", "planner", "server/CMakeLists.txt", "server/base", "server/convert",
            "server/core", "server/planning", "client/CMakeLists.txt", "client/local", "client/python/native")
 # Licences of what the products contain, where Debian's packages have them.

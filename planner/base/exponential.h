@@ -1,5 +1,5 @@
-// The exponential function from sums and products alone, so that every platform computes the same
-// bits.
+// The exponential function, computed only by sums and products, so that every platform computes the
+// same bits.
 #ifndef EVENKEEL_PLANNER_BASE_EXPONENTIAL_H_
 #define EVENKEEL_PLANNER_BASE_EXPONENTIAL_H_
 

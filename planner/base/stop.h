@@ -13,7 +13,7 @@
 
 namespace evenkeel::planner {
 
-// Thrown by Stop::Ask and Stop::Spend, and caught by RunsThrough alone, so that a partial result
+// Thrown by Stop::Ask and Stop::Spend, and caught only by RunsThrough, so that a partial result
 // never gets out.
 struct Stopped {};
 

@@ -72,7 +72,7 @@ WalkedBytes BackwardWalk::Held(const std::vector<WalkedLayer>& layers, int64_t a
   return bytes;
 }
 
-// Returns whether the layer's gradients are there from the head's backward pass on.
+// Returns whether the layer's gradients exist from the head's backward pass on.
 bool BackwardWalk::CountsAtHead(const LayerCost& layer) const {
   return alone_ && layer.kind == (tied_ ? LayerKind::kTokenEmbedding : LayerKind::kHead);
 }
@@ -83,8 +83,8 @@ int64_t BackwardWalk::GradientAtHead(const std::vector<WalkedLayer>& layers) con
   return 0;
 }
 
-// Returns the most that is held while the stage runs backward: what is behind a layer is freed, and
-// its gradients are there.
+// Returns the most that is held while the stage runs backward: what the layers after a layer kept
+// is freed, and their gradients exist.
 int64_t BackwardWalk::Most(const std::vector<WalkedLayer>& layers) const {
   int64_t kept = 0, front = 0, behind = 0, most = 0;
   for (const auto& [layer, mode] : layers) {

@@ -336,7 +336,7 @@ class Checker {
   }
 
   // Returns the first layer of the group, found by its number among the transformer layers of its
-  // component, or else by its kind alone. Returns nullptr if the model has no such layer.
+  // component, or else only by its kind. Returns nullptr if the model has no such layer.
   static const LayerCost* LayerAt(const LayerProfile& profile, const LayerGroup& group) {
     const bool numbered = IsTransformerLayer(group.kind);
     int64_t number = 0;

@@ -10,7 +10,7 @@ namespace evenkeel::planner {
 namespace {
 
 // Layers that hold all of their activations on the GPU at a time: the one that runs, and the one
-// that is copied out behind it or fetched ahead of it.
+// that is copied out after it or fetched ahead of it.
 constexpr int64_t kLayersUnderWay = 2;
 
 // Returns the part of the copies that a pass of `pass_ns` does not hide. Another pack's part is in

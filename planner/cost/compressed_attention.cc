@@ -169,7 +169,7 @@ void AddAlternatingUpdate(LayerBuilder& b, const LanguageModel& m) {
                  .shared = shared});
   };
   linear(m.hidden, n, false);
-  linear(m.hidden, n, true);  // the same router before the layer and behind it
+  linear(m.hidden, n, true);  // the same router before the layer and after it
   linear(n, n * n, false);
   linear(n, n, false);
   b.operation().flops += b.WholeRows(2 * D(n * n) * h);

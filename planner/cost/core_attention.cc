@@ -153,7 +153,7 @@ struct SoftmaxBytes {
 constexpr SoftmaxBytes kMegatronsOwn = {30, 34};
 // Hugging Face's scales and masks in 16 bits, 4 bytes each, and converts around a softmax in fp32:
 // 6 + 8 + 6 bytes; backward 4 and 6 + 12 + 6 (eager_attention_forward of
-// transformers/models/llama/modeling_llama.py; PyTorch converts float16 alone inside the softmax).
+// transformers/models/llama/modeling_llama.py; PyTorch converts only float16 inside the softmax).
 // Trainers without a record are assumed to run such modules.
 constexpr SoftmaxBytes kHuggingFace = {28 - 4, 28 - 6};
 
@@ -241,8 +241,8 @@ FlashRatios MeanFlash(const LayerBuilder& b, const AttentionShape& shape) {
                  shape.sequence > 0 ? b.EqualRows() / shape.sequence : SamplesOf(b.setting().mean));
 }
 
-// That of packs which hold most matters for memory. Of few samples there are many copies: a pack of
-// one may hold more than a larger pack of two.
+// The number of the packs that hold most matters for memory. Few samples have many copies: a pack
+// of one may hold more than a larger pack of two.
 FlashRatios LargestFlash(const LayerBuilder& b, const AttentionShape& shape) {
   const PackShape& largest = b.setting().largest;
   if (shape.sequence > 0)

@@ -20,7 +20,7 @@ double ClockOf(GpuGeneration generation, NumberFormat products, const CostConsta
   return constants.other_clock;
 }
 
-// Returns the cube root of x in (0, 1] by Newton's method, from sums and products alone, so that
+// Returns the cube root of x in (0, 1] by Newton's method, only with sums and products, so that
 // every platform computes the same bits.
 double CubeRoot(double x) {
   double root = 1;

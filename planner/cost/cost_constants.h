@@ -35,9 +35,9 @@ struct CostConstants {
   double send_latency_ns = 20e3;  // a point-to-point message between nodes, launch included
   double node_hop_ns = 5e3;       // one hop of a ring between nodes
   double rank_hop_ns = 1e3;       // one hop of a ring inside a node
-  // Share of the exchanges beside products (Execution::overlap_tensor) that the products hide.
+  // Share of the exchanges during products (Execution::overlap_tensor) that the products hide.
   double tensor_overlap = 0.5;
-  // Streaming multiprocessors that a collective takes from the compute it runs beside.
+  // Streaming multiprocessors that a collective takes from the compute that it overlaps with.
   double collective_processors = 20;
   // Gradients are reduced and weights gathered in buckets of at least this many parameters: the
   // larger of bucket_parameters and bucket_parameters_per_rank times the data-parallel ranks.

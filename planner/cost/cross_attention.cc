@@ -97,7 +97,7 @@ void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
   AddResidual(b, m.hidden);
 }
 
-// Small beside the encoder, so every tensor-parallel rank has all of it.
+// Small compared with the encoder, so every tensor-parallel rank has all of it.
 void AddResampler(LayerBuilder& b, const ResamplerSpec& r) {
   const double w = D(r.width), all = D(r.latents + r.context) / D(r.latents);
   const int64_t queries = r.heads * r.head_dim, keys = 2 * r.kv_heads * r.head_dim;

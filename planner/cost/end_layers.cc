@@ -244,7 +244,7 @@ LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, s
   for (const ProjectorStep& step : p.steps) AddStep(b, step, D(step.rows) / given);
   if (p.resampler.layers > 0) AddResampler(b, p.resampler);
   if (setting.encoder_group.ranks > 1) {
-    // The pack's embeddings come together behind the projectors, and their gradients before them.
+    // The pack's embeddings come together after the projectors, and their gradients before them.
     const double width = D((1 + p.deep_stacked) * hidden) / setting.unit_share;
     b.Begin("embeddings of all ranks");
     b.Exchange(Collective::kAllGather, setting.encoder_group, kValueBytes * width);

@@ -1,4 +1,4 @@
-// Times of flash attention's passes on one GPU, beside the forward times of kernel_time.h:
+// Times of flash attention's passes on one GPU, in addition to the forward times of kernel_time.h:
 // docs/COST_MODEL.md, section 2.2.
 #ifndef EVENKEEL_PLANNER_COST_FLASH_ATTENTION_H_
 #define EVENKEEL_PLANNER_COST_FLASH_ATTENTION_H_
@@ -24,7 +24,7 @@ struct FlashPass {
 struct FlashRatios {
   double forward = 1;   // over the forward pass of the GPU's best kernels
   double backward = 1;  // over this kernel's own forward pass
-  // Bytes of memory that the backward pass moves per value of the queries, beside its products: it
+  // Bytes of memory that the backward pass moves per value of the queries, besides its products: it
   // reads the output and its gradient, and collects the gradients of queries.
   double backward_bytes = 0;
   double copies = 1;  // of the queries' gradients in fp32

@@ -329,8 +329,8 @@ int64_t LayerBuilder::EqualRows(double share) const {
 
 // TransformerEngine gathers what it has quantised (gather_along_first_dim of
 // pytorch/distributed.py: inputs forward, gradients of outputs backward), and so do torchao's
-// Float8ColwiseParallel and Float8RowwiseParallel, which know one scale for a tensor alone. Sums
-// are reduced in 16 bits.
+// Float8ColwiseParallel and Float8RowwiseParallel, which know only one scale per tensor. Sums are
+// reduced in 16 bits.
 double LayerBuilder::GatheredBytes(bool in_16bit) const {
   const bool quantised = setting_.execution.keeps_quantised_inputs ||
                          setting_.recipe.precision == Precision::kFp8Current;
@@ -356,7 +356,7 @@ void LayerBuilder::TensorPass(double width, bool in_16bit) {
     KeepResults(width * shard_);
   }
   op.communication += PerRow(ns / rows);
-  // Without sequence parallelism, the host launches one all-reduce for both passes: behind the
+  // Without sequence parallelism, the host launches one all-reduce for both passes: after the
   // products forward, and before them backward.
   if (scatters || setting_.execution.sequence_parallel) op.launches += 1;
   tensor_passes_.push_back({work_.operations.size() - 1, ns, rows_});

@@ -76,7 +76,7 @@ class LayerBuilder {
     bool expert = false;
     bool router = false;
     bool shared = false;       // the weight is counted elsewhere
-    bool saved = false;        // a copy of the weight trains in full beside adapters
+    bool saved = false;        // a copy of the weight trains in full, along with adapters
     bool fixed_input = false;  // nothing before it trains, whatever else the layer reads
     double slower = 1;         // time of its products over that of the fitted curve
     // Widths of the products that eager modules run for it, one by one. If empty, there is one.
@@ -86,13 +86,13 @@ class LayerBuilder {
   // Adds what frozen weights in 4 bits cost at each use: they are read and written in 16 bits
   // first.
   void Unpack(const Linear& linear);
-  // Returns the number of adapters beside the product.
+  // Returns the number of adapters next to the product.
   int64_t AdaptersOf(const Linear& linear) const;
-  // Adds the passes of adapters beside their products.
+  // Adds the passes of adapters next to their products.
   void AddAdapterStreams(const Linear& linear, int64_t adapters);
   // Adds weights that no product reads: norms, biases of the router, tables.
   void AddParameters(double parameters);
-  // Adds weights of which a copy trains in full beside adapters.
+  // Adds weights of which a copy trains in full, along with adapters.
   void AddSaved(double parameters);
 
   // Keeps `values` 16-bit values per row in memory until the operation has run backward.
@@ -106,7 +106,7 @@ class LayerBuilder {
   // From here on, says what the modules of the setting offload.
   void OffloadsModules() { offload_modules_ = setting_.offload_modules; }
   // Says that the module's offload moves what was kept last, if it was kept: as one tensor, or as
-  // tensors of so many 16-bit values per row. Small tensors stay.
+  // tensors of this many 16-bit values per row. Small tensors stay.
   void Offloads(OffloadModule module);
   void Offloads(OffloadModule module, std::initializer_list<double> tensors);
   // Keeps `values` per row that full recompute of the layer keeps too.
@@ -116,7 +116,8 @@ class LayerBuilder {
   // Adds 16-bit values per row that are read or written.
   void Stream(double values);
   // In deterministic mode PyTorch fills every new tensor of TransformerEngine's before it is
-  // written (empty_cuda() of ATen): so many values in each pass. Stream and AddLinear fill theirs.
+  // written (empty_cuda() of ATen): this many values in each pass. Stream and AddLinear fill
+  // theirs.
   void Fill(double forward, double backward);
   // Adds such passes by bytes per row that they move: none where they move nothing. They do not
   // count as launches, so the host takes no time for them.
@@ -130,17 +131,17 @@ class LayerBuilder {
   // Rows that products read in fewer than 16 bits are gathered so, unless `in_16bit`.
   void TensorPass(double width, bool in_16bit = false);
   // Adds communication over a group; `bytes_per_row` counts as in Network::GroupCollective.
-  // `hidden_ns` of it run beside other work.
+  // `hidden_ns` of it overlap with other work.
   // Returns the ns that are not hidden.
   double Exchange(Collective op, const RankGroup& group, double bytes_per_row,
                   double hidden_ns = 0);
 
-  // Adds communication of the backward pass alone.
+  // Adds communication that only the backward pass has.
   void AddGradientExchange(double ns);
   // Adds an exchange of rows between the ranks of experts, by the execution's dispatcher, for
-  // `values` of each of the rank's routed rows. With Execution::overlap_experts it runs beside the
-  // compute that another micro-batch has in a layer of this kind, with overlap_shared_expert beside
-  // the products from SharedExpert() on.
+  // `values` of each of the rank's routed rows. With Execution::overlap_experts it overlaps with
+  // the compute that another micro-batch has in a layer of this kind, with overlap_shared_expert
+  // with the products from SharedExpert() on.
   void ExpertExchange(double values, int64_t top_k);
   // Does the same for a gathering or scattering among the ranks of one expert.
   void ExpertGather(int64_t ranks, double bytes_per_row);
@@ -187,7 +188,7 @@ class LayerBuilder {
   // Returns the bytes of a value that tensor-parallel ranks gather for the products.
   double GatheredBytes(bool in_16bit) const;
   void HideTensorPasses();
-  // Hides exchanges of experts beside the operations from `from` to `to`.
+  // Hides exchanges of experts during the operations from `from` to `to`.
   void HideExpertExchanges(size_t from, size_t to);
 
   RankSetting setting_;

@@ -40,7 +40,7 @@ struct LayerCost {
   bool trains = true;        // has weight gradients
   bool has_backward = true;  // the layer, or a layer before it, trains
 
-  PackCost forward, backward;  // compute alone
+  PackCost forward, backward;  // only compute
   // Part of `backward` that no other pass waits for (zero-bubble schedules).
   PackCost weight_gradient;
   // Communication of tensor, context and expert parallelism and, with ZeRO-3, the part of weight

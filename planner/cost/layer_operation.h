@@ -41,7 +41,7 @@ struct LayerOperation {
   PackCost streams;                     // norms, activations, residuals, rotations, permutations
   PackCost stream_gradients;            // their backward pass
   PackCost communication;               // the backward pass communicates as much
-  PackCost gradient_communication;      // of the backward pass alone, in addition
+  PackCost gradient_communication;      // only of the backward pass, in addition
   PackCost flops;                       // FLOPs of the model, all ranks together
   int64_t launches = 0;                 // kernels that the host launches, forward
   bool host_waits = false;              // the host reads its result before it launches what follows
@@ -64,7 +64,7 @@ struct LayerWork {
   // The weights among `parameters` of linear layers in transformer layers.
   double matrix_parameters = 0;
   double matrix_expert_parameters = 0;
-  // The part of `parameters` that is held in 4 bits: linear layers beside adapters.
+  // The part of `parameters` that is held in 4 bits: frozen linear layers, where adapters train.
   double packed_parameters = 0;
   double packed_expert_parameters = 0;
   FrozenFormat packed_format = FrozenFormat::k16Bit;

@@ -26,7 +26,7 @@ inline constexpr int64_t kSeveralMicroBatches = 2;
 // `also` names sets to keep besides, for plans that somebody else wrote; a mode added this way may
 // take longer and keep more than its neighbour. Under RecomputePolicy::kOneSetting the modes are
 // those of the trainer's settings instead (GivenModes). `micro_batches` of a rank and step matter
-// for gradients alone; with several, which hold more, they are there all the time. So does whether
+// only for gradients; with several, which hold more, they are there all the time. So does whether
 // plans are `ordered`: no layer keeps less than one of its class in front of it on its stage.
 LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const PackShape& mean, const PackShape& largest,

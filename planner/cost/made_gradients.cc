@@ -36,8 +36,8 @@ int64_t FrontKept(const LayerProfile& profile) {
   return bytes;
 }
 
-// Returns the gradient that is there before the last transformer layer runs backward: the head's.
-// That of a tied table waits there for the embedding's part.
+// Returns the gradient that exists before the last transformer layer runs backward: the head's.
+// That of a tied table waits for the embedding's part.
 int64_t FirstGradient(const Job& job, const LayerProfile& profile) {
   const LayerKind kind =
       job.model.language_model.tied_embeddings ? LayerKind::kTokenEmbedding : LayerKind::kHead;
@@ -63,8 +63,8 @@ void MakeByEqualLayers(const Job& job, int64_t stages, LayerProfile* profile) {
     const int64_t gradient = std::exchange(layer.gradient_bytes, 0);
     layer.made_bytes = gradient;
     if (layer.kind == LayerKind::kHead) continue;
-    // The gradients of the layer itself are made while it runs backward. That of a tied table is
-    // there from the head on; where it is written anew, `table` says so.
+    // The gradients of the layer itself are made while it runs backward. That of a tied table
+    // exists from the head on; where it is written again, `table` says so.
     const bool there = IsMadeAtHead(job, stages, layer) && layer.end_workspace_bytes == 0;
     int64_t held = MostHeld(layer) - (there ? 0 : gradient);
     if (IsLanguageLayer(layer.kind)) {
@@ -83,7 +83,7 @@ void MakeByEqualLayers(const Job& job, int64_t stages, LayerProfile* profile) {
 }
 
 // Language layers run backward first. The gradients of others, such as the embedding, are not there
-// yet, and only count beside the workspace of layers that follow.
+// yet, and only count together with the workspace of layers that follow.
 void MakeByAnyLayers(const Job& job, int64_t stages, LayerProfile* profile) {
   const int64_t first = stages == 1 ? FirstGradient(job, *profile) : 0;
   const int64_t front = FrontKept(*profile);

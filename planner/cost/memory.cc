@@ -21,7 +21,7 @@ constexpr int64_t kUsablePercent = 99;
 // Megatron's published runs hold 63 to 68 MB between iterations, besides weights, gradients,
 // optimizer state and one workspace, in 20 runs without a pipeline.
 constexpr int64_t kLibraryBytes = 66'000'000;
-// Grouped products of experts run on so many streams, each with a workspace.
+// Grouped products of experts run on this many streams, each with a workspace.
 constexpr int64_t kGroupedStreams = 4;
 
 // Hidden states that a pipeline stage holds besides its layers': received and sent, forward and
@@ -176,7 +176,7 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
       sum.weights += kWeightBytes * parameters + quantised_bytes * matrices - saved * packed;
     } else {
       const bool cast = training.execution.casts_master_weights && optimizer.master_bytes > 0;
-      // The GPU has no master weight to cast where the host alone has it.
+      // The GPU has no master weight to cast where only the host has it.
       const double cast_share = training.offload.weights ? 1 : 1 - training.offload.ratio;
       const double held_as_master = cast ? trained * cast_share : 0;
       sum.weights += (kWeightBytes * (parameters - held_as_master) - saved * packed) * share;

@@ -63,7 +63,7 @@ int64_t LibraryBytes(const Job& job);
 int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& largest);
 
 // Returns the bytes per parameter, above 2, that a weight takes whose products are quantised: one
-// copy for each layout that they read, beside the 16-bit weight or in place of it.
+// copy for each layout that they read, in addition to the 16-bit weight or in place of it.
 double QuantisedWeightBytes(const Job& job);
 
 // Returns whether the trainer holds, and gathers, weights in the format of the recipe's products.
@@ -73,14 +73,14 @@ bool HoldsQuantisedWeights(const Training& training);
 struct ShardedBytes {
   double weights = 0, gradients = 0, optimizer = 0;
   double offloaded = 0;  // of the optimizer, in host memory
-  double update = 0;     // that the optimizer's step alone holds
+  double update = 0;     // that only the optimizer's step holds
   double in_turn = 0;    // with Training::fused_step, in place of gradients and update
   double updated = 0;    // number of parameters that the rank updates
 };
 ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWork& work);
 
 // Returns whether a kernel adds each 16-bit weight gradient to a buffer: Megatron without its
-// fusion. The kernel rates of trainers that have eager modules alone include it.
+// fusion. The kernel rates of trainers that have only eager modules include it.
 bool AddsWeightGradients(const Training& training);
 
 // Returns the bytes of a value in the buffer to which products, or such a kernel, add weight

@@ -21,7 +21,7 @@ constexpr double kDroplessImbalance = 1.2;
 
 // Bytes per routed value, forward and backward, of weighing and summing the experts' outputs in
 // kernels of their own (grouped_mm_experts_forward of transformers/integrations/moe.py, 5.17),
-// beside the ordering of rows. Fused kernels do all of it at once.
+// in addition to the ordering of rows. Fused kernels do all of it at once.
 constexpr double kEagerCombine[] = {6, 14};
 
 // Returns the rows that take memory, over the mean rows.

@@ -46,7 +46,7 @@ class Network {
   RankGroup ExpertDataGroup(const Parallelism& p, int64_t expert_tensor = 1) const;
 
   // Returns the ns of a collective inside one node; `bytes` counts as in CollectiveTable. This and
-  // the functions below take what was measured (Cluster::collectives) where there is such.
+  // the functions below use measurements (Cluster::collectives) where there are any.
   double NodeCollective(Collective op, int64_t ranks, double bytes) const;
   // Returns the mean ns of an all-gather and a reduce-scatter inside one node; `total_bytes` is the
   // gathered size.

@@ -166,7 +166,7 @@ std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& me
       modes.push_back(mode);
   }
   std::stable_sort(modes.begin() + 1, modes.end(), Sooner);
-  // Of those that nobody names, the slowest are erased first.
+  // The slowest of those that nobody names are erased first.
   for (size_t q = modes.size(); q-- > 1 && modes.size() >= kModesAtMost;) {
     if (std::count(also.begin(), also.end(), modes[q].parts) == 0)
       modes.erase(modes.begin() + static_cast<std::ptrdiff_t>(q));

@@ -15,7 +15,7 @@ namespace evenkeel::planner {
 PackCost KeptBytes(const LayerWork& work, RecomputeParts parts);
 
 // Returns the bytes of the largest transient during a layer's backward pass, less the bytes that
-// the operations behind have freed by then. At least 0.
+// the operations after it have freed by then. At least 0.
 double BackwardTransient(const LayerWork& work, const PackShape& largest);
 
 // Returns the sets of parts that the layer has. The MLP includes the activation, and
@@ -38,8 +38,8 @@ std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& me
                                       const std::vector<RecomputeParts>& also);
 
 // Returns the mode that recomputes nothing and, if the layer has such parts, one that recomputes
-// them: what layers do beside an offload of modules. Tells of each what `moved` and `charged`
-// modules have of it in host memory.
+// them: what layers do when modules are offloaded. Each says what `moved` and `charged` modules
+// have of it in host memory.
 std::vector<RecomputeMode> ModesBesideModules(const LayerWork& work, const PackShape& mean,
                                               const PackShape& largest, double workspace,
                                               RecomputeParts parts, OffloadModules moved,

@@ -11,8 +11,8 @@ namespace {
 constexpr double kDeltaChunk = 64, kStatesChunk = 128, kLightningChunk = 256;
 
 // Rate of Mamba-2's scan over that of a gated delta net's, and of Mamba's, whose work is no
-// product. The first is measured on B200; the second is assumed. So is that Kimi Delta Attention
-// runs at the rate of a gated delta net.
+// product. The first is measured on B200; the second is assumed. It is also assumed that Kimi Delta
+// Attention runs at the rate of a gated delta net.
 constexpr double kStatesRate = 0.73, kSelectiveRate = 0.3;
 
 // Time of a scan's backward pass over that of its forward pass. That of gated delta nets was
@@ -128,7 +128,7 @@ void AddGates(LayerBuilder& b, const RecurrentSpec& r, const Share& share, const
   b.Transient(2 * share.keys + share.values);
 }
 
-// Context-parallel ranks exchange rows for heads before the scan, and back behind it.
+// Context-parallel ranks exchange rows for heads before the scan, and back after it.
 void ExchangeHeads(LayerBuilder& b, double inputs, double outputs) {
   const Parallelism& p = b.setting().parallelism;
   if (p.context == 1) return;

@@ -141,7 +141,7 @@ void AddPerLayerInput(LayerBuilder& b, const LanguageModel& m, const PerLayerSpe
   b.Begin("per-layer gate");
   b.KeepInput(h, 0);
   b.AddLinear({.in = m.hidden, .out = spec.width, .whole_flops = flops, .share = shard});
-  b.Keep(2 * width);  // before and behind the activation; the vector is the embedding's
+  b.Keep(2 * width);  // before and after the activation; the vector is the embedding's
   b.Stream(4 * width);
   b.Begin("per-layer projection");
   b.KeepInput(width, 0);

@@ -28,7 +28,7 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& encoder, s
 // Returns a layer of the model. REQUIRES: RunsOf filled in its figures.
 LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& model,
                            const LanguageLayer& layer);
-// Adds the same layer behind the operations that the builder already holds.
+// Adds the same layer after the operations that the builder already holds.
 void AddDecoderLayer(LayerBuilder& b, const LanguageModel& model, const LanguageLayer& layer);
 
 // Returns the rows of an encoder's layers on one rank, which encodes `share` of a pack's units.
@@ -58,7 +58,7 @@ struct AttentionShape {
   bool gated = false;  // by a projection of the layer's input
   KeyValues key_values = KeyValues::kProjected;
   IndexSpec index = {};   // of kIndexed; no heads: none
-  bool own_input = true;  // else a mixer beside it has read the same norm, and adds the residual
+  bool own_input = true;  // else a parallel mixer has read the same norm, and adds the residual
 };
 void AddAttention(LayerBuilder& b, const AttentionShape& shape);
 // Adds attention that also sees compressed tokens.
@@ -69,7 +69,7 @@ void AddIndexScores(LayerBuilder& b, int64_t heads, int64_t head_dim, int64_t en
 void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
                         const MlaSpec& mla);
 // Adds a mixer whose state does not grow with the sample: docs/COST_MODEL.md, section 1.3.
-// With `own_residual` off, a mixer beside it adds the residual.
+// With `own_residual` off, a parallel mixer adds the residual.
 void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& recurrent,
                   bool own_residual = true);
 // Adds scores, softmax and their product with the values, for existing queries, keys and values.

@@ -16,7 +16,7 @@ struct Uncertainty {
 };
 
 // Returns the errors of a GPU's generation on the published runs that tests/validation compares
-// predictions with, of models with encoders or of language models alone.
+// predictions with, of models with encoders or of plain language models.
 // tests/validation/harness_test.cc and omnibal_ladder_test.cc hold these figures to the runs.
 Uncertainty UncertaintyOf(const GpuCosts& gpu, bool has_encoders);
 

@@ -13,7 +13,7 @@ namespace evenkeel::planner {
 
 // A host's share for each of its GPUs. Nominal rates.
 struct HostRecord {
-  std::vector<std::string> gpu_types;  // of the catalogue; empty: told by the link alone
+  std::vector<std::string> gpu_types;  // of the catalogue; empty: told only by the link
   double least_link = 0;               // bytes/s: the record is for types with this link or more
   double link_bytes_per_second = 0;    // per direction; 0: the GPU type's PCIe
   int64_t memory_bytes = 0;

@@ -44,7 +44,7 @@ bool BeforeInOrder(const CollectiveCurve& a, const CollectiveCurve& b);
 // of ranks.
 struct NearCurves {
   const CollectiveCurve* below = nullptr;  // nullptr: nothing was measured of this collective
-  const CollectiveCurve* above = nullptr;  // nullptr: `below` alone counts
+  const CollectiveCurve* above = nullptr;  // nullptr: only `below` counts
   double above_share = 0;                  // weight of `above`
 };
 

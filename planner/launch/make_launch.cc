@@ -195,7 +195,7 @@ void NoteZeroGroup(const Training& training, Launch* launch) {
                        "dimensions."});
 }
 
-// Notes that the settings run the longest packing group alone, since the trainer cannot change the
+// Notes that the settings run only the longest packing group, since the trainer cannot change the
 // degree from step to step, and what that costs.
 void NoteGroups(const Plan& plan, Launch* launch) {
   if (!plan.grouping || launch->match == LaunchMatch::kNone) return;

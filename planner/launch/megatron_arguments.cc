@@ -139,7 +139,7 @@ void AddDegrees(const Trials& trials, const PlanSpec& spec, Arguments& out) {
 }
 
 // In examples/multimodal, --seq-length is the encoder's length. The length that the encoder
-// produces replaces it there. Of several encoders, the longest counts.
+// produces replaces it there. The longest of several encoders counts.
 void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   const ModelSpec& model = trials.job().model;
   const int64_t tokens = EvenLength(trials, spec, SampleTokens(trials));

@@ -17,8 +17,8 @@ namespace evenkeel::planner {
 std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec& spec,
                                            const RecomputeFlags& setting);
 
-// Returns what of the model the arguments cannot say, such as "4 norms per layer"; empty if they
-// say all of it.
+// Returns what the arguments cannot say about the model, such as "4 norms per layer"; empty if they
+// say everything.
 std::string LeftToTheModel(const LanguageModel& model);
 
 }  // namespace evenkeel::planner

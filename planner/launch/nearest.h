@@ -23,7 +23,7 @@ struct Abilities {
   bool tower_anywhere = false;         // else the whole encoder is on the first stage
   bool layers_one_by_one = false;      // each layer is recomputed whole or not at all
   bool alternate_products = false;     // or its kAlternateProducts
-  bool one_recompute_setting = false;  // all stages have the same, at least if they are cut anew
+  bool one_recompute_setting = false;  // all stages have the same, at least if they are cut again
 };
 
 // Returns the run nearest to the plan. What each layer recomputes is still chosen freely, unless

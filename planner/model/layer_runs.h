@@ -11,11 +11,11 @@
 
 namespace evenkeel::planner {
 
-// Returns whether the layer has a mixer or an MLP alone.
+// Returns whether the layer has only a mixer or only an MLP.
 bool StandsAlone(const LanguageLayer& layer);
 
-// Returns the norms over the width of a layer: LanguageModel::layer_norms, or half of them where
-// it stands alone.
+// Returns the norms over the width of a layer: LanguageModel::layer_norms, or half of them if it
+// stands alone.
 int64_t NormsOf(const LanguageModel& model, const LanguageLayer& layer);
 
 // Returns the runs of the model, front to back, with no figure left at 0. Neighbours differ.

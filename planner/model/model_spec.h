@@ -13,7 +13,7 @@ namespace evenkeel::planner {
 enum class Norm { kLayerNorm, kRmsNorm };
 
 // FULL: all weights train. FROZEN: no weight gradients, no optimizer state; activation gradients
-// flow through it only if something before it trains. LORA: frozen, with trained adapters beside
+// flow through it only if something before it trains. LORA: frozen, with trained adapters next to
 // some of its linear layers.
 enum class TrainMode { kFull, kFrozen, kLora };
 
@@ -50,8 +50,8 @@ struct LoraSpec {
   int64_t rank = 16;
   FrozenFormat base = FrozenFormat::k16Bit;  // of the component's frozen linear layers
   uint32_t targets = kLoraQkv | kLoraAttentionOut | kLoraMlpUp | kLoraMlpDown;
-  // Tables of the language model that train in full beside the adapters: a copy of each does, and
-  // the frozen one stays (ModulesToSaveWrapper of PEFT). Tied ones are one table.
+  // Tables of the language model that train in full, along with the adapters: a copy of each does,
+  // and the frozen one stays (ModulesToSaveWrapper of PEFT). Tied ones are one table.
   bool train_embedding = false, train_head = false;
   bool dropout = false;  // of the adapters' inputs
 };
@@ -173,7 +173,7 @@ struct RecurrentSpec {
   bool linear_bias = false;
   int64_t step_rank = 0;   // of kSelective's step sizes
   int64_t gate_rank = 0;   // of the projections of kChannelDelta's decays, and of its gate
-  bool norm = true;        // else the scan's output is gated alone (Falcon-H1)
+  bool norm = true;        // else the scan's output is only gated (Falcon-H1)
   bool full_gate = false;  // kChannelDelta's gate is a projection of its own, not of a low rank
 
   friend bool operator==(const RecurrentSpec&, const RecurrentSpec&) = default;
@@ -203,8 +203,8 @@ enum class StreamKind {
 enum class Mixer {
   kAttention,
   kRecurrent,  // the model's RecurrentSpec
-  kNone,       // the layer has an MLP alone
-  kBoth        // attention and the RecurrentSpec beside each other, whose outputs are added
+  kNone,       // the layer has only an MLP
+  kBoth        // attention and the RecurrentSpec in parallel, whose outputs are added
 };
 
 constexpr bool Attends(Mixer mixer) { return mixer == Mixer::kAttention || mixer == Mixer::kBoth; }
@@ -213,7 +213,7 @@ constexpr bool Recurs(Mixer mixer) { return mixer == Mixer::kRecurrent || mixer 
 // Where keys and values come from.
 enum class KeyValues {
   kProjected,
-  kOneProjection,  // the keys are the values too, but for norms and rotation
+  kOneProjection,  // the keys are the values too, except for norms and rotation
   kReused          // those of the last earlier layer of its kind that projects them
 };
 
@@ -221,13 +221,13 @@ enum class KeyValues {
 struct LanguageLayer {
   Mixer mixer = Mixer::kAttention;
   AttentionKind attention = AttentionKind::kFull;
-  int64_t window_tokens = 0;  // but for kFull
+  int64_t window_tokens = 0;  // except for kFull
   int64_t heads = 0;
   int64_t kv_heads = 0;
   int64_t head_dim = 0;
   bool experts = false;   // the model's MoeSpec in place of one MLP
   int64_t ffn = 0;        // of that MLP
-  bool mlp = true;        // else the layer has a mixer alone, and neither of these
+  bool mlp = true;        // else the layer has only a mixer, and neither of these
   int64_t value_dim = 0;  // of a head; 0: head_dim
   KeyValues key_values = KeyValues::kProjected;
   bool sinks = false;  // as LanguageModel::attention_sinks, of these layers
@@ -235,7 +235,7 @@ struct LanguageLayer {
   // entries), and how many entries a token sees, the best by an index (0: all).
   int64_t entry_tokens = 0;
   int64_t entries = 0;
-  // Behind its attention, or in place of it where `mixer` is kNone, it attends to what
+  // After its attention, or in place of it where `mixer` is kNone, it attends to what
   // LanguageModel::cross says.
   bool cross = false;
 
@@ -269,16 +269,16 @@ struct LanguageModel {
   int64_t learned_positions = 0;
   std::optional<MoeSpec> moe = std::nullopt;
   std::optional<MlaSpec> mla = std::nullopt;
-  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): layers behind the last
-  // one, each with a projection from 2 x hidden to hidden and a pass of its own through the head.
-  // They run with the head.
+  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): layers after the last one,
+  // each with a projection from 2 x hidden to hidden and a pass of its own through the head. They
+  // run with the head.
   int64_t predicted_tokens = 0;
   TrainMode train = TrainMode::kFull;
   LoraSpec lora = {};
-  // Sum to `layers`. If empty, layers differ in their experts alone: MoeSpec::first_dense_layers.
+  // Sum to `layers`. If empty, layers differ only in their experts: MoeSpec::first_dense_layers.
   std::vector<LayerRun> runs = {};
-  // Norms over the width of a layer: 2 before attention and MLP, or behind them; 4 for both; 1
-  // where attention and MLP run beside each other.
+  // Norms over the width of a layer: 2 before attention and MLP, or after them; 4 for both; 1 where
+  // attention and MLP run in parallel.
   int64_t layer_norms = 2;
   bool norm_weights = true;      // else norms scale by nothing that is learned
   bool out_bias = false;         // bias on the output projection of attention
@@ -300,11 +300,12 @@ struct LanguageModel {
   bool key_bias = true;                           // where qkv_bias: keys have one too
   std::optional<CrossSpec> cross = std::nullopt;  // of layers whose `cross` is set
   int64_t mlp_scalars = 0;      // learned ones of a dense MLP's activation (Apertus)
-  bool embedding_norm = false;  // behind the token embedding (BLOOM)
+  bool embedding_norm = false;  // after the token embedding (BLOOM)
   int64_t more_rows = 0;        // of the token embedding, which the head does not have
 };
 
-// Return whether the table of the model's token embedding, or of its head, trains beside adapters.
+// Return whether the table of the model's token embedding, or of its head, trains along with
+// adapters.
 inline bool SavesEmbedding(const LanguageModel& m) {
   return m.train == TrainMode::kLora &&
          (m.lora.train_embedding || (m.tied_embeddings && m.lora.train_head));
@@ -315,11 +316,11 @@ inline bool SavesHead(const LanguageModel& m) {
 }
 
 // What makes an encoder's layer a conformer's (arXiv 2005.08100): a second MLP before attention,
-// and between attention and the other MLP a convolution over tokens for each channel, behind a
+// and between attention and the other MLP a convolution over tokens for each channel, after a
 // projection to twice the width whose half is a gate.
 struct ConformerSpec {
   int64_t conv_width = 0;        // tokens; 0: the layer is no conformer's
-  int64_t pointwise = 1;         // products hidden x hidden behind the convolution
+  int64_t pointwise = 1;         // products hidden x hidden after the convolution
   int64_t other_parameters = 0;  // of a layer, which no product of its rows reads
   bool conv_bias = false;
 
@@ -362,11 +363,11 @@ struct Encoder {
   // `full_layers` (indices from 0). 0: attention covers the whole image in all layers.
   int64_t window_tokens = 0;
   std::vector<int64_t> full_layers = {};
-  int64_t other_parameters = 0;  // beside layers, patches and positions, such as a final norm
+  int64_t other_parameters = 0;  // besides layers, patches and positions, such as a final norm
   bool key_bias = true;          // where qkv_bias: keys have one too (not in Whisper)
   AudioFront front = {};         // read only if the modality is audio
   bool head_norm = false;        // RMSNorm on each head of q and k
-  int64_t layer_norms = 2;       // 4: also behind attention and behind the MLP
+  int64_t layer_norms = 2;       // 4: also after attention and after the MLP
   ConformerSpec conformer = {};
 };
 
@@ -377,7 +378,7 @@ enum class Split { kNone, kOutputs, kInputs };
 struct ProjectorStep {
   int64_t rows = 1;  // per unit
   int64_t in = 0;
-  int64_t out = 0;  // 0: the norm alone
+  int64_t out = 0;  // 0: only the norm
   bool bias = true;
   bool gated = false;  // another layer of the same shape scales its output
   Split split = Split::kNone;

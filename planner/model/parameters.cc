@@ -131,7 +131,7 @@ int64_t ChannelDeltaParameters(int64_t hidden, const RecurrentSpec& r) {
          mixed * r.conv_width + keys + r.value_heads + r.value_dim + values * hidden;
 }
 
-// Scalars of a value head: decay, step bias and, but for kGatedDelta, the skip's weight.
+// Scalars of a value head: decay, step bias and, except for kGatedDelta, the skip's weight.
 int64_t RecurrentParameters(int64_t hidden, const RecurrentSpec& r) {
   if (r.scan == ScanKind::kChannelDelta) return ChannelDeltaParameters(hidden, r);
   const int64_t keys = r.key_heads * r.key_dim, values = r.value_heads * r.value_dim;
@@ -224,7 +224,7 @@ int64_t LayerParameters(const LanguageModel& model, const LanguageLayer& layer, 
   return mixer + MixtureParameters(model, moe, active_only ? moe.top_k : moe.experts);
 }
 
-// What feeds all layers beside the table that the head shares, and what joins the streams before
+// What feeds all layers besides the table that the head shares, and what joins the streams before
 // the head.
 int64_t AroundParameters(const LanguageModel& model) {
   int64_t parameters = 0;
@@ -261,7 +261,7 @@ int64_t LanguageModelParameters(const LanguageModel& model, bool active_only) {
   return parameters;
 }
 
-// What a conformer's layer has beside a transformer's and its norms.
+// What a conformer's layer has in addition to a transformer's layer and its norms.
 int64_t ConformerParameters(const Encoder& e) {
   const ConformerSpec& c = e.conformer;
   if (c.conv_width == 0) return 0;

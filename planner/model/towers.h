@@ -19,8 +19,8 @@ int64_t GivenTokens(const Encoder& encoder);
 // Returns the number of layers of all encoders.
 int64_t EncoderLayers(const ModelSpec& model);
 
-// Returns the format of frozen weights that is not 16 bits, if some component has one beside its
-// adapters.
+// Returns the format of frozen weights that is not 16 bits, if some component with adapters has
+// one.
 FrozenFormat FrozenFormatOf(const ModelSpec& model);
 
 // Returns the tokens in the language model of one unit of every encoder together.

@@ -14,7 +14,7 @@
 
 namespace evenkeel::planner {
 
-// What a token cap that decides alone follows from.
+// What a token cap follows from if it is the only limit.
 enum class TokenCapBasis { kLongestSample, kDefault, kGiven, kOneMicroBatch };
 
 // Caps, and the packs that they are predicted to give.
@@ -23,7 +23,7 @@ struct CapsChoice {
   double packs = 0;             // of the whole dataset
   double samples_per_pack = 0;  // AVE-BS
   double level_tokens = 0;      // mean tokens of a pack
-  bool by_tokens = false;       // tokens alone limit packs, even if there are units
+  bool by_tokens = false;       // only tokens limit packs, even if there are units
   TokenCapBasis basis = TokenCapBasis::kLongestSample;  // where by_tokens
   bool cut_short = false;  // the work ran out before all caps were examined
   int64_t alone = 0;       // samples so long that they exceed a cap and were left out
@@ -72,9 +72,9 @@ class CapsRule {
   CapsChoice At(int64_t unit_cap) const;
   CapsChoice ByTokens() const;
   bool TokensAllow(const CapsChoice& choice) const;
-  // Return the number of packs by volume over the number needed: UnitFill for the units alone,
-  // LevelFill if no pack may be above the level on average. The result is 1 if all packs are full.
-  // Both subtract their work from `*work_left`.
+  // Return the number of packs by volume over the number needed: UnitFill by units only, LevelFill
+  // if no pack may be above the level on average. The result is 1 if all packs are full. Both
+  // subtract their work from `*work_left`.
   double UnitFill(const CapsChoice& choice, int64_t* work_left) const;
   double LevelFill(const CapsChoice& choice, int64_t* work_left) const;
   using FillOf = double (CapsRule::*)(const CapsChoice&, int64_t*) const;

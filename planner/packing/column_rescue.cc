@@ -12,7 +12,7 @@ namespace {
 constexpr int kPasses = 60;
 constexpr int64_t kStalledParts = 16;    // a pass that lowers the excess by less has stalled
 constexpr size_t kPartnersAtMost = 300;  // of one pack in a pass
-constexpr size_t kSmallPool = 8;         // samples of two packs that are divided anew in every way
+constexpr size_t kSmallPool = 8;         // samples of two packs that are divided again in every way
 // An exchange that puts the other pack over a cap must lower the excess by one part in this many.
 constexpr int64_t kDecreaseParts = 8;
 
@@ -111,7 +111,7 @@ bool ColumnLeveler::TakeFrom(size_t over, size_t other) {
   return true;
 }
 
-// Divides all samples of two packs anew, in every way (in the order of Gray's code). `pool` has
+// Divides all samples of two packs again, in every way (in the order of Gray's code). `pool` has
 // their slots, those of the pack over a cap first.
 bool ColumnLeveler::Repartition(size_t over, size_t other, std::span<const size_t> pool,
                                 size_t of_over) {

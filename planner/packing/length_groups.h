@@ -49,8 +49,8 @@ Packing PackOwnSamples(const Lengths& lengths, const PackRule& rule);
 // shorter samples: those of the shortest group first, and among them the longest that fits. So only
 // the shortest group that is left can end with a step in which some rank lacks a pack: if shorter
 // samples run out before a step is whole, there are no shorter groups left. rule.caps, the keep
-// thresholds and `apart` are ignored. `rule.oversize` applies to samples that break the caps of the
-// last group alone.
+// thresholds and `apart` are ignored. `rule.oversize` applies only to samples that break the caps
+// of the last group.
 GroupedPacking PackByGroups(const Lengths& lengths, std::span<const LengthGroup> groups,
                             const PackRule& rule);
 

@@ -125,8 +125,8 @@ std::vector<uint32_t> DesignInTwo(const Columns& columns, size_t a, size_t b, in
 }
 
 // Designs packs that hold few samples by cutting stock over the fullest column, or over tokens and
-// units if both are nearly as full. Returns the pack of each sample, but for packs that are too
-// many.
+// units if both are nearly as full. Returns the pack of each sample, except for those of surplus
+// packs.
 std::vector<uint32_t> DesignStart(const Columns& columns, int64_t packs, const Stop& stop) {
   const size_t n = columns.samples();
   std::vector<int64_t> total(columns.count);

@@ -18,7 +18,7 @@ double SecondsOf(const PackSums& sums, const PackTimes& times);
 // nearest and at least 0. A dummy that a pack may need is not counted.
 std::vector<int32_t> SampleTimes(const Lengths& lengths, const PackTimes& times);
 
-// Returns the time of each pack, in a unit that depends on the samples alone: packs of the same
+// Returns the time of each pack, in a unit that depends only on the samples: packs of the same
 // samples may be compared. The longest sample has 28 bits.
 std::vector<int64_t> PackTimesOf(const Lengths& lengths, std::span<const PackSums> sums,
                                  const PackTimes& times);

@@ -13,7 +13,7 @@ constexpr int64_t kSortedSteps = 50;  // of one rank
 constexpr int64_t kPartOfDataset = 4;
 constexpr int64_t kStepsTaken = 16;
 constexpr int64_t kTakenOfRank = 1 << 14, kTakenOfSteps = 1 << 20;  // micro-batches
-constexpr double kUnlikely = 1e-18;                                 // beside the most likely number
+constexpr double kUnlikely = 1e-18;                                 // over the most likely number
 
 // Reflects the bits of a number at the point: 1/2, 1/4, 3/4, 1/8, ... (van der Corput).
 double Spread(int64_t index) {
@@ -53,7 +53,7 @@ double ShareWithout(int64_t longer, int64_t all, int64_t size, int64_t sorted) {
   const int64_t drawn = std::min(all, sorted * size);
   const int64_t least = std::max<int64_t>(0, longer + drawn - all);
   const int64_t most = std::min(longer, drawn);
-  // From the most likely number outwards, each is so many times its neighbour.
+  // From the most likely number outwards, each is a multiple of its neighbour.
   const int64_t mode = std::clamp(
       static_cast<int64_t>((D(longer) + 1) * (D(drawn) + 1) / (D(all) + 2)), least, most);
   // A small dataset has fewer micro-batches, of which the last may be part of one.

@@ -18,8 +18,8 @@ namespace evenkeel::planner {
 int64_t SortedTogether(const Job& job);
 
 // Returns the share of micro-batches of `size` samples, `sorted` of which are sorted together,
-// without any of the `longer` samples of `all`. Of the samples that are sorted together X are
-// longer, which is hypergeometric, and so many of the first micro-batches as X fills have one:
+// without any of the `longer` samples of `all`. The number X of longer samples among those that are
+// sorted together is hypergeometric, and the first micro-batches, as many as X fills, have one:
 // 1 - E[ceil(X / size)] / sorted.
 double ShareWithout(int64_t longer, int64_t all, int64_t size, int64_t sorted);
 
@@ -32,7 +32,7 @@ std::vector<double> SortedPlaces(int64_t sorted, int64_t steps, int64_t data,
 
 // Returns the work of the ranks with most of it in whole steps, over that of mean ranks, if ranks
 // run micro-batches at such places. `ascending` is the work of equally likely micro-batches, at
-// least one. Steps of up to 2^20 micro-batches, 2^14 for each rank, are exact. Of longer ones, at
+// least one. Steps of up to 2^20 micro-batches, 2^14 for each rank, are exact. For longer ones, at
 // most 2^14 of a rank's are taken, and then as many ranks, evenly spaced, as give 2^20. A rank's
 // places are so even (van der Corput's sequence) that its mean is within (log2 m + 2) / m of the
 // largest work from that of all, m being the micro-batches taken: at 2^14, 0.1%.

@@ -40,7 +40,7 @@ class Certifying {
 
  private:
   struct Behind {
-    int64_t round_trip = 0;  // forwards, backwards and sends of one pack through the stages behind
+    int64_t round_trip = 0;  // forwards, backwards and sends of one pack through the stages after
     int64_t longest = 0;     // known path through one of them, from the first forward on
     std::array<int64_t, 2> after_all{};
   };

@@ -35,7 +35,7 @@ class Even {
   // stages in front can take less, but the loss is smaller than the gain.
   bool Takes(double time) const {
     const double spare = time - once_;
-    double behind = 0, sends = 0;  // work and sends of the stages behind, and the sends alone
+    double behind = 0, sends = 0;  // work and sends of the stages after s, and only the sends
     for (int64_t s = stages_ - 1; s >= 0; --s) {
       if (s + 1 < stages_) behind += send_, sends += send_;
       const double after = static_cast<double>(stages_ - 1 - s);
@@ -44,7 +44,7 @@ class Even {
         if (denominator > 0) most = std::min(most, numerator / denominator);
       };
       const double trips = Trips(s);
-      // Trips to the end and back allow no more work behind than this.
+      // Trips to the end and back allow no more work after stage s than this.
       if (trips >= 1) behind = std::min(behind, spare / trips);
       if (behind < sends * (1 - kRounding)) return false;
       limit(spare + behind, m_ - 1);

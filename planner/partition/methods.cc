@@ -31,7 +31,7 @@ std::vector<int64_t> SplitEvenly(const LayerProfile& profile, int64_t stages, We
       const LayerCost& layer = profile.at(position);
       const bool transformer = IsTransformerLayer(layer.kind);
       const bool held = s == 0 && position < profile.first_stage_layers;
-      // Leave a transformer layer for each stage behind, take at least one, and stop at the cut
+      // Leave a transformer layer for each later stage, take at least one, and stop at the cut
       // nearest to the target.
       if (transformer && layers_left <= stages_after) break;
       if (layers > 0 && !held && 2 * (target - before) < weight(layer)) break;

@@ -22,7 +22,7 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
       fronts_(static_cast<size_t>((stages_ + 1) * positions_)),
       backs_(static_cast<size_t>((stages_ + 1) * positions_)) {
   Fill(table, limit, asked);
-  // Most pools end empty by their passes alone, which cost less to know than their exchange.
+  // Passes alone leave most pools empty, and they cost less to compute than the exchange.
   if (stopped_ || !Tighten(limit)) return;
   for (int64_t s = 0; s < stages_; ++s) {
     for (StageSegment& segment : segments_[static_cast<size_t>(s)])
@@ -35,11 +35,11 @@ void SegmentPool::Fill(const SegmentTable& table, int64_t limit, SegmentsAsked a
   // The pipeline cannot be quicker than all packs on one stage.
   const int64_t stage_limit = (limit - 1) / micro_batches_;
   const int64_t work = table.WorkBefore(table.size());
-  // Returns the most work that so many stages do.
+  // Returns the most work that this many stages do.
   const auto most = [&](int64_t stages) {
     return stages > 0 ? CappedProduct(stage_limit, stages) : 0;
   };
-  const std::vector<int64_t> sends = LeastSends(table);  // behind the stages up to each one
+  const std::vector<int64_t> sends = LeastSends(table);  // after the stages up to each one
   std::vector<bool> reached(static_cast<size_t>(positions_)), next;  // by the stages in front
   reached[0] = true;
   for (int64_t s = 0; s < stages_ && table.window() >= 1; ++s) {

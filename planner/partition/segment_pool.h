@@ -19,11 +19,11 @@ namespace evenkeel::planner {
 struct StageSegment {
   int64_t begin = 0, end = 0;
   StageTimes times;
-  int64_t through = 0;  // SegmentPool::Through with the quickest stages behind it
+  int64_t through = 0;  // SegmentPool::Through with the quickest stages after it
 };
 
 // Which recompute times a pool asks its table for: those of all segments within a stage's limit, or
-// only those that a bound leaves. SegmentTable::met_unfit tells of the segments that were asked.
+// only those that a bound leaves. SegmentTable::met_unfit covers the segments that were asked for.
 enum class SegmentsAsked { kAll, kOfUse };
 
 // Every bound is the length of a path through the forwards and backwards of 1F1B, or the least such
@@ -35,8 +35,8 @@ class SegmentPool {
   struct Front {
     int64_t sum = kNoPlan;   // forwards, backwards and both sends of one pack
     int64_t fill = kNoPlan;  // forwards and sends of one pack
-    // trips[q]: longest path through one stage in front that goes q times to the stages behind and
-    // back, without those stages.
+    // trips[q]: longest path through one of these stages that goes q times to the stages after them
+    // and back, without the latter.
     std::array<int64_t, 3> trips{kNoPlan, kNoPlan, kNoPlan};
     std::array<int64_t, 2> after_all{};
   };
@@ -65,7 +65,7 @@ class SegmentPool {
   const Front& At(int64_t s, int64_t i) const {
     return fronts_[static_cast<size_t>(s * positions_ + i)];
   }
-  // Returns boundaries along which the bound of the stages behind stays least: usually a good
+  // Returns boundaries along which the bound of the later stages stays least: usually a good
   // partition. REQUIRES: a partition is left.
   std::vector<int64_t> Promising() const;
 
@@ -74,7 +74,7 @@ class SegmentPool {
   int64_t Through(int64_t s, const StageTimes& times, int64_t round_trip) const;
 
   // Returns a lower bound on the step if stages 0 ... s - 1 run the first i layers, the forwards,
-  // backwards and sends of one pack through the stages behind them add up to `behind`, and the
+  // backwards and sends of one pack through the stages after them add up to `behind`, and the
   // phases after all passes take `after_all` on those stages.
   int64_t StepBound(int64_t s, int64_t i, int64_t behind,
                     const std::array<int64_t, 2>& after_all) const;
@@ -90,10 +90,10 @@ class SegmentPool {
 
   // Fills in the segments that may be of use, with the times of their passes.
   void Fill(const SegmentTable& table, int64_t limit, SegmentsAsked asked);
-  // Returns the least p2p time of one pack, one way, behind the first s stages together.
+  // Returns the least p2p time of one pack, one way, after the first s stages together.
   std::vector<int64_t> LeastSends(const SegmentTable& table) const;
   // Returns a lower bound on the step of every partition in which stage s takes these times, and
-  // one pack needs at least `front` in front of it and `back` behind its send, both ways.
+  // one pack needs at least `front` before it and `back` after its send, both ways.
   int64_t PassesBound(int64_t s, const StageTimes& times, int64_t front, int64_t back) const;
   void FillFronts();
   void FillBacks();

@@ -24,14 +24,14 @@ class SegmentTable : public Segments {
 
   // StageTime and RecomputeTime throw Stopped if `stop` ends the work.
 
-  // Returns T_s = forward + backward + least recompute + both p2p of the boundary behind it, in ns,
+  // Returns T_s = forward + backward + least recompute + both p2p of the boundary after it, in ns,
   // or kNoPlan if it does not fit or is not allowed. REQUIRES: 0 <= i < j <= size.
   int64_t StageTime(int64_t s, int64_t i, int64_t j) const {
     const int64_t recompute = RecomputeTime(s, i, j);
     return recompute >= kNoPlan ? kNoPlan : LeastTime(s, i, j) + recompute;
   }
 
-  // Returns the least recompute alone, in ns, or kNoPlan as above. If it is too hard to find
+  // Returns only the least recompute, in ns, or kNoPlan as above. If it is too hard to find
   // exactly, returns a lower bound (RecomputeChoice::undecided_ns).
   int64_t RecomputeTime(int64_t s, int64_t i, int64_t j) const {
     if (i < s || j > s + window()) return kNoPlan;

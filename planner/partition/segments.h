@@ -30,7 +30,7 @@ class Segments {
 
   int64_t stages() const { return stages_; }
   int64_t size() const { return size_; }
-  // Returns at how many positions a stage can begin: every stage in front and behind takes at least
+  // Returns at how many positions a stage can begin: every stage before and after it takes at least
   // one layer. Below 1 if there are too many stages.
   int64_t window() const { return size_ - stages_ + 1; }
   // Returns the number of segments of all stages.
@@ -52,11 +52,11 @@ class Segments {
   ClassCounts Counts(int64_t i, int64_t j) const;
   // Returns the forward and backward time of one mean pack through the first i layers, in ns.
   int64_t WorkBefore(int64_t i) const { return prefix_ns_[static_cast<size_t>(i)]; }
-  // Returns the same for the forward pass alone.
+  // Returns the same for only the forward pass.
   int64_t ForwardBefore(int64_t i) const { return forward_ns_[static_cast<size_t>(i)]; }
   int64_t InFlight(int64_t s) const { return std::min(micro_batches_, stages_ - s); }
-  // Returns the p2p time of one pack from stage s to s + 1 if the chain is cut at j, in ns; 0
-  // behind the last stage.
+  // Returns the p2p time of one pack from stage s to s + 1 if the chain is cut at j, in ns; 0 after
+  // the last stage.
   int64_t SendTime(int64_t s, int64_t j) const {
     return s + 1 == stages_ ? 0 : sends_[static_cast<size_t>(s * (size_ + 1) + j)];
   }

@@ -128,9 +128,8 @@ class ModeKnapsack::Branching {
     Offer(time, counted);
   }
 
-  // The options of group g from o on, for `left` layers, and all groups behind it must save
-  // `excess` bytes. Returns false if all solutions from here take longer than *best_ or save too
-  // little.
+  // The options of group g from o on, for `left` layers, and all groups after it must save `excess`
+  // bytes. Returns false if all solutions from here take longer than *best_ or save too little.
   bool Dive(size_t g, size_t o, int64_t left, int64_t excess, int64_t time, int64_t counted) {
     if (excess <= 0) {
       if (time > best_->time_ns) return false;

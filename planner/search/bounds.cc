@@ -53,7 +53,7 @@ void AddBlock(const LayerProfile& profile, ChainWork* work) {
   }
 }
 
-// Adds what the first and the last stage always have beside the layers of a class.
+// Adds what the first and the last stage always have besides the layers of a class.
 void AddEnds(const LayerProfile& profile, ChainWork* work) {
   const int64_t first = std::max<int64_t>(1, profile.first_stage_layers);
   for (size_t k = 0; k < work->classes.size(); ++k) {
@@ -181,7 +181,7 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
   const double total = D(work.total_ns), send = D(least_send_ns);
   double bound = 0;
   int64_t crossings = -1;  // of boundaries by one pack, through the model and back; -1: unused
-  int64_t delay = 0;       // least time in front of stage s and behind it, over s
+  int64_t delay = 0;       // least time before stage s and after it, over s
   switch (schedule) {
     case Schedule::kOneFOneB:
       return std::max(
@@ -224,7 +224,7 @@ int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism
   // Some stage updates an even share. Its exchange may be hidden, or end before other stages do.
   TrainedParameters share = EvenShare(chain, p);
   if (job.training.execution.gather_ns_per_rank > 0 && !(EncoderDegrees(p) == p)) {
-    // That stage waits for the turns of its own kinds alone. Leaves out those of encoders.
+    // That stage waits only for the turns of its own kinds. Leaves out those of encoders.
     share.all -= share.encoders;
     share.encoders = 0;
   }

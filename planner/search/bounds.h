@@ -1,4 +1,4 @@
-// Bounds on all plans of a parallelism, from sums over the model alone: they prune parallelisms
+// Bounds on all plans of a parallelism, only from sums over the model: they prune parallelisms
 // before any partition is looked at.
 #ifndef EVENKEEL_PLANNER_SEARCH_BOUNDS_H_
 #define EVENKEEL_PLANNER_SEARCH_BOUNDS_H_
@@ -25,7 +25,7 @@ struct ChainWork {
     int64_t layers = 0, each_ns = 0;
     // A stage with n of these layers also repeats min(block, n) of them.
     int64_t block = 0, repeated_ns = 0;
-    // Of the layers of other kinds that are always on the first and on the last stage.
+    // Layers of other kinds that are always on the first and on the last stage.
     int64_t first_ns = 0, last_ns = 0;
 
     // Returns the time of n layers on one stage.
@@ -57,7 +57,7 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
 int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p);
 
 // Returns about what data sync and optimizer add to a step: those of the stage with the largest
-// layer or an even share, behind its work.
+// layer or an even share, after its work.
 int64_t SyncEstimate(const Job& job, const LayerProfile& profile, const Parallelism& p);
 
 // Returns an estimate for even chunks, ns. It orders the search and is no bound.

@@ -13,7 +13,7 @@ namespace evenkeel::planner {
 // ones or, if they do not divide into those, with as many per node as now.
 Cluster Resized(const Cluster& cluster, int64_t gpu_count);
 
-// Allows these degrees alone; virtual stages and ranks that share images stay as they are.
+// Allows only these degrees; virtual stages and ranks that share images stay as they are.
 void PinDegrees(const Parallelism& p, Constraints* constraints);
 
 // Changes the stage, and the trainer's habits that depend on it.

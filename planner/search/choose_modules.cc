@@ -15,7 +15,7 @@ namespace evenkeel::planner {
 namespace {
 
 // Divides sets of modules, the most promising first. What the sets between two can reach at best is
-// a plan whose GPUs hold as little as with the larger, and which pays for the smaller alone.
+// a plan whose GPUs hold as little as with the larger, and which pays only for the smaller.
 class ModuleSearch {
  public:
   ModuleSearch(const Job& job, const PlanHooks& hooks, const SearchWork& limits)

@@ -1,4 +1,4 @@
-// Which modules' inputs are in host memory, and what is recomputed beside them.
+// Which modules' inputs are in host memory, and what is recomputed as well.
 #ifndef EVENKEEL_PLANNER_SEARCH_CHOOSE_MODULES_H_
 #define EVENKEEL_PLANNER_SEARCH_CHOOSE_MODULES_H_
 
@@ -8,8 +8,8 @@
 
 namespace evenkeel::planner {
 
-// Returns the job with the modules, of those that it gives or of all, and the recompute beside them
-// that give the shortest step. If nothing fits, the job offloads what it gives, or nothing.
+// Returns the job with the modules, out of those that it gives or of all, and the recompute that
+// together give the shortest step. If nothing fits, the job offloads what it gives, or nothing.
 // REQUIRES: the job asks for modules and lets the planner choose. Arbitrary once stopped.
 Job WithBestModules(const Job& job, const PlanHooks& hooks, const SearchWork& limits);
 

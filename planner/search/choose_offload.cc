@@ -27,7 +27,7 @@ double ShareOf(int64_t thousandths) {
 
 // Divides ranges of amounts (thousandths of the optimizer, or layers), the most promising first.
 // What a range can reach at best is a plan whose GPUs hold as little as with its upper end, and
-// which pays for its lower end alone.
+// which pays only for its lower end.
 class AmountSearch {
  public:
   AmountSearch(const Job& job, const PlanHooks& hooks, const SearchWork& limits)
@@ -180,8 +180,8 @@ void AddActivations(const Job& job, const Batching& batching, const Candidate& c
   plan->activation_added_ns = std::max<int64_t>(0, pipeline_ns(c.stages) - pipeline_ns(works));
 }
 
-// Chooses activations beside all and beside none of the optimizer on the GPU, and its share beside
-// the better.
+// Chooses activations with all and with none of the optimizer on the GPU, and then its share with
+// the better ones.
 Job WithBestOfBoth(const Job& job, const PlanHooks& hooks, const SearchWork& limits) {
   Job best = job;
   int64_t best_ns = 0;  // 0 if nothing fits yet

@@ -223,9 +223,9 @@ LeastFull LeastFullestNamed(const Job& job, const Shard& shard, const StageNeeds
   return least;
 }
 
-// Tells whether some cut could fit if layers were divisible, beside one transformer layer in each
-// chunk. Whatever the price of a layer of each kind, all stages together must be able to hold
-// layers worth as much as the model's. A kind with price 0 needs no room.
+// Tells whether some cut could fit if layers were divisible, in addition to one transformer layer
+// in each chunk. Whatever the price of a layer of each kind, all stages together must be able to
+// hold layers worth as much as the model's. A kind with price 0 needs no room.
 class Room {
  public:
   Room(const Job& job, const Shard& shard, const StageNeeds& needs)
@@ -252,7 +252,7 @@ class Room {
  private:
   // A stage under one limit of the workspace.
   struct Option {
-    double room = 0;            // bytes left beside the workspace
+    double room = 0;            // bytes that the workspace leaves
     std::vector<double> bytes;  // of one layer of each kind, in the chunk that holds least of it
   };
 

@@ -6,7 +6,7 @@
 
 namespace evenkeel::planner {
 
-// A job is planned if one GPU alone would need no more than this for one optimizer step, about 30
+// A job is planned if a single GPU would need no more than this for one optimizer step, about 30
 // years.
 inline constexpr double kOneGpuStepSecondsAtMost = 1e9;
 

@@ -64,7 +64,7 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
   for (const Shard& shard : shards) {
     if (stop && stop()) return std::nullopt;
     if (least && shard.least_static_bytes >= *least) break;
-    // Several chunks are seldom nearer to fitting than one. They are examined only if they may fit,
+    // Several chunks are rarely nearer to fitting than one. They are examined only if they may fit,
     // or if all parallelisms have several.
     const bool open = shard.shape.chunks > 1 && !NoRoom(job, shard);
     if (plain && !open && shard.shape.chunks > 1) continue;

@@ -11,10 +11,10 @@
 
 namespace evenkeel::planner {
 
-// Returns the parallelism whose fullest stage lacks least under its best partition for memory, what
-// of this is proven, and the tried remedies that help. Work is limited, so not all may be looked
-// at. A shortage of 0 or less means that the search missed a plan, which is a defect. Returns
-// nullopt if stopped. REQUIRES that the search found nothing that fits.
+// Returns the parallelism whose fullest stage lacks the least under its best partition for memory,
+// how much of this is proven, and the tried remedies that help. Work is limited, so not all may be
+// looked at. A shortage of 0 or less means that the search missed a plan, which is a defect.
+// Returns nullopt if stopped. REQUIRES that the search found nothing that fits.
 std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
                                     const std::function<bool()>& stop);
 

@@ -29,7 +29,7 @@ using PlanInShort = std::function<std::optional<Alternative>(const Job&)>;
 std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const Stop& stop);
 
 // Returns the job in each other precision that the GPU type and the trainer have. Measured times
-// hold for the job's own precision alone. Incomplete if stopped.
+// hold only for the job's own precision. Incomplete if stopped.
 std::vector<OtherPrecision> OtherPrecisions(const Job& job, const PlanInShort& plan,
                                             const Stop& stop);
 

@@ -119,7 +119,7 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
   int64_t least_send_ns = 0, sync_bound_ns = 0, sync_estimate_ns = 0;
   for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
     if (stop && stop()) return prospects;
-    // What is known of one parallelism holds for all that differ in virtual stages alone.
+    // What is known of one parallelism holds for all that differ only in virtual stages.
     if (entry == nullptr || !SameButForChunks(prospects.back().parallelism, p)) {
       // Times and shares of the memory are those of one chunk.
       Parallelism one_chunk = p;

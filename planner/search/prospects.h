@@ -1,5 +1,5 @@
-// The whole space as a list: what sums over the model tell of every choice of degrees, schedule and
-// packs per rank, before any partition is looked for.
+// The whole space as a list: what sums over the model tell about every choice of degrees, schedule
+// and packs per rank, before any partition is looked for.
 #ifndef EVENKEEL_PLANNER_SEARCH_PROSPECTS_H_
 #define EVENKEEL_PLANNER_SEARCH_PROSPECTS_H_
 
@@ -36,7 +36,7 @@ class Profiles {
   const Entry& Of(const Candidate& c) {
     return c.setting ? Of(c.parallelism, *c.setting) : Of(c.parallelism);
   }
-  // Returns the work alone, without keeping a profile under the setting.
+  // Returns only the work, without keeping a profile under the setting.
   const ChainWork& WorkUnder(const Parallelism& p, const RecomputeSetting& setting);
 
  private:

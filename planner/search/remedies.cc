@@ -132,8 +132,8 @@ class Remedies {
     return changed.training.global_batch_samples == job_.training.global_batch_samples;
   }
 
-  // Returns the job with the degrees of the misfit alone. They lack least, so that a change is
-  // likely to make them fit, and few need to be looked at.
+  // Returns the job with only the degrees of the misfit. They lack the least memory, so that a
+  // change is likely to make them fit, and few need to be looked at.
   Job OfMisfit(Job changed) const {
     const Parallelism& p = misfit_.parallelism;
     Constraints& c = changed.constraints;
@@ -270,7 +270,7 @@ class Remedies {
     }
   }
 
-  // Weights leave with all of the states: more than a misfit needs that the states alone mend.
+  // Weights move only together with all states: more than needed where moving states is enough.
   void TryOffloadingWeights() {
     const Training& training = job_.training;
     const auto of_optimizer = [](const Remedy& r) {
@@ -290,7 +290,7 @@ class Remedies {
   void TryActivations() {
     const Training& training = job_.training;
     const ActivationAbility& able = training.trainer->activations;
-    // Where the planner may choose, it has tried.
+    // If the planner may choose, it has already tried.
     const bool tried = training.activations.asked && training.activations.layers == 0;
     if (tried || training.offload.choose || training.group_selection != GroupSelection::kOne ||
         !AdmitsActivationOffload(job_))

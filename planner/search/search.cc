@@ -205,7 +205,7 @@ class Searcher {
         entry->fitted = prospect.setting == RecomputeSetting{};
         Enter(std::move(*entry));
       } else {
-        LeaveUnsearched(prospect);  // that no cut was found says nothing of others
+        LeaveUnsearched(prospect);  // that no cut was found says nothing about others
       }
     }
   }

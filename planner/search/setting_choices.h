@@ -34,7 +34,7 @@ RecomputeSetting EveryLayer();
 std::vector<Prospect> SettingChoices(const Job& job, const Prospect& prospect, Profiles& profiles);
 
 // Gives prospects with their settings, the most promising first. The settings of a prospect depend
-// on its degrees alone, not on what else is searched.
+// only on its degrees, not on what else is searched.
 class SettingQueue {
  public:
   using RankOf = std::function<Rank(const Prospect&)>;

@@ -304,7 +304,7 @@ class StageNeeds {
   std::vector<Sums> held_before_;                         // by chain position
   std::vector<OnHost> on_host_before_;                    // by chain position
   std::vector<std::vector<int64_t>> kept_before_;         // of one pack, by limit and position
-  mutable std::vector<int64_t> kept_;  // of one pack, by chunk: for Allocated and HasHostRoom alone
+  mutable std::vector<int64_t> kept_;  // of one pack, by chunk: only for Allocated and HasHostRoom
 };
 
 }  // namespace evenkeel::planner

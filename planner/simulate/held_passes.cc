@@ -12,7 +12,7 @@ __extension__ using WideBytes = __int128;
 
 constexpr int64_t kGroupsLike = 7;
 
-// Returns the micro-batches that a chunk groups. One chunk alone has no groups.
+// Returns the micro-batches that a chunk groups. A single chunk has no groups.
 int64_t GroupOf(const PipelineShape& shape) {
   return shape.chunks > 1 ? shape.group() : shape.stages;
 }

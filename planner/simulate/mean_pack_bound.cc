@@ -92,7 +92,7 @@ void MeanPackBound::FirstForwards(const std::vector<StageWork>& segments) {
 }
 
 // A stage's first backward waits for the forwards that its order puts before it, and for the stage
-// behind.
+// after it.
 void MeanPackBound::FirstBackwards(const std::vector<StageWork>& segments) {
   for (size_t s = stages_; s-- > 0;) {
     int64_t all = 0, before = 0, from_last_row = 0;

@@ -41,7 +41,7 @@ class MeanPackBound {
       last_row_;                            // last_row_: segment of stage 0's last chunk
   const int64_t first_group_, last_group_;  // micro-batches
   std::vector<Counts> counts_;              // by segment
-  std::vector<int64_t> left_;  // by stage: forwards behind the first backward of the last group
+  std::vector<int64_t> left_;  // by stage: forwards after the first backward of the last group
   // By segment: starts of the forwards of the first group's first micro-batch, and by stage: starts
   // of the first backward, of the last forward, and all work before that backward.
   std::vector<int64_t> forward_, first_backward_, last_forward_, before_backward_, all_forwards_;
@@ -64,7 +64,7 @@ class MeanPackStepBound {
   const Job& job_;
   const PipelineShape shape_, simulated_;
   MeanPackBound bound_;
-  PipelineSpec spec_;                         // the exchange alone
+  PipelineSpec spec_;                         // only the exchange
   std::vector<TrainedParameters> trained_;    // by segment, of the cut before
   std::vector<TrainedParameters> of_stages_;  // sums over the segments of each stage
 };

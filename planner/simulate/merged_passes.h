@@ -69,7 +69,7 @@ class MergedPasses {
 
 // Returns the passes of all stages: each pass comes after those it waits for, and the passes of
 // each stage stay in its order. A forward waits for that of the virtual stage before; a backward
-// waits for that of the virtual stage behind or, on the last one, for its own forward; a weight
+// waits for that of the virtual stage after it or, on the last one, for its own forward; a weight
 // gradient waits for its backward.
 std::vector<Pass> WorkOrder(const PipelineShape& shape, const Stop& stop = {});
 

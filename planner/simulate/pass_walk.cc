@@ -20,7 +20,7 @@ size_t SortOf(size_t unit, PassKind kind) {
 }  // namespace
 
 // Once a micro-batch's forward on a unit has run, its slot holds its backward. Neighbours in time
-// are neighbours in memory. Behind these slots are one that stays 0, for passes that wait for no
+// are neighbours in memory. After these slots come one that stays 0, for passes that wait for no
 // other, and one for the weight gradients of each unit.
 PassList::PassList(const PipelineShape& shape, const Stop& stop) : shape_(shape) {
   const size_t stages = static_cast<size_t>(shape.stages),

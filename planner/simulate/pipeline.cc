@@ -179,7 +179,7 @@ PipelineRun RunPasses(const PipelineSpec& spec, const std::vector<Pass>& order, 
 // Returns when each stage is free after its last backward. 1F1B runs in waves: in wave i, every
 // stage s runs the forward of micro-batch i and then the backward of micro-batch i - (P - 1 - s),
 // if they exist. A pass waits for one in the same wave on the stage before, or in the previous wave
-// on the stage behind, so nothing else must be kept.
+// on the stage after, so nothing else must be kept.
 std::vector<int64_t> OneFOneBEnds(const PipelineSpec& spec) {
   const size_t stages = static_cast<size_t>(spec.shape.stages);
   const size_t m = static_cast<size_t>(spec.shape.micro_batches);

@@ -44,8 +44,8 @@ struct StageMemory {
 std::vector<StageMemory> MemoryOverTime(const PipelineSpec& spec, const PipelineRun& run,
                                         const std::vector<MemoryPart>& parts);
 
-// Returns the peak of one stage, which follows from the order of its passes alone, without times
-// and curve.
+// Returns the peak of one stage, which follows from the order of its passes, without times and
+// curve.
 StageMemory PeakMemory(const PipelineShape& shape, int64_t stage,
                        const std::vector<MemoryPart>& parts);
 

@@ -19,8 +19,8 @@ struct PipelineSpec {
   // Part of backward_ns: the pass that kZeroBubble defers; otherwise unused.
   PassValues weight_gradient_ns;
 
-  // Element q: one-way p2p of one micro-batch over the boundary behind virtual stage q. Its
-  // gradient takes the same time on the way back. At least virtual_stages - 1 elements.
+  // Element q: one-way p2p of one micro-batch over the boundary after virtual stage q. Its gradient
+  // takes the same time on the way back. At least virtual_stages - 1 elements.
   std::vector<int64_t> send_ns;
   bool send_blocks = false;  // the sender does not compute while it sends
 

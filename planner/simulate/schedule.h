@@ -29,8 +29,7 @@ struct PipelineShape {
   int64_t virtual_stage(int64_t stage, int64_t chunk) const { return chunk * stages + stage; }
 };
 
-// kWeightGradient occurs only under kZeroBubble, where kBackward is the gradient of the input
-// alone.
+// kWeightGradient occurs only under kZeroBubble, where kBackward is only the gradient of the input.
 enum class PassKind : uint8_t { kForward, kBackward, kWeightGradient };
 
 // One run of one chunk over one micro-batch.

@@ -121,7 +121,7 @@ class StepCache {
 };
 
 // Simulates a step of equal, mean packs; imbalance_ns is 0. All stages gather weights at once;
-// those behind the first do so while the pipeline fills. A step of more than `events` forwards is
+// those after the first do so while the pipeline fills. A step of more than `events` forwards is
 // extrapolated from its beginning, whose rhythm the rest repeats. Throws Stopped if `stop` ends the
 // work.
 SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
@@ -147,7 +147,7 @@ PerEncoder<double> DummyUnits(const ModelSpec& model);
 
 // Simulates steps with the given packs, which are dealt in their order to D ranks x m packs, in as
 // many whole steps as `events` forwards allow. Packs cost at least DummyUnits. Throws Stopped if
-// `stop` ends the work. If mean packs alone take longer than `longest_ns`, returns their step: the
+// `stop` ends the work. If even mean packs take longer than `longest_ns`, returns their step: the
 // real one is no shorter.
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,

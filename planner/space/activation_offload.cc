@@ -14,7 +14,7 @@ void AskActivationOffload(std::optional<int64_t> layers, Job* job) {
                                .free_virtual_stages = c.virtual_stages};
   OptimizerOffload& optimizer = job->training.offload;
   optimizer.asked = true;
-  // Beside activations, a share of the optimizer is given, chosen or none.
+  // With activations, the share of the optimizer is given, chosen or 0.
   if (!optimizer.given && !optimizer.weights) optimizer.ratio = optimizer.charged_ratio = 0;
   if (layers) *job = WithActivations(*job, *layers, *layers);
 }

@@ -20,7 +20,7 @@ void AskActivationOffload(std::optional<int64_t> layers, Job* job);
 Job WithActivations(const Job& job, int64_t layers, int64_t charged);
 
 // Asks for the offload of these modules of every language layer, or of those that the planner
-// chooses (0), beside the recompute that it chooses. REQUIRES: AdmitsModuleOffload.
+// chooses (0), with the recompute that it chooses. REQUIRES: AdmitsModuleOffload.
 void AskModuleOffload(OffloadModules modules, Job* job);
 
 // Returns the job with the inputs of `modules` offloaded, of which `charged` are paid for, where
@@ -37,11 +37,11 @@ OffloadModules ModulesBeside(OffloadModules modules, const RecomputeSetting& set
 // Returns `modules` without attention's output if its backward pass keeps that on the GPU.
 OffloadModules Complete(OffloadModules modules);
 
-// Returns what language layers may recompute beside modules: nothing or, cheapest first and each
-// with those before it, activations of experts, norms, latent projections.
+// Returns what language layers may recompute when modules are offloaded: nothing or, cheapest first
+// and each with those before it, activations of experts, norms, latent projections.
 std::vector<RecomputeSetting> SettingsBesideModules(const Job& job);
 
-// Returns whether layers may do beside modules what a job asks for as `policy`.
+// Returns whether layers may do with offloaded modules what a job asks for as `policy`.
 bool RecomputeBesideModules(RecomputePolicy policy);
 
 // Returns whether the job's trainer can offload modules of its model, and the job's constraints

@@ -40,7 +40,7 @@ using VisitDegrees = std::function<bool(const Parallelism&, const DegreeRange& v
 //   context: for Ulysses, divides the heads of a tensor rank (Jacobs 2023, arXiv 2309.14509); for
 //     ring, any degree.
 //   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor). 1 with a
-//     fused step that the trainer does not have beside expert parallelism.
+//     fused step that the trainer does not have with expert parallelism.
 //   pipeline: at most the transformer layers, or, if KeepsEncoderWhole, one stage more than the
 //     language model has layers. 1 where weights are sharded (ZeRO-3, FSDP).
 //   encoder_data: EncoderDataChoices.

@@ -17,7 +17,7 @@ enum class FusedStepObstacle {
   kOffload,        // of the optimizer or of weights
   kGroups,         // whose steps have several micro-batches
   kPipeline,       // asked for
-  kExpertParallel  // asked for, beside which the trainer has none
+  kExpertParallel  // asked for, and the trainer has none with it
 };
 
 // Returns all obstacles to a fused step, in that order, except for the number of micro-batches.

@@ -13,12 +13,12 @@ namespace evenkeel::planner {
 bool TensorParallelAllowed(const ModelSpec& model, int64_t tensor);
 
 // Returns whether `context` ranks can share samples under that degree. They exchange heads for
-// rows, but for attention that need not (`any_degree`).
+// rows, except for attention that need not (`any_degree`).
 bool ContextParallelAllowed(const ModelSpec& model, int64_t tensor, int64_t context,
                             bool any_degree);
 
 // Returns how many neighbours of `context` ranks, of which `per_node` share a node, exchange heads
-// where they do so inside nodes alone: as many as divide the heads of every layer of a
+// where they do so only inside nodes: as many as divide the heads of every layer of a
 // tensor-parallel rank, and the ranks of a node.
 int64_t HeadRanks(const ModelSpec& model, int64_t tensor, int64_t context, int64_t per_node);
 

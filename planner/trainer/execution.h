@@ -34,10 +34,10 @@ struct Execution {
   bool overlap_gradient_reduce = true;  // overlap with backward passes of the last micro-batch
   bool overlap_weight_gather = true;    // sharded optimizer: overlap with the first forward passes
   bool overlap_tensor = false;  // overlap tensor-parallel communication with matrix products
-  // Exchanges of rows between experts' ranks run beside the compute of another micro-batch.
+  // Exchanges of rows between experts' ranks overlap with the compute of another micro-batch.
   bool overlap_experts = false;
   Dispatcher dispatcher = Dispatcher::kAllToAll;  // exchanges rows between experts' ranks
-  // Those exchanges run beside the products of the shared expert, which all rows pass.
+  // Those exchanges overlap with the products of the shared expert, which all rows pass.
   bool overlap_shared_expert = false;
   int64_t expert_tensor = 1;  // tensor parallelism inside an expert, if expert parallelism > 1
   // If false: eager modules (Hugging Face), which keep all intermediate values.
@@ -70,8 +70,8 @@ struct Execution {
   // With a recipe below 16 bits (PrecisionRecipe): linear layers keep their inputs quantised until
   // the backward pass, as TransformerEngine does.
   bool keeps_quantised_inputs = true;
-  // With such a recipe: weights are held, and gathered, in the products' format alone, where the
-  // recipe allows it. If false, the quantised copies stand beside 16-bit weights.
+  // With such a recipe: weights are held, and gathered, only in the products' format, where the
+  // recipe allows it. If false, the quantised copies exist in addition to 16-bit weights.
   bool holds_quantised_weights = false;
   // With such a recipe: transformer layers of the language model that stay in 16 bits, at its start
   // and at its end.

@@ -38,9 +38,9 @@ constexpr OffloadAbility kHybridOptimizer = {
                  OffloadShares::kNone},
     .overlaps = true};
 
-// DeepSpeed's offload_optimizer works with stages 1, 2 and 3, its `ratio` with stage 3 alone
+// DeepSpeed's offload_optimizer works with stages 1, 2 and 3, its `ratio` only with stage 3
 // (deepspeed/runtime/zero/offload_config.py). CPUAdam runs when all gradients are there, and the
-// weights are copied when it is done. Beside it, offload_param keeps the 16-bit shards of stage 3
+// weights are copied when it is done. In addition, offload_param keeps the 16-bit shards of stage 3
 // on the host, too (partition_parameters.py, 0.19.8).
 constexpr OffloadAbility kCpuAdam = {.by_stage = {OffloadShares::kNone, OffloadShares::kWhole,
                                                   OffloadShares::kWhole, OffloadShares::kAny},
@@ -60,8 +60,8 @@ constexpr Trainer OffloadsWeights(Trainer trainer) {
 
 // A hook of each shard (register_post_accumulate_grad_hook) steps and frees its gradient when
 // foreach_reduce of torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py has set it. torchtitan
-// has it as optimizer.early_step_in_backward up to 0.2, not beside expert or pipeline parallelism
-// (build_optimizers of components/optimizer.py); torchtune as optimizer_in_bwd, not beside gradient
+// has it as optimizer.early_step_in_backward up to 0.2, not with expert or pipeline parallelism
+// (build_optimizers of components/optimizer.py); torchtune as optimizer_in_bwd, not with gradient
 // accumulation or clipping (recipes/full_finetune_distributed.py). DeepSpeed has none,
 // Megatron-FSDP needs that hook itself, and GaLore's layer-wise optimizer of Hugging Face's Trainer
 // runs on one GPU.
@@ -73,13 +73,13 @@ constexpr Trainer StepsInBackward(FusedStep fused_step, Trainer trainer) {
 // TransformerEngine's offload of layers (--cpu-offloading-num-layers): less than all layers,
 // without a pipeline, without any recompute (__post_init__ of megatron/core/transformer/
 // transformer_config.py). Layers with experts are not supported (NVIDIA/Megatron-LM pull request
-// 1913). Copies run beside the layers' compute. Its other way, --offload-modules, has copies that
+// 1913). Copies overlap with the layers' compute. Its other way, --offload-modules, has copies that
 // follow the pipeline's chunks (pipeline_parallel/fine_grained_activation_offload.py, 0.16.1).
 constexpr ActivationAbility kMegatronActivations = {
     .kept = true, .any_count = true, .modules = kAllOffloadModules};
 
 // The input that a recomputed layer keeps: OffloadActivations of torchtune, which its recipes
-// accept with enable_activation_checkpointing alone, and which TRL and axolotl have for Hugging
+// accept only with enable_activation_checkpointing, and which TRL and axolotl have for Hugging
 // Face's Trainer (activation_offloading); and XTUNER_ACTIVATION_OFFLOAD of XTuner v1
 // (async_save_on_cpu). All copy on streams of their own.
 constexpr ActivationAbility kLayerInputs = {.inputs = true, .all_layers = true, .experts = true};
@@ -148,7 +148,7 @@ constexpr Trainer Unlimited(const About& about) {
 // Megatron-Core shares no images: its colocated encoders (ColocatedBridgeCommunicator of
 // megatron/core/models/mimo) have data ranks of their own, but refuse context parallelism and
 // batches whose images the ranks do not divide, which packs do not promise. Megatron-Bridge shares
-// them between context ranks for Nemotron Omni alone (vision_dp_over_cp).
+// them between context ranks only for Nemotron Omni (vision_dp_over_cp).
 constexpr Trainer MegatronCore(const About& about) {
   Trainer trainer = ThreeDimensional(about, {});
   trainer.megatron_kernels = trainer.fp16_gradients_16bit = true;
@@ -176,7 +176,7 @@ constexpr Execution WithTransformerEngine(Execution execution) {
   return execution;
 }
 
-// Adapters beside frozen weights in 4 bits (in 8, without sharded weights): bitsandbytes under PEFT
+// Adapters with frozen weights in 4 bits (in 8, without sharded weights): bitsandbytes under PEFT
 // works with every ZeRO stage and with FSDP (PEFT 0.10, docs/source/accelerate); torchtune has NF4
 // of its own. Megatron-Core and XTuner v1 have neither.
 constexpr Trainer WithQuantisedBase(Trainer trainer) {
@@ -272,8 +272,8 @@ constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
   return trainer;
 }
 
-// Hugging Face's Trainer runs DeepSpeed for its stages alone; otherwise PyTorch's own modules and
-// optimizers. It calls model.zero_grad(), and compute_loss returns the loss alone, so that the
+// Hugging Face's Trainer runs DeepSpeed only for its stages; otherwise PyTorch's own modules and
+// optimizers. It calls model.zero_grad(), and compute_loss returns only the loss, so that the
 // 16-bit logits are gone when the backward pass begins (trainer.py; measured in
 // tests/measure/h100.jsonl).
 constexpr Trainer WithoutEngine(Trainer trainer) {
@@ -283,7 +283,7 @@ constexpr Trainer WithoutEngine(Trainer trainer) {
   return trainer;
 }
 
-// NeMo AutoModel has tensor, pipeline and expert parallelism beside FSDP2, and DeepEP.
+// NeMo AutoModel has tensor, pipeline and expert parallelism in addition to FSDP2, and DeepEP.
 constexpr Trainer AutoModel(const About& about) {
   Trainer trainer = WithRawVocabulary(WithWholeLayers(about, kAutoModel, {}));
   trainer.zero_stage = ZeroStage::kWeights;
@@ -393,7 +393,9 @@ constexpr std::array kTrainers = {
     AutoModel({.name = "nemo-automodel",
                .alias = "automodel",
                .title = "NeMo AutoModel",
-               .source = "FSDP2 around TransformerEngine's layers, with DeepEP"}),
+               .source = "FSDP2 around TransformerEngine's layers, with DeepEP; host time from its "
+                         "published runs of experts on H100",
+               .fitted_runs = 10}),
     Unlimited({.name = "unlimited",
                .title = "a trainer without limits",
                .source = "Megatron-Core's habits"}),

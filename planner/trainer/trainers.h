@@ -53,7 +53,7 @@ struct Trainer {
   bool gathers_to_recompute = false;
   bool low_precision = false;       // runs recipes below 16 bits (PrecisionRecipe)
   bool keeps_layers_16bit = false;  // with such a recipe, can keep the first and last layers in 16
-  bool quantised_base = false;      // trains adapters beside frozen weights in 4 or 8 bits
+  bool quantised_base = false;      // trains adapters with frozen weights in 4 or 8 bits
   DispatcherSet dispatchers = DispatcherBit(Dispatcher::kAllToAll);
   OffloadAbility offload = {};
   ActivationAbility activations = {};
@@ -63,7 +63,7 @@ struct Trainer {
   ZeroStage zero_stage = ZeroStage::kOptimizer;
   bool fp32_gradients = true;  // accumulates gradients in fp32; if false, in 16 bits
   // It accumulates them in 16 bits nevertheless if weights are float16. Megatron-LM sets
-  // accumulate_allreduce_grads_in_fp32 with bfloat16 alone (validate_args of
+  // accumulate_allreduce_grads_in_fp32 only with bfloat16 (validate_args of
   // megatron/training/arguments.py), and DeepSpeed's optimizer for float16 takes gradients as they
   // are (deepspeed/runtime/fp16/fused_optimizer.py).
   bool fp16_gradients_16bit = false;

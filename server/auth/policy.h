@@ -56,7 +56,7 @@ class Policy {
   // REQUIRES: no principal occurs in two rules.
   explicit Policy(std::vector<PolicyRule> rules);
 
-  // The first rule that names any identity of the peer decides alone: both what the peer may call
+  // Only the first rule that names any identity of the peer decides: both what the peer may call
   // and which tenant it belongs to; "any" names all peers. A peer that no rule names may call
   // nothing.
   Decision Decide(const PeerIdentity& peer, std::string_view method) const;

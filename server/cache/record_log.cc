@@ -222,8 +222,8 @@ LogFault RecordLog::Scan(const Visit& visit) {
                  std::to_string(count()));
 }
 
-// Takes in complete records behind the mark. They come from an append that did not finish, so
-// nobody was told whether they are there.
+// Takes in complete records after the mark. They come from an append that did not finish, so nobody
+// was told whether they were stored.
 LogFault RecordLog::TakeInRest(const Visit& visit) {
   struct stat found {};
   if (fstat(descriptor_, &found) != 0) return {SystemText("can not be looked at")};

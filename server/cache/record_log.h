@@ -2,11 +2,11 @@
 //
 // Layout (numbers have 8 bytes, little-endian):
 // at 0 and at 4096: two marks of 64 bytes, written in turn. A mark says how many records count and
-// where they end, and has a checksum that covers its place. The newer mark holds.
+// where they end, and has a checksum that covers its place. The newer mark counts.
 // from 8192: the records, each as its number, its length, a checksum of both and of its bytes, and
 // its bytes.
 // An append writes the records, syncs, writes the older mark, and syncs. A file that ends before
-// the end in its mark was therefore cut, whatever is left of it, and bytes behind that end were
+// the end in its mark was therefore cut, whatever is left of it, and bytes after that end were
 // never acknowledged. Nothing is mapped into memory: every byte that is used was read with pread
 // and matched its checksum, so damage can neither end the process nor be taken for data.
 #ifndef EVENKEEL_SERVER_CACHE_RECORD_LOG_H_
@@ -52,7 +52,7 @@ class RecordLog {
                          std::span<const std::string> records);
 
   // Opens the file and checks all of it. Unless `read_only`, it accepts complete records that a
-  // crash left behind the mark and cuts off everything else there. `read_only` works while another
+  // crash left after the mark and cuts off everything else there. `read_only` works while another
   // process appends. Returns nullptr, with the reason in *fault, if the file cannot be used.
   static std::unique_ptr<RecordLog> Open(const std::string& path, std::string_view kind,
                                          bool read_only, const Visit& visit, LogFault* fault);

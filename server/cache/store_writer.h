@@ -34,7 +34,7 @@ class StoreWriter {
   StoreWriter(Settings settings, OnFault on_fault);
   ~StoreWriter();  // writes what is waiting
 
-  // Returns true if the record is there. A damaged file counts as an error, and is set aside soon
+  // Returns true if the record exists. A damaged file counts as an error, and is set aside soon
   // after.
   bool Find(std::string_view key, std::string* record);
 

@@ -11,7 +11,7 @@ namespace evenkeel::server {
 // The lists of a profile.
 enum class MeasuredList { kLayerTimes, kMemory, kSteps, kCollectives };
 inline constexpr int kMeasuredLists = 4;
-inline constexpr int kListsWithErrors = 3;  // the answer alone has the errors of collectives
+inline constexpr int kListsWithErrors = 3;  // only the answer has the errors of collectives
 
 // Why a measurement was refused. Mirrors the contract's RefusalReason.
 enum class RefusedFor {
@@ -40,7 +40,7 @@ class CalibrationObserver {
   virtual void OnAccepted(MeasuredList /*list*/, int64_t /*count*/) {}
   virtual void OnRefused(RefusedFor /*reason*/) {}
   // Reports the mean error of the predictions for what was measured, before this profile and with
-  // it. Of the first kListsWithErrors lists.
+  // it, for the first kListsWithErrors lists.
   virtual void OnPredictionError(MeasuredList /*list*/, double /*before*/, double /*after*/) {}
   // Called for each step outcome that was compared with its plan, also in a dry run, but not again
   // for one that is already recorded.

@@ -6,7 +6,7 @@
 
 namespace evenkeel::server {
 
-// Returns a name that ends in ".lmdb". The files beside a store add "-lock" or "-owner" to its
+// Returns a name that ends in ".lmdb". The files next to a store add "-lock" or "-owner" to its
 // name, and tenants' names have no '.', so tenant "a-lock" does not get the lock of tenant "a".
 std::string TenantStorePath(const std::string& path, const std::string& tenant) {
   return tenant.empty() ? path : path + "." + tenant + ".lmdb";

@@ -15,8 +15,8 @@
 namespace evenkeel::server {
 
 // Returns the file of a tenant's history: `path` itself for the default tenant "", otherwise a file
-// beside it. Different tenants have different files, which also differ from those that a store puts
-// beside its own.
+// next to it. Different tenants have different files, which also differ from those that a store
+// puts next to its own.
 std::string TenantStorePath(const std::string& path, const std::string& tenant);
 
 class CalibrationRegistry {

@@ -13,14 +13,14 @@
 
 namespace evenkeel::server {
 
-// Keeps the history in `path`, with `path`-owner beside it. Each Append is synced to disk before it
-// returns.
+// Keeps the history in `path`, with `path`-owner next to it. Each Append is synced to disk before
+// it returns.
 class FileProfileStore : public ProfileStore {
  public:
   // Opens or creates the file. Returns nullptr, with the reason in *error, if the file cannot be
   // trusted as a whole: another process has it, it is not ours or of a newer release, or a record
   // is damaged or missing. *error then has the commands that restore it, and nothing was changed.
-  // The LMDB file of an earlier version is converted, and kept beside it as PATH.lmdb-kept-1. If
+  // The LMDB file of an earlier version is converted, and kept next to it as PATH.lmdb-kept-1. If
   // the file system is read-only, the store opens for reading and every Append fails.
   static std::unique_ptr<FileProfileStore> Open(const std::string& path, std::string* error,
                                                 int64_t capacity_bytes = kHistoryBytesAtMost);

@@ -11,8 +11,8 @@ class RecordProfileRequest;
 
 namespace evenkeel::server {
 
-// Fills the collectives of `profile`, whose GPU type is there. Also refuses everything of the
-// request that belongs to a model.
+// Fills the collectives of `profile`, whose GPU type is set. Also refuses everything of the request
+// that belongs to a model.
 void CollectivesFromProto(const v1::RecordProfileRequest& request, ViolationSink& sink,
                           planner::Profile* profile);
 

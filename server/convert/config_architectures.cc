@@ -160,7 +160,7 @@ std::vector<ConfigArchitecture> GemmaAndOlmo() {
   };
 }
 
-// Layer norms with biases, or attention and MLP beside each other.
+// Layer norms with biases, or attention and MLP in parallel.
 std::vector<ConfigArchitecture> OtherDense() {
   return {
       {.model_type = "cohere",
@@ -324,7 +324,7 @@ std::vector<ConfigArchitecture> DeepSeekLike() {
   };
 }
 
-// Smaller ones, and DeepSeek's experts beside plain attention.
+// Smaller ones, and DeepSeek's experts with plain attention.
 std::vector<ConfigArchitecture> DeepSeekLike2() {
   return {
       {.model_type = "minicpm3",
@@ -380,7 +380,7 @@ constexpr Wrapped kWrapped[] = {
          "use_sliding_window":false,"decoder_sparse_step":1,"num_experts":60,
          "num_experts_per_tok":4,"moe_intermediate_size":1408})"},
     {"qwen3_omni_moe_text", "qwen3_moe"},
-    {"minimax_m3", "minimax_m3_vl_text"},  // as its text alone is published
+    {"minimax_m3", "minimax_m3_vl_text"},  // as only its text is published
     {"minimax_text_01", "minimax"},        // as published before transformers had it
     {"minimax_m1", "minimax"},
     {"phi4_multimodal", "phi3",

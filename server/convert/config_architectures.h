@@ -17,8 +17,8 @@ namespace evenkeel::server {
 enum class ExpertLayers {
   kNone,
   kAll,
-  kBehindFirst,  // those behind the first `first_k_dense_replace`
-  kSparseStep,   // every `decoder_sparse_step`-th, but for `mlp_only_layers`
+  kBehindFirst,  // those after the first `first_k_dense_replace`
+  kSparseStep,   // every `decoder_sparse_step`-th, except for `mlp_only_layers`
   kInterleaved,  // every `interleave_moe_layer_step`-th, or `moe_layers`
   kRange,  // every `moe_layer_interval`-th from `moe_layer_start_index` to `moe_layer_end_index`
   kPeriod  // in each `expert_layer_period` the one at `expert_layer_offset`
@@ -33,17 +33,17 @@ enum class MixerLayers {
   kPeriod,    // in each `attn_layer_period` the one at `attn_layer_offset`
   kIndices,   // `attn_layer_indices`
   kListed,    // the same, but all attend without a list
-  kFifth,     // the fifth and every fourth behind it
-  kSecond,    // the first and every second behind it
-  kBeside,    // all attend and recur, beside each other
-  kBlocks     // layers are mixers or MLPs alone: `layers_block_type`, `hybrid_override_pattern`
+  kFifth,     // the fifth and every fourth after it
+  kSecond,    // the first and every second after it
+  kBeside,    // all attend and recur, in parallel
+  kBlocks     // each layer is only a mixer or MLP: `layers_block_type`, `hybrid_override_pattern`
 };
 
 // Which layers attend to a window, where the config has no `layer_types`.
 enum class WindowLayers {
   kNone,
   kAll,          // all, if `sliding_window` is set
-  kBehindFirst,  // those behind the first `max_window_layers`, if `use_sliding_window` is set
+  kBehindFirst,  // those after the first `max_window_layers`, if `use_sliding_window` is set
   kPattern,      // all but every `sliding_window_pattern`-th
   kBehindOne,    // the same, but the first layer does not either
   kCompressed,   // all, and entries of few and of many tokens by turns, of many in the first two
@@ -63,7 +63,7 @@ struct ConfigExperts {
   bool one_is_dense = false;      // one expert is a dense MLP
   ConfigFlag present = kYes;      // else there are none
   bool router_scales = false;
-  int norms = 0;  // over the width, beside those of the layer
+  int norms = 0;  // over the width, besides those of the layer
   bool router_bias = false;
   bool mlp_bias = false;
   bool shared_gate = false;
@@ -107,7 +107,7 @@ struct ConfigPlaces {
   std::string_view key, type;
 };
 
-// An object of the config whose values count as if they stood beside it, by their own keys or by
+// An object of the config whose values count as if they stood next to it, by their own keys or by
 // others.
 struct ConfigPart {
   std::string_view key;
@@ -125,7 +125,7 @@ struct ConfigArchitecture {
   planner::Norm norm = planner::Norm::kRmsNorm;
   ConfigFlag norm_weights = kYes;
   int layer_norms = 2;
-  ConfigFlag parallel = {};  // attention and MLP beside each other share one norm
+  ConfigFlag parallel = {};  // attention and MLP run in parallel and share one norm
   bool gated = true;
   bool grouped = true;           // `num_key_value_heads` may be fewer than the heads
   ConfigFlag one_key_head = {};  // keys and values have one head, where they are not grouped
@@ -137,7 +137,7 @@ struct ConfigArchitecture {
   bool cross = false;                          // layers attend to what the encoder gives
   std::string_view cross_layers = {};          // key of the places of those that do nothing else
   std::string_view positions = {};             // key of the rows of a learned table
-  int64_t more_positions = 0;                  // rows beside those
+  int64_t more_positions = 0;                  // rows besides those
   ConfigFlag head_norm = {}, width_norm = {};  // of queries and keys
   bool sinks = false;
   ConfigFlag attention_gate = {};
@@ -174,7 +174,7 @@ struct ConfigArchitecture {
   std::vector<ConfigPlaces> places = {};
   // Other names of keys, which count where the config lacks the key itself.
   std::vector<std::pair<std::string_view, std::string_view>> renamed = {};
-  // Keys that may have one value alone, as JSON, and that value.
+  // Keys that may have only one value, and that value as JSON.
   std::vector<std::pair<std::string_view, std::string_view>> only = {};
   // Keys that published configs have, and that transformers reads nowhere.
   std::vector<std::string_view> unread = {};
@@ -183,7 +183,7 @@ struct ConfigArchitecture {
 
 // All of them.
 const std::vector<ConfigArchitecture>& ConfigArchitectures();
-// Those of the years before 2024 with keys, positions or norms of their own.
+// Those from before 2024 that have keys, positions or norms of their own.
 std::vector<ConfigArchitecture> EarlyArchitectures();
 // Those that transformers has no code for.
 std::vector<ConfigArchitecture> OwnCodeArchitectures();

@@ -15,7 +15,7 @@ namespace evenkeel::server {
 // Conformers, by their keys and by what comes before their layers.
 enum class ConfigConformer {
   kNone,
-  // Attention sees a chunk and what comes before and behind it, MLPs are four times as wide as it,
+  // Attention sees a chunk and what comes before and after it, MLPs are four times as wide as it,
   // and two convolutions with norms come first (Gemma 4).
   kChunks,
   // Attention sees 500 tokens, and three separable convolutions come first (Phi-4).
@@ -40,18 +40,18 @@ struct ConfigEncoder {
   bool head_norm = false;             // of queries and keys
   bool head_size = false;             // `head_dim` is read; else heads share the width
   bool mlp_bias = false;              // where not linear_bias
-  std::string_view more_layers = {};  // key of layers beside `layers`, each with two gates
+  std::string_view more_layers = {};  // key of layers besides `layers`, each with two gates
   int layer_norms = 2;
   bool layer_scale = false;
   bool patch_bias = true;
   int class_tokens = 0;
   bool positions = true;  // a learned table, else rotary positions
-  // Key of the rows of a table: beside rotary positions, or of an encoder of audio that is not
-  // native, whose units have that many tokens.
+  // Key of the rows of a table: in addition to rotary positions, or of an encoder of audio that is
+  // not native, whose units have that many tokens.
   std::string_view position_rows = {};
   int position_tables = 1;
   std::string_view position_columns = {};  // key of the columns of a grid whose rows those are
-  int norms = 0;                           // over the width, beside those of layers
+  int norms = 0;                           // over the width, besides those of layers
   std::string_view window = {};            // key of the side of a window, pixels; see also `chunk`
   std::string_view full_layers = {};       // key of the layers that attend to the whole image
   std::string_view deep_stacked = {};      // key of the layers whose outputs are projected too
@@ -91,8 +91,8 @@ enum class ConfigSteps {
   kTwins,        // an MLP, and another one for samples with images too
   kAdapter,      // an MLP for merged patches, as wide as `inner`, and a linear layer
   kGatedMlp,     // a gated MLP whose two halves are `inner` wide together
-  // The outputs of several layers beside each other, and a linear layer; layers of the language
-  // model attend to what it gives. A unit is an image of tiles, with a class token each.
+  // The outputs of several layers side by side, and a linear layer; layers of the language model
+  // attend to what it gives. A unit is an image of tiles, with a class token each.
   kTiles,
   kTable,     // scores for the rows of a table, a norm, and the table
   kFrames,    // an MLP for merged patches, one for those of two frames, and a linear layer
@@ -124,8 +124,8 @@ struct ConfigJoint {
   int64_t own_marks = 0;  // the same, of the encoder's width
 };
 
-// Which `tie_word_embeddings` counts: that of the whole, either it or the language model's, or the
-// language model's alone. kNever: the head has weights of its own, whatever the config says.
+// Which `tie_word_embeddings` counts: that of the whole, either it or the language model's, or only
+// the language model's. kNever: the head has weights of its own, whatever the config says.
 enum class ConfigTie { kWhole, kEither, kText, kNever };
 
 struct ConfigWrapper {
@@ -136,7 +136,7 @@ struct ConfigWrapper {
   ConfigTie tie = ConfigTie::kWhole;
   std::string_view text_key = "text_config";
   std::string_view vocab = {};  // key of the head's rows, which must be the language model's
-  bool flat = false;            // the encoder's keys stand beside those of the language model
+  bool flat = false;            // the encoder's keys stand next to those of the language model
   std::string_view part = {};   // key of another object, whose keys `defaults` has as "part.key"
   std::vector<std::string_view> unread = {};
   // Samples count units in this order. A joint without the name of an encoder is absent.

@@ -7,8 +7,8 @@
 
 namespace evenkeel::server {
 
-// Returns whether a key that nobody reads may change the shape of a model: its name speaks of
-// sizes, counts, biases and the like, and it is none of those that are known to change neither the
+// Returns whether a key that nobody reads may change the shape of a model: its name mentions sizes,
+// counts, biases and the like, and it is not one of those that are known to change neither the
 // number of parameters nor the work of a layer.
 bool MayChangeShapes(std::string_view key);
 

@@ -301,7 +301,7 @@ class LanguageModelReader {
       model_.stream_kind = planner::StreamKind::kBlocks;
     }
     model_.laurel_rank = values_.Or(architecture_.laurel, kRanks, 0);
-    // Beside alternating updates transformers builds what scales vectors of no width.
+    // With alternating updates, transformers builds what scales vectors of no width.
     const int64_t least = architecture_.laurel.empty() ? 0 : 1;
     const int64_t width = values_.Or(architecture_.per_layer_width, {least, 65536}, 0);
     if (width > 0) {

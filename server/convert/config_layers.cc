@@ -281,7 +281,7 @@ class Layers {
     }
   }
 
-  // Each block is a mixer or an MLP alone, in a list or as a letter of a pattern.
+  // Each block is only a mixer or only an MLP, in a list or as a letter of a pattern.
   void ReadBlocks() {
     std::vector<std::string> blocks;
     if (const auto* pattern = values_.Find("hybrid_override_pattern");
@@ -365,7 +365,7 @@ class Layers {
       layers_[i].ffn = (*widths)[i] == model_.ffn ? 0 : (*widths)[i];
   }
 
-  // Layers that attend to the encoder's tokens alone.
+  // Layers that attend only to the encoder's tokens.
   void MarkCross() {
     const auto places = values_.Numbers(architecture_.cross_layers, kOffsets);
     if (!places) return;

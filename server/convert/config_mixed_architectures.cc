@@ -16,7 +16,7 @@ const ConfigCodes& ExpertCodes() {
 }
 
 // Layers that attend to all have wider heads, whose keys may be their values too; the last ones may
-// reuse earlier keys and values. Experts come beside a dense MLP, with norms of their own.
+// reuse earlier keys and values. Experts come in addition to a dense MLP, with norms of their own.
 std::vector<ConfigArchitecture> Gemma4() {
   return {
       {.model_type = "gemma4_text",

@@ -118,7 +118,7 @@ bool IsTrue(const Json& value, bool fallback) {
 }
 
 // Falcon's newer layers have heads of keys by a key of their own, older ones have one or as many as
-// of queries. Attention and MLP beside each other share a norm, or have one each.
+// of queries. Parallel attention and MLP share a norm, or have one each.
 void UnfoldFalcon(Json& config) {
   const bool newer = IsTrue(Take(config, "new_decoder_architecture"), false);
   const bool one = IsTrue(Take(config, "multi_query"), true);

@@ -152,7 +152,7 @@ class TowerReader {
       e.window_tokens *= std::max<int64_t>(1, values_.Required(from_.reach, {1, 1 << 20}) / chunk);
   }
 
-  // Gemma 4's. The linear layer behind the convolutions has room for as many bins as the first one
+  // Gemma 4's. The linear layer after the convolutions has room for as many bins as the first one
   // has channels.
   void ReadChunks() {
     planner::Encoder& e = tower_.encoder;
@@ -270,7 +270,7 @@ class TowerReader {
   }
 
   // Llama 3.2 Vision's: all images have as many tiles. There are tables of positions in tiles of
-  // each arrangement, and of tiles before and behind the layers, whose rows gates scale.
+  // each arrangement, and of tiles before and after the layers, whose rows are scaled by gates.
   void ReadTiles(int64_t tile) {
     planner::Encoder& e = tower_.encoder;
     const int64_t tiles = values_.Required("max_num_tiles", {1, 64});
@@ -381,7 +381,7 @@ class TowerReader {
         {.rows = rows, .in = halves / 2, .out = hidden, .split = Split::kInputs}};
   }
 
-  // Outputs of several layers beside each other.
+  // Outputs of several layers side by side.
   void ReadOutputs(int64_t hidden) {
     const planner::Encoder& e = tower_.encoder;
     const auto between =

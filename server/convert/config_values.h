@@ -55,8 +55,8 @@ class ConfigValues {
   // Returns the key as messages show it.
   std::string Shown(std::string_view key) const;
 
-  // Refuses keys that nobody has read, that speak of shapes and that are not among `unread`. What
-  // is null, empty, false or 0 is no feature.
+  // Refuses keys that nobody has read, that are about shapes and that are not among `unread`. A
+  // value that is null, empty, false or 0 is no feature.
   void RefuseUnknownKeys(const std::vector<std::string_view>& unread);
 
  private:

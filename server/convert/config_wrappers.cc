@@ -234,7 +234,7 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
   };
 }
 
-// Whose projectors have MLPs for merged patches.
+// Models whose projectors have MLPs for merged patches.
 std::vector<ConfigWrapper> MlpWrappers() {
   return {
       {.model_type = "llama4",

@@ -76,7 +76,7 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   LaunchFromProto(from, path, sink, job);
 }
 
-// Times of layers are measured in 16 bits, and say nothing of products in fewer.
+// Times of layers are measured in 16 bits, and say nothing about products in fewer.
 void Calibrate(const CalibrationSource& calibrations, planner::Job* job) {
   if (!calibrations) return;
   job->calibration = calibrations(*job);

@@ -37,7 +37,7 @@ std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::
                                     const DatasetSource& datasets = {},
                                     const CalibrationSource& calibrations = {});
 
-// A plan to predict, and the job whose own plan is shown beside it.
+// A plan to predict, and the job whose own plan is shown next to it.
 struct EvaluationJob {
   planner::Job job;  // as PlanJob would plan it
   PlanSpec plan;

@@ -46,7 +46,7 @@ std::string GroupText(const planner::LayerGroup& group) {
   return "layers";
 }
 
-// Names the degrees. Those that are seldom above 1 are named only if they are.
+// Names the degrees. Those that are rarely above 1 are named only if they are.
 std::string DegreesText(const planner::Parallelism& degrees) {
   const auto above_one = [](const char* text, int64_t degree) {
     return degree > 1 ? text + std::to_string(degree) : std::string();

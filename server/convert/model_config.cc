@@ -43,14 +43,14 @@ constexpr std::pair<std::string_view, std::string_view> kTextShapes[] = {
     {"gemma2", R"({"hidden_size":2304,"intermediate_size":9216,"num_hidden_layers":26,
                    "num_attention_heads":8,"vocab_size":256000})"}};
 
-// Keys of parts that say nothing of the model, or that layers read.
+// Keys of parts that say nothing about the model, or that layers read.
 constexpr std::string_view kOtherConfigs[] = {"quantization_config", "compression_config",
                                               "generation_config", "per_layer_config",
                                               "transformers.js_config",
                                               // of inference with long prompts
                                               "dual_chunk_attention_config"};
 
-// Keys of a whole config that say nothing of shapes, or say again what its parts do.
+// Keys of a whole config that say nothing about shapes, or repeat what its parts say.
 const std::vector<std::string_view>& UnreadOfWhole() {
   static const std::vector<std::string_view> keys = {
       kVisionConfig,          kAudioConfig,          kTextConfig,
@@ -255,14 +255,14 @@ class ConfigReader {
     model_.spec = ReadLanguageModel(values, *known);
     const bool own_tables = values.Flag({.key = "mtp_use_dedicated_embeddings"});
     if (!own_tables) model_.predicted_layers = values.Or(known->predicted, {0, 64}, 0);
-    // What reads a key may come behind a fault.
+    // After a fault, the code that reads a key may not have run.
     if (values.valid()) values.RefuseUnknownKeys(known->unread);
     model_.model_type = type;
     model_.source =
         "config.json of model type " + type + ", as " + std::string(known->source) + " reads it";
   }
 
-  // Returns the config with the keys of another object beside its own, as "part.key".
+  // Returns the config with the keys of another object next to its own, as "part.key".
   Json WithPart(std::string_view part) const {
     Json whole = config_;
     if (!IsPresent(config_, part) || !config_[std::string(part)].is_object()) return whole;
@@ -289,7 +289,7 @@ class ConfigReader {
     const Json& text = HasObject(config_, text_key_) ? config_[text_key_] : Json::object();
     for (const auto& [key, value] : config_.get_ref<const Json::object_t&>())
       if (text.contains(key) && text[key] == value) unread.push_back(key);
-    if (!IsPresent(config_, text_key_))  // the keys beside a part are the language model's
+    if (!IsPresent(config_, text_key_))  // the keys next to a part are the language model's
       for (const auto& [key, value] : with_part.get_ref<const Json::object_t&>())
         if (wrapper.part.empty() || !key.starts_with(std::string(wrapper.part) + "."))
           unread.push_back(key);
@@ -412,7 +412,7 @@ std::string WithoutInfinities(std::string_view json) {
   return text;
 }
 
-// Returns the class of a model that classifies, or that gives states alone, where the config names
+// Returns the class of a model that classifies, or that gives only states, where the config names
 // one; empty if it does not.
 std::string WithoutHead(const Json& config) {
   const auto classes = config.find("architectures");

@@ -20,7 +20,7 @@ struct ConfiguredModel {
   std::vector<planner::EncoderTower> towers;  // without training; vision comes before audio
   std::string model_type;                     // such as "qwen3_moe"
   std::string source;                         // for the plan's provenance
-  // Layers for multi-token prediction that the config tells of, where they are like the last layer:
+  // Layers for multi-token prediction that the config mentions, if they are like the last layer;
   // else 0. `spec` has none of them.
   int64_t predicted_layers = 0;
 };

@@ -28,7 +28,7 @@ v1::PlanJobRequest Narrowed(const v1::PlanJobRequest& request, int pool, int cou
   return narrowed;
 }
 
-// Returns true if constraints alone make this offer impossible.
+// Returns true if only constraints make this offer impossible.
 bool OnlyConstraints(const std::vector<Violation>& violations) {
   return std::all_of(violations.begin(), violations.end(), [](const Violation& violation) {
     return violation.field.starts_with(kConstraints);

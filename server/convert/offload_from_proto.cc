@@ -76,7 +76,7 @@ void WeightsFromProto(const v1::Offload& given, const FieldPath& path, Violation
   training->offload.weights = true;
 }
 
-// Checks that the trainer can offload activations beside what the job asks of recompute and stages.
+// Checks that the trainer can offload activations with the job's recompute and stages.
 bool CheckActivationAbility(const planner::Job& job, const FieldPath& field,
                             const FieldPath& constraints, ViolationSink& sink) {
   const planner::Trainer& trainer = *job.training.trainer;

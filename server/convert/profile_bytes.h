@@ -18,7 +18,7 @@ class Profile;
 
 namespace evenkeel::server {
 
-// What a request says beside its measurements.
+// What a request says besides its measurements.
 struct ProfileTexts {
   // True if the catalogue has the model and GPU type. If false, the profile has only their names
   // and can only be listed.
@@ -40,7 +40,7 @@ struct ProfileFacts : ProfileTexts {
 // Returns the planner and catalogue versions of this release, which predict the steps of a plan.
 std::string ModelVersion();
 
-// Finds the model, the pair, or the encoder alone. Adds violations at `field`.
+// Finds the model, the pair, or the single encoder. Adds violations at `field`.
 bool MeasuredModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
                          planner::Profile* profile);
 

@@ -60,7 +60,7 @@ struct HistoryEntry {
   int64_t target = 0;  // of a roll-back
   planner::SharedValue<std::string> author;
   ProfileTexts texts;           // set for a profile
-  planner::RatedProfile rated;  // the profile; of a roll-back, the revision alone
+  planner::RatedProfile rated;  // the profile; of a roll-back, only the revision
 
   int64_t revision() const { return rated.revision; }
   const planner::Profile& profile() const { return rated.profile; }

@@ -8,7 +8,7 @@
 namespace evenkeel::server {
 namespace {
 
-// A config.json without the keys that say nothing of shapes.
+// A config.json without the keys that say nothing about shapes.
 struct Row {
   const char* name;
   const char* id;

@@ -309,7 +309,7 @@ std::string DispatchersOf(const planner::Trainer& trainer, const planner::GpuSpe
   return names + "EXPERT_DISPATCHER_LEAST_TIME";
 }
 
-// Checks how experts' rows are exchanged, and beside what.
+// Checks how experts' rows are exchanged, and what that overlaps with.
 void CheckDispatcher(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
                      const planner::ModelSpec* model, const planner::Job& job) {
   using planner::Dispatcher;

@@ -82,7 +82,7 @@ class JobWriter : public ModelWriter<JobWriter> {
                  hbm_bytes_per_second, bfloat16, scaleup_pairs_only, scaleup_bytes_per_second,
                  pcie_bytes_per_second, scaleup_domain_gpus, node_gpus, power_watts,
                  full_power_watts, power_limit_watts, costs] = gpu;
-    (void)scaleup_domain_gpus;  // Cluster::domain says what of it a job uses
+    (void)scaleup_domain_gpus;  // Cluster::domain says how much of it a job uses
     (void)node_gpus;            // Cluster::gpus_per_full_node
     (void)power_watts;          // of the catalogue's type, as its costs
     (void)full_power_watts;
@@ -172,7 +172,7 @@ class JobWriter : public ModelWriter<JobWriter> {
       Fields(offload.choose, offload.ratio);
     }
     if (offload.weights) out_.Count(kOffloadedWeightsTag, 1);
-    // These matter for remedies and other sizes alone.
+    // These matter only for remedies and other sizes.
     if (offload.given && offload.ratio == 0 && activations.asked) out_.Count(kGivenShareTag, 1);
     if (stage_by_gpus) out_.Count(kStageByGpusTag, 1);
     if (keeps_batch) out_.Count(kKeepsBatchTag, 1);

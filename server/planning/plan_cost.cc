@@ -67,7 +67,7 @@ double LaunchCost(const planner::Job& job, double search, planner::LaunchedPlan 
 }
 
 // Returns how many times a search the choice of an offload takes. A free share takes up to 28
-// searches, most of them dismissed by their first bounds; beside activations there are three such
+// searches, most of them dismissed by their first bounds; with activations there are three such
 // choices.
 double OffloadSearches(const planner::Job& job) {
   constexpr double kShares = 8, kBoth = 3;
@@ -82,7 +82,7 @@ double PlanCost(const planner::Job& job) {
   constexpr double kGroups = 0.7;
   double search = OffloadSearches(job) * SearchCost(job);
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
-  // Beside a plan for padded micro-batches stands a short one for packs.
+  // A plan for padded micro-batches comes with a short one for packs.
   const double packs = job.training.micro_batch_samples > 0 ? 1 : 0;
   const double searches =
       1 + packs + (job.compare_sizes ? 2 : 0) + (job.compare_precisions ? 5 : 0);

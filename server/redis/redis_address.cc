@@ -53,7 +53,7 @@ std::optional<std::string> Decoded(std::string_view text) {
   return decoded;
 }
 
-// Parses [HOST]:PORT, HOST:PORT, or a host alone if `port` is already set.
+// Parses [HOST]:PORT, HOST:PORT, or only a host if `port` is already set.
 bool ParseHost(std::string_view text, RedisAddress* address) {
   std::string_view host = text, port;
   if (text.starts_with('[')) {

@@ -36,7 +36,7 @@ struct RedisAddress {
 };
 
 // Parses HOST:PORT, unix:/path or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], where user and
-// password may contain %XX; rediss:// is the same with TLS. Of Sentinels:
+// password may contain %XX; rediss:// is the same with TLS. For Sentinels:
 // redis-sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...][/DATABASE]#NAME, with TLS
 // rediss-sentinel://. Returns "" on success, otherwise what would be accepted.
 std::string ParseRedisAddress(std::string_view text, RedisAddress* address);

@@ -237,7 +237,7 @@ RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Dead
       reply.text.starts_with("READONLY")) {
     Disconnect();
   }
-  // The name may lead to another part by then, so the next command connects anew.
+  // The name may lead to another part by then, so the next command connects again.
   if (reply.fault == RedisFault::kServer && IsOfCluster(reply.text)) {
     return Drop(
         {RedisFault::kCluster,

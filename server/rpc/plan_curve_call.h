@@ -1,5 +1,5 @@
 // A PlanCurve call: plans each size as PlanJob does, several at a time, and answers when all are
-// there.
+// done.
 #ifndef EVENKEEL_SERVER_RPC_PLAN_CURVE_CALL_H_
 #define EVENKEEL_SERVER_RPC_PLAN_CURVE_CALL_H_
 

@@ -189,7 +189,7 @@ int RunNative(Settings settings) {
 }
 
 // Compares on packs of two to four samples on average: where units and tokens fill packs alike,
-// where either leaves a tenth of room, and where one alone counts.
+// where either leaves a tenth of room, and where only one counts.
 int RunFew(Settings settings) {
   settings.max_bound_ratio = 1.016;
   bool good = true;

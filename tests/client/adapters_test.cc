@@ -169,7 +169,7 @@ TEST(ComponentsTest, TheBackboneIsThatOfTheProgram) {
       EncoderRun({ArgumentsWith(", " + backbone + ", \"tune_mm_mlp_adapter\": true")}), kHead));
 }
 
-// Adapters of the language model leave an encoder alone that the configuration trains.
+// Adapters of the language model do not affect an encoder that the configuration trains.
 TEST(ComponentsTest, AnEncoderMayTrainBesideAdapters) {
   const std::string adapter = AdapterWith(", \"target_modules\": \"all-linear\"");
   const auto mode = [&](const std::string& more) {

@@ -244,7 +244,7 @@ TEST(FrontEndsTest, LlamaFactoryJoinsTheTextThatItPretrainsOn) {
   EXPECT_GT(RunOfYaml(pretraining + "packing: false\n").job.training().micro_batch_samples(), 0);
 }
 
-// As of its examples for Qwen2.5-VL, which train the language model alone.
+// As in its examples for Qwen2.5-VL, which train only the language model.
 TEST(FrontEndsTest, LlamaFactoryFreezesEncodersUnlessTold) {
   const std::string full =
       "model_name_or_path: Qwen/Qwen2.5-VL-7B-Instruct\nfinetuning_type: full\nbf16: true\n";

@@ -21,7 +21,7 @@ ReportData Data(const SmallPacking& small) {
   return MakeReportData(small.packed, small.samples, small.start, &progress);
 }
 
-std::string Report(const SmallPacking& small) {
+std::string GroupReport(const SmallPacking& small) {
   return RenderReport(Data(small), small.packed.summary, small.start, small.samples);
 }
 
@@ -44,7 +44,7 @@ TEST(GroupReportTest, ThePackingIsWhatItSays) {
 }
 
 TEST(GroupReportTest, HasGroupsStepsAndCurriculum) {
-  const std::string html = Report(GroupedPacking());
+  const std::string html = GroupReport(GroupedPacking());
   ExpectSound(html);
   ExpectHas(html,
             {"7 samples of a.json, b.json, in 2 packing groups", "<span class=\"key group-0\">10<",
@@ -80,7 +80,7 @@ TEST(GroupReportTest, ARandomOrderIsNotComparedWithItself) {
   SmallPacking small = GroupedPacking();
   small.packed.summary.mutable_rule()->set_order_window(1);
   EXPECT_EQ(Data(small).cases.size(), 2u);
-  ExpectSound(Report(small));
+  ExpectSound(GroupReport(small));
 }
 
 TEST(GroupReportTest, ComparisonHasPackersAndWindows) {

@@ -8,7 +8,7 @@
 namespace evenkeel::cli {
 
 // Makes a plan of two groups, with packs of 16,384 on one GPU and of 131,072 on eight, and HBP's
-// figures beside them.
+// figures for comparison.
 v1::Plan GroupedPlan();
 
 // Makes groups of 10 tokens on two ranks and of 40 on one rank of two GPUs, with steps 0, 1, 0. The

@@ -20,7 +20,7 @@ namespace {
 
 using Stream = grpc::ServerReaderWriter<v1::PackDatasetResponse, v1::PackDatasetRequest>;
 
-class FakeService : public v1::PlannerService::Service {
+class FakePackService : public v1::PlannerService::Service {
  public:
   grpc::Status PackDataset(grpc::ServerContext*, Stream* stream) override {
     ++calls;
@@ -62,7 +62,7 @@ class GrpcPackTest : public testing::Test {
   const TestFolder folder_;
   const std::string address_;
   SmallPacking small_;
-  FakeService service_;
+  FakePackService service_;
   std::unique_ptr<grpc::Server> server_;
 };
 

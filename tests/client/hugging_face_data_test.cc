@@ -104,6 +104,12 @@ TEST(HuggingFaceDataTest, PacksOfTrl) {
   EXPECT_EQ(joined.job.dataset().histogram().sample_count(0), 5);
   EXPECT_TRUE(joined.fixed_lengths);
   EXPECT_TRUE(Assumes(joined, "does not keep apart"));
+  // They stay the caller's for a model with encoders, too.
+  UserRun seeing = joined;
+  ModelLayers layers(4, v1::LAYER_KIND_ENCODER);
+  layers.insert(layers.end(), 32, v1::LAYER_KIND_DENSE);
+  AdaptToLayers(layers, &seeing);
+  EXPECT_EQ(lengths(seeing), (std::vector<int64_t>{1000}));
   const std::string old = ArgumentsWith(", \"packing\": true, \"max_seq_length\": 1000");
   EXPECT_EQ(lengths(TrainerRun({old}, flags)), (std::vector<int64_t>{1000}));
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"packing\": true, \"max_length\": null")}, flags)

@@ -29,7 +29,7 @@ TEST(HuggingFaceFsdpTest, WordsNameTheStrategy) {
   EXPECT_EQ(training("true").zero_stage(), v1::ZERO_STAGE_3);
   EXPECT_EQ(training("[\"shard_grad_op\"]").zero_stage(), v1::ZERO_STAGE_2);
   EXPECT_EQ(training("\"no_shard\"").zero_stage(), v1::ZERO_STAGE_0);
-  // The record of FSDP has full shards alone; the other one gets its habits.
+  // The record of FSDP has only full shards; the other one gets its habits.
   EXPECT_EQ(training("\"shard_grad_op\"").trainer().name(), "huggingface-trainer");
   EXPECT_TRUE(training("\"shard_grad_op\"").execution().has_bucket_bytes());
   EXPECT_EQ(training("\"shard_grad_op\"").execution().bucket_bytes(), 0);

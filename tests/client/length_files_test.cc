@@ -39,7 +39,7 @@ class LengthFilesTest : public testing::Test {
   const TestFolder folder_;
 };
 
-std::string Npy(const std::string& header, const std::string& data, char major = 1) {
+std::string NpyBytes(const std::string& header, const std::string& data, char major = 1) {
   std::string text = "\x93NUMPY";
   text += major;
   text += '\0';
@@ -83,8 +83,8 @@ TEST_F(LengthFilesTest, ReadsUnitsOfSeveralEncoders) {
   EXPECT_EQ(Read("{\"length\": 7}\n{\"units\": [256, 0], \"llm_tokens\": 300}\n"
                  "{\"units\": [0, 50], \"length\": 60}\n{\"vit_num\": [256, 0], \"length\": 300}"),
             expected);
-  EXPECT_EQ(Read(Npy("{'descr': '<i4', 'fortran_order': False, 'shape': (4, 3), }\n",
-                     Int32s({256, 0, 300, 0, 0, 7, 0, 50, 60, 256, 0, 300}))),
+  EXPECT_EQ(Read(NpyBytes("{'descr': '<i4', 'fortran_order': False, 'shape': (4, 3), }\n",
+                          Int32s({256, 0, 300, 0, 0, 7, 0, 50, 60, 256, 0, 300}))),
             expected);
   const std::string histogram =
       "{\"encoder_count\": 2, \"units\": [0, 0, 0, 50, 256, 0], \"llm_tokens\": [7, 60, 300], "
@@ -100,11 +100,11 @@ TEST_F(LengthFilesTest, ReadsUnitsOfSeveralEncoders) {
 }
 
 TEST_F(LengthFilesTest, ReadsNpy) {
-  EXPECT_EQ(Read(Npy("{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }   \n",
-                     Int32s({5, 7, 5}))),
+  EXPECT_EQ(Read(NpyBytes("{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }   \n",
+                          Int32s({5, 7, 5}))),
             (Counts{{0, 5, 2}, {0, 7, 1}}));
-  EXPECT_EQ(Read(Npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2, 2), }\n",
-                     Int64s({1, 300, 2, 600}), 2)),
+  EXPECT_EQ(Read(NpyBytes("{'descr': '<i8', 'fortran_order': False, 'shape': (2, 2), }\n",
+                          Int64s({1, 300, 2, 600}), 2)),
             (Counts{{1, 300, 1}, {2, 600, 1}}));
 }
 
@@ -193,13 +193,15 @@ TEST_F(LengthFilesTest, RefusesWhatIsNoLengthFile) {
 
 TEST_F(LengthFilesTest, RefusesBadNpy) {
   const std::string good = "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }\n";
-  EXPECT_EQ(Fault(Npy(good, Int32s({5, 7}))), "lengths: cut short: 2 of 3 samples are there");
-  EXPECT_EQ(Fault(Npy(good, Int32s({5, 7, 5, 9}))),
+  EXPECT_EQ(Fault(NpyBytes(good, Int32s({5, 7}))), "lengths: cut short: 2 of 3 samples are there");
+  EXPECT_EQ(Fault(NpyBytes(good, Int32s({5, 7, 5, 9}))),
             "lengths: data follows the 3 samples of the header");
-  EXPECT_EQ(Fault(Npy(good, Int32s({5, 7, 5})).substr(0, 30)), "lengths: npy header is cut short");
+  EXPECT_EQ(Fault(NpyBytes(good, Int32s({5, 7, 5})).substr(0, 30)),
+            "lengths: npy header is cut short");
   EXPECT_EQ(Fault("\x93NUMPY"), "lengths: npy header is cut short");
-  EXPECT_EQ(Fault(Npy(good, "", 9)), "lengths: npy format 9 is not known");
-  EXPECT_EQ(Fault(Npy(good, Int32s({5, -7, 5}))).substr(0, 28), "lengths: record 1: -7 tokens");
+  EXPECT_EQ(Fault(NpyBytes(good, "", 9)), "lengths: npy format 9 is not known");
+  EXPECT_EQ(Fault(NpyBytes(good, Int32s({5, -7, 5}))).substr(0, 28),
+            "lengths: record 1: -7 tokens");
   const std::pair<const char*, const char*> headers[] = {
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", "dtype '<f4'"},
       {"{'descr': '>i4', 'fortran_order': False, 'shape': (3,), }", "dtype '>i4'"},
@@ -217,15 +219,15 @@ TEST_F(LengthFilesTest, RefusesBadNpy) {
       {"{'descr': '<i4', 'fortran_order': False, 'shape': (3,), } x", "something follows"},
   };
   for (const auto& [header, fault] : headers) {
-    EXPECT_NE(Fault(Npy(header, Int32s({5, 7, 5}))).find(fault), std::string::npos)
-        << header << " -> " << Fault(Npy(header, ""));
+    EXPECT_NE(Fault(NpyBytes(header, Int32s({5, 7, 5}))).find(fault), std::string::npos)
+        << header << " -> " << Fault(NpyBytes(header, ""));
   }
-  EXPECT_EQ(Fault(Npy("{'descr': '<i4', 'fortran_order': False, 'shape': (0,), }", "")),
+  EXPECT_EQ(Fault(NpyBytes("{'descr': '<i4', 'fortran_order': False, 'shape': (0,), }", "")),
             "lengths holds no samples");
-  EXPECT_EQ(
-      Fault(Npy("{'descr': '<i8', 'fortran_order': False, 'shape': (9223372036854775807, 2), }",
+  EXPECT_EQ(Fault(NpyBytes(
+                "{'descr': '<i8', 'fortran_order': False, 'shape': (9223372036854775807, 2), }",
                 Int64s({1, 300}))),
-      "lengths: cut short: 1 of 9223372036854775807 samples are there");
+            "lengths: cut short: 1 of 9223372036854775807 samples are there");
 }
 
 }  // namespace

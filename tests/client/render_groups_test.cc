@@ -12,7 +12,7 @@
 namespace evenkeel::cli {
 namespace {
 
-const Style kStyle = {.width = 100, .unicode = true, .color = false};
+const Style kGroupsStyle = {.width = 100, .unicode = true, .color = false};
 
 // Returns the line that begins with `start`, with each run of blanks replaced by one; "" if there
 // is no such line.
@@ -28,7 +28,7 @@ std::string Line(const std::string& text, const std::string& start) {
 }
 
 TEST(RenderGroupsTest, HasGroupsAndHowTheyWereChosen) {
-  const std::string text = RenderGroups(kStyle, GroupedPlan());
+  const std::string text = RenderGroups(kGroupsStyle, GroupedPlan());
   EXPECT_EQ(Line(text, "16,384"), "16,384 1 64 30 32,000 500 50.0% 7.52 s 0.26%");
   EXPECT_EQ(Line(text, "131,072"), "131,072 8 8 30 4,000 500 50.0% 7.52 s 0.26%");
   EXPECT_EQ(
@@ -49,7 +49,7 @@ TEST(RenderGroupsTest, TheBestSetIsSaidToBe) {
   v1::GroupChoice* choice = plan.mutable_group_choice();
   *choice->mutable_exact_lengths() = choice->published_lengths();
   *choice->mutable_exact_sequence_parallel() = choice->published_sequence_parallel();
-  EXPECT_EQ(Line(RenderGroups(kStyle, plan), "chosen"),
+  EXPECT_EQ(Line(RenderGroups(kGroupsStyle, plan), "chosen"),
             "chosen the best of 16 sets of the lengths 16,384, 131,072, over all splits");
 }
 
@@ -59,7 +59,7 @@ TEST(RenderGroupsTest, SaysWhereThePublishedRuleFindsNothing) {
   plan.mutable_group_choice()->clear_published_sequence_parallel();
   plan.mutable_group_choice()->clear_published_gpu_days();
   plan.mutable_group_choice()->clear_curriculum_steps();
-  const std::string text = RenderGroups(kStyle, plan);
+  const std::string text = RenderGroups(kGroupsStyle, plan);
   EXPECT_EQ(Line(text, "HBP's rule"), "HBP's rule finds no groups that fit");
   EXPECT_EQ(Line(text, "least epoch"),
             "least epoch {131,072} on {32} GPUs per pack: 1.50 GPU-days");
@@ -67,7 +67,7 @@ TEST(RenderGroupsTest, SaysWhereThePublishedRuleFindsNothing) {
 }
 
 TEST(RenderGroupsTest, OtherWaysStandAgainstThePlan) {
-  const std::string text = RenderBatchingMethods(kStyle, GroupedPlan());
+  const std::string text = RenderBatchingMethods(kGroupsStyle, GroupedPlan());
   const std::string figures = "1.1% 1.4% 3.7% 17.7% ████████";
   EXPECT_EQ(Line(text, "sorted by"), "sorted by length (LongAlign) 4.00 100.0% " + figures);
   EXPECT_EQ(Line(text, "FlexSP"), "FlexSP's assignment no fit - - - - -");
@@ -75,8 +75,8 @@ TEST(RenderGroupsTest, OtherWaysStandAgainstThePlan) {
 }
 
 TEST(RenderGroupsTest, NothingWithoutGroups) {
-  EXPECT_EQ(RenderGroups(kStyle, GoldenPlan()), "");
-  EXPECT_EQ(RenderBatchingMethods(kStyle, GoldenPlan()), "");
+  EXPECT_EQ(RenderGroups(kGroupsStyle, GoldenPlan()), "");
+  EXPECT_EQ(RenderBatchingMethods(kGroupsStyle, GoldenPlan()), "");
 }
 
 }  // namespace

@@ -10,12 +10,12 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr Style kStyle = {.width = 100, .unicode = true, .color = false};
+constexpr Style kOffersStyle = {.width = 100, .unicode = true, .color = false};
 
 TEST(RenderOffersTest, NothingForOneOffer) {
   v1::PlanJobResponse response;
   *response.mutable_plan() = GoldenPlan();
-  EXPECT_EQ(RenderOffers(kStyle, response), "");
+  EXPECT_EQ(RenderOffers(kOffersStyle, response), "");
 }
 
 TEST(RenderOffersTest, BestFirstAndWhyOthersHaveNoPlan) {
@@ -35,7 +35,7 @@ TEST(RenderOffersTest, BestFirstAndWhyOthersHaveNoPlan) {
   left_out->set_gpu_type("h100-sxm-80gb");
   left_out->set_gpu_count(128);
   left_out->set_reason(v1::LEFT_OUT_REASON_NOT_NEEDED);
-  const std::string text = RenderOffers(kStyle, response);
+  const std::string text = RenderOffers(kOffersStyle, response);
   EXPECT_NE(text.find("comparison plan-0123, deadline 2.0 h"), std::string::npos) << text;
   EXPECT_NE(text.find("4.0 h"), std::string::npos) << text;
   EXPECT_NE(text.find("missed"), std::string::npos);

@@ -194,7 +194,7 @@ TEST(RenderPlanTest, TheFirstAlternativeIsToldApartFromThePlan) {
   other = plan.parallelism();
   const CommandLine command({"evenkeelctl", "plan", "--dp", "2"});
   const auto next = [&] { return RenderNextCommands({.width = 1000}, plan, command); };
-  const std::string caps = " --unit-cap 16 --token-cap 4096\n";  // of the packs that both have
+  const std::string caps = " --unit-cap 16 --token-cap 4096\n";  // caps of the packs that both have
   EXPECT_TRUE(Has(next(), "evenkeelctl plan --tp 4 --pp 4" + caps)) << next();
   other.set_context(2), other.set_expert(8), other.set_virtual_stages(3), other.set_encoder_data(4);
   EXPECT_TRUE(Has(next(), "--tp 4 --pp 4 --cp 2 --ep 8 --virtual-stages 3 --encoder-dp 4" + caps))

@@ -133,6 +133,19 @@ TEST(ShellScriptsTest, BranchesThatTheScriptDecidesAreFollowed) {
   }
 }
 
+TEST(ShellScriptsTest, VariablesOfTheEnvironmentAreSetFirst) {
+  const auto last = [](const std::string& script) {
+    std::string text;
+    for (const ShellWord& word :
+         ReadShell(script, "s", {{"TP", "8"}, {"SLURM_NNODES", "4"}}).commands.back())
+      text += (text.empty() ? "" : " ") + word.text;
+    return text;
+  };
+  EXPECT_EQ(last("N=${SLURM_NNODES}\nrun ${TP:-1} $((TP * 2)) $N\n"), "run 8 16 4");
+  EXPECT_EQ(last("#SBATCH --nodes=2\nTP=2\nrun $TP $SLURM_NNODES\n"), "run 2 4");
+  EXPECT_THROW(ReadShell("run $PP\n", "s", {{"TP", "8"}}), CommandError);
+}
+
 TEST(ShellScriptsTest, ScriptsInArgumentsAreBounded) {
   std::string deep = "true";
   for (int i = 0; i < 12; ++i) deep = "eval eval " + deep;
@@ -145,7 +158,7 @@ TEST(ShellScriptsTest, AnAssignmentKeepsItsWords) {
   EXPECT_EQ(Commands("A='--x 1'\nB=$A\nB=${B}\" --y\"\nexport C=${B:-none}\nrun $B $C\n"),
             (std::vector<std::string>{"run --x 1 --y --x 1 --y"}));
   EXPECT_EQ(ReadShell("A='--x 1'\nARGS=($A)\nrun ${ARGS[@]}\n", "s").commands[0].size(), 3u);
-  // Of an array, too.
+  // An array keeps its words, too.
   for (const char* const array : {"${A[@]}", "${A[*]}"})
     for (const std::string quote : {"\"", ""}) {
       const std::string set = "A=(--x 1)\nB=" + quote + array + quote + "\n";

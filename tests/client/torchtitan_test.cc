@@ -83,7 +83,7 @@ TEST(TorchtitanTest, ConvertersSetThePrecision) {
                               "converters = [\"float8\"]\n[float8]\nrecipe_name = \"x\"\n")
                 .find("must be tensorwise, rowwise or rowwise_with_gw_hp"),
             std::string::npos);
-  // A section alone has no effect.
+  // A section without a converter has no effect.
   EXPECT_EQ(TorchtitanRun(std::string(kLlama) + "[float8]\nfilter_fqns = [\"output\"]\n")
                 .job.training()
                 .precision(),

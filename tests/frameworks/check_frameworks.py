@@ -302,7 +302,7 @@ class Torchtitan(unittest.TestCase):
         pipeline.get_schedule_class = lambda name: name
         seen, virtual = 0, 0
         for name, plan in PLANS:
-            # What Megatron recomputes beside modules are parts that torchtitan has no setting for.
+            # torchtitan has no setting for the parts that Megatron recomputes with modules.
             if plan is None or plan.get("offload", {}).get("activation_modules"):
                 continue
             launch = cases.launch_of(plan, "torchtitan")

@@ -261,7 +261,7 @@ class HostileStreamsTest(unittest.TestCase):
         refused = codes.count(grpc.StatusCode.INVALID_ARGUMENT)
         print(f"({refused} of {len(codes)} told so, resident +{(highest - before) / MIB:.0f} MiB) ", end="")
         self.assertTrue(self.server.alive(), self.server.log()[-2000:])
-        # On a slow machine, some connections do not complete their handshake in time beside this work.
+        # On a slow machine, some connections do not complete their handshake in time during this work.
         self.assertLessEqual(set(codes), {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNAVAILABLE})
         self.assertGreater(refused, len(codes) / 4)
         self.assertLess(highest - before, 512 * MIB)

@@ -290,7 +290,7 @@ class OnAServer(unittest.TestCase):
             without = self.server.ctl("launch", "--framework", "torchtitan", "--plan", path)
             self.assertIn("it has: megatron, fsdp", without.stderr)
             self.assertIn("plan it with --launch torchtitan", without.stderr)
-        # One trainer, by flags alone, is planned for as `launch` does.
+        # A single trainer that only flags name is planned for as by `launch`.
         flags = ("--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "8")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "plan.json")

@@ -352,7 +352,7 @@ class PackLimitsTest(PackCase):
         self.assert_nothing_is_held()
 
     def test_too_much_memory(self):
-        calls, release = self.held(1)  # 2 MiB + 16384 x 256 bytes; another 20000 samples do not fit beside it
+        calls, release = self.held(1)  # 2 MiB + 16384 x 256 bytes; another 20000 samples do not fit with it
         with self.assertRaises(grpc.RpcError) as caught:
             list(stream(self.client, [start(sample_count=20_000)]))
         details = error_details(caught.exception)

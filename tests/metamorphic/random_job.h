@@ -34,7 +34,7 @@ inline constexpr int64_t kOneUnitTokens = 448;  // positions of Whisper's decode
 // tiers of the network.
 void DrawAdmittedOffload(Draws& draws, int64_t layers, v1::PlanJobRequest* request);
 void DrawAdmittedTiers(Draws& draws, v1::PlanJobRequest* request);
-// Draws modules in host memory beside virtual stages, instead of other constraints.
+// Draws modules in host memory with virtual stages, instead of other constraints.
 void DrawAdmittedInterleavedModules(Draws& draws, v1::PlanJobRequest* request);
 
 // Puts `changed` in place of the request if it is valid. Returns whether it is.

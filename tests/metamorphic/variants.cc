@@ -156,7 +156,7 @@ class Free {
   // AUTO includes all other policies, WHOLE_LAYERS those of whole layers, ONE_SETTING those that
   // treat all stages alike.
   void Policies() {
-    // Beside layers in host memory, FULL asks for another offload: that of their inputs.
+    // With layers in host memory, FULL asks for another offload: that of their inputs.
     const v1::Offload& offload = job_.training().offload();
     if (offload.has_activation_layers() || offload.choose_activation_layers()) return;
     switch (plan_.subject().constraints().recompute()) {

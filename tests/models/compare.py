@@ -225,7 +225,7 @@ WRAPPERS = {
 }
 
 
-# Models whose config has the keys of the language model beside those of two encoders: those of the small shapes.
+# Models whose config has the keys of the language model next to those of two encoders: those of the small shapes.
 FLAT = {
     "phi4_multimodal": (dict(TEXT, bos_token_id=None, eos_token_id=None),
                         {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
@@ -415,7 +415,7 @@ def counted_by_transformers(config):
 TWO_COLUMNS = {"encoder_count": 2, "units": [1, 100, 0, 0], "llm_tokens": [512, 512], "sample_count": [1000, 1000]}
 
 
-# Models whose layers for multi-token prediction transformers builds, for generation alone.
+# Models whose layers for multi-token prediction transformers builds, only for generation.
 PREDICTING = ("deepseek_v3", "glm4_moe")
 
 

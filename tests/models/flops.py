@@ -27,7 +27,7 @@ ENCODERS = ("glm4v", "glm46v", "glm4v_moe", "minimax_m3_vl", "ernie4_5_vl_moe", 
             "cohere2_vision", "ovis2")
 # Whose language model attends to the encoder's tokens: compared as a whole.
 TOGETHER = ("mllama",)
-# The same as ENCODERS, of encoders that take images of one size alone.
+# The same as ENCODERS, of encoders that take only images of one size.
 OF_ONE_SIZE = ("llama4", "aya_vision", "cohere2_vision", "ovis2")
 # Whose code does not run under the counter.
 NOT_RUN = ("dbrx",)

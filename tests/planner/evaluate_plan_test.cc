@@ -8,7 +8,7 @@
 namespace evenkeel::planner {
 namespace {
 
-Plan PlanOf(const Job& job) {
+Plan PlannedFor(const Job& job) {
   PlanResult result = MakePlan(job, {});
   EXPECT_EQ(result.end, PlanEnd::kComplete);
   EXPECT_TRUE(result.plan.fits());
@@ -17,7 +17,7 @@ Plan PlanOf(const Job& job) {
 
 TEST(EvaluatePlanTest, OurOwnPlanEvaluatesToItself) {
   const Job job = QuickstartJob();
-  const Plan plan = PlanOf(job);
+  const Plan plan = PlannedFor(job);
   Job given = job;
   given.training.unit_cap = plan.batch_rule.unit_cap;
   given.training.token_cap = plan.batch_rule.token_cap;
@@ -38,7 +38,7 @@ TEST(EvaluatePlanTest, OurOwnPlanEvaluatesToItself) {
 
 TEST(EvaluatePlanTest, AWorsePlanIsSlowerAndMisfitsAreNamed) {
   const Job job = QuickstartJob();
-  const Plan plan = PlanOf(job);
+  const Plan plan = PlannedFor(job);
   PlanSpec spec = SpecOf(plan);
   for (ChunkSpec& chunk : spec.chunks) {
     for (LayerGroup& group : chunk.layers) {
@@ -80,8 +80,8 @@ std::vector<int64_t> Memory(bool frees, PlanSpec spec) {
   return bytes;
 }
 
-// Where layers in front keep more than those behind them, gradients of the latter are there beside
-// what the former keep: each layer counts with its activations or its gradients.
+// Where layers in front keep more than those after them, gradients of the latter exist together
+// with what the former keep: each layer counts with its activations or its gradients.
 TEST(EvaluatePlanTest, GradientsAreMadeSoonerWhereBackLayersRecompute) {
   constexpr LayerKind kDense = LayerKind::kDense;
   const LayerGroup keep{.kind = kDense, .count = 16};
@@ -109,7 +109,7 @@ TEST(EvaluatePlanTest, GradientsOfSeveralChunksCountAllTheTime) {
 TEST(EvaluatePlanTest, FaultsNameTheField) {
   Job job = QuickstartJob();
   FixDegrees(job, 2, 4, 4);  // the encoder ends on the third stage
-  const PlanSpec good = SpecOf(PlanOf(job));
+  const PlanSpec good = SpecOf(PlannedFor(job));
   const auto field = [&](auto change) {
     PlanSpec spec = good;
     change(spec);

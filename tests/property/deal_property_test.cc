@@ -11,7 +11,7 @@
 namespace evenkeel::planner {
 namespace {
 
-struct Case {
+struct DealCase {
   std::vector<PackWork> work;
   DealRule rule;
 };
@@ -30,8 +30,8 @@ int32_t Work(int kind) {
   }
 }
 
-Case RandomCase() {
-  Case c;
+DealCase RandomDealCase() {
+  DealCase c;
   c.rule.ranks = *rc::gen::inRange<int64_t>(1, 9);
   c.rule.group = *rc::gen::element<int64_t>(1, 1, 2, 3);
   c.rule.packs_per_rank = c.rule.group * *rc::gen::inRange<int64_t>(1, 5);
@@ -44,14 +44,14 @@ Case RandomCase() {
   return c;
 }
 
-Balance Measure(const Case& c, const std::vector<int64_t>& order) {
+Balance Measure(const DealCase& c, const std::vector<int64_t>& order) {
   std::vector<PackSums> sums;
   for (const PackWork& w : c.work) sums.push_back({w.vision, w.language, 0});
   return BalanceOf(sums, c.work, order, c.rule.ranks, c.rule.packs_per_rank);
 }
 
 RC_GTEST_PROP(DealProperty, EveryPackComesOnceInRowsOfEqualSize, ()) {
-  const Case c = RandomCase();
+  const DealCase c = RandomDealCase();
   const std::vector<int64_t> order = Deal(c.work, c.rule);
   const size_t step = static_cast<size_t>(c.rule.ranks * c.rule.packs_per_rank);
   RC_ASSERT(order.size() == (c.work.size() + step - 1) / step * step);
@@ -68,7 +68,7 @@ RC_GTEST_PROP(DealProperty, EveryPackComesOnceInRowsOfEqualSize, ()) {
 }
 
 RC_GTEST_PROP(DealProperty, OnlyTheLastStepIsHoledAndItIsSpread, ()) {
-  const Case c = RandomCase();
+  const DealCase c = RandomDealCase();
   const std::vector<int64_t> order = Deal(c.work, c.rule);
   if (order.empty()) return;
   RC_ASSERT(Measure(c, order).holed_steps <= 1);
@@ -85,13 +85,13 @@ RC_GTEST_PROP(DealProperty, OnlyTheLastStepIsHoledAndItIsSpread, ()) {
 }
 
 RC_GTEST_PROP(DealProperty, TheOrderIsAFunctionOfTheRule, ()) {
-  const Case c = RandomCase();
+  const DealCase c = RandomDealCase();
   RC_ASSERT(Deal(c.work, c.rule) == Deal(c.work, c.rule));
 }
 
 // With one pack per rank, and one part equal in all packs, grouping is as good as sorting.
 RC_GTEST_PROP(DealProperty, OneConstantPartLeavesASort, ()) {
-  Case c = RandomCase();
+  DealCase c = RandomDealCase();
   c.rule = {.ranks = c.rule.ranks, .packs_per_rank = 1, .window = 0, .seed = c.rule.seed};
   // Costs are shares in units of 2^-16 of means rounded down, so they are only this exact for work
   // of many bits.

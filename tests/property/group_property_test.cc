@@ -11,13 +11,13 @@
 namespace evenkeel::planner {
 namespace {
 
-struct Case {
+struct GroupCase {
   std::vector<int32_t> units, tokens, loss;
   PackingJob job;
 };
 
-Case RandomCase() {
-  Case c;
+GroupCase RandomGroupCase() {
+  GroupCase c;
   int64_t length = 0, units = 0;
   const bool limited = *rc::gen::arbitrary<bool>();
   const int groups = *rc::gen::inRange(1, 5);
@@ -50,7 +50,7 @@ Case RandomCase() {
   return c;
 }
 
-void CheckPacks(const Case& c, const PackingResult& result) {
+void CheckPacks(const GroupCase& c, const PackingResult& result) {
   std::vector<int> seen(c.tokens.size());
   for (const uint32_t i : result.packing.members) ++seen[i];
   for (const uint32_t i : result.packing.rejected) ++seen[i];
@@ -67,7 +67,7 @@ void CheckPacks(const Case& c, const PackingResult& result) {
   RC_ASSERT(pack == result.packing.size());
 }
 
-void CheckSteps(const Case& c, const PackingResult& result) {
+void CheckSteps(const GroupCase& c, const PackingResult& result) {
   std::vector<int> seen(result.packing.size());
   std::vector<int64_t> first = {0};
   for (const GroupFigure& figure : result.groups.of) first.push_back(first.back() + figure.packs);
@@ -96,7 +96,7 @@ void CheckSteps(const Case& c, const PackingResult& result) {
   RC_ASSERT(std::all_of(seen.begin(), seen.end(), [](int n) { return n == 1; }));
 }
 
-void CheckCurriculum(const Case& c, const PackingResult& result) {
+void CheckCurriculum(const GroupCase& c, const PackingResult& result) {
   const auto& of = result.groups.step_group;
   const int64_t steps = static_cast<int64_t>(of.size());
   const int64_t wanted =
@@ -109,7 +109,7 @@ void CheckCurriculum(const Case& c, const PackingResult& result) {
 }
 
 RC_GTEST_PROP(GroupProperty, PacksStepsAndCurriculumHold, ()) {
-  const Case c = RandomCase();
+  const GroupCase c = RandomGroupCase();
   const PackingResult result = PackAndDeal({c.units, c.tokens}, c.job);
   CheckPacks(c, result);
   CheckSteps(c, result);

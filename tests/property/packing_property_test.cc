@@ -11,14 +11,14 @@
 namespace evenkeel::planner {
 namespace {
 
-struct Case {
+struct PackingCase {
   std::vector<int32_t> units, tokens;
   PackRule rule;
   Lengths lengths() const { return {units, tokens}; }
 };
 
-Case RandomCase() {
-  Case c;
+PackingCase RandomPackingCase() {
+  PackingCase c;
   c.rule.caps = {*rc::gen::inRange<int64_t>(0, 50), *rc::gen::inRange<int64_t>(1, 9000)};
   c.rule.seed = *rc::gen::arbitrary<uint64_t>();
   c.rule.keep_units = c.rule.caps.units;
@@ -40,7 +40,7 @@ constexpr Packer kPackers[] = {Packer::kBalanced,           Packer::kIsf,
                                Packer::kGreedyKnapsack,     Packer::kNextFit};
 
 RC_GTEST_PROP(PackingProperty, EverySampleOnceUnderTheCaps, ()) {
-  Case c = RandomCase();
+  PackingCase c = RandomPackingCase();
   for (const Packer packer : kPackers) {
     c.rule.packer = packer;
     const Packing packing = Pack(c.lengths(), c.rule);
@@ -59,7 +59,7 @@ RC_GTEST_PROP(PackingProperty, EverySampleOnceUnderTheCaps, ()) {
 }
 
 RC_GTEST_PROP(PackingProperty, PacksLevelInTimeHoldEverySampleOnceOrNone, ()) {
-  Case c = RandomCase();
+  PackingCase c = RandomPackingCase();
   c.rule.oversize = OversizePolicy::kAlone;
   c.rule.times = {*rc::gen::element(0., 1e-3), *rc::gen::element(0., 1e-4),
                   *rc::gen::element(0., 1e-9, 1e-6), *rc::gen::element<int64_t>(0, 1)};
@@ -80,7 +80,7 @@ RC_GTEST_PROP(PackingProperty, PacksLevelInTimeHoldEverySampleOnceOrNone, ()) {
 }
 
 RC_GTEST_PROP(PackingProperty, BalancedIsNeverMoreThanOthersNorLessThanTheBound, ()) {
-  Case c = RandomCase();
+  PackingCase c = RandomPackingCase();
   c.rule.oversize = OversizePolicy::kAlone;
   const size_t balanced = Pack(c.lengths(), c.rule).size();
   if (!c.units.empty()) {

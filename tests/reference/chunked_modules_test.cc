@@ -1,5 +1,5 @@
-// Compares modules in host memory beside virtual stages with brute force: every set of modules,
-// recompute beside them and cut of small models, with memory counted pass by pass.
+// Compares modules in host memory with virtual stages with brute force: every set of modules,
+// recompute and cut of small models, with memory counted pass by pass.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void ForCuts(const LayerProfile& profile,
   extend();
 }
 
-// One set of modules with one recompute beside it.
+// One set of modules with one recompute.
 class Choice {
  public:
   Choice(const Job& asking, const Batching& batching, int64_t micro_batches, OffloadModules modules,

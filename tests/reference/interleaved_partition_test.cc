@@ -20,7 +20,7 @@
 namespace evenkeel::planner::reference {
 namespace {
 
-struct Instance {
+struct InterleavedInstance {
   Job job;
   LayerProfile profile;
   Parallelism p;
@@ -29,7 +29,7 @@ struct Instance {
 
 // Returns whether the bytes of each stage at its fullest moment fit into its memory. Walks through
 // its passes.
-bool Fits(const Instance& made, const std::vector<int64_t>& boundaries,
+bool Fits(const InterleavedInstance& made, const std::vector<int64_t>& boundaries,
           const std::vector<ModeCounts>& recomputed) {
   MemoryPart part;
   const PipelineShape& shape = made.shape;
@@ -60,7 +60,7 @@ bool Fits(const Instance& made, const std::vector<int64_t>& boundaries,
   return true;
 }
 
-int64_t StepOf(const Instance& made, const std::vector<int64_t>& boundaries,
+int64_t StepOf(const InterleavedInstance& made, const std::vector<int64_t>& boundaries,
                const std::vector<ModeCounts>& recomputed) {
   PipelineSpec spec{.shape = made.shape};
   const Network network(made.job.cluster);
@@ -90,7 +90,7 @@ int64_t StepOf(const Instance& made, const std::vector<int64_t>& boundaries,
 }
 
 // Returns the best step under a policy that leaves no choice of recompute.
-std::optional<int64_t> BestStep(const Instance& made) {
+std::optional<int64_t> BestInterleavedStep(const InterleavedInstance& made) {
   std::optional<int64_t> best;
   std::vector<int64_t> boundaries{0};
   const std::function<void()> extend = [&] {
@@ -124,9 +124,9 @@ std::optional<int64_t> BestStep(const Instance& made) {
   return best;
 }
 
-Instance RandomInstance(Random& random) {
+InterleavedInstance RandomInterleavedInstance(Random& random) {
   const auto below = [&](uint64_t bound) { return static_cast<int64_t>(random.Below(bound)); };
-  Instance made;
+  InterleavedInstance made;
   const int64_t encoder = below(3), moe = below(3), dense = 4 + below(4) - moe;
   const std::string front = encoder > 0 ? "P" + std::string(static_cast<size_t>(encoder), 'e') : "";
   std::vector<SmallLayer> costs;
@@ -163,7 +163,7 @@ TEST(ChunkedReferenceTest, BoundedByAndCloseToBruteForce) {
   int64_t compared = 0, optimal = 0, fit = 0;
   double excess = 0;
   for (int trial = 0; trial < 1'500; ++trial) {
-    const Instance made = RandomInstance(random);
+    const InterleavedInstance made = RandomInterleavedInstance(random);
     if (made.profile.transformer_layers < made.shape.virtual_stages()) continue;
     const ChainWork work = WorkOf(made.profile);
     const int64_t m = made.shape.micro_batches;
@@ -180,7 +180,7 @@ TEST(ChunkedReferenceTest, BoundedByAndCloseToBruteForce) {
       EXPECT_LE(bound, found->score_ns);
     }
     if (made.job.constraints.recompute == RecomputePolicy::kAuto || !found) continue;
-    const std::optional<int64_t> best = BestStep(made);
+    const std::optional<int64_t> best = BestInterleavedStep(made);
     ASSERT_TRUE(best) << trial;
     EXPECT_LE(bound, *best) << trial;
     EXPECT_GE(found->score_ns, *best) << trial;

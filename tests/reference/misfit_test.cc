@@ -30,7 +30,7 @@ bool Allowed(RecomputePolicy policy, size_t mode, size_t modes) {
 }
 
 // One stage: the chain positions of its chunks. It tries every mode of every kind in every chunk.
-// Mixing two modes in one chunk never holds less than the better of them alone.
+// Mixing two modes in one chunk never holds less than the better of the two.
 class Stage {
  public:
   Stage(const Job& job, const LayerProfile& profile, const PipelineShape& shape, int64_t stage,

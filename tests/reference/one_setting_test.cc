@@ -27,11 +27,11 @@
 namespace evenkeel::planner::reference {
 namespace {
 
-constexpr int64_t kMega = 1'000'000;
+constexpr int64_t kMillion = 1'000'000;
 
-class Dice {
+class SettingDice {
  public:
-  explicit Dice(uint64_t seed) : random_(seed) {}
+  explicit SettingDice(uint64_t seed) : random_(seed) {}
   int64_t Below(int64_t bound) {
     return static_cast<int64_t>(random_.Below(static_cast<uint64_t>(bound)));
   }
@@ -40,7 +40,7 @@ class Dice {
   Random random_;
 };
 
-struct Instance {
+struct SettingInstance {
   std::string chain;
   Job job;
   LayerProfile profile;
@@ -50,8 +50,8 @@ struct Instance {
 
 // Draws an instance in which every layer can repeat its norms, its MLP, or all of itself. Memory is
 // in megabytes.
-Instance RandomInstance(Dice& dice) {
-  Instance made;
+SettingInstance RandomSettingInstance(SettingDice& dice) {
+  SettingInstance made;
   const int64_t encoder = dice.Below(4), moe = dice.Below(3);
   const int64_t dense = 1 + dice.Below(8 - encoder - moe);
   if (encoder > 0) made.chain = "P" + std::string(static_cast<size_t>(encoder), 'e') + "j";
@@ -65,7 +65,7 @@ Instance RandomInstance(Dice& dice) {
                      .activation = 4 + dice.Below(20),
                      .checkpoint = dice.Below(3),
                      .workspace = dice.Below(6),
-                     .output_bytes = dice.Below(3) * kMega / 2};
+                     .output_bytes = dice.Below(3) * kMillion / 2};
     for (int part = 0; part < 2; ++part)
       layer.parts.push_back(
           {1 + dice.Below(layer.forward), dice.Below(layer.activation), dice.Below(9)});
@@ -73,20 +73,21 @@ Instance RandomInstance(Dice& dice) {
   }
   made.profile = MakeProfile(made.chain, costs);
   for (LayerCost& kind : made.profile.classes) {
-    kind.weight_bytes *= kMega, kind.gradient_bytes *= kMega;
-    kind.trained_parameters *= kMega;
-    if (made.chain.size() % 2 == 0) kind.update_bytes = dice.Below(30) * kMega;
+    kind.weight_bytes *= kMillion, kind.gradient_bytes *= kMillion;
+    kind.trained_parameters *= kMillion;
+    if (made.chain.size() % 2 == 0) kind.update_bytes = dice.Below(30) * kMillion;
     if (made.chain.size() % 3 == 0) {
       kind.made_bytes = std::exchange(kind.gradient_bytes, 0);
-      kind.end_workspace_bytes = dice.Below(30) * kMega;
+      kind.end_workspace_bytes = dice.Below(30) * kMillion;
     }
-    for (RecomputeMode& mode : kind.modes) mode.kept_bytes *= kMega, mode.workspace_bytes *= kMega;
+    for (RecomputeMode& mode : kind.modes)
+      mode.kept_bytes *= kMillion, mode.workspace_bytes *= kMillion;
     // Gradients that take the place of activations: several modes keep equally much.
-    const int64_t gradients = dice.Below(4) == 0 ? dice.Below(12) * kMega : 0;
+    const int64_t gradients = dice.Below(4) == 0 ? dice.Below(12) * kMillion : 0;
     for (RecomputeMode& mode : kind.modes) mode.kept_bytes = std::max(mode.kept_bytes, gradients);
     if (kind.recomputable()) kind.modes[1].parts = kNorms, kind.modes[2].parts = kMlp;
   }
-  made.job = MakeJob((40 + dice.Below(400)) * kMega, RecomputePolicy::kOneSetting);
+  made.job = MakeJob((40 + dice.Below(400)) * kMillion, RecomputePolicy::kOneSetting);
   made.p = {.tensor = 1 + dice.Below(2),
             .pipeline = 1 + dice.Below(std::min<int64_t>(5, made.profile.transformer_layers)),
             .data = 1 + dice.Below(3)};
@@ -94,7 +95,7 @@ Instance RandomInstance(Dice& dice) {
   return made;
 }
 
-RecomputeSetting RandomSetting(Dice& dice) {
+RecomputeSetting RandomSetting(SettingDice& dice) {
   RecomputeSetting setting{.encoder = dice.Below(3) == 0};
   constexpr RecomputeParts kParts[] = {0, kNorms, kMlp};
   switch (dice.Below(3)) {
@@ -111,10 +112,10 @@ RecomputeSetting RandomSetting(Dice& dice) {
 }
 
 TEST(OneSettingReferenceTest, PartitionsUnderASetting) {
-  Dice dice(83);
+  SettingDice dice(83);
   int64_t fit = 0, fit_whole = 0;
   for (int trial = 0; trial < 3'000; ++trial) {
-    Instance made = RandomInstance(dice);
+    SettingInstance made = RandomSettingInstance(dice);
     made.profile.setting = RandomSetting(dice);
     // Every second encoder must not be cut.
     const size_t behind = made.chain.find('j') + 1;
@@ -158,7 +159,7 @@ std::vector<RecomputeSetting> AllSettings(const ModelSpec& model) {
 
 // Makes a job of a few layers on a few GPUs whose memory holds the states and some of the
 // activations.
-Job SmallJob(Dice& dice, bool encoder) {
+Job SmallJob(SettingDice& dice, bool encoder) {
   const int64_t gpus = int64_t{2} << dice.Below(3);
   Job job = encoder ? VisionJob("internvit-300m-448px", "llama3-8b", "h100-sxm-80gb", gpus)
                     : TextJob("llama3-8b", "h100-sxm-80gb", gpus);
@@ -278,7 +279,7 @@ struct Met {
 };
 
 Met NoPlanIsBetter(uint64_t seed, int trials, bool encoder, const Trainer* trainer = nullptr) {
-  Dice dice(seed);
+  SettingDice dice(seed);
   Met met;
   for (int trial = 0; trial < trials; ++trial) {
     Job job = SmallJob(dice, encoder);

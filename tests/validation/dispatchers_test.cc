@@ -1,4 +1,4 @@
-// Published runs of one release that differ in their dispatcher of experts alone: which is fastest.
+// Published runs of one release that differ only in their dispatcher of experts: which is fastest.
 #include <gtest/gtest.h>
 
 #include <map>

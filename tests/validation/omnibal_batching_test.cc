@@ -19,11 +19,11 @@ namespace {
 constexpr int64_t kRanks = 16;
 constexpr size_t kSamples = 200'000;
 
-struct Row {
+struct BatchingRow {
   double samples = 0, pad = 0, vision = 0, language = 0;
 };
 
-Row Baseline(const OmniBalMix& mix, BaselineOrder order) {
+BatchingRow Baseline(const OmniBalMix& mix, BaselineOrder order) {
   BaselineRule rule;
   rule.order = order;
   rule.ranks = kRanks;
@@ -32,7 +32,7 @@ Row Baseline(const OmniBalMix& mix, BaselineOrder order) {
           b.balance.dist_ratio_tokens};
 }
 
-Row Packed(const OmniBalMix& mix, Packer packer, const Caps& caps) {
+BatchingRow Packed(const OmniBalMix& mix, Packer packer, const Caps& caps) {
   PackRule rule;
   rule.packer = packer;
   rule.caps = caps;
@@ -48,7 +48,7 @@ Row Packed(const OmniBalMix& mix, Packer packer, const Caps& caps) {
           b.dist_ratio_units, b.dist_ratio_tokens};
 }
 
-void Print(const char* name, const Row& row, const Row& paper) {
+void Print(const char* name, const BatchingRow& row, const BatchingRow& paper) {
   std::printf("%-26s %5.2f %5.3f %5.3f %5.3f", name, row.samples, row.pad, row.vision,
               row.language);
   if (paper.samples > 0)
@@ -65,11 +65,11 @@ TEST(OmniBalBatchingTest, TheTableHasTheSameShape) {
   ASSERT_TRUE(search.reached);
   const Caps searched = search.tries[search.best].caps;
 
-  const Row random = Baseline(mix, BaselineOrder::kRandom);
-  const Row length = Baseline(mix, BaselineOrder::kLengthGrouped);
-  const Row device = Baseline(mix, BaselineOrder::kDeviceGrouped);
-  const Row isf = Packed(mix, Packer::kIsf, {9, 4096});
-  const Row isf_searched = Packed(mix, Packer::kIsf, searched);
+  const BatchingRow random = Baseline(mix, BaselineOrder::kRandom);
+  const BatchingRow length = Baseline(mix, BaselineOrder::kLengthGrouped);
+  const BatchingRow device = Baseline(mix, BaselineOrder::kDeviceGrouped);
+  const BatchingRow isf = Packed(mix, Packer::kIsf, {9, 4096});
+  const BatchingRow isf_searched = Packed(mix, Packer::kIsf, searched);
   std::printf("%-26s %s   %s\n", "samples, pad, DistRatios", "       here           ",
               "      published");
   Print("random", random, {4, .31, .34, .30});
@@ -91,12 +91,12 @@ TEST(OmniBalBatchingTest, TheTableHasTheSameShape) {
   // This checks the shape. Length groups give up nothing; device groups trade padding for balance.
   EXPECT_LT(length.pad, random.pad);
   EXPECT_GT(device.pad, random.pad);
-  for (const Row& row : {length, device, isf, isf_searched}) {
+  for (const BatchingRow& row : {length, device, isf, isf_searched}) {
     EXPECT_LT(row.vision, random.vision);
     EXPECT_LT(row.language, random.language);
   }
   EXPECT_LT(length.language, device.language);
-  for (const Row& row : {isf, isf_searched}) {
+  for (const BatchingRow& row : {isf, isf_searched}) {
     EXPECT_EQ(row.pad, 0);
     EXPECT_LT(row.vision, std::min(length.vision, device.vision));
     EXPECT_LT(row.language, device.language);

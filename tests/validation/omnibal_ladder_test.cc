@@ -207,6 +207,7 @@ TEST(OmniBalLadderTest, OtherHardware) {
     std::printf("%s %4.1f GB/s: before %5.1f (paper %5.1f), after %5.1f (paper %5.1f)\n", c.gpu,
                 c.network_bytes_per_second * 1e-9, plan.ladder.front().gpu_days, c.before,
                 plan.prediction.gpu_days, c.after);
+    EXPECT_NEAR(plan.prediction.gpu_days / c.after, 1, 0.45) << c.gpu;
   }
 }
 

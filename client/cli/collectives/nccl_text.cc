@@ -66,7 +66,7 @@ class TextReader {
     run_->program = std::move(program);
   }
 
-  // A run whose ranks are not all named says nothing of their number.
+  // A run whose ranks are not all named does not show how many there are.
   void EndRun() {
     if (!run_) return;
     if (!ranks_.empty() && *ranks_.rbegin() + 1 != static_cast<int64_t>(ranks_.size()))

@@ -1,7 +1,9 @@
-// `evaluate`: shows a plan that the caller wrote, or a configuration of a trainer, beside our plan.
+// `evaluate`: shows a plan that the caller wrote, or a configuration of a trainer, next to ours.
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_replace.h>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,9 +50,27 @@ constexpr const char* kEvaluateFooter =
 struct EvaluateFlags {
   JobFlags job;
   std::string plan_file, framework;
-  std::vector<std::string> from;  // files
+  std::vector<std::string> variables;  // "NAME=VALUE"
+  std::vector<std::string> from;       // files
   TimelineFlags timeline;
 };
+
+// Returns the variables of `--env NAME=VALUE`, the last of each name.
+Environment EnvironmentOf(const std::vector<std::string>& variables) {
+  Environment environment;
+  for (const std::string& variable : variables) {
+    const size_t equals = variable.find('=');
+    const std::string name = variable.substr(0, equals);
+    const bool named = !name.empty() && !absl::ascii_isdigit(name[0]) &&
+                       std::all_of(name.begin(), name.end(),
+                                   [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+    if (equals == std::string::npos || !named)
+      throw CommandError(ExitCode::kBadInput,
+                         "--env " + variable + ": must be NAME=VALUE, such as TP=8");
+    environment[name] = variable.substr(equals + 1);
+  }
+  return environment;
+}
 
 // Evaluates a configuration, and changes of it.
 void FillAnswer(const GlobalOptions& options, FromAnswer& answer) {
@@ -71,7 +91,7 @@ void FillAnswer(const GlobalOptions& options, FromAnswer& answer) {
 
 ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
   FromAnswer answer{.path = flags.from.front()};
-  answer.config = ReadUserConfig(flags.from, flags.framework);
+  answer.config = ReadUserConfig(flags.from, flags.framework, EnvironmentOf(flags.variables));
   answer.run = RunOf(answer.config, flags.job);
   try {
     FillAnswer(options, answer);
@@ -95,6 +115,8 @@ ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
     throw CommandError(
         ExitCode::kBadInput,
         "give either --plan FILE (a plan) or --from PATH (a trainer's configuration)");
+  if (flags.from.empty() && !flags.variables.empty())
+    throw CommandError(ExitCode::kBadInput, "--env is for a script that --from reads");
   if (!flags.from.empty()) {
     if (flags.timeline.any())
       throw CommandError(ExitCode::kBadInput, "not yet: --trace and --report with --from");
@@ -143,6 +165,12 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
                    "adapter_config.json or accelerate's launch file")
       ->type_name("PATH")
       ->expected(1)
+      ->take_all();
+  evaluate
+      ->add_option("--env", flags->variables,
+                   "A variable that is set when the script of --from runs; repeatable")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
       ->take_all();
   // Without --from, --framework means what it does in `plan`: the kind of trainer.
   evaluate

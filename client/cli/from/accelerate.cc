@@ -1,4 +1,4 @@
-// Options of `accelerate launch`, and the YAML of its --config_file, beside the arguments of a
+// Options of `accelerate launch`, and the YAML of its --config_file, besides the arguments of a
 // Trainer. Sources: accelerate/commands/launch.py, utils/launch.py and utils/dataclasses.py (1.15).
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
@@ -185,7 +185,7 @@ void SortLaunchSetting(Setting setting, const std::string& path, bool second, Us
     config->engine_file = true;
     return;
   }
-  // One rank is no parallelism, whatever its kind. Version 1 of FSDP alone reads sharding_strategy.
+  // One rank is no parallelism, whatever its kind. Only version 1 of FSDP reads sharding_strategy.
   const bool alone = absl::StartsWith(name, "parallelism_config.") &&
                      (!absl::EndsWith(name, "_size") || setting.values.front() == "1");
   const bool strategy = name == "fsdp_config.sharding_strategy";

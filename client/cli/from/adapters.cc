@@ -1,4 +1,4 @@
-// Adapters of PEFT, and the frozen weights beside them.
+// Adapters of PEFT, and the frozen weights under them.
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>

@@ -43,7 +43,7 @@ class Neighbours {
 
   bool hugging_face() const { return format_ == ConfigFormat::kHuggingFace; }
 
-  // Returns whether the trainer has data-parallel ranks alone.
+  // Returns whether the trainer has only data-parallel ranks.
   bool engine() const { return format_ == ConfigFormat::kDeepSpeed || hugging_face(); }
 
   UserRun& Add(std::string text, std::string argument) {
@@ -74,7 +74,7 @@ class Neighbours {
     return fmt::format(fmt::runtime(name), value);
   }
 
-  // Returns what to drop beside a change: settings that hold for the degrees of now alone.
+  // Returns what to drop with a change: settings that hold only for the present degrees.
   static std::string Without(std::vector<std::string> settings, const std::string& more = "") {
     if (!more.empty()) settings.push_back(more);
     return settings.empty() ? "" : " without " + absl::StrJoin(settings, " and ");

@@ -82,8 +82,8 @@ void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run
   if (config.front_end != nullptr && config.front_end->freezes_encoders)
     run->freezes_encoders = config.front_end->title;
   if (run->encoder_setting.empty()) return;
-  // LLaVA's program sets what trains behind the adapters: it freezes them, or trains the language
-  // model in full.
+  // LLaVA's program sets what trains after it adds the adapters: it freezes them, or trains the
+  // language model in full.
   if (run->adapters && config.Has(Field::kTrainedParts))
     config.Refuse(Field::kTrainedParts,
                   "not yet: beside adapters; say what has them by --lora, what is frozen by "

@@ -251,7 +251,7 @@ void SetPadding(const UserConfig& config, const JobFlags& flags, UserRun* run) {
                                     : "with attention within each sample (flash attention)"));
     return;
   }
-  // Beside packs that keep samples whole, TRL sets it itself.
+  // With packs that keep samples whole, TRL sets it itself.
   if (config.On(Field::kPaddingFree))
     config.Refuse(Field::kPaddingFree, "not yet: samples that are laid end to end, but not packed");
   run->padded = true;
@@ -287,7 +287,7 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
         ExitCode::kBadInput,
         fmt::format("{}'s configuration does not say how long a sequence is: give --token-cap "
                     "N, or data by --dataset",
-                    FormatName(config.format)));
+                    TrainerName(config)));
   }
   int64_t samples = config.Int(Field::kTrainSamples, 0, 0, kMostSamples);
   if (samples == 0 && steps > 0 && run->sequences > 0)

@@ -19,4 +19,8 @@ const FrontEnd* FrontEndOf(const std::vector<Setting>& settings) {
   return has("base_model") && trains ? &Axolotl() : nullptr;
 }
 
+const char* TrainerName(const UserConfig& config) {
+  return config.front_end != nullptr ? config.front_end->title : FormatName(config.format);
+}
+
 }  // namespace evenkeel::cli

@@ -58,7 +58,7 @@ const StrategyRecord& ReshardedAs(const UserConfig& config) {
   return reshards ? kShardings[0] : kShardings[1];
 }
 
-// Returns the strategy that the words name, of which there is one at most.
+// Returns the strategy that the words name, at most one.
 const StrategyRecord& NamedBy(const UserConfig& config, const std::vector<std::string>& words) {
   const StrategyRecord* named = nullptr;
   for (const std::string& word : words) {

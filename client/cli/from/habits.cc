@@ -219,7 +219,7 @@ void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) 
   // Gradients of torchtitan have the type of the weights: FSDP casts what it has reduced back.
   if (config.On(Field::kGradient16Bit) || config.Text(Field::kWeightType) == "bfloat16")
     type = "bf16";
-  // Megatron-LM accumulates in fp32 with bfloat16 alone, unless it is asked to.
+  // Megatron-LM accumulates in fp32 only with bfloat16, unless it is asked to.
   const bool megatron =
       config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale;
   if (megatron && config.On(Field::kFp16) && !config.On(Field::kGradientFp32)) type = "fp16";

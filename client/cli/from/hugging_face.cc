@@ -53,7 +53,7 @@ bool HasKey(const std::vector<Setting>& settings, const std::string& key) {
 }
 
 // A dictionary may be written as a word, as on a command line. A chat template, which begins with
-// "{" too, is none.
+// "{" too, is not one.
 bool IsDictionary(const Setting& setting) {
   constexpr const char* kDictionaries[] = {"deepspeed", "fsdp_config", "accelerator_config",
                                            "liger_kernel_config", "parallelism_config"};

@@ -57,7 +57,7 @@ struct LaunchProfile {
 };
 LaunchProfile LaunchProfileOf(const std::string& name);
 
-// Files options of `accelerate launch`, or of TRL for it, beside the arguments.
+// Files options of `accelerate launch`, or of TRL for it, in addition to the arguments.
 void AddLaunch(const std::vector<Setting>& options, const std::string& path, UserConfig* config);
 
 // Files the command of `script` that runs a Trainer. If not `known` to be one, its arguments

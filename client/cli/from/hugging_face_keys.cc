@@ -85,7 +85,7 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"vision_tower", Field::kVisionTower, "model.encoders"},
     {"vision_path", Field::kVisionModel, "model.encoders"},
     {"freeze_llm", Field::kFreezesLlm, "model.language_model_train_mode"},
-    // Of InternVL's encoder; LLaVA's is the language model.
+    // InternVL's is the encoder; LLaVA's is the language model.
     {"freeze_backbone", Field::kFreezesEncoder,
      "model.encoder_train_mode, language_model_train_mode"},
     {"freeze_mlp", Field::kFreezesProjector, "projector.train_mode"},
@@ -192,7 +192,7 @@ constexpr const char* kArgumentsIrrelevant[] = {
     "dataset_name", "dataset_config*", "dataset_train_split", "dataset_test_split",
     "dataset_streaming", "dataset_mixer*", "dataset_mixture*", "dataset_splits",
     "preprocessing_num_workers", "chat_template",
-    // Of programs around the Trainer.
+    // Keys of programs around the Trainer.
     "data_path", "eval_data_path", "train_file*", "validation_file*", "validation_split_percentage",
     "preprocess_num_workers", "overwrite_cache", "cache_dir", "lazy_preprocess", "tokenizer_name*",
     "use_fast_tokenizer", "config_name", "completion_only_loss", "assistant_only_loss", "eos_token",

@@ -10,7 +10,7 @@
 namespace evenkeel::cli {
 
 // Returns the layers ("t") of each entry of --pipeline-model-parallel-layout
-// (megatron/core/transformer/pipeline_parallel_layer_layout.py), or nullopt if the text is none.
+// (megatron/core/transformer/pipeline_parallel_layer_layout.py), or nullopt if the text is not one.
 std::optional<std::vector<int64_t>> LayersOfLayout(const std::string& layout);
 
 // Returns `layers` spread over `chunks`, earlier chunks having one more where they do not divide.

@@ -70,7 +70,7 @@ std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, User
   const bool adapters = method == nullptr || Word(*method) != "full";
   for (const Setting& setting : settings) {
     const std::string key = setting.key;
-    if (adapters && absl::StartsWith(key, "freeze_")) {  // adapters freeze what they are beside
+    if (adapters && absl::StartsWith(key, "freeze_")) {  // adapters freeze what they adapt
       ++config->irrelevant;
     } else if (key == "finetuning_type" || key == "stage") {
       TranslateFactoryMethod(setting, &out);

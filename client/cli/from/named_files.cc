@@ -18,8 +18,8 @@ std::string FolderOf(const std::string& path) {
       .string();
 }
 
-// Returns where a relative name may be meant: beside the file that names it, where this program
-// runs, or, as scripts in subfolders of a project do, in a folder above that file.
+// Returns where a file with a relative name may be: next to the file that names it, where this
+// program runs, or, as scripts in subfolders of a project do, in a folder above that file.
 std::vector<std::filesystem::path> FoldersFor(const std::string& path) {
   std::error_code ignored;
   std::vector<std::filesystem::path> folders;
@@ -41,7 +41,7 @@ std::string FindNamedFile(const std::string& name, const std::string& path) {
   std::error_code ignored;
   if (name.empty()) return "";
   for (const std::filesystem::path& folder : FoldersFor(path))
-    if (const std::filesystem::path file = folder / name;  // `name` alone if it is absolute
+    if (const std::filesystem::path file = folder / name;  // only `name` if it is absolute
         std::filesystem::is_regular_file(file, ignored))
       return file.lexically_normal().string();
   return "";

@@ -28,7 +28,7 @@ namespace {
   throw CommandError(ExitCode::kBadInput, message);
 }
 
-// "--Micro_Batch_Size" is "micro-batch-size" in the tables. Of a path the last name counts.
+// "--Micro_Batch_Size" is "micro-batch-size" in the tables. The last name of a path counts.
 std::string MegatronKey(const std::string& key) {
   std::string name = key.substr(key.find_last_of('.') + 1);
   while (!name.empty() && name.front() == '-') name.erase(0, 1);
@@ -113,7 +113,7 @@ void SortCommand(const std::vector<ShellWord>& command, const std::string& name,
   }
 }
 
-// Lists of numbers that the files of `launch` have beside the configuration.
+// Lists of numbers that the files of `launch` have in addition to the configuration.
 std::vector<int64_t> Numbers(const Setting& setting) {
   std::vector<int64_t> numbers;
   for (const std::string& text : setting.values) {
@@ -225,8 +225,8 @@ void RefuseMegatronSwift(const ShellScript& script, const std::string& name) {
 }
 
 UserConfig ReadScript(const std::string& text, const std::string& path, const std::string& name,
-                      const std::string& framework) {
-  ShellScript script = ReadShell(text, name);
+                      const std::string& framework, const Environment& environment) {
+  ShellScript script = ReadShell(text, name, environment);
   RefuseMegatronSwift(script, name);
   UserConfig trainer;
   AddNotes(script, &trainer);
@@ -343,8 +343,11 @@ void CheckFilledIn(const std::vector<Setting>& settings) {
 }
 
 UserConfig ReadByKind(const std::string& kind, const std::string& text, const std::string& path,
-                      const std::string& name, const std::string& framework) {
-  if (kind == "script") return ReadScript(text, path, name, framework);
+                      const std::string& name, const std::string& framework,
+                      const Environment& environment) {
+  if (kind == "script") return ReadScript(text, path, name, framework, environment);
+  if (!environment.empty())
+    FailReading(fmt::format("--env {}: {} is no shell script", environment.begin()->first, name));
   const bool hugging_face = framework == "huggingface";
   UserConfig config;
   if (kind == "yaml") {
@@ -419,24 +422,27 @@ const char* FlagOf(ConfigFormat format) {
 }  // namespace
 
 UserConfig ReadConfigText(const std::string& text, const std::string& path,
-                          const std::string& framework) {
+                          const std::string& framework, const Environment& environment) {
   const std::string name = FileNameOf(path);
   const std::string kind = KindOf(text, path);
-  UserConfig config = ReadByKind(kind, text, path, name, framework);
+  UserConfig config = ReadByKind(kind, text, path, name, framework, environment);
   const char* const found = FlagOf(config.format);
   if (!framework.empty() && framework != found)
     FailReading(fmt::format("{} looks like a configuration of {}, not of --framework {}", name,
                             FormatName(config.format), framework));
   if (config.used.empty())
-    FailReading(
-        fmt::format("{}: nothing in it is a setting of {}", name, FormatName(config.format)));
+    FailReading(fmt::format("{}: nothing in it is a setting of {}", name, TrainerName(config)));
   return config;
 }
 
-UserConfig ReadUserConfig(const std::vector<std::string>& paths, const std::string& framework) {
+UserConfig ReadUserConfig(const std::vector<std::string>& paths, const std::string& framework,
+                          const Environment& environment) {
   std::vector<UserConfig> files;
   for (const std::string& path : paths) {
-    files.push_back(ReadConfigText(ReadWholeFile(path, kMaxConfigText), path, framework));
+    const std::string text = ReadWholeFile(path, kMaxConfigText);
+    // Of several files, one may be a script.
+    const bool for_it = paths.size() == 1 || KindOf(text, path) == "script";
+    files.push_back(ReadConfigText(text, path, framework, for_it ? environment : Environment()));
     if (files.size() > 1 && (files.front().format != ConfigFormat::kHuggingFace ||
                              files.back().format != ConfigFormat::kHuggingFace))
       FailReading(path +

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/cli/from/setting.h"
+#include "client/cli/from/shell.h"
 
 namespace evenkeel::cli {
 
@@ -13,12 +14,14 @@ namespace evenkeel::cli {
 // Only Hugging Face Trainer has several files: its arguments, an adapter's configuration and the
 // launch file of accelerate. `framework` is
 // "megatron", "flagscale", "deepspeed", "torchtitan" or "huggingface", or empty: then the content
-// decides. Throws CommandError(kBadInput) with file, line and reason.
-UserConfig ReadUserConfig(const std::vector<std::string>& paths, const std::string& framework);
+// decides. `environment` is for scripts, and refused if none of the files is one. Throws
+// CommandError(kBadInput) with file, line and reason.
+UserConfig ReadUserConfig(const std::vector<std::string>& paths, const std::string& framework,
+                          const Environment& environment = {});
 
-// The same for a text that is already there. `path` names it, and finds files beside it.
+// The same for a text that is already there. `path` names it, and files are looked for next to it.
 UserConfig ReadConfigText(const std::string& text, const std::string& path,
-                          const std::string& framework);
+                          const std::string& framework, const Environment& environment = {});
 
 }  // namespace evenkeel::cli
 

@@ -25,10 +25,6 @@ using Json = nlohmann::ordered_json;
 
 double LessTime(double now, double then) { return now > 0 ? 1 - then / now : 0; }
 
-std::string NameOf(const UserConfig& config) {
-  return config.front_end != nullptr ? config.front_end->title : FormatName(config.format);
-}
-
 std::string IntervalText(const v1::Predictions& p) {
   const double seconds = p.step().total_seconds();
   std::string text = Duration(seconds);
@@ -67,7 +63,7 @@ std::string VerdictOfRun(const Style& style, const FromAnswer& answer) {
 // "What was read": arguments that set the same field stand together.
 std::string ReadSection(const Style& style, const FromAnswer& answer) {
   const UserConfig& config = answer.config;
-  // The line alone, where all are of one file.
+  // Only the line, where all are from one file.
   const auto file = [](const Setting& setting) {
     return setting.where.substr(0, setting.where.find_last_of(':'));
   };
@@ -88,9 +84,10 @@ std::string ReadSection(const Style& style, const FromAnswer& answer) {
     table.Add(
         {Plain(style, line), Plain(style, setting.key), Plain(style, value), config.meanings[i]});
   }
-  std::string text = Section(style, "What was read",
-                             fmt::format("{} settings of {}", config.used.size(), NameOf(config))) +
-                     table.Render(style);
+  std::string text =
+      Section(style, "What was read",
+              fmt::format("{} settings of {}", config.used.size(), TrainerName(config))) +
+      table.Render(style);
   if (config.irrelevant == 0) return text;
   return text + Paragraph(style, fmt::format("{} more {} neither memory nor time (logs, paths, "
                                              "learning rate and the like).",
@@ -222,7 +219,7 @@ std::string RenderFrom(const Style& style, const FromAnswer& answer) {
 
 std::string FromAnswerJson(const FromAnswer& answer) {
   Json json;
-  json["framework"] = NameOf(answer.config);
+  json["framework"] = TrainerName(answer.config);
   const auto setting_json = [](const Setting& setting) {
     return Json{{"key", setting.key}, {"values", setting.values}, {"where", setting.where}};
   };

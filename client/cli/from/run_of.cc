@@ -359,7 +359,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
     FailRun(
         fmt::format("{}'s configuration does not describe the model: name it, or its "
                     "config.json, by --model",
-                    FormatName(config.format)));
+                    TrainerName(config)));
   SetPredictedTokens(config, flags, &run);
   SetAdapters(config, flags, &run);
   SetComponents(config, flags, &run);

@@ -82,7 +82,7 @@ bool UserConfig::On(Field field, bool fallback) const {
   if (text == "false" || text == "0" || text == "no" || text == "off" || text == "none" ||
       text.empty())
     return false;
-  // On a command line a word behind a switch is no value of it.
+  // On a command line, the word after a switch is not its value.
   if (found->second.key.rfind("--", 0) == 0) return true;
   Refuse(field, "must be true or false");
 }

@@ -11,7 +11,7 @@
 
 namespace evenkeel::cli {
 
-// Whose configuration it is.
+// The program that the configuration is for.
 enum class ConfigFormat { kMegatron, kFlagScale, kDeepSpeed, kTorchtitan, kHuggingFace };
 
 // Returns the name for people: "Megatron-LM".
@@ -21,7 +21,7 @@ const char* FormatName(ConfigFormat format);
 struct Setting {
   std::string key;  // "--micro-batch-size", "parallelism.tensor_parallel_degree"
   std::vector<std::string> values;
-  std::string where;  // "run.sh:12", or the file alone
+  std::string where;  // "run.sh:12", or only the file
   // Key and values in the file, if they were translated to these.
   std::string written = "";
   std::vector<std::string> written_values = {};
@@ -248,7 +248,7 @@ struct UserConfig {
       language_alternate;
   std::vector<int64_t> chunk_layers;  // language layers of each chunk, of a list of modules
   bool lists_recomputed = false;
-  // Of Hugging Face Trainer: it runs DeepSpeed, has DeepSpeed's own configuration, and that names
+  // Hugging Face Trainer only: it runs DeepSpeed, has DeepSpeed's own configuration, and that names
   // the optimizer.
   bool uses_deepspeed = false, engine_file = false, engine_optimizer = false;
   Syntax syntax = Syntax::kJson;
@@ -274,6 +274,9 @@ struct UserConfig {
   std::vector<std::string> List(Field field) const;
   [[noreturn]] void Refuse(Field field, const std::string& why) const;
 };
+
+// Returns the name of the configuration's trainer, or of the front end that runs it.
+const char* TrainerName(const UserConfig& config);
 
 // Returns "run.sh:12: --key value".
 std::string Describe(const Setting& setting);

@@ -472,11 +472,18 @@ class Reader {
 
 }  // namespace
 
-ShellScript ReadShell(const std::string& text, const std::string& name) {
+ShellScript ReadShell(const std::string& text, const std::string& name,
+                      const Environment& environment) {
   ScriptState state;
   state.script.slurm = ReadSlurmRequest(text, name);
   for (const auto& [variable, value] : state.script.slurm.Variables())
     state.variables[variable] = {value};
+  for (const auto& [variable, value] : environment) {
+    if (!absl::StrContains(text, variable))
+      throw CommandError(ExitCode::kBadInput,
+                         fmt::format("--env {}: {} has no variable of this name", variable, name));
+    state.variables[variable] = {value};
+  }
   Reader(text, name, &state).Run();
   return std::move(state.script);
 }

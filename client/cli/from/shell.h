@@ -30,9 +30,14 @@ struct ShellScript {
   bool branches = false;  // assignments may not run: `if`, `case`, loops, `&&` and `||`
 };
 
+// Variables that are set before a script runs, by name.
+using Environment = std::map<std::string, std::string>;
+
 // `name` stands in messages. Throws CommandError(kBadInput) where a quote or bracket is not closed,
-// or if variables grow beyond what a script of a trainer needs.
-ShellScript ReadShell(const std::string& text, const std::string& name);
+// if variables grow beyond what a script of a trainer needs, or if the text does not have the name
+// of a variable of `environment`.
+ShellScript ReadShell(const std::string& text, const std::string& name,
+                      const Environment& environment = {});
 
 }  // namespace evenkeel::cli
 

@@ -23,11 +23,11 @@ class ShellBranches {
   // Returns whether the commands that are read now count.
   bool Runs() const;
 
-  // A command has ended: its words may be none, as those of an assignment alone.
+  // A command has ended. It has no words if it was only an assignment.
   void EndCommand(const std::vector<ShellWord>& words, Joint joint);
   void Else();
 
-  // Returns whether the next command may run or not, behind "&&" or "||".
+  // Returns whether the next command may or may not run, after "&&" or "||".
   bool conditional() const { return conditional_; }
   // Returns whether some "if" was not decided.
   bool undecided() const { return undecided_; }

@@ -1,4 +1,4 @@
-// Words of a shell's commands, and what they say of the words behind them.
+// Words of a shell's commands, and what they say about the words after them.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_WORDS_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SHELL_WORDS_H_
 
@@ -15,13 +15,13 @@ struct ShellWord {
 // Returns whether a word only stands before a command.
 bool IsPrefix(const std::string& word);
 
-// Returns whether the commands behind this word may run several times, once, or not at all.
+// Returns whether the commands after this word may run several times, once, or not at all.
 bool IsLoop(const std::string& word);
 
 // Returns the name of a program or a file without its folders.
 std::string BaseName(const std::string& word);
 
-// Returns whether the next word of a command is a script: behind "bash -c", "srun sh -lc" and the
+// Returns whether the next word of a command is a script: after "bash -c", "srun sh -lc" and the
 // like.
 bool TakesScript(const std::vector<ShellWord>& command);
 

@@ -19,7 +19,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// What launchers call the numbers of nodes and of processes on each, and what the latter is.
+// What launchers call the number of nodes and that of processes on each, and what these set.
 struct LauncherCount {
   const char* option;
   const char* key;  // of Megatron-LM's scripts, which torchrun starts too

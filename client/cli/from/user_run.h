@@ -51,7 +51,7 @@ struct UserRun {
   std::vector<int64_t> parts;   // bounds of stages in the list of all layers, in place of chunks
   StageCut stage_cut;
   // Settings of Megatron-LM, as written, that cut the model or number its virtual stages. They hold
-  // for the degrees of the configuration alone.
+  // only for the degrees of the configuration.
   std::vector<std::string> cut_settings;
   std::string virtual_stage_setting;
   std::set<int64_t> recomputed_parts;  // layers of that list that recompute
@@ -72,7 +72,7 @@ struct UserRun {
   bool unfused_adam = false;    // AdamW of PyTorch, of Hugging Face Trainer
   // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
   std::string accelerate_key, deterministic_key;
-  bool adapters = false;          // train beside frozen weights
+  bool adapters = false;          // train with frozen weights
   bool four_bit_weights = false;  // the model's name says so
   bool offloads_inputs = false;   // of recomputed layers, to host memory
   // The setting that says that the model has an encoder, and the components that are frozen.
@@ -112,7 +112,7 @@ struct ModelWidths {
 };
 ModelWidths WidthsOf(const v1::Model& model);
 
-// Of torchtitan: how stages are cut, the cut itself, what is sharded, and how it runs.
+// For torchtitan: how stages are cut, the cut itself, what is sharded, and how it runs.
 void SetTorchtitanStages(const UserConfig& config, UserRun* run);
 void CutTorchtitanStages(int64_t layers, UserRun* run);
 v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run);
@@ -121,7 +121,7 @@ void SetTorchtitanExecution(const UserConfig& config, UserRun* run);
 // Sets what its record says of any job, where nothing is set.
 void AddTorchtitanHabits(v1::Execution* execution);
 
-// Of Hugging Face Trainer: attn_implementation of transformers, and Liger's loss.
+// Hugging Face Trainer only: sets attention by attn_implementation, and the loss of Liger.
 void SetTrainerAttention(const UserConfig& config, UserRun* run);
 void SetLigerLoss(const UserConfig& config, UserRun* run);
 
@@ -133,7 +133,7 @@ void SetUnfusedAdam(const UserConfig& config, UserRun* run);
 // Sets precision, optimizer, sharding and habits. `degrees` are final.
 void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run);
 
-// Sets what PEFT's adapter_config.json says. The model is there.
+// Sets what PEFT's adapter_config.json says. The model is already set.
 void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run);
 
 // Notes which components of a model with encoders are frozen, unless flags say it.
@@ -153,8 +153,8 @@ std::vector<std::string> FsdpOptions(const UserConfig& config);
 // each hold all states.
 v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* groups);
 
-// Sets the trainer whose record has the run's stage, and FSDP's habits: FSDP's own record has full
-// shards alone.
+// Sets the trainer whose record has the run's stage, and FSDP's habits: FSDP's own record has only
+// full shards.
 void SetFsdpTrainer(UserRun* run);
 
 // Returns what recomputes.
@@ -169,8 +169,8 @@ ModelLayers LayersOf(const v1::Plan& evaluated);
 // if the stages cannot be cut, or if the configuration is one for encoders and the model has none.
 void AdaptToLayers(const ModelLayers& layers, UserRun* run);
 
-// Returns the request that evaluates the run. If `pinned`, our own plan beside it is only the one
-// with the same degrees, which is quick. Throws CommandError(kBadInput) if the layers do not go
+// Returns the request that evaluates the run. If `pinned`, our own plan for comparison is only the
+// one with the same degrees, which is quick. Throws CommandError(kBadInput) if the layers do not go
 // into the stages.
 v1::EvaluatePlanRequest RequestOf(const UserRun& run, const ModelLayers& layers, bool pinned);
 

@@ -17,9 +17,9 @@ std::string NameOf(v1::LaunchFramework framework);
 // Returns LAUNCH_FRAMEWORK_UNSPECIFIED for another name.
 v1::LaunchFramework FrameworkOf(const std::string& name);
 
-// Asks for the settings of the trainers `names`, once each. A job of flags alone is planned for the
-// trainer if it is the only one, unless a flag names another trainer, or asks for a pipeline that
-// this one does not have.
+// Asks for the settings of the trainers `names`, once each. A job given only by flags is planned
+// for the trainer if it is the only one, unless a flag names another trainer, or asks for a
+// pipeline that this one does not have.
 void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& flags,
                          v1::Job* job);
 

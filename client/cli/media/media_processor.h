@@ -21,7 +21,7 @@ struct SampleLengthsOfMedia {
 class MediaProcessor {
  public:
   // Reads a preprocessor_config.json, video_preprocessor_config.json or processor_config.json and
-  // those beside it, or a folder of them. Throws CommandError(kBadInput) with what is wrong or not
+  // those next to it, or a folder of them. Throws CommandError(kBadInput) with what is wrong or not
   // known.
   explicit MediaProcessor(const std::string& path);
 

@@ -1,6 +1,6 @@
 // Reads "images", "videos" and "audios" of a record from the events of a JSON parser:
 //   "images": [[1280, 720]] or [{"width": 1280, "height": 720}], in pixels
-//   "videos": [{"width": 1280, "height": 720, "frames": 240, "fps": 24}], or "seconds" beside
+//   "videos": [{"width": 1280, "height": 720, "frames": 240, "fps": 24}], or "seconds" with
 //             either of the last two
 //   "audios": [12.5], in seconds, or [{"seconds": 12.5}] or [{"samples": 200000, "rate": 16000}]
 // Other keys of an object are ignored.

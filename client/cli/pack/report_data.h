@@ -1,4 +1,4 @@
-// The data of the report of `pack`: this packing beside what training does without it.
+// The data of the report of `pack`: this packing compared with training without it.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_REPORT_DATA_H_
 #define EVENKEEL_CLIENT_CLI_PACK_REPORT_DATA_H_
 

@@ -114,7 +114,7 @@ func RanksOfADomain(plan *evenkeelv1.Plan) int {
 	return ranks
 }
 
-// TopologyText says which pods the plan keeps together, for a person; "" where that is nodes alone.
+// TopologyText says which pods the plan keeps together, for a person; "" where that is only nodes.
 func TopologyText(plan *evenkeelv1.Plan, podGPUs int64) string {
 	var parts []string
 	for _, tier := range plan.GetPlacement().GetTiers() {
@@ -136,7 +136,7 @@ func NamesGPUs(annotations map[string]string) bool {
 	return strings.Contains(annotations[Job], `"pools"`)
 }
 
-// decode takes a PlanJobRequest, as deploy/examples has them, or the Job alone. "" is an empty job.
+// decode takes a PlanJobRequest, as deploy/examples has them, or only the Job. "" is an empty job.
 func decode(text string) (*evenkeelv1.PlanJobRequest, error) {
 	if text == "" {
 		return &evenkeelv1.PlanJobRequest{Job: &evenkeelv1.Job{}}, nil

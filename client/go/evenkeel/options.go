@@ -25,7 +25,7 @@ type Options struct {
 	TLS *TLS
 
 	// Timeout of a unary call whose context has no deadline. 0: that of the service config, 5 s for most methods.
-	// Streams have the deadline of their context alone.
+	// Streams have only the deadline of their context.
 	Timeout time.Duration
 
 	// MaxAttempts of a unary call, the first included: 1 to 5. 0: DefaultMaxAttempts. gRPC itself retries UNAVAILABLE

@@ -1027,7 +1027,7 @@ type OffloadAbility struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Values of `Training.zero_stage` with which it can keep all of the optimizer's states there.
 	OptimizerStages []ZeroStage `protobuf:"varint,1,rep,packed,name=optimizer_stages,json=optimizerStages,proto3,enum=evenkeel.v1.ZeroStage" json:"optimizer_stages,omitempty"`
-	// Those of them with which it can keep any share of the states there.
+	// Those of `optimizer_stages` with which it can keep any share of the states there.
 	OptimizerShareStages []ZeroStage `protobuf:"varint,2,rep,packed,name=optimizer_share_stages,json=optimizerShareStages,proto3,enum=evenkeel.v1.ZeroStage" json:"optimizer_share_stages,omitempty"`
 	// Whether copies and updates of different weights run at the same time.
 	OptimizerOverlaps bool `protobuf:"varint,3,opt,name=optimizer_overlaps,json=optimizerOverlaps,proto3" json:"optimizer_overlaps,omitempty"`
@@ -1107,17 +1107,17 @@ func (x *OffloadAbility) GetActivations() *ActivationAbility {
 // Which activations of the language model's layers a trainer can keep in host memory.
 type ActivationAbility struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All that a layer keeps, where nothing is recomputed.
+	// Whether it can offload all that a layer keeps, where nothing is recomputed.
 	AllKept bool `protobuf:"varint,1,opt,name=all_kept,json=allKept,proto3" json:"all_kept,omitempty"`
-	// The input of a layer that is recomputed whole, as all are.
+	// Whether it can offload the inputs of layers, where all layers are recomputed whole.
 	Inputs bool `protobuf:"varint,2,opt,name=inputs,proto3" json:"inputs,omitempty"`
-	// Any number of layers. False: all or none.
+	// Whether it can offload any number of layers. False: all or none.
 	AnyCount bool `protobuf:"varint,3,opt,name=any_count,json=anyCount,proto3" json:"any_count,omitempty"`
-	// All layers. False: at least one stays on the GPU.
+	// Whether it can offload all layers. False: at least one stays on the GPU.
 	AllLayers bool `protobuf:"varint,4,opt,name=all_layers,json=allLayers,proto3" json:"all_layers,omitempty"`
-	// With several pipeline stages.
+	// Whether it works with several pipeline stages.
 	Pipeline bool `protobuf:"varint,5,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
-	// Of models that have layers with experts.
+	// Whether it works for models that have layers with experts.
 	Experts bool `protobuf:"varint,6,opt,name=experts,proto3" json:"experts,omitempty"`
 	// Modules whose inputs it can keep there, with several pipeline stages and with experts too.
 	Modules       []OffloadModule `protobuf:"varint,7,rep,packed,name=modules,proto3,enum=evenkeel.v1.OffloadModule" json:"modules,omitempty"`

@@ -157,7 +157,7 @@ type GpuPool struct {
 	// span nodes. Unset: the domain of the GPU type (`CatalogGpu.scaleup_domain_gpus`), and without one nothing but
 	// nodes.
 	NetworkTiers []*NetworkTier `protobuf:"bytes,10,rep,name=network_tiers,json=networkTiers,proto3" json:"network_tiers,omitempty"`
-	// What joins the nodes. It matters to `Execution.expert_dispatcher` alone. Unset: NETWORK_FABRIC_RDMA.
+	// What joins the nodes. It matters only to `Execution.expert_dispatcher`. Unset: NETWORK_FABRIC_RDMA.
 	NetworkFabric NetworkFabric `protobuf:"varint,11,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`
 	// Host memory of a node that the job may use. No plan needs more (`Placement.host_memory_bytes`). Range: 2^30 to
 	// 2^46. Unset: the plan is held to that of a usual host of the GPU type if it offloads, and to none otherwise.

@@ -566,8 +566,8 @@ type CurvePoint struct {
 	GpuCount int32 `protobuf:"varint,2,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
 	// Samples per optimizer step that were planned for.
 	GlobalBatchSamples int64 `protobuf:"varint,3,opt,name=global_batch_samples,json=globalBatchSamples,proto3" json:"global_batch_samples,omitempty"`
-	// Id of the plan: that which PlanJob gives for this size and batch alone, with no other field of its request set.
-	// Unset for CURVE_POINT_STATE_NO_DEGREES.
+	// Id of the plan: that which PlanJob gives for this size and batch, with no other field of its request set. Unset for
+	// CURVE_POINT_STATE_NO_DEGREES.
 	PlanId string `protobuf:"bytes,4,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// Whether there is a plan. If not CURVE_POINT_STATE_FITS, all fields from `parallelism` on are unset.
 	State CurvePointState `protobuf:"varint,5,opt,name=state,proto3,enum=evenkeel.v1.CurvePointState" json:"state,omitempty"`

@@ -90,7 +90,7 @@ const (
 	LaunchFramework_LAUNCH_FRAMEWORK_MEGATRON LaunchFramework = 1
 	// DeepSpeed: a ds_config and, for a pipeline, a PipelineModule.
 	LaunchFramework_LAUNCH_FRAMEWORK_DEEPSPEED LaunchFramework = 2
-	// torchtitan: arguments, and modules by stage.
+	// torchtitan: a Python module that sets its configuration.
 	LaunchFramework_LAUNCH_FRAMEWORK_TORCHTITAN LaunchFramework = 3
 	// FlagScale: a training configuration, with what each stage recomputes.
 	LaunchFramework_LAUNCH_FRAMEWORK_FLAGSCALE LaunchFramework = 4
@@ -1099,7 +1099,7 @@ type Training struct {
 	// optimizer_in_bwd of torchtune, a hook of register_post_accumulate_grad_hook around FSDP2). Every rank then runs one
 	// micro-batch per step, and gradients are not clipped by their norm. Only at ZERO_STAGE_3 with trainers torchtitan,
 	// torchtune and pytorch-fsdp, a trainer without a record and one without limits; not with OPTIMIZER_MUON nor
-	// adapters. Not yet beside an offload of the optimizer or of weights, nor with packing groups. Default: false.
+	// adapters. Not yet with an offload of the optimizer or of weights, nor with packing groups. Default: false.
 	FusedStep bool `protobuf:"varint,31,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
 	// Micro-batches hold samples of similar length: the loader draws the samples of 50 times the micro-batches that a
 	// rank accumulates at random (of a quarter of the dataset, if that is less), sorts them by length and cuts them in

@@ -31,7 +31,7 @@ const (
 	// No weight trains: there are no weight gradients and no optimizer state, and no backward pass at all if nothing
 	// before the component trains.
 	TrainMode_TRAIN_MODE_FROZEN TrainMode = 2
-	// Low-rank adapters train beside frozen weights: see Lora.
+	// Low-rank adapters train with frozen weights: see Lora.
 	TrainMode_TRAIN_MODE_LORA TrainMode = 3
 )
 
@@ -78,7 +78,7 @@ func (TrainMode) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_model_proto_rawDescGZIP(), []int{0}
 }
 
-// Format of frozen weights beside adapters.
+// Format of frozen weights when adapters train.
 type FrozenFormat int32
 
 const (
@@ -141,7 +141,7 @@ func (FrozenFormat) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_model_proto_rawDescGZIP(), []int{1}
 }
 
-// Linear layers beside which adapters can be placed.
+// Linear layers to which adapters can be added.
 type LoraTarget int32
 
 const (
@@ -338,12 +338,12 @@ type Model struct {
 	// The text of a model's config.json, as Hugging Face publishes it: a JSON object of at most 65,536 bytes whose
 	// `model_type` is known (a violation lists the nearest). Keys that it leaves out are as in `transformers`. A key that
 	// is not known and may change the model's shape is a violation. Layers for multi-token prediction are left out, as
-	// `transformers` leaves them out, unless `predicted_tokens` is set. Of a model of several parts (Qwen-Omni) only the
-	// thinker is read. A unit of the dataset is an image or tile for encoders that resize images, 30 seconds for those
-	// that pad audio (Voxtral), and one token of the language model for those that work at native resolution (Qwen-VL) or
-	// on chunks of audio (Qwen-Omni); attention then takes all units of a sample as one image or recording. A vision
-	// encoder comes before that of audio. Set one of this, `language_model` and a catalogue `name`; with this, the name
-	// is only a label. Unset: the model is named or described.
+	// `transformers` leaves them out, unless `predicted_tokens` is set. For a model of several parts (Qwen-Omni), only
+	// the thinker is read. A unit of the dataset is an image or tile for encoders that resize images, 30 seconds for
+	// those that pad audio (Voxtral), and one token of the language model for those that work at native resolution
+	// (Qwen-VL) or on chunks of audio (Qwen-Omni); attention then takes all units of a sample as one image or recording.
+	// A vision encoder comes before that of audio. Set one of this, `language_model` and a catalogue `name`; with this,
+	// the name is only a label. Unset: the model is named or described.
 	ConfigJson string `protobuf:"bytes,7,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
 	// Number of layers for multi-token prediction (MTP) that train. They follow the last layer. Each projects the output
 	// of the layer before it together with the embedding of the next token, runs a layer like the last one, and passes
@@ -439,7 +439,7 @@ func (x *Model) GetPredictedTokens() int32 {
 	return 0
 }
 
-// Low-rank adapters (arXiv 2106.09685): two matrices, of shapes in x rank and rank x out, beside a linear layer of
+// Low-rank adapters (arXiv 2106.09685): two matrices, of shapes in x rank and rank x out, next to a linear layer of
 // shape in x out.
 type Lora struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -450,10 +450,10 @@ type Lora struct {
 	// Format in which the component's frozen linear layers are held. Norms, embeddings and the head stay in 16 bits.
 	// Unset: FROZEN_FORMAT_16BIT.
 	BaseFormat FrozenFormat `protobuf:"varint,3,opt,name=base_format,json=baseFormat,proto3,enum=evenkeel.v1.FrozenFormat" json:"base_format,omitempty"`
-	// Train the language model's token embedding in full beside the adapters (`embed_tokens` in modules_to_save of PEFT).
+	// Train the language model's token embedding in full with the adapters (`embed_tokens` in modules_to_save of PEFT).
 	// With tied embeddings, the head trains with it. Must be false in the `lora` of an encoder. Default: false.
 	TrainEmbedding bool `protobuf:"varint,4,opt,name=train_embedding,json=trainEmbedding,proto3" json:"train_embedding,omitempty"`
-	// Train its output head in full beside the adapters (`lm_head` in modules_to_save). With tied embeddings, the token
+	// Train its output head in full with the adapters (`lm_head` in modules_to_save). With tied embeddings, the token
 	// embedding trains with it. Must be false in the `lora` of an encoder. Default: false.
 	TrainHead bool `protobuf:"varint,5,opt,name=train_head,json=trainHead,proto3" json:"train_head,omitempty"`
 	// Share of the adapters' inputs that dropout sets to zero (`lora_dropout` of PEFT). Any share above 0 costs time, and

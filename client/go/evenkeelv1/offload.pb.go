@@ -34,7 +34,7 @@ const (
 	OffloadModule_OFFLOAD_MODULE_QKV OffloadModule = 2
 	// Queries, keys and values ("core_attn").
 	OffloadModule_OFFLOAD_MODULE_CORE_ATTENTION OffloadModule = 3
-	// Output of attention, which the projection behind it reads ("attn_proj").
+	// Output of attention, which the projection after it reads ("attn_proj").
 	OffloadModule_OFFLOAD_MODULE_ATTENTION_PROJECTION OffloadModule = 4
 	// Norm before experts ("mlp_norm").
 	OffloadModule_OFFLOAD_MODULE_MLP_NORM OffloadModule = 5
@@ -125,7 +125,7 @@ type Offload struct {
 	// Keep weights, gradients and the optimizer's states in host memory, and update them there; each pass copies the
 	// shard of a layer's weights to the GPU before it gathers them, and the backward pass copies its shard of gradients
 	// back (CPUOffloadPolicy of FSDP2: training.enable_cpu_offload of torchtitan, fsdp_cpu_offload of torchtune;
-	// offload_param beside offload_optimizer of DeepSpeed). Only for OPTIMIZER_ADAM with trainers torchtitan, torchtune,
+	// offload_param with offload_optimizer of DeepSpeed). Only for OPTIMIZER_ADAM with trainers torchtitan, torchtune,
 	// pytorch-fsdp, deepspeed, huggingface-trainer and megatron-deepspeed, a trainer without a record and one without
 	// limits, at ZERO_STAGE_3. `optimizer_ratio` must then be unset or 1. Default: false.
 	Weights bool `protobuf:"varint,4,opt,name=weights,proto3" json:"weights,omitempty"`
@@ -135,16 +135,16 @@ type Offload struct {
 	// that the model lacks move nothing, as in Megatron-Core: models have OFFLOAD_MODULE_ATTENTION_NORM with latent
 	// attention, and OFFLOAD_MODULE_MLP_NORM, OFFLOAD_MODULE_EXPERT_FC1 and OFFLOAD_MODULE_MOE_ACTIVATION with experts;
 	// at least one that the model has must be listed. OFFLOAD_MODULE_ATTENTION_PROJECTION needs
-	// OFFLOAD_MODULE_CORE_ATTENTION. Beside them, layers recompute nothing, or the norms, activations of experts and
-	// latent projections that no module offloads, as the planner chooses; `constraints.recompute` may be unset, AUTO,
+	// OFFLOAD_MODULE_CORE_ATTENTION. With them, layers recompute nothing, or the norms, activations of experts and latent
+	// projections that no module offloads, as the planner chooses; `constraints.recompute` may be unset, AUTO,
 	// ONE_SETTING or FORBIDDEN. Must be unset if `activation_layers` or `choose_activation_layers` is set. Not yet with
 	// packing groups. Unset: none.
 	ActivationModules []OffloadModule `protobuf:"varint,5,rep,packed,name=activation_modules,json=activationModules,proto3,enum=evenkeel.v1.OffloadModule" json:"activation_modules,omitempty"`
 	// Let the planner choose `activation_modules`, with the shortest step, and none where offloading gains nothing.
 	// EvaluatePlan needs the list instead. Default: false. Must be false if `activation_modules` is set.
 	ChooseActivationModules bool `protobuf:"varint,6,opt,name=choose_activation_modules,json=chooseActivationModules,proto3" json:"choose_activation_modules,omitempty"`
-	// Let the planner choose `optimizer_ratio` beside activations, too: those that are best with the whole optimizer on
-	// the GPU and those that are best with none of it there are compared, and the share is chosen beside the better.
+	// Let the planner choose `optimizer_ratio` as well as activations: it compares those that are best with the whole
+	// optimizer on the GPU and those that are best with none of it there, and chooses the share for the better ones.
 	// Default: false. Must be false if `optimizer_ratio` is set, or with `weights`.
 	ChooseOptimizerRatio bool `protobuf:"varint,7,opt,name=choose_optimizer_ratio,json=chooseOptimizerRatio,proto3" json:"choose_optimizer_ratio,omitempty"`
 	unknownFields        protoimpl.UnknownFields

@@ -189,9 +189,9 @@ type SizeChange int32
 const (
 	// Not set.
 	SizeChange_SIZE_CHANGE_UNSPECIFIED SizeChange = 0
-	// One node fewer. In racks of which a part is used, as many as the next smaller number of full parts.
+	// One node fewer or, if a part of each rack is used, the next smaller number of full parts.
 	SizeChange_SIZE_CHANGE_NODE_LESS SizeChange = 1
-	// One node more. In racks of which a part is used, as many as the next larger number of full parts.
+	// One node more or, if a part of each rack is used, the next larger number of full parts.
 	SizeChange_SIZE_CHANGE_NODE_MORE SizeChange = 2
 	// The same number of GPUs, of the next type with less memory.
 	SizeChange_SIZE_CHANGE_SMALLER_GPU SizeChange = 3
@@ -248,8 +248,8 @@ func (SizeChange) EnumDescriptor() ([]byte, []int) {
 type Plan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "plan-" and 32 hexadecimal digits: a digest of the normalised request (`PlanJobResponse.plan_id` says what counts)
-	// and of the versions of the planner and its data. The plan of an offer has the id that a request with this offer
-	// alone would give. Unset in `EvaluatePlanResponse.evaluated`.
+	// and of the versions of the planner and its data. The plan of an offer has the id that a request with only this
+	// offer would give. Unset in `EvaluatePlanResponse.evaluated`.
 	PlanId string `protobuf:"bytes,1,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// What was planned, with every default filled in.
 	Subject *PlanSubject `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`

@@ -61,16 +61,15 @@ type PlannerServiceClient interface {
 	// the same versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
 	// case, the order of bins and explicitly written defaults make no difference, with one exception: if provenance lists
 	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in less than
-	// a millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the planning queue
-	// is full. DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
+	// a millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the server takes no
+	// more work now. docs/ERRORS.md has the other errors.
 	PlanJob(ctx context.Context, in *PlanJobRequest, opts ...grpc.CallOption) (*PlanJobResponse, error)
 	// Plans a job at several sizes: step time, cost, memory and plan id by number of nodes, what the next node is worth
 	// and what a change of size costs. Each size is planned, identified and cached as in PlanJob. So known sizes cost
 	// almost nothing, and a call that was cut short can be repeated to continue. Same errors as PlanJob.
 	PlanCurve(ctx context.Context, in *PlanCurveRequest, opts ...grpc.CallOption) (*PlanCurveResponse, error)
 	// Predicts the caller's plan, and plans the same job as PlanJob does, for comparison. A caller's plan that does not
-	// fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED and CANCELLED: as for
-	// PlanJob.
+	// fit is predicted nonetheless, with `misfit` set. Same errors as PlanJob.
 	EvaluatePlan(ctx context.Context, in *EvaluatePlanRequest, opts ...grpc.CallOption) (*EvaluatePlanResponse, error)
 	// Packs a dataset by a rule. It takes sample lengths, and returns packs and their order for each data-parallel rank.
 	// The answer begins when the upload has ended. The same rule, samples and epoch give the same answer.
@@ -78,7 +77,8 @@ type PlannerServiceClient interface {
 	// retry does not help), or all streams together exceed theirs (with RetryInfo).
 	PackDataset(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PackDatasetRequest, PackDatasetResponse], error)
 	// Returns a plan by its id, even one that another release made. NOT_FOUND with ResourceInfo: the plan was never made
-	// by this server or one that shares its store, or has been evicted since.
+	// by this server or one that shares its store, or has been evicted since. UNAVAILABLE: a store that may have it does
+	// not answer.
 	GetPlan(ctx context.Context, in *GetPlanRequest, opts ...grpc.CallOption) (*GetPlanResponse, error)
 	// Lists the plans in the memory of this server, newest first, in pages. After a restart, the newest plans that the
 	// server kept in its file are listed again.
@@ -86,7 +86,7 @@ type PlannerServiceClient interface {
 	// Records measurements from real GPUs. Later plans of the same model or component on the same GPU type use them, say
 	// so, and have other ids. Measurements that are not credible are refused one by one. When the call returns, what it
 	// recorded is on disk (`durable`). Repeating the same measurements adds nothing. UNAVAILABLE: the store cannot be
-	// written, and nothing changed.
+	// written; nothing changed, unless the error's metadata has the `outcome` `unknown`.
 	RecordProfile(ctx context.Context, in *RecordProfileRequest, opts ...grpc.CallOption) (*RecordProfileResponse, error)
 	// Lists what was recorded and rolled back, newest first, in pages.
 	ListProfiles(ctx context.Context, in *ListProfilesRequest, opts ...grpc.CallOption) (*ListProfilesResponse, error)
@@ -261,16 +261,15 @@ type PlannerServiceServer interface {
 	// the same versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
 	// case, the order of bins and explicitly written defaults make no difference, with one exception: if provenance lists
 	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in less than
-	// a millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the planning queue
-	// is full. DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
+	// a millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the server takes no
+	// more work now. docs/ERRORS.md has the other errors.
 	PlanJob(context.Context, *PlanJobRequest) (*PlanJobResponse, error)
 	// Plans a job at several sizes: step time, cost, memory and plan id by number of nodes, what the next node is worth
 	// and what a change of size costs. Each size is planned, identified and cached as in PlanJob. So known sizes cost
 	// almost nothing, and a call that was cut short can be repeated to continue. Same errors as PlanJob.
 	PlanCurve(context.Context, *PlanCurveRequest) (*PlanCurveResponse, error)
 	// Predicts the caller's plan, and plans the same job as PlanJob does, for comparison. A caller's plan that does not
-	// fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED and CANCELLED: as for
-	// PlanJob.
+	// fit is predicted nonetheless, with `misfit` set. Same errors as PlanJob.
 	EvaluatePlan(context.Context, *EvaluatePlanRequest) (*EvaluatePlanResponse, error)
 	// Packs a dataset by a rule. It takes sample lengths, and returns packs and their order for each data-parallel rank.
 	// The answer begins when the upload has ended. The same rule, samples and epoch give the same answer.
@@ -278,7 +277,8 @@ type PlannerServiceServer interface {
 	// retry does not help), or all streams together exceed theirs (with RetryInfo).
 	PackDataset(grpc.BidiStreamingServer[PackDatasetRequest, PackDatasetResponse]) error
 	// Returns a plan by its id, even one that another release made. NOT_FOUND with ResourceInfo: the plan was never made
-	// by this server or one that shares its store, or has been evicted since.
+	// by this server or one that shares its store, or has been evicted since. UNAVAILABLE: a store that may have it does
+	// not answer.
 	GetPlan(context.Context, *GetPlanRequest) (*GetPlanResponse, error)
 	// Lists the plans in the memory of this server, newest first, in pages. After a restart, the newest plans that the
 	// server kept in its file are listed again.
@@ -286,7 +286,7 @@ type PlannerServiceServer interface {
 	// Records measurements from real GPUs. Later plans of the same model or component on the same GPU type use them, say
 	// so, and have other ids. Measurements that are not credible are refused one by one. When the call returns, what it
 	// recorded is on disk (`durable`). Repeating the same measurements adds nothing. UNAVAILABLE: the store cannot be
-	// written, and nothing changed.
+	// written; nothing changed, unless the error's metadata has the `outcome` `unknown`.
 	RecordProfile(context.Context, *RecordProfileRequest) (*RecordProfileResponse, error)
 	// Lists what was recorded and rolled back, newest first, in pages.
 	ListProfiles(context.Context, *ListProfilesRequest) (*ListProfilesResponse, error)

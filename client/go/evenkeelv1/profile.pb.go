@@ -29,13 +29,13 @@ const (
 	CollectiveKind_COLLECTIVE_KIND_UNSPECIFIED CollectiveKind = 0
 	// Each rank gets the parts of all (all_gather_perf). Bytes: gathered.
 	CollectiveKind_COLLECTIVE_KIND_ALL_GATHER CollectiveKind = 1
-	// Each rank gets its part of the sum (reduce_scatter_perf). Bytes: of the whole sum.
+	// Each rank gets its part of the sum (reduce_scatter_perf). Bytes: the whole sum.
 	CollectiveKind_COLLECTIVE_KIND_REDUCE_SCATTER CollectiveKind = 2
-	// Each rank gets the sum (all_reduce_perf). Bytes: of the sum.
+	// Each rank gets the sum (all_reduce_perf). Bytes: the sum.
 	CollectiveKind_COLLECTIVE_KIND_ALL_REDUCE CollectiveKind = 3
-	// Each rank sends a part to each other (alltoall_perf). Bytes: of all parts of a rank, its own included.
+	// Each rank sends a part to every other (alltoall_perf). Bytes: all parts of a rank, its own included.
 	CollectiveKind_COLLECTIVE_KIND_ALL_TO_ALL CollectiveKind = 4
-	// Each rank sends to the next (sendrecv_perf). Bytes: that a rank sends.
+	// Each rank sends to the next (sendrecv_perf). Bytes: what a rank sends.
 	CollectiveKind_COLLECTIVE_KIND_SEND_RECV CollectiveKind = 5
 )
 
@@ -395,7 +395,7 @@ func (ProfileAction) EnumDescriptor() ([]byte, []int) {
 // `layer_times`, `memory_probes`, `step_outcomes` and `collectives` is required.
 type RecordProfileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Catalogue name of the model or component that was measured: a model, ENCODER+LANGUAGE_MODEL, or an encoder alone
+	// Catalogue name of the model or component that was measured: a model, ENCODER+LANGUAGE_MODEL, or only an encoder
 	// (without `step_outcomes`). Required without `described_model` and `collectives`.
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	// Catalogue name of the GPU type that was measured. Required without `described_gpu`.
@@ -424,10 +424,10 @@ type RecordProfileRequest struct {
 	// Maximum field violations to report; if there are more, the last one gives the number of the others. Range: 0
 	// to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,12,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
-	// The model that was measured, as Job.model of the plans described it. For `step_outcomes` alone, which then also
+	// The model that was measured, as Job.model of the plans described it. Only for `step_outcomes`, which then also
 	// count for models that have more or fewer of the same layers. Must be unset where `model` is set.
 	DescribedModel *Model `protobuf:"bytes,13,opt,name=described_model,json=describedModel,proto3" json:"described_model,omitempty"`
-	// The GPU type that was measured, as GpuPool.gpu of the plans described it. For `step_outcomes` alone. Must be unset
+	// The GPU type that was measured, as GpuPool.gpu of the plans described it. Only for `step_outcomes`. Must be unset
 	// where `gpu_type` is set.
 	DescribedGpu *Gpu `protobuf:"bytes,14,opt,name=described_gpu,json=describedGpu,proto3" json:"described_gpu,omitempty"`
 	// Times of collectives on `gpu_type`, as nccl-tests measures them. They hold for all models, so everything that

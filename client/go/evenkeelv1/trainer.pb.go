@@ -331,21 +331,21 @@ type Execution struct {
 	// Bytes per trained parameter of a rank's share of the optimizer that only the optimizer's step holds, in place of
 	// activations: flat copies of gradients (DeepSpeed's ZeRO 1 and 2, InternEvo). Range: 0 to 64. Unset: the trainer's.
 	UpdateParameterBytes *float64 `protobuf:"fixed64,24,opt,name=update_parameter_bytes,json=updateParameterBytes,proto3,oneof" json:"update_parameter_bytes,omitempty"`
-	// Whether the exchanges of tokens between experts' ranks run beside the compute of another micro-batch
+	// Whether the exchanges of tokens between experts' ranks overlap with the compute of another micro-batch
 	// (--overlap-moe-expert-parallel-comm). Only for models with experts. Unset: false.
 	OverlapExperts *bool `protobuf:"varint,25,opt,name=overlap_experts,json=overlapExperts,proto3,oneof" json:"overlap_experts,omitempty"`
 	// With a `precision` below 16 bits: whether linear layers keep their inputs quantised until the backward pass, as
 	// TransformerEngine does. If false, they keep them in 16 bits. Unset: the trainer's.
 	KeepsQuantisedInputs *bool `protobuf:"varint,26,opt,name=keeps_quantised_inputs,json=keepsQuantisedInputs,proto3,oneof" json:"keeps_quantised_inputs,omitempty"`
 	// With such a `precision`: whether weights are held, and gathered, only in its format (--fp8-param-gather). If false,
-	// quantised copies are held beside 16-bit weights. No effect with PRECISION_FP8_BLOCK and PRECISION_NVFP4. Unset: the
-	// trainer's; true for Megatron-Bridge and NeMo.
+	// quantised copies are held in addition to 16-bit weights. No effect with PRECISION_FP8_BLOCK and PRECISION_NVFP4.
+	// Unset: the trainer's; true for Megatron-Bridge and NeMo.
 	HoldsQuantisedWeights *bool `protobuf:"varint,27,opt,name=holds_quantised_weights,json=holdsQuantisedWeights,proto3,oneof" json:"holds_quantised_weights,omitempty"`
 	// What exchanges the rows of tokens between the ranks of experts (--moe-token-dispatcher-type,
 	// --moe-flex-dispatcher-backend). The trainer and, for DeepEP and HybridEP, the GPU type must have it; a model
 	// without experts takes no other than the default. Unset: the trainer's default, EXPERT_DISPATCHER_ALL_TO_ALL.
 	ExpertDispatcher ExpertDispatcher `protobuf:"varint,28,opt,name=expert_dispatcher,json=expertDispatcher,proto3,enum=evenkeel.v1.ExpertDispatcher" json:"expert_dispatcher,omitempty"`
-	// Whether those exchanges run beside the products of the shared expert (--moe-shared-expert-overlap). Only with
+	// Whether those exchanges overlap with the products of the shared expert (--moe-shared-expert-overlap). Only with
 	// EXPERT_DISPATCHER_ALL_TO_ALL, without `overlap_experts`, and for models with a shared expert. Unset: false.
 	OverlapSharedExpert *bool `protobuf:"varint,29,opt,name=overlap_shared_expert,json=overlapSharedExpert,proto3,oneof" json:"overlap_shared_expert,omitempty"`
 	// With a `precision` below 16 bits: transformer layers of the language model that stay in 16 bits, from its start

@@ -47,7 +47,7 @@ type Args struct {
 	CacheTTL metav1.Duration `json:"cacheTTL,omitempty"`
 	// FailureTTL: how long a failed call is remembered before the next one. Range: 100ms and up. Default: 5s.
 	FailureTTL metav1.Duration `json:"failureTTL,omitempty"`
-	// BreakerFailures: so many failed calls in a row, and the planner is not asked for BreakerCooldown. Range: 1 and up.
+	// BreakerFailures: failed calls in a row after which the planner is not asked for BreakerCooldown. Range: 1 and up.
 	// Default: 5.
 	BreakerFailures int `json:"breakerFailures,omitempty"`
 	// BreakerCooldown: see BreakerFailures. Range: 100ms and up. Default: 10s.

@@ -10,7 +10,7 @@ import (
 // domainOf returns the scale-up domain that a node's label names; "": none.
 func (p *Plugin) domainOf(node *v1.Node) string { return node.Labels[p.args.DomainLabel] }
 
-// domainOfAny returns the scale-up domain of the first of these nodes that is in one; "": none is.
+// domainOfAny returns the scale-up domain of the first of these nodes that is in one, or "" if none is.
 func (p *Plugin) domainOfAny(names []string) string {
 	lister := p.handle.SnapshotSharedLister().NodeInfos()
 	for _, name := range names {
@@ -46,7 +46,7 @@ func (p *Plugin) domainRoom(ctx context.Context, pod *v1.Pod, found *cycle) map[
 	return room
 }
 
-// promised returns how many GPUs of each scale-up domain are left to groups of ranks of which some are there already.
+// promised returns how many GPUs of each scale-up domain are left to groups of ranks that are already partly there.
 func (p *Plugin) promised() map[string]int64 {
 	type begun struct {
 		nodes []string

@@ -11,8 +11,8 @@ import (
 	"evenkeel.dev/client/go/annotations"
 )
 
-// gang is a group of pods that share a plan: which of them has which place. A place is so many consecutive ranks as a pod
-// has GPUs.
+// gang is a group of pods that share a plan: which of them has which place. A place is as many consecutive ranks as a
+// pod has GPUs.
 type gang struct {
 	members map[types.UID]member
 	places  map[int]place
@@ -141,7 +141,7 @@ func (g *gang) restore(pod *v1.Pod, podGPUs int64) {
 	g.planless = g.planID == ""
 }
 
-// remove frees the pod's place; the last one leaves a gang that may be planned anew.
+// remove frees the pod's place; the last one leaves a gang that may be planned again.
 func (g *gang) remove(uid types.UID) {
 	gone, ok := g.members[uid]
 	if !ok {

@@ -75,7 +75,7 @@ type inventory struct {
 	memo    map[string]offersFor        // by what they are for; emptied by every change
 	names   map[string]sets.Set[string] // nodes by type; emptied like memo, never changed once made
 
-	known atomic.Pointer[topologies] // nil: to be made anew
+	known atomic.Pointer[topologies] // nil: to be made again
 }
 
 type nodeGPUs struct {

@@ -110,7 +110,7 @@ func requested(pod *v1.Pod, name v1.ResourceName) (sum int64) {
 }
 
 // groupOf names the pods that share a plan, first match: an annotation, the PodGroup (in-tree or of the coscheduling
-// plugin), the JobSet, the controller (a Job, a StatefulSet), or the pod alone.
+// plugin), the JobSet, the controller (a Job, a StatefulSet), or the pod itself.
 func groupOf(pod *v1.Pod) string {
 	if name := pod.Annotations[annotations.Group]; name != "" {
 		return pod.Namespace + "/group/" + name

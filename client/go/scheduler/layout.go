@@ -14,9 +14,9 @@ type layout struct {
 	gpuType     string
 	ranks       int // GPUs
 	stages      int
-	colocated   int // so many consecutive ranks share a node (a tensor-parallel group)
-	ranksOfNode int // so many ranks the planner put on one node
-	together    int // so many consecutive ranks must share a scale-up domain, which spans nodes; 1: none must
+	colocated   int // consecutive ranks that share a node (a tensor-parallel group)
+	ranksOfNode int // ranks that the planner put on one node
+	together    int // consecutive ranks that must share a scale-up domain, which spans nodes; 1: none must
 }
 
 func newLayout(plan *evenkeelv1.Plan) layout {
@@ -31,7 +31,7 @@ func newLayout(plan *evenkeelv1.Plan) layout {
 	}
 }
 
-// check says why pods of so many GPUs can not carry the plan.
+// check says why pods of this many GPUs cannot carry the plan.
 func (l layout) check(job *podJob) error {
 	pod := int(job.podGPUs)
 	if int64(l.ranks) != job.gpus() {
@@ -48,7 +48,7 @@ func (l layout) check(job *podJob) error {
 	return nil
 }
 
-// stage returns the annotation of a pod with so many ranks from `rank` on: the pipeline is the slowest dimension of
+// stage returns the annotation of a pod with this many ranks from `rank` on: the pipeline is the slowest dimension of
 // "tp-cp-dp-pp" (Placement.rank_order).
 func (l layout) stage(rank, count int) string {
 	perStage := max(l.ranks/l.stages, 1)

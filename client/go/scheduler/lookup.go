@@ -22,7 +22,7 @@ import (
 const (
 	maxCalls      = 16              // to the planner at a time; more wait in their goroutine
 	keptFor       = 24 * time.Hour  // a plan that has expired still serves while the planner is away
-	maxRefusalTTL = 5 * time.Minute // a refused job is asked for ever more seldom, up to this
+	maxRefusalTTL = 5 * time.Minute // a refused job is asked for less and less often, up to this
 )
 
 // planner is what the plugin calls; *evenkeel.Client is one.
@@ -239,7 +239,7 @@ func planned(build func() (*evenkeelv1.PlanJobRequest, error), job *podJob) ask 
 	}
 }
 
-// stored asks for a plan that pods of the group run by already; where it was lost, for the same plan anew.
+// stored asks for a plan that pods of the group run by already; where it was lost, for the same plan again.
 func stored(id string, again ask) ask {
 	return kept(id, func(plan *evenkeelv1.Plan) ([]layout, error) { return []layout{newLayout(plan)}, nil },
 		func(ctx context.Context, planner planner) ([]layout, error) {

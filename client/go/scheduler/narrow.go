@@ -19,13 +19,13 @@ const (
 	wideFor     = 10 * time.Minute
 )
 
-// narrow returns the nodes that kube-scheduler shall look at, instead of at hundreds. nil: all of them.
+// narrow returns the nodes that kube-scheduler should look at, instead of at hundreds. nil: all of them.
 //
 // If a look at a node alone tells whether the pod fits, these are the nodes that Score would put first: the node that
-// the plan puts the pod on beside others of its job, or free ones in the narrowest domain of its neighbour by rank. If
-// it does not, or no label tells domains apart, they are a sample of free nodes of all domains, the neighbour's above
-// all, from which other plugins choose. If these accept none of them, PostFilter sees to it that the job's pods are
-// shown all nodes from then on.
+// the plan puts the pod on with others of its job, or free ones in the narrowest domain of its neighbour by rank. If it
+// does not, or no label tells domains apart, they are a sample of free nodes of all domains, the neighbour's above all,
+// from which other plugins choose. If these accept none of them, PostFilter sees to it that the job's pods are shown
+// all nodes from then on.
 func (p *Plugin) narrow(ctx context.Context, pod *v1.Pod, found *cycle, neighbour string) sets.Set[string] {
 	if found.node != "" {
 		return nil
@@ -57,7 +57,7 @@ func (p *Plugin) narrow(ctx context.Context, pod *v1.Pod, found *cycle, neighbou
 	return names
 }
 
-// take adds those of `from` that fit, until there are so many, and returns what of `from` it did not look at.
+// take adds those of `from` that fit, until there are `many`, and returns the part of `from` that it did not look at.
 func take(names sets.Set[string], from []string, many int, fits func(string) bool) []string {
 	for len(from) > 0 && len(names) < many {
 		if !names.Has(from[0]) && fits(from[0]) {

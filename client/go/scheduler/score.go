@@ -159,8 +159,8 @@ type nodeRoom struct {
 	places int
 }
 
-// narrowest returns the narrowest domain with so many places; of several the one with the fewest, so that larger ones
-// stay whole. nil: no labelled domain has them.
+// narrowest returns the narrowest domain with this many places; of several, the one with the fewest, so that larger
+// ones stay whole. nil: no labelled domain has them.
 func (p *Plugin) narrowest(room []nodeRoom, wanted int) domain {
 	for depth := len(p.args.TopologyLabels); depth > 0; depth-- {
 		sums, paths := map[int32]int{}, map[int32]domain{}

@@ -50,7 +50,7 @@ TEST(BackwardWalkTest, IsWorkedOutByHand) {
   EXPECT_EQ(loss.gradients, 0);
   EXPECT_EQ(loss.transient, 30);
   EXPECT_EQ(loss.most, 40);
-  // Beside the head's gradient, 10, the first layer needs 7.
+  // In addition to the head's gradient, 10, the first layer needs 7.
   const WalkedBytes end = BackwardWalk(Frees(true), small, {}, 1).Bytes(Walked(small), 10);
   EXPECT_EQ(end.transient, 17);
   EXPECT_EQ(end.gradients, 33 - 10 - 17);
@@ -83,7 +83,7 @@ TEST(BackwardWalkTest, IsWhatTheModelAllocates) {
   }
 }
 
-// FourLayers, of which the third has experts, behind an encoder's layer and its projector.
+// FourLayers, of which the third has experts, after an encoder's layer and its projector.
 LayerProfile UnequalLayers(int64_t logits) {
   LayerProfile profile = FourLayers(logits);
   LayerCost moe{.kind = LayerKind::kMoe};
@@ -109,7 +109,8 @@ TEST(BackwardWalkTest, UnequalLayersAreWorkedOutByHand) {
   EXPECT_EQ(loss.gradients, 5);
   EXPECT_EQ(loss.transient, 60);
   EXPECT_EQ(loss.most, 79);
-  // Beside the encoder's workspace of 3: 10 of the head, 9 of the embedding, 1 of the projector.
+  // In addition to the encoder's workspace of 3: 10 of the head, 9 of the embedding, 1 of the
+  // projector.
   layers = Walked(small);
   layers[1].mode = &small.at(1).modes.front();
   const WalkedBytes end = BackwardWalk(Frees(true), small, {}, 1).Bytes(layers, 19);

@@ -11,7 +11,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.units = 1024, .tokens = 4096, .squared = 4096.0 * 4096};
+constexpr PackShape kAudioPack{.units = 1024, .tokens = 4096, .squared = 4096.0 * 4096};
 
 EncoderTower Audio(AudioFront front) {
   return {.encoder = {.name = "audio",
@@ -33,7 +33,7 @@ EncoderTower Audio(AudioFront front) {
 
 LayerProfile ProfileOf(const AudioFront& front, Job& job) {
   job.model.towers = {Audio(front)};
-  return BuildLayerProfile(job, {}, kPack, kPack);
+  return BuildLayerProfile(job, {}, kAudioPack, kAudioPack);
 }
 
 TEST(AudioFrontTest, LayersFollowTheSpectra) {

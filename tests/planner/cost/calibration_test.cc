@@ -19,7 +19,8 @@ using testing::HasSubstr;
 
 constexpr char kModel[] = "model 1";
 
-const LayerCalibration* LayerOf(const Calibration& calibration, LayerKind kind, int64_t tensor) {
+const LayerCalibration* CalibratedLayer(const Calibration& calibration, LayerKind kind,
+                                        int64_t tensor) {
   for (const LayerCalibration& layer : calibration.layers) {
     if (layer.kind == kind && layer.tensor == tensor) return &layer;
   }
@@ -62,12 +63,12 @@ TEST(CalibrationBookTest, MediansByKindAndDegree) {
   // Jobs are copied by the hundred.
   EXPECT_EQ(&*Calibration(calibration).revisions, &*calibration.revisions);
   ASSERT_EQ(calibration.layers.size(), 2u);
-  const LayerCalibration* two = LayerOf(calibration, LayerKind::kDense, 2);
+  const LayerCalibration* two = CalibratedLayer(calibration, LayerKind::kDense, 2);
   ASSERT_NE(two, nullptr);
   EXPECT_NEAR(two->forward.value, 1.3, 1e-5);
   EXPECT_EQ(two->forward.count, 2);
   EXPECT_EQ(two->activation.count, 0);
-  EXPECT_NEAR(LayerOf(calibration, LayerKind::kDense, 4)->forward.value, 2, 1e-5);
+  EXPECT_NEAR(CalibratedLayer(calibration, LayerKind::kDense, 4)->forward.value, 2, 1e-5);
 }
 
 // A measured component helps any model that contains it, on the same GPU.

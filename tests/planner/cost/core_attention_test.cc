@@ -17,7 +17,7 @@ constexpr double kLength = 8192;
 constexpr PackShape kOneSample{.tokens = kLength, .squared = kLength * kLength};
 
 // One core attention on one GPU, and the setting in which it runs.
-struct Case {
+struct AttentionCase {
   const char* gpu = "a100-sxm-80gb";
   const char* trainer = "megatron-core";
   Execution execution = {};
@@ -28,7 +28,7 @@ struct Case {
   int64_t sequence = 0, window = 0;
 };
 
-LayerOperation CoreOf(const Case& c) {
+LayerOperation CoreOf(const AttentionCase& c) {
   const Cluster cluster = ClusterOf(c.gpu, 8);
   const KernelTime kernels(cluster.gpu);
   const Network network(cluster, {});
@@ -58,30 +58,30 @@ LayerOperation CoreOf(const Case& c) {
   return builder.operation();
 }
 
-Case Deterministic(Case c) {
+AttentionCase Deterministic(AttentionCase c) {
   c.execution.deterministic = true;
   return c;
 }
 
 // Returns the bytes that the deterministic mode holds more.
-double MoreHeld(const Case& c) {
+double MoreHeld(const AttentionCase& c) {
   return CoreOf(Deterministic(c)).transient.at(c.largest) - CoreOf(c).transient.at(c.largest);
 }
 
-double MoreTime(const Case& c) {
+double MoreTime(const AttentionCase& c) {
   return CoreOf(Deterministic(c)).attention_gradients.at(c.mean) -
          CoreOf(c).attention_gradients.at(c.mean);
 }
 
 // Bytes of one copy of the queries' gradients in fp32, of a rank of `c`.
-double CopyOf(const Case& c, double tokens) {
+double CopyOf(const AttentionCase& c, double tokens) {
   return 4 * kHeads * kSize * tokens / static_cast<double>(c.parallelism.context);
 }
 
 // Eight ranks with four heads each: 27 groups of thread blocks for 108 processors, in one full
 // wave. With 32 heads, as on a ring, there are four groups, in two waves.
 TEST(CoreAttentionTest, RanksThatExchangeHeadsHaveFewSequences) {
-  Case c{.parallelism = {.context = 8}, .head_ranks = 8};
+  AttentionCase c{.parallelism = {.context = 8}, .head_ranks = 8};
   EXPECT_NEAR(MoreHeld(c), 26 * CopyOf(c, kLength), 1);
   const double bytes = 2 * 26 * CopyOf(c, kLength);
   const KernelTime kernels(FindGpu(c.gpu)->spec);
@@ -93,7 +93,8 @@ TEST(CoreAttentionTest, RanksThatExchangeHeadsHaveFewSequences) {
 
 // The mean pack has 27 samples, which fill 8 waves and need one copy. The largest has one sample.
 TEST(CoreAttentionTest, MemoryHoldsTheCopiesOfTheLargestPack) {
-  Case c{.mean = {.tokens = kLength, .squared = kLength * kLength / 27}, .equal_packs = false};
+  AttentionCase c{.mean = {.tokens = kLength, .squared = kLength * kLength / 27},
+                  .equal_packs = false};
   EXPECT_NEAR(MoreHeld(c), 3 * CopyOf(c, kLength), 1);
   EXPECT_NEAR(MoreTime(c), 0, 1);
   // Full sequences: one of 2048 rows and 32 heads needs four copies, two need two.
@@ -108,14 +109,14 @@ TEST(CoreAttentionTest, MemoryHoldsTheCopiesOfTheLargestPack) {
 // processors, or that sample alone, in four copies.
 TEST(CoreAttentionTest, ASmallerPackMayHoldMore) {
   constexpr double kCap = 12'288;
-  const Case c{.largest = {.tokens = kCap, .squared = kCap * kLength}};
+  const AttentionCase c{.largest = {.tokens = kCap, .squared = kCap * kLength}};
   EXPECT_NEAR(MoreHeld(c), 4 * CopyOf(c, kLength) - CopyOf(c, kCap), 1);
 }
 
 // cuDNN stores 2 bytes for each pair that is seen, and reads them.
 TEST(CoreAttentionTest, AWindowHasFewerPairs) {
-  const Case all{.gpu = "h100-sxm-80gb"};
-  Case windowed = all;
+  const AttentionCase all{.gpu = "h100-sxm-80gb"};
+  AttentionCase windowed = all;
   windowed.window = 1024;
   const double seen = 1024 * (2 * kLength - 1024) / (kLength * kLength);
   EXPECT_NEAR(MoreTime(windowed) / MoreTime(all), seen, 1e-6);
@@ -123,7 +124,7 @@ TEST(CoreAttentionTest, AWindowHasFewerPairs) {
 
 TEST(CoreAttentionTest, ARingHoldsThePairsOfOneStep) {
   const double pairs = 2 * kHeads * kLength * kLength;  // bytes, on one GPU
-  Case c{.gpu = "h100-sxm-80gb"};
+  AttentionCase c{.gpu = "h100-sxm-80gb"};
   EXPECT_NEAR(MoreHeld(c), pairs, 1);
   c.parallelism.context = 4;
   c.execution.context = ContextKind::kRing;

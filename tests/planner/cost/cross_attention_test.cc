@@ -10,7 +10,7 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kHidden = 512, kHeard = 300, kTokens = 128, kLayers = 4;
-constexpr PackShape kPack{
+constexpr PackShape kCrossPack{
     .units = 8.0, .tokens = 8.0 * kTokens, .squared = 8.0 * kTokens * kTokens};
 
 Job Hearing() {
@@ -51,7 +51,7 @@ Job Hearing() {
   return job;
 }
 
-// The first layer of the decoder: behind patches, 3 encoder layers, projector and embedding.
+// The first layer of the decoder: after patches, 3 encoder layers, projector and embedding.
 const LayerCost& FirstOf(const LayerProfile& profile) { return profile.at(1 + 3 + 1 + 1); }
 
 int64_t SumOfParameters(const LayerProfile& profile) {
@@ -62,7 +62,8 @@ int64_t SumOfParameters(const LayerProfile& profile) {
 
 TEST(CrossAttentionTest, OperationsHoldTheParametersOfTheModel) {
   const Job job = Hearing();
-  EXPECT_EQ(SumOfParameters(BuildLayerProfile(job, {}, kPack, kPack)), CountParameters(job.model));
+  EXPECT_EQ(SumOfParameters(BuildLayerProfile(job, {}, kCrossPack, kCrossPack)),
+            CountParameters(job.model));
 }
 
 // As in Llama 3.2 Vision: layers without attention to their own tokens, with norms of heads and
@@ -79,19 +80,19 @@ Job Seeing() {
 
 TEST(CrossAttentionTest, InPlaceOfAttention) {
   const Job job = Seeing();
-  const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
+  const LayerProfile profile = BuildLayerProfile(job, {}, kCrossPack, kCrossPack);
   EXPECT_EQ(SumOfParameters(profile), CountParameters(job.model));
   // The layer is one with attention and that to the encoder, without the former.
   Job both = Seeing();
   both.model.language_model.runs = {{{.cross = true}, 1}, {{}, kLayers - 1}};
-  const LayerProfile other = BuildLayerProfile(both, {}, kPack, kPack);
+  const LayerProfile other = BuildLayerProfile(both, {}, kCrossPack, kCrossPack);
   const auto flops = [](const LayerProfile& of, int64_t layer) {
-    return of.at(1 + 3 + 1 + 1 + layer).forward_flops.at(kPack);
+    return of.at(1 + 3 + 1 + 1 + layer).forward_flops.at(kCrossPack);
   };
   const double attention = flops(other, 0) - flops(profile, kLayers - 1);
-  const double h = kHidden, tokens = kPack.tokens;
+  const double h = kHidden, tokens = kCrossPack.tokens;
   EXPECT_GT(attention, 4 * 2 * h * h * tokens);  // its products, and pairs of tokens
-  EXPECT_LT(attention, 4 * 2 * h * h * tokens + 4 * h * kPack.squared);
+  EXPECT_LT(attention, 4 * 2 * h * h * tokens + 4 * h * kCrossPack.squared);
 }
 
 TEST(CrossAttentionTest, NormsOfEmbeddingsAndScalarsOfActivationsAreHeld) {
@@ -100,15 +101,18 @@ TEST(CrossAttentionTest, NormsOfEmbeddingsAndScalarsOfActivationsAreHeld) {
   job.model.language_model.mlp_scalars = 2;
   EXPECT_EQ(CountParameters(job.model) - CountParameters(Hearing().model),
             2 * kHidden + 2 * kLayers);
-  EXPECT_EQ(SumOfParameters(BuildLayerProfile(job, {}, kPack, kPack)), CountParameters(job.model));
+  EXPECT_EQ(SumOfParameters(BuildLayerProfile(job, {}, kCrossPack, kCrossPack)),
+            CountParameters(job.model));
 }
 
 TEST(CrossAttentionTest, WorkIsThatOfItsProducts) {
   Job job = Hearing();
-  const double with = FirstOf(BuildLayerProfile(job, {}, kPack, kPack)).forward_flops.at(kPack);
+  const double with =
+      FirstOf(BuildLayerProfile(job, {}, kCrossPack, kCrossPack)).forward_flops.at(kCrossPack);
   job.model.language_model.runs = {};
-  const double without = FirstOf(BuildLayerProfile(job, {}, kPack, kPack)).forward_flops.at(kPack);
-  const double h = kHidden, tokens = kPack.tokens, heard = kPack.units[0] * kHeard;
+  const double without =
+      FirstOf(BuildLayerProfile(job, {}, kCrossPack, kCrossPack)).forward_flops.at(kCrossPack);
+  const double h = kHidden, tokens = kCrossPack.tokens, heard = kCrossPack.units[0] * kHeard;
   const double expected = 2 * h * h * 2 * tokens   // queries and output
                           + 2 * h * 2 * h * heard  // keys and values
                           + 4 * h * kHeard * tokens;
@@ -121,36 +125,37 @@ TEST(CrossAttentionTest, AFrozenEncoderTakesNoGradient) {
   frozen.model.towers[0].encoder.train = TrainMode::kFrozen;
   frozen.model.towers[0].projector.train = TrainMode::kFrozen;
   // The second layer: one before it trains in either case.
-  const LayerProfile all = BuildLayerProfile(job, {}, kPack, kPack);
-  const LayerProfile some = BuildLayerProfile(frozen, {}, kPack, kPack);
-  EXPECT_LT(some.at(7).backward.at(kPack), all.at(7).backward.at(kPack));
-  EXPECT_EQ(some.at(7).forward.at(kPack), all.at(7).forward.at(kPack));
+  const LayerProfile all = BuildLayerProfile(job, {}, kCrossPack, kCrossPack);
+  const LayerProfile some = BuildLayerProfile(frozen, {}, kCrossPack, kCrossPack);
+  EXPECT_LT(some.at(7).backward.at(kCrossPack), all.at(7).backward.at(kCrossPack));
+  EXPECT_EQ(some.at(7).forward.at(kCrossPack), all.at(7).forward.at(kCrossPack));
   EXPECT_FALSE(some.at(1).has_backward);
 }
 
 TEST(CrossAttentionTest, WhatTheEncoderGivesPassesEveryCut) {
   Job job = Hearing();
-  const LayerProfile profile = BuildLayerProfile(job, {.pipeline = 2}, kPack, kPack);
-  const auto heard = static_cast<int64_t>(2 * kPack.units[0] * kHeard * kHidden);
-  const auto rows = static_cast<int64_t>(2 * kPack.tokens * kHidden);
+  const LayerProfile profile = BuildLayerProfile(job, {.pipeline = 2}, kCrossPack, kCrossPack);
+  const auto heard = static_cast<int64_t>(2 * kCrossPack.units[0] * kHeard * kHidden);
+  const auto rows = static_cast<int64_t>(2 * kCrossPack.tokens * kHidden);
   EXPECT_EQ(FirstOf(profile).output_bytes, heard + rows);
   EXPECT_EQ(profile.at(5).output_bytes, heard + rows);  // the embedding's
   job.model.language_model.runs = {};
   job.model.language_model.cross.reset();
-  EXPECT_EQ(FirstOf(BuildLayerProfile(job, {.pipeline = 2}, kPack, kPack)).output_bytes, rows);
+  EXPECT_EQ(FirstOf(BuildLayerProfile(job, {.pipeline = 2}, kCrossPack, kCrossPack)).output_bytes,
+            rows);
 }
 
 // One stage keeps one copy for its 4 layers, two keep two.
 TEST(CrossAttentionTest, AStageKeepsOneCopyWhateverIsRecomputed) {
   const Job job = Hearing();
   const auto kept = [&](int64_t stages) {
-    return FirstOf(BuildLayerProfile(job, {.pipeline = stages}, kPack, kPack))
+    return FirstOf(BuildLayerProfile(job, {.pipeline = stages}, kCrossPack, kCrossPack))
         .modes.back()
         .kept_bytes;
   };
-  const double copy = 2 * kPack.units[0] * kHeard * kHidden;
+  const double copy = 2 * kCrossPack.units[0] * kHeard * kHidden;
   EXPECT_EQ(kept(2) - kept(1), static_cast<int64_t>(copy / 4));
-  EXPECT_EQ(kept(1), static_cast<int64_t>(2 * kPack.tokens * kHidden + copy / 4));
+  EXPECT_EQ(kept(1), static_cast<int64_t>(2 * kCrossPack.tokens * kHidden + copy / 4));
 }
 
 TEST(CrossAttentionTest, PlansAreFoundAndHoldUp) {
@@ -189,7 +194,7 @@ TEST(CrossAttentionTest, ConformersAndStepsHoldTheirParameters) {
   EXPECT_EQ(SumOfParameters(BuildLayerProfile(job, {}, pack, pack)), CountParameters(job.model));
 }
 
-// Packs of any number of equal samples are level, so time alone tells how many are best.
+// Packs of any number of equal samples are level, so only time tells how many are best.
 TEST(CrossAttentionTest, PacksHoldSeveralRecordingsUnasked) {
   Job job = Hearing();
   job.dataset.bins = {{1, 100, 30000}, {1, 200, 30000}};

@@ -123,7 +123,7 @@ TEST(EncoderShareTest, ARankEncodesItsShareWithoutTensorCollectives) {
               static_cast<double>(EncoderLayer(alone).optimizer_bytes), 8);
   EXPECT_LT(EncoderLayer(b).modes.front().kept_bytes,
             EncoderLayer(alone).modes.front().kept_bytes / 6);
-  // Behind the projector, all ranks have all embeddings.
+  // After the projector, all ranks have all embeddings.
   EXPECT_GT(ProjectorOf(job, b).forward_communication.at(pack), 0);
   EXPECT_EQ(ProjectorOf(job, b).output_bytes, ProjectorOf(job, a).output_bytes);
   // The language model is as before.

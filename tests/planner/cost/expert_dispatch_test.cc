@@ -119,11 +119,12 @@ Job Mixture(Dispatcher dispatcher) {
 }
 
 constexpr Parallelism kSpread{.tensor = 1, .pipeline = 1, .data = 32, .expert = 32};
-constexpr PackShape kPack{.units = 0, .tokens = 8192, .squared = 8192.0 * 8192};
+constexpr PackShape kDispatchPack{.units = 0, .tokens = 8192, .squared = 8192.0 * 8192};
 
 double Exchanged(const Job& job) {
-  for (const LayerCost& layer : BuildLayerProfile(job, kSpread, kPack, kPack).classes)
-    if (layer.kind == LayerKind::kMoe) return layer.forward_communication.at(kPack);
+  for (const LayerCost& layer :
+       BuildLayerProfile(job, kSpread, kDispatchPack, kDispatchPack).classes)
+    if (layer.kind == LayerKind::kMoe) return layer.forward_communication.at(kDispatchPack);
   ADD_FAILURE() << "no layer with experts";
   return 0;
 }
@@ -133,12 +134,12 @@ TEST(ExpertDispatchTest, TheQuickestIsTakenPerSplit) {
   const double deepep = Exchanged(Mixture(Dispatcher::kDeepEp));
   EXPECT_LT(deepep, all_to_all);
   EXPECT_EQ(Exchanged(Mixture(Dispatcher::kLeastTime)), deepep);
-  EXPECT_EQ(PlannedDispatcher(Mixture(Dispatcher::kLeastTime), kSpread, kPack),
+  EXPECT_EQ(PlannedDispatcher(Mixture(Dispatcher::kLeastTime), kSpread, kDispatchPack),
             Dispatcher::kDeepEp);
-  // A trainer that has NCCL alone stays with it.
+  // A trainer that has only NCCL stays with it.
   Job other = Mixture(Dispatcher::kLeastTime);
   other.training.trainer = FindTrainer("nanotron");
-  EXPECT_EQ(PlannedDispatcher(other, kSpread, kPack), Dispatcher::kAllToAll);
+  EXPECT_EQ(PlannedDispatcher(other, kSpread, kDispatchPack), Dispatcher::kAllToAll);
 }
 
 TEST(ExpertDispatchTest, HybridEpStaysInANodeOnEfa) {
@@ -161,8 +162,8 @@ TEST(ExpertDispatchTest, SharedExpertsHideTheExchange) {
   Job job = TextJob("deepseek-v3-671b", "h100-sxm-80gb", 64);
   const auto exchanged = [&] {
     const Parallelism p{.tensor = 1, .pipeline = 1, .data = 64, .expert = 8};
-    for (const LayerCost& layer : BuildLayerProfile(job, p, kPack, kPack).classes)
-      if (layer.kind == LayerKind::kMoe) return layer.forward_communication.at(kPack);
+    for (const LayerCost& layer : BuildLayerProfile(job, p, kDispatchPack, kDispatchPack).classes)
+      if (layer.kind == LayerKind::kMoe) return layer.forward_communication.at(kDispatchPack);
     return 0.0;
   };
   const double shown = exchanged();
@@ -194,12 +195,14 @@ TEST(ExpertDispatchTest, PlansShowEachDispatcher) {
 TEST(ExpertDispatchTest, GatheredRowsTakeMemory) {
   const double gathered = 32 * 8192 * 2048 * 2.0;
   const Job job = Mixture(Dispatcher::kAllToAll), gathers = Mixture(Dispatcher::kAllGather);
-  EXPECT_EQ(BufferBytes(gathers, kSpread, kPack) - BufferBytes(job, kSpread, kPack), gathered);
+  EXPECT_EQ(BufferBytes(gathers, kSpread, kDispatchPack) - BufferBytes(job, kSpread, kDispatchPack),
+            gathered);
   Parallelism alone = kSpread;
   alone.expert = 1;
-  EXPECT_EQ(BufferBytes(gathers, alone, kPack), BufferBytes(job, alone, kPack));
+  EXPECT_EQ(BufferBytes(gathers, alone, kDispatchPack), BufferBytes(job, alone, kDispatchPack));
   const auto workspace = [](const Job& of) {
-    for (const LayerCost& layer : BuildLayerProfile(of, kSpread, kPack, kPack).classes)
+    for (const LayerCost& layer :
+         BuildLayerProfile(of, kSpread, kDispatchPack, kDispatchPack).classes)
       if (layer.kind == LayerKind::kMoe) return layer.modes.front().workspace_bytes;
     return int64_t{0};
   };

@@ -16,13 +16,13 @@ namespace evenkeel::planner {
 namespace {
 
 // Microseconds of both passes' products on one H200: tests/measure/h200.jsonl, section "experts".
-struct Measured {
+struct MeasuredProducts {
   int64_t experts, hidden, ffn, rows;
   double in_turn[3], streams[3];  // forward, input gradient, weight gradient
   double grouped;                 // forward
 };
 
-constexpr Measured kMeasured[] = {
+constexpr MeasuredProducts kMeasured[] = {
     {8, 7168, 4096, 256, {209.1, 216.2, 341.3}, {216.1, 215.5, 254.4}, 175.2},
     {8, 7168, 4096, 1024, {677.1, 792.1, 784.0}, {698.2, 708.6, 734.0}, 697.7},
     {16, 4096, 3072, 256, {228.1, 209.5, 309.0}, {220.5, 206.9, 224.8}, 155.4},
@@ -35,11 +35,11 @@ constexpr Measured kMeasured[] = {
     {4, 4096, 28672, 1024, {1423.2, 1354.2, 1567.7}, {1401.8, 1376.5, 1435.0}, 1416.5},
 };
 
-// One H200 alone keeps .84 of the clock of short kernels, as one H100 does.
+// A single H200 keeps .84 of the clock of short kernels, as one H100 does.
 constexpr CostConstants kAlone{.hopper_clock = 0.84};
 
 // Returns the first product of the experts of a rank.
-LayerOperation ProductOf(const Measured& m, const Execution& execution, bool megatron,
+LayerOperation ProductOf(const MeasuredProducts& m, const Execution& execution, bool megatron,
                          bool expert = true) {
   Cluster cluster = ClusterOf("h200-sxm-141gb", 8);
   const KernelTime kernels(cluster.gpu, kAlone);
@@ -64,13 +64,13 @@ LayerOperation ProductOf(const Measured& m, const Execution& execution, bool meg
   return b.operation();
 }
 
-double Microseconds(const PackCost& cost, const Measured& m) {
+double Microseconds(const PackCost& cost, const MeasuredProducts& m) {
   const double tokens = D(m.experts * m.rows);
   return cost.at({.tokens = tokens, .squared = tokens * tokens}) / 1e3;
 }
 
 TEST(ExpertProductsTest, OneLaunchAsMeasured) {
-  for (const Measured& m : kMeasured) {
+  for (const MeasuredProducts& m : kMeasured) {
     const double us = Microseconds(ProductOf(m, {}, /*megatron=*/false).matrices, m);
     EXPECT_NEAR(us / m.grouped, 1, 0.11) << m.hidden << " " << m.ffn << " " << m.rows;
   }
@@ -78,7 +78,7 @@ TEST(ExpertProductsTest, OneLaunchAsMeasured) {
 
 TEST(ExpertProductsTest, FourStreamsAsMeasured) {
   double sum = 0;
-  for (const Measured& m : kMeasured) {
+  for (const MeasuredProducts& m : kMeasured) {
     const LayerOperation product = ProductOf(m, {}, /*megatron=*/true);
     for (const auto& [cost, measured] : {std::pair(product.matrices, m.streams[0]),
                                          std::pair(product.input_gradients, m.streams[1])}) {
@@ -92,7 +92,7 @@ TEST(ExpertProductsTest, FourStreamsAsMeasured) {
 
 TEST(ExpertProductsTest, InTurnAsMeasured) {
   double sum = 0;
-  for (const Measured& m : kMeasured) {
+  for (const MeasuredProducts& m : kMeasured) {
     const Execution apart{.grouped_experts = false};
     const LayerOperation product = ProductOf(m, apart, /*megatron=*/true);
     sum += std::abs(Microseconds(product.matrices, m) / m.in_turn[0] - 1);
@@ -103,7 +103,7 @@ TEST(ExpertProductsTest, InTurnAsMeasured) {
 
 // Streams fill half of what is idle: all three passes lie midway.
 TEST(ExpertProductsTest, StreamsLieBetweenTheOthers) {
-  const Measured& m = kMeasured[4];
+  const MeasuredProducts& m = kMeasured[4];
   const auto at = [&](bool grouped, bool megatron, PackCost LayerOperation::*pass) {
     const Execution execution{.grouped_experts = grouped};
     return Microseconds(ProductOf(m, execution, megatron).*pass, m);
@@ -121,7 +121,7 @@ TEST(ExpertProductsTest, StreamsLieBetweenTheOthers) {
 
 // Such as the output groups of DeepSeek-V4, one einsum.
 TEST(ExpertProductsTest, CopiesInOtherLayersAreOneLaunchForAllTrainers) {
-  const Measured& m = kMeasured[4];
+  const MeasuredProducts& m = kMeasured[4];
   const double grouped = Microseconds(ProductOf(m, {.grouped_experts = true}, false).matrices, m);
   for (const bool megatron : {false, true}) {
     for (const bool groups : {false, true}) {

@@ -1,4 +1,4 @@
-// Frozen weights in 4 bits beside adapters.
+// Frozen weights in 4 bits with adapters.
 #include <gtest/gtest.h>
 
 #include <algorithm>

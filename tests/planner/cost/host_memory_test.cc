@@ -10,10 +10,10 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.units = 9, .tokens = 4096};
+constexpr PackShape kHostPack{.units = 9, .tokens = 4096};
 
 TEST(HostMemoryTest, ByHand) {
-  const HostMemory memory = HostMemoryOf(QuickstartJob(), 8, 10'000'000'000, kPack);
+  const HostMemory memory = HostMemoryOf(QuickstartJob(), 8, 10'000'000'000, kHostPack);
   EXPECT_EQ(memory.processes, 48 * kGiB);
   EXPECT_EQ(memory.checkpoint, 80'000'000'000);
   // 9 tiles of 1024 patches of 14 x 14 pixels, and 4096 tokens: 8 ranks x 4 workers x 2 packs.

@@ -245,7 +245,7 @@ TEST(LayerTimeTest, InternVitLayerOnA100) {
   }
 }
 
-// Heads of attention: one product alone fills few processors, and is quickest with its depth split.
+// Heads of attention: a single product fills few processors, and is quickest with its depth split.
 // All of them together fill every wave.
 TEST(KernelTimeTest, BatchedProductsFillAllWaves) {
   const KernelTime kernels(FindGpu("a100-sxm-80gb")->spec);

@@ -9,7 +9,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.tokens = 4096, .squared = 4096.0 * 4096};
+constexpr PackShape kBuilderPack{.tokens = 4096, .squared = 4096.0 * 4096};
 
 // The input of a product may have no gradient. Then nothing fills one.
 TEST(LayerBuilderTest, PassesThatMoveNothingTakeNoTime) {
@@ -26,16 +26,17 @@ TEST(LayerBuilderTest, PassesThatMoveNothingTakeNoTime) {
                             .parallelism = one,
                             .dataset = dataset,
                             .recipe = RecipeOf(Precision::k16Bit),
-                            .mean = kPack};
+                            .mean = kBuilderPack};
   const auto filled = [&](bool fixed_input) {
     LayerBuilder b(setting, TokenRows(one), TrainMode::kFull, {});
     b.Begin("product");
     b.AddLinear({.in = 4096, .out = 4096, .fixed_input = fixed_input});
     return b.operation();
   };
-  EXPECT_GT(filled(true).streams.at(kPack), 0);
-  EXPECT_EQ(filled(true).stream_gradients.at(kPack), 0);
-  EXPECT_EQ(filled(false).stream_gradients.at(kPack), filled(false).streams.at(kPack));
+  EXPECT_GT(filled(true).streams.at(kBuilderPack), 0);
+  EXPECT_EQ(filled(true).stream_gradients.at(kBuilderPack), 0);
+  EXPECT_EQ(filled(false).stream_gradients.at(kBuilderPack),
+            filled(false).streams.at(kBuilderPack));
 }
 
 }  // namespace

@@ -12,11 +12,11 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.units = 0, .tokens = 4096, .squared = 4096.0 * 4096};
+constexpr PackShape kMemoryPack{.units = 0, .tokens = 4096, .squared = 4096.0 * 4096};
 
 LayerCost KindOf(const Job& job, const Parallelism& p, LayerKind kind,
                  const std::vector<RecomputeParts>& also = {}) {
-  for (const LayerCost& layer : BuildLayerProfile(job, p, kPack, kPack, also).classes) {
+  for (const LayerCost& layer : BuildLayerProfile(job, p, kMemoryPack, kMemoryPack, also).classes) {
     if (layer.kind == kind) return layer;
   }
   ADD_FAILURE() << "no layer of that kind";
@@ -86,8 +86,8 @@ TEST(LayerMemoryTest, ContextParallelSharesTokens) {
   EXPECT_EQ(ulysses.modes.front().kept_bytes - ring.modes.front().kept_bytes,
             2 * m.heads * m.head_dim * 1024);
   EXPECT_EQ(ulysses.parameters, one.parameters);
-  EXPECT_DOUBLE_EQ(ulysses.forward_flops.at(kPack), one.forward_flops.at(kPack));
-  EXPECT_GT(ulysses.forward_communication.at(kPack), 0);
+  EXPECT_DOUBLE_EQ(ulysses.forward_flops.at(kMemoryPack), one.forward_flops.at(kMemoryPack));
+  EXPECT_GT(ulysses.forward_communication.at(kMemoryPack), 0);
 }
 
 TEST(LayerMemoryTest, AnAllGatherHoldsAllKeysAndValues) {
@@ -106,9 +106,9 @@ TEST(LayerMemoryTest, AnAllGatherHoldsAllKeysAndValues) {
   EXPECT_GT(more, others / 3);  // the MLP, which held most under the ring, hides the rest
   EXPECT_LE(more, others);
   // Nothing hides the gathering, which the backward pass repeats before it reduces gradients.
-  const double gather = all.forward_communication.at(kPack);
-  EXPECT_GT(gather, ring.forward_communication.at(kPack));
-  EXPECT_NEAR(all.backward_communication.at(kPack), 2 * gather, 1e-6 * gather);
+  const double gather = all.forward_communication.at(kMemoryPack);
+  EXPECT_GT(gather, ring.forward_communication.at(kMemoryPack));
+  EXPECT_NEAR(all.backward_communication.at(kMemoryPack), 2 * gather, 1e-6 * gather);
 }
 
 // One sample of 4096 tokens and 4 of 32 heads: FlashAttention-2 has 27 groups on 108 processors,
@@ -136,9 +136,9 @@ TEST(LayerMemoryTest, HierarchicalContextIsUlyssesInsideAndARingAcross) {
                   LayerKind::kDense);
   };
   const auto same = [](const LayerCost& a, const LayerCost& b) {
-    return a.forward.at(kPack) == b.forward.at(kPack) &&
-           a.forward_communication.at(kPack) == b.forward_communication.at(kPack) &&
-           a.backward_communication.at(kPack) == b.backward_communication.at(kPack) &&
+    return a.forward.at(kMemoryPack) == b.forward.at(kMemoryPack) &&
+           a.forward_communication.at(kMemoryPack) == b.forward_communication.at(kMemoryPack) &&
+           a.backward_communication.at(kMemoryPack) == b.backward_communication.at(kMemoryPack) &&
            a.modes.front().kept_bytes == b.modes.front().kept_bytes &&
            a.modes.front().workspace_bytes == b.modes.front().workspace_bytes;
   };
@@ -152,10 +152,10 @@ TEST(LayerMemoryTest, HierarchicalContextIsUlyssesInsideAndARingAcross) {
   // Four nodes: heads are exchanged over the link inside, so less crosses nodes than with either.
   job.cluster.inter_node_bytes_per_second = 1e9;
   const LayerCost both = under(ContextKind::kHierarchical, 32);
-  EXPECT_LT(both.forward_communication.at(kPack),
-            under(ContextKind::kUlysses, 32).forward_communication.at(kPack));
-  EXPECT_LT(both.forward_communication.at(kPack),
-            under(ContextKind::kRing, 32).forward_communication.at(kPack));
+  EXPECT_LT(both.forward_communication.at(kMemoryPack),
+            under(ContextKind::kUlysses, 32).forward_communication.at(kMemoryPack));
+  EXPECT_LT(both.forward_communication.at(kMemoryPack),
+            under(ContextKind::kRing, 32).forward_communication.at(kMemoryPack));
 }
 
 TEST(LayerMemoryTest, ExpertParallelSharesExpertsAndTheirCopies) {
@@ -178,8 +178,8 @@ TEST(LayerMemoryTest, ExpertParallelSharesExpertsAndTheirCopies) {
   // Each rank works on the same number of rows, so kept tensors do not change; the exchange costs
   // time.
   EXPECT_EQ(one.modes.front().kept_bytes, eight.modes.front().kept_bytes);
-  EXPECT_EQ(one.forward_communication.at(kPack), 0);
-  EXPECT_GT(eight.forward_communication.at(kPack), 0);
+  EXPECT_EQ(one.forward_communication.at(kMemoryPack), 0);
+  EXPECT_GT(eight.forward_communication.at(kMemoryPack), 0);
 }
 
 TEST(LayerMemoryTest, CapacityHoldsFewerRowsThanADroplessRouter) {
@@ -243,7 +243,7 @@ TEST(LayerMemoryTest, AdaptersWithDropoutKeepDroppedCopies) {
   const LayerCost without = KindOf(job, p, LayerKind::kDense);
   m.lora.dropout = true;
   const LayerCost with = KindOf(job, p, LayerKind::kDense);
-  const double tokens = static_cast<double>(kPack.tokens);
+  const double tokens = static_cast<double>(kMemoryPack.tokens);
   const double copies = 3.0 * static_cast<double>(6 * m.hidden + m.ffn);
   const double inputs = 2.0 * static_cast<double>(2 * m.hidden + m.ffn);
   EXPECT_NEAR(
@@ -271,7 +271,8 @@ TEST(LayerMemoryTest, DroppedCopiesAreSharedAndRecomputedLikeTheirInputs) {
     ADD_FAILURE() << "no such mode";
     return 0.0;
   };
-  const double rows = static_cast<double>(kPack.tokens) / 8, h = static_cast<double>(m.hidden);
+  const double rows = static_cast<double>(kMemoryPack.tokens) / 8,
+               h = static_cast<double>(m.hidden);
   EXPECT_NEAR((kept(true, 0) - kept(false, 0)) / rows, 5 * h + static_cast<double>(m.ffn), 16);
   EXPECT_NEAR((kept(true, kMlp) - kept(false, kMlp)) / rows, 4 * h, 16);
 }
@@ -286,7 +287,7 @@ TEST(LayerMemoryTest, FrozenNormsOfEagerModulesKeepTheirInputAlone) {
   m.train = TrainMode::kLora;
   m.lora.targets = kLoraQkv | kLoraAttentionOut | kLoraMlpUp | kLoraMlpDown;
   const LayerCost lora = KindOf(job, p, LayerKind::kDense);
-  const double tokens = static_cast<double>(kPack.tokens);
+  const double tokens = static_cast<double>(kMemoryPack.tokens);
   const double norms = 2 * 2.0 * static_cast<double>(m.hidden);
   const double adapters = 2.0 * 4 * static_cast<double>(m.lora.rank);
   EXPECT_NEAR(static_cast<double>(full.modes.front().kept_bytes - lora.modes.front().kept_bytes) /
@@ -362,13 +363,13 @@ TEST(LayerMemoryTest, EagerModulesKeepMore) {
 
 TEST(LayerMemoryTest, BuffersGrowWithPipelinesAndBuckets) {
   Job job = Llama();
-  const int64_t alone = BufferBytes(job, {1, 1, 32}, kPack);
+  const int64_t alone = BufferBytes(job, {1, 1, 32}, kMemoryPack);
   EXPECT_EQ(alone, LibraryBytes(job));
-  EXPECT_EQ(BufferBytes(job, {1, 4, 8}, kPack) - alone, 4 * 2 * 4096 * 4096);
+  EXPECT_EQ(BufferBytes(job, {1, 4, 8}, kMemoryPack) - alone, 4 * 2 * 4096 * 4096);
   job.training.execution.bucket_bytes = 3'000'000'000;
-  EXPECT_EQ(BufferBytes(job, {1, 1, 32}, kPack) - alone, 3'000'000'000);
+  EXPECT_EQ(BufferBytes(job, {1, 1, 32}, kMemoryPack) - alone, 3'000'000'000);
   job.training.zero_stage = ZeroStage::kNone;  // without a sharded optimizer there are no buckets
-  EXPECT_EQ(BufferBytes(job, {1, 1, 32}, kPack), alone);
+  EXPECT_EQ(BufferBytes(job, {1, 1, 32}, kMemoryPack), alone);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 constexpr PackShape kPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 4096};
 
-LayerProfile Profile(const Job& job, const Parallelism& p = {}) {
+LayerProfile ProfileFor(const Job& job, const Parallelism& p = {}) {
   return BuildLayerProfile(job, p, kPack, kPack);
 }
 
@@ -34,13 +34,13 @@ const LayerCost& Kind(const LayerProfile& profile, LayerKind kind) {
 }
 
 double Kept(const Job& job, const Parallelism& p) {
-  return static_cast<double>(Kind(Profile(job, p), LayerKind::kDense).modes.front().kept_bytes);
+  return static_cast<double>(Kind(ProfileFor(job, p), LayerKind::kDense).modes.front().kept_bytes);
 }
 
 TEST(LayerProfileTest, ParametersOfEveryLanguageModelAreThoseOfTheCatalogue) {
   for (const LanguageModelEntry& entry : LanguageModels()) {
     const Job job = TextJob(entry.spec.name, "a100-sxm-80gb", 8);
-    EXPECT_EQ(Parameters(Profile(job)), CountParameters(entry.spec)) << entry.spec.name;
+    EXPECT_EQ(Parameters(ProfileFor(job)), CountParameters(entry.spec)) << entry.spec.name;
   }
 }
 
@@ -48,7 +48,7 @@ TEST(LayerProfileTest, ParametersOfEveryVisionLanguageModelAreThoseOfTheCatalogu
   for (const VisionLanguageEntry& entry : VisionLanguageModels()) {
     Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
     job.model = entry.spec;
-    EXPECT_EQ(Parameters(Profile(job)), CountParameters(entry.spec)) << entry.spec.name;
+    EXPECT_EQ(Parameters(ProfileFor(job)), CountParameters(entry.spec)) << entry.spec.name;
   }
 }
 
@@ -56,7 +56,7 @@ TEST(LayerProfileTest, AnEncoderWithoutImagesTakesNoTime) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
   job.model = VisionLanguageModels().front().spec;
   const PackShape text{.tokens = 4096, .squared = 4096.0 * 4096};
-  const LayerProfile without = BuildLayerProfile(job, {}, text, text), with = Profile(job);
+  const LayerProfile without = BuildLayerProfile(job, {}, text, text), with = ProfileFor(job);
   for (const LayerKind kind :
        {LayerKind::kPatchEmbedding, LayerKind::kEncoder, LayerKind::kProjector}) {
     EXPECT_EQ(Kind(without, kind).forward_ns, 0);
@@ -72,10 +72,10 @@ TEST(LayerProfileTest, WeightGradientsThatAreAddedApartTakeTime) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
   const auto backward = [&](bool fused) {
     job.training.execution.fused_weight_gradients = fused;
-    const LayerProfile profile = Profile(job);
+    const LayerProfile profile = ProfileFor(job);
     return Kind(profile, LayerKind::kDense).backward.at(kPack);
   };
-  const double parameters = D(Kind(Profile(job), LayerKind::kDense).parameters);
+  const double parameters = D(Kind(ProfileFor(job), LayerKind::kDense).parameters);
   const double ns_per_byte = 1e9 / (0.8 * job.cluster.gpu.hbm_bytes_per_second);
   EXPECT_NEAR((backward(false) - backward(true)) / (10 * parameters * ns_per_byte), 1, .02);
   job.training.distributed_gradients_fp32 = false;
@@ -98,7 +98,7 @@ TEST(LayerProfileTest, WeightGradientsOfFewRowsAreMovedOnce) {
     job.training.execution.fused_weight_gradients = fused;
     return Kind(BuildLayerProfile(job, {}, small, small), LayerKind::kDense).backward.at(small);
   };
-  const double parameters = D(Kind(Profile(job), LayerKind::kDense).parameters);
+  const double parameters = D(Kind(ProfileFor(job), LayerKind::kDense).parameters);
   const double ns = 1e9 / (0.8 * job.cluster.gpu.hbm_bytes_per_second) * parameters;
   EXPECT_NEAR((backward(false) - backward(true)) / ((10 - 8 + 3.4) * ns), 1, .05);
   job.training.distributed_gradients_fp32 = false;
@@ -111,7 +111,7 @@ TEST(LayerProfileTest, DeterministicBackwardPassesTakeLonger) {
     Job job = TextJob("llama3-8b", gpu, 8);
     const auto layer = [&](bool deterministic) {
       job.training.execution.deterministic = deterministic;
-      const LayerProfile profile = Profile(job);
+      const LayerProfile profile = ProfileFor(job);
       return Kind(profile, LayerKind::kDense);
     };
     EXPECT_GT(layer(true).backward.at(kPack), layer(false).backward.at(kPack)) << gpu;
@@ -128,7 +128,7 @@ TEST(LayerProfileTest, TiedHeadIsHeldTwiceWhereStagesDiffer) {
   const Job job = TextJob("llama3.2-3b", "a100-sxm-80gb", 8);
   const LanguageModel& m = job.model.language_model;
   ASSERT_TRUE(m.tied_embeddings);
-  EXPECT_EQ(Parameters(Profile(job, {1, 2, 4})) - Parameters(Profile(job, {1, 1, 8})),
+  EXPECT_EQ(Parameters(ProfileFor(job, {1, 2, 4})) - Parameters(ProfileFor(job, {1, 1, 8})),
             m.vocab * m.hidden);
 }
 
@@ -140,7 +140,7 @@ TEST(LayerProfileTest, AlternateProductsOfTorchtitan) {
   job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   job.training.zero_stage = ZeroStage::kWeights;
   const LanguageModel& m = job.model.language_model;
-  const LayerProfile profile = Profile(job, {1, 1, 8});
+  const LayerProfile profile = ProfileFor(job, {1, 1, 8});
   const LayerCost& layer = Kind(profile, LayerKind::kDense);
   ASSERT_EQ(layer.modes.size(), 3u);
   const RecomputeMode& some = layer.modes[1];
@@ -152,7 +152,7 @@ TEST(LayerProfileTest, AlternateProductsOfTorchtitan) {
   EXPECT_LT(share, 0.5);
   // An encoder's layers, which its policy does not wrap, are recomputed whole or not at all.
   job.model = QuickstartJob().model;
-  const LayerProfile vision = Profile(job, {1, 1, 8});
+  const LayerProfile vision = ProfileFor(job, {1, 1, 8});
   EXPECT_EQ(Kind(vision, LayerKind::kEncoder).modes.size(), 2u);
 }
 
@@ -161,7 +161,7 @@ TEST(LayerProfileTest, ProductsHideAShareOfTensorCommunication) {
   const auto communication = [&](bool overlap, double share) {
     job.training.execution.overlap_tensor = overlap;
     job.constants.tensor_overlap = share;
-    const LayerProfile profile = Profile(job, {8, 1, 1});
+    const LayerProfile profile = ProfileFor(job, {8, 1, 1});
     return Kind(profile, LayerKind::kDense).forward_communication.at(kPack);
   };
   const double megatron = communication(true, 0.5);
@@ -177,7 +177,7 @@ TEST(LayerProfileTest, QuantisedRowsAreGatheredInTheirFormat) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   const auto communication = [&](LayerKind kind, Precision precision) {
     job.training.precision = precision;
-    const LayerProfile profile = Profile(job, {8, 1, 1});
+    const LayerProfile profile = ProfileFor(job, {8, 1, 1});
     return Kind(profile, kind).forward_communication.at(kPack);
   };
   const double wide = communication(LayerKind::kDense, Precision::k16Bit);
@@ -186,13 +186,13 @@ TEST(LayerProfileTest, QuantisedRowsAreGatheredInTheirFormat) {
   EXPECT_GT(narrow, 0.7 * wide);
   EXPECT_EQ(communication(LayerKind::kHead, Precision::kFp8Delayed),
             communication(LayerKind::kHead, Precision::k16Bit));
-  // torchao gathers 8 bits with one scale for a tensor alone.
+  // torchao gathers 8 bits only with one scale per tensor.
   job.training.execution.keeps_quantised_inputs = false;
   EXPECT_EQ(communication(LayerKind::kDense, Precision::kFp8Delayed), wide);
   EXPECT_EQ(communication(LayerKind::kDense, Precision::kFp8Current), narrow);
 }
 
-// ZeRO-3 gathers a layer's weights beside the layers before it, which lend it processors.
+// ZeRO-3 gathers a layer's weights during the layers before it, which lend it processors.
 TEST(LayerProfileTest, HiddenGathersAreNotFree) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   job.training.trainer = FindTrainer("pytorch-fsdp");
@@ -200,7 +200,7 @@ TEST(LayerProfileTest, HiddenGathersAreNotFree) {
   job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   const auto communication = [&](double processors) {
     job.constants.collective_processors = processors;
-    const LayerProfile profile = Profile(job, {1, 1, 8});
+    const LayerProfile profile = ProfileFor(job, {1, 1, 8});
     return Kind(profile, LayerKind::kDense).forward_communication.at(kPack);
   };
   EXPECT_EQ(communication(0), 0) << "compute hides the gather";
@@ -219,7 +219,7 @@ TEST(LayerProfileTest, RecomputeGathersAgainUnderDeepSpeedAlone) {
     job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
     for (const double bandwidth : {450e9, 1e9}) {
       job.cluster.intra_node_bytes_per_second = bandwidth;
-      const LayerProfile profile = Profile(job, {1, 1, 8});
+      const LayerProfile profile = ProfileFor(job, {1, 1, 8});
       const LayerCost& layer = Kind(profile, LayerKind::kDense);
       const double gather = layer.forward_communication.at(kPack);
       EXPECT_GT(gather, 0);
@@ -234,20 +234,20 @@ TEST(LayerProfileTest, RecomputeGathersAgainUnderDeepSpeedAlone) {
 }
 
 TEST(LayerProfileTest, ChainFollowsTheModel) {
-  const LayerProfile profile = Profile(QuickstartJob());
+  const LayerProfile profile = ProfileFor(QuickstartJob());
   EXPECT_EQ(profile.size(), 1 + 45 + 1 + 1 + 48 + 1);
   EXPECT_EQ(profile.transformer_layers, 93);
   EXPECT_EQ(profile.at(0).kind, LayerKind::kPatchEmbedding);
   EXPECT_EQ(profile.at(46).kind, LayerKind::kProjector);
   EXPECT_EQ(profile.at(96).kind, LayerKind::kHead);
-  const LayerProfile moe = Profile(TextJob("deepseek-v3-671b", "h100-sxm-80gb", 8));
+  const LayerProfile moe = ProfileFor(TextJob("deepseek-v3-671b", "h100-sxm-80gb", 8));
   EXPECT_EQ(moe.at(3).kind, LayerKind::kDense);
   EXPECT_EQ(moe.at(4).kind, LayerKind::kMoe);
 }
 
 // Measured with BAR: recomputing a layer instead of keeping it saves 0.522 and 0.500 GB.
 TEST(LayerProfileTest, InternVitLayerKeepsWhatOmniBalMeasured) {
-  const LayerProfile profile = Profile(QuickstartJob(), {2, 4, 4});
+  const LayerProfile profile = ProfileFor(QuickstartJob(), {2, 4, 4});
   const LayerCost& layer = Kind(profile, LayerKind::kEncoder);
   const RecomputeMode &nothing = layer.modes.front(), &everything = layer.modes.back();
   const double saved = static_cast<double>(nothing.kept_bytes - everything.kept_bytes) * 1e-9;
@@ -256,7 +256,7 @@ TEST(LayerProfileTest, InternVitLayerKeepsWhatOmniBalMeasured) {
   EXPECT_EQ(everything.kept_bytes, std::llround(9.0 * 1025 * 3200 * 2 / 2));
 }
 
-// A head alone, whose scores Megatron's fused softmax does not take: 4 bytes of the fp32 softmax
+// A single head, whose scores Megatron's fused softmax does not take: 4 bytes of the fp32 softmax
 // and 2 of its copy, with dropout also a mask of one byte.
 TEST(LayerProfileTest, SoftmaxInFp32KeepsItsResult) {
   Job job = TextJob("megatron-22b", "a100-sxm-80gb", 8);
@@ -305,7 +305,7 @@ TEST(LayerProfileTest, PlainLayerKeepsWhatKorthikantiCounts) {
 TEST(LayerProfileTest, FrozenEncoderKeepsNothingAndHasNoBackward) {
   Job job = QuickstartJob();
   job.model.towers[0].encoder.train = TrainMode::kFrozen;
-  const LayerProfile profile = Profile(job);
+  const LayerProfile profile = ProfileFor(job);
   for (const LayerKind kind : {LayerKind::kPatchEmbedding, LayerKind::kEncoder}) {
     const LayerCost& layer = Kind(profile, kind);
     EXPECT_GT(layer.forward_ns, 0);
@@ -325,16 +325,16 @@ TEST(LayerProfileTest, FrozenLanguageModelBehindATrainableProjectorStillRunsBack
   Job job = QuickstartJob();
   job.model.towers[0].encoder.train = TrainMode::kFrozen;
   job.model.language_model.train = TrainMode::kFrozen;
-  const LayerProfile profile = Profile(job);
+  const LayerProfile profile = ProfileFor(job);
   const LayerCost& dense = Kind(profile, LayerKind::kDense);
   EXPECT_GT(dense.backward_ns, 0);
   EXPECT_EQ(dense.backward_flops_ratio, 1);
-  EXPECT_LT(dense.backward_ns, Kind(Profile(QuickstartJob()), LayerKind::kDense).backward_ns);
+  EXPECT_LT(dense.backward_ns, Kind(ProfileFor(QuickstartJob()), LayerKind::kDense).backward_ns);
   EXPECT_EQ(dense.gradient_bytes + dense.optimizer_bytes, 0);
   EXPECT_GT(dense.modes.front().kept_bytes, 0);
   // Without a weight gradient, the inputs of products are not kept.
   EXPECT_LT(dense.modes.front().kept_bytes,
-            Kind(Profile(QuickstartJob()), LayerKind::kDense).modes.front().kept_bytes);
+            Kind(ProfileFor(QuickstartJob()), LayerKind::kDense).modes.front().kept_bytes);
   EXPECT_TRUE(dense.recomputable());
 }
 
@@ -343,7 +343,7 @@ TEST(LayerProfileTest, NothingTrainsNothingRunsBackward) {
   job.model.towers[0].encoder.train = TrainMode::kFrozen;
   job.model.towers[0].projector.train = TrainMode::kFrozen;
   job.model.language_model.train = TrainMode::kFrozen;
-  const LayerProfile profile = Profile(job);
+  const LayerProfile profile = ProfileFor(job);
   for (const LayerCost& layer : profile.classes) {
     EXPECT_EQ(layer.backward_ns, 0);
     EXPECT_EQ(layer.modes.front().kept_bytes, 0);
@@ -352,9 +352,9 @@ TEST(LayerProfileTest, NothingTrainsNothingRunsBackward) {
 
 TEST(LayerProfileTest, OptimizerStateIsShardedOnlyWithZero) {
   Job job = QuickstartJob();
-  const LayerProfile sharded = Profile(job, {2, 4, 4});
+  const LayerProfile sharded = ProfileFor(job, {2, 4, 4});
   job.training.zero_stage = ZeroStage::kNone;
-  const LayerProfile whole = Profile(job, {2, 4, 4});
+  const LayerProfile whole = ProfileFor(job, {2, 4, 4});
   for (size_t k = 0; k < whole.classes.size(); ++k) {
     EXPECT_EQ(whole.classes[k].optimizer_bytes, 12 * whole.classes[k].parameters);
     EXPECT_EQ(sharded.classes[k].optimizer_bytes, 3 * sharded.classes[k].parameters);
@@ -370,7 +370,7 @@ TEST(LayerProfileTest, TensorParallelMustDivideHeads) {
 
 TEST(LayerProfileTest, ModelFlopsDoNotDependOnTensorParallel) {
   const Job job = QuickstartJob();
-  const LayerProfile one = Profile(job), eight = Profile(job, {8, 1, 4});
+  const LayerProfile one = ProfileFor(job), eight = ProfileFor(job, {8, 1, 4});
   for (size_t k = 0; k < one.classes.size(); ++k) {
     EXPECT_DOUBLE_EQ(one.classes[k].forward_flops.at(kPack),
                      eight.classes[k].forward_flops.at(kPack));
@@ -380,7 +380,7 @@ TEST(LayerProfileTest, ModelFlopsDoNotDependOnTensorParallel) {
 // A language model takes 6 FLOPs per parameter and token, except embeddings, plus attention.
 TEST(LayerProfileTest, FlopsOfALanguageModelAreAboutTwicePerParameter) {
   const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
-  const LayerProfile profile = Profile(job);
+  const LayerProfile profile = ProfileFor(job);
   double flops = 0;
   for (int64_t i = 0; i < profile.size(); ++i) flops += profile.at(i).forward_flops.at(kPack);
   const LanguageModel& m = job.model.language_model;
@@ -395,7 +395,7 @@ LayerCost WithHostTime(LayerKind kind, int64_t tensor, double host_launch_ns) {
   const bool moe = kind == LayerKind::kMoe;
   Job job = TextJob(moe ? "mixtral-8x7b" : "llama3.2-3b", "h100-sxm-80gb", 8);
   job.training.execution.host_launch_ns = host_launch_ns;
-  return Kind(Profile(job, {.tensor = tensor, .data = 8 / tensor}), kind);
+  return Kind(ProfileFor(job, {.tensor = tensor, .data = 8 / tensor}), kind);
 }
 
 double Forward(const LayerCost& layer) {
@@ -419,9 +419,9 @@ TEST(LayerProfileTest, ATrainersKernelsScaleComputeAlone) {
   Job job = TextJob("llama3.2-3b", "h100-sxm-80gb", 8);
   job.training.execution.host_launch_ns = 0;
   const Parallelism p{.tensor = 8, .data = 1};
-  const LayerCost full = Kind(Profile(job, p), LayerKind::kDense);
+  const LayerCost full = Kind(ProfileFor(job, p), LayerKind::kDense);
   job.training.execution.kernel_rate = 0.5;
-  const LayerCost half = Kind(Profile(job, p), LayerKind::kDense);
+  const LayerCost half = Kind(ProfileFor(job, p), LayerKind::kDense);
   EXPECT_NEAR(half.forward.at(kPack) / full.forward.at(kPack), 2, 1e-9);
   EXPECT_NEAR(half.backward.at(kPack) / full.backward.at(kPack), 2, 1e-9);
   EXPECT_EQ(half.forward_communication.at(kPack), full.forward_communication.at(kPack));
@@ -431,14 +431,14 @@ TEST(LayerProfileTest, ATrainersKernelsScaleComputeAlone) {
 TEST(LayerProfileTest, HooksOfTrainedWeightsLengthenTheBackwardPass) {
   Job job = TextJob("llama3.2-3b", "h100-sxm-80gb", 8);
   const Parallelism p{.tensor = 1, .data = 8};
-  const LayerCost before = Kind(Profile(job, p), LayerKind::kDense);
+  const LayerCost before = Kind(ProfileFor(job, p), LayerKind::kDense);
   job.training.execution.weight_hook_ns = 1e8;  // far above all other times
-  const LayerCost hooked = Kind(Profile(job, p), LayerKind::kDense);
+  const LayerCost hooked = Kind(ProfileFor(job, p), LayerKind::kDense);
   // Five products with weights (gate and up are one) and two norms.
   EXPECT_NEAR(hooked.backward.at(kPack) / 1e8, 6, 0.1);
   EXPECT_EQ(hooked.forward.at(kPack), before.forward.at(kPack));
   job.model.language_model.train = TrainMode::kFrozen;
-  const LayerCost frozen = Kind(Profile(job, p), LayerKind::kDense);
+  const LayerCost frozen = Kind(ProfileFor(job, p), LayerKind::kDense);
   EXPECT_LT(frozen.backward.at(kPack), 1e8);
 }
 
@@ -449,9 +449,9 @@ TEST(LayerProfileTest, AdaptersCostMoreThanTheirProducts) {
   m.lora = {.rank = 1, .targets = kLoraMlpDown};
   job.training.execution.host_launch_ns = 0;
   const Parallelism p{.tensor = 1, .data = 8};
-  const double with = Kind(Profile(job, p), LayerKind::kDense).forward.at(kPack);
+  const double with = Kind(ProfileFor(job, p), LayerKind::kDense).forward.at(kPack);
   m.lora.targets = 0;
-  const double without = Kind(Profile(job, p), LayerKind::kDense).forward.at(kPack);
+  const double without = Kind(ProfileFor(job, p), LayerKind::kDense).forward.at(kPack);
   // Five bytes of each input value and ten of each output value.
   const double bytes =
       kPack.tokens * (5 * static_cast<double>(m.ffn) + 10 * static_cast<double>(m.hidden));

@@ -16,7 +16,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.tokens = 4096, .squared = 4096.0 * 4096};
+constexpr PackShape kGradientsPack{.tokens = 4096, .squared = 4096.0 * 4096};
 
 // Makes a job of a trainer with all its habits.
 Job JobOf(std::string_view trainer, ZeroStage stage, std::string_view model = "llama3-8b") {
@@ -32,8 +32,8 @@ Job HuggingFace(std::string_view model = "llama3-8b") {
   return JobOf("huggingface-trainer", ZeroStage::kNone, model);
 }
 
-LayerProfile ProfileOf(const Job& job, int64_t micro_batches, const PackShape& pack = kPack,
-                       const Parallelism& p = {1, 1, 8}) {
+LayerProfile ProfileOf(const Job& job, int64_t micro_batches,
+                       const PackShape& pack = kGradientsPack, const Parallelism& p = {1, 1, 8}) {
   return BuildLayerProfile(job, p, pack, pack, {}, micro_batches);
 }
 
@@ -78,8 +78,8 @@ int64_t Sum(const LayerProfile& profile, int64_t LayerCost::*part) {
                          });
 }
 
-// Returns the most that counts beside what layers keep: a workspace, and the gradients of the head
-// and of layers in front.
+// Returns the most that counts in addition to what layers keep: a workspace, and the gradients of
+// the head and of layers in front.
 int64_t Slack(const LayerProfile& held) {
   int64_t tables = 0, workspace = 0;
   for (const LayerCost& layer : held.classes) {
@@ -294,11 +294,11 @@ TEST(MadeGradientsTest, PlansThatKeepLessBehindAreUnequal) {
 
 TEST(MadeGradientsTest, OnTheLastStageTheHeadsCountsAllTheTime) {
   Job job = HuggingFace();
-  const LayerProfile stages = ProfileOf(job, 1, kPack, {1, 2, 4});
+  const LayerProfile stages = ProfileOf(job, 1, kGradientsPack, {1, 2, 4});
   const LayerCost& head = stages.at(stages.size() - 1);
   EXPECT_EQ(head.gradient_bytes, kWeightBytes * head.trained_parameters);
   EXPECT_EQ(head.made_bytes, 0);
-  const LayerProfile held = ProfileOf(job, 2, kPack, {1, 2, 4});
+  const LayerProfile held = ProfileOf(job, 2, kGradientsPack, {1, 2, 4});
   for (const int64_t layers : {1, 16, 31}) {
     ClassCounts last{};
     last[static_cast<size_t>(stages.chain[1])] = layers;
@@ -334,7 +334,7 @@ TEST(MadeGradientsTest, ATiedTableIsSummedAtTheEnd) {
   EXPECT_LT(Allocated(ProfileOf(job, 2, small), {}), states + 2 * table);
 }
 
-// Beside the three, ZeRO-3 has the gathered table. The rank's shard of the gradient comes last.
+// Besides the three, ZeRO-3 has the gathered table. The rank's shard of the gradient comes last.
 TEST(MadeGradientsTest, ATiedTableThatIsGatheredIsThereOnce) {
   const Job job = JobOf("pytorch-fsdp", ZeroStage::kWeights, "llama3.2-3b");
   const LanguageModel& m = job.model.language_model;

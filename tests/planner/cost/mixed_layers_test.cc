@@ -15,7 +15,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.tokens = 4096, .squared = 4096.0 * 4096};
+constexpr PackShape kMixedPack{.tokens = 4096, .squared = 4096.0 * 4096};
 constexpr LanguageLayer kWindow{.attention = AttentionKind::kWindow, .window_tokens = 128};
 
 Job JobOf(std::vector<LayerRun> runs) {
@@ -166,10 +166,10 @@ std::vector<Job> All() {
 }
 
 const LayerCost& LayerAt(const LayerProfile& profile, int64_t layer) {
-  return profile.at(layer + 1);  // behind the embedding
+  return profile.at(layer + 1);  // after the embedding
 }
 
-int64_t Parameters(const LayerProfile& profile) {
+int64_t MixedParameters(const LayerProfile& profile) {
   int64_t sum = 0;
   for (int64_t i = 0; i < profile.size(); ++i) sum += profile.at(i).parameters;
   return sum;
@@ -200,15 +200,16 @@ TEST(MixedLayersTest, NormsOfHeadsAreEagerToo) {
 
 TEST(MixedLayersTest, OperationsHoldTheParametersOfTheModel) {
   for (const Job& job : All())
-    EXPECT_EQ(Parameters(BuildLayerProfile(job, {}, kPack, kPack)), CountParameters(job.model));
+    EXPECT_EQ(MixedParameters(BuildLayerProfile(job, {}, kMixedPack, kMixedPack)),
+              CountParameters(job.model));
 }
 
 TEST(MixedLayersTest, TensorRanksHoldLess) {
   for (const Job& job : All()) {
     ASSERT_TRUE(TensorParallelAllowed(job.model, 2));
-    const LayerProfile one = BuildLayerProfile(job, {}, kPack, kPack);
-    const LayerProfile two = BuildLayerProfile(job, {.tensor = 2}, kPack, kPack);
-    EXPECT_LT(Parameters(two), Parameters(one));
+    const LayerProfile one = BuildLayerProfile(job, {}, kMixedPack, kMixedPack);
+    const LayerProfile two = BuildLayerProfile(job, {.tensor = 2}, kMixedPack, kMixedPack);
+    EXPECT_LT(MixedParameters(two), MixedParameters(one));
     for (int64_t i = 0; i < job.model.language_model.layers; ++i) {
       const int64_t whole = LayerAt(one, i).modes.front().kept_bytes;
       EXPECT_LT(LayerAt(two, i).modes.front().kept_bytes, whole);
@@ -220,8 +221,10 @@ TEST(MixedLayersTest, TensorRanksHoldLess) {
 // The window's squares, and those of the entries: all of many tokens, the best 256 of few.
 TEST(MixedLayersTest, EntriesStandForTokens) {
   const Job job = Compressed();
-  const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
-  const auto flops = [&](int64_t layer) { return LayerAt(profile, layer).forward_flops.at(kPack); };
+  const LayerProfile profile = BuildLayerProfile(job, {}, kMixedPack, kMixedPack);
+  const auto flops = [&](int64_t layer) {
+    return LayerAt(profile, layer).forward_flops.at(kMixedPack);
+  };
   const double tokens = 4096, heads = 16.0 * (64 + 64);
   const double many = tokens * tokens / 128, most = 256 * 4;
   const double few = most * (2 * tokens - most) / 4;
@@ -246,7 +249,7 @@ TEST(MixedLayersTest, GroupsOfHeadsBoundTheDegree) {
 TEST(MixedLayersTest, StreamsAndPerLayerInputsPassFromStageToStage) {
   const auto output = [](Job job, auto change) {
     change(job.model.language_model);
-    return LayerAt(BuildLayerProfile(job, {}, kPack, kPack), 0).output_bytes;
+    return LayerAt(BuildLayerProfile(job, {}, kMixedPack, kMixedPack), 0).output_bytes;
   };
   const int64_t rows = 2 * 4096;
   EXPECT_EQ(output(Compressed(), [](LanguageModel&) {}), rows * 4 * 1024);
@@ -265,7 +268,8 @@ TEST(MixedLayersTest, AllStreamsOfEitherKindPass) {
 TEST(MixedLayersTest, TokensOfImagesVisitTheirOwnExperts) {
   Job job = ImageExperts();
   const auto flops = [&] {
-    return LayerAt(BuildLayerProfile(job, {}, kPack, kPack), 0).forward_flops.at(kPack);
+    return LayerAt(BuildLayerProfile(job, {}, kMixedPack, kMixedPack), 0)
+        .forward_flops.at(kMixedPack);
   };
   const double mixed = flops();
   const double products = 4096.0 * 2 * (2 * 3 * 1024 * 512);  // of two experts without images
@@ -279,22 +283,24 @@ TEST(MixedLayersTest, ReusedKeysAreNeitherMadeNorKept) {
   own.key_values = KeyValues::kProjected;
   Job without = job;
   without.model.language_model.runs[2].layer = own;
-  const LayerProfile reuses = BuildLayerProfile(job, {}, kPack, kPack);
-  const LayerProfile makes = BuildLayerProfile(without, {}, kPack, kPack);
+  const LayerProfile reuses = BuildLayerProfile(job, {}, kMixedPack, kMixedPack);
+  const LayerProfile makes = BuildLayerProfile(without, {}, kMixedPack, kMixedPack);
   EXPECT_EQ(LayerAt(makes, 4).parameters - LayerAt(reuses, 4).parameters,
             1024 * 2 * 4 * 64 + 64);  // and the norm of the keys
-  EXPECT_LT(LayerAt(reuses, 4).forward.at(kPack), LayerAt(makes, 4).forward.at(kPack));
+  EXPECT_LT(LayerAt(reuses, 4).forward.at(kMixedPack), LayerAt(makes, 4).forward.at(kMixedPack));
   // The keys before their norm too.
   EXPECT_EQ(
       LayerAt(makes, 4).modes.front().kept_bytes - LayerAt(reuses, 4).modes.front().kept_bytes,
       2 * 4096 * 3 * 4 * 64);
 }
 
-// The mixers of a layer that has both cost what they cost apart, but for one norm and one residual.
+// The mixers of a layer that has both cost what they cost apart, except for one norm and one
+// residual.
 TEST(MixedLayersTest, BothMixersAreTheSumOfTheirWork) {
   const auto flops = [](Mixer mixer) {
     const Job job = Recurrent(ScanKind::kStates, mixer);
-    return LayerAt(BuildLayerProfile(job, {}, kPack, kPack), 0).forward_flops.at(kPack);
+    return LayerAt(BuildLayerProfile(job, {}, kMixedPack, kMixedPack), 0)
+        .forward_flops.at(kMixedPack);
   };
   const double mlp = flops(Mixer::kNone);
   EXPECT_NEAR(flops(Mixer::kBoth) - mlp,
@@ -309,8 +315,8 @@ TEST(MixedLayersTest, FlopsOfKimiDeltaAttention) {
   const double scan = 8 * (2 * 64 * 5 * 96 + 6 * 96 * 96);
   const double mlp = 2 * 3 * hidden * 3072;
   const double expected = 4096 * (inputs + scan + 2 * width * hidden + mlp);
-  const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
-  EXPECT_NEAR(LayerAt(profile, 0).forward_flops.at(kPack), expected, 1e-6 * expected);
+  const LayerProfile profile = BuildLayerProfile(job, {}, kMixedPack, kMixedPack);
+  EXPECT_NEAR(LayerAt(profile, 0).forward_flops.at(kMixedPack), expected, 1e-6 * expected);
 }
 
 }  // namespace

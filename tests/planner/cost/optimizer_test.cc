@@ -12,7 +12,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.units = 0, .tokens = 4096, .squared = 4096.0 * 4096};
+constexpr PackShape kOptimizerPack{.units = 0, .tokens = 4096, .squared = 4096.0 * 4096};
 constexpr Parallelism kEight{.tensor = 1, .pipeline = 1, .data = 8};
 
 Job LlamaWith(Optimizer optimizer) {
@@ -22,7 +22,8 @@ Job LlamaWith(Optimizer optimizer) {
 }
 
 LayerCost LayerOf(const Job& job, LayerKind kind) {
-  for (const LayerCost& layer : BuildLayerProfile(job, kEight, kPack, kPack).classes) {
+  for (const LayerCost& layer :
+       BuildLayerProfile(job, kEight, kOptimizerPack, kOptimizerPack).classes) {
     if (layer.kind == kind) return layer;
   }
   ADD_FAILURE() << "no layer of that kind";

@@ -12,7 +12,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.units = 0, .tokens = 8192, .squared = 8192.0 * 8192};
+constexpr PackShape kPrecisionPack{.units = 0, .tokens = 8192, .squared = 8192.0 * 8192};
 constexpr Parallelism kOne{.tensor = 1, .pipeline = 1, .data = 8};
 
 Job LlamaOn(const char* gpu, Precision precision) {
@@ -21,15 +21,18 @@ Job LlamaOn(const char* gpu, Precision precision) {
   return job;
 }
 
-LayerCost LayerOf(const Job& job, LayerKind kind) {
-  for (const LayerCost& layer : BuildLayerProfile(job, kOne, kPack, kPack).classes) {
+LayerCost PrecisionLayerOf(const Job& job, LayerKind kind) {
+  for (const LayerCost& layer :
+       BuildLayerProfile(job, kOne, kPrecisionPack, kPrecisionPack).classes) {
     if (layer.kind == kind) return layer;
   }
   ADD_FAILURE() << "no layer of that kind";
   return {};
 }
 
-double Forward(const Job& job, LayerKind kind) { return LayerOf(job, kind).forward.at(kPack); }
+double Forward(const Job& job, LayerKind kind) {
+  return PrecisionLayerOf(job, kind).forward.at(kPrecisionPack);
+}
 
 TEST(PrecisionTest, EveryRecipeHasARecord) {
   for (const PrecisionRecipe& recipe : PrecisionRecipes()) {
@@ -54,15 +57,16 @@ TEST(PrecisionTest, TransformerLayersGetFasterAndTheHeadDoesNot) {
 TEST(PrecisionTest, EndLayersMayStayIn16Bits) {
   Job job = LlamaOn("b200-sxm-180gb", Precision::kFp8Current);
   job.training.execution.holds_quantised_weights = true;
-  const LayerCost fp8 = LayerOf(job, LayerKind::kDense);
+  const LayerCost fp8 = PrecisionLayerOf(job, LayerKind::kDense);
   job.training.execution.start_layers_16bit = 1;
   job.training.execution.end_layers_16bit = 2;
-  const LayerProfile profile = BuildLayerProfile(job, kOne, kPack, kPack);
-  const LayerCost plain = LayerOf(LlamaOn("b200-sxm-180gb", Precision::k16Bit), LayerKind::kDense);
+  const LayerProfile profile = BuildLayerProfile(job, kOne, kPrecisionPack, kPrecisionPack);
+  const LayerCost plain =
+      PrecisionLayerOf(LlamaOn("b200-sxm-180gb", Precision::k16Bit), LayerKind::kDense);
   const int64_t layers = job.model.language_model.layers;
   for (int64_t i = 0; i < layers; ++i) {
     const bool in_16bit = i < 1 || i >= layers - 2;
-    const LayerCost& layer = profile.at(i + 1);  // behind the token embedding
+    const LayerCost& layer = profile.at(i + 1);  // after the token embedding
     ASSERT_EQ(layer.kind, LayerKind::kDense);
     EXPECT_EQ(layer.weight_bytes, in_16bit ? plain.weight_bytes : fp8.weight_bytes) << i;
     EXPECT_EQ(layer.forward_ns > fp8.forward_ns, in_16bit) << i;
@@ -70,7 +74,7 @@ TEST(PrecisionTest, EndLayersMayStayIn16Bits) {
   EXPECT_GT(plain.weight_bytes, fp8.weight_bytes);
   // In 16 bits they change nothing.
   job.training.precision = Precision::k16Bit;
-  EXPECT_EQ(BuildLayerProfile(job, kOne, kPack, kPack).classes.size(), 3u);
+  EXPECT_EQ(BuildLayerProfile(job, kOne, kPrecisionPack, kPrecisionPack).classes.size(), 3u);
 }
 
 TEST(PrecisionTest, WeightsAreHeldTwiceOrInTheFormatAlone) {
@@ -80,7 +84,7 @@ TEST(PrecisionTest, WeightsAreHeldTwiceOrInTheFormatAlone) {
     double beside, alone;  // bytes per parameter
   };
   // Hopper's FP8 products read one layout, so that each weight has two copies; MXFP8 scales run
-  // along rows or along columns. No trainer holds block-scaled or FP4 weights alone.
+  // along rows or along columns. No trainer holds only block-scaled or FP4 weights.
   const Case cases[] = {{"h100-sxm-80gb", Precision::kFp8Current, 4, 2},
                         {"b200-sxm-180gb", Precision::kFp8Current, 3, 1},
                         {"b200-sxm-180gb", Precision::kMxfp8, 4.0625, 2.0625},
@@ -90,12 +94,12 @@ TEST(PrecisionTest, WeightsAreHeldTwiceOrInTheFormatAlone) {
     Job job = LlamaOn(c.gpu, c.precision);
     for (const bool alone : {false, true}) {
       job.training.execution.holds_quantised_weights = alone;
-      const LayerCost layer = LayerOf(job, LayerKind::kDense);
+      const LayerCost layer = PrecisionLayerOf(job, LayerKind::kDense);
       // Norms, which stay in 16 bits, are a few parameters in a million.
       EXPECT_NEAR(static_cast<double>(layer.weight_bytes) / static_cast<double>(layer.parameters),
                   alone ? c.alone : c.beside, 1e-3)
           << c.gpu << " " << RecipeOf(c.precision).name;
-      const LayerCost head = LayerOf(job, LayerKind::kHead);
+      const LayerCost head = PrecisionLayerOf(job, LayerKind::kHead);
       EXPECT_EQ(head.weight_bytes, 2 * head.parameters);
     }
   }
@@ -103,7 +107,7 @@ TEST(PrecisionTest, WeightsAreHeldTwiceOrInTheFormatAlone) {
 
 TEST(PrecisionTest, InputsAreKeptQuantisedWhereTheTrainerDoesSo) {
   const auto kept = [](const Job& job) {
-    return LayerOf(job, LayerKind::kDense).modes.front().kept_bytes;
+    return PrecisionLayerOf(job, LayerKind::kDense).modes.front().kept_bytes;
   };
   const int64_t plain = kept(LlamaOn("b200-sxm-180gb", Precision::k16Bit));
   Job job = LlamaOn("b200-sxm-180gb", Precision::kMxfp8);
@@ -129,8 +133,9 @@ TEST(PrecisionTest, ExchangesOfExpertsHideBesideCompute) {
   Job job = TextJob("qwen3-30b-a3b", "h100-sxm-80gb", 64);
   const Parallelism p{.tensor = 1, .pipeline = 1, .data = 64, .expert = 8};
   const auto communication = [&] {
-    for (const LayerCost& layer : BuildLayerProfile(job, p, kPack, kPack).classes) {
-      if (layer.kind == LayerKind::kMoe) return layer.forward_communication.at(kPack);
+    for (const LayerCost& layer :
+         BuildLayerProfile(job, p, kPrecisionPack, kPrecisionPack).classes) {
+      if (layer.kind == LayerKind::kMoe) return layer.forward_communication.at(kPrecisionPack);
     }
     return -1.0;
   };

@@ -7,7 +7,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.tokens = 1000, .squared = 1e6};
+constexpr PackShape kModesPack{.tokens = 1000, .squared = 1e6};
 
 KeptTensor Tensor(double bytes_per_token, RecomputeParts dropped_by) {
   return {{.per_token = bytes_per_token}, dropped_by};
@@ -42,24 +42,24 @@ LayerWork Layer() {
 }
 
 std::vector<RecomputeMode> Modes(double workspace, const std::vector<RecomputeParts>& also) {
-  return RecomputeModes(Layer(), kPack, kPack, workspace, PartSets(Layer()), also);
+  return RecomputeModes(Layer(), kModesPack, kModesPack, workspace, PartSets(Layer()), also);
 }
 
 TEST(RecomputeModesTest, KeepsWhatThePartsDoNotBringBack) {
   const LayerWork work = Layer();
-  EXPECT_EQ(KeptBytes(work, 0).at(kPack), 36000);
-  EXPECT_EQ(KeptBytes(work, kNorms).at(kPack), 34000);
-  EXPECT_EQ(KeptBytes(work, kActivation).at(kPack), 32000);
-  EXPECT_EQ(KeptBytes(work, kMlp).at(kPack), 24000);
-  EXPECT_EQ(KeptBytes(work, kMlp | kCoreAttention | kNorms).at(kPack), 2000);
-  EXPECT_EQ(KeptBytes(work, kWholeLayer).at(kPack), 2000);
+  EXPECT_EQ(KeptBytes(work, 0).at(kModesPack), 36000);
+  EXPECT_EQ(KeptBytes(work, kNorms).at(kModesPack), 34000);
+  EXPECT_EQ(KeptBytes(work, kActivation).at(kModesPack), 32000);
+  EXPECT_EQ(KeptBytes(work, kMlp).at(kModesPack), 24000);
+  EXPECT_EQ(KeptBytes(work, kMlp | kCoreAttention | kNorms).at(kModesPack), 2000);
+  EXPECT_EQ(KeptBytes(work, kWholeLayer).at(kModesPack), 2000);
 }
 
 TEST(RecomputeModesTest, TransientsCountWhatLaterOperationsHaveFreed) {
   // Core attention holds 30, but the activation's 12 have been freed by then.
-  EXPECT_EQ(BackwardTransient(Layer(), kPack), 18000);
+  EXPECT_EQ(BackwardTransient(Layer(), kModesPack), 18000);
   LayerWork none;
-  EXPECT_EQ(BackwardTransient(none, kPack), 0);
+  EXPECT_EQ(BackwardTransient(none, kModesPack), 0);
 }
 
 // Order by bytes saved per time: core attention 20 / 2, activation 4 / 1, norm 2 / 1, MLP 12 / 10.
@@ -104,17 +104,17 @@ TEST(RecomputeModesTest, SetsThatAPlanNamesAreThere) {
   EXPECT_EQ(modes.back().parts, static_cast<RecomputeParts>(kWholeLayer));
 }
 
-// Of alternate products: streams and the products named run again, attention does not.
+// With alternate products, streams and the products named run again, and attention does not.
 TEST(RecomputeModesTest, AlternateProductsKeepResults) {
   LayerWork work = Layer();
   work.operations[1].kept_results = {.per_token = 3};
   work.operations[2].kept_results = {.per_token = 4};
   work.operations[2].products_again = {.per_token = 5};
-  EXPECT_EQ(KeptBytes(work, kAlternateProducts).at(kPack), 9000);
+  EXPECT_EQ(KeptBytes(work, kAlternateProducts).at(kModesPack), 9000);
   for (const bool keeps : {false, true}) {
     work.operations[2].keeps_exchange = keeps;
     const std::vector<RecomputeMode> modes =
-        RecomputeModes(work, kPack, kPack, 0, {kAlternateProducts}, {});
+        RecomputeModes(work, kModesPack, kModesPack, 0, {kAlternateProducts}, {});
     ASSERT_EQ(modes.size(), 3u);
     EXPECT_EQ(modes[1].parts, static_cast<RecomputeParts>(kAlternateProducts));
     EXPECT_EQ(modes[1].repeated_ns, keeps ? 7000 : 8000);
@@ -126,7 +126,7 @@ TEST(RecomputeModesTest, AlternateProductsKeepResults) {
 TEST(RecomputeModesTest, OffersTheSetsOfATrainer) {
   const auto parts = [](const std::vector<RecomputeParts>& sets) {
     std::vector<RecomputeParts> found;
-    for (const RecomputeMode& mode : GivenModes(Layer(), kPack, kPack, 100, sets, {}))
+    for (const RecomputeMode& mode : GivenModes(Layer(), kModesPack, kModesPack, 100, sets, {}))
       found.push_back(mode.parts);
     return found;
   };
@@ -149,7 +149,8 @@ TEST(RecomputeModesTest, ASetThatIsNamedStays) {
     sets.push_back(part);
   }
   const auto has = [&](const std::vector<RecomputeParts>& also) {
-    const std::vector<RecomputeMode> modes = GivenModes(work, kPack, kPack, 100, sets, also);
+    const std::vector<RecomputeMode> modes =
+        GivenModes(work, kModesPack, kModesPack, 100, sets, also);
     EXPECT_LE(modes.size(), kModesAtMost);
     return std::any_of(modes.begin(), modes.end(),
                        [&](const RecomputeMode& mode) { return mode.parts == sets.back(); });

@@ -1,4 +1,4 @@
-// Layers with a recurrent mixer, with a mixer or an MLP alone, and the projectors of encoders.
+// Layers with a recurrent mixer, with only a mixer or only an MLP, and the projectors of encoders.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.units = 1024, .tokens = 4096, .squared = 4096.0 * 4096};
+constexpr PackShape kScanPack{.units = 1024, .tokens = 4096, .squared = 4096.0 * 4096};
 constexpr LanguageLayer kRecurrent{.mixer = Mixer::kRecurrent};
 
 constexpr ScanKind kScans[] = {ScanKind::kSelective, ScanKind::kStates, ScanKind::kGatedDelta,
@@ -81,20 +81,21 @@ std::vector<LayerRun> EveryLayer() {
           {{.mixer = Mixer::kNone, .experts = true}, 1}};
 }
 
-int64_t Parameters(const LayerProfile& profile) {
+int64_t ScanParameters(const LayerProfile& profile) {
   int64_t sum = 0;
   for (int64_t i = 0; i < profile.size(); ++i) sum += profile.at(i).parameters;
   return sum;
 }
 
-const LayerCost& LayerAt(const LayerProfile& profile, int64_t layer) {
-  return profile.at(layer + 1);  // behind the embedding
+const LayerCost& ScanLayerAt(const LayerProfile& profile, int64_t layer) {
+  return profile.at(layer + 1);  // after the embedding
 }
 
 TEST(RecurrentTest, OperationsHoldTheParametersOfTheModel) {
   for (const ScanKind scan : kScans) {
     const Job job = JobOf(EveryLayer(), scan);
-    EXPECT_EQ(Parameters(BuildLayerProfile(job, {}, kPack, kPack)), CountParameters(job.model))
+    EXPECT_EQ(ScanParameters(BuildLayerProfile(job, {}, kScanPack, kScanPack)),
+              CountParameters(job.model))
         << static_cast<int>(scan);
   }
 }
@@ -104,11 +105,11 @@ TEST(RecurrentTest, TimeGrowsWithTokensAlone) {
   const PackShape alike{.tokens = 4096, .squared = 4096.0 * 64};
   for (const ScanKind scan : kScans) {
     const Job job = JobOf(EveryLayer(), scan);
-    const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
-    const LayerCost &mixer = LayerAt(profile, 0), &attention = LayerAt(profile, 3);
-    EXPECT_EQ(mixer.forward.at(kPack), mixer.forward.at(alike));
-    EXPECT_GT(attention.forward.at(kPack), attention.forward.at(alike));
-    EXPECT_GT(mixer.backward.at(kPack), mixer.forward.at(kPack));
+    const LayerProfile profile = BuildLayerProfile(job, {}, kScanPack, kScanPack);
+    const LayerCost &mixer = ScanLayerAt(profile, 0), &attention = ScanLayerAt(profile, 3);
+    EXPECT_EQ(mixer.forward.at(kScanPack), mixer.forward.at(alike));
+    EXPECT_GT(attention.forward.at(kScanPack), attention.forward.at(alike));
+    EXPECT_GT(mixer.backward.at(kScanPack), mixer.forward.at(kScanPack));
   }
 }
 
@@ -117,11 +118,11 @@ TEST(RecurrentTest, AMixerAndAnMlpAloneAreTheWholeLayer) {
   alone.mlp = false;
   const Job job =
       JobOf({{kRecurrent, 1}, {alone, 1}, {{.mixer = Mixer::kNone}, 1}}, ScanKind::kStates);
-  const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
-  const double whole = LayerAt(profile, 0).forward_flops.at(kPack);
-  EXPECT_NEAR(
-      LayerAt(profile, 1).forward_flops.at(kPack) + LayerAt(profile, 2).forward_flops.at(kPack),
-      whole, 1e-9 * whole);
+  const LayerProfile profile = BuildLayerProfile(job, {}, kScanPack, kScanPack);
+  const double whole = ScanLayerAt(profile, 0).forward_flops.at(kScanPack);
+  EXPECT_NEAR(ScanLayerAt(profile, 1).forward_flops.at(kScanPack) +
+                  ScanLayerAt(profile, 2).forward_flops.at(kScanPack),
+              whole, 1e-9 * whole);
 }
 
 // The formula of the chunked scan, by hand: docs/COST_MODEL.md, section 1.3.
@@ -133,16 +134,17 @@ TEST(RecurrentTest, FlopsOfAScan) {
   const double inputs = 2 * (keys + values) + 2 * 32;
   const double scan = 32 * (2 * 64 * (3 * 128 + 2 * 64) + 6 * 128 * 64);
   const double expected = 2 * hidden * inputs + scan + 2 * values * hidden;
-  const LayerProfile profile = BuildLayerProfile(alone, {}, kPack, kPack);
-  EXPECT_NEAR(LayerAt(profile, 0).forward_flops.at(kPack), 4096 * expected, 1e-6 * 4096 * expected);
+  const LayerProfile profile = BuildLayerProfile(alone, {}, kScanPack, kScanPack);
+  EXPECT_NEAR(ScanLayerAt(profile, 0).forward_flops.at(kScanPack), 4096 * expected,
+              1e-6 * 4096 * expected);
 }
 
 TEST(RecurrentTest, TensorRanksShareWhatAMixerKeeps) {
   for (const ScanKind scan : kScans) {
     const Job job = JobOf({{kRecurrent, 2}}, scan);
     const auto kept = [&](int64_t tensor) {
-      const LayerProfile profile = BuildLayerProfile(job, {.tensor = tensor}, kPack, kPack);
-      return static_cast<double>(LayerAt(profile, 0).modes.front().kept_bytes);
+      const LayerProfile profile = BuildLayerProfile(job, {.tensor = tensor}, kScanPack, kScanPack);
+      return static_cast<double>(ScanLayerAt(profile, 0).modes.front().kept_bytes);
     };
     EXPECT_NEAR(kept(8) / kept(1), 1.0 / 8, 0.01) << static_cast<int>(scan);
   }
@@ -173,10 +175,10 @@ TEST(RecurrentTest, AnIndexLeavesAttentionFewTokens) {
                   .index_heads = 4,
                   .index_dim = 64};
   job.dataset.bins = {{.llm_tokens = 4096, .count = 10}};
-  const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
-  EXPECT_EQ(Parameters(profile), CountParameters(job.model));
-  const double saved =
-      LayerAt(profile, 0).forward_flops.at(kPack) - LayerAt(profile, 1).forward_flops.at(kPack);
+  const LayerProfile profile = BuildLayerProfile(job, {}, kScanPack, kScanPack);
+  EXPECT_EQ(ScanParameters(profile), CountParameters(job.model));
+  const double saved = ScanLayerAt(profile, 0).forward_flops.at(kScanPack) -
+                       ScanLayerAt(profile, 1).forward_flops.at(kScanPack);
   const double squares = 4096.0 * 4096 - 512.0 * (2 * 4096 - 512);
   EXPECT_NEAR(saved, squares * 16 * (64 + 32 + 64), 1e-6 * saved);
 }
@@ -190,7 +192,7 @@ Job WithTower(const Encoder& encoder, const Projector& projector) {
 }
 
 constexpr int64_t kWidth = 256;
-Encoder Native() {
+Encoder NativeEncoder() {
   return {.name = "native",
           .layers = 4,
           .hidden = kWidth,
@@ -205,7 +207,7 @@ Encoder Native() {
 }
 
 TEST(EncoderShapesTest, OperationsHoldTheParametersOfEveryProjector) {
-  Encoder encoder = Native();
+  Encoder encoder = NativeEncoder();
   encoder.other_parameters = 12345;
   const Projector kinds[] = {
       {.input_width = 4 * kWidth, .hidden_width = 4 * kWidth, .norm = true, .norm_width = kWidth},
@@ -215,21 +217,24 @@ TEST(EncoderShapesTest, OperationsHoldTheParametersOfEveryProjector) {
       {.input_width = 4 * kWidth, .hidden_width = 4 * kWidth, .norm = true, .deep_stacked = 3}};
   for (const Projector& projector : kinds) {
     const Job job = WithTower(encoder, projector);
-    EXPECT_EQ(Parameters(BuildLayerProfile(job, {}, kPack, kPack)), CountParameters(job.model))
+    EXPECT_EQ(ScanParameters(BuildLayerProfile(job, {}, kScanPack, kScanPack)),
+              CountParameters(job.model))
         << &projector - kinds;
   }
 }
 
 // All units of a sample are one image: over the dataset, tokens x image is the sum of squares.
 TEST(EncoderShapesTest, AttentionCoversTheImageOrAWindow) {
-  Encoder encoder = Native();
+  Encoder encoder = NativeEncoder();
   const Projector projector{.input_width = 4 * kWidth, .hidden_width = 4 * kWidth};
   const Job whole = WithTower(encoder, projector);
   encoder.window_tokens = 64;
   encoder.full_layers = {1, 3};
   const Job windows = WithTower(encoder, projector);
   const auto flops = [](const Job& job, int64_t layer) {
-    return BuildLayerProfile(job, {}, kPack, kPack).at(layer + 1).forward_flops.at(kPack);
+    return BuildLayerProfile(job, {}, kScanPack, kScanPack)
+        .at(layer + 1)
+        .forward_flops.at(kScanPack);
   };
   EXPECT_EQ(flops(windows, 1), flops(whole, 1));
   EXPECT_EQ(flops(windows, 3), flops(whole, 0));

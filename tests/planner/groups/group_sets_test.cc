@@ -10,7 +10,7 @@
 namespace evenkeel::planner {
 namespace {
 
-const LongMix& SmallMix() {
+const LongMix& MixOfSets() {
   static const LongMix mix = MakeLongMix({.short_samples = 46'967, .long_samples = 100});
   return mix;
 }
@@ -27,7 +27,7 @@ std::vector<int64_t> DegreesOf(const GroupSet& set) {
 }
 
 TEST(FamiliesTest, DifferInContextAndDataAlone) {
-  Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
+  Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, MixOfSets());
   ASSERT_EQ(Families(job).size(), 1u);
   const Family family = Families(job).front();
   EXPECT_EQ(family.front().context, 1);
@@ -49,7 +49,7 @@ TEST(PublishedGroupsTest, FindsThePublishedGroupsOfLlama8B) {
 
 TEST(GroupSetsTest, ExactIsNoWorseThanAnyAndNoBetterThanTheBound) {
   for (const ZeroStage stage : {ZeroStage::kOptimizer, ZeroStage::kWeights}) {
-    const Job job = HbpJob("llama3-8b", stage, SmallMix());
+    const Job job = HbpJob("llama3-8b", stage, MixOfSets());
     const LengthClasses classes(job);
     const Family family = Families(job).front();
     GroupSteps alone(job, classes, family, GroupBatch::kOnePackPerRank);
@@ -63,7 +63,7 @@ TEST(GroupSetsTest, ExactIsNoWorseThanAnyAndNoBetterThanTheBound) {
 }
 
 TEST(GroupSetsTest, ADegreeThatDoesNotFitGivesWay) {
-  const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
+  const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, MixOfSets());
   const LengthClasses classes(job);
   const Family family = Families(job).front();
   GroupSteps steps(job, classes, family, GroupBatch::kGlobal);
@@ -74,7 +74,7 @@ TEST(GroupSetsTest, ADegreeThatDoesNotFitGivesWay) {
 }
 
 TEST(GroupSetsTest, NothingFits) {
-  const Job job = HbpJob("llama3.1-405b", ZeroStage::kOptimizer, SmallMix());
+  const Job job = HbpJob("llama3.1-405b", ZeroStage::kOptimizer, MixOfSets());
   const LengthClasses classes(job);
   const Family family = Families(job).front();
   GroupSteps steps(job, classes, family, GroupBatch::kGlobal);
@@ -84,7 +84,7 @@ TEST(GroupSetsTest, NothingFits) {
 
 // HBP, table 4: the fewest layers to recompute depend only on the tokens of a GPU.
 TEST(GroupStepsTest, RingAndUlyssesAreLimitedByHeadsAsPublished) {
-  Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
+  Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, MixOfSets());
   job.cluster = ClusterOf("h100-sxm-80gb", 64);
   EXPECT_EQ(Families(job).front().back().context, 32);
   job.training.execution.context = ContextKind::kRing;

@@ -334,7 +334,7 @@ TEST(TrainingChoicesTest, ContextRanksExchangeWhatThePlanSays) {
       {ContextKind::kUlysses, {"--cp-comm-type", "a2a"}},
       {ContextKind::kRing, {"--cp-comm-type", "p2p"}},
       {ContextKind::kAllGather, {"--cp-comm-type", "all_gather"}},
-      // Of 8 GPUs of a node, 4 are a tensor-parallel group.
+      // 4 of the 8 GPUs of a node are a tensor-parallel group.
       {ContextKind::kHierarchical,
        {"--cp-comm-type", "a2a+p2p", "--hierarchical-context-parallel-sizes", "2", "4"}}};
   for (const auto& [kind, words] : flags) {

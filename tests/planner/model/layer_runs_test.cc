@@ -67,7 +67,7 @@ TEST(LayerRunsTest, WindowsCutTheWorkOfAttention) {
     job.model.language_model = model;
     const LayerProfile profile = BuildLayerProfile(job, p, pack, pack);
     EXPECT_EQ(profile.transformer_layers, model.layers);
-    return profile.at(1);  // behind the embedding
+    return profile.at(1);  // after the embedding
   };
   const LanguageModel model = FindLanguageModel("llama3-8b")->spec;
   const LayerCost full = dense(model), window = dense(Windowed(model));

@@ -9,14 +9,14 @@
 namespace evenkeel::planner {
 namespace {
 
-struct Samples {
+struct ArgumentSamples {
   std::vector<int32_t> units, tokens;
   Lengths lengths() const { return {units, tokens}; }
 };
 
-Samples SomeSamples(int32_t most_units, int32_t text) {
+ArgumentSamples SomeArgumentSamples(int32_t most_units, int32_t text) {
   Random random(5);
-  Samples samples;
+  ArgumentSamples samples;
   for (size_t i = 0; i < 3000; ++i) {
     const int32_t units =
         most_units == 0 ? 0
@@ -29,7 +29,7 @@ Samples SomeSamples(int32_t most_units, int32_t text) {
 }
 
 TEST(ArgumentSearchTest, MovesUpFromTheAnchorUntilPacksHoldEnough) {
-  const Samples samples = SomeSamples(7, 600);  // 4 units, 1324 tokens on average
+  const ArgumentSamples samples = SomeArgumentSamples(7, 600);  // 4 units, 1324 tokens on average
   const ArgumentSearch search = SearchArguments(samples.lengths(), {});
   EXPECT_EQ(search.tokens_per_unit, 336);
   ASSERT_TRUE(search.reached);
@@ -50,7 +50,7 @@ TEST(ArgumentSearchTest, MovesUpFromTheAnchorUntilPacksHoldEnough) {
 }
 
 TEST(ArgumentSearchTest, MovesDownFromAnAnchorThatHoldsTooMuch) {
-  const Samples samples = SomeSamples(2, 100);
+  const ArgumentSamples samples = SomeArgumentSamples(2, 100);
   ArgumentRule rule;
   rule.micro_batch = 2;
   const ArgumentSearch search = SearchArguments(samples.lengths(), rule);
@@ -61,7 +61,7 @@ TEST(ArgumentSearchTest, MovesDownFromAnAnchorThatHoldsTooMuch) {
 }
 
 TEST(ArgumentSearchTest, TextAloneMovesByTheMeanSample) {
-  const Samples samples = SomeSamples(0, 2000);
+  const ArgumentSamples samples = SomeArgumentSamples(0, 2000);
   const ArgumentSearch search = SearchArguments(samples.lengths(), {});
   EXPECT_TRUE(search.reached);
   for (const ArgumentTry& tried : search.tries) EXPECT_EQ(tried.caps.units, 0);
@@ -70,7 +70,7 @@ TEST(ArgumentSearchTest, TextAloneMovesByTheMeanSample) {
 TEST(ArgumentSearchTest, EndsWithoutASettingInRange) {
   // All samples are equal, with 4096 / 2048 = 2 in a pack, so each step of 2048 tokens adds a whole
   // sample.
-  Samples samples{std::vector<int32_t>(100, 8), std::vector<int32_t>(100, 2048)};
+  ArgumentSamples samples{std::vector<int32_t>(100, 8), std::vector<int32_t>(100, 2048)};
   ArgumentRule rule;
   rule.tries_at_most = 3;
   const ArgumentSearch cut_short = SearchArguments(samples.lengths(), rule);
@@ -88,7 +88,7 @@ TEST(ArgumentSearchTest, EndsWithoutASettingInRange) {
 }
 
 TEST(ArgumentSearchTest, CapsNeverFallBelowOneUnit) {
-  const Samples samples = SomeSamples(1, 10);
+  const ArgumentSamples samples = SomeArgumentSamples(1, 10);
   ArgumentRule rule;
   rule.micro_batch = 1;
   rule.start_tokens = 600;

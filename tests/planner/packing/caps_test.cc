@@ -9,7 +9,7 @@
 namespace evenkeel::planner {
 namespace {
 
-SampleTypes TypesOf(const Dataset& dataset) {
+SampleTypes DatasetTypes(const Dataset& dataset) {
   SampleTypes types;
   for (const LengthBin& bin : dataset.bins)
     types.push_back(
@@ -27,7 +27,7 @@ Balance Packed(const Caps& caps, int64_t ranks) {
 }
 
 TEST(CapsTest, PacksUnderTheDerivedCapsAreLevel) {
-  const CapsRule rule(TypesOf(DefaultVisionLanguageDataset()), {});
+  const CapsRule rule(DatasetTypes(DefaultVisionLanguageDataset()), {});
   const CapsChoice choice = rule.Balanced();
   const Balance eight = Packed(choice.caps, 8), many = Packed(choice.caps, 64);
   EXPECT_LE(eight.dist_ratio_units, .001);
@@ -37,10 +37,10 @@ TEST(CapsTest, PacksUnderTheDerivedCapsAreLevel) {
 
 // The rule does not pack, but its expectation matches the result of packing.
 TEST(CapsTest, ExpectsWhatPackingGives) {
-  const CapsRule rule(TypesOf(DefaultVisionLanguageDataset()), {});
+  const CapsRule rule(DatasetTypes(DefaultVisionLanguageDataset()), {});
   for (const int64_t units : {10, 18, 20, 24, 32, 40}) {
     const CapsChoice choice =
-        CapsRule(TypesOf(DefaultVisionLanguageDataset()), {units, 0}).Balanced();
+        CapsRule(DatasetTypes(DefaultVisionLanguageDataset()), {units, 0}).Balanced();
     ASSERT_EQ(choice.caps.units, units);
     for (const int64_t ranks : {8, 64}) {
       EXPECT_NEAR(choice.Imbalance(ranks), Packed(choice.caps, ranks).dist_ratio_tokens, .01)
@@ -50,7 +50,7 @@ TEST(CapsTest, ExpectsWhatPackingGives) {
 }
 
 TEST(CapsTest, LongerPacksAreExpectedMoreLevel) {
-  const CapsRule rule(TypesOf(DefaultVisionLanguageDataset()), {});
+  const CapsRule rule(DatasetTypes(DefaultVisionLanguageDataset()), {});
   const std::vector<CapsChoice> choices = rule.Shorter(rule.Balanced());
   ASSERT_GT(choices.size(), 5u);
   for (size_t i = 1; i < choices.size(); ++i) {
@@ -61,7 +61,7 @@ TEST(CapsTest, LongerPacksAreExpectedMoreLevel) {
 }
 
 TEST(CapsTest, GivenCapsAreKept) {
-  const SampleTypes types = TypesOf(DefaultVisionLanguageDataset());
+  const SampleTypes types = DatasetTypes(DefaultVisionLanguageDataset());
   EXPECT_EQ(CapsRule(types, {9, 4096}).Balanced().caps, (Caps{9, 4096}));
   const CapsChoice tokens = CapsRule(types, {0, 4096}).Balanced();
   EXPECT_EQ(tokens.caps.tokens, 4096);

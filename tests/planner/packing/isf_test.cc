@@ -12,14 +12,14 @@ namespace {
 constexpr Caps kCaps{9, 4096};
 constexpr IsfRule kRule{9, 3968, 10, 3};
 
-struct Samples {
+struct IsfSamples {
   std::vector<int32_t> units, tokens;
   Lengths lengths() const { return {units, tokens}; }
 };
 
-Samples SomeSamples(uint64_t seed, size_t count) {
+IsfSamples SomeIsfSamples(uint64_t seed, size_t count) {
   Random random(seed);
-  Samples samples;
+  IsfSamples samples;
   for (size_t i = 0; i < count; ++i) {
     samples.units.push_back(static_cast<int32_t>(random.Below(10)));
     samples.tokens.push_back(static_cast<int32_t>(random.Below(4096)) + 1);
@@ -28,7 +28,7 @@ Samples SomeSamples(uint64_t seed, size_t count) {
 }
 
 TEST(IsfTest, DependsOnTheSeedAlone) {
-  const Samples samples = SomeSamples(1, 300);
+  const IsfSamples samples = SomeIsfSamples(1, 300);
   IsfRule other = kRule;
   other.seed = 4;
   const Packing packing = PackByIsf(samples.lengths(), kCaps, kRule);
@@ -37,7 +37,7 @@ TEST(IsfTest, DependsOnTheSeedAlone) {
 }
 
 TEST(IsfTest, WithoutIterationsPacksAreCutInOrder) {
-  Samples samples{{1, 5, 4, 3, 0}, {10, 10, 10, 4000, 96}};
+  IsfSamples samples{{1, 5, 4, 3, 0}, {10, 10, 10, 4000, 96}};
   IsfRule rule = kRule;
   rule.iterations = 0;
   const Packing packing = PackByIsf(samples.lengths(), kCaps, rule);
@@ -47,19 +47,19 @@ TEST(IsfTest, WithoutIterationsPacksAreCutInOrder) {
 
 TEST(IsfTest, TextAloneHasNoUnitsToKeepFor) {
   // With unit caps of 0, no pack counts as full because of its units.
-  const Samples samples{std::vector<int32_t>(64, 0), std::vector<int32_t>(64, 1000)};
+  const IsfSamples samples{std::vector<int32_t>(64, 0), std::vector<int32_t>(64, 1000)};
   EXPECT_EQ(PackByIsf(samples.lengths(), {0, 4096}, {0, 3968, 10, 1}).size(), 16u);
 }
 
 TEST(IsfTest, KeptPacksComeFirst) {
   // Two samples fill a pack to the keep threshold, and one is left over.
-  const Samples samples{{0, 0, 0}, {2000, 2000, 2000}};
+  const IsfSamples samples{{0, 0, 0}, {2000, 2000, 2000}};
   const Packing packing = PackByIsf(samples.lengths(), kCaps, {0, 3968, 10, 1});
   EXPECT_EQ(packing.offsets, (std::vector<int64_t>{0, 2, 3}));
 }
 
 TEST(IsfTest, MoreIterationsPackTighter) {
-  const Samples samples = SomeSamples(5, 4000);
+  const IsfSamples samples = SomeIsfSamples(5, 4000);
   IsfRule once = kRule, often = kRule;
   once.iterations = 0, often.iterations = 20;
   EXPECT_LT(PackByIsf(samples.lengths(), kCaps, often).size(),

@@ -17,7 +17,7 @@ LengthGroup Group(int64_t tokens, int64_t context, int64_t ranks, int64_t packs_
   return {tokens, {units, tokens}, context, ranks, packs_per_rank};
 }
 
-struct Samples {
+struct MixedSamples {
   std::vector<int32_t> units, tokens;
   Lengths lengths() const { return {units, tokens}; }
   void Add(int32_t t, int count = 1, int32_t u = 0) {
@@ -26,7 +26,8 @@ struct Samples {
   }
 };
 
-std::vector<int32_t> TokensIn(const Samples& samples, const GroupedPacking& packed, size_t group) {
+std::vector<int32_t> TokensIn(const MixedSamples& samples, const GroupedPacking& packed,
+                              size_t group) {
   std::vector<int32_t> tokens;
   for (int64_t p = packed.first_pack[group]; p < packed.first_pack[group + 1]; ++p)
     for (const uint32_t i : packed.packing[static_cast<size_t>(p)])
@@ -44,7 +45,7 @@ TEST(LengthGroupsTest, ASampleBelongsToTheFirstGroupThatIsLongEnough) {
 }
 
 TEST(LengthGroupsTest, RoomGoesToShorterSamplesLongestFirst) {
-  Samples samples;
+  MixedSamples samples;
   samples.Add(60);
   for (const int32_t t : {3, 9, 10, 10, 10, 8, 1}) samples.Add(t);
   const auto packed =
@@ -54,7 +55,7 @@ TEST(LengthGroupsTest, RoomGoesToShorterSamplesLongestFirst) {
 }
 
 TEST(LengthGroupsTest, PacksAreAddedUntilTheStepIsWhole) {
-  Samples samples;
+  MixedSamples samples;
   samples.Add(100);
   samples.Add(10, 100);
   const std::vector<LengthGroup> groups = {Group(10, 1, 8), Group(100, 4, 2, 2)};
@@ -65,7 +66,7 @@ TEST(LengthGroupsTest, PacksAreAddedUntilTheStepIsWhole) {
 }
 
 TEST(LengthGroupsTest, WhereShorterSamplesRunOutNoneAreLeft) {
-  Samples samples;
+  MixedSamples samples;
   samples.Add(90, 2);
   samples.Add(10, 12);
   const std::vector<LengthGroup> groups = {Group(10, 1, 8), Group(100, 4, 8)};
@@ -75,7 +76,7 @@ TEST(LengthGroupsTest, WhereShorterSamplesRunOutNoneAreLeft) {
 }
 
 TEST(LengthGroupsTest, SamplesBeyondTheLastGroupTravelAloneOrNotAtAll) {
-  Samples samples;
+  MixedSamples samples;
   samples.Add(500);
   samples.Add(90);
   samples.Add(10, 20);
@@ -93,7 +94,7 @@ TEST(LengthGroupsTest, SamplesBeyondTheLastGroupTravelAloneOrNotAtAll) {
 
 // A sample that breaks its own group's unit cap goes to the next group that holds it.
 TEST(LengthGroupsTest, UnitCapsHoldAndFillersKeepThem) {
-  Samples samples;
+  MixedSamples samples;
   samples.Add(90, 1, 3);
   samples.Add(5, 1, 4);   // too many units for the first group
   samples.Add(10, 3, 2);  // with the first sample's 3 units, it would be 5 units, and the cap is 4
@@ -112,8 +113,9 @@ TEST(LengthGroupsTest, UnitCapsHoldAndFillersKeepThem) {
 
 TEST(LengthGroupsTest, NothingAndOneGroup) {
   const std::vector<LengthGroup> one = {Group(100, 1, 2)};
-  EXPECT_EQ(PackByGroups(Samples().lengths(), one, {}).first_pack, (std::vector<int64_t>{0, 0}));
-  Samples samples;
+  EXPECT_EQ(PackByGroups(MixedSamples().lengths(), one, {}).first_pack,
+            (std::vector<int64_t>{0, 0}));
+  MixedSamples samples;
   samples.Add(40, 5);
   EXPECT_EQ(PackByGroups(samples.lengths(), one, {}).first_pack, (std::vector<int64_t>{0, 3}));
   const GroupedOrder none = DealByGroups({}, std::vector<int64_t>{0, 0}, one, {}, 10);

@@ -13,14 +13,14 @@ namespace {
 
 using testing::ElementsAre;
 
-struct Samples {
+struct DatasetSamples {
   std::vector<int32_t> units, tokens;
   Lengths lengths() const { return {units, tokens}; }
 };
 
-Samples SomeSamples(size_t count) {
+DatasetSamples SomeDatasetSamples(size_t count) {
   Random random(11);
-  Samples s;
+  DatasetSamples s;
   for (size_t i = 0; i < count; ++i) {
     s.units.push_back(static_cast<int32_t>(random.Below(6)));
     s.tokens.push_back(static_cast<int32_t>(100 + random.Below(900)));
@@ -28,7 +28,7 @@ Samples SomeSamples(size_t count) {
   return s;
 }
 
-PackingJob Job(Caps caps, int64_t ranks) {
+PackingJob DatasetJob(Caps caps, int64_t ranks) {
   PackingJob job;
   job.pack.caps = caps;
   job.deal.ranks = ranks;
@@ -36,8 +36,8 @@ PackingJob Job(Caps caps, int64_t ranks) {
 }
 
 TEST(PackDatasetTest, EverySampleIsPackedAndEveryPackDealt) {
-  const Samples s = SomeSamples(3000);
-  const PackingResult r = PackAndDeal(s.lengths(), Job({12, 4096}, 8));
+  const DatasetSamples s = SomeDatasetSamples(3000);
+  const PackingResult r = PackAndDeal(s.lengths(), DatasetJob({12, 4096}, 8));
   EXPECT_FALSE(r.stopped);
   std::vector<uint32_t> members = r.packing.members;
   std::sort(members.begin(), members.end());
@@ -61,8 +61,8 @@ TEST(PackDatasetTest, EverySampleIsPackedAndEveryPackDealt) {
 }
 
 TEST(PackDatasetTest, OversizePacksAreLeftOutOfTheFill) {
-  const Samples s = {{1, 1, 50}, {100, 100, 100}};
-  PackingJob job = Job({2, 400}, 1);
+  const DatasetSamples s = {{1, 1, 50}, {100, 100, 100}};
+  PackingJob job = DatasetJob({2, 400}, 1);
   const PackingResult alone = PackAndDeal(s.lengths(), job);
   EXPECT_EQ(alone.packing.size(), 2u);
   EXPECT_THAT(alone.packing.oversize, ElementsAre(2));
@@ -78,12 +78,12 @@ TEST(PackDatasetTest, OversizePacksAreLeftOutOfTheFill) {
 }
 
 TEST(PackDatasetTest, CapsThatAreNotGivenAreDerived) {
-  Samples s;
+  DatasetSamples s;
   for (int i = 0; i < 500; ++i) {
     s.units.push_back(1 + i % 5);
     s.tokens.push_back(256 * (1 + i % 5) + 40 + i % 97);
   }
-  PackingJob job = Job({0, 0}, 4);
+  PackingJob job = DatasetJob({0, 0}, 4);
   job.pack.packer = Packer::kIsf;
   const PackingResult r = PackAndDeal(s.lengths(), job);
   EXPECT_GE(r.rule.caps.units, 5);
@@ -100,12 +100,12 @@ TEST(PackDatasetTest, CapsThatAreNotGivenAreDerived) {
   std::fill(s.units.begin(), s.units.end(), 0);
   EXPECT_EQ(PackAndDeal(s.lengths(), job).rule.caps.units, 0);
   EXPECT_EQ(PackAndDeal(s.lengths(), job).caps_reason, "");
-  EXPECT_EQ(PackAndDeal({}, Job({0, 0}, 4)).packing.size(), 0u);
+  EXPECT_EQ(PackAndDeal({}, DatasetJob({0, 0}, 4)).packing.size(), 0u);
 }
 
 TEST(PackDatasetTest, NothingButOversizeSamples) {
-  const Samples s = {{5, 5}, {10, 10}};
-  PackingJob job = Job({2, 400}, 4);
+  const DatasetSamples s = {{5, 5}, {10, 10}};
+  PackingJob job = DatasetJob({2, 400}, 4);
   EXPECT_EQ(PackAndDeal(s.lengths(), job).packing.size(), 2u);
   EXPECT_EQ(PackAndDeal(s.lengths(), job).token_fill, 0);
   job.pack.oversize = OversizePolicy::kReject;
@@ -116,8 +116,8 @@ TEST(PackDatasetTest, NothingButOversizeSamples) {
 }
 
 TEST(PackDatasetTest, BoundsOfPartsAddUp) {
-  const Samples s = {{1, 1, 1, 1}, {100, 100, 100, 100}};
-  PackingJob job = Job({4, 400}, 1);
+  const DatasetSamples s = {{1, 1, 1, 1}, {100, 100, 100, 100}};
+  PackingJob job = DatasetJob({4, 400}, 1);
   EXPECT_EQ(PackAndDeal(s.lengths(), job).bound.packs, 1);
   job.pack.apart = {1, 3};
   const PackingResult r = PackAndDeal(s.lengths(), job);
@@ -126,26 +126,27 @@ TEST(PackDatasetTest, BoundsOfPartsAddUp) {
 }
 
 TEST(PackDatasetTest, NoSamples) {
-  const PackingResult r = PackAndDeal({}, Job({4, 400}, 2));
+  const PackingResult r = PackAndDeal({}, DatasetJob({4, 400}, 2));
   EXPECT_EQ(r.packing.size(), 0u);
   EXPECT_TRUE(r.order.empty());
   EXPECT_EQ(r.samples_per_pack, 0);
 }
 
 TEST(PackDatasetTest, TextAloneHasNoUnitFill) {
-  const Samples s = {{0, 0, 0}, {100, 200, 300}};
-  const PackingResult r = PackAndDeal(s.lengths(), Job({0, 600}, 1));
+  const DatasetSamples s = {{0, 0, 0}, {100, 200, 300}};
+  const PackingResult r = PackAndDeal(s.lengths(), DatasetJob({0, 600}, 1));
   EXPECT_EQ(r.packing.size(), 1u);
   EXPECT_EQ(r.unit_fill, 0);
   EXPECT_DOUBLE_EQ(r.token_fill, 1);
 }
 
 TEST(PackDatasetTest, StopsWhereItIsTold) {
-  const Samples s = SomeSamples(100);
+  const DatasetSamples s = SomeDatasetSamples(100);
   for (int calls = 0; calls < 5; ++calls) {
     int asked = 0;
     EXPECT_TRUE(
-        PackAndDeal(s.lengths(), Job({12, 4096}, 2), [&] { return asked++ == calls; }).stopped)
+        PackAndDeal(s.lengths(), DatasetJob({12, 4096}, 2), [&] { return asked++ == calls; })
+            .stopped)
         << calls;
   }
 }

@@ -124,7 +124,7 @@ TEST(SeveralEncodersPackingTest, TheOrderOfEncodersDoesNotCount) {
   EXPECT_EQ(parameters_a, parameters_b);
 }
 
-// A frozen encoder behind a trained one repeats nothing backward: it does not read the other's
+// A frozen encoder after a trained one repeats nothing backward: it does not read the other's
 // output.
 TEST(SeveralEncodersPackingTest, EncodersDoNotReadEachOther) {
   Job job = TwoColumns(1);

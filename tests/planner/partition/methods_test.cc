@@ -14,14 +14,14 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
+constexpr PackShape kMethodsPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
 constexpr int64_t kPacks = 14;
 
 struct Quickstart {
   explicit Quickstart(int64_t stages, RecomputePolicy policy = RecomputePolicy::kAuto)
       : p{.tensor = 2, .pipeline = stages, .data = 16 / stages} {
     job.constraints.recompute = policy;
-    profile = BuildLayerProfile(job, p, kPack, kPack);
+    profile = BuildLayerProfile(job, p, kMethodsPack, kMethodsPack);
   }
   SegmentTable Table() const { return SegmentTable(job, profile, p, kPacks); }
   Job job = QuickstartJob();

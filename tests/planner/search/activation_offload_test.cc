@@ -28,7 +28,7 @@ Job Pinned(Job job, int64_t layers) {
 }
 
 // Within the tolerance of the choice, and the rounding of a batch.
-constexpr double kTolerance = 1.0015;
+constexpr double kLayersTolerance = 1.0015;
 
 // Whatever fits with a pinned number of layers is found by the choice, which is no slower; and no
 // plan takes more of a host than there is.
@@ -63,7 +63,7 @@ TEST(ActivationOffloadTest, RandomJobsFindWhatPinnedOnesDo) {
       }
       ASSERT_TRUE(free.fits()) << "job " << i << " with " << layers << " layers";
       EXPECT_LE(static_cast<double>(free.offload->step_ns),
-                kTolerance * static_cast<double>(pinned.offload->step_ns))
+                kLayersTolerance * static_cast<double>(pinned.offload->step_ns))
           << "job " << i << ": " << free.offload->activation_layers << " against " << layers;
     }
   }

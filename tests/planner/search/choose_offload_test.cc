@@ -85,7 +85,7 @@ TEST(ChooseOffloadTest, GainIsShownAgainstThePlanWithout) {
   EXPECT_GE(with.offload->step_without_ns, with.offload->step_ns);
   EXPECT_GT(with.offload->added_ns, 0);
   EXPECT_GT(with.offload->gpu_bytes, kGiB);
-  // Gradients' copies take 4 bytes beside the 12 of the states.
+  // Gradients' copies take 4 bytes in addition to the 12 of the states.
   EXPECT_NEAR(static_cast<double>(with.offload->host_bytes),
               8 * 16.0 / 12 * static_cast<double>(with.offload->gpu_bytes), 1e7);
 }

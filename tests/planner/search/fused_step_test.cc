@@ -173,7 +173,7 @@ TEST(FusedStepTest, ExpertParallelismIsTheTrainers) {
   }
 }
 
-// A plan is no worse than that of any degrees alone, and a fused step fits wherever a separate one
+// A plan is no worse than one with any given degrees, and a fused step fits wherever a separate one
 // with one micro-batch does.
 TEST(FusedStepTest, RandomJobsAreNoWorseThanPinnedOnes) {
   Random random(11);

@@ -1,4 +1,4 @@
-// Modules in host memory beside virtual stages: the choice against pinned sets, against hosts that
+// Modules in host memory with virtual stages: the choice against pinned sets, against hosts that
 // are slower or smaller, and plans that come back.
 #include <gtest/gtest.h>
 
@@ -20,9 +20,9 @@ namespace evenkeel::planner {
 namespace {
 
 // Within the tolerance of the choice, and the rounding of a batch.
-constexpr double kTolerance = 1.0015;
+constexpr double kInterleavedTolerance = 1.0015;
 
-Job Choosing(Job job, OffloadModules modules = 0) {
+Job ChoosingModules(Job job, OffloadModules modules = 0) {
   AskModuleOffload(modules, &job);
   return job;
 }
@@ -55,18 +55,18 @@ TEST(InterleavedModulesTest, RandomJobsFindWhatPinnedSetsDo) {
   for (int i = 0; i < 30; ++i) {
     const bool moe = random.Below(2) == 0;
     const Job job = RandomJob(random, moe);
-    const Plan free = CheckedPlan(Choosing(job));
+    const Plan free = CheckedPlan(ChoosingModules(job));
     if (free.fits() && free.offload->modules != 0)
       interleaved += free.parallelism.virtual_stages > 1 ? 1 : 0;
     const OffloadModules has = OffloadModulesOf(job);
     for (OffloadModules modules = has; modules != 0; modules = (modules - 1) & has) {
       if (Complete(modules) != modules || (moe && random.Below(6) != 0)) continue;
-      const Plan pinned = CheckedPlan(Choosing(job, modules));
+      const Plan pinned = CheckedPlan(ChoosingModules(job, modules));
       if (!pinned.fits()) continue;
       ++fit;
       EXPECT_LE(pinned.placement.host_memory_bytes, HostOf(job.cluster).memory_bytes);
       ASSERT_TRUE(free.fits()) << "job " << i << " with modules " << modules;
-      EXPECT_LE(D(free.offload->step_ns), kTolerance * D(pinned.offload->step_ns))
+      EXPECT_LE(D(free.offload->step_ns), kInterleavedTolerance * D(pinned.offload->step_ns))
           << "job " << i << ": " << free.offload->modules << " against " << modules;
     }
   }
@@ -80,10 +80,10 @@ TEST(InterleavedModulesTest, OneModuleMoreOrLessIsTried) {
   job.constraints.pipeline_parallel = {4, 8};
   job.constraints.tensor_parallel = {1, 2};
   job.constraints.virtual_stages = {1, 4};
-  const Plan free = CheckedPlan(Choosing(job));
-  const Plan pinned = CheckedPlan(Choosing(job, kOffloadQkv | kOffloadCoreAttention));
+  const Plan free = CheckedPlan(ChoosingModules(job));
+  const Plan pinned = CheckedPlan(ChoosingModules(job, kOffloadQkv | kOffloadCoreAttention));
   ASSERT_TRUE(free.fits() && pinned.fits());
-  EXPECT_LE(D(free.offload->step_ns), kTolerance * D(pinned.offload->step_ns));
+  EXPECT_LE(D(free.offload->step_ns), kInterleavedTolerance * D(pinned.offload->step_ns));
 }
 
 // A job whose best plan offloads modules of virtual stages.
@@ -97,7 +97,7 @@ Job Interleaved() {
 }
 
 TEST(InterleavedModulesTest, AQuickerOrLargerHostIsNeverSlower) {
-  Job job = Choosing(Interleaved());
+  Job job = ChoosingModules(Interleaved());
   job.cluster.host_memory_bytes_per_second = 8 * 400e9;
   double before = 0;
   int chosen = 0;
@@ -106,7 +106,7 @@ TEST(InterleavedModulesTest, AQuickerOrLargerHostIsNeverSlower) {
     const Plan plan = CheckedPlan(job);
     ASSERT_TRUE(plan.fits());
     chosen += plan.offload->modules != 0 ? 1 : 0;
-    EXPECT_GE(kTolerance * D(plan.offload->step_ns), before) << rate;
+    EXPECT_GE(kInterleavedTolerance * D(plan.offload->step_ns), before) << rate;
     before = D(plan.offload->step_ns);
   }
   EXPECT_GE(chosen, 3);
@@ -117,14 +117,14 @@ TEST(InterleavedModulesTest, AQuickerOrLargerHostIsNeverSlower) {
     const Plan plan = CheckedPlan(job);
     ASSERT_TRUE(plan.fits());
     EXPECT_LE(plan.placement.host_memory_bytes, gib * kGiB);
-    EXPECT_GE(kTolerance * D(plan.offload->step_ns), before) << gib;
+    EXPECT_GE(kInterleavedTolerance * D(plan.offload->step_ns), before) << gib;
     before = D(plan.offload->step_ns);
   }
 }
 
 // The host needs what it has at its own fullest moment, and not a byte more.
 TEST(InterleavedModulesTest, TheHostBindsAtItsOwnPeak) {
-  Job job = Choosing(Interleaved(), kOffloadQkv | kOffloadCoreAttention);
+  Job job = ChoosingModules(Interleaved(), kOffloadQkv | kOffloadCoreAttention);
   const Plan plan = CheckedPlan(job);
   ASSERT_TRUE(plan.fits());
   ASSERT_GT(plan.parallelism.virtual_stages, 1);
@@ -142,7 +142,7 @@ TEST(InterleavedModulesTest, TheHostBindsAtItsOwnPeak) {
 }
 
 TEST(InterleavedModulesTest, IsEvaluatedAsPlanned) {
-  const Job job = Choosing(Interleaved());
+  const Job job = ChoosingModules(Interleaved());
   const Plan plan = CheckedPlan(job);
   ASSERT_TRUE(plan.fits());
   ASSERT_GT(plan.parallelism.virtual_stages, 1);

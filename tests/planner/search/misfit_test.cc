@@ -239,7 +239,7 @@ TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
   constexpr const char* kGpus[] = {"v100-sxm2-16gb", "rtx-4090-24gb", "a100-sxm-40gb",
                                    "h100-sxm-80gb"};
   int misfits = 0, remedies = 0;
-  for (int run = 0; run < 120 && misfits < 30; ++run) {
+  for (int run = 0; run < 60 && misfits < 15; ++run) {
     Job job = WholeSpace(TextJob(kModels[below(4)], kGpus[below(4)], 1 + below(12)));
     if (below(3) == 0)
       job = WholeSpace(QuickstartJob()), job.cluster = ClusterOf(kGpus[below(4)], 8);
@@ -280,8 +280,8 @@ TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
       EXPECT_TRUE(plan.fits()) << run << ": " << remedy.text;
     }
   }
-  EXPECT_GE(misfits, 20);
-  EXPECT_GE(remedies, 20);
+  EXPECT_GE(misfits, 10);
+  EXPECT_GE(remedies, 10);
 }
 
 int64_t GpusOfRemedy(const Job& job) {
@@ -314,7 +314,7 @@ TEST(MisfitTest, NoRemedyShardsWeightsOfAnOffloadedOptimizer) {
   job.constraints.tensor_parallel = job.constraints.pipeline_parallel = {1, 1};
   job.training.offload = {.asked = true, .given = true};
   EXPECT_FALSE(Has(CheckMisfit(job), RemedyKind::kShardWeights));
-  job.training.offload.given = false;  // of activations alone
+  job.training.offload.given = false;  // only of activations
   EXPECT_TRUE(Has(CheckMisfit(job), RemedyKind::kShardWeights));
   job.training.offload.given = true;
   job.training.trainer = FindTrainer("generic");  // with any stage

@@ -45,7 +45,7 @@ std::vector<OffloadModules> SetsOf(const Job& job) {
 }
 
 // Within the tolerance of the choice, and the rounding of a batch.
-constexpr double kTolerance = 1.0015;
+constexpr double kModulesTolerance = 1.0015;
 
 // Whatever fits with a pinned set is found by the choice, which is no slower; and no plan takes
 // more of a host than there is.
@@ -86,7 +86,7 @@ TEST(ModuleOffloadTest, RandomJobsFindWhatPinnedSetsDo) {
         recomputed += group.recomputed_count() > 0 ? 1 : 0;
       ASSERT_TRUE(free.fits()) << "job " << i << " with modules " << sets[at];
       EXPECT_LE(static_cast<double>(free.offload->step_ns),
-                kTolerance * static_cast<double>(pinned.offload->step_ns))
+                kModulesTolerance * static_cast<double>(pinned.offload->step_ns))
           << "job " << i << ": " << free.offload->modules << " against " << sets[at];
     }
   }
@@ -95,7 +95,7 @@ TEST(ModuleOffloadTest, RandomJobsFindWhatPinnedSetsDo) {
   EXPECT_GT(recomputed, 5);
 }
 
-// Bytes of one layer and pack on the host, where each module alone is offloaded.
+// Bytes of one layer and pack on the host, where each module is offloaded on its own.
 int64_t HostBytes(const Job& job, OffloadModules modules, LayerKind kind) {
   const double tokens = static_cast<double>(job.training.token_cap);
   const PackShape pack{.tokens = tokens, .squared = tokens * tokens};
@@ -107,7 +107,7 @@ int64_t HostBytes(const Job& job, OffloadModules modules, LayerKind kind) {
   return -1;
 }
 
-// A share of the optimizer that is chosen beside modules is no worse than any that is given.
+// A share of the optimizer that is chosen with modules is no worse than any that is given.
 TEST(ModuleOffloadTest, AShareIsChosenBesideModules) {
   int beside = 0;
   for (const int64_t tokens : {8192, 16384, 32768}) {
@@ -125,7 +125,7 @@ TEST(ModuleOffloadTest, AShareIsChosenBesideModules) {
       const Plan plan = CheckedPlan(given);
       if (!plan.fits()) continue;
       EXPECT_LE(static_cast<double>(free.offload->step_ns),
-                kTolerance * static_cast<double>(plan.offload->step_ns))
+                kModulesTolerance * static_cast<double>(plan.offload->step_ns))
           << tokens << " " << ratio;
     }
   }
@@ -140,7 +140,7 @@ TEST(ModuleOffloadTest, ModulesHaveTheirInputs) {
   const auto of = [&](OffloadModules modules) {
     return HostBytes(dense, modules, LayerKind::kDense);
   };
-  EXPECT_EQ(of(kOffloadQkv), rows * 2 * m.hidden);  // before and behind the fused norm
+  EXPECT_EQ(of(kOffloadQkv), rows * 2 * m.hidden);  // before and after the fused norm
   EXPECT_EQ(of(kOffloadCoreAttention), rows * (q + 2 * kv));
   EXPECT_EQ(of(kOffloadCoreAttention | kOffloadAttentionProjection), rows * (2 * q + 2 * kv));
   EXPECT_EQ(of(kOffloadMoeActivation | kOffloadMlpNorm | kOffloadAttentionNorm), 0);
@@ -257,7 +257,7 @@ TEST(ModuleOffloadTest, GainsNothingOverASlowLink) {
   EXPECT_EQ(plan.offload->activation_host_bytes, 0);
 }
 
-// What is recomputed beside modules drops nothing of theirs.
+// What is recomputed with modules drops nothing of theirs.
 TEST(ModuleOffloadTest, RecomputeBesideModulesKeepsTheirTensors) {
   Job job = SmallMixture("h100-sxm-80gb", 8, 4096);
   const std::vector<RecomputeSetting> settings = SettingsBesideModules(job);

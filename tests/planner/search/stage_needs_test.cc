@@ -34,7 +34,7 @@ TEST(StageNeedsTest, AllocatedIsWhatTheWholeAnswerSays) {
   }
 }
 
-// Of uneven chunks, the host may have most at another moment than the GPU.
+// With uneven chunks, the host may have most at another moment than the GPU.
 TEST(StageNeedsTest, TheHostBindsAtItsOwnPeak) {
   Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 4, 8192);
   job.model.language_model.layers = 12;

@@ -95,7 +95,7 @@ TEST(WeightOffloadTest, FasterLinksLeaveLessToWaitFor) {
   }
 }
 
-// More leaves the GPUs than with the optimizer alone: whatever fits without fits with it, if the
+// More leaves the GPUs than with only the optimizer: whatever fits without fits with it, if the
 // host has room, and no plan takes more of the host than there is.
 TEST(WeightOffloadTest, RandomJobsHoldTheirHosts) {
   Random random(7);

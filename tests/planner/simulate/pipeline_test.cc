@@ -110,7 +110,7 @@ TEST(PipelineTest, SyncOverlapsTheLastBackward) {
   spec.sync_overlaps = true;
   spec.buckets = {4};
   // The last backward runs from 110 to 150, so its buckets are ready at 120, 130, 140 and 150.
-  spec.sync_ns = {20};  // 5 a bucket: the last bucket alone is behind
+  spec.sync_ns = {20};  // 5 a bucket: only the last bucket is late
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 155);
   spec.sync_ns = {80};  // 20 per bucket, so the stream never waits
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 200);

@@ -41,8 +41,8 @@ TEST(RecomputeSettingsTest, DenseLayersOfAModelWithExpertsHaveTheirOwn) {
   EXPECT_TRUE(parts.contains({0, kMlp}));
   EXPECT_TRUE(parts.contains({kLatentProjection, kLatentProjection}));
   for (const auto& [dense, moe] : parts) EXPECT_NE(moe & (kMlp | kActivation), kMlp | kActivation);
-  // Norms, latents and the dense MLP are each recomputed or not. Of experts, nothing, everything or
-  // the activation is recomputed.
+  // Norms, latents and the dense MLP are each recomputed or not. For experts, nothing, everything
+  // or the activation is recomputed.
   const size_t of_experts = job.training.execution.grouped_experts ? 3 : 2;
   EXPECT_EQ(parts.size(), 8 * of_experts - 1);
 }

@@ -68,7 +68,7 @@ class TrainersTest(unittest.TestCase):
             eval_steps=6, disable_tqdm=True)
         few = torch.utils.data.Subset(Rows(), range(8))
         Trainer(model=Toy(), args=arguments, train_dataset=Rows(), eval_dataset=few, callbacks=[callback]).train()
-        self.check(callback.begun, STEPS - 2 - 1)  # two to warm up, one behind the evaluation
+        self.check(callback.begun, STEPS - 2 - 1)  # two to warm up, one after the evaluation
 
     def test_lightning(self):
         from lightning import pytorch as pl

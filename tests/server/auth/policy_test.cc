@@ -49,7 +49,7 @@ TEST(PolicyTest, DecidesByTheFirstRuleThatNamesTheCaller) {
        Access::kMethodNotAllowed,
        "spiffe://x/ns/ml/a",
        ""},
-      // "any" allows it, but an earlier rule names this caller and decides alone.
+      // "any" allows it, but only the earlier rule that names this caller decides.
       {{"dns:a.example"}, "ListModels", Access::kMethodNotAllowed, "dns:a.example", ""},
       {{"spiffe://x/ns/ml"}, "GetPlan", Access::kMethodNotAllowed, "spiffe://x/ns/ml", ""},
       {{"spiffe://x/ns/mlx/a"}, "GetPlan", Access::kMethodNotAllowed, "spiffe://x/ns/mlx/a", ""},

@@ -17,7 +17,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr int kPlans = 60;
-constexpr int64_t kBudget = 400'000;  // makes two or three parts
+constexpr int64_t kSmallBudget = 400'000;  // makes two or three parts
 
 StoredPlan Plan(int number) {
   StoredPlan plan;
@@ -92,7 +92,7 @@ class DamagedPlansTest : public testing::Test {
  protected:
   std::unique_ptr<PlanStore> Open() {
     return PlanStore::Open(
-        path_, kBudget, [](const std::string&) {}, &error_);
+        path_, kSmallBudget, [](const std::string&) {}, &error_);
   }
 
   void Fill() {
@@ -205,7 +205,7 @@ TEST_F(DamagedPlansTest, FourFilesAreKeptAndNeverReplaced) {
     bytes[9000] ^= 1;
     SetFileBytes(path_, bytes);
     const auto store = PlanStore::Open(
-        path_, kBudget, [&](const std::string& what) { told.push_back(what); }, &error_);
+        path_, kSmallBudget, [&](const std::string& what) { told.push_back(what); }, &error_);
     ASSERT_NE(store, nullptr) << error_;
     EXPECT_EQ(store->set_aside(), 1);
     for (int j = 1; j < i && j <= PlanStore::kDamagedKept; ++j) {

@@ -17,9 +17,9 @@ using Fetched = DatasetTiers::Fetched;
 enum class Mood { kWell, kSilent, kEnding };
 
 // A shared store that answers at once.
-class FakeShared : public SharedBytes {
+class FakeSharedDatasets : public SharedBytes {
  public:
-  FakeShared(std::map<std::string, std::string>& values, const Mood& mood)
+  FakeSharedDatasets(std::map<std::string, std::string>& values, const Mood& mood)
       : values_(values), mood_(mood) {}
   void Find(const std::string& key, OnBytes done) override {
     if (mood_ != Mood::kWell) return done(std::nullopt, false);
@@ -40,7 +40,7 @@ class FakeShared : public SharedBytes {
 
 struct Replica {
   Replica(std::map<std::string, std::string>& values, const Mood& mood)
-      : tiers(memory, std::make_unique<FakeShared>(values, mood), &IsKeptDataset) {}
+      : tiers(memory, std::make_unique<FakeSharedDatasets>(values, mood), &IsKeptDataset) {}
   DatasetStore memory{size_t{1} << 20};
   DatasetTiers tiers;
 };

@@ -46,7 +46,7 @@ class CalibrationRegistryTest : public testing::Test {
 };
 
 TEST_F(CalibrationRegistryTest, FilesOfTenantsNeverMeet) {
-  // Each store uses its own name and two names beside it.
+  // Each store uses its own name and two names next to it.
   std::set<std::string> names;
   for (const char* tenant : {"", "a", "a-lock", "a-owner", "lmdb", "b"}) {
     const std::string path = TenantStorePath("p", tenant);

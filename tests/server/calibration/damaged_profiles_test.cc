@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kRevisions = 25;
 
-std::vector<ProfileRecord> History() {
+std::vector<ProfileRecord> WholeHistory() {
   std::vector<ProfileRecord> history;
   std::mt19937_64 chance(3);
   for (int i = 1; i <= kRevisions; ++i) {
@@ -65,7 +65,7 @@ Outcome Try(const std::string& path, const std::vector<ProfileRecord>& all) {
 }
 
 void TryAll(const std::string& path, const std::string& good) {
-  const std::vector<ProfileRecord> all = History();
+  const std::vector<ProfileRecord> all = WholeHistory();
   std::mt19937_64 chance(20'261'122);
   int refused = 0, whole = 0;
   for (int i = 0; i < DamagedFiles(); ++i) {
@@ -92,7 +92,7 @@ void TryAll(const std::string& path, const std::string& good) {
 TEST(DamagedProfilesTest, AreRefusedOrWhole) {
   const TemporaryFolder folder;
   const std::string path = folder.File("profiles");
-  ASSERT_EQ(FileProfileStore::Create(path, History()), "");
+  ASSERT_EQ(FileProfileStore::Create(path, WholeHistory()), "");
   TryAll(path, FileBytes(path));
 }
 
@@ -101,7 +101,7 @@ TEST(DamagedProfilesTest, OfAnEarlierVersionLikewise) {
   const std::string path = folder.File("profiles");
   LmdbTransactions transactions = {
       {{"meta", "schema", "evenkeel-profiles/1"}, {"meta", "last", LmdbNumber(0)}}};
-  for (const ProfileRecord& record : History()) {
+  for (const ProfileRecord& record : WholeHistory()) {
     const std::string key = LmdbNumber(record.revision);
     transactions.push_back({{"revisions", key, EncodeRecord(record)}, {"meta", "last", key}});
   }
@@ -113,10 +113,10 @@ TEST(DamagedProfilesTest, OfAnEarlierVersionLikewise) {
 TEST(DamagedProfilesTest, ALossWouldBeSeen) {
   const TemporaryFolder folder;
   const std::string path = folder.File("profiles");
-  std::vector<ProfileRecord> shorter = History();
+  std::vector<ProfileRecord> shorter = WholeHistory();
   shorter.pop_back();
   ASSERT_EQ(FileProfileStore::Create(path, shorter), "");
-  EXPECT_EQ(Try(path, History()), Outcome::kLostSilently);
+  EXPECT_EQ(Try(path, WholeHistory()), Outcome::kLostSilently);
   EXPECT_EQ(InChild([]() -> int { abort(); }), -1);
 }
 

@@ -29,7 +29,7 @@ class TurnedClock : public Clock {
   std::chrono::steady_clock::time_point now{1h};
 };
 
-class Seen : public CalibrationObserver {
+class SeenShared : public CalibrationObserver {
  public:
   void OnConflict() override { ++conflicts; }
   void OnStoreError() override { ++store_errors; }
@@ -108,7 +108,7 @@ class SharedCalibrationsTest : public testing::Test {
 
   SharedLog log_;
   TurnedClock clock_;
-  Seen seen_;
+  SeenShared seen_;
   std::function<void()> meanwhile_ = [] {};
 };
 
@@ -265,7 +265,7 @@ class Model {
  private:
   struct Replica {
     std::unique_ptr<Calibrations> calibrations;
-    Seen seen;
+    SeenShared seen;
     bool busy = false;  // inside its store
   };
 

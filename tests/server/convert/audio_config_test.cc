@@ -1,4 +1,4 @@
-// Configs of models with an encoder of audio, alone or beside one of images.
+// Configs of models with an encoder of audio, alone or with one of images.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -133,7 +133,7 @@ TEST(AudioConfigTest, RefusalsNameTheKey) {
                         "describe"));
 }
 
-std::vector<std::string> ViolationsOf(const v1::PlanJobRequest& request, planner::Job* job) {
+std::vector<std::string> AudioViolations(const v1::PlanJobRequest& request, planner::Job* job) {
   std::vector<std::string> lines;
   for (const Violation& v : JobFromProto(request, job))
     lines.push_back(v.field + ": " + v.description);
@@ -147,7 +147,7 @@ TEST(AudioConfigTest, TwoEncodersNeedData) {
   pool.set_gpu_type("h100-sxm-80gb");
   pool.set_gpu_count(8);
   planner::Job job;
-  EXPECT_THAT(ViolationsOf(request, &job),
+  EXPECT_THAT(AudioViolations(request, &job),
               ElementsAre("job.dataset: required for a model with several encoders: no data is "
                           "assumed for them"));
   v1::Histogram& data = *request.mutable_job()->mutable_dataset()->mutable_histogram();
@@ -155,7 +155,7 @@ TEST(AudioConfigTest, TwoEncodersNeedData) {
   for (const int64_t units : {256, 0, 0, 50}) data.add_units(units);
   for (const int64_t tokens : {600, 300}) data.add_llm_tokens(tokens), data.add_sample_count(10);
   planner::Job planned;
-  EXPECT_THAT(ViolationsOf(request, &planned), testing::IsEmpty());
+  EXPECT_THAT(AudioViolations(request, &planned), testing::IsEmpty());
   ASSERT_EQ(planned.dataset.bins.size(), 2u);
   EXPECT_EQ(planned.dataset.bins[0].units[1], 50);
   // An image's token passes 4 patches through the encoder, one of audio 2 of its tokens.

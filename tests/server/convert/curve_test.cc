@@ -21,9 +21,9 @@ namespace {
 
 const char kJob[] = R"(
     model { name: 'llama3-8b' } training { global_batch_samples: 64 } )";
-const char kPool[] = "pools { gpu_type: 'h100-sxm-80gb' }";
+const char kCurvePool[] = "pools { gpu_type: 'h100-sxm-80gb' }";
 
-v1::PlanCurveRequest CurveRequest(const std::string& rest, const std::string& pools = kPool,
+v1::PlanCurveRequest CurveRequest(const std::string& rest, const std::string& pools = kCurvePool,
                                   const std::string& job = "") {
   v1::PlanCurveRequest request;
   const std::string text =
@@ -99,7 +99,7 @@ TEST(CurveFromProto, TheBatchFollowsTheNodesIfAsked) {
 }
 
 TEST(CurveFromProto, BadSizesNameTheField) {
-  const auto refused = [](const std::string& rest, const std::string& pools = kPool) {
+  const auto refused = [](const std::string& rest, const std::string& pools = kCurvePool) {
     return Refused(CurveRequest(rest, pools));
   };
   EXPECT_EQ(refused(""),
@@ -122,7 +122,7 @@ TEST(CurveFromProto, BadSizesNameTheField) {
 
 TEST(CurveFromProto, BadTermsNameTheField) {
   const auto refused = [](const std::string& rest, const std::string& job = "") {
-    return Refused(CurveRequest("nodes { counts: 2 } " + rest, kPool, job));
+    return Refused(CurveRequest("nodes { counts: 2 } " + rest, kCurvePool, job));
   };
   EXPECT_TRUE(refused("batch: CURVE_BATCH_PER_NODE").starts_with("batch_nodes: "));
   EXPECT_EQ(refused("batch_nodes: 2"),
@@ -149,12 +149,12 @@ TEST(CurveFromProto, BadTermsNameTheField) {
 
 TEST(CurveFromProto, SizesWithoutDegreesAreKeptUnlessAllAre) {
   const std::string five = "constraints { data_parallel { min: 5 max: 5 } }";
-  const CurveJobs curve = Converted(CurveRequest("nodes { counts: [1, 5] }", kPool, five));
+  const CurveJobs curve = Converted(CurveRequest("nodes { counts: [1, 5] }", kCurvePool, five));
   ASSERT_EQ(curve.sizes.size(), 2u);
   EXPECT_FALSE(curve.sizes[0].possible());
   EXPECT_NE(curve.sizes[0].impossible.find("job.constraints"), std::string::npos);
   EXPECT_TRUE(curve.sizes[1].possible());
-  EXPECT_TRUE(Refused(CurveRequest("nodes { counts: [1, 2] }", kPool, five))
+  EXPECT_TRUE(Refused(CurveRequest("nodes { counts: [1, 2] }", kCurvePool, five))
                   .starts_with("job.constraints"));
 }
 

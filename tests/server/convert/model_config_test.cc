@@ -27,7 +27,7 @@ json SmallConfig(const ConfigArchitecture& a) {
   json config = {{"model_type", a.model_type}, {"num_hidden_layers", 6}, {"hidden_size", 256},
                  {"num_attention_heads", 4},   {"vocab_size", 1024},     {"intermediate_size", 512},
                  {"num_key_value_heads", 2}};
-  if (a.cross)  // the encoder's keys stand beside the decoder's
+  if (a.cross)  // the encoder's keys stand next to the decoder's
     return {{"model_type", a.model_type},   {"encoder_layers", 6},
             {"decoder_layers", 6},          {"d_model", 256},
             {"encoder_attention_heads", 4}, {"vocab_size", 1024},
@@ -51,7 +51,7 @@ TEST(ModelConfigTest, EveryArchitectureIsReadAtItsDefaults) {
   std::set<std::string_view> types;
   for (const ConfigArchitecture& a : ConfigArchitectures()) {
     EXPECT_TRUE(types.insert(a.model_type).second) << a.model_type;
-    if (!a.cross_layers.empty()) continue;  // read with its encoder alone
+    if (!a.cross_layers.empty()) continue;  // read only with its encoder
     std::string refused;
     const auto model = ReadConfig(SmallConfig(a), &refused);
     ASSERT_TRUE(model) << a.model_type << ": " << refused;
@@ -182,7 +182,7 @@ TEST(ModelConfigTest, UnitsOfEncoders) {
   ASSERT_TRUE(tile);
   EXPECT_EQ(tile->towers[0].encoder.tokens_per_unit, 1025);
   EXPECT_EQ(tile->towers[0].encoder.llm_tokens_per_unit, 256);
-  json old = text;  // the language model's keys beside `vision_config`, as in Qwen2.5-VL's files
+  json old = text;  // the language model's keys next to `vision_config`, as in Qwen2.5-VL's files
   old["model_type"] = "qwen2_5_vl";
   old.erase("head_dim");
   old["vision_config"] = {{"hidden_size", 1280}, {"out_hidden_size", 256}};

@@ -1,4 +1,4 @@
-// Tests modules whose inputs are kept in host memory, tables that train beside adapters, and
+// Tests modules whose inputs are kept in host memory, tables that train with adapters, and
 // sorted micro-batches: requests, refusals and what answers repeat.
 #include <gtest/gtest.h>
 

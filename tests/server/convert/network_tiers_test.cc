@@ -23,7 +23,7 @@ const char kRacks[] = R"(gpu_type: "gb200" gpus_per_node: 4 )";
 planner::Cluster ClusterFrom(const std::string& pool) { return JobOf(Pool(pool)).cluster; }
 
 // Returns the first violation as "field: description".
-std::string Refusal(const std::string& pool) {
+std::string NetworkRefusal(const std::string& pool) {
   planner::Job job;
   const std::vector<Violation> violations = JobFromProto(Parse(Pool(pool)), &job);
   return violations.empty() ? "" : violations[0].field + ": " + violations[0].description;
@@ -86,7 +86,7 @@ TEST(NetworkTiersTest, RefusalsNameTheField) {
        "network_tiers", "at most 3"},
   };
   for (const auto& c : cases) {
-    const std::string refusal = Refusal(std::string(kRacks) + c.pool);
+    const std::string refusal = NetworkRefusal(std::string(kRacks) + c.pool);
     EXPECT_EQ(refusal.find(std::string("job.cluster.pools[0].") + c.field + ": "), 0U) << refusal;
     EXPECT_NE(refusal.find(c.text), std::string::npos) << refusal;
   }

@@ -16,7 +16,7 @@ namespace {
 
 using planner::Job;
 
-v1::PlanJobRequest Request(const std::string& training, const std::string& pool = "") {
+v1::PlanJobRequest OffloadRequest(const std::string& training, const std::string& pool = "") {
   return Parse(R"(job {
       model { name: "llama3.1-8b" }
       dataset { histogram { llm_tokens: 4096 sample_count: 9000 } }
@@ -24,48 +24,49 @@ v1::PlanJobRequest Request(const std::string& training, const std::string& pool 
                pool + " } } training { " + training + " } }");
 }
 
-std::string ViolationsOf(const std::string& training, const std::string& pool = "") {
+std::string OffloadViolations(const std::string& training, const std::string& pool = "") {
   Job job;
   std::string lines;
-  for (const Violation& v : JobFromProto(Request(training, pool), &job))
+  for (const Violation& v : JobFromProto(OffloadRequest(training, pool), &job))
     lines += v.field + ": " + v.description + "\n";
   return lines;
 }
 
 TEST(OffloadTest, IsUnsetPinnedOrChosen) {
-  EXPECT_FALSE(JobOf(Request("")).training.offload.asked);
-  const planner::OptimizerOffload chosen = JobOf(Request("offload { }")).training.offload;
+  EXPECT_FALSE(JobOf(OffloadRequest("")).training.offload.asked);
+  const planner::OptimizerOffload chosen = JobOf(OffloadRequest("offload { }")).training.offload;
   EXPECT_TRUE(chosen.asked);
   EXPECT_TRUE(chosen.choose);
   const planner::OptimizerOffload pinned =
-      JobOf(Request("offload { optimizer_ratio: 0.25 }")).training.offload;
+      JobOf(OffloadRequest("offload { optimizer_ratio: 0.25 }")).training.offload;
   EXPECT_TRUE(pinned.asked);
   EXPECT_FALSE(pinned.choose);
   EXPECT_EQ(pinned.ratio, 0.25);
   EXPECT_EQ(pinned.charged_ratio, 0.25);
-  EXPECT_EQ(ViolationsOf("offload { optimizer_ratio: 0 }"), "");
+  EXPECT_EQ(OffloadViolations("offload { optimizer_ratio: 0 }"), "");
 }
 
 TEST(OffloadTest, RefusesWhatCannotBe) {
-  EXPECT_NE(ViolationsOf("offload { optimizer_ratio: 1.5 }")
+  EXPECT_NE(OffloadViolations("offload { optimizer_ratio: 1.5 }")
                 .find("job.training.offload.optimizer_ratio: must be 0 to 1"),
             std::string::npos);
-  EXPECT_NE(ViolationsOf("offload { optimizer_ratio: nan }").find("optimizer_ratio"),
+  EXPECT_NE(OffloadViolations("offload { optimizer_ratio: nan }").find("optimizer_ratio"),
             std::string::npos);
-  EXPECT_NE(ViolationsOf("offload { } optimizer: OPTIMIZER_LION").find("OPTIMIZER_ADAM"),
+  EXPECT_NE(OffloadViolations("offload { } optimizer: OPTIMIZER_LION").find("OPTIMIZER_ADAM"),
             std::string::npos);
-  EXPECT_NE(ViolationsOf("offload { } group_selection: GROUP_SELECTION_EXACT")
+  EXPECT_NE(OffloadViolations("offload { } group_selection: GROUP_SELECTION_EXACT")
                 .find("GROUP_SELECTION_ONE"),
             std::string::npos);
-  EXPECT_NE(ViolationsOf("offload { } zero_stage: ZERO_STAGE_0").find("only with ZERO_STAGE_1"),
-            std::string::npos);
-  EXPECT_NE(ViolationsOf(R"(offload { } trainer { name: "torchtitan" })")
+  EXPECT_NE(
+      OffloadViolations("offload { } zero_stage: ZERO_STAGE_0").find("only with ZERO_STAGE_1"),
+      std::string::npos);
+  EXPECT_NE(OffloadViolations(R"(offload { } trainer { name: "torchtitan" })")
                 .find("offloads no optimizer that this version can plan"),
             std::string::npos);
 }
 
 TEST(OffloadTest, DataWithLongSamplesHaveOneGroup) {
-  v1::PlanJobRequest request = Request("");
+  v1::PlanJobRequest request = OffloadRequest("");
   v1::Histogram& histogram = *request.mutable_job()->mutable_dataset()->mutable_histogram();
   histogram.add_llm_tokens(131072);
   histogram.add_sample_count(3);
@@ -76,37 +77,37 @@ TEST(OffloadTest, DataWithLongSamplesHaveOneGroup) {
 
 TEST(OffloadTest, DeepSpeedHasSharesAtStage3Alone) {
   const std::string trainer = R"(trainer { name: "deepspeed" } )";
-  EXPECT_NE(ViolationsOf(trainer + "offload { optimizer_ratio: 0.5 }").find("must be 0 or 1"),
+  EXPECT_NE(OffloadViolations(trainer + "offload { optimizer_ratio: 0.5 }").find("must be 0 or 1"),
             std::string::npos);
-  EXPECT_EQ(ViolationsOf(trainer + "offload { optimizer_ratio: 1 }"), "");
-  EXPECT_EQ(ViolationsOf(trainer + "offload { }"), "");
-  EXPECT_EQ(ViolationsOf(trainer + "zero_stage: ZERO_STAGE_3 offload { optimizer_ratio: 0.5 }"),
-            "");
+  EXPECT_EQ(OffloadViolations(trainer + "offload { optimizer_ratio: 1 }"), "");
+  EXPECT_EQ(OffloadViolations(trainer + "offload { }"), "");
+  EXPECT_EQ(
+      OffloadViolations(trainer + "zero_stage: ZERO_STAGE_3 offload { optimizer_ratio: 0.5 }"), "");
 }
 
 TEST(OffloadTest, HostIsGivenOrOfTheType) {
   const std::string host =
       "host_memory_bytes: 1099511627776 host_link_bytes_per_second: 20e9 "
       "host_memory_bytes_per_second: 3e11";
-  const planner::Cluster given = JobOf(Request("offload { }", host)).cluster;
+  const planner::Cluster given = JobOf(OffloadRequest("offload { }", host)).cluster;
   EXPECT_EQ(given.host_memory_bytes, int64_t{1} << 40);
   EXPECT_EQ(given.host_link_bytes_per_second, 20e9);
   EXPECT_EQ(given.host_memory_bytes_per_second, 3e11);
-  EXPECT_EQ(JobOf(Request("offload { }")).cluster.host_memory_bytes, 0);
+  EXPECT_EQ(JobOf(OffloadRequest("offload { }")).cluster.host_memory_bytes, 0);
   // Without offload, memory binds and rates would change nothing.
-  EXPECT_EQ(ViolationsOf("", "host_memory_bytes: 1099511627776"), "");
-  EXPECT_NE(ViolationsOf("", "host_link_bytes_per_second: 20e9")
+  EXPECT_EQ(OffloadViolations("", "host_memory_bytes: 1099511627776"), "");
+  EXPECT_NE(OffloadViolations("", "host_link_bytes_per_second: 20e9")
                 .find("job.cluster.pools[0].host_link_bytes_per_second: must be unset"),
             std::string::npos);
-  EXPECT_NE(ViolationsOf("", "host_memory_bytes_per_second: 3e11").find("must be unset"),
+  EXPECT_NE(OffloadViolations("", "host_memory_bytes_per_second: 3e11").find("must be unset"),
             std::string::npos);
-  EXPECT_NE(ViolationsOf("offload { }", "host_memory_bytes: 5").find("host_memory_bytes"),
+  EXPECT_NE(OffloadViolations("offload { }", "host_memory_bytes: 5").find("host_memory_bytes"),
             std::string::npos);
 }
 
 TEST(OffloadTest, IsRepeatedAndReported) {
   const Job job =
-      JobOf(Request("offload { optimizer_ratio: 0.5 }", "host_memory_bytes: 1099511627776"));
+      JobOf(OffloadRequest("offload { optimizer_ratio: 0.5 }", "host_memory_bytes: 1099511627776"));
   planner::Plan plan;
   plan.offload = {.ratio = 0.5,
                   .gpu_bytes = 10,
@@ -128,7 +129,7 @@ TEST(OffloadTest, IsRepeatedAndReported) {
   EXPECT_EQ(out.offload().step_without_seconds(), 3);
   plan.offload->step_without_ns = 0;
   v1::Plan alone;
-  PlanToProto(JobOf(Request("offload { }")), plan, "plan-0", &alone);
+  PlanToProto(JobOf(OffloadRequest("offload { }")), plan, "plan-0", &alone);
   EXPECT_FALSE(alone.offload().has_step_without_seconds());
   EXPECT_TRUE(alone.subject().has_offload());
   EXPECT_FALSE(alone.subject().offload().has_optimizer_ratio());
@@ -136,21 +137,21 @@ TEST(OffloadTest, IsRepeatedAndReported) {
 
 TEST(OffloadTest, WeightsTakeAllStatesAlong) {
   const std::string titan = R"(trainer { name: "torchtitan" } )";
-  const Job job = JobOf(Request(titan + "offload { weights: true }"));
+  const Job job = JobOf(OffloadRequest(titan + "offload { weights: true }"));
   EXPECT_TRUE(job.training.offload.weights);
   EXPECT_FALSE(job.training.offload.choose);
   EXPECT_EQ(job.training.offload.ratio, 1);
   EXPECT_EQ(job.training.offload.charged_ratio, 1);
-  EXPECT_EQ(ViolationsOf(titan + "offload { weights: true optimizer_ratio: 1 }"), "");
-  EXPECT_NE(ViolationsOf(titan + "offload { weights: true optimizer_ratio: 0.5 }")
+  EXPECT_EQ(OffloadViolations(titan + "offload { weights: true optimizer_ratio: 1 }"), "");
+  EXPECT_NE(OffloadViolations(titan + "offload { weights: true optimizer_ratio: 0.5 }")
                 .find("optimizer_ratio: must be unset or 1"),
             std::string::npos);
-  EXPECT_NE(ViolationsOf("offload { weights: true }").find("offload.weights: must be false"),
+  EXPECT_NE(OffloadViolations("offload { weights: true }").find("offload.weights: must be false"),
             std::string::npos);
-  EXPECT_NE(ViolationsOf(R"(trainer { name: "unlimited" } offload { weights: true })")
+  EXPECT_NE(OffloadViolations(R"(trainer { name: "unlimited" } offload { weights: true })")
                 .find("only with ZERO_STAGE_3"),
             std::string::npos);
-  EXPECT_NE(ViolationsOf(titan + "offload { weights: true } optimizer: OPTIMIZER_LION")
+  EXPECT_NE(OffloadViolations(titan + "offload { weights: true } optimizer: OPTIMIZER_LION")
                 .find("OPTIMIZER_ADAM"),
             std::string::npos);
   planner::Plan plan;
@@ -162,13 +163,13 @@ TEST(OffloadTest, WeightsTakeAllStatesAlong) {
 }
 
 planner::ActivationOffload Activations(const std::string& training) {
-  return JobOf(Request(training)).training.activations;
+  return JobOf(OffloadRequest(training)).training.activations;
 }
 
 TEST(OffloadTest, ActivationsAreUnsetPinnedOrChosen) {
   EXPECT_FALSE(Activations("").asked);
   EXPECT_FALSE(Activations("offload { }").asked);
-  const Job pinned = JobOf(Request("offload { activation_layers: 12 }"));
+  const Job pinned = JobOf(OffloadRequest("offload { activation_layers: 12 }"));
   EXPECT_TRUE(pinned.training.activations.asked);
   EXPECT_EQ(pinned.training.activations.layers, 12);
   EXPECT_EQ(pinned.training.activations.charged_layers, 12);
@@ -179,7 +180,7 @@ TEST(OffloadTest, ActivationsAreUnsetPinnedOrChosen) {
   EXPECT_FALSE(pinned.training.offload.choose);
   EXPECT_EQ(pinned.training.offload.ratio, 0);
   const Job chosen =
-      JobOf(Request("offload { optimizer_ratio: 0.5 choose_activation_layers: true }"));
+      JobOf(OffloadRequest("offload { optimizer_ratio: 0.5 choose_activation_layers: true }"));
   EXPECT_TRUE(chosen.training.activations.choose);
   EXPECT_EQ(chosen.constraints.recompute, planner::RecomputePolicy::kOneSetting);
   EXPECT_EQ(chosen.training.offload.ratio, 0.5);
@@ -188,7 +189,7 @@ TEST(OffloadTest, ActivationsAreUnsetPinnedOrChosen) {
 
 TEST(OffloadTest, AShareIsChosenBesideActivations) {
   const std::string both = "choose_optimizer_ratio: true ";
-  const Job job = JobOf(Request("offload { " + both + "choose_activation_layers: true }"));
+  const Job job = JobOf(OffloadRequest("offload { " + both + "choose_activation_layers: true }"));
   EXPECT_TRUE(job.training.offload.choose);
   EXPECT_TRUE(job.training.activations.choose);
   planner::Plan plan;
@@ -197,27 +198,28 @@ TEST(OffloadTest, AShareIsChosenBesideActivations) {
   PlanToProto(job, plan, "plan-0", &out);
   EXPECT_TRUE(out.subject().offload().choose_optimizer_ratio());
   EXPECT_FALSE(out.subject().offload().has_optimizer_ratio());
-  const Job pinned = JobOf(Request("offload { " + both + "activation_layers: 12 }"));
+  const Job pinned = JobOf(OffloadRequest("offload { " + both + "activation_layers: 12 }"));
   EXPECT_TRUE(pinned.training.offload.choose);
   EXPECT_EQ(pinned.training.activations.layers, 12);
-  EXPECT_TRUE(JobOf(Request("offload { " + both + "}")).training.offload.choose);
-  EXPECT_NE(ViolationsOf("offload { optimizer_ratio: 0.5 " + both + "}")
+  EXPECT_TRUE(JobOf(OffloadRequest("offload { " + both + "}")).training.offload.choose);
+  EXPECT_NE(OffloadViolations("offload { optimizer_ratio: 0.5 " + both + "}")
                 .find("choose_optimizer_ratio: must be false: optimizer_ratio is set"),
             std::string::npos);
-  EXPECT_NE(ViolationsOf(R"(trainer { name: "torchtitan" } offload { weights: true )" + both + "}")
-                .find("choose_optimizer_ratio: must be false: weights"),
-            std::string::npos);
+  EXPECT_NE(
+      OffloadViolations(R"(trainer { name: "torchtitan" } offload { weights: true )" + both + "}")
+          .find("choose_optimizer_ratio: must be false: weights"),
+      std::string::npos);
 }
 
 TEST(OffloadTest, RefusesActivationsThatCannotLeave) {
   const auto refuses = [](const std::string& training, const std::string& text) {
-    EXPECT_NE(ViolationsOf(training).find(text), std::string::npos)
-        << training << ": " << ViolationsOf(training);
+    EXPECT_NE(OffloadViolations(training).find(text), std::string::npos)
+        << training << ": " << OffloadViolations(training);
   };
   refuses("offload { activation_layers: 32 }", "offload.activation_layers: must be 0 to 31");
   refuses("offload { activation_layers: 2000 }", "activation_layers: must be 0 to 1024");
   // With a layer offloaded there is no pipeline, so data-parallel ranks take the rest.
-  v1::PlanJobRequest request = Request("offload { activation_layers: 1 }");
+  v1::PlanJobRequest request = OffloadRequest("offload { activation_layers: 1 }");
   v1::Constraints* constraints = request.mutable_job()->mutable_constraints();
   constraints->mutable_data_parallel()->set_max(1);
   constraints->mutable_context_parallel()->set_max(1);
@@ -242,11 +244,12 @@ TEST(OffloadTest, RefusesActivationsThatCannotLeave) {
   refuses(
       "offload { activation_layers: 1 } } constraints { schedule: PIPELINE_SCHEDULE_INTERLEAVED ",
       "job.constraints.schedule: not yet");
-  EXPECT_EQ(ViolationsOf(R"(offload { activation_layers: 32 } trainer { name: "torchtune" })"), "");
-  EXPECT_EQ(
-      ViolationsOf(R"(offload { activation_layers: 32 } trainer { name: "unlimited" } )" + held),
-      "");
-  EXPECT_EQ(ViolationsOf("offload { activation_layers: 9 } optimizer: OPTIMIZER_LION"), "");
+  EXPECT_EQ(OffloadViolations(R"(offload { activation_layers: 32 } trainer { name: "torchtune" })"),
+            "");
+  EXPECT_EQ(OffloadViolations(
+                R"(offload { activation_layers: 32 } trainer { name: "unlimited" } )" + held),
+            "");
+  EXPECT_EQ(OffloadViolations("offload { activation_layers: 9 } optimizer: OPTIMIZER_LION"), "");
 }
 
 TEST(OffloadTest, ActivationsAreRepeatedAndReported) {
@@ -257,7 +260,7 @@ TEST(OffloadTest, ActivationsAreRepeatedAndReported) {
                   .activation_host_bytes = 80,
                   .activation_added_ns = 4'000'000'000};
   v1::Plan out;
-  PlanToProto(JobOf(Request("offload { activation_layers: 7 }")), plan, "plan-0", &out);
+  PlanToProto(JobOf(OffloadRequest("offload { activation_layers: 7 }")), plan, "plan-0", &out);
   EXPECT_EQ(out.subject().offload().activation_layers(), 7);
   EXPECT_EQ(out.subject().offload().optimizer_ratio(), 0);
   // What the caller asked for, not what the offload adds.
@@ -268,7 +271,7 @@ TEST(OffloadTest, ActivationsAreRepeatedAndReported) {
   EXPECT_EQ(out.offload().activation_host_bytes(), 80);
   EXPECT_EQ(out.offload().activation_added_seconds(), 4);
   v1::Plan chosen;
-  PlanToProto(JobOf(Request("offload { choose_activation_layers: true }")), plan, "plan-0",
+  PlanToProto(JobOf(OffloadRequest("offload { choose_activation_layers: true }")), plan, "plan-0",
               &chosen);
   EXPECT_TRUE(chosen.subject().offload().choose_activation_layers());
   EXPECT_FALSE(chosen.subject().offload().has_activation_layers());

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kStart[] = "start { rule { unit_cap: 9 token_cap: 4096 } data_parallel: 2 ";
 
-v1::PackDatasetRequest Message(const std::string& text) {
+v1::PackDatasetRequest PackMessage(const std::string& text) {
   v1::PackDatasetRequest message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
   return message;
@@ -30,7 +30,7 @@ class Uploaded {
           return true;
         }) {}
 
-  UploadEnd Take(const std::string& text) { return Keep(upload.Take(Message(text), &found)); }
+  UploadEnd Take(const std::string& text) { return Keep(upload.Take(PackMessage(text), &found)); }
   UploadEnd Finish() { return Keep(upload.Finish(&found)); }
 
   std::vector<std::string> violations;
@@ -48,7 +48,7 @@ class Uploaded {
 using Lines = std::vector<std::string>;
 
 // Returns all violations of a stream that ends with its first bad message.
-Lines ViolationsOf(const std::vector<std::string>& messages) {
+Lines PackViolations(const std::vector<std::string>& messages) {
   Uploaded uploaded;
   for (const std::string& message : messages) {
     if (uploaded.Take(message) != UploadEnd::kTaken) return uploaded.violations;
@@ -118,7 +118,7 @@ TEST(PackUpload, TakesEveryFieldOfTheRule) {
 
 TEST(PackUpload, NamesEveryBadFieldOfTheStart) {
   EXPECT_EQ(
-      ViolationsOf({R"(start {
+      PackViolations({R"(start {
     rule { unit_cap: -1 packer: 99 order_window: -2 iterations: 101 oversize_policy: 7
            keep_units: -1 keep_tokens: -1 pack_times { vision_seconds_per_unit: -1 } }
     packs_per_rank: 70000 epoch: -1 sample_count: -5 apart_sample_count: [3, 0]
@@ -149,16 +149,16 @@ TEST(PackUpload, NamesEveryBadFieldOfTheStart) {
 }
 
 TEST(PackUpload, FieldsOfTheStartMustSuitEachOther) {
-  EXPECT_EQ(ViolationsOf({"start { rule { token_cap: 5 pack_times { } } data_parallel: 65536 "
-                          "packs_per_rank: 18 sequence_parallel_group: 4 sample_count: 9 "
-                          "apart_sample_count: [4, 4] }"}),
+  EXPECT_EQ(PackViolations({"start { rule { token_cap: 5 pack_times { } } data_parallel: 65536 "
+                            "packs_per_rank: 18 sequence_parallel_group: 4 sample_count: 9 "
+                            "apart_sample_count: [4, 4] }"}),
             (Lines{"start.rule.pack_times: must have a time above 0, or be unset: then units and "
                    "tokens stand for themselves",
                    "start.packs_per_rank: data_parallel x packs_per_rank must be at most 1048576, "
                    "but is 1179648",
                    "start.sequence_parallel_group: must divide packs_per_rank (18), but is 4",
                    "start.apart_sample_count: must sum to sample_count (9), but sums to 8"}));
-  EXPECT_EQ(ViolationsOf({"start { data_parallel: 1 }"}),
+  EXPECT_EQ(PackViolations({"start { data_parallel: 1 }"}),
             Lines{"start.rule: required: it may be empty, caps are then derived from the data"});
 }
 
@@ -176,60 +176,60 @@ TEST(PackUpload, LevelByTimeNeedsTimesAndFreesTheWindow) {
   EXPECT_TRUE(job_of("level: PACK_LEVEL_TIME " + times).window_is_free);
   EXPECT_EQ(job_of("level: PACK_LEVEL_TIME " + times).deal.window, 16);
   EXPECT_FALSE(job_of("level: PACK_LEVEL_TIME order_window: 16 " + times).window_is_free);
-  EXPECT_EQ(ViolationsOf({"start { data_parallel: 2 rule { level: PACK_LEVEL_TIME } }"}),
+  EXPECT_EQ(PackViolations({"start { data_parallel: 2 rule { level: PACK_LEVEL_TIME } }"}),
             Lines{"start.rule.pack_times: required with level PACK_LEVEL_TIME: the times of a "
                   "plan's batch_rule, or of the model's parts"});
-  EXPECT_EQ(ViolationsOf({"start { data_parallel: 2 rule { level: 3 } }"}),
+  EXPECT_EQ(PackViolations({"start { data_parallel: 2 rule { level: 3 } }"}),
             Lines{"start.rule.level: unknown value 3; accepted: PACK_LEVEL_TOKENS, "
                   "PACK_LEVEL_TIME"});
-  EXPECT_EQ(ViolationsOf({"start { rule { level: PACK_LEVEL_TIME " + times +
-                          " } groups { length_tokens: 100 data_parallel: 8 } }"}),
+  EXPECT_EQ(PackViolations({"start { rule { level: PACK_LEVEL_TIME " + times +
+                            " } groups { length_tokens: 100 data_parallel: 8 } }"}),
             Lines{"start.rule.level: must be PACK_LEVEL_TOKENS, or unset, with groups: they level "
                   "attention themselves"});
 }
 
 TEST(PackUpload, MessagesComeInOrder) {
-  EXPECT_EQ(ViolationsOf({}), Lines{"start: required: the first message says how to pack"});
-  EXPECT_EQ(ViolationsOf({"chunk { llm_tokens: 1 }"}),
+  EXPECT_EQ(PackViolations({}), Lines{"start: required: the first message says how to pack"});
+  EXPECT_EQ(PackViolations({"chunk { llm_tokens: 1 }"}),
             Lines{"start: required: the first message says how to pack"});
-  EXPECT_EQ(ViolationsOf({""}), Lines{"start: required: the first message says how to pack"});
-  EXPECT_EQ(ViolationsOf({Started(), "chunk { llm_tokens: 1 }", Started()}),
+  EXPECT_EQ(PackViolations({""}), Lines{"start: required: the first message says how to pack"});
+  EXPECT_EQ(PackViolations({Started(), "chunk { llm_tokens: 1 }", Started()}),
             Lines{"start: must be the first message alone, but came again after 1 chunks"});
-  EXPECT_EQ(ViolationsOf({Started(), "chunk { llm_tokens: 1 }", ""}),
+  EXPECT_EQ(PackViolations({Started(), "chunk { llm_tokens: 1 }", ""}),
             Lines{"chunk[1]: required: a message after the first has samples"});
 }
 
 TEST(PackUpload, NamesBadValuesByMessageAndIndex) {
-  EXPECT_EQ(ViolationsOf({Started(), "chunk { llm_tokens: 1 }",
-                          "chunk { units: [1, -1, 1000001] llm_tokens: [16777217, 5, 0] }"}),
+  EXPECT_EQ(PackViolations({Started(), "chunk { llm_tokens: 1 }",
+                            "chunk { units: [1, -1, 1000001] llm_tokens: [16777217, 5, 0] }"}),
             (Lines{"chunk[1].units[1]: must be 0 to 1000000, but is -1 (and 1 more in this list)",
                    "chunk[1].llm_tokens[0]: must be 1 to 16777216, but is 16777217 (and 1 more in "
                    "this list)"}));
   EXPECT_EQ(
-      ViolationsOf({Started(), "chunk { units: [1, 2] llm_tokens: [5, 5, 5] }"}),
+      PackViolations({Started(), "chunk { units: [1, 2] llm_tokens: [5, 5, 5] }"}),
       Lines{"chunk[0].units: must have as many values as llm_tokens (3), or none, but has 2"});
-  EXPECT_EQ(ViolationsOf({Started(), "chunk { }"}),
+  EXPECT_EQ(PackViolations({Started(), "chunk { }"}),
             Lines{"chunk[0].llm_tokens: required: the samples' tokens; leave out chunks without "
                   "samples"});
 }
 
 TEST(PackUpload, CountsMustBeTheOnesAnnounced) {
   const std::string three = "chunk { llm_tokens: [1, 2, 3] }";
-  EXPECT_EQ(ViolationsOf({Started("sample_count: 4"), three}),
+  EXPECT_EQ(PackViolations({Started("sample_count: 4"), three}),
             Lines{"start.sample_count: announced 4 samples, but 3 came"});
-  EXPECT_EQ(ViolationsOf({Started("sample_count: 4"), three, three}),
+  EXPECT_EQ(PackViolations({Started("sample_count: 4"), three, three}),
             Lines{"chunk[1].llm_tokens: brings the upload to 6 samples, but start.sample_count "
                   "announced 4"});
-  EXPECT_EQ(ViolationsOf({Started("apart_sample_count: [2, 2]"), three}),
+  EXPECT_EQ(PackViolations({Started("apart_sample_count: [2, 2]"), three}),
             Lines{"start.apart_sample_count: announced 4 samples, but 3 came"});
-  EXPECT_EQ(ViolationsOf({Started("apart_sample_count: [2, 1]"), three}), Lines{});
-  EXPECT_EQ(ViolationsOf({Started()}), Lines{});  // an empty upload is not an error
-  EXPECT_EQ(ViolationsOf({Started("keep_histogram: true")}),
+  EXPECT_EQ(PackViolations({Started("apart_sample_count: [2, 1]"), three}), Lines{});
+  EXPECT_EQ(PackViolations({Started()}), Lines{});  // an empty upload is not an error
+  EXPECT_EQ(PackViolations({Started("keep_histogram: true")}),
             Lines{"start.keep_histogram: must be unset for an upload without samples"});
 }
 
 TEST(PackUpload, RefusesFieldsOfANewerContract) {
-  v1::PackDatasetRequest message = Message(Started());
+  v1::PackDatasetRequest message = PackMessage(Started());
   google::protobuf::Message* rule = message.mutable_start()->mutable_rule();
   rule->GetReflection()->MutableUnknownFields(rule)->AddVarint(99, 1);
   std::vector<Violation> violations;

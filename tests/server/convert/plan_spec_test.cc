@@ -17,7 +17,7 @@ namespace evenkeel::server {
 namespace {
 
 // Makes a request for 45 encoder layers and 48 dense ones on 32 GPUs.
-v1::EvaluatePlanRequest Request(const std::string& plan) {
+v1::EvaluatePlanRequest PlanSpecRequest(const std::string& plan) {
   v1::EvaluatePlanRequest request;
   *request.mutable_job() = Parse(MinimalText()).job();
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(plan, request.mutable_plan())) << plan;
@@ -31,7 +31,7 @@ std::vector<std::string> Fields(const v1::EvaluatePlanRequest& request) {
     fields.push_back(violation.field);
   return fields;
 }
-std::vector<std::string> Fields(const std::string& plan) { return Fields(Request(plan)); }
+std::vector<std::string> Fields(const std::string& plan) { return Fields(PlanSpecRequest(plan)); }
 
 EvaluationJob Converted(const v1::EvaluatePlanRequest& request) {
   EvaluationJob evaluation;
@@ -48,7 +48,7 @@ const char kBare[] = R"(
     stages { layers { layer_count: 24 } })";
 
 TEST(PlanSpec, ABarePlanIsEnough) {
-  const EvaluationJob evaluation = Converted(Request(kBare));
+  const EvaluationJob evaluation = Converted(PlanSpecRequest(kBare));
   const planner::PlanSpec& spec = evaluation.plan.spec;
   EXPECT_EQ(spec.parallelism, (planner::Parallelism{.tensor = 2, .pipeline = 4, .data = 4}));
   EXPECT_EQ(spec.schedule, planner::Schedule::kOneFOneB);
@@ -64,7 +64,7 @@ TEST(PlanSpec, ABarePlanIsEnough) {
 
 // The split is 44 | 49: the second stage also has the last encoder layer, and recomputes it first.
 TEST(PlanSpec, AGroupOfNoKindBecomesTheRunsThatItCovers) {
-  const EvaluationJob evaluation = Converted(Request(R"(
+  const EvaluationJob evaluation = Converted(PlanSpecRequest(R"(
     parallelism { tensor: 4 pipeline: 2 data: 4 }
     stages { layers { layer_count: 44 } }
     stages { layers { layer_count: 49 recomputed_count: 3 } })"));
@@ -79,7 +79,7 @@ TEST(PlanSpec, AGroupOfNoKindBecomesTheRunsThatItCovers) {
 }
 
 TEST(PlanSpec, ChunksLieInTheOrderOfTheModel) {
-  const EvaluationJob evaluation = Converted(Request(R"(
+  const EvaluationJob evaluation = Converted(PlanSpecRequest(R"(
     parallelism { tensor: 4 pipeline: 2 data: 4 virtual_stages: 2 }
     stages { layers { layer_count: 22 } layers { kind: LAYER_KIND_DENSE layer_count: 24 chunk: 1 } }
     stages { layers { layer_count: 23 }
@@ -96,13 +96,13 @@ TEST(PlanSpec, ChunksLieInTheOrderOfTheModel) {
 }
 
 TEST(PlanSpec, WithoutPipelineStagesMayBeLeftOut) {
-  const EvaluationJob evaluation = Converted(Request("parallelism { tensor: 8 data: 4 }"));
+  const EvaluationJob evaluation = Converted(PlanSpecRequest("parallelism { tensor: 8 data: 4 }"));
   ASSERT_EQ(evaluation.plan.spec.chunks.size(), 1u);
   EXPECT_EQ(evaluation.plan.spec.chunks[0].layers.size(), 2u);
 }
 
 TEST(PlanSpec, ItsBatchRuleStandsOverTheJobs) {
-  v1::EvaluatePlanRequest request = Request(kBare);
+  v1::EvaluatePlanRequest request = PlanSpecRequest(kBare);
   request.mutable_job()->mutable_training()->set_token_cap(8192);
   request.mutable_plan()->mutable_batch_rule()->set_unit_cap(12);
   request.mutable_plan()->mutable_batch_rule()->set_packer(v1::PACKER_ISF);
@@ -190,7 +190,7 @@ TEST(PlanSpec, LayersMustBeThoseOfTheModel) {
 }
 
 TEST(PlanSpec, TheRestOfTheRequest) {
-  v1::EvaluatePlanRequest request = Request(kBare);
+  v1::EvaluatePlanRequest request = PlanSpecRequest(kBare);
   request.set_max_violations(-1);
   request.mutable_plan()->mutable_batch_rule()->set_token_cap(-1);
   EXPECT_EQ(Fields(request), (Strings{"plan.batch_rule.token_cap", "max_violations"}));
@@ -198,7 +198,7 @@ TEST(PlanSpec, TheRestOfTheRequest) {
 }
 
 TEST(PlanSpec, FaultsOfThePlannerAreNamedInTheCallersTerms) {
-  EvaluationJob evaluation = Converted(Request(R"(
+  EvaluationJob evaluation = Converted(PlanSpecRequest(R"(
     parallelism { tensor: 4 pipeline: 2 data: 4 }
     stages { layers { kind: LAYER_KIND_PATCH_EMBEDDING } layers { layer_count: 44 } }
     stages { layers { layer_count: 49 } })"));
@@ -242,7 +242,7 @@ TEST(ComputeEvaluation, OurOwnPlanEvaluatesToItself) {
 
 // This is the schedule with the most operations. The packs differ, so that nothing is shortened.
 TEST(ComputeEvaluation, TheLongestTimelineFitsIntoAMessage) {
-  v1::EvaluatePlanRequest request = Request(R"(
+  v1::EvaluatePlanRequest request = PlanSpecRequest(R"(
     parallelism { tensor: 4 pipeline: 4 data: 2 }
     schedule: PIPELINE_SCHEDULE_ZERO_BUBBLE
     stages { layers { layer_count: 22 recomputed_count: 2 } }
@@ -269,7 +269,7 @@ TEST(ComputeEvaluation, TheLongestTimelineFitsIntoAMessage) {
 }
 
 TEST(ComputeEvaluation, AMisfitKeepsItsStagesAndNamesTheShortest) {
-  const EvaluationJob evaluation = Converted(Request("parallelism { data: 32 }"));
+  const EvaluationJob evaluation = Converted(PlanSpecRequest("parallelism { data: 32 }"));
   const ComputedEvaluation found = ComputeEvaluation(evaluation, 20, 6656);
   ASSERT_EQ(found.end, ComputeEnd::kDone);
   EXPECT_FALSE(found.plan.facts.fits);

@@ -55,7 +55,7 @@ constexpr char kGood[] = R"pb(
   }
 )pb";
 
-v1::RecordProfileRequest Parse(const std::string& text) {
+v1::RecordProfileRequest ParseProfile(const std::string& text) {
   v1::RecordProfileRequest request;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request)) << text;
   return request;
@@ -70,7 +70,7 @@ std::vector<std::string> Violations(const v1::RecordProfileRequest& request) {
   return all;
 }
 
-std::vector<std::string> Fields(const v1::RecordProfileRequest& request) {
+std::vector<std::string> AllFields(const v1::RecordProfileRequest& request) {
   ProfileUpload upload;
   std::vector<std::string> fields;
   for (const Violation& v : ProfileFromProto(request, {}, &upload)) fields.push_back(v.field);
@@ -115,7 +115,7 @@ ProfileUpload UploadSteps(const v1::RecordProfileRequest& request, const v1::Pla
 }
 
 v1::RecordProfileRequest StepRequest(const std::string& more = "") {
-  return Parse(
+  return ParseProfile(
       "model: 'internvit-6b-448px-v1.5+internlm2-20b' gpu_type: 'a100-sxm-80gb' "
       "step_outcomes { plan_id: '" +
       std::string(kPlanId) + "' step_seconds: 12 step_count: 50 " + more + " }");
@@ -123,7 +123,7 @@ v1::RecordProfileRequest StepRequest(const std::string& more = "") {
 
 TEST(ProfileFromProtoTest, TakesEveryField) {
   ProfileUpload upload;
-  ASSERT_TRUE(ProfileFromProto(Parse(kGood), {}, &upload).empty());
+  ASSERT_TRUE(ProfileFromProto(ParseProfile(kGood), {}, &upload).empty());
   const planner::Profile& profile = upload.facts.profile;
   EXPECT_EQ(profile.model->language_model.name, "internlm2-20b");
   EXPECT_EQ(profile.gpu->name, "a100-sxm-80gb");
@@ -150,9 +150,9 @@ TEST(ProfileFromProtoTest, TakesEveryField) {
 }
 
 TEST(ProfileFromProtoTest, NamesEverythingThatIsMissing) {
-  EXPECT_THAT(Fields({}), ElementsAre("model", "gpu_type", "layer_times"));
-  EXPECT_THAT(Fields(Parse("model: 'llama3-8b' gpu_type: 'h100-sxm-80gb' layer_times {} "
-                           "memory_probes {} step_outcomes {}")),
+  EXPECT_THAT(AllFields({}), ElementsAre("model", "gpu_type", "layer_times"));
+  EXPECT_THAT(AllFields(ParseProfile("model: 'llama3-8b' gpu_type: 'h100-sxm-80gb' layer_times {} "
+                                     "memory_probes {} step_outcomes {}")),
               ElementsAre("layer_times[0].layer_kind", "layer_times[0].forward_seconds",
                           "memory_probes[0].layer_kind", "memory_probes[0].layer_count",
                           "memory_probes[0].allocated_bytes", "step_outcomes[0].plan_id",
@@ -160,7 +160,7 @@ TEST(ProfileFromProtoTest, NamesEverythingThatIsMissing) {
 }
 
 TEST(ProfileFromProtoTest, NamesEverythingThatIsOutOfRange) {
-  v1::RecordProfileRequest request = Parse(kGood);
+  v1::RecordProfileRequest request = ParseProfile(kGood);
   request.set_tensor_parallel(7);
   request.mutable_layer_times(0)->set_tokens(5);
   request.mutable_layer_times(0)->set_backward_seconds(-1);
@@ -174,7 +174,7 @@ TEST(ProfileFromProtoTest, NamesEverythingThatIsOutOfRange) {
   request.set_author("a\nb");
   request.set_note(std::string(2000, 'x'));
   request.set_max_violations(5000);
-  EXPECT_THAT(Fields(request),
+  EXPECT_THAT(AllFields(request),
               UnorderedElementsAreArray(
                   {"tensor_parallel", "layer_times[0].tokens", "layer_times[0].backward_seconds",
                    "layer_times[1].tokens", "layer_times[1].sample_tokens",
@@ -184,7 +184,7 @@ TEST(ProfileFromProtoTest, NamesEverythingThatIsOutOfRange) {
 }
 
 TEST(ProfileFromProtoTest, SaysWhatWouldBeAccepted) {
-  v1::RecordProfileRequest request = Parse(kGood);
+  v1::RecordProfileRequest request = ParseProfile(kGood);
   request.mutable_layer_times(0)->set_layer_kind(v1::LAYER_KIND_MOE);
   request.mutable_memory_probes(0)->set_layer_kind(v1::LAYER_KIND_HEAD);
   EXPECT_THAT(Violations(request),
@@ -192,7 +192,7 @@ TEST(ProfileFromProtoTest, SaysWhatWouldBeAccepted) {
                                     "LAYER_KIND_PROJECTOR, LAYER_KIND_TOKEN_EMBEDDING, "
                                     "LAYER_KIND_DENSE, LAYER_KIND_HEAD"),
                           HasSubstr("accepted: LAYER_KIND_ENCODER, LAYER_KIND_DENSE")));
-  request = Parse(kGood);
+  request = ParseProfile(kGood);
   request.set_model("internlm3-20b");
   request.set_gpu_type("a100-pcie");
   EXPECT_THAT(Violations(request),
@@ -200,13 +200,13 @@ TEST(ProfileFromProtoTest, SaysWhatWouldBeAccepted) {
 }
 
 TEST(ProfileFromProtoTest, RefusesFieldsOfANewerContract) {
-  v1::RecordProfileRequest request = Parse(kGood);
+  v1::RecordProfileRequest request = ParseProfile(kGood);
   request.GetReflection()->MutableUnknownFields(&request)->AddVarint(99, 1);
-  EXPECT_THAT(Fields(request), ElementsAre("99"));
+  EXPECT_THAT(AllFields(request), ElementsAre("99"));
 }
 
 TEST(ProfileFromProtoTest, AnEncoderAloneHasItsOwnKinds) {
-  v1::RecordProfileRequest request = Parse(
+  v1::RecordProfileRequest request = ParseProfile(
       "model: 'internvit-6b-448px-v1.5' gpu_type: 'a100-sxm-80gb' tensor_parallel: 2 "
       "layer_times { layer_kind: LAYER_KIND_ENCODER units: 9 forward_seconds: 0.006 }");
   ProfileUpload upload;
@@ -214,13 +214,13 @@ TEST(ProfileFromProtoTest, AnEncoderAloneHasItsOwnKinds) {
   EXPECT_TRUE(upload.facts.profile.encoder_only);
   request.mutable_layer_times(0)->set_layer_kind(v1::LAYER_KIND_DENSE);
   request.add_step_outcomes();
-  EXPECT_THAT(Fields(request), testing::Contains("layer_times[0].layer_kind"));
-  EXPECT_THAT(Fields(request), testing::Contains("step_outcomes"));
+  EXPECT_THAT(AllFields(request), testing::Contains("layer_times[0].layer_kind"));
+  EXPECT_THAT(AllFields(request), testing::Contains("step_outcomes"));
 }
 
 TEST(ProfileFromProtoTest, ADigestOfWhatWasMeasuredAlone) {
   ProfileUpload first, dry, other;
-  v1::RecordProfileRequest request = Parse(kGood);
+  v1::RecordProfileRequest request = ParseProfile(kGood);
   ProfileFromProto(request, {}, &first);
   request.set_dry_run(true);
   request.set_max_violations(7);
@@ -276,7 +276,7 @@ TEST(ProfileFromProtoTest, RefusesStepsThatCanNotBeCompared) {
 TEST(ProfileBytesTest, ReadBackWhatTheyWrote) {
   ProfileUpload upload = UploadSteps(StepRequest("stage_allocated_bytes: 150"), PlanThatRan());
   ProfileUpload layers;
-  ProfileFromProto(Parse(kGood), {}, &layers);
+  ProfileFromProto(ParseProfile(kGood), {}, &layers);
   upload.facts.profile.layer_times = layers.facts.profile.layer_times;
   upload.facts.profile.memory = layers.facts.profile.memory;
   upload.facts.note = std::string("n");
@@ -312,8 +312,8 @@ constexpr char kMeasuredCollectives[] = R"pb(
 
 TEST(ProfileFromProtoTest, TakesCollectivesOfAGpuType) {
   ProfileUpload upload;
-  ASSERT_THAT(Violations(Parse(kMeasuredCollectives)), ElementsAre());
-  ASSERT_TRUE(ProfileFromProto(Parse(kMeasuredCollectives), {}, &upload).empty());
+  ASSERT_THAT(Violations(ParseProfile(kMeasuredCollectives)), ElementsAre());
+  ASSERT_TRUE(ProfileFromProto(ParseProfile(kMeasuredCollectives), {}, &upload).empty());
   const planner::Profile& profile = upload.facts.profile;
   EXPECT_EQ(profile.gpu->name, "h100-sxm-80gb");
   ASSERT_EQ(profile.collectives.size(), 2u);
@@ -334,7 +334,7 @@ TEST(ProfileFromProtoTest, TakesCollectivesOfAGpuType) {
 }
 
 TEST(ProfileFromProtoTest, NodesOfARackAreOneUnit) {
-  v1::RecordProfileRequest request = Parse(kMeasuredCollectives);
+  v1::RecordProfileRequest request = ParseProfile(kMeasuredCollectives);
   request.set_gpu_type("gb200");
   request.mutable_collectives()->DeleteSubrange(1, 1);
   v1::CollectiveTimes* times = request.mutable_collectives(0);
@@ -354,18 +354,18 @@ TEST(ProfileFromProtoTest, NodesOfARackAreOneUnit) {
 }
 
 TEST(ProfileFromProtoTest, CollectivesStandAlone) {
-  v1::RecordProfileRequest request = Parse(kGood);
-  request.mutable_collectives()->CopyFrom(Parse(kMeasuredCollectives).collectives());
+  v1::RecordProfileRequest request = ParseProfile(kGood);
+  request.mutable_collectives()->CopyFrom(ParseProfile(kMeasuredCollectives).collectives());
   request.mutable_described_gpu();
   request.mutable_described_model();
   request.add_step_outcomes();
-  EXPECT_THAT(Fields(request),
+  EXPECT_THAT(AllFields(request),
               testing::IsSupersetOf({"model", "described_model", "described_gpu", "tensor_parallel",
                                      "layer_times", "memory_probes", "step_outcomes"}));
 }
 
 TEST(ProfileFromProtoTest, NamesWhatIsWrongWithCollectives) {
-  v1::RecordProfileRequest request = Parse(kMeasuredCollectives);
+  v1::RecordProfileRequest request = ParseProfile(kMeasuredCollectives);
   v1::CollectiveTimes* times = request.mutable_collectives(0);
   times->set_node_count(3);
   times->mutable_times(1)->set_bytes(1000);
@@ -375,18 +375,18 @@ TEST(ProfileFromProtoTest, NamesWhatIsWrongWithCollectives) {
   times->set_rank_count(1);
   times->mutable_times(0)->set_bytes(-1);
   request.add_collectives();
-  EXPECT_THAT(Fields(request),
+  EXPECT_THAT(AllFields(request),
               UnorderedElementsAreArray(
                   {"collectives[0].node_count", "collectives[0].times[1].bytes",
                    "collectives[0].times[0].mean_seconds", "collectives[1].kind",
                    "collectives[1].rank_count", "collectives[1].times[0].bytes",
                    "collectives[2].kind", "collectives[2].rank_count", "collectives[2].times"}));
-  request = Parse(kMeasuredCollectives);
+  request = ParseProfile(kMeasuredCollectives);
   *request.add_collectives() = request.collectives(0);
   EXPECT_THAT(Violations(request),
               ElementsAre(HasSubstr("another kind, group or network than the entries before")));
   request.clear_gpu_type();
-  EXPECT_THAT(Fields(request), testing::Contains("gpu_type"));
+  EXPECT_THAT(AllFields(request), testing::Contains("gpu_type"));
 }
 
 constexpr char kDescribed[] = R"pb(
@@ -412,7 +412,7 @@ v1::Plan DescribedPlan() {
   v1::Plan plan = PlanThatRan();
   plan.mutable_subject()->clear_encoder();
   ProfileUpload upload;
-  ProfileFromProto(Parse(kDescribed), {}, &upload);
+  ProfileFromProto(ParseProfile(kDescribed), {}, &upload);
   plan.mutable_subject()->set_language_model(upload.facts.profile.model->language_model.name);
   plan.mutable_subject()->set_gpu_type("cpu");
   return plan;
@@ -421,7 +421,7 @@ v1::Plan DescribedPlan() {
 TEST(ProfileFromProtoTest, TakesStepsOfWhatTheCatalogueLacks) {
   const std::string step = std::string("step_outcomes { plan_id: '") + kPlanId +
                            "' step_seconds: 12 ranks { forward_seconds: 1 } ranks { rank: 1 } }";
-  const ProfileUpload upload = UploadSteps(Parse(kDescribed + step), DescribedPlan());
+  const ProfileUpload upload = UploadSteps(ParseProfile(kDescribed + step), DescribedPlan());
   ASSERT_EQ(upload.facts.profile.steps.size(), 1u)
       << (upload.unplanned.empty() ? "" : upload.unplanned[0].text);
   ASSERT_EQ(upload.compared.size(), 1u);
@@ -438,7 +438,7 @@ TEST(ProfileFromProtoTest, TakesStepsOfWhatTheCatalogueLacks) {
 }
 
 TEST(ProfileFromProtoTest, WhatIsDescribedIsForStepsAlone) {
-  v1::RecordProfileRequest request = Parse(kDescribed);
+  v1::RecordProfileRequest request = ParseProfile(kDescribed);
   request.set_model("llama3-8b");
   request.set_gpu_type("a100-sxm-80gb");
   request.add_layer_times();
@@ -448,11 +448,11 @@ TEST(ProfileFromProtoTest, WhatIsDescribedIsForStepsAlone) {
                    "described_gpu: must be unset where gpu_type is set: give one of them",
                    "described_model: is for step_outcomes alone: layer_times and memory_probes "
                    "need model"}));
-  request = Parse(kDescribed);
+  request = ParseProfile(kDescribed);
   request.mutable_described_model()->mutable_language_model()->clear_layers();
   request.mutable_described_gpu()->clear_name();
-  EXPECT_THAT(Fields(request), testing::IsSupersetOf({"described_model.language_model.layers",
-                                                      "described_gpu.name"}));
+  EXPECT_THAT(AllFields(request), testing::IsSupersetOf({"described_model.language_model.layers",
+                                                         "described_gpu.name"}));
 }
 
 TEST(ProfileFromProtoTest, ChecksPercentilesAndRanks) {
@@ -461,7 +461,7 @@ TEST(ProfileFromProtoTest, ChecksPercentilesAndRanks) {
       "p50_seconds: -1 p99_seconds: 1e7 forward_seconds: 1e-9 peak_allocated_bytes: -1 "
       "peak_reserved_bytes: -1 } ranks { rank: 3 } ranks { rank: 3 }");
   EXPECT_THAT(
-      Fields(request),
+      AllFields(request),
       UnorderedElementsAreArray(
           {"step_outcomes[0].p90_seconds", "step_outcomes[0].p99_seconds",
            "step_outcomes[0].p99_seconds", "step_outcomes[0].ranks[0].rank",

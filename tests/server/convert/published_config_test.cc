@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 using planner::AttentionKind;
 
-json Published(const std::string& type) {
+json PublishedConfig(const std::string& type) {
   return {{"model_type", type},       {"num_hidden_layers", 4},   {"hidden_size", 512},
           {"vocab_size", 1024},       {"num_attention_heads", 8}, {"num_key_value_heads", 4},
           {"intermediate_size", 1024}};
@@ -44,10 +44,10 @@ AttentionKind FirstAttention(const planner::LanguageModel& model) {
 }
 
 TEST(PublishedConfigTest, NullIsNoWindow) {
-  json config = Published("mistral");
+  json config = PublishedConfig("mistral");
   EXPECT_EQ(FirstAttention(ReadConfig(config)->spec), AttentionKind::kWindow);
   for (const char* type : {"mistral", "ministral", "qwen2"}) {
-    config = Published(type);
+    config = PublishedConfig(type);
     config["sliding_window"] = nullptr;
     config["use_sliding_window"] = std::string(type) == "qwen2";
     config["max_window_layers"] = 0;
@@ -59,7 +59,7 @@ TEST(PublishedConfigTest, NullIsNoWindow) {
   EXPECT_EQ(FirstAttention(FindPublishedModel("mistral-7b")->spec.language_model),
             AttentionKind::kWindow);
   // Layers that attend to a window need one, whatever the default is.
-  config = Published("gemma2");
+  config = PublishedConfig("gemma2");
   config["sliding_window"] = nullptr;
   config["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention",
                            "full_attention"};
@@ -68,28 +68,28 @@ TEST(PublishedConfigTest, NullIsNoWindow) {
 
 TEST(PublishedConfigTest, NullIsOneHeadOfKeysPerHeadAndTheSharedWidth) {
   for (const char* type : {"qwen2", "qwen3", "smollm3", "ernie4_5", "falcon_h1", "bamba"}) {
-    json config = Published(type);
+    json config = PublishedConfig(type);
     config["num_key_value_heads"] = nullptr;
     EXPECT_EQ(ReadConfig(config)->spec.kv_heads, 8) << type;
   }
   for (const char* type : {"seed_oss", "ernie4_5"}) {
-    json config = Published(type);
+    json config = PublishedConfig(type);
     EXPECT_EQ(ReadConfig(config)->spec.head_dim, 128) << type;
     config["head_dim"] = nullptr;
     EXPECT_EQ(ReadConfig(config)->spec.head_dim, 64) << type;
   }
   for (const char* type : {"bamba", "granitemoehybrid", "falcon_h1"}) {
-    json config = Published(type), without = config;
+    json config = PublishedConfig(type), without = config;
     config["mamba_conv_bias"] = nullptr;
     without["mamba_conv_bias"] = false;
     EXPECT_EQ(ParametersOf(config), ParametersOf(without)) << type;
-    EXPECT_LT(ParametersOf(config), ParametersOf(Published(type))) << type;
+    EXPECT_LT(ParametersOf(config), ParametersOf(PublishedConfig(type))) << type;
   }
 }
 
 // As transformers 5.23 derives them from the width of 512 and 8 heads.
 TEST(PublishedConfigTest, LinearHeadsOfOlmoHybridFollowFromItsWidth) {
-  json config = Published("olmo_hybrid"), written = config;
+  json config = PublishedConfig("olmo_hybrid"), written = config;
   config["linear_key_head_dim"] = nullptr;
   written.update({{"linear_num_key_heads", 8},
                   {"linear_num_value_heads", 8},
@@ -132,30 +132,30 @@ TEST(PublishedConfigTest, KeysThatChangeNothingAreRead) {
         {"layer_types",
          {"sliding_attention", "sliding_attention", "sliding_attention", "full_attention"}}}}};
   for (const auto& [type, more] : cases) {
-    json config = Published(type);
+    json config = PublishedConfig(type);
     const int64_t expected = ParametersOf(config);
     config.update(more);
     EXPECT_EQ(ParametersOf(config), expected) << type;
   }
-  json linear = Published("minimax_m2");
+  json linear = PublishedConfig("minimax_m2");
   linear["attn_type_list"] = {1, 0, 1, 1};
   EXPECT_NE(Refusal(linear).find("\"attn_type_list\" with \"0\""), std::string::npos);
 }
 
 // The same of encoders, and their types as files of GLM-4.1V and 4.5V have them.
 TEST(PublishedConfigTest, KeysOfEncodersThatChangeNothingAreRead) {
-  json qwen = Seeing("qwen2_vl", Published("qwen2_vl_text"),
+  json qwen = Seeing("qwen2_vl", PublishedConfig("qwen2_vl_text"),
                      {{"depth", 2}, {"embed_dim", 256}, {"num_heads", 4}, {"hidden_size", 512}});
   const int64_t of_qwen = ParametersOf(qwen);
   qwen["vision_config"]["spatial_patch_size"] = 14;
   EXPECT_EQ(ParametersOf(qwen), of_qwen);
-  json smol = Seeing("smolvlm", Published("llama"), {{"model_type", "smolvlm_vision"}});
+  json smol = Seeing("smolvlm", PublishedConfig("llama"), {{"model_type", "smolvlm_vision"}});
   const int64_t of_smol = ParametersOf(smol);
   smol["vision_config"].update({{"size", {{"longest_edge", 1920}}},
                                 {"max_image_size", {{"longest_edge", 384}}},
                                 {"num_positions", 256}});
   EXPECT_EQ(ParametersOf(smol), of_smol);
-  json glm = Seeing("glm4v", Published("glm4v_text"),
+  json glm = Seeing("glm4v", PublishedConfig("glm4v_text"),
                     {{"model_type", "glm4v_vision"}, {"out_hidden_size", 512}, {"depth", 2}});
   const int64_t of_glm = ParametersOf(glm);
   glm["vision_config"]["model_type"] = "glm4v";
@@ -163,7 +163,7 @@ TEST(PublishedConfigTest, KeysOfEncodersThatChangeNothingAreRead) {
 }
 
 TEST(PublishedConfigTest, ListsOfEqualNumbersAreOne) {
-  json config = Published("hunyuan_v1_moe");
+  json config = PublishedConfig("hunyuan_v1_moe");
   config.update({{"num_experts", 4}, {"moe_topk", 2}});
   const int64_t expected = planner::CountActiveParameters(ReadConfig(config)->spec);
   config.update({{"moe_topk", {2, 2, 2, 2}},
@@ -176,10 +176,10 @@ TEST(PublishedConfigTest, ListsOfEqualNumbersAreOne) {
 }
 
 TEST(PublishedConfigTest, ShortenedAndDenseOnes) {
-  json proxy = Published("deepseek_v3");
+  json proxy = PublishedConfig("deepseek_v3");
   proxy.update({{"num_key_value_heads", 8}, {"num_hidden_layers", 2}});
   EXPECT_EQ(planner::CountLayers(ReadConfig(proxy)->spec, planner::LayerKind::kMoe), 0);
-  json jamba = Published("jamba");
+  json jamba = PublishedConfig("jamba");
   jamba.update({{"num_experts", 1}, {"num_experts_per_tok", 1}, {"expert_layer_period", 2}});
   const auto dense = ReadConfig(jamba);
   ASSERT_TRUE(dense);
@@ -187,7 +187,7 @@ TEST(PublishedConfigTest, ShortenedAndDenseOnes) {
 }
 
 json QwenSeeing() {
-  return Seeing("qwen2_5_vl", Published("qwen2_5_vl_text"),
+  return Seeing("qwen2_5_vl", PublishedConfig("qwen2_5_vl_text"),
                 {{"depth", 2}, {"hidden_size", 256}, {"num_heads", 4}, {"out_hidden_size", 512}});
 }
 
@@ -211,11 +211,11 @@ TEST(PublishedConfigTest, TiedByTheWholeOrByItsPart) {
   };
   for (const json& whole : {json(nullptr), json(false)}) {
     EXPECT_TRUE(tied(QwenSeeing(), whole, true));
-    EXPECT_TRUE(tied(Seeing("llava", Published("llama"), clip), whole, true));
-    EXPECT_FALSE(tied(Seeing("llava", Published("llama"), clip), whole, nullptr));
-    EXPECT_FALSE(tied(Seeing("llava_next", Published("llama"), clip), whole, true));
+    EXPECT_TRUE(tied(Seeing("llava", PublishedConfig("llama"), clip), whole, true));
+    EXPECT_FALSE(tied(Seeing("llava", PublishedConfig("llama"), clip), whole, nullptr));
+    EXPECT_FALSE(tied(Seeing("llava_next", PublishedConfig("llama"), clip), whole, true));
   }
-  EXPECT_TRUE(tied(Seeing("llava_next", Published("llama"), clip), true, false));
+  EXPECT_TRUE(tied(Seeing("llava_next", PublishedConfig("llama"), clip), true, false));
   EXPECT_TRUE(tied(QwenSeeing(), true, false));
 }
 
@@ -233,12 +233,12 @@ TEST(PublishedConfigTest, APartOfAnotherTypeHasItsOwnDefaults) {
 }
 
 TEST(PublishedConfigTest, UnknownWholesAreRefusedByName) {
-  json config = {{"model_type", "foo"}, {"text_config", Published("llama")}};
+  json config = {{"model_type", "foo"}, {"text_config", PublishedConfig("llama")}};
   EXPECT_EQ(Refusal(config),
             "\"model_type\" \"foo\" with a language model as a part is not known; give the value "
             "of \"text_config\" alone to plan its language model\n");
   config = {{"model_type", "foo"}, {"vision_config", {{"depth", 2}}}};
-  config["llm_config"] = Published("llama");
+  config["llm_config"] = PublishedConfig("llama");
   EXPECT_NE(Refusal(config).find("with a vision encoder is not known; give the value of "
                                  "\"llm_config\" alone"),
             std::string::npos);
@@ -256,7 +256,7 @@ TEST(PublishedConfigTest, UnknownWholesAreRefusedByName) {
 }
 
 TEST(PublishedConfigTest, ModelsWithoutAHeadAreRefused) {
-  json config = Published("llama");
+  json config = PublishedConfig("llama");
   config["architectures"] = {"LlamaForCausalLM"};
   EXPECT_TRUE(ReadConfig(config));
   for (const char* name : {"LlamaForSequenceClassification", "LlamaForTokenClassification",
@@ -266,12 +266,12 @@ TEST(PublishedConfigTest, ModelsWithoutAHeadAreRefused) {
   }
 }
 
-// A key may be read behind what is at fault.
+// A key may be read after what is at fault.
 TEST(PublishedConfigTest, AFaultIsNoReasonToDoubtOtherKeys) {
-  json jamba = Published("jamba");
+  json jamba = PublishedConfig("jamba");
   jamba.update({{"num_experts", "many"}, {"attn_layer_period", 4}, {"attn_layer_offset", 2}});
   EXPECT_EQ(Refusal(jamba).find("attn_layer"), std::string::npos);
-  const json llava = Seeing("llava", Published("llama"),
+  const json llava = Seeing("llava", PublishedConfig("llama"),
                             {{"model_type", "siglip_vision_model"}, {"image_size", 384}});
   EXPECT_EQ(Refusal(llava).find("image_size"), std::string::npos);
 }
@@ -313,7 +313,7 @@ TEST(PublishedConfigTest, InternVLsOwnFormat) {
   EXPECT_TRUE(ReadConfig(tied)->spec.tied_embeddings);
   // InternVL2-8B, as its files hold it too.
   json older = config;
-  older["llm_config"] = Published("internlm2");
+  older["llm_config"] = PublishedConfig("internlm2");
   older["llm_config"].update({{"hidden_size", 4096},
                               {"num_hidden_layers", 32},
                               {"num_attention_heads", 32},
@@ -359,7 +359,7 @@ TEST(PublishedConfigTest, NormsOfInternVLsLargeEncoder) {
 
 // The expected sizes are those of the weights of internlm/internlm2-7b.
 TEST(PublishedConfigTest, InternLM2) {
-  json config = Published("internlm2");
+  json config = PublishedConfig("internlm2");
   config.update({{"hidden_size", 4096},
                  {"num_hidden_layers", 32},
                  {"num_attention_heads", 32},

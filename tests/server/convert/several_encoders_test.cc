@@ -19,7 +19,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr char kModel[] =
+constexpr char kEncodersModel[] =
     "model { encoders { catalog_name: 'internvit-300m-448px' } "
     "encoders { modality: MODALITY_AUDIO layers: 4 hidden_size: 512 attention_heads: 8 "
     "ffn_size: 2048 tokens_per_unit: 50 llm_tokens_per_unit: 25 } "
@@ -38,16 +38,17 @@ std::vector<std::string> Violations(const std::string& job_text, planner::Job* j
 
 std::vector<std::string> Of(const std::string& histogram) {
   planner::Job job;
-  return Violations(kModel + ("dataset { histogram { " + histogram + " } }"), &job);
+  return Violations(kEncodersModel + ("dataset { histogram { " + histogram + " } }"), &job);
 }
 
 TEST(SeveralEncodersRequest, HasAColumnForEach) {
   planner::Job job;
-  EXPECT_THAT(Violations(kModel + std::string("dataset { histogram { encoder_count: 2 units: [2, "
+  EXPECT_THAT(
+      Violations(kEncodersModel + std::string("dataset { histogram { encoder_count: 2 units: [2, "
                                               "0, 0, 7, 2, 0] llm_tokens: [600, 300, 900] "
                                               "sample_count: [5, 6, 7] } }"),
-                         &job),
-              testing::IsEmpty());
+                 &job),
+      testing::IsEmpty());
   ASSERT_EQ(job.model.towers.size(), 2u);
   EXPECT_EQ(job.model.name, "internvit-300m-448px+custom-encoder+llama3-8b");
   ASSERT_EQ(job.dataset.bins.size(), 3u);
@@ -73,7 +74,7 @@ TEST(SeveralEncodersRequest, BadColumnsAreNamed) {
               ElementsAre("job.dataset.histogram.encoder_count: must be 1 to 4, or unset, but is "
                           "5"));
   planner::Job job;
-  EXPECT_THAT(Violations(kModel, &job),
+  EXPECT_THAT(Violations(kEncodersModel, &job),
               ElementsAre("job.dataset: required for a model with several encoders: no data is "
                           "assumed for them"));
 }
@@ -82,24 +83,26 @@ TEST(SeveralEncodersRequest, DataWithoutUnitsNeedsNoColumns) {
   EXPECT_THAT(Of("llm_tokens: [600] sample_count: [5]"), testing::IsEmpty());
 }
 
-v1::PackDatasetRequest Message(const std::string& text) {
+v1::PackDatasetRequest EncodersMessage(const std::string& text) {
   v1::PackDatasetRequest message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
   return message;
 }
 
-constexpr char kStart[] =
+constexpr char kEncodersStart[] =
     "start { data_parallel: 2 rule { unit_scales: [10, 1] unit_cap: 30 token_cap: 4096 pack_times "
     "{ encoder_seconds_per_unit: [2, 0.2] language_seconds_per_token: 0.001 } } }";
 
 TEST(SeveralEncodersUpload, ScalesAndKeepsTheColumns) {
   PackUpload upload(100, [](int64_t) { return true; });
   std::vector<Violation> violations;
-  ASSERT_EQ(upload.Take(Message(kStart), &violations), UploadEnd::kTaken) << violations[0].field;
-  ASSERT_EQ(
-      upload.Take(Message("chunk { llm_tokens: [100, 200] units: [1, 2, 0, 9] }"), &violations),
-      UploadEnd::kTaken);
-  ASSERT_EQ(upload.Take(Message("chunk { llm_tokens: [300] }"), &violations), UploadEnd::kTaken);
+  ASSERT_EQ(upload.Take(EncodersMessage(kEncodersStart), &violations), UploadEnd::kTaken)
+      << violations[0].field;
+  ASSERT_EQ(upload.Take(EncodersMessage("chunk { llm_tokens: [100, 200] units: [1, 2, 0, 9] }"),
+                        &violations),
+            UploadEnd::kTaken);
+  ASSERT_EQ(upload.Take(EncodersMessage("chunk { llm_tokens: [300] }"), &violations),
+            UploadEnd::kTaken);
   ASSERT_EQ(upload.Finish(&violations), UploadEnd::kTaken);
   const planner::Lengths lengths = upload.lengths();
   EXPECT_THAT(lengths.units, ElementsAre(12, 9, 0));
@@ -124,7 +127,7 @@ TEST(SeveralEncodersUpload, ScalesAndKeepsTheColumns) {
 TEST(SeveralEncodersUpload, ARuleCanBeSentAgain) {
   PackUpload upload(100, [](int64_t) { return true; });
   std::vector<Violation> violations;
-  v1::PackDatasetRequest start = Message(
+  v1::PackDatasetRequest start = EncodersMessage(
       "start { data_parallel: 2 rule { unit_scales: [10, 1] token_cap: 4096 pack_times { "
       "encoder_seconds_per_unit: [2, 0] } } }");
   ASSERT_EQ(upload.Take(start, &violations), UploadEnd::kTaken);
@@ -140,12 +143,12 @@ std::string FirstViolation(const std::vector<std::string>& messages) {
   PackUpload upload(100, [](int64_t) { return true; });
   std::vector<Violation> violations;
   for (const std::string& text : messages)
-    if (upload.Take(Message(text), &violations) != UploadEnd::kTaken) break;
+    if (upload.Take(EncodersMessage(text), &violations) != UploadEnd::kTaken) break;
   return violations.empty() ? "" : violations[0].field + ": " + violations[0].description;
 }
 
 TEST(SeveralEncodersUpload, BadOnesAreNamed) {
-  EXPECT_EQ(FirstViolation({kStart, "chunk { llm_tokens: [100, 200] units: [1, 2] }"}),
+  EXPECT_EQ(FirstViolation({kEncodersStart, "chunk { llm_tokens: [100, 200] units: [1, 2] }"}),
             "chunk[0].units: must have as many values as unit_scales x llm_tokens (4), or none, "
             "but has 2");
   EXPECT_EQ(FirstViolation({"start { data_parallel: 2 rule { unit_scales: [10] } }"}),

@@ -11,7 +11,7 @@
 namespace evenkeel::server {
 namespace {
 
-planner::PipelineSpec TwoStages() {
+planner::PipelineSpec TwoPipelineStages() {
   planner::PipelineSpec spec;
   spec.shape = {planner::Schedule::kZeroBubble, 2, 1, 3};
   spec.forward_ns = {4, 5};
@@ -34,7 +34,7 @@ planner::MemoryPart Activations() {
 }
 
 TEST(TimelineToProtoTest, KeepsEveryOperation) {
-  const planner::Timeline timeline = planner::MakeTimeline({TwoStages()}, {Activations()});
+  const planner::Timeline timeline = planner::MakeTimeline({TwoPipelineStages()}, {Activations()});
   v1::Timeline out;
   Fill(timeline, &out);
   EXPECT_EQ(out.schedule_name(), "zero-bubble ZB-H1");
@@ -70,7 +70,7 @@ TEST(TimelineToProtoTest, KeepsEveryOperation) {
 
 TEST(TimelineToProtoTest, StageTimesSumToTheStep) {
   v1::Timeline out;
-  Fill(planner::MakeTimeline({TwoStages()}, {}), &out);
+  Fill(planner::MakeTimeline({TwoPipelineStages()}, {}), &out);
   for (const v1::StageTimeline& stage : out.stages()) {
     EXPECT_FALSE(stage.has_memory());
     double sum = 0;
@@ -83,7 +83,7 @@ TEST(TimelineToProtoTest, StageTimesSumToTheStep) {
 }
 
 TEST(TimelineToProtoTest, MemoryHasItsPeak) {
-  const planner::Timeline timeline = planner::MakeTimeline({TwoStages()}, {Activations()});
+  const planner::Timeline timeline = planner::MakeTimeline({TwoPipelineStages()}, {Activations()});
   v1::Timeline out;
   Fill(timeline, &out);
   const v1::MemoryCurve& memory = out.stages(1).memory();
@@ -101,10 +101,10 @@ TEST(TimelineToProtoTest, MemoryHasItsPeak) {
 }
 
 TEST(TimelineToProtoTest, RanksWithPacksOfTheirOwn) {
-  planner::PipelineSpec slow = TwoStages();
+  planner::PipelineSpec slow = TwoPipelineStages();
   slow.forward_ns = {40, 50};
   v1::Timeline out;
-  Fill(planner::MakeTimeline({TwoStages(), slow}, {}), &out);
+  Fill(planner::MakeTimeline({TwoPipelineStages(), slow}, {}), &out);
   EXPECT_EQ(out.data_index(), 1);
   ASSERT_EQ(out.ranks_size(), 2);
   EXPECT_GT(out.ranks(0).idle_seconds(), 0);

@@ -16,7 +16,7 @@ using planner::Job;
 using planner::Training;
 using planner::ZeroStage;
 
-v1::PlanJobRequest Request(const std::string& training) {
+v1::PlanJobRequest TrainerRequest(const std::string& training) {
   return Parse(R"(job {
       model { name: "llama3.1-8b" }
       dataset { histogram { llm_tokens: 4096 sample_count: 9000 } }
@@ -25,12 +25,14 @@ v1::PlanJobRequest Request(const std::string& training) {
                training + " } }");
 }
 
-Training TrainingOf(const std::string& training) { return JobOf(Request(training)).training; }
+Training TrainingOf(const std::string& training) {
+  return JobOf(TrainerRequest(training)).training;
+}
 
-std::vector<std::string> ViolationsOf(const std::string& training,
-                                      const char* model = "llama3.1-8b") {
+std::vector<std::string> TrainerViolations(const std::string& training,
+                                           const char* model = "llama3.1-8b") {
   Job job;
-  v1::PlanJobRequest request = Request(training);
+  v1::PlanJobRequest request = TrainerRequest(training);
   request.mutable_job()->mutable_model()->set_name(model);
   std::vector<std::string> lines;
   for (const Violation& v : JobFromProto(request, &job))
@@ -50,18 +52,18 @@ std::string FigureOf(const Job& job) {
 TEST(TrainerTest, IsTheOneThatTheFrameworkIsShortFor) {
   EXPECT_EQ(TrainingOf("").trainer->name, "megatron-core");
   EXPECT_EQ(TrainingOf("framework: TRAINING_FRAMEWORK_FSDP").trainer->name, "fsdp");
-  EXPECT_EQ(FigureOf(JobOf(Request(""))), "");
+  EXPECT_EQ(FigureOf(JobOf(TrainerRequest(""))), "");
 }
 
 TEST(TrainerTest, IsAskedOnlyForDegreesThatItHas) {
   const std::string fsdp = R"(trainer { name: "pytorch-fsdp" } } constraints { )";
-  EXPECT_EQ(ViolationsOf(fsdp + "expert_parallel { min: 2 }", "qwen3-30b-a3b"),
+  EXPECT_EQ(TrainerViolations(fsdp + "expert_parallel { min: 2 }", "qwen3-30b-a3b"),
             (std::vector<std::string>{"job.constraints.expert_parallel: must allow 1: PyTorch FSDP "
                                       "has no expert parallelism"}));
-  EXPECT_EQ(ViolationsOf(fsdp + "tensor_parallel { min: 2 }"),
+  EXPECT_EQ(TrainerViolations(fsdp + "tensor_parallel { min: 2 }"),
             (std::vector<std::string>{"job.constraints.tensor_parallel: must allow 1: PyTorch FSDP "
                                       "shares a model by ZeRO and by context"}));
-  EXPECT_TRUE(ViolationsOf(fsdp + "expert_parallel { max: 8 }", "qwen3-30b-a3b").empty());
+  EXPECT_TRUE(TrainerViolations(fsdp + "expert_parallel { max: 8 }", "qwen3-30b-a3b").empty());
 }
 
 TEST(TrainerTest, BringsItsHabits) {
@@ -87,7 +89,7 @@ TEST(TrainerTest, BringsItsHabits) {
 
 TEST(TrainerTest, RecomputesWhatItCan) {
   const auto policy = [](const std::string& training) {
-    return JobOf(Request(training)).constraints.recompute;
+    return JobOf(TrainerRequest(training)).constraints.recompute;
   };
   using planner::RecomputePolicy;
   EXPECT_EQ(policy(""), RecomputePolicy::kOneSetting);
@@ -99,17 +101,17 @@ TEST(TrainerTest, RecomputesWhatItCan) {
 }
 
 TEST(TrainerTest, WithoutARecordIsTheGenericOneAndSaysSo) {
-  const Job job = JobOf(Request(R"(trainer { name: "tiny-trainer" })"));
+  const Job job = JobOf(TrainerRequest(R"(trainer { name: "tiny-trainer" })"));
   EXPECT_EQ(job.training.trainer, &planner::GenericTrainer());
   EXPECT_EQ(job.training.trainer_name, "tiny-trainer");
   EXPECT_EQ(FigureOf(job),
             "assumed: no record of tiny-trainer: habits between those of the known trainers");
-  EXPECT_EQ(FigureOf(JobOf(Request(R"(trainer { name: "torchtitan" })"))).substr(0, 18),
+  EXPECT_EQ(FigureOf(JobOf(TrainerRequest(R"(trainer { name: "torchtitan" })"))).substr(0, 18),
             "fitted: torchtitan");
 }
 
 TEST(TrainerTest, EachHabitCanBeSet) {
-  v1::PlanJobRequest request = Request(R"(trainer { name: "internevo" } execution {
+  v1::PlanJobRequest request = TrainerRequest(R"(trainer { name: "internevo" } execution {
       expert_capacity_ratio: 1 grouped_experts: false bucket_bytes: 7 host_launch_seconds: 2e-5
       kernel_rate_ratio: 0.5 rank_gather_seconds: 0.25 loss_logit_bytes: 9
       update_parameter_bytes: 8
@@ -133,20 +135,21 @@ TEST(TrainerTest, EachHabitCanBeSet) {
 }
 
 TEST(TrainerTest, WhatIsWrongIsNamed) {
-  using Lines = std::vector<std::string>;
-  EXPECT_EQ(ViolationsOf("trainer { }"),
-            Lines({"job.training.trainer.name: required: the trainer's name, such as "
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(TrainerViolations("trainer { }"),
+            Texts({"job.training.trainer.name: required: the trainer's name, such as "
                    "\"torchtitan\""}));
-  EXPECT_EQ(ViolationsOf(R"(framework: TRAINING_FRAMEWORK_DEEPSPEED trainer { name: "nanotron" })"),
-            Lines({"job.training.framework: must be unset or TRAINING_FRAMEWORK_MEGATRON: "
-                   "job.training.trainer is nanotron"}));
-  EXPECT_EQ(ViolationsOf(R"(trainer { name: "torchtitan" } zero_stage: ZERO_STAGE_1)"),
-            Lines({"job.training.zero_stage: must be ZERO_STAGE_3 or unset: torchtitan shards "
+  EXPECT_EQ(
+      TrainerViolations(R"(framework: TRAINING_FRAMEWORK_DEEPSPEED trainer { name: "nanotron" })"),
+      Texts({"job.training.framework: must be unset or TRAINING_FRAMEWORK_MEGATRON: "
+             "job.training.trainer is nanotron"}));
+  EXPECT_EQ(TrainerViolations(R"(trainer { name: "torchtitan" } zero_stage: ZERO_STAGE_1)"),
+            Texts({"job.training.zero_stage: must be ZERO_STAGE_3 or unset: torchtitan shards "
                    "weights"}));
-  EXPECT_EQ(ViolationsOf("trainer { name: \"a\\nb\" }").size(), 1u);
-  EXPECT_EQ(ViolationsOf("execution { kernel_rate_ratio: 0 bucket_bytes: -1 "
-                         "loss_logit_bytes: 65 rank_gather_seconds: 2 "
-                         "expert_capacity_ratio: 101 }")
+  EXPECT_EQ(TrainerViolations("trainer { name: \"a\\nb\" }").size(), 1u);
+  EXPECT_EQ(TrainerViolations("execution { kernel_rate_ratio: 0 bucket_bytes: -1 "
+                              "loss_logit_bytes: 65 rank_gather_seconds: 2 "
+                              "expert_capacity_ratio: 101 }")
                 .size(),
             6u)
       << "no experts, and too many rows";

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using State = CircuitBreaker::State;
 
-class TurnedClock : public Clock {
+class TierClock : public Clock {
  public:
   std::chrono::steady_clock::time_point Now() const override {
     return std::chrono::steady_clock::now() + later.load();
@@ -67,7 +67,7 @@ class RedisTierTest : public testing::Test {
     return false;
   }
 
-  TurnedClock clock_;
+  TierClock clock_;
   std::unique_ptr<RedisTier> tier_;
   bool known_ = false;  // result of the last Find
 };

@@ -11,47 +11,52 @@
 namespace evenkeel::server {
 namespace {
 
-const std::string kTrace = "0af7651916cd43dd8448eb211c80319c";
-const std::string kSpan = "b7ad6b7169203331";
+const std::string kOtherTrace = "0af7651916cd43dd8448eb211c80319c";
+const std::string kOtherSpan = "b7ad6b7169203331";
 
 TEST(TraceContextTest, ReadsWhatItWrites) {
   for (const std::string flags : {"00", "01"}) {
-    const auto context = ParseTraceParent("00-" + kTrace + "-" + kSpan + "-" + flags);
+    const auto context = ParseTraceParent("00-" + kOtherTrace + "-" + kOtherSpan + "-" + flags);
     ASSERT_TRUE(context);
-    EXPECT_EQ(context->trace_id, kTrace);
-    EXPECT_EQ(context->span_id, kSpan);
+    EXPECT_EQ(context->trace_id, kOtherTrace);
+    EXPECT_EQ(context->span_id, kOtherSpan);
     EXPECT_EQ(context->sampled, flags == "01");
-    EXPECT_EQ(FormatTraceParent(*context), "00-" + kTrace + "-" + kSpan + "-" + flags);
+    EXPECT_EQ(FormatTraceParent(*context), "00-" + kOtherTrace + "-" + kOtherSpan + "-" + flags);
   }
 }
 
 TEST(TraceContextTest, TakesLaterVersionsAndFlagsAsTheStandardAsks) {
-  EXPECT_TRUE(ParseTraceParent("cc-" + kTrace + "-" + kSpan + "-01-what-comes-later"));
-  EXPECT_TRUE(ParseTraceParent("01-" + kTrace + "-" + kSpan + "-09")->sampled);
-  EXPECT_FALSE(ParseTraceParent("00-" + kTrace + "-" + kSpan + "-fe")->sampled);
-  EXPECT_TRUE(ParseTraceParent("00-" + kTrace + "-" + kSpan + "-ff")->sampled);
+  EXPECT_TRUE(ParseTraceParent("cc-" + kOtherTrace + "-" + kOtherSpan + "-01-what-comes-later"));
+  EXPECT_TRUE(ParseTraceParent("01-" + kOtherTrace + "-" + kOtherSpan + "-09")->sampled);
+  EXPECT_FALSE(ParseTraceParent("00-" + kOtherTrace + "-" + kOtherSpan + "-fe")->sampled);
+  EXPECT_TRUE(ParseTraceParent("00-" + kOtherTrace + "-" + kOtherSpan + "-ff")->sampled);
 }
 
 TEST(TraceContextTest, RefusesWhateverElse) {
   const std::string upper_case = "0AF7651916CD43DD8448EB211C80319C";
   for (const std::string& text :
-       {std::string(), std::string("00"), "ff-" + kTrace + "-" + kSpan + "-01",
-        "0x-" + kTrace + "-" + kSpan + "-01", "00-" + kTrace + "-" + kSpan + "-0",
-        "00-" + kTrace + "-" + kSpan + "-0g", "00-" + kTrace + "-" + kSpan + "-01-",
-        "00-" + kTrace + "-" + kSpan + "-01 ", "cc-" + kTrace + "-" + kSpan + "-01x",
-        "00-" + kTrace + "x" + kSpan + "-01", "00-" + upper_case + "-" + kSpan + "-01",
-        "00-" + std::string(32, '0') + "-" + kSpan + "-01",
-        "00-" + kTrace + "-" + std::string(16, '0') + "-01", "00_" + kTrace + "-" + kSpan + "-01",
-        "00-" + kTrace + "-" + kSpan + "_01"}) {
+       {std::string(), std::string("00"), "ff-" + kOtherTrace + "-" + kOtherSpan + "-01",
+        "0x-" + kOtherTrace + "-" + kOtherSpan + "-01",
+        "00-" + kOtherTrace + "-" + kOtherSpan + "-0",
+        "00-" + kOtherTrace + "-" + kOtherSpan + "-0g",
+        "00-" + kOtherTrace + "-" + kOtherSpan + "-01-",
+        "00-" + kOtherTrace + "-" + kOtherSpan + "-01 ",
+        "cc-" + kOtherTrace + "-" + kOtherSpan + "-01x",
+        "00-" + kOtherTrace + "x" + kOtherSpan + "-01",
+        "00-" + upper_case + "-" + kOtherSpan + "-01",
+        "00-" + std::string(32, '0') + "-" + kOtherSpan + "-01",
+        "00-" + kOtherTrace + "-" + std::string(16, '0') + "-01",
+        "00_" + kOtherTrace + "-" + kOtherSpan + "-01",
+        "00-" + kOtherTrace + "-" + kOtherSpan + "_01"}) {
     EXPECT_FALSE(ParseTraceParent(text)) << text;
   }
 }
 
 TEST(TraceContextTest, SpansAreNewAndTracesAreKept) {
-  const TraceContext parent{kTrace, kSpan, true};
+  const TraceContext parent{kOtherTrace, kOtherSpan, true};
   const TraceContext child = NewSpan(&parent);
-  EXPECT_EQ(child.trace_id, kTrace);
-  EXPECT_NE(child.span_id, kSpan);
+  EXPECT_EQ(child.trace_id, kOtherTrace);
+  EXPECT_NE(child.span_id, kOtherSpan);
   EXPECT_TRUE(child.sampled);
   const TraceContext root = NewSpan(nullptr);
   EXPECT_TRUE(ParseTraceParent(FormatTraceParent(root)));
@@ -83,23 +88,23 @@ class TraceTest : public ServerFixture {
 };
 
 TEST_F(TraceTest, AFailedCallAnswersItsSpanToo) {
-  const auto [parent, trace] = Call({"00-" + kTrace + "-" + kSpan + "-01"});
+  const auto [parent, trace] = Call({"00-" + kOtherTrace + "-" + kOtherSpan + "-01"});
   const auto span = ParseTraceParent(parent);
   ASSERT_TRUE(span) << parent;
-  EXPECT_EQ(span->trace_id, kTrace);
-  EXPECT_EQ(trace, kTrace);
-  EXPECT_NE(span->span_id, kSpan);
+  EXPECT_EQ(span->trace_id, kOtherTrace);
+  EXPECT_EQ(trace, kOtherTrace);
+  EXPECT_NE(span->span_id, kOtherSpan);
   EXPECT_TRUE(span->sampled);
 }
 
 TEST_F(TraceTest, WithoutAUsableParentThereIsANewTrace) {
-  const std::string good = "00-" + kTrace + "-" + kSpan + "-01";
+  const std::string good = "00-" + kOtherTrace + "-" + kOtherSpan + "-01";
   for (const auto& parents : {std::vector<std::string>{"nonsense"}, {good, good}}) {
     const auto [parent, trace] = Call(parents);
     const auto span = ParseTraceParent(parent);
     ASSERT_TRUE(span) << parent;
     EXPECT_EQ(span->trace_id, trace);
-    EXPECT_NE(trace, kTrace);
+    EXPECT_NE(trace, kOtherTrace);
     EXPECT_FALSE(span->sampled);
   }
   const auto [parent, trace] = Call({});

@@ -1,5 +1,9 @@
 #include "tests/validation/harness/bounds.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
 namespace evenkeel::validation {
 namespace {
 
@@ -70,7 +74,8 @@ const Bound& BoundOf(std::string_view family, Figure figure) {
     if (bound.figure == figure && family.substr(0, bound.family.size()) == bound.family)
       return bound;
   }
-  return kBounds[0];
+  std::fprintf(stderr, "validate: %s has no bound\n", std::string(family).c_str());
+  std::abort();
 }
 
 }  // namespace evenkeel::validation

@@ -191,6 +191,7 @@ Outcome Evaluate(const Case& run) {
     outcome.chosen = "micro-batch " + std::to_string(samples);
     const bool better = evaluator.fits() > best_fits ||
                         (evaluator.fits() == best_fits && evaluator.iteration_ns() < best_ns);
+    if (!outcome.fault.empty() && best.predicted.empty()) best.fault = outcome.fault;
     if (!outcome.fault.empty() || (!best.predicted.empty() && !better)) continue;
     best = outcome, best_ns = evaluator.iteration_ns(), best_fits = evaluator.fits();
   }

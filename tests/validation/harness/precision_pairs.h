@@ -1,4 +1,4 @@
-// Published runs that differ in precision alone: how well the speed-up is predicted.
+// Published runs that differ only in precision: how well the speed-up is predicted.
 #ifndef EVENKEEL_TESTS_VALIDATION_HARNESS_PRECISION_PAIRS_H_
 #define EVENKEEL_TESTS_VALIDATION_HARNESS_PRECISION_PAIRS_H_
 

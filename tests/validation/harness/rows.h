@@ -40,7 +40,7 @@ Json InOurWords(Json row);
 Json WithBatch(Json row);
 // Returns what is not published about a run, or "" if everything is.
 std::string Missing(const Json& row);
-// What rows say of token embedding and head that train in full beside adapters.
+// What rows say of token embedding and head that train in full with adapters.
 inline constexpr const char* kTables = "embedding and output head";
 // Returns what the planner cannot express about a run, or "" if it can express everything.
 std::string Inexpressible(const Json& row);

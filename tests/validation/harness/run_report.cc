@@ -231,9 +231,10 @@ void ReportEachRun(const std::vector<Result>& results) {
       const Measurement& m = run.measured[i];
       const std::optional<double>& predicted = result.outcome.predicted[i];
       if (!predicted) continue;
-      std::printf("%s %s: %s %.3f, predicted %.3f %s, %+.1f%%%s%s\n", run.family.c_str(),
+      std::printf("%s %s: %s %.3f, predicted %.3f %s, %+.1f%%, %s, %s%s%s\n", run.family.c_str(),
                   run.id.c_str(), NameOf(m.figure), Shown(m.figure, m.value),
                   Shown(m.figure, *predicted), UnitOf(m.figure), 100 * (*predicted / m.value - 1),
+                  KeyOf(result, By::kTrainer).c_str(), KeyOf(result, By::kRegime).c_str(),
                   run.weak ? ", weak" : "", run.apart.empty() ? "" : (", " + run.apart).c_str());
     }
     const int64_t fullest = FullestBytes(result);

@@ -51,7 +51,7 @@ Json WithNotes(Json row) {
   if (Has(notes, "fp32 gradient")) say("gradients_16bit", false);
   if (Has(notes, "CUDA graphs")) say("cuda_graphs", true);
   // Megatron-Bridge 0.6's MXFP8 recipes of these models for GB200 and GB300 capture whole
-  // iterations, and exchange rows by HybridEP beside compute
+  // iterations, and exchange rows by HybridEP during compute
   // (_enable_hybridep_full_iteration_mxfp8 of perf_recipes/qwen/common.py).
   static const std::regex kFullIteration(
       "v0\\.6\\.0 (gpt_oss_120b|qwen3_[a-z0-9_]+)_pretrain_[0-9]+gpu_gb[23]00_fp8mx_config");
@@ -93,15 +93,15 @@ Json AsItsSourceSays(const std::string& family, Json row) {
   return row;
 }
 
-// Returns whether frozen weights beside adapters have 4 bits. bitsandbytes and torchtune give each
-// 64 of them a scale of 8 bits, GPTQ each 128 one of 16: the same bytes but for 1%.
+// Returns whether frozen weights with adapters have 4 bits. bitsandbytes and torchtune give each 64
+// of them a scale of 8 bits, GPTQ each 128 one of 16: the same bytes except for 1%.
 bool HasPackedBase(const Json& row) {
   const std::string precision = Text(row, "precision");
   return precision == "nf4 weights, bf16" || precision == "int4 weights, bf16";
 }
 
 // Returns the recipe of a row, or nullopt for one that the planner does not know. Where a row says
-// "fp8" alone, it is the recipe that its trainer had then.
+// only "fp8", it is the recipe that its trainer had then.
 std::optional<Precision> PrecisionOf(const Json& row) {
   const std::string precision = Text(row, "precision"), id = Text(row, "id");
   const std::string notes = Text(row, "notes"), trainer = Text(Child(row, "trainer"), "name");
@@ -137,9 +137,9 @@ std::string Apart(const Json& row) {
   return "";
 }
 
-// Sets layers that are each a mixer or an MLP alone: M is Mamba-2, * attention, E experts, - an
-// MLP. "2 depths of *E" predict two further tokens, each with a layer and a head; behind a slash of
-// the pattern such layers are left out. What a row does not say is as in Megatron-LM's arguments.
+// Sets layers that are each only a mixer or an MLP: M is Mamba-2, * attention, E experts, - an MLP.
+// "2 depths of *E" predict two further tokens, each with a layer and a head; after a slash in the
+// pattern such layers are left out. What a row does not say is as in Megatron-LM's arguments.
 void SetHybrid(const Json& detail, LanguageModel& m) {
   m.layer_norms = 1;
   const int64_t head = Int(detail, "mamba_head_dim", 64);
@@ -272,7 +272,7 @@ Optimizer OptimizerOf(const Json& row, const Job& job) {
   if (Flag(row, "muon")) return Optimizer::kMuon;
   if (Text(row, "optimizer") == "adam in 16 bits") return Optimizer::kAdam16Bit;
   if (Flag(row, "moments_16bit")) return Optimizer::kAdam16BitMoments;
-  // Qwen's script for one GPU trains tables beside adapters in the 16 bits in which it loads the
+  // Qwen's script for one GPU trains tables with adapters in the 16 bits in which it loads the
   // model (finetune_lora_single_gpu.sh).
   const bool alone = job.training.zero_stage == ZeroStage::kNone;
   return SavesHead(job.model.language_model) && alone ? Optimizer::kAdam16Bit : Optimizer::kAdam;

@@ -233,7 +233,7 @@ def _records(name: str, records: Iterable[_Record], column: str | None, units_co
         tokens.append(_value(place, record, token_keys, None))
         row = _units(place, record, unit_keys)
         units.append(row)
-        if len(row) > 1 or row[0] != 0:  # a number of 0 says nothing of the encoders
+        if len(row) > 1 or row[0] != 0:  # a number of 0 says nothing about the encoders
             if width not in (0, len(row)):
                 raise LengthFileError(f"{place}: units of {len(row)} encoder{'' if len(row) == 1 else 's'}, but "
                                       f"samples before it have those of {width}")

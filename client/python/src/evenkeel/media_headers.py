@@ -43,7 +43,7 @@ def image_size(file: IO[bytes]) -> tuple[int, int]:
     try:
         with pillow.open(file) as image:
             width, height = image.size
-            # Pillow would decode a PNG to look for EXIF behind its pixels.
+            # Pillow would decode a PNG to look for EXIF after its pixels.
             turned = "exif" in image.info and image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
     except pillow.DecompressionBombError as error:
         raise MediaError(f"{error}") from error
