@@ -127,7 +127,7 @@ class Chooser {
     };
     improve(/*by_batch=*/false);
     best = LessRecompute(std::move(best));
-    if (!best.stopped && BatchMissed(best) > 0 && improve(/*by_batch=*/true))
+    if (!best.stopped && ExcessBatchError(best) > 0 && improve(/*by_batch=*/true))
       best = LessRecompute(std::move(best));
     return best;
   }
@@ -183,21 +183,22 @@ class Chooser {
                        [](const StageWork& stage) { return stage.recompute_ns > 0; });
   }
 
-  // Shorter packs may need less recompute, which no expected loss counts. Halves the units while
-  // that is better, then tries a number between the best and the next larger.
+  // Shorter packs may need less recompute, or fit with other degrees, which no expected loss
+  // counts. Halves the units while that is better, then tries a number between the best and the
+  // next larger.
   CapsSearch LessRecompute(CapsSearch best) const {
     const std::vector<CapsChoice> choices = rule_.Shorter(level_);
     int64_t larger = best.batching.rule.unit_cap;
     const auto improve = [&](int64_t units) {
-      if (best.stopped || !Recomputes(best)) return false;
+      if (best.stopped || !(Recomputes(best) || best.found.memory_binds)) return false;
       const BatchRule& than = best.batching.rule;
       const CapsChoice choice = rule_.Filled(*Nearest(choices, units));
       if (choice.caps.units == than.unit_cap || choice.caps.units >= larger) return false;
-      CapsSearch other =
-          Beating(choice, best,
-                  absl::StrFormat("the same batch has a shorter step than with packs of "
-                                  "%d units and %d tokens, which recompute more",
-                                  than.unit_cap, than.token_cap));
+      CapsSearch other = Beating(
+          choice, best,
+          absl::StrFormat("the same batch has a shorter step than with packs of "
+                          "%d units and %d tokens, which %s more",
+                          than.unit_cap, than.token_cap, Recomputes(best) ? "recompute" : "hold"));
       if (!other.stopped && !Better(other, best)) return false;
       if (choice.caps.units < than.unit_cap) larger = than.unit_cap;
       best = std::move(other);
@@ -245,7 +246,7 @@ class Chooser {
     CapsSearch search;
     Enter(Phase::kBatchRule);
     search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
-    const bool any = than.found.best.empty() || BatchMissed(than) > 0;
+    const bool any = than.found.best.empty() || ExcessBatchError(than) > 0;
     Find(search, any ? 0 : than.found.best.front().simulated_ns);
     return search;
   }
@@ -290,12 +291,12 @@ class Chooser {
                 bool by_batch) const {
     if (!by_batch) return LossOf(search, choice).total() < LossOf(search, than).total();
     const int64_t data = search.found.best.front().parallelism.data;
-    const auto missed_by = [&](const CapsChoice& c) {
+    const auto error_of = [&](const CapsChoice& c) {
       const int64_t packs = data * MicroBatches(PacksPerStep(c), data);
-      return BatchMissed(static_cast<double>(packs) * c.samples_per_pack);
+      return ExcessBatchError(static_cast<double>(packs) * c.samples_per_pack);
     };
-    const int64_t missed = missed_by(choice), other = missed_by(than);
-    if (missed != other) return missed < other;
+    const double error = error_of(choice), other = error_of(than);
+    if (std::abs(error - other) > kBatchTolerance) return error < other;
     return Promises(search, choice, than, /*by_batch=*/false);
   }
 
@@ -352,22 +353,22 @@ class Chooser {
   // caller's: no gain in time makes up for another one.
   bool Better(const CapsSearch& search, const CapsSearch& than) const {
     if (search.found.best.empty()) return false;
-    const int64_t missed = BatchMissed(search), other = BatchMissed(than);
-    if (missed != other) return missed < other;
+    const double error = ExcessBatchError(search), other = ExcessBatchError(than);
+    if (std::abs(error - other) > kBatchTolerance) return error < other;
     return GpuDaysOf(search) < GpuDaysOf(than);
   }
 
-  // Returns how many times the tolerance the step's samples differ from those asked for, rounded
-  // down: choices of one number are equally good, so that Better is an order.
-  int64_t BatchMissed(double samples) const {
+  // Returns by how much more than the tolerance the step's samples differ from those asked for, as
+  // a share of the latter.
+  double ExcessBatchError(double samples) const {
     const double error =
         std::abs(samples / static_cast<double>(job_.training.global_batch_samples) - 1);
-    return static_cast<int64_t>(error / kBatchTolerance);
+    return std::max(0.0, error - kBatchTolerance);
   }
-  int64_t BatchMissed(const CapsSearch& search) const {
+  double ExcessBatchError(const CapsSearch& search) const {
     const Candidate& c = search.found.best.front();
-    return BatchMissed(static_cast<double>(c.micro_batches * c.parallelism.data) *
-                       search.batching.rule.samples_per_pack);
+    return ExcessBatchError(static_cast<double>(c.micro_batches * c.parallelism.data) *
+                            search.batching.rule.samples_per_pack);
   }
 
   double GpuDaysOf(const CapsSearch& search) const {

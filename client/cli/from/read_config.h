@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/from/environment.h"
 #include "client/cli/from/setting.h"
-#include "client/cli/from/shell.h"
 
 namespace evenkeel::cli {
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/from/environment.h"
 #include "client/cli/from/shell_words.h"
 #include "client/cli/from/slurm.h"
 
@@ -29,9 +30,6 @@ struct ShellScript {
   SlurmRequest slurm;
   bool branches = false;  // assignments may not run: `if`, `case`, loops, `&&` and `||`
 };
-
-// Variables that are set before a script runs, by name.
-using Environment = std::map<std::string, std::string>;
 
 // `name` stands in messages. Throws CommandError(kBadInput) where a quote or bracket is not closed,
 // if variables grow beyond what a script of a trainer needs, or if the text does not have the name
