@@ -135,9 +135,9 @@ TEST(ShellScriptsTest, BranchesThatTheScriptDecidesAreFollowed) {
 
 TEST(ShellScriptsTest, VariablesOfTheEnvironmentAreSetFirst) {
   const auto last = [](const std::string& script) {
+    const ShellScript read = ReadShell(script, "s", {{"TP", "8"}, {"SLURM_NNODES", "4"}});
     std::string text;
-    for (const ShellWord& word :
-         ReadShell(script, "s", {{"TP", "8"}, {"SLURM_NNODES", "4"}}).commands.back())
+    for (const ShellWord& word : read.commands.back())
       text += (text.empty() ? "" : " ") + word.text;
     return text;
   };
