@@ -8,7 +8,7 @@ import harness
 from harness import Server, planner_service_pb2
 
 SPEC = {"parallelism": {"tensor": 2, "pipeline": 4, "data": 4},
-        "stages": [{"layers": [{"layer_count": 22}]}, {"layers": [{"layer_count": 23, "recomputed_count": 5}]},
+        "stages": [{"layers": [{"layer_count": 22, "recomputed_count": 5}]}, {"layers": [{"layer_count": 23}]},
                    {"layers": [{"layer_count": 24}]}, {"layers": [{"layer_count": 24}]}]}
 
 
