@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Copies a shared library under another name, for one user alone.
+"""Copies a shared library under another name, for only one user.
 
     private_library.py LIBRARY COPY
 

@@ -75,7 +75,7 @@ class Client:
     async def evaluate_plan(self, job: JobLike, plan: PlanLike, *, include_timeline: bool = False,
                             min_calibration_revision: int = 0,
                             timeout: float | None = None) -> planner_service_pb2.EvaluatePlanResponse:
-        """Predicts the caller's plan beside ours."""
+        """Predicts the caller's plan next to ours."""
         request = planner_service_pb2.EvaluatePlanRequest(
             job=requests.plan_job_request(job).job, plan=requests.plan_of(plan), include_timeline=include_timeline,
             min_calibration_revision=min_calibration_revision)

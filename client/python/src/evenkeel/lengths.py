@@ -1,4 +1,4 @@
-"""Reads sample lengths, from the files that `evenkeelctl stats` and `pack` read and from columns beside.
+"""Reads sample lengths, from the files that `evenkeelctl stats` and `pack` read and from columns, too.
 
 The content of a file decides, not its name:
 - a JSON array of records, as OmniBal ships them: {"vit_num": 5, "token_num": 1341, "image_flags": 5};

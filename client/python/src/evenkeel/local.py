@@ -75,7 +75,7 @@ def plan(job: JobLike, *, timeout: float | None = None, cancelled: Cancelled | N
 
 def evaluate(job: JobLike, plan: PlanLike, *, include_timeline: bool = False, timeout: float | None = None,
              cancelled: Cancelled | None = None) -> planner_service_pb2.EvaluatePlanResponse:
-    """Predicts the caller's plan beside ours, as Client.evaluate_plan does."""
+    """Predicts the caller's plan next to ours, as Client.evaluate_plan does."""
     request = planner_service_pb2.EvaluatePlanRequest(
         job=requests.plan_job_request(job).job, plan=requests.plan_of(plan),
         include_timeline=include_timeline)

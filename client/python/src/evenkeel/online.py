@@ -1,4 +1,4 @@
-"""Online packing: balanced packs of a stream whose lengths are not known beforehand. NumPy alone is needed.
+"""Online packing: balanced packs of a stream whose lengths are not known beforehand. It needs only NumPy.
 
     packer = evenkeel.OnlinePacker({"units": 9, "tokens": 4096}, ranks=8)
     for step in packer.pack((sample, (sample["tiles"], len(sample["ids"]))) for sample in stream):
@@ -333,7 +333,7 @@ class OnlinePacker(Generic[S]):
 
     def state_dict(self, samples: bool = True) -> dict[str, Any]:
         """Returns the place in the stream, as plain values, with the samples that are held (a window of them, and those
-        of steps that were not taken). Without `samples`, their positions and lengths alone are in it, and
+        of steps that were not taken). Without `samples`, it has only their positions and lengths, and
         load_state_dict needs a function that finds a sample again."""
         positions = sorted(self._held)
         state = {"format": FORMAT, "settings": self._settings.identity(), "positions": positions,

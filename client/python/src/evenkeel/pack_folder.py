@@ -1,4 +1,4 @@
-"""Packs of a dataset in a folder, as evenkeel.ray writes them. Reading needs NumPy alone: any rank reads any pack.
+"""Packs of a dataset in a folder, as evenkeel.ray writes them. Reading needs only NumPy: any rank reads any pack.
 
     manifest.json                 what was packed, and how near to the fewest packs; written last
     packs/000012.offsets.npy      of partition 12: pack p holds ids[offsets[p]:offsets[p + 1]]
@@ -132,7 +132,7 @@ class PackEpoch:
         return int(self.manifest["data_parallel"])
 
     def step(self, index: int) -> Int64s:
-        """Returns ranks x packs per rank: numbers of packs. -1, in the last step alone, is a pack that is missing."""
+        """Returns ranks x packs per rank: numbers of packs. -1, only in the last step, is a missing pack."""
         if not 0 <= index < self.step_count:
             raise IndexError(f"step {index} of {self.step_count}")
         file = bisect.bisect_right(self._first_step, index) - 1

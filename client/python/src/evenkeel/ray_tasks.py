@@ -45,7 +45,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class PackedPartition:
-    """What is known of a partition beside its files."""
+    """What is known of a partition in addition to its files."""
     samples: int
     rejected: int
     packs: int
@@ -54,7 +54,7 @@ class PackedPartition:
 
 @dataclasses.dataclass(frozen=True)
 class DealtShard:
-    """What is known of a part of the order beside its file."""
+    """What is known of a part of the order in addition to its file."""
     steps: int
     left: Int64s  # packs too few for a step
     left_sums: Int64s

@@ -59,7 +59,7 @@ class StepReporter:
                  gather: rank_gather.Gather | None = None, gather_seconds: float = 5.0, timeout: float = 5.0,
                  exit_seconds: float = 10.0, forward_every: int = 10, client: Callable[[], Any] | None = None,
                  on_report: Callable[[Report], None] | None = None) -> None:
-        """`plan`: an answer of plan_job, or `plan_id` alone. `job`: the job that was planned; needed if it describes
+        """`plan`: an answer of plan_job, or only a `plan_id`. `job`: the job that was planned; needed if it describes
         its model or GPU type, if the server may not have the plan, and to plan again in the end. `stage`: the pipeline
         stage of this rank. The first `warmup_steps` do not count. A window ends after `window_steps` or
         `window_seconds`. `record`: whether the outcome of the run is recorded when it ends, so that later plans use
