@@ -67,7 +67,7 @@ class BalancedSearch {
   }
 
   Packing Run() {
-    if (FirstFitIsEnough()) return std::move(best_);
+    if (FirstFitIsFull()) return std::move(best_);
     SearchDesigns();
     if (Dealable() && (thorough_ ? !Close() : groups_.empty())) PackByColumns();
     for (const TypeOrder order : {TypeOrder::kTokens, TypeOrder::kLargerShare}) {
@@ -88,14 +88,14 @@ class BalancedSearch {
 
   bool Done() const { return best_.size() > 0 && static_cast<int64_t>(best_.size()) <= good_; }
 
-  // Tries first fit on large sets without units, where it often comes close to the bound. Packs
-  // that are full are level; others are made level. Forgets the packs if that is not enough.
-  bool FirstFitIsEnough() {
+  // Large sets without units: tries first fit. If its packs are full they are also level, and no
+  // design is better; otherwise forgets them. Returns whether they are full.
+  bool FirstFitIsFull() {
     if (caps_.units != 0 || lengths_.size() <= kTrialAtMost) return false;
     Keep(PackFirstFit(lengths_, caps_, TypeOrder::kTokens, stop_));
     const bool full =
         level_ >= (1 - 1 / static_cast<double>(kCloseDeal)) * static_cast<double>(caps_.tokens);
-    if (Close() && (full || Relevel())) return true;
+    if (full && Close()) return true;
     best_ = {};
     return false;
   }
@@ -230,13 +230,16 @@ class BalancedSearch {
   }
 
   // The decreasing packers make packs as unequal as possible. Replaces their packs by level ones
-  // with the same numbers of samples of equal units. Returns whether the packs are level now.
-  bool Relevel() {
-    if (best_is_level_) return true;
+  // with the same numbers of samples of equal units.
+  void Relevel() {
+    if (best_is_level_) return;
     groups_ = GroupSamples(sorted_.types, caps_.tokens, kGroupsAtMost, stop_);
     if (groups_.empty()) {
-      return Dealable() && Replace(DealLevel(lengths_, caps_, sorted_,
-                                             static_cast<int64_t>(best_.size()), stop_));
+      if (!Dealable()) return;
+      Packing level =
+          DealLevel(lengths_, caps_, sorted_, static_cast<int64_t>(best_.size()), stop_);
+      if (level.size() <= best_.size()) best_ = std::move(level);
+      return;
     }
     std::map<std::vector<std::pair<int32_t, int32_t>>, int64_t> times;
     std::map<int64_t, int32_t> content;
@@ -252,14 +255,8 @@ class BalancedSearch {
     }
     std::vector<PackPattern> patterns;
     for (const auto& [pattern, count] : times) patterns.push_back({pattern, count});
-    return Replace(FillPatterns(lengths_, caps_, sorted_, groups_, patterns, stop_));
-  }
-
-  // Takes level packs if they are not more than the best ones.
-  bool Replace(Packing level) {
-    if (level.size() > best_.size()) return false;
-    best_ = std::move(level);
-    return true;
+    Packing level = FillPatterns(lengths_, caps_, sorted_, groups_, patterns, stop_);
+    if (level.size() <= best_.size()) best_ = std::move(level);
   }
 
   const Lengths lengths_;
