@@ -38,6 +38,19 @@ std::string ErrorOf(const std::string& text, const std::string& path) {
 
 using Words = std::vector<std::string>;
 
+TEST(ReadUserConfigTest, VariablesNeedAScript) {
+  TestFolder folder;
+  const std::string arguments = folder.Path("args.json"), adapter = folder.Path("adapter.json");
+  std::ofstream(arguments) << R"({"per_device_train_batch_size": 2})";
+  std::ofstream(adapter) << R"({"peft_type": "LORA", "r": 8})";
+  try {
+    ReadUserConfig({arguments, adapter}, "", {{"TP", "8"}});
+    ADD_FAILURE() << "not refused";
+  } catch (const CommandError& error) {
+    EXPECT_STREQ(error.what(), "--env TP: args.json is no shell script");
+  }
+}
+
 TEST(ShellTest, PutsInVariablesArraysAndSums) {
   EXPECT_EQ(LastCommand("N=2 # nodes\nARGS=(\n  --a $N  # two\n  \"--b c\"\n)\nARGS+=(--d)\n"
                         "run ${ARGS[@]} \\\n  --e $((N*(3+1))) --f ${X:-7} '$N' \"$N\""),

@@ -1,15 +1,14 @@
 // `evaluate`: shows a plan that the caller wrote, or a configuration of a trainer, next to ours.
-#include <absl/strings/ascii.h>
 #include <absl/strings/str_replace.h>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/cli/commands/commands.h"
+#include "client/cli/environment.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/render_from.h"
@@ -55,23 +54,6 @@ struct EvaluateFlags {
   TimelineFlags timeline;
 };
 
-// Returns the variables of `--env NAME=VALUE`, the last of each name.
-Environment EnvironmentOf(const std::vector<std::string>& variables) {
-  Environment environment;
-  for (const std::string& variable : variables) {
-    const size_t equals = variable.find('=');
-    const std::string name = variable.substr(0, equals);
-    const bool named = !name.empty() && !absl::ascii_isdigit(name[0]) &&
-                       std::all_of(name.begin(), name.end(),
-                                   [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
-    if (equals == std::string::npos || !named)
-      throw CommandError(ExitCode::kBadInput,
-                         "--env " + variable + ": must be NAME=VALUE, such as TP=8");
-    environment[name] = variable.substr(equals + 1);
-  }
-  return environment;
-}
-
 // Evaluates a configuration, and changes of it.
 void FillAnswer(const GlobalOptions& options, FromAnswer& answer) {
   const auto backend = BackendOf(options);
@@ -91,7 +73,12 @@ void FillAnswer(const GlobalOptions& options, FromAnswer& answer) {
 
 ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
   FromAnswer answer{.path = flags.from.front()};
-  answer.config = ReadUserConfig(flags.from, flags.framework, EnvironmentOf(flags.variables));
+  Environment environment;  // of several with one name, the last counts
+  for (const std::string& variable : flags.variables) {
+    auto [name, value] = VariableOf(variable);
+    environment[std::move(name)] = std::move(value);
+  }
+  answer.config = ReadUserConfig(flags.from, flags.framework, environment);
   answer.run = RunOf(answer.config, flags.job);
   try {
     FillAnswer(options, answer);

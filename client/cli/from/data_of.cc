@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/cli/exit_codes.h"
+#include "client/cli/from/front_ends.h"
 #include "client/cli/from/user_run.h"
 #include "client/cli/length_counts.h"
 

@@ -43,6 +43,9 @@ inline constexpr const char* kSwiftMethods[] = {"train_type", "tuner_type", "sft
 // Returns the front end whose keys these are, or nullptr if there is none.
 const FrontEnd* FrontEndOf(const std::vector<Setting>& settings);
 
+// Returns the name of the configuration's trainer, or of the front end that runs it.
+const char* TrainerName(const UserConfig& config);
+
 }  // namespace evenkeel::cli
 
 #endif  // EVENKEEL_CLIENT_CLI_FROM_FRONT_ENDS_H_

@@ -1,4 +1,5 @@
 #include "client/cli/from/read_config.h"
+#include "client/cli/from/front_ends.h"
 
 #include <fmt/format.h>
 
@@ -346,8 +347,6 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
                       const std::string& name, const std::string& framework,
                       const Environment& environment) {
   if (kind == "script") return ReadScript(text, path, name, framework, environment);
-  if (!environment.empty())
-    FailReading(fmt::format("--env {}: {} is no shell script", environment.begin()->first, name));
   const bool hugging_face = framework == "huggingface";
   UserConfig config;
   if (kind == "yaml") {
@@ -438,17 +437,20 @@ UserConfig ReadConfigText(const std::string& text, const std::string& path,
 UserConfig ReadUserConfig(const std::vector<std::string>& paths, const std::string& framework,
                           const Environment& environment) {
   std::vector<UserConfig> files;
+  bool scripts = false;
   for (const std::string& path : paths) {
     const std::string text = ReadWholeFile(path, kMaxConfigText);
-    // Of several files, one may be a script.
-    const bool for_it = paths.size() == 1 || KindOf(text, path) == "script";
-    files.push_back(ReadConfigText(text, path, framework, for_it ? environment : Environment()));
+    scripts = scripts || KindOf(text, path) == "script";
+    files.push_back(ReadConfigText(text, path, framework, environment));
     if (files.size() > 1 && (files.front().format != ConfigFormat::kHuggingFace ||
                              files.back().format != ConfigFormat::kHuggingFace))
       FailReading(path +
                   ": only a run of Hugging Face Trainer has several files: its arguments, an "
                   "adapter_config.json, and the file of accelerate launch");
   }
+  if (!environment.empty() && !scripts)
+    FailReading(fmt::format("--env {}: {} is no shell script", environment.begin()->first,
+                            FileNameOf(paths.front())));
   // A command is read with the launch file that it runs with.
   std::stable_partition(files.begin(), files.end(), [](const UserConfig& file) {
     return file.files.count(RunFile::kArguments) > 0;

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "client/cli/exit_codes.h"
+#include "client/cli/from/front_ends.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/user_run.h"
 #include "client/cli/length_counts.h"

@@ -275,9 +275,6 @@ struct UserConfig {
   [[noreturn]] void Refuse(Field field, const std::string& why) const;
 };
 
-// Returns the name of the configuration's trainer, or of the front end that runs it.
-const char* TrainerName(const UserConfig& config);
-
 // Returns "run.sh:12: --key value".
 std::string Describe(const Setting& setting);
 

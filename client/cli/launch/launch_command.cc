@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "client/cli/environment.h"
 #include "client/cli/exit_codes.h"
 #include "client/cli/text.h"
 
@@ -140,22 +141,13 @@ std::vector<std::string> ProgramWords(const v1::Launch& launch, const std::strin
 
 void AddVariables(const std::vector<std::string>& given, v1::Launch* launch) {
   for (const std::string& text : given) {
-    const size_t equals = text.find('=');
-    const std::string name = text.substr(0, equals);
-    const auto part_of_name = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-    };
-    if (equals == std::string::npos || name.empty() ||
-        !std::all_of(name.begin(), name.end(), part_of_name) ||
-        std::isdigit(static_cast<unsigned char>(name[0])))
-      throw CommandError(ExitCode::kBadInput, fmt::format("--env: \"{}\" is not NAME=VALUE", text));
+    auto [name, value] = VariableOf(text);
     v1::LaunchVariable* variable = nullptr;
-    for (v1::LaunchVariable& there : *launch->mutable_environment()) {
+    for (v1::LaunchVariable& there : *launch->mutable_environment())
       if (there.name() == name) variable = &there;
-    }
     if (variable == nullptr) variable = launch->add_environment();
-    variable->set_name(name);
-    variable->set_value(text.substr(equals + 1));
+    variable->set_name(std::move(name));
+    variable->set_value(std::move(value));
   }
 }
 
