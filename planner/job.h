@@ -167,11 +167,6 @@ struct Training {
   bool fused_step = false;
 };
 
-// How the model is cut into stages. All except kExact are published methods, for comparison:
-// OmniBal's balanced model partition, equal parameters, equal layers, and PipeDream's partition by
-// profiled times.
-enum class PartitionMethod { kExact, kBmp, kParameters, kLayers, kProfile };
-
 struct Constraints {
   DegreeRange tensor_parallel;
   DegreeRange pipeline_parallel;

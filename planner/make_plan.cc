@@ -252,11 +252,19 @@ class Planning {
                                       [](const StageWork& s) { return s.recompute_ns > 0; });
     const bool one_chunk = !trainer.interleaves && VirtualStagesFree(c) &&
                            job_.training.zero_stage != ZeroStage::kWeights;
-    return found_.memory_binds || few_sets || one_chunk || KeepsEncoderWhole(job_);
+    return CutsByItself() || found_.memory_binds || few_sets || one_chunk ||
+           KeepsEncoderWhole(job_);
+  }
+
+  // Returns whether the stages are the trainer's own choice.
+  bool CutsByItself() const {
+    const PartitionMethod own = job_.training.trainer->partition_method;
+    return own != PartitionMethod::kExact && job_.constraints.partition_method == own &&
+           job_.constraints.stage_layers.empty();
   }
 
   // Looks for a better plan without what the trainer cannot do: another recompute for each layer,
-  // a cut through the encoder, virtual stages.
+  // a cut through the encoder, other stages, virtual stages.
   void FindLimitsCost(const Candidate& chosen) {
     if (!LimitsMayCost(chosen)) return;
     const Trainer& trainer = *job_.training.trainer;
@@ -267,6 +275,7 @@ class Planning {
     free.training.trainer = &freer;
     if (job_.constraints.recompute == FreestRecompute(trainer))
       free.constraints.recompute = RecomputePolicy::kAuto;
+    if (CutsByItself()) free.constraints.partition_method = PartitionMethod::kExact;
     const SearchResult found =
         Search(free, batching_, 0, hooks_.stop, chosen.simulated_ns, kWorkInShort);
     plan().trainer_limits_cost = 0;

@@ -357,11 +357,15 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
       ->group(kConstraints)
       ->take_last()
       ->check(CLI::IsMember({"1f1b", "interleaved", "gpipe", "zero-bubble"}).description(""));
-  command->add_option("--partition", flags->partition, "How the model is cut into stages [exact]")
-      ->type_name("exact|bmp|parameters|layers|profile")
+  command
+      ->add_option("--partition", flags->partition,
+                   "How the model is cut into stages [the trainer's only way, or exact]")
+      ->type_name("exact|bmp|parameters|layers|profile|layers-last|weights")
       ->group(kConstraints)
       ->take_last()
-      ->check(CLI::IsMember({"exact", "bmp", "parameters", "layers", "profile"}).description(""));
+      ->check(CLI::IsMember(
+                  {"exact", "bmp", "parameters", "layers", "profile", "layers-last", "weights"})
+                  .description(""));
   command
       ->add_option("--stage-layers", flags->stage_layers,
                    "Transformer layers of each stage, such as 22,23,24,24 [free]")

@@ -431,7 +431,9 @@ void SetConstraints(const JobFlags& flags, v1::Job* job) {
       {"bmp", v1::PARTITION_METHOD_BMP},
       {"parameters", v1::PARTITION_METHOD_PARAMETERS},
       {"layers", v1::PARTITION_METHOD_LAYERS},
-      {"profile", v1::PARTITION_METHOD_PROFILE}};
+      {"profile", v1::PARTITION_METHOD_PROFILE},
+      {"layers-last", v1::PARTITION_METHOD_LAYERS_LAST},
+      {"weights", v1::PARTITION_METHOD_WEIGHTS}};
   if (!flags.partition.empty()) constraints()->set_partition_method(kMethods.at(flags.partition));
   if (!flags.stage_layers.empty()) {
     constraints()->mutable_stage_layers()->Assign(flags.stage_layers.begin(),

@@ -38,6 +38,7 @@ class Checker {
     if (faults_.empty()) {
       for (std::string& fault : CheckStages(job_, profile_, plan_))
         faults_.push_back(std::move(fault));
+      CheckMethod();
     }
     CheckStepTime();
     return std::move(faults_);
@@ -182,6 +183,41 @@ class Checker {
     Require(p.virtual_stages == 1 || job_.training.trainer->interleaves || asked ||
                 chunks.min > 1 || chunks.max > 0,
             "virtual stages that nobody asked of a trainer that has none");
+  }
+
+  // Checks the layers of each stage against a method that leaves no choice.
+  void CheckMethod() {
+    const PartitionMethod method = job_.constraints.partition_method;
+    const bool first = method == PartitionMethod::kLayers;
+    const bool last = method == PartitionMethod::kLayersLast;
+    const bool weights = method == PartitionMethod::kWeights;
+    if (!job_.constraints.stage_layers.empty() || (!first && !last && !weights)) return;
+    std::vector<int64_t> layers;
+    for (const StagePlan& stage : plan_.stages) {
+      layers.push_back(0);
+      for (const LayerGroup& group : stage.layers)
+        layers.back() += IsTransformerLayer(group.kind) ? group.count : 0;
+    }
+    if (weights) return CheckWeights(layers);
+    Require((first ? std::is_sorted(layers.rbegin(), layers.rend())
+                   : std::is_sorted(layers.begin(), layers.end())) &&
+                std::abs(layers.front() - layers.back()) <= 1,
+            "layers are not as equal as the partition method makes them");
+  }
+
+  // Checks that each stage but the last exceeds its share with its last layer only.
+  void CheckWeights(const std::vector<int64_t>& layers) {
+    const LanguageModel& m = job_.model.language_model;
+    const double layer = 4.0 * static_cast<double>(m.heads * m.head_dim * m.hidden) +
+                         3.0 * static_cast<double>(m.ffn * m.hidden);
+    double all = static_cast<double>(m.vocab * m.hidden), before = 0;
+    for (const int64_t count : layers) all += layer * static_cast<double>(count);
+    for (size_t s = 0; s + 1 < layers.size(); ++s) {
+      const double share = all * static_cast<double>(s + 1) / static_cast<double>(layers.size());
+      before += layer * static_cast<double>(layers[s]);
+      Require(AtMost(share, before) && AtMost(before - layer, share),
+              "stage " + std::to_string(s) + " does not end where the weights exceed its share");
+    }
   }
 
   void CheckStepTime() {

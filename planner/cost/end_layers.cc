@@ -21,10 +21,10 @@ int64_t RankVocabulary(const RankSetting& setting, const LanguageModel& m) {
 // Returns the time of the head's products over that of products whose rows start at multiples of 16
 // bytes, as the GPU's fast kernels need (cuBLAS: "Tensor Core usage" wants pointers and leading
 // dimensions so aligned). Both factors are fitted on vTrain's runs, whose ranks have 50257 / t
-// logits.
+// logits, on A100.
 double Misaligned(const RankSetting& setting, int64_t vocab) {
   if (setting.pads_vocabulary || vocab % 8 == 0) return 1;
-  return vocab % 4 == 0 ? 1.9 : 2.7;
+  return (vocab % 4 == 0 ? 1.9 : 2.7) * setting.cluster.gpu.costs.any_alignment_slowdown;
 }
 
 // Returns the bytes per logit at the loss. Megatron-Core holds 16-bit logits and an fp32 copy that

@@ -76,6 +76,9 @@ struct GpuCosts {
   double processors = 1;        // streaming multiprocessors, or compute units
   int64_t workspace_bytes = 0;  // of one cuBLAS handle in TransformerEngine
   bool beyond_flash2 = false;   // its best attention kernels are quicker than FlashAttention-2
+  // Time of products with the instructions that take rows of any alignment, over that of the
+  // generation's own.
+  double any_alignment_slowdown = 1;
   MatrixRates matrix;
   LowPrecisionRates low;
   CausalRates causal;

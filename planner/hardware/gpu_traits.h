@@ -17,8 +17,9 @@ struct GpuTraits {
   Required<GpuGeneration> generation;
   Required<double> processors;  // streaming multiprocessors, or compute units
   Required<bool> fp8_products;
-  Required<int64_t> workspace_bytes;  // of one cuBLAS handle in TransformerEngine
-  Required<bool> beyond_flash2;       // has attention kernels quicker than FlashAttention-2
+  Required<int64_t> workspace_bytes;        // of one cuBLAS handle in TransformerEngine
+  Required<bool> beyond_flash2;             // has attention kernels quicker than FlashAttention-2
+  Required<double> any_alignment_slowdown;  // GpuCosts
   // Measured on this type or on its nearest relative; nullptr if neither was measured.
   Required<const KernelCurves*> kernels;
   // Times of nodes of this type or of its nearest relative, over the same kind of link.

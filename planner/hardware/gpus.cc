@@ -45,6 +45,7 @@ GpuCosts CostsOf(const GpuSpec& gpu, const GpuTraits& traits) {
                  .processors = traits.processors,
                  .workspace_bytes = traits.workspace_bytes,
                  .beyond_flash2 = traits.beyond_flash2,
+                 .any_alignment_slowdown = traits.any_alignment_slowdown,
                  .collectives = traits.collectives};
   const KernelCurves* const curves = traits.kernels;
   if (curves == nullptr) {

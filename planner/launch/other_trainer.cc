@@ -53,10 +53,12 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
   if (!trainer.keeps_layers_16bit) execution.start_layers_16bit = execution.end_layers_16bit = 0;
 }
 
-// Holds the constraints to what the trainer has. Returns false if they ask for more.
-bool Hold(const Trainer& trainer, const Training& training, Constraints* c) {
+// Holds the constraints of a job of the trainer `own` to what `trainer` has. Returns false if they
+// ask for more.
+bool Hold(const Trainer& own, const Trainer& trainer, const Training& training, Constraints* c) {
   if (trainer.encoder_split == EncoderSplit::kNone && !Admits(c->encoder_data, 1)) return false;
-  if (!c->stage_layers.empty() || c->partition_method != PartitionMethod::kExact) return false;
+  if (!c->stage_layers.empty() || c->partition_method != own.partition_method) return false;
+  c->partition_method = trainer.partition_method;
   const Schedule schedule = c->schedule.value_or(Schedule::kOneFOneB);
   const bool chunks = schedule == Schedule::kInterleaved || c->virtual_stages.min > 1;
   if (schedule == Schedule::kGPipe || schedule == Schedule::kZeroBubble) return false;
@@ -123,7 +125,7 @@ std::optional<Job> Under(const Trainer& trainer, const Job& job) {
       if (offload.ratio > 0) return std::nullopt;
       break;
   }
-  if (!Hold(trainer, other.training, &c)) return std::nullopt;
+  if (!Hold(*job.training.trainer, trainer, other.training, &c)) return std::nullopt;
   if (!AdmitsFusedStep(other)) other.training.fused_step = false;
   const RecomputePolicy freest = FreestRecompute(trainer);
   if (c.recompute == FreestRecompute(*job.training.trainer) ||

@@ -159,6 +159,10 @@ std::vector<int64_t> PartitionBy(PartitionMethod method, const SegmentTable& tab
       return SplitByLayers(table.profile(), table.stages());
     case PartitionMethod::kProfile:
       return LeastBottleneck(table, stop);
+    case PartitionMethod::kLayersLast:
+      return SplitByLayers(table.profile(), table.stages(), Longer::kLast);
+    case PartitionMethod::kWeights:
+      return SplitByWeights(table.job().model.language_model, table.profile(), table.stages());
   }
   return {};
 }
@@ -169,7 +173,11 @@ std::vector<std::vector<int64_t>> CutsNamed(PartitionMethod method, const Segmen
       return Jitter(table, {}, {}).Ranked();
     case PartitionMethod::kParameters:
     case PartitionMethod::kLayers:
-      return {PartitionBy(method, table, {})};
+    case PartitionMethod::kLayersLast:
+    case PartitionMethod::kWeights:
+      if (std::vector<int64_t> cut = PartitionBy(method, table, {}); !cut.empty())
+        return {std::move(cut)};
+      break;
     case PartitionMethod::kExact:
     case PartitionMethod::kProfile:
       break;
@@ -195,12 +203,13 @@ std::vector<int64_t> BmpPartition(const SegmentTable& table, const BmpSettings& 
   return best;
 }
 
-std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages) {
+std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages, Longer longer) {
   std::vector<int64_t> boundaries{0};
   int64_t position = 0, left = profile.transformer_layers;
   for (int64_t s = 0; s + 1 < stages; ++s) {
-    // The remainder goes to the stages in front.
-    const int64_t behind = left - CeilDivide(left, stages - s);
+    const int64_t taken =
+        longer == Longer::kFirst ? CeilDivide(left, stages - s) : left / (stages - s);
+    const int64_t behind = left - taken;
     while (left > behind || position < profile.first_stage_layers)
       left -= IsTransformerLayer(profile.at(position++).kind) ? 1 : 0;
     // The projector goes with the encoder.
@@ -213,6 +222,32 @@ std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages) 
 
 std::vector<int64_t> SplitByParameters(const LayerProfile& profile, int64_t stages) {
   return SplitEvenly(profile, stages, [](const LayerCost& l) { return l.parameters; });
+}
+
+std::vector<int64_t> SplitByWeights(const LanguageModel& model, const LayerProfile& profile,
+                                    int64_t stages) {
+  const auto weights = [&](LayerKind kind) -> Wide {
+    if (kind == LayerKind::kHead) return Wide{model.vocab} * model.hidden;
+    if (!IsTransformerLayer(kind)) return 0;
+    return (4 * Wide{model.heads} * model.head_dim + 3 * Wide{model.ffn}) * model.hidden;
+  };
+  Wide total = 0, before = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) total += weights(profile.at(i).kind);
+  std::vector<int64_t> boundaries{0};
+  int64_t layers = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerKind kind = profile.at(i).kind;
+    before += weights(kind);
+    layers += IsTransformerLayer(kind) ? 1 : 0;
+    const int64_t stage = static_cast<int64_t>(boundaries.size());
+    if (stage == stages || before * stages <= total * stage) continue;
+    if (layers == 0) return {};
+    boundaries.push_back(i + 1);
+    layers = 0;
+  }
+  if (layers == 0 || static_cast<int64_t>(boundaries.size()) < stages) return {};
+  boundaries.push_back(profile.size());
+  return boundaries;
 }
 
 }  // namespace evenkeel::planner

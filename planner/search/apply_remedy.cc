@@ -19,12 +19,12 @@ void SetGpu(const std::string& name, Job* job) {
   job->calibration = WithoutTimes(job->calibration);
 }
 
-void FreeDegrees(Constraints* c) {
+void FreeDegrees(const Trainer& trainer, Constraints* c) {
   c->tensor_parallel = c->pipeline_parallel = c->data_parallel = {};
   c->virtual_stages.min = c->context_parallel.min = c->expert_parallel.min = 1;
   c->encoder_data = {};
   c->stage_layers.clear();
-  c->partition_method = PartitionMethod::kExact;
+  c->partition_method = trainer.partition_method;
 }
 
 void ChooseOffload(RemedyKind kind, Job* job) {
@@ -76,7 +76,7 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       ChangeZeroStage(ZeroStage::kOptimizer, &changed.training);
       break;
     case RemedyKind::kFreeDegrees:
-      FreeDegrees(&c);
+      FreeDegrees(*changed.training.trainer, &c);
       break;
     case RemedyKind::kLargerGpu:
       SetGpu(remedy.gpu, &changed);

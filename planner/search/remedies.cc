@@ -152,11 +152,13 @@ class Remedies {
     if (MayFit(remedy)) Offer(std::move(remedy));
   }
 
-  // Tries the same degrees with other stages if the partition is given or comes from a method.
+  // Tries the same degrees with other stages if the partition is given or comes from a method, and
+  // the trainer takes others.
   void TryStageLayers() {
     const Constraints& c = job_.constraints;
     const bool given = !c.stage_layers.empty();
     const Parallelism& p = misfit_.parallelism;
+    if (job_.training.trainer->partition_method != PartitionMethod::kExact) return;
     if ((!given && c.partition_method == PartitionMethod::kExact) || p.pipeline < 2 ||
         p.virtual_stages > 1)
       return;
@@ -350,7 +352,7 @@ class Remedies {
     const Constraints& c = job_.constraints;
     if (!Bound(c.tensor_parallel) && !Bound(c.pipeline_parallel) && !Bound(c.data_parallel) &&
         !Bound(c.encoder_data) && c.virtual_stages.min <= 1 && c.stage_layers.empty() &&
-        c.partition_method == PartitionMethod::kExact) {
+        c.partition_method == job_.training.trainer->partition_method) {
       return;
     }
     Try({.kind = RemedyKind::kFreeDegrees,

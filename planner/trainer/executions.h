@@ -31,6 +31,11 @@ inline constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
 inline constexpr double kEagerLossBytes = 4 + 4 + 4;
 inline constexpr double kHeldLogitsLossBytes = kEagerLossBytes + 2;
 
+// The same of nanotron's, in the forward pass: fp32 logits, and their distance to the maximum,
+// which becomes the softmax and the gradient in place (_ShardedCrossEntropy of
+// nanotron/parallel/tensor_parallel/functional.py).
+inline constexpr double kShardedLossBytes = 4 + 4;
+
 // FSDP's mixed precision: weights are fp32 shards. A reduction gives each shard a gradient of its
 // own (foreach_reduce of torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py), which
 // zero_grad(set_to_none=True) frees: train_step of torchtitan/train.py, torchtune's
@@ -88,7 +93,7 @@ inline constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
                                         .fused_kernels = false,
                                         .fused_weight_gradients = false,
                                         .host_launch_ns = kEagerLaunchNs,
-                                        .loss_bytes_per_logit = kHeldLogitsLossBytes,
+                                        .loss_bytes_per_logit = kShardedLossBytes,
                                         .keeps_gathered_inputs = true};
 // FSDP2 around layers of TransformerEngine, whose loss is PyTorch's (examples/benchmark/configs and
 // nemo_automodel/components of NVIDIA-NeMo/Automodel). Its published runs, all with experts, show

@@ -131,6 +131,12 @@ constexpr Trainer WithRawVocabulary(Trainer trainer) {
   return trainer;
 }
 
+// Returns the same trainer, whose users cannot choose the layers of each stage.
+constexpr Trainer CutsBy(PartitionMethod method, Trainer trainer) {
+  trainer.partition_method = method;
+  return trainer;
+}
+
 // Returns a record with Megatron-Core's habits and none of its limits.
 constexpr Trainer Unlimited(const About& about) {
   Trainer trainer = Record(about, Framework::kMegatron);
@@ -370,19 +376,23 @@ constexpr std::array kTrainers = {
                                  .source = "FSDP2 around modules that are not compiled, as "
                                            "torchtitan"},
                                 EagerShards(0.9))))))),
-    WithRawVocabulary(WithWholeLayers(
-        {.name = "internevo",
-         .title = "InternEvo",
-         .source = "each rank broadcasts its own updated weights (broadcast_params of "
-                   "hybrid_zero_optim.py); kernel rate and time of a broadcast from "
-                   "its published runs on A100",
-         .fitted_runs = 54},
-        kInternEvo, {})),
-    WithRawVocabulary(
-        WithWholeLayers({.name = "nanotron",
-                         .title = "nanotron",
-                         .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
-                        kNanotron, {.block_recompute = false, .interleaves = false})),
+    // partition_uniform of internlm/core/parallel/shard.py.
+    CutsBy(PartitionMethod::kLayersLast,
+           WithRawVocabulary(WithWholeLayers(
+               {.name = "internevo",
+                .title = "InternEvo",
+                .source = "each rank broadcasts its own updated weights (broadcast_params of "
+                          "hybrid_zero_optim.py); kernel rate and time of a broadcast from "
+                          "its published runs on A100",
+                .fitted_runs = 54},
+               kInternEvo, {}))),
+    // build_model of nanotron/models/base.py.
+    CutsBy(PartitionMethod::kWeights,
+           WithRawVocabulary(WithWholeLayers(
+               {.name = "nanotron",
+                .title = "nanotron",
+                .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
+               kNanotron, {.block_recompute = false, .interleaves = false}))),
     FreesGradients(OffloadsInputs(SharesImages(
         With(kXTunerDispatchers,
              Sharded({.name = "xtuner",

@@ -22,6 +22,13 @@ enum class EncoderSplit {
 // Whether a trainer can update each layer inside the backward pass, where weights are sharded.
 enum class FusedStep { kNone, kWithoutExpertParallel, kAny };
 
+// How the model is cut into stages. kBmp (OmniBal's balanced model partition), kParameters (equal
+// parameters), kLayers (equal layers) and kProfile (PipeDream's partition by profiled times) are
+// published methods, for comparison. kLayersLast and kWeights are the only cuts of some trainers:
+// equal layers whose remainder goes to the last stages, and stages that each end at the first layer
+// with which the weights so far exceed an equal share.
+enum class PartitionMethod { kExact, kBmp, kParameters, kLayers, kProfile, kLayersLast, kWeights };
+
 struct Trainer {
   std::string_view name;   // name in the contract, such as "torchtitan"
   std::string_view alias;  // another name that it goes by, or empty
@@ -45,7 +52,9 @@ struct Trainer {
   bool block_recompute = true;
   // It pads the vocabulary, so that each tensor-parallel rank's part suits the GPU's kernels.
   bool pads_vocabulary = true;
-  bool interleaves = true;   // runs several virtual stages per stage
+  bool interleaves = true;  // runs several virtual stages per stage
+  // The cut of a job that asks for none. kExact: the trainer takes any.
+  PartitionMethod partition_method = PartitionMethod::kExact;
   bool cuts_encoder = true;  // if false, the first stage runs a whole encoder, up to its projector
   EncoderSplit encoder_split = EncoderSplit::kNone;
   bool always_shards_weights = false;

@@ -235,6 +235,7 @@ std::vector<v1::CatalogTrainer> AllTrainers() {
     out.set_cuts_encoder(trainer.pipeline && trainer.cuts_encoder);
     out.set_encoder_split(ToProto(kEncoderSplits, trainer.encoder_split));
     FillOffload(trainer, &out);
+    out.set_partition_method(ToProto(kPartitionMethods, trainer.partition_method));
     out.set_fused_step(trainer.fused_step != planner::FusedStep::kNone);
   }
   std::sort(trainers.begin(), trainers.end(),

@@ -34,7 +34,9 @@ inline constexpr Choice<planner::PartitionMethod, v1::PartitionMethod> kPartitio
     {planner::PartitionMethod::kBmp, v1::PARTITION_METHOD_BMP},
     {planner::PartitionMethod::kParameters, v1::PARTITION_METHOD_PARAMETERS},
     {planner::PartitionMethod::kLayers, v1::PARTITION_METHOD_LAYERS},
-    {planner::PartitionMethod::kProfile, v1::PARTITION_METHOD_PROFILE}};
+    {planner::PartitionMethod::kProfile, v1::PARTITION_METHOD_PROFILE},
+    {planner::PartitionMethod::kLayersLast, v1::PARTITION_METHOD_LAYERS_LAST},
+    {planner::PartitionMethod::kWeights, v1::PARTITION_METHOD_WEIGHTS}};
 
 inline constexpr Choice<planner::RecomputePolicy, v1::RecomputePolicy> kRecomputePolicies[] = {
     {planner::RecomputePolicy::kAuto, v1::RECOMPUTE_POLICY_AUTO},

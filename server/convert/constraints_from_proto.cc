@@ -245,8 +245,12 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
     to.memory_confidence = CheckReal(sink, path.Child("memory_confidence_ratio"),
                                      from.memory_confidence_ratio(), {0.5, 0.99});
   }
+  const bool loops =
+      to.virtual_stages.min > 1 ||
+      to.schedule.value_or(planner::Schedule::kOneFOneB) != planner::Schedule::kOneFOneB;
   to.partition_method =
-      FromProto(kPartitionMethods, from.partition_method(), planner::PartitionMethod::kExact,
+      FromProto(kPartitionMethods, from.partition_method(),
+                loops ? planner::PartitionMethod::kExact : trainer.partition_method,
                 path.Child("partition_method"), sink);
   if (from.stage_layers().empty()) HoldMethod(path, sink, &to);
   HoldGivenPartition(from, path, sink, &to);

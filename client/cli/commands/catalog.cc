@@ -146,6 +146,7 @@ const char* RecomputeName(v1::RecomputePolicy policy) {
 // Returns which pipelines the trainer runs.
 const char* PipelineName(const v1::CatalogTrainer& trainer) {
   if (!trainer.pipeline()) return "no";
+  if (trainer.partition_method() != v1::PARTITION_METHOD_EXACT) return "1F1B, own cut";
   if (!trainer.interleaves()) return "1F1B";
   return trainer.cuts_encoder() ? "interleaved" : "whole encoder";
 }

@@ -429,6 +429,29 @@ TEST(PlanCheckerTest, HoldsAPlanToWhatItsTrainerCanDo) {
   EXPECT_TRUE(has(CheckPlan(text, MakeBatching(text), interleaved), "virtual stages that nobody"));
 }
 
+TEST(PlanCheckerTest, HoldsTheCutOfATrainerThatCutsByItself) {
+  for (const char* name : {"nanotron", "internevo"}) {
+    Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
+    job.model.language_model.layers = 34;
+    job.training.trainer = FindTrainer(name);
+    job.constraints.partition_method = job.training.trainer->partition_method;
+    job.constraints.schedule = Schedule::kOneFOneB;
+    FixDegrees(job, 2, 4, 2);
+    job.training.token_cap = 4096;
+    const Batching batching = MakeBatching(job);
+    const Plan own = MakePlan(job, {}).plan;
+    ASSERT_TRUE(own.fits());
+    EXPECT_EQ(CheckPlan(job, batching, own), std::vector<std::string>{}) << name;
+    ASSERT_TRUE(own.trainer_limits_cost) << name;
+    Job free = job;
+    free.constraints.partition_method = PartitionMethod::kExact;
+    const Plan exact = MakePlan(free, {}).plan;
+    EXPECT_LT(exact.prediction.gpu_days, own.prediction.gpu_days) << name;
+    EXPECT_GT(*own.trainer_limits_cost, 0) << name;
+    EXPECT_FALSE(CheckPlan(job, batching, exact).empty()) << name;
+  }
+}
+
 TEST(PlanCheckerTest, HoldsAGivenPartition) {
   Job job = CheckedJob();
   const Batching batching = MakeBatching(job);

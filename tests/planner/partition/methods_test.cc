@@ -51,6 +51,49 @@ TEST(PartitionByTest, ExactIsNoSlowerThanAnyOther) {
   }
 }
 
+// Layers per stage of a text model, cut by a method.
+std::vector<int64_t> LayersBy(PartitionMethod method, const Job& job, int64_t stages) {
+  const Parallelism p{.pipeline = stages, .data = job.cluster.gpu_count / stages};
+  const LayerProfile profile = BuildLayerProfile(job, p, kMethodsPack, kMethodsPack);
+  const SegmentTable table(job, profile, p, kPacks);
+  const std::vector<int64_t> cut = PartitionBy(method, table, nullptr);
+  std::vector<int64_t> layers;
+  for (size_t s = 0; s + 1 < cut.size(); ++s) {
+    layers.push_back(0);
+    for (int64_t i = cut[s]; i < cut[s + 1]; ++i)
+      layers.back() += IsTransformerLayer(profile.at(i).kind) ? 1 : 0;
+  }
+  return layers;
+}
+
+// The stages that nanotron printed for a model of 24 layers in its benchmark of July 2024
+// (tests/validation/runs/nanotron-bench.json).
+TEST(PartitionByTest, WeightsAreNanotronsOwnCut) {
+  Job job = TextJob("llama-2-7b", "h100-sxm-80gb", 8);
+  LanguageModel& model = job.model.language_model;
+  model.layers = 24, model.hidden = 2048, model.ffn = 4096, model.vocab = 50257;
+  model.heads = model.kv_heads = 32, model.head_dim = 64;
+  const auto layers = [&](int64_t stages) {
+    return LayersBy(PartitionMethod::kWeights, job, stages);
+  };
+  EXPECT_EQ(layers(1), (std::vector<int64_t>{24}));
+  EXPECT_EQ(layers(2), (std::vector<int64_t>{14, 10}));
+  EXPECT_EQ(layers(4), (std::vector<int64_t>{7, 7, 6, 4}));
+  // nanotron's last stage has the head alone, which the contract cannot say.
+  EXPECT_TRUE(layers(8).empty());
+  // A head without weight: only the strict comparison leaves the stages uneven.
+  model.vocab = 0;
+  EXPECT_EQ(layers(4), (std::vector<int64_t>{7, 6, 6, 5}));
+}
+
+TEST(PartitionByTest, TheRemainderGoesWhereTheMethodSays) {
+  Job job = TextJob("llama-2-7b", "a100-sxm-80gb", 8);
+  job.model.language_model.layers = 30;
+  EXPECT_EQ(LayersBy(PartitionMethod::kLayers, job, 4), (std::vector<int64_t>{8, 8, 7, 7}));
+  EXPECT_EQ(LayersBy(PartitionMethod::kLayersLast, job, 4), (std::vector<int64_t>{7, 7, 8, 8}));
+  EXPECT_EQ(LayersBy(PartitionMethod::kLayersLast, job, 5), (std::vector<int64_t>(5, 6)));
+}
+
 TEST(PartitionByTest, ProfileMakesTheSlowestStageQuickest) {
   const Quickstart quickstart(4);
   const SegmentTable table = quickstart.Table();

@@ -163,6 +163,13 @@ TEST(MisfitTest, ThePartitionOfAMethodNamesTheStageThatIsShort) {
   EXPECT_TRUE(Has(kinds, RemedyKind::kStageLayers));
   EXPECT_TRUE(Has(kinds, RemedyKind::kFreeDegrees));
   EXPECT_FALSE(Has(kinds, RemedyKind::kFreeSchedule));
+  // A trainer that takes no other stages is offered none.
+  Trainer own = *job.training.trainer;
+  own.partition_method = PartitionMethod::kLayers;
+  job.training.trainer = &own;
+  const auto fewer = CheckMisfit(job);
+  EXPECT_FALSE(Has(fewer, RemedyKind::kStageLayers));
+  EXPECT_FALSE(Has(fewer, RemedyKind::kFreeSchedule));
 }
 
 // The sums over this many packs do not fit in 64 bits. Formerly, no stage was found at all.

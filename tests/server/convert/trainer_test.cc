@@ -100,6 +100,29 @@ TEST(TrainerTest, RecomputesWhatItCan) {
   EXPECT_EQ(policy("framework: TRAINING_FRAMEWORK_DEEPSPEED"), RecomputePolicy::kWholeLayers);
 }
 
+TEST(TrainerTest, CutsStagesAsItDoes) {
+  using planner::PartitionMethod;
+  const auto method = [](const std::string& trainer, const std::string& constraints = "") {
+    const planner::Constraints c = JobOf(TrainerRequest("trainer { name: \"" + trainer +
+                                                        "\" } } constraints { " + constraints))
+                                       .constraints;
+    if (c.partition_method != PartitionMethod::kExact) {
+      EXPECT_EQ(c.schedule, planner::Schedule::kOneFOneB);
+      EXPECT_EQ(c.virtual_stages.max, 1);
+    }
+    return c.partition_method;
+  };
+  EXPECT_EQ(method("megatron-core"), PartitionMethod::kExact);
+  EXPECT_EQ(method("nanotron"), PartitionMethod::kWeights);
+  EXPECT_EQ(method("internevo"), PartitionMethod::kLayersLast);
+  EXPECT_EQ(method("internevo", "virtual_stages { min: 2 }"), PartitionMethod::kExact);
+  EXPECT_EQ(method("internevo", "schedule: PIPELINE_SCHEDULE_INTERLEAVED"),
+            PartitionMethod::kExact);
+  EXPECT_EQ(method("nanotron", "partition_method: PARTITION_METHOD_EXACT"),
+            PartitionMethod::kExact);
+  EXPECT_EQ(method("nanotron", "schedule: PIPELINE_SCHEDULE_1F1B"), PartitionMethod::kWeights);
+}
+
 TEST(TrainerTest, WithoutARecordIsTheGenericOneAndSaysSo) {
   const Job job = JobOf(TrainerRequest(R"(trainer { name: "tiny-trainer" })"));
   EXPECT_EQ(job.training.trainer, &planner::GenericTrainer());

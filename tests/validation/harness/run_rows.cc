@@ -7,7 +7,10 @@
 
 #include "planner/base/units.h"
 #include "planner/catalog/catalog.h"
+#include "planner/cost/layer_profile.h"
 #include "planner/hardware/gpus.h"
+#include "planner/partition/methods.h"
+#include "planner/search/shard.h"
 #include "planner/trainer/executions.h"
 #include "planner/trainer/trainers.h"
 #include "tests/validation/harness/rows.h"
@@ -347,6 +350,20 @@ std::vector<ChunkSpec> ChunksOfRun(const ModelSpec& model, int64_t chunks, Recom
   return ChunksOf(model, counts, parts);
 }
 
+// Returns the layers of each stage where the trainer alone chooses them; empty if it does not, or
+// if the harness has no name for its choice.
+std::vector<int64_t> LayersByTrainer(const Case& run) {
+  const Job& job = run.job;
+  const Parallelism& p = run.spec.parallelism;
+  if (job.training.trainer->partition_method != PartitionMethod::kWeights || p.virtual_stages > 1)
+    return {};
+  const LayerProfile profile =
+      planner::BuildLayerProfile(job, p, run.batching.mean, run.batching.largest);
+  const std::vector<int64_t> cut =
+      planner::SplitByWeights(job.model.language_model, profile, p.pipeline);
+  return cut.empty() ? cut : planner::LayersOf(profile, cut);
+}
+
 std::string GroupOf(const Json& row) {
   const Json& group = Child(row, "group");
   if (group.is_string()) return group.get<std::string>();
@@ -423,6 +440,8 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   if (const std::string layout = LayoutOfNotes(row); !layout.empty()) {
     const std::vector<int64_t> layers = LayoutOf(layout);
     p.virtual_stages = static_cast<int64_t>(layers.size()) / p.pipeline;
+    run.spec.chunks = ChunksOf(job.model, layers, parts);
+  } else if (const std::vector<int64_t> layers = LayersByTrainer(run); !layers.empty()) {
     run.spec.chunks = ChunksOf(job.model, layers, parts);
   } else {
     if (job.model.language_model.layers < p.pipeline * p.virtual_stages)
