@@ -5,6 +5,7 @@
 #define EVENKEEL_TESTS_METAMORPHIC_CHECKS_H_
 
 #include <cstdint>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,15 @@ const char* NameOf(Check check);  // "parts_sum", ...
 bool OnlyReported(Check check);
 
 using Faults = std::vector<std::string>;
+
+// Adds a fault whose text is that of all parts.
+template <typename... Parts>
+void Add(Faults* faults, const Parts&... parts) {
+  std::ostringstream out;
+  out.precision(12);
+  (out << ... << parts);
+  faults->push_back(out.str());
+}
 
 // These check one plan or misfit. `layers` is the number of the model's transformer layers.
 Faults CheckPartsSum(const v1::Plan& plan, int64_t layers);

@@ -15,14 +15,6 @@ namespace {
 constexpr double kSlack = 1e-3;         // slack of times
 constexpr double kSamplesAlike = 1e-4;  // slack of samples per step
 
-template <typename... Parts>
-void Add(Faults* faults, const Parts&... parts) {
-  std::ostringstream out;
-  out.precision(9);
-  (out << ... << parts);
-  faults->push_back(out.str());
-}
-
 double PerSample(const v1::Plan& plan) {
   return plan.predictions().step().total_seconds() / plan.predictions().samples_per_step();
 }

@@ -24,14 +24,6 @@ std::string Text(double value) {
   return out.str();
 }
 
-template <typename... Parts>
-void Add(Faults* faults, const Parts&... parts) {
-  std::ostringstream out;
-  out.precision(12);
-  (out << ... << parts);
-  faults->push_back(out.str());
-}
-
 // Returns whether the values are equal except for `slack` and the rounding of a double.
 bool Near(double a, double b, double slack) {
   return std::abs(a - b) <= slack + 1e-12 * std::max(std::abs(a), std::abs(b));

@@ -14,11 +14,11 @@ namespace evenkeel::metamorphic {
 namespace {
 
 using MutableRange = v1::DegreeRange* (v1::Constraints::*)();
-using Range = const v1::DegreeRange& (v1::Constraints::*)() const;
+using RangeField = const v1::DegreeRange& (v1::Constraints::*)() const;
 
 struct Degree {
   const char* name;
-  Range range;
+  RangeField range;
   MutableRange mutable_range;
 };
 const Degree kDegrees[] = {

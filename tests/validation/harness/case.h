@@ -13,6 +13,8 @@
 
 namespace evenkeel::validation {
 
+inline constexpr double kGiBytes = int64_t{1} << 30;
+
 enum class Figure {
   kAllocated,      // bytes, peak of torch.cuda.memory_allocated
   kStates,         // bytes, allocated between iterations

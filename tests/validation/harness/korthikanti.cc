@@ -36,7 +36,7 @@ Case CaseOf(const std::string& file, const Json& whole, const Json& config, cons
   return run;
 }
 
-RecomputeParts PartsOf(const std::string& setting) {
+RecomputeParts PartsOfSetting(const std::string& setting) {
   if (setting.find("full") != std::string::npos) return kWholeLayer;
   return setting.find("selective") != std::string::npos ? kCoreAttention : RecomputeParts{0};
 }
@@ -77,7 +77,7 @@ void ReadKorthikanti(const std::string& file, const Json& whole, Cases& cases) {
     run.id = "22b layer, " + setting;
     run.job.training.execution.sequence_parallel =
         setting.find("sequence parallel") != std::string::npos;
-    run.spec.chunks = EvenChunks(run.job.model, 1, PartsOf(setting));
+    run.spec.chunks = EvenChunks(run.job.model, 1, PartsOfSetting(setting));
     run.measured.push_back({Figure::kLayerForward, kLastStage, Real(row, "fwd") * 1e6, true, ""});
     run.measured.push_back({Figure::kLayerBackward, kLastStage, Real(row, "bwd") * 1e6, true, ""});
     cases.covered.push_back(std::move(run));

@@ -8,7 +8,6 @@ namespace {
 using namespace planner;  // NOLINT: the planner's values throughout
 
 constexpr double kGiga = 1e9;
-constexpr double kGiBytes = int64_t{1} << 30;
 
 bool MakeModel(const std::string& vision, const std::string& language, ModelSpec& model) {
   const EncoderEntry* encoder = FindEncoder(vision);

@@ -12,7 +12,7 @@
 namespace evenkeel::validation {
 namespace {
 
-struct Errors {
+struct FigureErrors {
   double sum = 0, signed_sum = 0, worst = 0;
   int count = 0;
   std::string worst_case;
@@ -34,7 +34,6 @@ std::string Percent(Figure figure, double error) {
 }
 
 void PrintParts(const Outcome& outcome) {
-  constexpr double kGiBytes = int64_t{1} << 30;
   for (size_t s = 0; s < outcome.stages.size(); ++s) {
     const planner::MemoryParts& m = outcome.stages[s];
     std::printf(
@@ -56,7 +55,7 @@ void PrintParts(const Outcome& outcome) {
       ms(t.optimizer_ns));
 }
 
-using Families = std::map<std::pair<std::string, Figure>, Errors>;
+using Families = std::map<std::pair<std::string, Figure>, FigureErrors>;
 
 // Prints a case. Returns how many measurements have a bound but no prediction, so that nothing is
 // compared with the bound.
@@ -79,7 +78,7 @@ int PrintCase(const Result& result, const ReportOptions& options, Families& fami
                 Percent(m.figure, error).c_str(), m.bounded ? "" : "not bounded: ",
                 m.bounded ? result.outcome.chosen.c_str() : m.note.c_str());
     if (!m.bounded) continue;
-    Errors& e = families[{run.family, m.figure}];
+    FigureErrors& e = families[{run.family, m.figure}];
     ++e.count, e.sum += std::abs(error), e.signed_sum += error;
     if (std::abs(error) >= std::abs(e.worst)) e.worst = error, e.worst_case = run.id;
   }

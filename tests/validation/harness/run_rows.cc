@@ -220,7 +220,7 @@ void SetAdapters(const Json& row, LanguageModel& m) {
 // Returns whether this is torchtitan's recompute of every other layer.
 bool RecomputesHalf(const std::string& recompute) { return Has(recompute, "every other"); }
 
-RecomputeParts PartsOf(const std::string& recompute) {
+RecomputeParts PartsOfText(const std::string& recompute) {
   if (recompute == "full" || RecomputesHalf(recompute)) return kWholeLayer;
   if (Has(recompute, "(op)") || Has(recompute, "selective (default of the config of that date"))
     return kAlternateProducts;
@@ -380,8 +380,8 @@ void AddMeasured(const Json& row, Case& run) {
   const Figure figure = kind == "used"       ? Figure::kUsed
                         : kind == "reserved" ? Figure::kReserved
                                              : Figure::kAllocated;
-  run.measured.push_back({figure, Int(measured, "peak_stage", kFullestStage),
-                          peak * static_cast<double>(kGiB), false, ""});
+  run.measured.push_back(
+      {figure, Int(measured, "peak_stage", kFullestStage), peak * kGiBytes, false, ""});
 }
 
 // Returns why a row is not evaluated, or "".
@@ -436,7 +436,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   training.global_batch_samples = Int(row, "global_batch");
   run.batching = EqualPacks(Int(row, "micro_batch", 1), sequence);
   run.spec.micro_batches = std::max<int64_t>(1, Int(row, "grad_accum", 1));
-  const RecomputeParts parts = PartsOf(Text(row, "recompute"));
+  const RecomputeParts parts = PartsOfText(Text(row, "recompute"));
   if (const std::string layout = LayoutOfNotes(row); !layout.empty()) {
     const std::vector<int64_t> layers = LayoutOf(layout);
     p.virtual_stages = static_cast<int64_t>(layers.size()) / p.pipeline;

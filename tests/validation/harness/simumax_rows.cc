@@ -10,8 +10,6 @@ namespace {
 
 using namespace planner;  // NOLINT: the planner's values throughout
 
-constexpr double kGiBytes = int64_t{1} << 30;
-
 const LanguageModelEntry* ModelNamed(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   if (const LanguageModelEntry* found = FindLanguageModel(name)) return found;
@@ -27,7 +25,7 @@ void Amend(LanguageModel& m, const std::string& notes) {
   if (notes.find("first layer dense") != std::string::npos) m.moe->first_dense_layers = 1;
 }
 
-Execution ExecutionOf(const Json& setup) {
+Execution ExecutionOfSetup(const Json& setup) {
   Execution e;
   e.sequence_parallel = Flag(setup, "sequence_parallel", true);
   e.dropout = Real(setup, "dropout") > 0;
@@ -68,7 +66,7 @@ void ReadSimuMaxRow(const std::string& file, const Json& whole, const Json& row,
        .expert = Int(row, "ep", 1)};
   const int64_t gpus = Int(row, "gpus", p.tensor * p.pipeline * p.data * p.context);
   job.cluster = ClusterOf(*gpu, gpus, NetworkOf(setup, *gpu));
-  job.training.execution = ExecutionOf(setup);
+  job.training.execution = ExecutionOfSetup(setup);
   job.training.global_batch_samples = Int(row, "global_batch");
   run.batching = EqualPacks(Int(row, "micro_batch", 1),
                             Int(row, "seq_len", Int(setup, "seq_len_default", 4096)));
