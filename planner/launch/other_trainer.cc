@@ -42,8 +42,9 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
     to->zero_stage = trainer.zero_stage;
   }
   const bool float16 = job.launch.float16;
-  if (job.training.distributed_gradients_fp32 == AccumulatesInFp32(own, float16))
-    to->distributed_gradients_fp32 = AccumulatesInFp32(trainer, float16);
+  if (job.training.distributed_gradients_fp32 ==
+      AccumulatesInFp32(own, job.training.zero_stage, float16))
+    to->distributed_gradients_fp32 = AccumulatesInFp32(trainer, to->zero_stage, float16);
   to->execution = Carried(DefaultExecution(own, job.training.zero_stage), job.training.execution,
                           DefaultExecution(trainer, to->zero_stage));
   Execution& execution = to->execution;

@@ -28,6 +28,9 @@ void ChangeZeroStage(ZeroStage stage, Training* training) {
   const Trainer& trainer = *training->trainer;
   training->execution = Carried(DefaultExecution(trainer, training->zero_stage),
                                 training->execution, DefaultExecution(trainer, stage));
+  const bool fp32 = AccumulatesInFp32(trainer, training->zero_stage, /*float16=*/false);
+  if (trainer.sharded_gradients_16bit && training->distributed_gradients_fp32 == fp32)
+    training->distributed_gradients_fp32 = AccumulatesInFp32(trainer, stage, /*float16=*/false);
   training->zero_stage = stage;
   training->stage_by_gpus = false;
 }
@@ -36,7 +39,8 @@ void ChangePrecision(Precision precision, Job* job) {
   Training& training = job->training;
   training.precision = precision;
   if (training.gradients_follow_float16)
-    training.distributed_gradients_fp32 = AccumulatesInFp32(*training.trainer, /*float16=*/false);
+    training.distributed_gradients_fp32 =
+        AccumulatesInFp32(*training.trainer, training.zero_stage, /*float16=*/false);
   training.gradients_follow_float16 = false;
   job->calibration = WithoutTimes(job->calibration);
 }

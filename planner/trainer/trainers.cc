@@ -269,6 +269,7 @@ constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
   Trainer trainer = Record(about, Framework::kDeepSpeed);
   trainer.tensor_parallel = trainer.pipeline = trainer.selective_recompute = false;
   trainer.pads_vocabulary = false;
+  trainer.sharded_gradients_16bit = true;
   trainer.offload = kCpuAdam;
   trainer.default_execution = DeepSpeed(/*shards_weights=*/false, loss_bytes);
   trainer.default_execution_at_zero3 = DeepSpeed(/*shards_weights=*/true, loss_bytes);

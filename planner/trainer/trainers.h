@@ -76,6 +76,9 @@ struct Trainer {
   // megatron/training/arguments.py), and DeepSpeed's optimizer for float16 takes gradients as they
   // are (deepspeed/runtime/fp16/fused_optimizer.py).
   bool fp16_gradients_16bit = false;
+  // The same at every ZeRO stage but 0, as DeepSpeed's engine does unless data_types says otherwise
+  // (get_data_types of deepspeed/runtime/engine.py).
+  bool sharded_gradients_16bit = false;
   Execution default_execution = {};                                     // below ZeRO stage 3
   Execution default_execution_at_zero3 = {};                            // at ZeRO stage 3
   std::optional<Execution> default_execution_unsharded = std::nullopt;  // at stage 0, if it differs
@@ -98,9 +101,11 @@ inline OffloadShares OffloadSharesOf(const Trainer& trainer, ZeroStage stage) {
   return trainer.offload.by_stage[static_cast<size_t>(stage)];
 }
 
-// Returns whether the trainer accumulates gradients in fp32 by default.
-inline bool AccumulatesInFp32(const Trainer& trainer, bool float16) {
-  return trainer.fp32_gradients && !(float16 && trainer.fp16_gradients_16bit);
+// Returns whether the trainer accumulates gradients in fp32 by default if it shards as `stage`
+// says.
+inline bool AccumulatesInFp32(const Trainer& trainer, ZeroStage stage, bool float16) {
+  return trainer.fp32_gradients && !(float16 && trainer.fp16_gradients_16bit) &&
+         !(stage != ZeroStage::kNone && trainer.sharded_gradients_16bit);
 }
 
 // Returns how the trainer runs a model by default if it shards as `stage` says.

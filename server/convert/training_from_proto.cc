@@ -382,11 +382,14 @@ void CheckLayersIn16Bit(const v1::Execution& from, const FieldPath& path, Violat
 void ConvertGradients(const v1::Training& from, planner::Training* training) {
   const planner::Trainer& trainer = *training->trainer;
   const bool float16 = from.precision() == v1::PRECISION_FP16;
-  const bool fp32 = planner::AccumulatesInFp32(trainer, float16);
+  const auto accumulates = [&](bool in_float16) {
+    return planner::AccumulatesInFp32(trainer, training->zero_stage, in_float16);
+  };
+  const bool fp32 = accumulates(float16);
   const bool given = from.gradient_precision() != v1::GRADIENT_PRECISION_UNSPECIFIED;
   training->distributed_gradients_fp32 =
       given ? from.gradient_precision() == v1::GRADIENT_PRECISION_FP32 : fp32;
-  training->gradients_follow_float16 = !given && fp32 != planner::AccumulatesInFp32(trainer, false);
+  training->gradients_follow_float16 = !given && fp32 != accumulates(false);
 }
 
 // Megatron refuses a kernel that is asked for by name in deterministic mode (--attention-backend):

@@ -213,7 +213,8 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
             StyleOf(options),
             fmt::format(
                 "{} trainers; kernels: speed relative to Megatron-Core's; whole encoder: "
-                "interleaved, but an encoder is on the first stage; images: "
+                "interleaved, but an encoder is on the first stage; own cut: it alone chooses "
+                "the layers of each stage; images: "
                 "ranks that share those of a pack (--encoder-dp); to host: what "
                 "--offload-optimizer (states), --offload-weights and "
                 "--offload-activations (layers: all that they keep; inputs: of those "

@@ -889,9 +889,12 @@ type CatalogTrainer struct {
 	// What it can keep in host memory. Unset: nothing.
 	Offload *OffloadAbility `protobuf:"bytes,13,opt,name=offload,proto3" json:"offload,omitempty"`
 	// Whether `Training.fused_step` may be true.
-	FusedStep     bool `protobuf:"varint,14,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	FusedStep bool `protobuf:"varint,14,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
+	// Value of `Constraints.partition_method` if a job sets none and asks for no schedule but PIPELINE_SCHEDULE_1F1B and
+	// no virtual stages. Other than PARTITION_METHOD_EXACT: the only cut that this trainer makes.
+	PartitionMethod PartitionMethod `protobuf:"varint,15,opt,name=partition_method,json=partitionMethod,proto3,enum=evenkeel.v1.PartitionMethod" json:"partition_method,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *CatalogTrainer) Reset() {
@@ -1020,6 +1023,13 @@ func (x *CatalogTrainer) GetFusedStep() bool {
 		return x.FusedStep
 	}
 	return false
+}
+
+func (x *CatalogTrainer) GetPartitionMethod() PartitionMethod {
+	if x != nil {
+		return x.PartitionMethod
+	}
+	return PartitionMethod_PARTITION_METHOD_UNSPECIFIED
 }
 
 // What a trainer can keep in host memory: what `Training.offload` may ask for.
@@ -1273,7 +1283,7 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\x14ListTrainersResponse\x127\n" +
 	"\btrainers\x18\x01 \x03(\v2\x1b.evenkeel.v1.CatalogTrainerR\btrainers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12'\n" +
-	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xde\x04\n" +
+	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xa7\x05\n" +
 	"\x0eCatalogTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaliases\x18\x02 \x03(\tR\aaliases\x12<\n" +
@@ -1291,7 +1301,8 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\rencoder_split\x18\f \x01(\x0e2\x19.evenkeel.v1.EncoderSplitR\fencoderSplit\x125\n" +
 	"\aoffload\x18\r \x01(\v2\x1b.evenkeel.v1.OffloadAbilityR\aoffload\x12\x1d\n" +
 	"\n" +
-	"fused_step\x18\x0e \x01(\bR\tfusedStep\"\xac\x02\n" +
+	"fused_step\x18\x0e \x01(\bR\tfusedStep\x12G\n" +
+	"\x10partition_method\x18\x0f \x01(\x0e2\x1c.evenkeel.v1.PartitionMethodR\x0fpartitionMethod\"\xac\x02\n" +
 	"\x0eOffloadAbility\x12A\n" +
 	"\x10optimizer_stages\x18\x01 \x03(\x0e2\x16.evenkeel.v1.ZeroStageR\x0foptimizerStages\x12L\n" +
 	"\x16optimizer_share_stages\x18\x02 \x03(\x0e2\x16.evenkeel.v1.ZeroStageR\x14optimizerShareStages\x12-\n" +
@@ -1350,7 +1361,8 @@ var file_evenkeel_v1_catalog_proto_goTypes = []any{
 	(ZeroStage)(0),               // 14: evenkeel.v1.ZeroStage
 	(*Execution)(nil),            // 15: evenkeel.v1.Execution
 	(RecomputePolicy)(0),         // 16: evenkeel.v1.RecomputePolicy
-	(OffloadModule)(0),           // 17: evenkeel.v1.OffloadModule
+	(PartitionMethod)(0),         // 17: evenkeel.v1.PartitionMethod
+	(OffloadModule)(0),           // 18: evenkeel.v1.OffloadModule
 }
 var file_evenkeel_v1_catalog_proto_depIdxs = []int32{
 	4,  // 0: evenkeel.v1.ListModelsResponse.models:type_name -> evenkeel.v1.CatalogModel
@@ -1363,15 +1375,16 @@ var file_evenkeel_v1_catalog_proto_depIdxs = []int32{
 	16, // 7: evenkeel.v1.CatalogTrainer.recompute:type_name -> evenkeel.v1.RecomputePolicy
 	1,  // 8: evenkeel.v1.CatalogTrainer.encoder_split:type_name -> evenkeel.v1.EncoderSplit
 	11, // 9: evenkeel.v1.CatalogTrainer.offload:type_name -> evenkeel.v1.OffloadAbility
-	14, // 10: evenkeel.v1.OffloadAbility.optimizer_stages:type_name -> evenkeel.v1.ZeroStage
-	14, // 11: evenkeel.v1.OffloadAbility.optimizer_share_stages:type_name -> evenkeel.v1.ZeroStage
-	12, // 12: evenkeel.v1.OffloadAbility.activations:type_name -> evenkeel.v1.ActivationAbility
-	17, // 13: evenkeel.v1.ActivationAbility.modules:type_name -> evenkeel.v1.OffloadModule
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	17, // 10: evenkeel.v1.CatalogTrainer.partition_method:type_name -> evenkeel.v1.PartitionMethod
+	14, // 11: evenkeel.v1.OffloadAbility.optimizer_stages:type_name -> evenkeel.v1.ZeroStage
+	14, // 12: evenkeel.v1.OffloadAbility.optimizer_share_stages:type_name -> evenkeel.v1.ZeroStage
+	12, // 13: evenkeel.v1.OffloadAbility.activations:type_name -> evenkeel.v1.ActivationAbility
+	18, // 14: evenkeel.v1.ActivationAbility.modules:type_name -> evenkeel.v1.OffloadModule
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_catalog_proto_init() }

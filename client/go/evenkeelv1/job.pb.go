@@ -484,11 +484,12 @@ func (PipelineSchedule) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
-// How the model is cut into stages. Methods other than EXACT are implemented as published, for comparison.
+// How the model is cut into stages. BMP, PARAMETERS, LAYERS and PROFILE are implemented as published, for comparison.
+// LAYERS_LAST and WEIGHTS are what some trainers do (`CatalogTrainer.partition_method`).
 type PartitionMethod int32
 
 const (
-	// The default, PARTITION_METHOD_EXACT.
+	// The trainer's own method, if it has one. Else PARTITION_METHOD_EXACT.
 	PartitionMethod_PARTITION_METHOD_UNSPECIFIED PartitionMethod = 0
 	// The fastest cut, found by simulation and bounds together with what is recomputed.
 	PartitionMethod_PARTITION_METHOD_EXACT PartitionMethod = 1
@@ -497,10 +498,15 @@ const (
 	PartitionMethod_PARTITION_METHOD_BMP PartitionMethod = 2
 	// Stages with equal numbers of parameters.
 	PartitionMethod_PARTITION_METHOD_PARAMETERS PartitionMethod = 3
-	// Stages with equal numbers of layers.
+	// Stages with equal numbers of layers; the first stages take the remainder.
 	PartitionMethod_PARTITION_METHOD_LAYERS PartitionMethod = 4
 	// The cut whose slowest stage is as fast as possible, by profiled layer times (PipeDream).
 	PartitionMethod_PARTITION_METHOD_PROFILE PartitionMethod = 5
+	// As LAYERS, but the last stages take the remainder (InternEvo).
+	PartitionMethod_PARTITION_METHOD_LAYERS_LAST PartitionMethod = 6
+	// Stage s of P ends with the layer at which the weights of linear layers exceed s / P of all, the head's included
+	// (nanotron). Degrees at which a stage would have no transformer layer are left out.
+	PartitionMethod_PARTITION_METHOD_WEIGHTS PartitionMethod = 7
 )
 
 // Enum value maps for PartitionMethod.
@@ -512,6 +518,8 @@ var (
 		3: "PARTITION_METHOD_PARAMETERS",
 		4: "PARTITION_METHOD_LAYERS",
 		5: "PARTITION_METHOD_PROFILE",
+		6: "PARTITION_METHOD_LAYERS_LAST",
+		7: "PARTITION_METHOD_WEIGHTS",
 	}
 	PartitionMethod_value = map[string]int32{
 		"PARTITION_METHOD_UNSPECIFIED": 0,
@@ -520,6 +528,8 @@ var (
 		"PARTITION_METHOD_PARAMETERS":  3,
 		"PARTITION_METHOD_LAYERS":      4,
 		"PARTITION_METHOD_PROFILE":     5,
+		"PARTITION_METHOD_LAYERS_LAST": 6,
+		"PARTITION_METHOD_WEIGHTS":     7,
 	}
 )
 
@@ -1404,7 +1414,8 @@ type Constraints struct {
 	// Schedule of the pipeline. Unset: 1F1B or interleaved 1F1B, whichever is faster.
 	Schedule PipelineSchedule `protobuf:"varint,9,opt,name=schedule,proto3,enum=evenkeel.v1.PipelineSchedule" json:"schedule,omitempty"`
 	// How the model is cut into stages. Must be unset if `stage_layers` gives the partition. Methods other than
-	// PARTITION_METHOD_EXACT require 1F1B without virtual stages. Unset: PARTITION_METHOD_EXACT.
+	// PARTITION_METHOD_EXACT require 1F1B without virtual stages. Unset: `CatalogTrainer.partition_method`, where
+	// `schedule` and `virtual_stages` admit it; else PARTITION_METHOD_EXACT.
 	PartitionMethod PartitionMethod `protobuf:"varint,10,opt,name=partition_method,json=partitionMethod,proto3,enum=evenkeel.v1.PartitionMethod" json:"partition_method,omitempty"`
 	// Share of runs whose memory must fit. Plans then leave room for the upper end of `Predictions.memory_interval`,
 	// taken at this coverage. Range: 0.5 to 0.99. Unset: plans fit as predicted.
@@ -1857,14 +1868,16 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x16PIPELINE_SCHEDULE_1F1B\x10\x01\x12!\n" +
 	"\x1dPIPELINE_SCHEDULE_INTERLEAVED\x10\x02\x12\x1b\n" +
 	"\x17PIPELINE_SCHEDULE_GPIPE\x10\x03\x12!\n" +
-	"\x1dPIPELINE_SCHEDULE_ZERO_BUBBLE\x10\x04*\xc5\x01\n" +
+	"\x1dPIPELINE_SCHEDULE_ZERO_BUBBLE\x10\x04*\x85\x02\n" +
 	"\x0fPartitionMethod\x12 \n" +
 	"\x1cPARTITION_METHOD_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16PARTITION_METHOD_EXACT\x10\x01\x12\x18\n" +
 	"\x14PARTITION_METHOD_BMP\x10\x02\x12\x1f\n" +
 	"\x1bPARTITION_METHOD_PARAMETERS\x10\x03\x12\x1b\n" +
 	"\x17PARTITION_METHOD_LAYERS\x10\x04\x12\x1c\n" +
-	"\x18PARTITION_METHOD_PROFILE\x10\x05*\xed\x01\n" +
+	"\x18PARTITION_METHOD_PROFILE\x10\x05\x12 \n" +
+	"\x1cPARTITION_METHOD_LAYERS_LAST\x10\x06\x12\x1c\n" +
+	"\x18PARTITION_METHOD_WEIGHTS\x10\a*\xed\x01\n" +
 	"\x0fRecomputePolicy\x12 \n" +
 	"\x1cRECOMPUTE_POLICY_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15RECOMPUTE_POLICY_AUTO\x10\x01\x12\x1e\n" +

@@ -152,7 +152,7 @@ TEST(Deadline, EvaluationsStopAnywhere) {
 TEST(Deadline, PackingsStopAnywhere) {
   std::vector<int32_t> units, tokens;
   planner::Random random(3);
-  for (int i = 0; i < 30'000; ++i) {
+  for (int i = 0; i < 12'000; ++i) {
     units.push_back(static_cast<int32_t>(random.Below(40)));
     tokens.push_back(units.back() * 256 + 64 + static_cast<int32_t>(random.Below(4000)));
   }

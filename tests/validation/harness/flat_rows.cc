@@ -56,8 +56,8 @@ void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Ca
   if (optimizer.find("not sharded") != std::string::npos)
     job.training.zero_stage = ZeroStage::kNone;
   const std::string precision = Text(row, "precision", Text(setup, "precision"));
-  job.training.distributed_gradients_fp32 =
-      AccumulatesInFp32(*job.training.trainer, precision.rfind("fp16", 0) == 0);
+  job.training.distributed_gradients_fp32 = AccumulatesInFp32(
+      *job.training.trainer, job.training.zero_stage, precision.rfind("fp16", 0) == 0);
   const std::string recompute = Text(setup, "recompute");
   const bool full = recompute.find("full") != std::string::npos;
   run.least_recompute = recompute.find("not stated") != std::string::npos;

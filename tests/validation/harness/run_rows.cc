@@ -327,7 +327,8 @@ void SetExecution(const Json& row, Training& training) {
   if (Flag(row, "cuda_graphs") || Text(Child(row, "trainer"), "name") == "mlperf-nemo")
     e.host_launch_ns = 0;
   e.sequence_parallel = Flag(row, "sequence_parallel", e.sequence_parallel);
-  const bool fp32 = AccumulatesInFp32(*training.trainer, Text(row, "precision") == "fp16");
+  const bool fp32 =
+      AccumulatesInFp32(*training.trainer, training.zero_stage, Text(row, "precision") == "fp16");
   training.distributed_gradients_fp32 = !Flag(row, "gradients_16bit", !fp32);
   const std::string routing = Text(row, "routing");
   if (Has(routing, "force-balanced")) e.expert_capacity = 1;
