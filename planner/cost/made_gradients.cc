@@ -133,6 +133,17 @@ void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile) {
   }
 }
 
+// Adds the gradients that ranks accumulate before they reduce them.
+void AddWholeGradients(const Training& training, int64_t micro_batches, LayerProfile* profile) {
+  if (!training.execution.accumulates_whole_gradients || micro_batches == 1 ||
+      training.zero_stage < ZeroStage::kGradients)
+    return;
+  for (LayerCost& layer : profile->classes) {
+    if (layer.trains)
+      layer.gradient_bytes += static_cast<int64_t>(kWeightBytes) * layer.trained_parameters;
+  }
+}
+
 GradientsMade GradientsMadeBy(const Job& job, const LayerProfile& profile,
                               const Parallelism& parallelism, int64_t micro_batches, bool ordered) {
   const Training& training = job.training;
@@ -164,6 +175,7 @@ GradientsMade GradientsMadeBy(const Job& job, const LayerProfile& profile,
 void SetGradients(const Job& job, const Parallelism& parallelism, int64_t micro_batches,
                   bool ordered, LayerProfile* profile) {
   AddTableGradients(job, parallelism.pipeline, profile);
+  AddWholeGradients(job.training, micro_batches, profile);
   switch (GradientsMadeBy(job, *profile, parallelism, micro_batches, ordered)) {
     case GradientsMade::kBefore:
       break;

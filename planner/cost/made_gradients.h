@@ -17,8 +17,10 @@ namespace evenkeel::planner {
 //   layer keeps less than one in front of it.
 // - Through layers of any kind and order, each holds either its activations or its gradients. The
 //   larger of both counts, which is an upper bound.
-// Also sets what an embedding's backward pass holds on the only stage if its table is the head's
-// too: without fusion into a buffer, the gradients of both uses and their sum.
+// Also adds whole gradients where ranks accumulate these over several micro-batches
+// (Execution::accumulates_whole_gradients), and sets what an embedding's backward pass holds on the
+// only stage if its table is the head's too: without fusion into a buffer, the gradients of both
+// uses and their sum.
 void SetGradients(const Job& job, const Parallelism& parallelism, int64_t micro_batches,
                   bool ordered, LayerProfile* profile);
 

@@ -9,6 +9,7 @@
 #include "planner/partition/certified_search.h"
 #include "planner/partition/step_costs.h"
 #include "planner/simulate/equal_packs.h"
+#include "planner/space/own_stages.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -203,6 +204,19 @@ std::vector<int64_t> BmpPartition(const SegmentTable& table, const BmpSettings& 
   return best;
 }
 
+std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int64_t>& layers) {
+  std::vector<int64_t> boundaries{0};
+  int64_t position = 0;
+  for (size_t k = 0; k + 1 < layers.size(); ++k) {
+    for (int64_t taken = 0; taken < layers[k]; ++position)
+      taken += IsTransformerLayer(profile.at(position).kind) ? 1 : 0;
+    while (profile.at(position).kind == LayerKind::kProjector) ++position;
+    boundaries.push_back(position);
+  }
+  boundaries.push_back(profile.size());
+  return boundaries;
+}
+
 std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages, Longer longer) {
   std::vector<int64_t> boundaries{0};
   int64_t position = 0, left = profile.transformer_layers;
@@ -226,28 +240,8 @@ std::vector<int64_t> SplitByParameters(const LayerProfile& profile, int64_t stag
 
 std::vector<int64_t> SplitByWeights(const LanguageModel& model, const LayerProfile& profile,
                                     int64_t stages) {
-  const auto weights = [&](LayerKind kind) -> Wide {
-    if (kind == LayerKind::kHead) return Wide{model.vocab} * model.hidden;
-    if (!IsTransformerLayer(kind)) return 0;
-    return (4 * Wide{model.heads} * model.head_dim + 3 * Wide{model.ffn}) * model.hidden;
-  };
-  Wide total = 0, before = 0;
-  for (int64_t i = 0; i < profile.size(); ++i) total += weights(profile.at(i).kind);
-  std::vector<int64_t> boundaries{0};
-  int64_t layers = 0;
-  for (int64_t i = 0; i < profile.size(); ++i) {
-    const LayerKind kind = profile.at(i).kind;
-    before += weights(kind);
-    layers += IsTransformerLayer(kind) ? 1 : 0;
-    const int64_t stage = static_cast<int64_t>(boundaries.size());
-    if (stage == stages || before * stages <= total * stage) continue;
-    if (layers == 0) return {};
-    boundaries.push_back(i + 1);
-    layers = 0;
-  }
-  if (layers == 0 || static_cast<int64_t>(boundaries.size()) < stages) return {};
-  boundaries.push_back(profile.size());
-  return boundaries;
+  const std::vector<int64_t> layers = LayersByWeights(model, profile.transformer_layers, stages);
+  return layers.empty() ? layers : CutAfter(profile, layers);
 }
 
 }  // namespace evenkeel::planner

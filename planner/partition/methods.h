@@ -41,6 +41,10 @@ std::vector<int64_t> BmpPartition(
     const std::function<int64_t(const std::vector<int64_t>&)>& run = nullptr,
     const Stop& stop = {});
 
+// Returns the boundaries of segments with the given numbers of transformer layers. A projector
+// stays with the encoder; other layers go with what follows.
+std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int64_t>& layers);
+
 // Returns boundaries of stages with numbers of transformer layers as equal as possible. `longer`
 // says which stages take the remainder. Ignores memory. REQUIRES: no more stages than transformer
 // layers.
@@ -52,11 +56,8 @@ std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages,
 // frameworks do by default: the start of an unbalanced run. Ignores memory.
 std::vector<int64_t> SplitByParameters(const LayerProfile& profile, int64_t stages);
 
-// Returns the boundaries of nanotron, whose stage s of P ends with the layer at which the weights
-// of linear layers exceed s / P of all. It counts the head's, and those of attention as if each
-// query head had a key and a value of its own (get_block_compute_costs of
-// nanotron/models/llama.py). Returns an empty vector if a stage would have no transformer layer,
-// such as one with the head alone. Ignores memory.
+// Returns the boundaries of LayersByWeights, or an empty vector if that returns one. Ignores
+// memory.
 std::vector<int64_t> SplitByWeights(const LanguageModel& model, const LayerProfile& profile,
                                     int64_t stages);
 

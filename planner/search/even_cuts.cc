@@ -2,20 +2,9 @@
 
 #include <algorithm>
 
-namespace evenkeel::planner {
+#include "planner/partition/methods.h"
 
-std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int64_t>& layers) {
-  std::vector<int64_t> boundaries{0};
-  int64_t position = 0;
-  for (size_t k = 0; k + 1 < layers.size(); ++k) {
-    for (int64_t taken = 0; taken < layers[k]; ++position)
-      taken += IsTransformerLayer(profile.at(position).kind) ? 1 : 0;
-    while (profile.at(position).kind == LayerKind::kProjector) ++position;
-    boundaries.push_back(position);
-  }
-  boundaries.push_back(profile.size());
-  return boundaries;
-}
+namespace evenkeel::planner {
 
 namespace {
 

@@ -11,10 +11,6 @@
 
 namespace evenkeel::planner {
 
-// Returns the boundaries of segments with the given numbers of transformer layers. A projector
-// stays with the encoder; other layers go with what follows.
-std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int64_t>& layers);
-
 // Returns P v + 1 boundaries: each stage has as many transformer layers as the others, and each row
 // of chunks as many as the other rows.
 std::vector<int64_t> EvenLayerCut(const LayerProfile& profile, const Parallelism& p);

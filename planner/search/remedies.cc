@@ -152,16 +152,14 @@ class Remedies {
     if (MayFit(remedy)) Offer(std::move(remedy));
   }
 
-  // Tries the same degrees with other stages if the partition is given or comes from a method, and
-  // the trainer takes others.
+  // Tries other stages if they are given or come from a method, and the trainer takes others.
   void TryStageLayers() {
     const Constraints& c = job_.constraints;
     const bool given = !c.stage_layers.empty();
+    const bool own = job_.training.trainer->partition_method != PartitionMethod::kExact;
     const Parallelism& p = misfit_.parallelism;
-    if (job_.training.trainer->partition_method != PartitionMethod::kExact) return;
-    if ((!given && c.partition_method == PartitionMethod::kExact) || p.pipeline < 2 ||
-        p.virtual_stages > 1)
-      return;
+    if (own || p.pipeline < 2 || p.virtual_stages > 1) return;
+    if (!given && c.partition_method == PartitionMethod::kExact) return;
     Job open = job_;
     open.constraints.stage_layers.clear();
     open.constraints.partition_method = PartitionMethod::kExact;

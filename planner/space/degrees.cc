@@ -7,6 +7,7 @@
 #include "planner/model/towers.h"
 #include "planner/space/dispatcher_reach.h"
 #include "planner/space/network_tiers.h"
+#include "planner/space/own_stages.h"
 #include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::planner {
@@ -71,6 +72,7 @@ class Enumeration {
       if (p > std::min(rest, most)) break;
       if (rest % p != 0 || !Admits(constraints_.pipeline_parallel, p)) continue;
       if (fixed != 0 && p != fixed) continue;
+      if (p > 1 && !StagesExist(p)) continue;
       // Weights that are gathered for each layer would be gathered again for each micro-batch.
       if (p > 1 &&
           (job_.training.zero_stage == ZeroStage::kWeights || !job_.training.trainer->pipeline))
@@ -80,6 +82,13 @@ class Enumeration {
         return false;
     }
     return true;
+  }
+
+  // Returns whether the partition method makes as many stages, each with a layer.
+  bool StagesExist(int64_t stages) const {
+    return constraints_.partition_method != PartitionMethod::kWeights ||
+           !constraints_.stage_layers.empty() ||
+           !LayersByWeights(job_.model.language_model, layers_, stages).empty();
   }
 
   bool Experts(Parallelism p) const {

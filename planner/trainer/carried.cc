@@ -14,16 +14,16 @@ auto FieldsOf(Execution& execution) {
          expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
          weight_hook_ns, kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs,
          casts_master_weights, keeps_quantised_inputs, holds_quantised_weights, start_layers_16bit,
-         end_layers_16bit, update_bytes_per_parameter, frees_gradients, gather_ns_per_rank] =
-      execution;
-  return std::tie(sequence_parallel, attention, context, dropout, deterministic, fused_loss,
-                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
-                  dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, compiled_loss,
-                  expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients,
-                  host_launch_ns, weight_hook_ns, kernel_rate, loss_bytes_per_logit,
-                  keeps_gathered_inputs, casts_master_weights, keeps_quantised_inputs,
-                  holds_quantised_weights, start_layers_16bit, end_layers_16bit,
-                  update_bytes_per_parameter, frees_gradients, gather_ns_per_rank);
+         end_layers_16bit, update_bytes_per_parameter, frees_gradients, accumulates_whole_gradients,
+         gather_ns_per_rank] = execution;
+  return std::tie(
+      sequence_parallel, attention, context, dropout, deterministic, fused_loss,
+      overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts, dispatcher,
+      overlap_shared_expert, expert_tensor, fused_kernels, compiled_loss, expert_capacity,
+      grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns, weight_hook_ns,
+      kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights,
+      keeps_quantised_inputs, holds_quantised_weights, start_layers_16bit, end_layers_16bit,
+      update_bytes_per_parameter, frees_gradients, accumulates_whole_gradients, gather_ns_per_rank);
 }
 
 }  // namespace

@@ -82,6 +82,9 @@ struct Execution {
   // Gradients are freed after the optimizer's step, and the first backward pass of the next one
   // makes them again (zero_grad with set_to_none). If false, they are held all the time.
   bool frees_gradients = false;
+  // Where gradients are sharded and a step has several micro-batches: ranks reduce them after the
+  // last one, and until then accumulate whole ones in 16 bits (no_sync of PyTorch's FSDP).
+  bool accumulates_whole_gradients = false;
   // Time in ns that each rank of a sharded optimizer adds to gathering weights, if each broadcasts
   // its own.
   double gather_ns_per_rank = 0;

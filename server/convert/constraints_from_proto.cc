@@ -171,11 +171,20 @@ void HoldToData(const std::string& trainer, const FieldPath& path, ViolationSink
   hold("virtual_stages", &to->virtual_stages);
 }
 
-// Restricts a job with a published partition method to 1F1B without virtual stages.
-void HoldMethod(const FieldPath& path, ViolationSink& sink, planner::Constraints* to) {
-  if (to->partition_method == planner::PartitionMethod::kExact) return;
-  if (to->virtual_stages.min > 1 ||
-      to->schedule.value_or(planner::Schedule::kOneFOneB) != planner::Schedule::kOneFOneB) {
+// Converts the partition method, which is the trainer's where the job asks for nothing else, and
+// restricts a job with another than the exact one to 1F1B without virtual stages.
+void ConvertMethod(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
+                   const planner::Trainer& trainer, planner::Constraints* to) {
+  const bool given = !from.stage_layers().empty();
+  const bool loops =
+      to->virtual_stages.min > 1 ||
+      to->schedule.value_or(planner::Schedule::kOneFOneB) != planner::Schedule::kOneFOneB;
+  to->partition_method =
+      FromProto(kPartitionMethods, from.partition_method(),
+                given || loops ? planner::PartitionMethod::kExact : trainer.partition_method,
+                path.Child("partition_method"), sink);
+  if (given || to->partition_method == planner::PartitionMethod::kExact) return;
+  if (loops) {
     sink.Add(
         path.Child("partition_method"),
         "methods other than PARTITION_METHOD_EXACT need PIPELINE_SCHEDULE_1F1B without virtual "
@@ -245,14 +254,7 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
     to.memory_confidence = CheckReal(sink, path.Child("memory_confidence_ratio"),
                                      from.memory_confidence_ratio(), {0.5, 0.99});
   }
-  const bool loops =
-      to.virtual_stages.min > 1 ||
-      to.schedule.value_or(planner::Schedule::kOneFOneB) != planner::Schedule::kOneFOneB;
-  to.partition_method =
-      FromProto(kPartitionMethods, from.partition_method(),
-                loops ? planner::PartitionMethod::kExact : trainer.partition_method,
-                path.Child("partition_method"), sink);
-  if (from.stage_layers().empty()) HoldMethod(path, sink, &to);
+  ConvertMethod(from, path, sink, trainer, &to);
   HoldGivenPartition(from, path, sink, &to);
   if (sink.count() == before && model != nullptr && cluster != nullptr) {
     CheckDegreeProducts(*job, path, sink);

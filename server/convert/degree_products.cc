@@ -67,6 +67,9 @@ void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, Violati
              job.constraints.encoder_data.max != 0 && !job.model.towers.empty()) {
     hints += "; encoder data is CP with " + std::string(job.training.trainer->title);
   }
+  if (job.constraints.partition_method == planner::PartitionMethod::kWeights)
+    hints += "; PP is one with which " + std::string(job.training.trainer->title) +
+             "'s own cut leaves each stage a transformer layer";
   const bool sharded = job.training.zero_stage == planner::ZeroStage::kWeights;
   sink.Add(path, "no degrees with TP x CP x PP x DP = " + std::to_string(job.cluster.gpu_count) +
                      " satisfy " + ConstraintsText(job.constraints) +

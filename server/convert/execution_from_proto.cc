@@ -19,12 +19,35 @@ void RefuseFusedLoss(const v1::Execution& from, const FieldPath& path, Violation
   to->fused_loss = to->compiled_loss = false;
 }
 
+// Converts the figures of an execution: rates, times and bytes.
+void ConvertFigures(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
+                    planner::Execution& to) {
+  const auto real = [&](bool has, double value, const char* name, RealRange range, double unit,
+                        double* slot) {
+    if (has) *slot = unit * CheckReal(sink, path.Child(name), value, range);
+  };
+  real(from.has_expert_capacity_ratio(), from.expert_capacity_ratio(), "expert_capacity_ratio",
+       {0, 100}, 1, &to.expert_capacity);
+  real(from.has_kernel_rate_ratio(), from.kernel_rate_ratio(), "kernel_rate_ratio", {0.1, 1.25}, 1,
+       &to.kernel_rate);
+  real(from.has_update_parameter_bytes(), from.update_parameter_bytes(), "update_parameter_bytes",
+       {0, 64}, 1, &to.update_bytes_per_parameter);
+  real(from.has_loss_logit_bytes(), from.loss_logit_bytes(), "loss_logit_bytes", {0, 64}, 1,
+       &to.loss_bytes_per_logit);
+  real(from.has_host_launch_seconds(), from.host_launch_seconds(), "host_launch_seconds", {0, 0.01},
+       planner::kNsPerSecond, &to.host_launch_ns);
+  real(from.has_weight_hook_seconds(), from.weight_hook_seconds(), "weight_hook_seconds", {0, 0.1},
+       planner::kNsPerSecond, &to.weight_hook_ns);
+  real(from.has_rank_gather_seconds(), from.rank_gather_seconds(), "rank_gather_seconds", {0, 1},
+       planner::kNsPerSecond, &to.gather_ns_per_rank);
+}
+
 }  // namespace
 
 void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
                         planner::Execution* execution) {
-  const auto flag = [](bool has, bool value, bool* slot) { *slot = has ? value : *slot; };
   planner::Execution& to = *execution;
+  const auto flag = [](bool has, bool value, bool* slot) { *slot = has ? value : *slot; };
   flag(from.has_sequence_parallel(), from.sequence_parallel(), &to.sequence_parallel);
   to.attention = FromProto(kAttentionKernels, from.attention_kernel(), to.attention,
                            path.Child("attention_kernel"), sink);
@@ -68,27 +91,12 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
     to.bucket_bytes =
         CheckInt(sink, path.Child("bucket_bytes"), from.bucket_bytes(), {0, 1'000'000'000'000});
   }
-  const auto real = [&](bool has, double value, const char* name, RealRange range, double unit,
-                        double* slot) {
-    if (has) *slot = unit * CheckReal(sink, path.Child(name), value, range);
-  };
-  real(from.has_expert_capacity_ratio(), from.expert_capacity_ratio(), "expert_capacity_ratio",
-       {0, 100}, 1, &to.expert_capacity);
-  real(from.has_kernel_rate_ratio(), from.kernel_rate_ratio(), "kernel_rate_ratio", {0.1, 1.25}, 1,
-       &to.kernel_rate);
   flag(from.has_casts_master_weights(), from.casts_master_weights(), &to.casts_master_weights);
   flag(from.has_keeps_gathered_inputs(), from.keeps_gathered_inputs(), &to.keeps_gathered_inputs);
   flag(from.has_frees_gradients(), from.frees_gradients(), &to.frees_gradients);
-  real(from.has_update_parameter_bytes(), from.update_parameter_bytes(), "update_parameter_bytes",
-       {0, 64}, 1, &to.update_bytes_per_parameter);
-  real(from.has_loss_logit_bytes(), from.loss_logit_bytes(), "loss_logit_bytes", {0, 64}, 1,
-       &to.loss_bytes_per_logit);
-  real(from.has_host_launch_seconds(), from.host_launch_seconds(), "host_launch_seconds", {0, 0.01},
-       planner::kNsPerSecond, &to.host_launch_ns);
-  real(from.has_weight_hook_seconds(), from.weight_hook_seconds(), "weight_hook_seconds", {0, 0.1},
-       planner::kNsPerSecond, &to.weight_hook_ns);
-  real(from.has_rank_gather_seconds(), from.rank_gather_seconds(), "rank_gather_seconds", {0, 1},
-       planner::kNsPerSecond, &to.gather_ns_per_rank);
+  flag(from.has_accumulates_whole_gradients(), from.accumulates_whole_gradients(),
+       &to.accumulates_whole_gradients);
+  ConvertFigures(from, path, sink, to);
 }
 
 void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
@@ -122,6 +130,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_casts_master_weights(execution.casts_master_weights);
   out->set_update_parameter_bytes(execution.update_bytes_per_parameter);
   out->set_frees_gradients(execution.frees_gradients);
+  out->set_accumulates_whole_gradients(execution.accumulates_whole_gradients);
   out->set_keeps_gathered_inputs(execution.keeps_gathered_inputs);
   out->set_host_launch_seconds(execution.host_launch_ns / planner::kNsPerSecond);
 }

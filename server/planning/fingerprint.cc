@@ -54,6 +54,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kFusedStepTag = 100;
   static constexpr int kModulesTag = 120;
   static constexpr int kFreedGradientsTag = 145;
+  static constexpr int kWholeGradientsTag = 202;
   static constexpr int kGroupByLengthTag = 121;
   static constexpr int kGivenShareTag = 197;
   static constexpr int kStageByGpusTag = 198;
@@ -131,7 +132,8 @@ class JobWriter : public ModelWriter<JobWriter> {
                  host_launch_ns, weight_hook_ns, kernel_rate, loss_bytes_per_logit,
                  keeps_gathered_inputs, casts_master_weights, keeps_quantised_inputs,
                  holds_quantised_weights, start_layers_16bit, end_layers_16bit,
-                 update_bytes_per_parameter, frees_gradients, gather_ns_per_rank] = execution;
+                 update_bytes_per_parameter, frees_gradients, accumulates_whole_gradients,
+                 gather_ns_per_rank] = execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
            expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
@@ -143,6 +145,7 @@ class JobWriter : public ModelWriter<JobWriter> {
     if (deterministic) out_.Count(kDeterministicTag, 1);
     if (overlap_experts) out_.Count(kExpertOverlapTag, 1);
     if (frees_gradients) out_.Count(kFreedGradientsTag, 1);
+    if (accumulates_whole_gradients) out_.Count(kWholeGradientsTag, 1);
     if (dispatcher != planner::Dispatcher::kAllToAll || overlap_shared_expert) {
       out_.Count(kDispatcherTag, 1);
       Fields(dispatcher, overlap_shared_expert);

@@ -46,6 +46,23 @@ TEST(HuggingFaceFsdpTest, WordsNameTheStrategy) {
   EXPECT_FALSE(Assumes(FsdpRun("\"full_shard auto_wrap\""), "without auto_wrap"));
 }
 
+// accelerate's no_sync keeps gradients whole until the last micro-batch.
+TEST(HuggingFaceFsdpTest, GradientsAreWholeBetweenMicroBatches) {
+  const auto whole = [](const std::string& more) {
+    return TrainerRun({ArgumentsWith(more)})
+        .job.training()
+        .execution()
+        .accumulates_whole_gradients();
+  };
+  const std::string sync =
+      ", \"accelerator_config\": {\"gradient_accumulation_kwargs\": {\"sync_each_batch\": true}}";
+  EXPECT_TRUE(whole(", \"fsdp\": \"full_shard auto_wrap\""));
+  EXPECT_TRUE(whole(", \"fsdp\": \"shard_grad_op auto_wrap\""));
+  EXPECT_FALSE(whole(", \"fsdp\": \"no_shard\""));
+  EXPECT_FALSE(whole(", \"fsdp\": \"full_shard auto_wrap\"" + sync));
+  EXPECT_FALSE(whole(""));
+}
+
 // Hybrid strategies shard within a node and copy between nodes.
 TEST(HuggingFaceFsdpTest, HybridStrategiesShardWithinANode) {
   JobFlags flags;

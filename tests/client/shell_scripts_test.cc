@@ -35,6 +35,15 @@ int32_t TensorOf(const std::string& script) {
   return RunOf(TrainerFolder().Script(script), flags).degrees.tensor();
 }
 
+// As of Qwen's finetune_ds.sh: the loop over arguments does not run without them.
+TEST(ShellScriptsTest, ArgumentsThatNobodyGivesReplaceNothing) {
+  const std::string loop =
+      "TP=2\nwhile [[ \"$1\" != \"\" ]]; do\n  case $1 in\n    --tp )\n      shift\n      TP=$1\n"
+      "      ;;\n  esac\n  shift\ndone\ntorchrun " +
+      std::string(kPretrain) + " --tensor-model-parallel-size $TP\n";
+  EXPECT_EQ(TensorOf(loop), 2);
+}
+
 TEST(ShellScriptsTest, ScriptsInArgumentsAreRead) {
   const std::string train = std::string(kPretrain) + " --tensor-model-parallel-size ";
   const std::string scripts[] = {

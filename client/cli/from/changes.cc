@@ -334,9 +334,19 @@ class Neighbours {
         ->set_deterministic(false);
   }
 
+  void WholeGradients() {
+    if (!run_.job.training().execution().accumulates_whole_gradients() || !run_.fsdp) return;
+    UserRun& run = Add("gradients reduced in each micro-batch, not kept whole",
+                       "\"accelerator_config\": {\"gradient_accumulation_kwargs\": "
+                       "{\"sync_each_batch\": true}}");
+    run.syncs_each_batch = true;
+    SetFsdpTrainer(&run);
+  }
+
   // Switches that are off.
   void Habits() {
     Deterministic();
+    WholeGradients();
     if (!megatron()) return;
     const v1::Execution& now = run_.job.training().execution();
     const auto edit = [](UserRun& run) { return run.job.mutable_training()->mutable_execution(); };

@@ -287,8 +287,9 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
     throw CommandError(
         ExitCode::kBadInput,
         fmt::format("{}'s configuration does not say how long a sequence is: give --token-cap "
-                    "N, or data by --dataset",
-                    TrainerName(config)));
+                    "N, the tokens of a micro-batch{}, or data by --dataset",
+                    TrainerName(config),
+                    run->micro_batch > 1 ? fmt::format(" of {} sequences", run->micro_batch) : ""));
   }
   int64_t samples = config.Int(Field::kTrainSamples, 0, 0, kMostSamples);
   if (samples == 0 && steps > 0 && run->sequences > 0)

@@ -161,6 +161,7 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
                                             "full_shard, hybrid_shard",
                                             strategy->name));
   run->fsdp = true;
+  run->syncs_each_batch = config.On(Field::kSyncEachBatch);
   run->fsdp_version_2 = VersionOf(config) == 2;
   if (strategy->within_node) *groups = GroupsOfNodes(run);
   return strategy->stage;
@@ -181,7 +182,12 @@ void SetFsdpTrainer(UserRun* run) {
   // The Trainer holds a model's outputs, however they are sharded.
   e->set_loss_logit_bytes(
       planner::FindTrainer(kOtherShards)->default_execution.loss_bytes_per_logit);
+  // training_step() of transformers/trainer.py runs all micro-batches but the last under no_sync().
+  e->set_accumulates_whole_gradients(!run->syncs_each_batch &&
+                                     (shards_weights || stage == v1::ZERO_STAGE_2));
   if (shards_weights) return;
+  if (training->gradient_precision() == v1::GRADIENT_PRECISION_UNSPECIFIED)
+    training->set_gradient_precision(v1::GRADIENT_PRECISION_FP32);
   e->set_bucket_bytes(0);
   e->set_weight_hook_seconds(0);
   if (!run->unfused_adam) e->set_update_parameter_bytes(0);

@@ -37,6 +37,8 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"fsdp_config.reshard_after_forward", Field::kReshard, "training.zero_stage"},
     {"fsdp_config.auto_wrap_policy", Field::kFsdpWrap, "training.zero_stage"},
     {"fsdp_config.cpu_offload", Field::kFsdpOffload, "training.offload"},
+    {"accelerator_config.gradient_accumulation_kwargs.sync_each_batch", Field::kSyncEachBatch,
+     "training.execution.accumulates_whole_gradients"},
     {"fsdp_config.activation_checkpointing", Field::kFsdpRecompute, "stages.layers.recomputed"},
     {"num_train_epochs", Field::kEpochs, "training.epochs"},
     {"max_steps", Field::kTrainSteps, "dataset.histogram.sample_count"},
@@ -98,7 +100,8 @@ constexpr KeyRecord kArgumentsRead[] = {
 };
 
 // Said of several keys.
-constexpr char kFloatCopy[] = "weights that train are taken to have a copy in fp32";
+constexpr char kFloatCopy[] =
+    "weights that train are taken to have a copy in fp32; --optimizer adam-16bit says otherwise";
 constexpr char kQuantised[] = "weights that are quantised so; accepted: load_in_4bit, load_in_8bit";
 constexpr char kQuantisedBy[] =
     "weights quantised by this key; accepted: load_in_4bit in quantization_config";
@@ -139,8 +142,6 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"activation_checkpointing_kwargs.context_fn", "every layer is taken to recompute whole"},
     {"accelerator_config.split_batches", "micro-batches that ranks divide among them", true},
     {"split_batches", "micro-batches that ranks divide among them", true},
-    {"accelerator_config.gradient_accumulation_kwargs.sync_each_batch",
-     "gradients are taken to be reduced once in a step"},
     {"use_cpu", "training without GPUs", true},
     {"no_cuda", "training without GPUs", true},
     {"model_init_kwargs.torch_dtype", kFloatCopy},

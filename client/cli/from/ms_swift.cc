@@ -66,7 +66,9 @@ void TranslateSwiftQuantization(const std::vector<Setting>& settings, const Sett
     return;
   }
   if (FindSetting(settings, "quant_method") == nullptr)
-    FailTranslation(setting, "needs quant_method");
+    FailTranslation(setting,
+                    "needs quant_method, without which ms-swift does not quantise; "
+                    "accepted: quant_method bnb");
   out->push_back(AsFewBits(setting));
 }
 

@@ -178,6 +178,7 @@ enum class Field {
   kFsdpVersion,
   kFsdpWrap,
   kFsdpOffload,
+  kSyncEachBatch,
   kFsdpRecompute,
   kRecomputeEvery,
   kAdafactor,

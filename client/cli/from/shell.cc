@@ -25,6 +25,12 @@ constexpr int kMaxScripts = 8;                    // that are arguments of one a
 
 bool IsNameChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
+// Returns whether the text is "${1}" or another argument that a script may be given.
+bool IsArgumentOfScript(const std::string& text) {
+  return text.size() > 3 && absl::StartsWith(text, "${") && text.back() == '}' &&
+         std::all_of(text.begin() + 2, text.end() - 1, absl::ascii_isdigit);
+}
+
 // What a script and the scripts in its words share.
 struct ScriptState {
   ShellScript script;
@@ -340,6 +346,9 @@ class Reader {
     if (!branches_.Runs()) return;
     if (branches_.conditional()) script_.branches = true;
     std::vector<std::string>& variable = variables_[name];
+    // Nobody gives the script arguments, so a loop over them does not run.
+    const bool argument = values.size() == 1 && IsArgumentOfScript(values.front());
+    if (argument && !adds && !variable.empty()) return;
     if (!adds) variable.clear();
     if (adds && !array_ && !variable.empty() && values.size() == 1) {
       variable.front() += values.front();

@@ -64,12 +64,13 @@ struct UserRun {
   bool fixed_lengths = false;        // every sample is a sequence
   // Nothing says what the data is: the line of `assumed` that says what stands for it.
   std::optional<size_t> invented_data;
-  bool knows_samples = false;   // how many the data has
-  int64_t steps = 0;            // after which training ends; 0: it does with the data
-  bool padded = false;          // micro-batches are samples that are padded, not packed
-  bool fsdp = false;            // of Hugging Face Trainer
-  bool fsdp_version_2 = false;  // the configuration says so
-  bool unfused_adam = false;    // AdamW of PyTorch, of Hugging Face Trainer
+  bool knows_samples = false;     // how many the data has
+  int64_t steps = 0;              // after which training ends; 0: it does with the data
+  bool padded = false;            // micro-batches are samples that are padded, not packed
+  bool fsdp = false;              // of Hugging Face Trainer
+  bool fsdp_version_2 = false;    // the configuration says so
+  bool syncs_each_batch = false;  // FSDP reduces gradients in each micro-batch
+  bool unfused_adam = false;      // AdamW of PyTorch, of Hugging Face Trainer
   // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
   std::string accelerate_key, deterministic_key;
   bool adapters = false;          // train with frozen weights

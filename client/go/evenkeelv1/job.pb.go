@@ -1057,7 +1057,8 @@ type Training struct {
 	// TRAINING_FRAMEWORK_FSDP, which accepts no other stage; ZERO_STAGE_0 for Hugging Face's Trainer on one GPU.
 	ZeroStage ZeroStage `protobuf:"varint,7,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
 	// Format in which gradients are accumulated. Unset: the trainer's. For Megatron-Core GRADIENT_PRECISION_FP32, or with
-	// PRECISION_FP16 GRADIENT_PRECISION_16BIT.
+	// PRECISION_FP16 GRADIENT_PRECISION_16BIT; for DeepSpeed and Hugging Face's Trainer GRADIENT_PRECISION_16BIT from
+	// ZERO_STAGE_1 on.
 	GradientPrecision GradientPrecision `protobuf:"varint,8,opt,name=gradient_precision,json=gradientPrecision,proto3,enum=evenkeel.v1.GradientPrecision" json:"gradient_precision,omitempty"`
 	// Passes over the data. Range: 1 to 10000. Unset: 1.
 	Epochs int32 `protobuf:"varint,9,opt,name=epochs,proto3" json:"epochs,omitempty"`

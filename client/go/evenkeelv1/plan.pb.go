@@ -297,8 +297,8 @@ type Plan struct {
 	// value itself, so one that fits may still be MEMORY_FIT_WITHIN_MARGIN.
 	MemoryFit MemoryFit `protobuf:"varint,20,opt,name=memory_fit,json=memoryFit,proto3,enum=evenkeel.v1.MemoryFit" json:"memory_fit,omitempty"`
 	// What the trainer's limits cost (`CatalogTrainer.recompute`, `interleaves`, `cuts_encoder`, `partition_method`):
-	// (time per sample of this plan) / (that of the best plan that a short search finds without the limits) - 1. Unset: no limit can cost
-	// anything.
+	// (time per sample of this plan) / (that of the best plan that a short search finds without the limits) - 1. Unset:
+	// no limit can cost anything.
 	TrainerLimitsCostRatio *float64 `protobuf:"fixed64,21,opt,name=trainer_limits_cost_ratio,json=trainerLimitsCostRatio,proto3,oneof" json:"trainer_limits_cost_ratio,omitempty"`
 	// What `Parallelism.encoder_data` gains: (time per sample of the best plan that a short search finds with another
 	// encoder_data and all other degrees unchanged) / (that of this plan) - 1. Unset: the trainer has no other value for

@@ -363,8 +363,13 @@ type Execution struct {
 	// pass of a step makes them again. If false, they are held all the time, as in a gradient buffer. It changes the
 	// memory of steps with one micro-batch. Unset: the trainer's.
 	FreesGradients *bool `protobuf:"varint,33,opt,name=frees_gradients,json=freesGradients,proto3,oneof" json:"frees_gradients,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Whether ranks that shard gradients (ZERO_STAGE_2, ZERO_STAGE_3) reduce them only after the last micro-batch of a
+	// step, and until then accumulate whole ones in 16 bits: no_sync of PyTorch's FSDP, which Hugging Face's Trainer
+	// calls unless sync_each_batch is set. It changes the memory of steps with several micro-batches. Unset: the
+	// trainer's.
+	AccumulatesWholeGradients *bool `protobuf:"varint,34,opt,name=accumulates_whole_gradients,json=accumulatesWholeGradients,proto3,oneof" json:"accumulates_whole_gradients,omitempty"`
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -621,6 +626,13 @@ func (x *Execution) GetFreesGradients() bool {
 	return false
 }
 
+func (x *Execution) GetAccumulatesWholeGradients() bool {
+	if x != nil && x.AccumulatesWholeGradients != nil {
+		return *x.AccumulatesWholeGradients
+	}
+	return false
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -748,7 +760,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\x88\x12\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xed\x12\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -784,7 +796,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x12start_layers_16bit\x18\x1e \x01(\x05H\x18R\x10startLayers16bit\x88\x01\x01\x12-\n" +
 	"\x10end_layers_16bit\x18\x1f \x01(\x05H\x19R\x0eendLayers16bit\x88\x01\x01\x12)\n" +
 	"\rdeterministic\x18  \x01(\bH\x1aR\rdeterministic\x88\x01\x01\x12,\n" +
-	"\x0ffrees_gradients\x18! \x01(\bH\x1bR\x0efreesGradients\x88\x01\x01B\x14\n" +
+	"\x0ffrees_gradients\x18! \x01(\bH\x1bR\x0efreesGradients\x88\x01\x01\x12C\n" +
+	"\x1baccumulates_whole_gradients\x18\" \x01(\bH\x1cR\x19accumulatesWholeGradients\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -813,7 +826,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x13_start_layers_16bitB\x13\n" +
 	"\x11_end_layers_16bitB\x10\n" +
 	"\x0e_deterministicB\x12\n" +
-	"\x10_frees_gradients\"7\n" +
+	"\x10_frees_gradientsB\x1e\n" +
+	"\x1c_accumulates_whole_gradients\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +

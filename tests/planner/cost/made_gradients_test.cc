@@ -349,5 +349,23 @@ TEST(MadeGradientsTest, ATiedTableThatIsGatheredIsThereOnce) {
   EXPECT_LE(Allocated(made, {}), states + 4 * table + made.buffer_bytes + (int64_t{1} << 20));
 }
 
+// Mixtral-8x7B on 8 GPUs of 80 GB takes 69 GB with one micro-batch and does not fit with two
+// (accelerate, docs/source/concept_guides/gradient_synchronization.md).
+TEST(WholeGradientsTest, AreHeldBetweenMicroBatches) {
+  Job job = JobOf("pytorch-fsdp", ZeroStage::kWeights, "mixtral-8x7b");
+  const int64_t shards = Sum(ProfileOf(job, 2), &LayerCost::gradient_bytes);
+  const int64_t once = Allocated(ProfileOf(job, 1), {});
+  job.training.execution.accumulates_whole_gradients = true;
+  const LayerProfile several = ProfileOf(job, 2);
+  EXPECT_EQ(Sum(several, &LayerCost::gradient_bytes),
+            shards + 2 * Sum(several, &LayerCost::trained_parameters));
+  EXPECT_GT(Sum(several, &LayerCost::trained_parameters), int64_t{46'000'000'000});
+  EXPECT_EQ(Allocated(ProfileOf(job, 1), {}), once);
+  job.training.zero_stage = ZeroStage::kOptimizer;  // which holds whole ones anyway
+  const int64_t whole = Sum(ProfileOf(job, 2), &LayerCost::gradient_bytes);
+  job.training.execution.accumulates_whole_gradients = false;
+  EXPECT_EQ(Sum(ProfileOf(job, 2), &LayerCost::gradient_bytes), whole);
+}
+
 }  // namespace
 }  // namespace evenkeel::planner

@@ -47,6 +47,21 @@ TEST(DegreesTest, VirtualStagesOfATrainerThatHasNoneMustBeAskedFor) {
   }
 }
 
+// With 16 stages, nanotron's last one would have the head of Llama-3-8B alone.
+TEST(DegreesTest, StagesThatTheTrainersCutLeavesEmptyAreLeftOut) {
+  Job job = WholeSpace(Under("nanotron", TextJob("llama3-8b", "a100-sxm-80gb", 64)));
+  const auto has = [&](int64_t pipeline) {
+    FixDegrees(job, 1, pipeline, 64 / pipeline);
+    return MostOf(job).pipeline == pipeline;
+  };
+  EXPECT_TRUE(has(16));
+  job.constraints.partition_method = PartitionMethod::kWeights;
+  EXPECT_FALSE(has(16));
+  EXPECT_TRUE(has(2));
+  job.constraints.stage_layers = std::vector<int64_t>(16, 2);
+  EXPECT_TRUE(has(16));
+}
+
 TEST(DegreesTest, AWholeEncoderNeedsNeitherItsLayersNorVirtualStages) {
   Job vision = WholeSpace(QuickstartJob());  // 45 + 48 layers
   vision.cluster.gpu_count = 64 * 49;

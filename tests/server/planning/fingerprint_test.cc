@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -284,6 +283,7 @@ std::vector<NamedChange> ChangesOfTrainingAndTrainer() {
       {"gathered_inputs", [](auto& j) { Exec(j).keeps_gathered_inputs ^= true; }},
       {"master_weights", [](auto& j) { Exec(j).casts_master_weights ^= true; }},
       {"freed_gradients", [](auto& j) { Exec(j).frees_gradients ^= true; }},
+      {"whole_gradients", [](auto& j) { Exec(j).accumulates_whole_gradients ^= true; }},
       {"weight_hook", [](auto& j) { ++Exec(j).weight_hook_ns; }},
       {"gather_per_rank", [](auto& j) { ++Exec(j).gather_ns_per_rank; }},
       {"expert_capacity", [](auto& j) { ++Exec(j).expert_capacity; }},
