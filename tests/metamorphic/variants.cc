@@ -98,7 +98,8 @@ class Free {
     const planner::Trainer& trainer = TrainerOf(plan);
     // A request for more than the trainer can do is exempt from its limits, and may be better.
     const bool encoder = !plan.subject().encoder().empty() || job_.model().encoders_size() > 0;
-    const bool one_chunk = (!trainer.cuts_encoder && encoder) || !trainer.interleaves;
+    const bool one_chunk = (!trainer.cuts_encoder && encoder) || !trainer.interleaves ||
+                           trainer.partition_method != planner::PartitionMethod::kExact;
     for (const Degree& degree : kDegrees) {
       const std::string name = degree.name;
       if (name == "vs") {
