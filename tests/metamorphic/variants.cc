@@ -120,9 +120,8 @@ class Free {
     Schedules(pipelines && plain, one_chunk);
     Policies();
     if (pipelines && plain && !one_chunk && constraints_.virtual_stages().min() <= 1 &&
-        (!HasSchedule() || constraints_.schedule() == v1::PIPELINE_SCHEDULE_1F1B)) {
+        (!HasSchedule() || constraints_.schedule() == v1::PIPELINE_SCHEDULE_1F1B))
       Add(std::string("method=") + draws.Among({"BMP", "PARAMETERS", "LAYERS", "PROFILE"}));
-    }
   }
 
   const std::vector<std::string>& words() const { return words_; }
