@@ -29,8 +29,8 @@ class Checker {
       : job_(job),
         batching_(batching),
         plan_(plan),
-        profile_(BuildLayerProfile(job, Whole(plan.parallelism), batching.mean, batching.largest)) {
-  }
+        profile_(BuildLayerProfile(AsItAccumulates(job, plan.prediction.micro_batches),
+                                   Whole(plan.parallelism), batching.mean, batching.largest)) {}
 
   std::vector<std::string> Steps() {
     CheckBatchRule();
@@ -72,6 +72,12 @@ class Checker {
                             &p.virtual_stages, &p.encoder_data})
       *degree = std::max<int64_t>(1, *degree);
     return p;
+  }
+
+  // Profiles are of several micro-batches, over which alone whole gradients add up.
+  static Job AsItAccumulates(Job job, int64_t micro_batches) {
+    if (micro_batches == 1) job.training.execution.accumulates_whole_gradients = false;
+    return job;
   }
 
   void Require(bool holds, const std::string& fault) {
