@@ -59,8 +59,10 @@ class PlanGroupsTest(unittest.TestCase):
                     # One percent, or the last step, may differ.
                     expected = getattr(planned, field)
                     self.assertAlmostEqual(int(packed[field]), expected, delta=max(allowed, expected / 100), msg=field)
-                for field in ("share", "dist_ratio_tokens", "dist_ratio_attention", "idle_ratio"):
-                    self.assertAlmostEqual(packed.get(field, 0), getattr(planned, field), delta=0.01, msg=field)
+                # The plan looks at a sample of the lengths.
+                for field, delta in (("share", 0.01), ("dist_ratio_tokens", 0.01), ("dist_ratio_attention", 0.02),
+                                     ("idle_ratio", 0.01)):
+                    self.assertAlmostEqual(packed.get(field, 0), getattr(planned, field), delta=delta, msg=field)
         self.assertAlmostEqual(summary["communication_ratio"], plan.group_choice.communication_ratio, delta=0.01)
         self.assertEqual(int(summary.get("curriculum_step_count", 0)), plan.group_choice.curriculum_steps)
         with open(page, encoding="utf-8") as file:
