@@ -259,8 +259,7 @@ class Planning {
   // Returns whether the stages are the trainer's own choice.
   bool CutsByItself() const {
     const PartitionMethod own = job_.training.trainer->partition_method;
-    return own != PartitionMethod::kExact && job_.constraints.partition_method == own &&
-           job_.constraints.stage_layers.empty();
+    return own != PartitionMethod::kExact && job_.constraints.partition_method == own;
   }
 
   // Looks for a better plan without what the trainer cannot do: another recompute for each layer,

@@ -76,7 +76,7 @@ class Checker {
 
   // Profiles are of several micro-batches, over which alone whole gradients add up.
   static Job AsItAccumulates(Job job, int64_t micro_batches) {
-    if (micro_batches == 1) job.training.execution.accumulates_whole_gradients = false;
+    if (micro_batches <= 1) job.training.execution.accumulates_whole_gradients = false;
     return job;
   }
 
@@ -408,8 +408,11 @@ class Checker {
 
   // The misfit does not say how many packs are in flight; at least one is.
   void CheckMisfitLayers(const Misfit& misfit) {
-    const LayerProfile profile =
-        BuildLayerProfile(job_, misfit.parallelism, batching_.mean, batching_.largest);
+    const Parallelism& p = misfit.parallelism;
+    const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
+    const int64_t micro_batches = Nearest(packs / static_cast<double>(p.data));
+    const LayerProfile profile = BuildLayerProfile(AsItAccumulates(job_, micro_batches), p,
+                                                   batching_.mean, batching_.largest);
     int64_t weights = 0, optimizer = 0, kept = 0, transformers = 0;
     std::vector<WalkedLayer> walked;
     for (const LayerGroup& group : misfit.layers) {
@@ -430,11 +433,8 @@ class Checker {
       }
     }
     const MemoryParts& m = misfit.memory;
-    const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
-    const Parallelism& p = misfit.parallelism;
     const WalkedBytes bytes =
-        BackwardWalk(job_, profile, p, Nearest(packs / static_cast<double>(p.data)))
-            .Bytes(walked, m.activations);
+        BackwardWalk(job_, profile, p, micro_batches).Bytes(walked, m.activations);
     Require(transformers > 0, "misfit: a stage without a transformer layer");
     Require(m.weights == weights && m.gradients == bytes.gradients && m.optimizer == optimizer &&
                 m.workspace + m.buffers == bytes.transient && m.activations >= kept,

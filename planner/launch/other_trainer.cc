@@ -58,8 +58,10 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
 // ask for more.
 bool Hold(const Trainer& own, const Trainer& trainer, const Training& training, Constraints* c) {
   if (trainer.encoder_split == EncoderSplit::kNone && !Admits(c->encoder_data, 1)) return false;
-  if (!c->stage_layers.empty() || c->partition_method != own.partition_method) return false;
-  c->partition_method = trainer.partition_method;
+  if (!c->stage_layers.empty() || (c->partition_method != PartitionMethod::kExact &&
+                                   c->partition_method != DefaultMethod(own, *c)))
+    return false;
+  c->partition_method = DefaultMethod(trainer, *c);
   const Schedule schedule = c->schedule.value_or(Schedule::kOneFOneB);
   const bool chunks = schedule == Schedule::kInterleaved || c->virtual_stages.min > 1;
   if (schedule == Schedule::kGPipe || schedule == Schedule::kZeroBubble) return false;

@@ -145,6 +145,14 @@ std::vector<int64_t> LeastBottleneck(const SegmentTable& table, const Stop& stop
   return boundaries;
 }
 
+// Returns the boundaries of LayersByWeights, or an empty vector if that returns one.
+std::vector<int64_t> OwnCut(const SegmentTable& table) {
+  const LayerProfile& profile = table.profile();
+  const std::vector<int64_t> layers =
+      LayersByWeights(table.job().model.language_model, profile.transformer_layers, table.stages());
+  return layers.empty() ? layers : CutAfter(profile, layers);
+}
+
 }  // namespace
 
 std::vector<int64_t> PartitionBy(PartitionMethod method, const SegmentTable& table,
@@ -163,7 +171,7 @@ std::vector<int64_t> PartitionBy(PartitionMethod method, const SegmentTable& tab
     case PartitionMethod::kLayersLast:
       return SplitByLayers(table.profile(), table.stages(), Longer::kLast);
     case PartitionMethod::kWeights:
-      return SplitByWeights(table.job().model.language_model, table.profile(), table.stages());
+      return OwnCut(table);
   }
   return {};
 }
@@ -204,19 +212,6 @@ std::vector<int64_t> BmpPartition(const SegmentTable& table, const BmpSettings& 
   return best;
 }
 
-std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int64_t>& layers) {
-  std::vector<int64_t> boundaries{0};
-  int64_t position = 0;
-  for (size_t k = 0; k + 1 < layers.size(); ++k) {
-    for (int64_t taken = 0; taken < layers[k]; ++position)
-      taken += IsTransformerLayer(profile.at(position).kind) ? 1 : 0;
-    while (profile.at(position).kind == LayerKind::kProjector) ++position;
-    boundaries.push_back(position);
-  }
-  boundaries.push_back(profile.size());
-  return boundaries;
-}
-
 std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages, Longer longer) {
   std::vector<int64_t> boundaries{0};
   int64_t position = 0, left = profile.transformer_layers;
@@ -236,12 +231,6 @@ std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages, 
 
 std::vector<int64_t> SplitByParameters(const LayerProfile& profile, int64_t stages) {
   return SplitEvenly(profile, stages, [](const LayerCost& l) { return l.parameters; });
-}
-
-std::vector<int64_t> SplitByWeights(const LanguageModel& model, const LayerProfile& profile,
-                                    int64_t stages) {
-  const std::vector<int64_t> layers = LayersByWeights(model, profile.transformer_layers, stages);
-  return layers.empty() ? layers : CutAfter(profile, layers);
 }
 
 }  // namespace evenkeel::planner

@@ -13,16 +13,17 @@
 namespace evenkeel::planner {
 
 // Returns the boundaries by a method, P + 1 chain positions. kExact is CertifyPartition; kBmp is
-// BmpPartition; kParameters, kLayers, kLayersLast and kWeights are the splits below; kProfile makes
-// the slowest stage, or send, as quick as possible (PipeDream, arXiv 1806.03377, section 3.2).
+// BmpPartition; kParameters, kLayers and kLayersLast are the splits below; kWeights is
+// LayersByWeights; kProfile makes the slowest stage, or send, as quick as possible (PipeDream,
+// arXiv 1806.03377, section 3.2).
 //
-// The splits ignore memory. The others return only boundaries that fit, and an empty vector if none
-// do or if `stop` ends the work. REQUIRES: no more stages than transformer layers.
+// The splits and kWeights ignore memory. The others return only boundaries that fit, and an empty
+// vector if none do or if `stop` ends the work. REQUIRES: no more stages than transformer layers.
 std::vector<int64_t> PartitionBy(PartitionMethod method, const SegmentTable& table,
                                  const Stop& stop);
 
-// Returns the cuts that the method would consider if all fitted: at most one for a split, all moved
-// ones for kBmp, and none for kExact and kProfile, which consider every cut.
+// Returns the cuts that the method would consider if all fitted: at most one for a split or
+// kWeights, all moved ones for kBmp, and none for kExact and kProfile, which consider every cut.
 std::vector<std::vector<int64_t>> CutsNamed(PartitionMethod method, const SegmentTable& table);
 
 // Balanced model partitioning (OmniBal, arXiv 2407.20761, section 3.3). It starts from an anchor,
@@ -41,10 +42,6 @@ std::vector<int64_t> BmpPartition(
     const std::function<int64_t(const std::vector<int64_t>&)>& run = nullptr,
     const Stop& stop = {});
 
-// Returns the boundaries of segments with the given numbers of transformer layers. A projector
-// stays with the encoder; other layers go with what follows.
-std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int64_t>& layers);
-
 // Returns boundaries of stages with numbers of transformer layers as equal as possible. `longer`
 // says which stages take the remainder. Ignores memory. REQUIRES: no more stages than transformer
 // layers.
@@ -55,11 +52,6 @@ std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages,
 // Returns boundaries of stages with numbers of parameters as equal as a greedy cut makes them, as
 // frameworks do by default: the start of an unbalanced run. Ignores memory.
 std::vector<int64_t> SplitByParameters(const LayerProfile& profile, int64_t stages);
-
-// Returns the boundaries of LayersByWeights, or an empty vector if that returns one. Ignores
-// memory.
-std::vector<int64_t> SplitByWeights(const LanguageModel& model, const LayerProfile& profile,
-                                    int64_t stages);
 
 }  // namespace evenkeel::planner
 

@@ -40,7 +40,8 @@ Segments::Segments(const Job& job, const LayerProfile& profile, const Parallelis
       sends_.push_back(same ? sends_.back() : network.StageSend(p_, s, bytes));
     }
   }
-  if (!job.constraints.stage_layers.empty()) FixBoundaries(job.constraints.stage_layers);
+  if (!job.constraints.stage_layers.empty())
+    fixed_boundaries_ = CutAfter(profile, job.constraints.stage_layers);
 }
 
 ClassCounts Segments::Counts(int64_t i, int64_t j) const {
@@ -65,18 +66,17 @@ bool Segments::Allowed(int64_t s, int64_t i, int64_t j) const {
   return Transformers(i, j) >= 1;
 }
 
-void Segments::FixBoundaries(const std::vector<int64_t>& stage_layers) {
-  fixed_boundaries_.push_back(0);
+std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int64_t>& layers) {
+  std::vector<int64_t> boundaries{0};
   int64_t position = 0;
-  for (size_t s = 0; s + 1 < stage_layers.size(); ++s) {
-    for (int64_t layers = 0; layers < stage_layers[s]; ++position) {
-      if (IsTransformerLayer(profile_.at(position).kind)) ++layers;
-    }
-    // The projector goes with the encoder; other layers that follow go with the next stage.
-    while (profile_.at(position).kind == LayerKind::kProjector) ++position;
-    fixed_boundaries_.push_back(position);
+  for (size_t k = 0; k + 1 < layers.size(); ++k) {
+    for (int64_t taken = 0; taken < layers[k]; ++position)
+      taken += IsTransformerLayer(profile.at(position).kind) ? 1 : 0;
+    while (profile.at(position).kind == LayerKind::kProjector) ++position;
+    boundaries.push_back(position);
   }
-  fixed_boundaries_.push_back(size_);
+  boundaries.push_back(profile.size());
+  return boundaries;
 }
 
 }  // namespace evenkeel::planner

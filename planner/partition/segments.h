@@ -68,7 +68,6 @@ class Segments {
 
  private:
   int64_t Transformers(int64_t i, int64_t j) const;
-  void FixBoundaries(const std::vector<int64_t>& stage_layers);
 
   const Job& job_;
   const LayerProfile& profile_;
@@ -84,6 +83,10 @@ class Segments {
   std::vector<int64_t> sends_;             // by stage and cut
   std::vector<int64_t> fixed_boundaries_;  // empty if free
 };
+
+// Returns the boundaries of segments with the given numbers of transformer layers. A projector
+// stays with the encoder; other layers go with what follows.
+std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int64_t>& layers);
 
 }  // namespace evenkeel::planner
 

@@ -8,6 +8,7 @@
 #include "planner/search/changed_job.h"
 #include "planner/search/other_sizes.h"
 #include "planner/space/activation_offload.h"
+#include "planner/space/degrees.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -24,7 +25,7 @@ void FreeDegrees(const Trainer& trainer, Constraints* c) {
   c->virtual_stages.min = c->context_parallel.min = c->expert_parallel.min = 1;
   c->encoder_data = {};
   c->stage_layers.clear();
-  c->partition_method = trainer.partition_method;
+  c->partition_method = DefaultMethod(trainer, *c);
 }
 
 void ChooseOffload(RemedyKind kind, Job* job) {

@@ -8,7 +8,7 @@
 
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
-#include "planner/partition/methods.h"
+#include "planner/partition/segments.h"
 #include "planner/search/chunked_recompute.h"
 #include "planner/search/cuts_below.h"
 #include "planner/search/even_cuts.h"

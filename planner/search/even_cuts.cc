@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "planner/partition/methods.h"
+#include "planner/partition/segments.h"
 
 namespace evenkeel::planner {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "planner/cost/memory.h"
-#include "planner/partition/methods.h"
+#include "planner/partition/segments.h"
 #include "planner/search/chunked_recompute.h"
 #include "planner/search/even_cuts.h"
 #include "planner/simulate/held_passes.h"

@@ -21,6 +21,7 @@
 #include "planner/search/parallelisms.h"
 #include "planner/simulate/step_simulation.h"
 #include "planner/space/activation_offload.h"
+#include "planner/space/degrees.h"
 #include "planner/space/fused_step.h"
 #include "planner/space/network_tiers.h"
 
@@ -350,9 +351,8 @@ class Remedies {
     const Constraints& c = job_.constraints;
     if (!Bound(c.tensor_parallel) && !Bound(c.pipeline_parallel) && !Bound(c.data_parallel) &&
         !Bound(c.encoder_data) && c.virtual_stages.min <= 1 && c.stage_layers.empty() &&
-        c.partition_method == job_.training.trainer->partition_method) {
+        c.partition_method == DefaultMethod(*job_.training.trainer, c))
       return;
-    }
     Try({.kind = RemedyKind::kFreeDegrees,
          .text = "lift the constraints on parallel degrees and partition"});
   }

@@ -151,12 +151,19 @@ bool VirtualStagesFree(const Constraints& constraints) {
   return given.min <= 1 && given.max == 0 && !constraints.schedule;
 }
 
+bool LeavesStages(const Constraints& constraints) {
+  return constraints.stage_layers.empty() && constraints.virtual_stages.min <= 1 &&
+         constraints.schedule.value_or(Schedule::kOneFOneB) == Schedule::kOneFOneB;
+}
+
+PartitionMethod DefaultMethod(const Trainer& trainer, const Constraints& constraints) {
+  return LeavesStages(constraints) ? trainer.partition_method : PartitionMethod::kExact;
+}
+
 bool KeepsEncoderWhole(const Job& job) {
-  const Constraints& c = job.constraints;
   return !job.training.trainer->cuts_encoder && !job.model.towers.empty() &&
-         c.stage_layers.empty() && c.partition_method == PartitionMethod::kExact &&
-         c.schedule.value_or(Schedule::kOneFOneB) == Schedule::kOneFOneB &&
-         c.virtual_stages.min <= 1;
+         LeavesStages(job.constraints) &&
+         job.constraints.partition_method == PartitionMethod::kExact;
 }
 
 bool Admits(const DegreeRange& range, int64_t degree) {

@@ -19,6 +19,12 @@ int64_t TransformerLayers(const ModelSpec& model);
 // does not interleave has one.
 bool VirtualStagesFree(const Constraints& constraints);
 
+// Returns whether the job asks for neither stages, virtual stages nor another schedule than 1F1B.
+bool LeavesStages(const Constraints& constraints);
+
+// Returns the partition method of a job that sets none: the trainer's, if the job LeavesStages.
+PartitionMethod DefaultMethod(const Trainer& trainer, const Constraints& constraints);
+
 // Returns whether the first stage runs the whole encoder, with its projector, because the trainer
 // cannot cut it. A job that asks for a partition, or for another schedule than 1F1B, is exempt.
 bool KeepsEncoderWhole(const Job& job);

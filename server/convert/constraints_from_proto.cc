@@ -175,16 +175,12 @@ void HoldToData(const std::string& trainer, const FieldPath& path, ViolationSink
 // restricts a job with another than the exact one to 1F1B without virtual stages.
 void ConvertMethod(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
                    const planner::Trainer& trainer, planner::Constraints* to) {
-  const bool given = !from.stage_layers().empty();
-  const bool loops =
-      to->virtual_stages.min > 1 ||
-      to->schedule.value_or(planner::Schedule::kOneFOneB) != planner::Schedule::kOneFOneB;
   to->partition_method =
-      FromProto(kPartitionMethods, from.partition_method(),
-                given || loops ? planner::PartitionMethod::kExact : trainer.partition_method,
+      FromProto(kPartitionMethods, from.partition_method(), planner::DefaultMethod(trainer, *to),
                 path.Child("partition_method"), sink);
-  if (given || to->partition_method == planner::PartitionMethod::kExact) return;
-  if (loops) {
+  if (!from.stage_layers().empty() || to->partition_method == planner::PartitionMethod::kExact)
+    return;
+  if (!planner::LeavesStages(*to)) {
     sink.Add(
         path.Child("partition_method"),
         "methods other than PARTITION_METHOD_EXACT need PIPELINE_SCHEDULE_1F1B without virtual "

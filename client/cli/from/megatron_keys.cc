@@ -161,8 +161,7 @@ std::vector<NotPredicted> Unpredicted() {
       {"no-fp8-wgrad", "weight gradients are taken to have products of 8 bits"},
       {"use-checkpoint-args",
        "the model is taken to be that of the arguments, not the one of the checkpoint, which "
-       "--model "
-       "can name"},
+       "--model can name"},
       {"main-params-dtype", "master weights are taken to have fp32", false, false, "fp32"},
       {"cpu-offloading-weights", "weights in host memory", true},
       {"cpu-offloading*", "layers are offloaded as --cpu-offloading-num-layers says"},

@@ -66,8 +66,7 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
     if (!config.Has(Field::kOptimizer) && !config.On(Field::kAdafactor) && !config.uses_deepspeed)
       run->assumed.emplace_back(
           "optimizer: AdamW, fused, the default from PyTorch 2.8 on; \"adamw_torch\", the one "
-          "before, "
-          "holds more");
+          "before, holds more");
     if (config.sixteen_bit_weights && !run->adapters) HoldSixteenBits(run);
     if (training->optimizer() == v1::OPTIMIZER_SGD)
       run->assumed.emplace_back("optimizer: SGD with momentum, of 4 bytes for each parameter");

@@ -1,5 +1,4 @@
 #include "client/cli/from/read_config.h"
-#include "client/cli/from/front_ends.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +14,7 @@
 #include "client/cli/byte_source.h"
 #include "client/cli/exit_codes.h"
 #include "client/cli/from/documents.h"
+#include "client/cli/from/front_ends.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
 #include "client/cli/from/options.h"

@@ -138,8 +138,14 @@ std::string InSyntax(Syntax syntax, std::string argument) {
                         script ? " \"gradient_accumulation" : "\n\"gradient_accumulation"},
                        {", and ", " and "}},
                       &argument);
-  for (const std::string key : {"per_device_train_batch_size", "gradient_accumulation_steps",
-                                "gradient_checkpointing", "full_determinism"})
+  // A shell takes an object as one word.
+  if (const size_t object = argument.find('{'); script && object != std::string::npos) {
+    argument.insert(argument.rfind('}') + 1, "'");
+    argument.insert(object, "'");
+  }
+  for (const std::string key :
+       {"accelerator_config", "per_device_train_batch_size", "gradient_accumulation_steps",
+        "gradient_checkpointing", "full_determinism"})
     absl::StrReplaceAll({{"\"" + key + "\": ", script ? "--" + key + " " : key + ": "}}, &argument);
   return argument;
 }

@@ -7,10 +7,8 @@
 
 #include "planner/base/units.h"
 #include "planner/catalog/catalog.h"
-#include "planner/cost/layer_profile.h"
 #include "planner/hardware/gpus.h"
-#include "planner/partition/methods.h"
-#include "planner/search/shard.h"
+#include "planner/space/own_stages.h"
 #include "planner/trainer/executions.h"
 #include "planner/trainer/trainers.h"
 #include "tests/validation/harness/rows.h"
@@ -354,15 +352,12 @@ std::vector<ChunkSpec> ChunksOfRun(const ModelSpec& model, int64_t chunks, Recom
 // Returns the layers of each stage where the trainer alone chooses them; empty if it does not, or
 // if the harness has no name for its choice.
 std::vector<int64_t> LayersByTrainer(const Case& run) {
-  const Job& job = run.job;
   const Parallelism& p = run.spec.parallelism;
-  if (job.training.trainer->partition_method != PartitionMethod::kWeights || p.virtual_stages > 1)
+  if (run.job.training.trainer->partition_method != PartitionMethod::kWeights ||
+      p.virtual_stages > 1)
     return {};
-  const LayerProfile profile =
-      planner::BuildLayerProfile(job, p, run.batching.mean, run.batching.largest);
-  const std::vector<int64_t> cut =
-      planner::SplitByWeights(job.model.language_model, profile, p.pipeline);
-  return cut.empty() ? cut : planner::LayersOf(profile, cut);
+  const LanguageModel& model = run.job.model.language_model;
+  return planner::LayersByWeights(model, model.layers, p.pipeline);
 }
 
 std::string GroupOf(const Json& row) {
