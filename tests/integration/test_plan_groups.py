@@ -10,7 +10,7 @@ from harness import Server, planner_service_pb2
 
 LONGEST = 131072
 JOB = ("--model", "llama3.1-8b", "--gpu", "h100-sxm-80gb", "--gpus", "32", "--global-batch", "550",
-       "--inter-node-gbps", "400", "--framework", "deepspeed", "--groups", "published")
+       "--inter-node-gbps", "400", "--framework", "deepspeed", "--gradients", "fp32", "--groups", "published")
 
 
 def long_mix(count, long_share=0.002, seed=11):
@@ -59,10 +59,8 @@ class PlanGroupsTest(unittest.TestCase):
                     # One percent, or the last step, may differ.
                     expected = getattr(planned, field)
                     self.assertAlmostEqual(int(packed[field]), expected, delta=max(allowed, expected / 100), msg=field)
-                # The plan looks at a sample of the lengths.
-                for field, delta in (("share", 0.01), ("dist_ratio_tokens", 0.01), ("dist_ratio_attention", 0.02),
-                                     ("idle_ratio", 0.01)):
-                    self.assertAlmostEqual(packed.get(field, 0), getattr(planned, field), delta=delta, msg=field)
+                for field in ("share", "dist_ratio_tokens", "dist_ratio_attention", "idle_ratio"):
+                    self.assertAlmostEqual(packed.get(field, 0), getattr(planned, field), delta=0.01, msg=field)
         self.assertAlmostEqual(summary["communication_ratio"], plan.group_choice.communication_ratio, delta=0.01)
         self.assertEqual(int(summary.get("curriculum_step_count", 0)), plan.group_choice.curriculum_steps)
         with open(page, encoding="utf-8") as file:

@@ -124,6 +124,7 @@ void DrawTrainer(Draws& draws, v1::Training* training) {
   if (draws.OneIn(8)) drawn.set_casts_master_weights(draws.OneIn(2));
   if (draws.OneIn(8)) drawn.set_keeps_gathered_inputs(draws.OneIn(2));
   if (draws.OneIn(4)) drawn.set_frees_gradients(draws.OneIn(2));
+  if (draws.OneIn(4)) drawn.set_accumulates_whole_gradients(draws.OneIn(2));
   if (drawn.ByteSizeLong() > 0) training->mutable_execution()->MergeFrom(drawn);
 }
 
