@@ -62,21 +62,26 @@ class OffloadChecker {
             "weights that the trainer cannot offload");
     Job on_gpu = job_;
     on_gpu.training.offload = {};
+    // Whole gradients stay until they are reduced.
+    const bool whole =
+        job_.training.execution.accumulates_whole_gradients && plan_.prediction.micro_batches > 1;
+    on_gpu.training.execution.accumulates_whole_gradients = false;
     const LayerProfile profile =
         BuildLayerProfile(on_gpu, plan_.parallelism, batching_.mean, batching_.largest);
     int64_t position = 0;
     for (const StagePlan& stage : plan_.stages) {
       const MemoryParts& m = stage.memory;
-      Require(m.weights == 0 && m.gradients == 0 && m.optimizer == 0,
-              "weights, gradients or states that stay on the GPU");
-      int64_t states = 0, gradients = 0, forward = 0, layers = 0;
+      int64_t states = 0, gradients = 0, accumulated = 0, forward = 0, layers = 0;
       for (const LayerGroup& group : stage.layers) layers += group.count;
       for (int64_t i = position; i < position + layers; ++i) {
         states += profile.at(i).weight_bytes + profile.at(i).optimizer_bytes;
         gradients += profile.at(i).gradient_bytes;
+        if (whole && profile.at(i).trains) accumulated += 2 * profile.at(i).trained_parameters;
         forward += profile.at(i).forward_ns;
       }
       position += layers;
+      Require(m.weights == 0 && m.gradients == accumulated && m.optimizer == 0,
+              "weights, gradients or states that stay on the GPU");
       // Gradients have 2 or 4 bytes on the GPU, and 4 on the host. Each layer's bytes are rounded.
       const int64_t off = 4 * layers;
       Require(stage.offloaded_bytes >= states + gradients - off &&

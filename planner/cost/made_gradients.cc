@@ -133,10 +133,11 @@ void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile) {
   }
 }
 
-// Adds the gradients that ranks accumulate before they reduce them.
+// Adds the gradients that ranks accumulate before they reduce them. A fused step has one
+// micro-batch.
 void AddWholeGradients(const Training& training, int64_t micro_batches, LayerProfile* profile) {
   if (!training.execution.accumulates_whole_gradients || micro_batches == 1 ||
-      training.zero_stage < ZeroStage::kGradients)
+      training.fused_step || training.zero_stage < ZeroStage::kGradients)
     return;
   for (LayerCost& layer : profile->classes) {
     if (layer.trains)

@@ -47,6 +47,21 @@ TEST(WeightOffloadTest, FitsWhatStatesFill) {
   EXPECT_GT(plan.offload->added_ns, 0);
 }
 
+// PyTorch's FSDP moves gradients to the host only when no_sync() ends.
+TEST(WeightOffloadTest, WholeGradientsStayUntilTheyAreReduced) {
+  Job job = InHost(ShardedJob("llama3-8b", "h100-sxm-80gb", 8, "pytorch-fsdp"));
+  job.training.token_cap = 8192;
+  const Plan sharded = CheckedPlan(job);
+  ASSERT_TRUE(sharded.fits());
+  ASSERT_GT(sharded.prediction.micro_batches, 1);
+  EXPECT_EQ(sharded.stages[0].memory.gradients, 0);
+  job.training.execution.accumulates_whole_gradients = true;
+  const Plan whole = CheckedPlan(job);
+  ASSERT_TRUE(whole.fits());
+  EXPECT_NEAR(static_cast<double>(whole.stages[0].memory.gradients), 2 * 8.03e9, 1e8);
+  EXPECT_EQ(whole.offload->host_bytes, sharded.offload->host_bytes);
+}
+
 TEST(WeightOffloadTest, IsARemedyOfTrainersThatOffloadThem) {
   const auto offered = [](const Job& job) {
     const Plan plan = CheckedPlan(job);
