@@ -34,9 +34,10 @@ ln -sf "grpcurl-$grpcurl_version" "$tools/bin/grpcurl"
 
 if [ ! -x "$tools/bin/buf-$buf_version" ]; then
   echo "buf $buf_version"
-  npm install --prefix "$tools/npm" --no-audit --no-fund --no-save --loglevel=error "@bufbuild/buf@$buf_version"
-  cp "$tools"/npm/node_modules/@bufbuild/buf-linux-*/bin/buf "$tools/bin/buf-$buf_version"
-  rm -rf "$tools/npm"
+  /usr/bin/python3 -m venv "$tools/buf"
+  "$tools/buf/bin/pip" install --quiet --disable-pip-version-check --no-deps "buf-bin==$buf_version"
+  cp "$tools/buf/bin/buf" "$tools/bin/buf-$buf_version"
+  rm -rf "$tools/buf"
 fi
 ln -sf "buf-$buf_version" "$tools/bin/buf"
 
