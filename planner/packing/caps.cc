@@ -21,7 +21,6 @@ constexpr double kFilled = .9995;
 constexpr int64_t kFillLooks = 12;  // unit caps examined for one that fills
 constexpr int64_t kUnitSteps = 32;  // most steps between 0 and the largest sample
 constexpr int64_t kDefaultTokenCap = 4096;
-constexpr int64_t kTokenStep = 128;
 constexpr int64_t kLongestPack = 32768;  // tokens; more only if the longest sample has more
 // A sample longer than kLongestPack is packed alone if it is more than this many times as long as
 // 999 of 1000 samples.
@@ -101,7 +100,7 @@ CapsRule::CapsRule(SampleTypes types, const Caps& given, const Stop& stop)
   light_tokens_ = units > 0 ? tokens / units : 0;
 }
 
-CapsChoice CapsRule::At(int64_t unit_cap) const {
+CapsChoice CapsRule::At(int64_t unit_cap, int64_t token_cap) const {
   stop_.Spend(WorkOfLook());
   CapsChoice choice;
   choice.alone = alone_;
@@ -120,9 +119,8 @@ CapsChoice CapsRule::At(int64_t unit_cap) const {
   std::sort(choice.excess.rbegin(), choice.excess.rend());
   for (size_t i = 1; i < choice.excess.size(); ++i)
     choice.excess[i].second += choice.excess[i - 1].second;
-  choice.caps.tokens = given_.tokens > 0
-                           ? given_.tokens
-                           : RoundUp(static_cast<int64_t>(std::ceil(longest)), kTokenStep);
+  choice.caps.tokens =
+      token_cap > 0 ? token_cap : RoundUp(static_cast<int64_t>(std::ceil(longest)), kTokenStep);
   if (choice.level_tokens > static_cast<double>(choice.caps.tokens)) {
     choice.packs = std::max(1.0, tokens_ / static_cast<double>(choice.caps.tokens));
     choice.level_tokens = tokens_ / choice.packs;
@@ -160,32 +158,28 @@ bool CapsRule::TokensAllow(const CapsChoice& choice) const {
   return kRoomAboveLevel * tokens_ / std::max(1.0, level) <= static_cast<double>(most);
 }
 
-double CapsRule::UnitFill(const CapsChoice& choice, int64_t* work_left) const {
-  *work_left -= WorkOfLook();
-  return choice.packs / static_cast<double>(CheapLowerBound(types_, choice.caps, stop_).packs);
-}
-
 double CapsRule::LevelFill(const CapsChoice& choice, int64_t* work_left) const {
   const std::vector<SampleGroup> groups =
       GroupSamples(types_, choice.caps.tokens, kGroupsAtMost, stop_);
-  if (groups.empty()) return UnitFill(choice, work_left);
+  *work_left -= WorkOfLook();
+  if (groups.empty())
+    return choice.packs / static_cast<double>(CheapLowerBound(types_, choice.caps, stop_).packs);
   const int64_t level = static_cast<int64_t>(kRoomAboveLevel * choice.level_tokens);
   const Caps caps{choice.caps.units, std::min(choice.caps.tokens, level)};
   const PackDesign design =
       DesignPacks(groups, caps, choice.level_tokens, 1, stop_, std::max<int64_t>(1, *work_left));
-  *work_left -= design.work + WorkOfLook();
+  *work_left -= design.work;
   return choice.packs / static_cast<double>(design.packs);
 }
 
-CapsChoice CapsRule::BestFilled(const CapsChoice& choice, FillOf fill_of) const {
-  if (choice.by_tokens || given_.units > 0) return choice;
+CapsChoice CapsRule::BestFilled(const CapsChoice& choice) const {
   CapsChoice best = choice;
   double best_fill = 0;
   int64_t work_left = kFillWork;
   for (int64_t i = 0; i < kFillLooks; ++i) {
     const CapsChoice next = At(choice.caps.units + i * step_);
     if (i > 0 && !TokensAllow(next)) break;
-    const double fill = (this->*fill_of)(next, &work_left);
+    const double fill = LevelFill(next, &work_left);
     // A last pack that is not full is not the cap's fault.
     if (fill >= std::min(kFilled, next.packs / std::ceil(next.packs))) return next;
     if (fill > best_fill) best = next, best_fill = fill;
@@ -202,10 +196,6 @@ std::optional<CapsChoice> CapsRule::Doubled(const CapsChoice& choice) const {
   return doubled;
 }
 
-CapsChoice CapsRule::Filled(const CapsChoice& choice) const {
-  return BestFilled(choice, &CapsRule::UnitFill);
-}
-
 CapsChoice CapsRule::Balanced() const {
   if (units_ == 0) return ByTokens();
   if (given_.units > 0) return At(given_.units);
@@ -218,20 +208,23 @@ CapsChoice CapsRule::Balanced() const {
     choice = next;
     work_left -= WorkOfLook();
   }
-  CapsChoice filled = BestFilled(choice, &CapsRule::LevelFill);
+  CapsChoice filled = BestFilled(choice);
   filled.cut_short = filled.cut_short || work_left <= 0;
   return filled;
 }
 
-std::vector<CapsChoice> CapsRule::Shorter(const CapsChoice& longest) const {
-  std::vector<CapsChoice> choices;
-  for (double units = static_cast<double>(most_units_);
-       units_ > 0 && given_.units == 0 && TokensAllow(longest) &&
-       units < static_cast<double>(longest.caps.units);
-       units = std::max(units * 1.15, units + static_cast<double>(step_)))
-    choices.push_back(At(static_cast<int64_t>(units)));
-  choices.push_back(longest);
-  return choices;
+CapsChoice CapsRule::Least() const {
+  return At(given_.units > 0 ? given_.units : most_units_,
+            given_.tokens > 0 ? given_.tokens : RoundUp(most_tokens_, kTokenStep));
+}
+
+std::optional<CapsChoice> CapsRule::OfSamples(double samples_per_pack) const {
+  if (given_.units > 0 || units_ == 0) return std::nullopt;
+  const double units = std::ceil(samples_per_pack * units_ / samples_ * (1 - 1e-9));
+  if (units > units_) return std::nullopt;
+  CapsChoice choice = At(std::max(most_units_, static_cast<int64_t>(units)));
+  if (!TokensAllow(choice)) return std::nullopt;
+  return choice;
 }
 
 namespace {

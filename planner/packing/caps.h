@@ -14,6 +14,8 @@
 
 namespace evenkeel::planner {
 
+inline constexpr int64_t kTokenStep = 128;  // derived token caps are multiples of it
+
 // What a token cap follows from if it is the only limit.
 enum class TokenCapBasis { kLongestSample, kDefault, kGiven, kOneMicroBatch };
 
@@ -54,32 +56,30 @@ class CapsRule {
 
   CapsChoice Balanced() const;  // returns the rule's choice
 
-  // Returns about ten choices from the smallest to `longest`, so that shorter packs can be compared
-  // with level ones. It does not consider how well units fill packs.
-  std::vector<CapsChoice> Shorter(const CapsChoice& longest) const;
+  // Returns the shortest packs under whose caps all samples come that do not travel alone.
+  CapsChoice Least() const;
+
+  // Returns the shortest packs that hold so many samples on average. Returns nothing if a unit cap
+  // is given, or if samples or tokens do not allow such packs.
+  std::optional<CapsChoice> OfSamples(double samples_per_pack) const;
 
   // Returns packs of twice the units where all samples have equally many. Any number of such
   // samples is level, so Balanced takes packs of one, and only their time can tell which are best.
   // Returns nothing for other data, if the unit cap is given, or if tokens do not allow it.
   std::optional<CapsChoice> Doubled(const CapsChoice& choice) const;
 
-  // Returns the nearest choice at or above `choice` whose packs fill with units.
-  CapsChoice Filled(const CapsChoice& choice) const;
-
  private:
   // Work of one pass over all types, with the sort of those that stand out.
   int64_t WorkOfLook() const { return static_cast<int64_t>(100 * types_.size() + 1); }
-  CapsChoice At(int64_t unit_cap) const;
+  CapsChoice At(int64_t unit_cap, int64_t token_cap) const;
+  CapsChoice At(int64_t unit_cap) const { return At(unit_cap, given_.tokens); }
   CapsChoice ByTokens() const;
   bool TokensAllow(const CapsChoice& choice) const;
-  // Return the number of packs by volume over the number needed: UnitFill by units only, LevelFill
-  // if no pack may be above the level on average. The result is 1 if all packs are full. Both
-  // subtract their work from `*work_left`.
-  double UnitFill(const CapsChoice& choice, int64_t* work_left) const;
+  // Returns the number of packs by volume over the number needed if no pack may be above the level
+  // on average; 1 if all packs are full. Subtracts its work from `*work_left`.
   double LevelFill(const CapsChoice& choice, int64_t* work_left) const;
-  using FillOf = double (CapsRule::*)(const CapsChoice&, int64_t*) const;
   // Returns the first choice from `choice` on that is full, or the fullest that the work allows.
-  CapsChoice BestFilled(const CapsChoice& choice, FillOf fill_of) const;
+  CapsChoice BestFilled(const CapsChoice& choice) const;
 
   SampleTypes types_;
   Caps given_;

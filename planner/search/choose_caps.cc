@@ -4,29 +4,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "planner/base/integers.h"
 #include "planner/search/ladder.h"
 #include "planner/search/parallelisms.h"
-#include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {
 namespace {
 
 constexpr double kBatchTolerance = 0.05;
-
-// Expected losses of a choice of packs, as shares of a step without bubble and imbalance.
-struct Loss {
-  double bubble = 0;     // by the closed form
-  double imbalance = 0;  // of the language part: stages wait for the longest pack in the
-                         // pipeline, and ranks for each other by one pack of a step
-  double rounding = 0;   // micro-batches are whole
-  double total() const { return (1 + bubble) * (1 + imbalance) * (1 + rounding); }
-};
+constexpr double kSameError = 0.02;  // beyond the tolerance: alike enough for time to decide
+constexpr int64_t kTriesInVain = 3;  // of shorter packs, before no more are tried
+constexpr int64_t kTriesBetween = 2;
+constexpr double kLongestOfLevel = 1.5;  // packs longer than level ones that may mend the batch
 
 class Chooser {
  public:
@@ -36,6 +30,7 @@ class Chooser {
         alternatives_(alternatives),
         hooks_(hooks),
         limits_(limits),
+        limits_in_short_(limits.segments < kWorkInShort.segments ? limits : kWorkInShort),
         rule_(CapsRuleOf(job, hooks.stop)),
         level_(OneMicroBatch(rule_.Balanced())) {}
 
@@ -45,9 +40,8 @@ class Chooser {
     if (level_.by_tokens) return ByTokens(reason);
     CapsSearch level = Search(level_, reason);
     if (level.stopped || TooManyMicroBatches(level.batching)) return level;
-    if (level.found.best.empty()) return WithoutLevel();
-    CapsSearch best = NotLonger(level);
-    if (best.stopped || best.batching.rule.unit_cap < level_.caps.units) return best;
+    CapsSearch best = Shorter(std::move(level));
+    if (best.stopped || best.found.best.empty() || !(CapsOf(best) == level_.caps)) return best;
     return Longer(std::move(best));
   }
 
@@ -58,7 +52,7 @@ class Chooser {
     };
     if (fits(level_.caps)) return true;
     if (!DerivesCaps(job_)) return false;
-    if (!level_.by_tokens) return fits(rule_.Filled(rule_.Shorter(level_).front()).caps);
+    if (!level_.by_tokens) return fits(rule_.Least().caps);
     if (job_.training.token_cap > 0) return false;
     Caps caps = level_.caps;
     const auto fits_with = [&](int64_t tokens) {
@@ -97,44 +91,141 @@ class Chooser {
     search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
     search.stopped = hooks_.stop && hooks_.stop();
     if (search.stopped) return search;
-    Find(search);
+    Find(search, 0, limits_);
     return search;
   }
-  void Find(CapsSearch& search, int64_t beat_ns = 0) const {
+  void Find(CapsSearch& search, int64_t beat_ns, const SearchWork& limits) const {
     Enter(Phase::kSearch);
     search.found =
-        planner::Search(job_, search.batching, alternatives_, hooks_.stop, beat_ns, limits_);
+        planner::Search(job_, search.batching, alternatives_, hooks_.stop, beat_ns, limits);
     search.stopped = search.found.stopped;
   }
   void Enter(Phase phase) const {
     if (hooks_.enter) hooks_.enter(phase);
   }
 
-  // Returns the better of level packs and of the shorter ones of least loss. If its steps miss the
-  // batch, also tries those of least loss among the ones that come nearest to it.
-  CapsSearch NotLonger(const CapsSearch& level) const {
-    CapsSearch best = level;
-    Caps tried = level_.caps;
-    // Returns whether the best became another.
-    const auto improve = [&](bool by_batch) {
-      const std::optional<CapsChoice> shorter = Shorter(level, level_.caps.tokens, by_batch);
-      if (!shorter || shorter->caps == level_.caps || shorter->caps == tried) return false;
-      tried = shorter->caps;
-      CapsSearch other = Search(*shorter, by_batch ? BatchReason(best) : Reason(level, *shorter));
-      if (!other.stopped && !Better(other, best)) return false;
-      best = std::move(other);
-      return true;
-    };
-    improve(/*by_batch=*/false);
-    best = LessRecompute(std::move(best));
-    if (!best.stopped && ExcessBatchError(best) > 0 && improve(/*by_batch=*/true))
-      best = LessRecompute(std::move(best));
-    return best;
+  // Returns the best of level packs and of shorter ones. These need less memory, and so less
+  // recompute or model parallelism, and give more ranks a pack of a step; but they are less level.
+  CapsSearch Shorter(CapsSearch level) const {
+    const CapsSearch first =
+        level.found.best.empty()
+            ? Search(rule_.Least(), LevelDoesNotFit() + "; these are the shortest")
+            : std::move(level);
+    if (first.stopped || first.found.best.empty()) return first;
+    // Without a plan for long packs, there is nothing that all shorter ones could be worse than.
+    Sizes sizes{.best = first, .counts = CapsOf(first) == level_.caps};
+    for (const double packs : PacksOfSteps(ExcessBatchError(first) > 0)) {
+      if (sizes.in_vain == kTriesInVain) break;
+      Improve(sizes, packs);
+    }
+    if (sizes.packs > 0) {
+      double fewer = sizes.packs * 3 / 4;
+      for (int64_t i = 0; i < kTriesBetween; ++i) {
+        const double between = (fewer + sizes.packs) / 2;
+        if (!Improve(sizes, between)) fewer = between;
+      }
+    }
+    TryFewerTokens(sizes.best);
+    if (sizes.best.stopped || CapsOf(sizes.best) == CapsOf(first)) return sizes.best;
+    CapsChoice choice = level_;
+    choice.caps = CapsOf(sizes.best);
+    return Search(choice, ShorterReason(first, sizes.best));
+  }
+
+  std::string Level() const {
+    return absl::StrFormat("balanced packs of %d units and %d tokens", level_.caps.units,
+                           level_.caps.tokens);
+  }
+  std::string LevelDoesNotFit() const { return Level() + " do not fit in memory"; }
+  std::string ShorterReason(const CapsSearch& first, const CapsSearch& best) const {
+    if (CapsOf(first) != level_.caps) return LevelDoesNotFit();
+    const double gain = 1 - GpuDaysOf(best) / GpuDaysOf(first);
+    if (gain > 0) return absl::StrFormat("%.1f%% fewer GPU-days than with %s", 100 * gain, Level());
+    return "steps come nearer to the batch that was asked for than with " + Level();
+  }
+
+  // Packs of other sizes than level ones.
+  struct Sizes {
+    CapsSearch best;
+    double packs = 0;     // of a step, that gave the best; 0 for the first
+    double fill = 1;      // the samples of the last packs, over those by volume
+    bool counts = true;   // what is no better
+    int64_t in_vain = 0;  // tries since the last that was better
+  };
+
+  // Searches packs of which a step has so many, and takes them if they are better.
+  bool Improve(Sizes& sizes, double packs) const {
+    CapsSearch& best = sizes.best;
+    if (best.stopped || !SizeMatters(best)) return false;
+    const std::optional<CapsChoice> choice = rule_.OfSamples(
+        static_cast<double>(job_.training.global_batch_samples) / (packs * sizes.fill));
+    if (!choice || choice->caps == CapsOf(best)) return false;
+    CapsSearch other = InShort(*choice, best);
+    sizes.fill = std::min(1.0, other.batching.rule.samples_per_pack / choice->samples_per_pack);
+    if (!other.stopped && !Better(other, best)) {
+      if (sizes.counts) ++sizes.in_vain;
+      return false;
+    }
+    best = std::move(other);
+    sizes.packs = packs;
+    sizes.counts = true;
+    sizes.in_vain = 0;
+    return true;
+  }
+
+  // Other packs can only make up for recompute, model parallelism and a wrong batch.
+  bool SizeMatters(const CapsSearch& best) const {
+    return Recomputes(best) || best.found.memory_binds || ExcessBatchError(best) > 0 ||
+           best.found.best.front().parallelism.data < job_.cluster.gpu_count;
+  }
+
+  // Returns ascending numbers of packs of a step, from those of level packs on, or with `longer`
+  // from two thirds of these. Many numbers of ranks divide them, so that steps come out as large as
+  // the batch.
+  std::vector<double> PacksOfSteps(bool longer) const {
+    const double level = static_cast<double>(job_.training.global_batch_samples) /
+                         level_.samples_per_pack / (longer ? kLongestOfLevel : 1);
+    int64_t packs = job_.cluster.gpu_count;
+    while (packs % 2 == 0 && static_cast<double>(packs) > level) packs /= 2;
+    std::vector<double> counts;
+    for (; packs <= job_.training.global_batch_samples; packs *= 2) {
+      const double whole = static_cast<double>(packs);
+      for (const double count : {whole, 1.5 * whole})
+        if (count > level) counts.push_back(count);
+    }
+    return counts;
+  }
+
+  // With a lower token cap, packs of long samples hold fewer units, but memory is planned for the
+  // cap.
+  void TryFewerTokens(CapsSearch& best) const {
+    if (job_.training.token_cap > 0) return;
+    CapsChoice choice = level_;
+    for (const double room : {1.2, 1.05}) {
+      if (best.stopped || !(Recomputes(best) || best.found.memory_binds)) return;
+      const double tokens = room * best.batching.mean.tokens;
+      choice.caps = {CapsOf(best).units,
+                     std::max(LongestSample(), RoundUp(static_cast<int64_t>(tokens), kTokenStep))};
+      if (choice.caps.tokens >= CapsOf(best).tokens) continue;
+      CapsSearch other = InShort(choice, best);
+      if (other.stopped || Better(other, best)) best = std::move(other);
+      if (choice.caps.tokens == LongestSample()) return;
+    }
+  }
+
+  // Searches packs of these caps in short for plans quicker than the best of `than`.
+  CapsSearch InShort(const CapsChoice& choice, const CapsSearch& than) const {
+    return Beating(choice, than, "", limits_in_short_);
+  }
+
+  static Caps CapsOf(const CapsSearch& search) {
+    return {search.batching.rule.unit_cap, search.batching.rule.token_cap};
   }
 
   // Without units, only the longest sample says how long packs must be. Packs twice as long run
   // longer products and fewer collectives, but take more memory and longer to fill a pipeline.
-  // Doubles the rule's choice while that is better; if it never is, halves it.
+  // Doubles the rule's choice while that is better, and tries half as much more of the last; if
+  // none is better, halves it.
   CapsSearch ByTokens(const std::string& reason) const {
     CapsSearch best = Search(level_, reason);
     if (job_.training.token_cap > 0) return best;
@@ -149,6 +240,7 @@ class Chooser {
       return better;
     };
     for (int64_t tokens = 2 * level; improve(tokens); tokens *= 2) longer = true;
+    if (longer) improve(best.batching.rule.token_cap / 2 * 3);
     if (longer || best.stopped) return best;
     for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
       if (!improve(tokens) && !best.found.best.empty()) break;
@@ -169,7 +261,8 @@ class Chooser {
           Beating(choice, best,
                   absl::StrFormat(
                       "the same batch has a shorter step than with packs of %d units and %d tokens",
-                      than.unit_cap, than.token_cap));
+                      than.unit_cap, than.token_cap),
+                  limits_);
       if (!longer.stopped && !Better(longer, best)) break;
       best = std::move(longer);
       if (best.stopped) break;
@@ -181,41 +274,6 @@ class Chooser {
     const std::vector<StageWork>& stages = search.found.best.front().stages;
     return std::any_of(stages.begin(), stages.end(),
                        [](const StageWork& stage) { return stage.recompute_ns > 0; });
-  }
-
-  // Shorter packs may need less recompute, or fit with other degrees, which no expected loss
-  // counts. Halves the units while that is better, then tries a number between the best and the
-  // next larger.
-  CapsSearch LessRecompute(CapsSearch best) const {
-    const std::vector<CapsChoice> choices = rule_.Shorter(level_);
-    int64_t larger = best.batching.rule.unit_cap;
-    const auto improve = [&](int64_t units) {
-      if (best.stopped || !(Recomputes(best) || best.found.memory_binds)) return false;
-      const BatchRule& than = best.batching.rule;
-      const CapsChoice choice = rule_.Filled(*Nearest(choices, units));
-      if (choice.caps.units == than.unit_cap || choice.caps.units >= larger) return false;
-      CapsSearch other = Beating(
-          choice, best,
-          absl::StrFormat("the same batch has a shorter step than with packs of "
-                          "%d units and %d tokens, which %s more",
-                          than.unit_cap, than.token_cap, Recomputes(best) ? "recompute" : "hold"));
-      if (!other.stopped && !Better(other, best)) return false;
-      if (choice.caps.units < than.unit_cap) larger = than.unit_cap;
-      best = std::move(other);
-      return true;
-    };
-    for (++larger; improve(best.batching.rule.unit_cap / 2);) {
-    }
-    improve((best.batching.rule.unit_cap + larger) / 2);
-    return best;
-  }
-
-  static std::vector<CapsChoice>::const_iterator Nearest(const std::vector<CapsChoice>& choices,
-                                                         int64_t units) {
-    return std::min_element(
-        choices.begin(), choices.end(), [units](const CapsChoice& a, const CapsChoice& b) {
-          return std::abs(a.caps.units - units) < std::abs(b.caps.units - units);
-        });
   }
 
   // Returns halves of the level, as long as every sample fits; with `all`, the longest sample, too.
@@ -234,20 +292,21 @@ class Chooser {
     CapsChoice choice = level_;
     choice.caps.tokens = tokens;
     const std::string text = std::to_string(than.batching.rule.token_cap);
-    return Beating(
-        choice, than,
-        than.found.best.empty()
-            ? "packs of " + text + " tokens do not fit in memory"
-            : "the same batch has a shorter step than with packs of " + text + " tokens");
+    return Beating(choice, than,
+                   than.found.best.empty()
+                       ? "packs of " + text + " tokens do not fit in memory"
+                       : "the same batch has a shorter step than with packs of " + text + " tokens",
+                   limits_);
   }
 
   // Makes packs under these caps and searches for plans quicker than the best of `than`.
-  CapsSearch Beating(const CapsChoice& choice, const CapsSearch& than, std::string reason) const {
+  CapsSearch Beating(const CapsChoice& choice, const CapsSearch& than, std::string reason,
+                     const SearchWork& limits) const {
     CapsSearch search;
     Enter(Phase::kBatchRule);
     search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
     const bool any = than.found.best.empty() || ExcessBatchError(than) > 0;
-    Find(search, any ? 0 : than.found.best.front().simulated_ns);
+    Find(search, any ? 0 : than.found.best.front().simulated_ns, limits);
     return search;
   }
 
@@ -257,104 +316,12 @@ class Chooser {
     return longest;
   }
 
-  // Searches the shortest packs, as level ones do not fit, and longer ones if those leave memory.
-  CapsSearch WithoutLevel() const {
-    const CapsChoice least = rule_.Filled(rule_.Shorter(level_).front());
-    CapsSearch shortest = Search(least, "balanced packs of " + std::to_string(level_.caps.units) +
-                                            " units do not fit in memory; these are the shortest");
-    if (shortest.stopped || shortest.found.best.empty()) return shortest;
-    const std::optional<CapsChoice> longer =
-        Shorter(shortest, LongestThatFits(shortest), /*by_batch=*/false);
-    if (!longer || longer->caps == least.caps) return shortest;
-    CapsSearch better = Search(*longer, Reason(shortest, *longer));
-    if (better.stopped || Better(better, shortest)) return better;
-    return shortest;
-  }
-
-  // Returns the choice of least loss under the parallelism found; with `by_batch`, among those with
-  // which a step's samples are as near to those asked for as can be.
-  std::optional<CapsChoice> Shorter(const CapsSearch& search, int64_t most_tokens,
-                                    bool by_batch) const {
-    const std::vector<CapsChoice> choices = rule_.Shorter(level_);
-    const CapsChoice* best = nullptr;
-    for (const CapsChoice& c : choices) {
-      if (c.caps.tokens > most_tokens) continue;
-      if (best == nullptr || Promises(search, c, *best, by_batch)) best = &c;
-    }
-    if (best == nullptr) return std::nullopt;
-    return best->caps == level_.caps ? *best : rule_.Filled(*best);
-  }
-
-  // Returns whether `choice` promises more than `than` does; with `by_batch`, in the order of
-  // Better.
-  bool Promises(const CapsSearch& search, const CapsChoice& choice, const CapsChoice& than,
-                bool by_batch) const {
-    if (!by_batch) return LossOf(search, choice).total() < LossOf(search, than).total();
-    const int64_t data = search.found.best.front().parallelism.data;
-    const auto error_of = [&](const CapsChoice& c) {
-      const int64_t packs = data * MicroBatches(PacksPerStep(c), data);
-      return ExcessBatchError(static_cast<double>(packs) * c.samples_per_pack);
-    };
-    const double error = error_of(choice), other = error_of(than);
-    if (std::abs(error - other) > kBatchTolerance) return error < other;
-    return Promises(search, choice, than, /*by_batch=*/false);
-  }
-
-  double PacksPerStep(const CapsChoice& choice) const {
-    return static_cast<double>(job_.training.global_batch_samples) / choice.samples_per_pack;
-  }
-
-  Loss LossOf(const CapsSearch& search, const CapsChoice& choice) const {
-    const Parallelism& p = search.found.best.front().parallelism;
-    const PackTimes& times = search.batching.rule.pack_times;
-    const PackShape& mean = search.batching.mean;
-    const double language =
-        times.language_per_token * mean.tokens + times.language_per_squared_token * mean.squared;
-    const double share = language / (language + times.vision_per_unit.Dot(mean.units));
-    const double packs = PacksPerStep(choice) / static_cast<double>(p.data);
-    const double micro_batches = std::max(1.0, packs);
-    return {static_cast<double>(p.pipeline - 1) / micro_batches,
-            share * (choice.Imbalance(p.pipeline) + choice.Imbalance(p.data) / micro_batches),
-            micro_batches / packs - 1};
-  }
-
-  std::string Reason(const CapsSearch& search, const CapsChoice& choice) const {
-    const Loss loss = LossOf(search, choice), level = LossOf(search, level_);
-    return absl::StrFormat(
-        "packs of %d units and %d tokens are expected to lose %.1f%% to the pipeline bubble and "
-        "%.1f%% to imbalance; balanced packs of %d units and %d tokens would lose %.1f%% and "
-        "%.1f%%",
-        choice.caps.units, choice.caps.tokens, 100 * loss.bubble, 100 * loss.imbalance,
-        level_.caps.units, level_.caps.tokens, 100 * level.bubble, 100 * level.imbalance);
-  }
-
-  static std::string BatchReason(const CapsSearch& than) {
-    return absl::StrFormat(
-        "steps come nearer to the batch that was asked for than with packs of %d units and %d "
-        "tokens",
-        than.batching.rule.unit_cap, than.batching.rule.token_cap);
-  }
-
-  // Returns the tokens of the longest packs that fit on all stages if activations grow with tokens.
-  int64_t LongestThatFits(const CapsSearch& search) const {
-    const Candidate& best = search.found.best.front();
-    const Batching& batching = search.batching;
-    const LayerProfile profile = BuildLayerProfile(job_, best.parallelism, batching.mean,
-                                                   batching.largest, {}, best.micro_batches);
-    double growth = std::numeric_limits<double>::infinity();
-    for (const StagePlan& s : StagePlans(job_, profile, best, hooks_.stop)) {
-      growth = std::min(growth, static_cast<double>(s.free_bytes()) /
-                                    static_cast<double>(s.memory.activations + s.memory.workspace));
-    }
-    return static_cast<int64_t>((1 + growth) * static_cast<double>(batching.rule.token_cap));
-  }
-
   // Returns whether `search` found a better plan than `than`, which found one. The batch is the
   // caller's: no gain in time makes up for another one.
   bool Better(const CapsSearch& search, const CapsSearch& than) const {
     if (search.found.best.empty()) return false;
     const double error = ExcessBatchError(search), other = ExcessBatchError(than);
-    if (std::abs(error - other) > kBatchTolerance) return error < other;
+    if (std::abs(error - other) > kSameError) return error < other;
     return GpuDaysOf(search) < GpuDaysOf(than);
   }
 
@@ -379,7 +346,7 @@ class Chooser {
   const Job& job_;
   int64_t alternatives_;
   const PlanHooks& hooks_;
-  const SearchWork limits_;
+  const SearchWork limits_, limits_in_short_;
   CapsRule rule_;
   CapsChoice level_;
 };

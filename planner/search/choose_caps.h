@@ -19,11 +19,11 @@ struct CapsSearch {
 };
 
 // Has no caps to choose if the job pads micro-batches. Keeps caps that the job gives. Otherwise it
-// searches caps with level packs first. These are long: a step has few of them, so the pipeline
-// bubble is larger, and each needs more memory. If shorter ones promise a faster step under the
-// parallelism found, they are searched too, and the better result stays. If that recomputes, still
-// shorter packs are searched. If level packs do not fit, the shortest are searched first.
-// `alternatives` is the number of plans of other degrees to list.
+// searches caps with level packs first. These are long: a step has few of them, so few ranks get
+// one, the pipeline bubble is larger, and each needs more memory. So shorter ones are searched in
+// short, two sizes of each octave and some between, and the best are searched in full. If level
+// packs do not fit, the shortest are searched first. `alternatives` is the number of plans of other
+// degrees to list.
 CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
                       const SearchWork& limits = {});
 

@@ -84,7 +84,7 @@ TEST(MakePlanTest, PacksAreShorterWhereThatSavesRecompute) {
   job.training.trainer = &TrainerOf(Framework::kFsdp);
   job.training.zero_stage = ZeroStage::kWeights;
   const Plan chosen = PlanOf(job);
-  EXPECT_NE(chosen.batch_rule.caps_reason.find("which recompute more"), std::string::npos);
+  EXPECT_NE(chosen.batch_rule.caps_reason.find("fewer GPU-days than"), std::string::npos);
   // Level packs have 38 units.
   ASSERT_LT(chosen.batch_rule.unit_cap, 38);
   for (const int64_t units : {2, 4}) {
@@ -126,10 +126,13 @@ TEST(MakePlanTest, PhasesAreEnteredInOrder) {
   PlanHooks hooks;
   hooks.enter = [&](Phase phase) { phases.push_back(phase); };
   MakePlan(QuickstartJob(), hooks);
-  // The first two phases run twice, for level packs and for shorter ones.
-  EXPECT_EQ(phases,
-            (std::vector<Phase>{Phase::kBatchRule, Phase::kSearch, Phase::kBatchRule,
-                                Phase::kSearch, Phase::kSimulate, Phase::kExplain, Phase::kCheck}));
+  // The first two phases run for level packs, and then for each of the shorter ones.
+  size_t at = 0;
+  for (; phases.at(at) == Phase::kBatchRule; at += 2)
+    ASSERT_EQ(phases.at(at + 1), Phase::kSearch) << at;
+  EXPECT_GE(at, 4u);
+  EXPECT_EQ(std::vector<Phase>(phases.begin() + static_cast<std::ptrdiff_t>(at), phases.end()),
+            (std::vector<Phase>{Phase::kSimulate, Phase::kExplain, Phase::kCheck}));
   for (const Phase phase : phases) EXPECT_STRNE(PhaseName(phase), "");
 }
 

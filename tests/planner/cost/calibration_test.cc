@@ -218,8 +218,10 @@ TEST(CalibratedPlanTest, StepsCorrectEveryPredictedStep) {
               0.02 * static_cast<double>(t.total_ns));
   EXPECT_NEAR(after.prediction.gpu_days, 1.2 * before.prediction.gpu_days, 1e-6);
   EXPECT_NEAR(after.ladder.back().gpu_days, after.prediction.gpu_days, 1e-9);
-  EXPECT_EQ(after.alternatives[0].step_ns,
-            CorrectedStep(job.calibration, before.alternatives[0].step_ns));
+  // A byte less may move what an alternative recomputes.
+  const auto corrected =
+      static_cast<double>(CorrectedStep(job.calibration, before.alternatives[0].step_ns));
+  EXPECT_NEAR(static_cast<double>(after.alternatives[0].step_ns), corrected, 1e-4 * corrected);
   EXPECT_NE(FigureOf(after, "step_time.total"), nullptr);
   EXPECT_EQ(after.stages[0].memory.workspace,
             before.stages[0].memory.workspace + (int64_t{1} << 20));

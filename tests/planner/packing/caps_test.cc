@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <vector>
+
 #include "planner/catalog/default_dataset.h"
 #include "planner/packing/pack_dataset.h"
 #include "planner/packing/sample.h"
@@ -51,13 +54,19 @@ TEST(CapsTest, ExpectsWhatPackingGives) {
 
 TEST(CapsTest, LongerPacksAreExpectedMoreLevel) {
   const CapsRule rule(DatasetTypes(DefaultVisionLanguageDataset()), {});
-  const std::vector<CapsChoice> choices = rule.Shorter(rule.Balanced());
-  ASSERT_GT(choices.size(), 5u);
-  for (size_t i = 1; i < choices.size(); ++i) {
-    EXPECT_LT(choices[i].Imbalance(64), choices[i - 1].Imbalance(64));
-    EXPECT_GT(choices[i].caps.units, choices[i - 1].caps.units);
-    EXPECT_GE(choices[i].caps.tokens, choices[i - 1].caps.tokens);
+  CapsChoice shorter = rule.Least();
+  for (double samples = 2; samples < rule.Balanced().samples_per_pack; samples *= 1.2) {
+    const std::optional<CapsChoice> choice = rule.OfSamples(samples);
+    ASSERT_TRUE(choice.has_value());
+    EXPECT_GE(choice->samples_per_pack, samples * (1 - 1e-9));
+    EXPECT_LT(choice->samples_per_pack, samples + 1);
+    EXPECT_LT(choice->Imbalance(64), shorter.Imbalance(64));
+    EXPECT_GT(choice->caps.units, shorter.caps.units);
+    EXPECT_GE(choice->caps.tokens, shorter.caps.tokens);
+    shorter = *choice;
   }
+  EXPECT_FALSE(rule.OfSamples(1e9).has_value());
+  EXPECT_FALSE(CapsRule(DatasetTypes(DefaultVisionLanguageDataset()), {12, 0}).OfSamples(4));
 }
 
 TEST(CapsTest, GivenCapsAreKept) {
@@ -92,9 +101,11 @@ TEST(CapsTest, HostileSets) {
   for (const Set& set : sets) {
     const CapsRule rule(set.types, {});
     const CapsChoice level = rule.Balanced();
-    std::vector<CapsChoice> choices = rule.Shorter(level);
-    choices.push_back(level);
-    choices.push_back(rule.Filled(level));
+    std::vector<CapsChoice> choices = {level};
+    if (!level.by_tokens) choices.push_back(rule.Least());
+    for (double samples = 1; samples < level.samples_per_pack; samples *= 1.5)
+      if (const std::optional<CapsChoice> choice = rule.OfSamples(samples))
+        choices.push_back(*choice);
     for (const CapsChoice& choice : choices) {
       int64_t alone = 0;
       for (const SampleType& t : set.types)
