@@ -27,8 +27,8 @@ TRAINERS = """deepspeed huggingface-trainer internevo megatron-core nemo pytorch
 
 def draw(rng, models):
     """Returns the options of a job."""
-    job = ["--model", rng.choice(models), "--gpu", rng.choice(GPUS), "--gpus", str(rng.choice([8, 8, 16, 32, 48, 64, 128])),
-           "--trainer", rng.choice(TRAINERS)]
+    job = ["--model", rng.choice(models), "--gpu", rng.choice(GPUS),
+           "--gpus", str(rng.choice([8, 8, 16, 32, 48, 64, 128])), "--trainer", rng.choice(TRAINERS)]
     if rng.random() < .5:
         job += ["--global-batch", str(rng.choice([64, 128, 256, 512, 1024]))]
     return job
