@@ -41,7 +41,7 @@ class Chooser {
     CapsSearch level = Search(level_, reason);
     if (level.stopped || TooManyMicroBatches(level.batching)) return level;
     CapsSearch best = Shorter(std::move(level));
-    if (best.stopped || best.found.best.empty() || !(CapsOf(best) == level_.caps)) return best;
+    if (best.stopped || best.found.best.empty() || CapsOf(best) != level_.caps) return best;
     return Longer(std::move(best));
   }
 
@@ -91,11 +91,11 @@ class Chooser {
     search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
     search.stopped = hooks_.stop && hooks_.stop();
     if (search.stopped) return search;
+    Enter(Phase::kSearch);
     Find(search, 0, limits_);
     return search;
   }
   void Find(CapsSearch& search, int64_t beat_ns, const SearchWork& limits) const {
-    Enter(Phase::kSearch);
     search.found =
         planner::Search(job_, search.batching, alternatives_, hooks_.stop, beat_ns, limits);
     search.stopped = search.found.stopped;
@@ -107,15 +107,17 @@ class Chooser {
   // Returns the best of level packs and of shorter ones. These need less memory, and so less
   // recompute or model parallelism, and give more ranks a pack of a step; but they are less level.
   CapsSearch Shorter(CapsSearch level) const {
-    const CapsSearch first =
-        level.found.best.empty()
-            ? Search(rule_.Least(), LevelDoesNotFit() + "; these are the shortest")
-            : std::move(level);
-    if (first.stopped || first.found.best.empty()) return first;
-    // Without a plan for long packs, there is nothing that all shorter ones could be worse than.
-    Sizes sizes{.best = first, .counts = CapsOf(first) == level_.caps};
-    for (const double packs : PacksOfSteps(ExcessBatchError(first) > 0)) {
-      if (sizes.in_vain == kTriesInVain) break;
+    const bool level_fits = !level.found.best.empty();
+    Sizes sizes{
+        .best = level_fits ? std::move(level)
+                           : Search(rule_.Least(), LevelDoesNotFit() + "; these are the shortest")};
+    CapsSearch& best = sizes.best;
+    if (best.stopped || best.found.best.empty()) return best;
+    const Caps first = CapsOf(best);
+    const double first_days = GpuDaysOf(best);
+    for (const double packs : PacksOfSteps(ExcessBatchError(best) > 0)) {
+      // Without a plan for long packs, there is nothing that all shorter ones could be worse than.
+      if (sizes.in_vain >= kTriesInVain && (level_fits || sizes.packs > 0)) break;
       Improve(sizes, packs);
     }
     if (sizes.packs > 0) {
@@ -125,11 +127,12 @@ class Chooser {
         if (!Improve(sizes, between)) fewer = between;
       }
     }
-    TryFewerTokens(sizes.best);
-    if (sizes.best.stopped || CapsOf(sizes.best) == CapsOf(first)) return sizes.best;
-    CapsChoice choice = level_;
-    choice.caps = CapsOf(sizes.best);
-    return Search(choice, ShorterReason(first, sizes.best));
+    TryFewerTokens(best);
+    if (best.stopped || CapsOf(best) == first) return best;
+    best.batching.rule.caps_reason =
+        level_fits ? ShorterReason(1 - GpuDaysOf(best) / first_days) : LevelDoesNotFit();
+    Find(best, 0, limits_);
+    return best;
   }
 
   std::string Level() const {
@@ -137,9 +140,8 @@ class Chooser {
                            level_.caps.tokens);
   }
   std::string LevelDoesNotFit() const { return Level() + " do not fit in memory"; }
-  std::string ShorterReason(const CapsSearch& first, const CapsSearch& best) const {
-    if (CapsOf(first) != level_.caps) return LevelDoesNotFit();
-    const double gain = 1 - GpuDaysOf(best) / GpuDaysOf(first);
+  // `gain` is in GPU-days, as a share of those with level packs.
+  std::string ShorterReason(double gain) const {
     if (gain > 0) return absl::StrFormat("%.1f%% fewer GPU-days than with %s", 100 * gain, Level());
     return "steps come nearer to the batch that was asked for than with " + Level();
   }
@@ -149,7 +151,6 @@ class Chooser {
     CapsSearch best;
     double packs = 0;     // of a step, that gave the best; 0 for the first
     double fill = 1;      // the samples of the last packs, over those by volume
-    bool counts = true;   // what is no better
     int64_t in_vain = 0;  // tries since the last that was better
   };
 
@@ -162,13 +163,11 @@ class Chooser {
     if (!choice || choice->caps == CapsOf(best)) return false;
     CapsSearch other = InShort(*choice, best);
     sizes.fill = std::min(1.0, other.batching.rule.samples_per_pack / choice->samples_per_pack);
-    if (!other.stopped && !Better(other, best)) {
-      if (sizes.counts) ++sizes.in_vain;
+    if (!Take(best, std::move(other))) {
+      ++sizes.in_vain;
       return false;
     }
-    best = std::move(other);
     sizes.packs = packs;
-    sizes.counts = true;
     sizes.in_vain = 0;
     return true;
   }
@@ -207,8 +206,7 @@ class Chooser {
       choice.caps = {CapsOf(best).units,
                      std::max(LongestSample(), RoundUp(static_cast<int64_t>(tokens), kTokenStep))};
       if (choice.caps.tokens >= CapsOf(best).tokens) continue;
-      CapsSearch other = InShort(choice, best);
-      if (other.stopped || Better(other, best)) best = std::move(other);
+      Take(best, InShort(choice, best));
       if (choice.caps.tokens == LongestSample()) return;
     }
   }
@@ -233,11 +231,7 @@ class Chooser {
     bool longer = false;
     const auto improve = [&](int64_t tokens) {
       if (best.stopped) return false;
-      CapsSearch other = Tokens(tokens, best);
-      const bool better = other.stopped || (!other.found.best.empty() &&
-                                            (best.found.best.empty() || Better(other, best)));
-      if (better) best = std::move(other);
-      return better;
+      return Take(best, Tokens(tokens, best));
     };
     for (int64_t tokens = 2 * level; improve(tokens); tokens *= 2) longer = true;
     if (longer) improve(best.batching.rule.token_cap / 2 * 3);
@@ -263,9 +257,7 @@ class Chooser {
                       "the same batch has a shorter step than with packs of %d units and %d tokens",
                       than.unit_cap, than.token_cap),
                   limits_);
-      if (!longer.stopped && !Better(longer, best)) break;
-      best = std::move(longer);
-      if (best.stopped) break;
+      if (!Take(best, std::move(longer)) || best.stopped) break;
     }
     return best;
   }
@@ -306,6 +298,7 @@ class Chooser {
     Enter(Phase::kBatchRule);
     search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
     const bool any = than.found.best.empty() || ExcessBatchError(than) > 0;
+    Enter(Phase::kSearch);
     Find(search, any ? 0 : than.found.best.front().simulated_ns, limits);
     return search;
   }
@@ -316,10 +309,18 @@ class Chooser {
     return longest;
   }
 
-  // Returns whether `search` found a better plan than `than`, which found one. The batch is the
-  // caller's: no gain in time makes up for another one.
+  // Takes `other` if it is better or was stopped.
+  bool Take(CapsSearch& best, CapsSearch other) const {
+    if (!other.stopped && !Better(other, best)) return false;
+    best = std::move(other);
+    return true;
+  }
+
+  // Returns whether `search` found a better plan than `than`. The batch is the caller's: no gain in
+  // time makes up for another one.
   bool Better(const CapsSearch& search, const CapsSearch& than) const {
     if (search.found.best.empty()) return false;
+    if (than.found.best.empty()) return true;
     const double error = ExcessBatchError(search), other = ExcessBatchError(than);
     if (std::abs(error - other) > kSameError) return error < other;
     return GpuDaysOf(search) < GpuDaysOf(than);

@@ -55,6 +55,7 @@ TEST(CapsTest, ExpectsWhatPackingGives) {
 TEST(CapsTest, LongerPacksAreExpectedMoreLevel) {
   const CapsRule rule(DatasetTypes(DefaultVisionLanguageDataset()), {});
   CapsChoice shorter = rule.Least();
+  int compared = 0;
   for (double samples = 2; samples < rule.Balanced().samples_per_pack; samples *= 1.2) {
     const std::optional<CapsChoice> choice = rule.OfSamples(samples);
     ASSERT_TRUE(choice.has_value());
@@ -64,7 +65,9 @@ TEST(CapsTest, LongerPacksAreExpectedMoreLevel) {
     EXPECT_GT(choice->caps.units, shorter.caps.units);
     EXPECT_GE(choice->caps.tokens, shorter.caps.tokens);
     shorter = *choice;
+    ++compared;
   }
+  EXPECT_GT(compared, 5);
   EXPECT_FALSE(rule.OfSamples(1e9).has_value());
   EXPECT_FALSE(CapsRule(DatasetTypes(DefaultVisionLanguageDataset()), {12, 0}).OfSamples(4));
 }
