@@ -276,7 +276,7 @@ class Planning {
       free.constraints.recompute = RecomputePolicy::kAuto;
     if (CutsByItself()) free.constraints.partition_method = PartitionMethod::kExact;
     const SearchResult found =
-        Search(free, batching_, 0, hooks_.stop, chosen.simulated_ns, kWorkInShort);
+        Search(free, batching_, 0, hooks_.stop, chosen.simulated_ns, kWorkForGain);
     plan().trainer_limits_cost = 0;
     if (!found.best.empty())
       plan().trainer_limits_cost =

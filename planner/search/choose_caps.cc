@@ -92,12 +92,15 @@ class Chooser {
     search.stopped = hooks_.stop && hooks_.stop();
     if (search.stopped) return search;
     Enter(Phase::kSearch);
-    Find(search, 0, limits_);
+    FindAll(search);
     return search;
   }
-  void Find(CapsSearch& search, int64_t beat_ns, const SearchWork& limits) const {
+  // Searches for the plan and its alternatives.
+  void FindAll(CapsSearch& search) const { Find(search, alternatives_, 0, limits_); }
+  void Find(CapsSearch& search, int64_t alternatives, int64_t beat_ns,
+            const SearchWork& limits) const {
     search.found =
-        planner::Search(job_, search.batching, alternatives_, hooks_.stop, beat_ns, limits);
+        planner::Search(job_, search.batching, alternatives, hooks_.stop, beat_ns, limits);
     search.stopped = search.found.stopped;
   }
   void Enter(Phase phase) const {
@@ -131,7 +134,7 @@ class Chooser {
     if (best.stopped || CapsOf(best) == first) return best;
     best.batching.rule.caps_reason =
         level_fits ? ShorterReason(1 - GpuDaysOf(best) / first_days) : LevelDoesNotFit();
-    Find(best, 0, limits_);
+    FindAll(best);
     return best;
   }
 
@@ -152,6 +155,7 @@ class Chooser {
     double packs = 0;     // of a step, that gave the best; 0 for the first
     double fill = 1;      // the samples of the last packs, over those by volume
     int64_t in_vain = 0;  // tries since the last that was better
+    Caps tried;           // last
   };
 
   // Searches packs of which a step has so many, and takes them if they are better.
@@ -160,7 +164,8 @@ class Chooser {
     if (best.stopped || !SizeMatters(best)) return false;
     const std::optional<CapsChoice> choice = rule_.OfSamples(
         static_cast<double>(job_.training.global_batch_samples) / (packs * sizes.fill));
-    if (!choice || choice->caps == CapsOf(best)) return false;
+    if (!choice || choice->caps == CapsOf(best) || choice->caps == sizes.tried) return false;
+    sizes.tried = choice->caps;
     CapsSearch other = InShort(*choice, best);
     sizes.fill = std::min(1.0, other.batching.rule.samples_per_pack / choice->samples_per_pack);
     if (!Take(best, std::move(other))) {
@@ -213,7 +218,7 @@ class Chooser {
 
   // Searches packs of these caps in short for plans quicker than the best of `than`.
   CapsSearch InShort(const CapsChoice& choice, const CapsSearch& than) const {
-    return Beating(choice, than, "", limits_in_short_);
+    return Beating(choice, than, "", 0, limits_in_short_);
   }
 
   static Caps CapsOf(const CapsSearch& search) {
@@ -256,7 +261,7 @@ class Chooser {
                   absl::StrFormat(
                       "the same batch has a shorter step than with packs of %d units and %d tokens",
                       than.unit_cap, than.token_cap),
-                  limits_);
+                  alternatives_, limits_);
       if (!Take(best, std::move(longer)) || best.stopped) break;
     }
     return best;
@@ -288,18 +293,18 @@ class Chooser {
                    than.found.best.empty()
                        ? "packs of " + text + " tokens do not fit in memory"
                        : "the same batch has a shorter step than with packs of " + text + " tokens",
-                   limits_);
+                   alternatives_, limits_);
   }
 
   // Makes packs under these caps and searches for plans quicker than the best of `than`.
   CapsSearch Beating(const CapsChoice& choice, const CapsSearch& than, std::string reason,
-                     const SearchWork& limits) const {
+                     int64_t alternatives, const SearchWork& limits) const {
     CapsSearch search;
     Enter(Phase::kBatchRule);
     search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
     const bool any = than.found.best.empty() || ExcessBatchError(than) > 0;
     Enter(Phase::kSearch);
-    Find(search, any ? 0 : than.found.best.front().simulated_ns, limits);
+    Find(search, alternatives, any ? 0 : than.found.best.front().simulated_ns, limits);
     return search;
   }
 

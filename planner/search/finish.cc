@@ -79,8 +79,8 @@ bool Finisher::Certifies(const Candidate& c) const {
          job_.constraints.partition_method == PartitionMethod::kExact;
 }
 
-Finished Finisher::Finish(const LayerProfile& profile, Candidate& c) {
-  if (Certifies(c)) return FinishPartition(profile, c);
+Finished Finisher::Finish(const LayerProfile& profile, Candidate& c, bool proven) {
+  if (Certifies(c)) return FinishPartition(profile, c, proven);
   if (c.step.total_ns() == 0) Simulate(c);
   // Mean packs chose the cut, so real ones gain little more than what they add.
   if (Improves(c) && c.step.imbalance_ns > c.step.total_ns() / kTooCloseToImprove)
@@ -109,7 +109,7 @@ int64_t Finisher::ImproveInShort(const LayerProfile& profile, Candidate& c, int6
   return MeanStep(c);
 }
 
-Finished Finisher::FinishPartition(const LayerProfile& profile, Candidate& c) {
+Finished Finisher::FinishPartition(const LayerProfile& profile, Candidate& c, bool proven) {
   const SegmentTable table(job_, profile, c.parallelism, c.micro_batches, stop_);
   std::vector<std::vector<int64_t>> cuts = {c.boundaries};
   if (c.parallelism.pipeline > 1) {
@@ -120,12 +120,15 @@ Finished Finisher::FinishPartition(const LayerProfile& profile, Candidate& c) {
         cuts.push_back(std::move(cut));
     }
   }
-  std::vector<std::vector<int64_t>> starts = cuts;
-  starts.insert(starts.begin(), c.closed_form_boundaries);
-  CertifiedPartition found = CertifyPartition(table, starts, {.starts_fit = true}, stop_);
-  Finished finished{.bound_ns = found.lower_bound_ns, .states = found.nodes};
-  if (found.end == CertifiedEnd::kStopped || found.boundaries.empty()) return {};
-  cuts.insert(cuts.begin(), std::move(found.boundaries));
+  Finished finished;
+  if (proven) {
+    std::vector<std::vector<int64_t>> starts = cuts;
+    starts.insert(starts.begin(), c.closed_form_boundaries);
+    CertifiedPartition found = CertifyPartition(table, starts, {.starts_fit = true}, stop_);
+    if (found.end == CertifiedEnd::kStopped || found.boundaries.empty()) return {};
+    finished = {.bound_ns = found.lower_bound_ns, .states = found.nodes};
+    cuts.insert(cuts.begin(), std::move(found.boundaries));
+  }
 
   const Candidate given = c;
   CutSteps steps(job_, given, Packs(given.parallelism.data, given.micro_batches), stop_);

@@ -62,8 +62,9 @@ class Finisher {
   // Fills in `step` with real packs, and chooses the cut that they run quickest: for 1F1B from the
   // certified partition, its neighbours, the given one and those of simpler methods; for other
   // schedules from the given cut, the even ones and their neighbours. Leaves the candidate
-  // unfinished if stopped.
-  Finished Finish(const LayerProfile& profile, Candidate& c);
+  // unfinished if stopped. Without `proven`, 1F1B does without the certified partition, which takes
+  // longest, and nothing is proved.
+  Finished Finish(const LayerProfile& profile, Candidate& c, bool proven);
 
   // Fills in recompute and stages of the candidate's boundaries. Returns false if they are not
   // allowed or do not fit.
@@ -72,7 +73,7 @@ class Finisher {
  private:
   // Returns whether the partition is certified: 1F1B, not cut by a published method.
   bool Certifies(const Candidate& c) const;
-  Finished FinishPartition(const LayerProfile& profile, Candidate& c);
+  Finished FinishPartition(const LayerProfile& profile, Candidate& c, bool proven);
   SimulatedStep StepOf(const Candidate& c, int64_t events);
   int64_t MeanStep(const Candidate& c) const;  // by mean packs
 

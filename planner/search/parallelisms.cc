@@ -100,4 +100,11 @@ int64_t ScaleToBatch(int64_t step_ns, double packs_per_step, int64_t micro_batch
   return Nearest(std::floor(scaled));
 }
 
+int64_t StepScaledTo(int64_t batch_ns, double packs_per_step, int64_t micro_batches, int64_t data) {
+  const double step =
+      static_cast<double>(batch_ns) / packs_per_step * static_cast<double>(micro_batches * data);
+  // One part in 2^50 makes up for what the doubles of both functions round.
+  return Nearest(std::ceil(step + std::ldexp(step, -50))) + 1;
+}
+
 }  // namespace evenkeel::planner

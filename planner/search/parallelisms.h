@@ -43,6 +43,8 @@ std::vector<int64_t> MicroBatchChoices(double packs_per_step, const Parallelism&
 // Returns the time of exactly the requested global batch, given that of a step of m x D packs.
 // Rounds down, so that a scaled bound stays a bound.
 int64_t ScaleToBatch(int64_t step_ns, double packs_per_step, int64_t micro_batches, int64_t data);
+// Returns a step that ScaleToBatch scales to `batch_ns` or to little more.
+int64_t StepScaledTo(int64_t batch_ns, double packs_per_step, int64_t micro_batches, int64_t data);
 
 }  // namespace evenkeel::planner
 

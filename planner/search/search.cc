@@ -124,11 +124,13 @@ class Searcher {
     return !best_ || rank < best_rank_;
   }
 
-  // Returns the least step with which a plan would not beat the best so far.
+  // Returns a step with which no plan would beat the best so far, as short as is easily told.
   int64_t LeastUnbeaten(const Prospect& prospect) const {
-    if (!best_) return kNoPlan;
-    const int64_t packs = prospect.micro_batches * prospect.parallelism.data;
-    return static_cast<int64_t>(best_rank_.epoch_ns / CeilDivide(batching_.rule.packs, packs)) + 1;
+    const int64_t m = prospect.micro_batches, data = prospect.parallelism.data;
+    const int64_t least = beat_ns_ > 0 ? StepScaledTo(beat_ns_, packs_per_step_, m, data) : kNoPlan;
+    if (!best_) return least;
+    const int64_t steps = CeilDivide(batching_.rule.packs, m * data);
+    return std::min(least, static_cast<int64_t>(best_rank_.epoch_ns / steps) + 1);
   }
 
   void Bound(int64_t scaled_ns) {
@@ -345,7 +347,7 @@ class Searcher {
             at == best_ || finished < limits_.finished_at_least || work <= limits_.finishing;
         if (finishes) {
           ++finished;
-          Finish(entry, result_.proof);
+          Finish(entry, &result_.proof);
           Offer(at);
         }
         if (!finishes || !cut) {
@@ -364,9 +366,10 @@ class Searcher {
                                         c.micro_batches));
   }
 
-  void Finish(Entry& entry, Proof& proof) {
+  void Finish(Entry& entry, Proof* proof) {
+    const LayerProfile& profile = profiles_.Of(entry.candidate).profile;
     const Finished finished =
-        finisher_.Finish(profiles_.Of(entry.candidate).profile, entry.candidate);
+        finisher_.Finish(profile, entry.candidate, /*proven=*/proof != nullptr);
     entry.finished = true;
     for (Candidate& cut : entry.earlier) {
       // No cut runs real packs quicker than mean packs.
@@ -374,8 +377,9 @@ class Searcher {
       if (cut.step.total_ns() == 0) finisher_.Simulate(cut);
       if (cut.step.total_ns() < entry.candidate.step.total_ns()) std::swap(cut, entry.candidate);
     }
+    if (proof == nullptr) return;
     entry.bound_ns = std::max(entry.bound_ns, finished.bound_ns);
-    proof.partitions_examined += finished.states;
+    proof->partitions_examined += finished.states;
   }
 
   // Lists the plan and the best of other degrees, which change neither the plan nor its proof.
@@ -384,7 +388,6 @@ class Searcher {
     result_.promising = {entries_[*best_].candidate.parallelism};
     for (size_t i = 0; i < others.size() && i + 1 < kPromising; ++i)
       result_.promising.push_back(entries_[others[i]].candidate.parallelism);
-    Proof not_told;
     std::vector<std::pair<Parallelism, int64_t>> tried;  // with packs per rank
     const size_t wanted = static_cast<size_t>(alternatives);
     for (size_t i = 0; others.size() < wanted && i < dismissed_.size(); ++i) {
@@ -411,7 +414,7 @@ class Searcher {
         int64_t uncounted = 0;
         Improve(at, uncounted);
       }
-      Finish(entries_[at], not_told);
+      Finish(entries_[at], nullptr);
     }
     SortByStep(others);
     others.insert(others.begin(), *best_);

@@ -47,6 +47,19 @@ inline constexpr SearchWork kWorkInShort = {.segments = 1'000'000,
                                             .finished_at_least = 3,
                                             .fitting = 100'000};
 
+// For what a freer trainer would gain: a figure beside the plan.
+inline constexpr SearchWork kWorkForGain = {.segments = 500'000,
+                                            .one_stage_segments = 500'000,
+                                            .longer_block_segments = 50'000,
+                                            .trying = 150'000,
+                                            .improving_in_short = 450'000,
+                                            .improving = 1'200'000,
+                                            .improving_fitted_in_short = 110'000,
+                                            .improving_fitted = 150'000,
+                                            .finishing = 300'000,
+                                            .finished_at_least = 2,
+                                            .fitting = 50'000};
+
 // For one of many sizes of a job, of which only the figures are wanted: a tenth of a second in all.
 inline constexpr SearchWork kWorkForSize = {.segments = 150'000,
                                             .one_stage_segments = 100'000,
