@@ -9,10 +9,9 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int kRoundsAtMost = 40;
-constexpr int64_t kEnoughParts = 32;  // a round that moves fewer of the uneven packs is the last
-constexpr int32_t kCandidates = 16;   // samples of a run that an exchange examines
-constexpr int64_t kRescueCandidates = 32;  // samples of a pack that a rescue examines
-constexpr size_t kRescueWork = 1 << 20;    // number of pairs of packs
+constexpr int64_t kEnoughParts = 32;     // a round that moves fewer of the uneven packs is the last
+constexpr int32_t kCandidates = 16;      // samples of a run that an exchange examines
+constexpr size_t kRescueWork = 1 << 20;  // number of pairs of packs
 
 }  // namespace
 
@@ -111,43 +110,52 @@ void Leveler::Rescue() {
   const size_t tries = std::min<size_t>(need_.size(), kRescueWork / over.size());
   for (const size_t p : over) {
     size_t other = random.Below(need_.size());
-    for (size_t i = 0; i < tries && Over(p); ++i, other = (other + 1) % need_.size())
-      if (other != p) RescueOnce(p, other);
+    Examined samples;
+    for (size_t i = 0; i < tries && Over(p); ++i, other = (other + 1) % need_.size()) {
+      if (other == p) continue;
+      // A pack of few samples is examined whole: again only after an exchange.
+      if (samples.count == 0 || StepOf(p) > 1) samples = Examine(p, static_cast<int64_t>(other));
+      if (RescueOnce(p, samples, other)) samples.count = 0;
+    }
   }
+}
+
+// Returns the samples of a pack that a rescue examines: of long packs only some, others for another
+// `turn`.
+Leveler::Examined Leveler::Examine(size_t pack, int64_t turn) const {
+  Examined some;
+  const int64_t step = StepOf(pack);
+  for (int64_t s = first_slot_[pack] + turn % step; s < first_slot_[pack + 1]; s += step) {
+    const size_t slot = static_cast<size_t>(s);
+    some.samples[some.count++] = {slot, tokens_[slot], lengths_.units[member_[slot]]};
+  }
+  return some;
 }
 
 // Makes the exchange that takes most of the excess off `over`, or all of it with the least change,
 // and keeps `other` within the caps.
-bool Leveler::RescueOnce(size_t over, size_t other) {
+bool Leveler::RescueOnce(size_t over, const Examined& of_over, size_t other) {
   const int64_t excess = -need_[over] - room_, free = need_[other] + room_;
   if (free <= 0) return false;
   stop_.Spend(2 * kRescueCandidates * kRescueCandidates);
-  int64_t best = 0, from = -1, to = -1;
-  // Long packs are only sampled, with different samples for another partner.
-  const auto step = [&](size_t pack) {
-    return 1 + (first_slot_[pack + 1] - first_slot_[pack]) / kRescueCandidates;
-  };
-  const int64_t step_over = step(over), step_other = step(other);
-  const int64_t turn = static_cast<int64_t>(other);
-  for (int64_t s = first_slot_[over] + turn % step_over; s < first_slot_[over + 1];
-       s += step_over) {
-    for (int64_t t = first_slot_[other] + turn % step_other; t < first_slot_[other + 1];
-         t += step_other) {
-      const size_t x = static_cast<size_t>(s), y = static_cast<size_t>(t);
-      const int64_t moved = int64_t{tokens_[x]} - tokens_[y];
-      if (moved <= 0 || moved > free) continue;
-      const int64_t units = lengths_.units[member_[x]] - lengths_.units[member_[y]];
-      if (units_[other] + units > caps_.units || units_[over] - units > caps_.units) continue;
+  const int64_t most_units = caps_.units - units_[other], least_units = units_[over] - caps_.units;
+  const Examined of_other = Examine(other, static_cast<int64_t>(other));
+  int64_t best = 0;
+  const Examined::Sample *from = nullptr, *to = nullptr;
+  for (size_t i = 0; i < of_over.count; ++i) {
+    const Examined::Sample& x = of_over.samples[i];
+    for (size_t j = 0; j < of_other.count; ++j) {
+      const Examined::Sample& y = of_other.samples[j];
+      const int64_t moved = x.tokens - y.tokens, units = x.units - y.units;
+      if (moved <= 0 || moved > free || units > most_units || units < least_units) continue;
       const int64_t gain =
           moved >= excess ? 2 * excess - std::min(moved - excess, excess - 1) : moved;
-      if (gain > best) best = gain, from = s, to = t;
+      if (gain > best) best = gain, from = &x, to = &y;
     }
   }
-  if (from < 0) return false;
-  const size_t x = static_cast<size_t>(from), y = static_cast<size_t>(to);
-  const int64_t units = lengths_.units[member_[x]] - lengths_.units[member_[y]];
-  units_[over] -= units, units_[other] += units;
-  Swap(over, x, other, y);
+  if (from == nullptr) return false;
+  units_[over] -= from->units - to->units, units_[other] += from->units - to->units;
+  Swap(over, from->slot, other, to->slot);
   return true;
 }
 

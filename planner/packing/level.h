@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_PLANNER_PACKING_LEVEL_H_
 #define EVENKEEL_PLANNER_PACKING_LEVEL_H_
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -42,6 +43,16 @@ class Leveler {
     int32_t slots = 0;
   };
 
+  static constexpr int64_t kRescueCandidates = 32;  // samples of a pack that a rescue examines
+  struct Examined {
+    struct Sample {
+      size_t slot;
+      int64_t tokens, units;
+    };
+    std::array<Sample, kRescueCandidates> samples;
+    size_t count = 0;
+  };
+
   void LayOut(const std::vector<SampleGroup>& groups, const std::vector<PackPattern>& patterns);
   void DealGroups(const std::vector<SampleGroup>& groups, const std::vector<PackPattern>& patterns,
                   const GroupMembers& members);
@@ -52,7 +63,11 @@ class Leveler {
   void SortByNeed();
   void Swap(size_t a, size_t s, size_t b, size_t t);
   void Rescue();
-  bool RescueOnce(size_t over, size_t other);
+  int64_t StepOf(size_t pack) const {
+    return 1 + (first_slot_[pack + 1] - first_slot_[pack]) / kRescueCandidates;
+  }
+  Examined Examine(size_t pack, int64_t turn) const;
+  bool RescueOnce(size_t over, const Examined& of_over, size_t other);
   void TakeOut(std::vector<size_t>& slots, int64_t excess, std::vector<uint32_t>& left_over) const;
   void Emit(Packing& packing, std::vector<uint32_t>& left_over);
 
