@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "planner/plan.h"
 
@@ -19,15 +20,31 @@ std::string SizeText(int64_t bytes) {
          (small ? " MiB" : " GiB");
 }
 
-std::string GroupText(const planner::LayerGroup& group) {
+struct LayerCount {
+  planner::LayerKind kind;
+  int64_t count = 0, recomputed = 0;
+};
+
+// Adds neighbours of a kind up: where layers alternate, such as those with a window, each is a
+// group.
+std::vector<LayerCount> CountsOf(const std::vector<planner::LayerGroup>& groups) {
+  std::vector<LayerCount> counts;
+  for (const planner::LayerGroup& group : groups) {
+    if (counts.empty() || counts.back().kind != group.kind) counts.push_back({.kind = group.kind});
+    counts.back().count += group.count;
+    counts.back().recomputed += group.recomputed_count();
+  }
+  return counts;
+}
+
+std::string TextOf(const LayerCount& of_kind) {
   const auto layers = [&](const char* kind, const char* more = "") {
-    std::string text =
-        std::to_string(group.count) + " " + kind + (group.count == 1 ? " layer" : " layers") + more;
-    if (const int64_t recomputed = group.recomputed_count(); recomputed > 0)
-      text += " (" + std::to_string(recomputed) + " recomputed)";
+    std::string text = std::to_string(of_kind.count) + " " + kind +
+                       (of_kind.count == 1 ? " layer" : " layers") + more;
+    if (of_kind.recomputed > 0) text += " (" + std::to_string(of_kind.recomputed) + " recomputed)";
     return text;
   };
-  switch (group.kind) {
+  switch (of_kind.kind) {
     case planner::LayerKind::kPatchEmbedding:
       return "patch embedding";
     case planner::LayerKind::kEncoder:
@@ -73,9 +90,8 @@ std::string ShortageText(const planner::Misfit& misfit) {
            ? "its nodes lack " + SizeText(misfit.host_short_bytes) + " of host memory"
            : SizeText(misfit.short_bytes) + " short");
   std::string layers;
-  for (const planner::LayerGroup& group : misfit.layers) {
-    layers += (layers.empty() ? "" : ", ") + GroupText(group);
-  }
+  for (const LayerCount& of_kind : CountsOf(misfit.layers))
+    layers += (layers.empty() ? "" : ", ") + TextOf(of_kind);
   if (!layers.empty()) text += " (" + layers + ")";
   return text + ".";
 }

@@ -221,6 +221,7 @@ constexpr const char* kIrrelevant[] = {
     "no-save-*",
     "finetune",
     "ckpt-*",
+    "no-ckpt-*",
     "use-checkpoint-*",
     "use-dist-ckpt",
     "dist-ckpt-*",

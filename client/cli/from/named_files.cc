@@ -1,5 +1,8 @@
 // Files that a configuration names.
+#include <absl/strings/match.h>
+
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "client/cli/byte_source.h"
@@ -31,6 +34,16 @@ std::vector<std::filesystem::path> FoldersFor(const std::string& path) {
   return folders;
 }
 
+// Says where a file that a file of this folder names was looked for.
+std::string Searched(const std::filesystem::path& name, const std::string& folder) {
+  if (name.is_absolute()) return "";
+  std::error_code ignored;
+  const std::string here = std::filesystem::current_path(ignored).string();
+  const bool above = here == folder || absl::StartsWith(folder, here + "/");
+  return " in " + folder +
+         (above ? " or in a folder above it" : ", in a folder above it, or in " + here);
+}
+
 }  // namespace
 
 std::string FileNameOf(const std::string& path) {
@@ -53,13 +66,8 @@ std::string NamedPath(const Setting& setting, const std::string& path) {
     throw CommandError(ExitCode::kBadInput, Describe(setting) + ": names no file");
   const std::string file = FindNamedFile(name, path);
   if (!file.empty()) return file;
-  std::error_code ignored;
-  throw CommandError(ExitCode::kBadInput,
-                     Describe(setting) + ": there is no file " + name +
-                         (std::filesystem::path(name).is_absolute()
-                              ? ""
-                              : " in " + FolderOf(path) + ", in a folder above it, or in " +
-                                    std::filesystem::current_path(ignored).string()));
+  throw CommandError(ExitCode::kBadInput, Describe(setting) + ": there is no file " + name +
+                                              Searched(name, FolderOf(path)));
 }
 
 std::vector<Setting> NamedFile(const Setting& setting, const std::string& path,

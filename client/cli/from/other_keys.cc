@@ -73,6 +73,7 @@ constexpr const char* kDeepSpeedIrrelevant[] = {"steps_per_print",
                                                 "comet.*",
                                                 "flops_profiler.*",
                                                 "comms_logger.*",
+                                                "comms_config.*",
                                                 "aio.*",
                                                 "zero_allow_untested_optimizer",
                                                 "zero_force_ds_cpu_optimizer",
@@ -163,6 +164,8 @@ constexpr char kMxProducts[] = "products are taken to be MXFP8, if model.convert
 constexpr char kTaken[] = "stages are taken to be cut as without it";
 
 constexpr NotPredicted kTorchtitanNotPredicted[] = {
+    {"model.norm_type", "norms are taken to be RMSNorm in kernels of their own", false, false,
+     "rmsnorm"},  // before release 0.1
     {"training.compile", "modules and the loss are taken to be eager"},
     {"training.mixed_precision_param", "weights are taken to be gathered in bf16"},
     {"training.mixed_precision_reduce",
@@ -186,11 +189,11 @@ constexpr NotPredicted kTorchtitanNotPredicted[] = {
 
 constexpr const char* kTorchtitanIrrelevant[] = {
     "job.*", "profiling.*", "metrics.*", "comm.*", "checkpoint.*", "validation.*", "lr_scheduler.*",
-    "optimizer.*", "training.dataset*", "training.max_norm", "training.seed", "training.gc_*",
-    "training.debug*", "training.disable_cuda_graphs", "model.hf_assets_path",
-    "model.tokenizer_path", "model.print_after_conversion", "parallelism.disable_loss_parallel",
-    "parallelism.pipeline_parallel_schedule_csv", "compile.backend", "memory_estimation.*",
-    "fault_tolerance.*", "experimental.*", "debug.*",
+    "optimizer.*", "training.dataset*", "training.max_norm", "training.warmup_steps",
+    "training.seed", "training.gc_*", "training.debug*", "training.disable_cuda_graphs",
+    "model.hf_assets_path", "model.tokenizer_path", "model.print_after_conversion",
+    "parallelism.disable_loss_parallel", "parallelism.pipeline_parallel_schedule_csv",
+    "compile.backend", "memory_estimation.*", "fault_tolerance.*", "experimental.*", "debug.*",
     "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
     // Only with a mode of its own, which is refused.
     "activation_checkpoint.memory_budget", "activation_checkpoint.early_stop",

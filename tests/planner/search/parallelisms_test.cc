@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "planner/base/random.h"
 #include "planner/space/tensor_parallel.h"
 #include "tests/planner/jobs.h"
 
@@ -248,6 +249,20 @@ TEST(MicroBatchesTest, InterleavedStagesMayTakeWholeGroups) {
   EXPECT_EQ(MicroBatchChoices(6, p), (std::vector<int64_t>{3}));
   p.virtual_stages = 1;
   EXPECT_EQ(MicroBatchChoices(1034, p), (std::vector<int64_t>{517}));
+}
+
+// A bound must not dismiss a step that would beat the batch's time.
+TEST(StepScaledToTest, IsNeverScaledToLess) {
+  Random random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    const int64_t batch = 1 + static_cast<int64_t>(random.Below(uint64_t{1} << (1 + i % 50)));
+    const int64_t m = 1 + static_cast<int64_t>(random.Below(500)),
+                  data = 1 + static_cast<int64_t>(random.Below(64));
+    const double packs = 0.5 + static_cast<double>(random.Below(1'000'000)) / 37;
+    const int64_t step = StepScaledTo(batch, packs, m, data);
+    EXPECT_GE(ScaleToBatch(step, packs, m, data), batch);
+    EXPECT_LE(ScaleToBatch(step - 4, packs, m, data), batch);
+  }
 }
 
 }  // namespace

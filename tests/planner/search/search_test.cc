@@ -104,13 +104,19 @@ TEST(SearchTest, WholeSpaceAsIfAllWerePlanned) {
 }
 
 TEST(SearchTest, FindsOnlyWhatBeatsTheMark) {
-  const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
-  const Batching batching = MakeBatching(job);
-  const int64_t best = Search(job, batching, 0, nullptr).best[0].simulated_ns;
-  EXPECT_TRUE(Search(job, batching, 4, nullptr, best / 2).best.empty());
-  const SearchResult found = Search(job, batching, 4, nullptr, best + best / 50);
-  ASSERT_FALSE(found.best.empty());
-  EXPECT_LT(found.best[0].simulated_ns, best + best / 50);
+  Job pipelines = QuickstartJob();
+  FixDegrees(pipelines, 1, 8, 4);
+  for (const Job& job : {TextJob("llama3-8b", "h100-sxm-80gb", 16), QuickstartJob(), pipelines}) {
+    const Batching batching = MakeBatching(job);
+    const int64_t best = Search(job, batching, 0, nullptr).best[0].simulated_ns;
+    for (const int64_t mark : {best / 2, best})
+      EXPECT_TRUE(Search(job, batching, 4, nullptr, mark).best.empty());
+    for (const int64_t mark : {best + 1, best + best / 50}) {
+      const SearchResult found = Search(job, batching, 4, nullptr, mark);
+      ASSERT_FALSE(found.best.empty());
+      EXPECT_LE(found.best[0].simulated_ns, best);
+    }
+  }
 }
 
 TEST(SearchTest, PublishedMethodsAreNeverBetterThanOurs) {
