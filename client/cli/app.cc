@@ -8,10 +8,10 @@
 #include <exception>
 #include <sstream>
 
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/unknown_argument.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/exit_codes.h"
-#include "client/cli/global_options.h"
-#include "client/cli/unknown_argument.h"
+#include "client/cli/commands/global_options.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "client/cli/global_options.h"
+#include "client/cli/base/proto_json.h"
+#include "client/cli/base/text.h"
+#include "client/cli/commands/global_options.h"
 #include "client/cli/launch/yaml.h"
-#include "client/cli/proto_json.h"
 #include "client/cli/report/page.h"
 #include "client/cli/report/svg.h"
-#include "client/cli/text.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "tests/hidden_texts.h"
 

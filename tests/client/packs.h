@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/pack/packed_dataset.h"
-#include "client/cli/sample_lengths.h"
+#include "client/cli/dataset/packed_dataset.h"
+#include "client/cli/dataset/sample_lengths.h"
 #include "evenkeel/v1/packing.pb.h"
 
 namespace evenkeel::cli {

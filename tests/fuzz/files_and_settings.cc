@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/proto_json.h"
 #include "client/cli/collectives/nccl_tests.h"
-#include "client/cli/exit_codes.h"
-#include "client/cli/length_files.h"
-#include "client/cli/proto_json.h"
+#include "client/cli/dataset/length_files.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/profile_from_proto.h"

@@ -32,8 +32,8 @@ std::string ReadFile(const std::string& path) {
 // Returns the plan as text. Two computations of the job must agree to the byte.
 std::string PlanText(const std::string& example) {
   v1::PlanJobRequest request;
-  const std::string json = ReadFile(kSource + "/deploy/examples/" + example + ".json");
-  const auto parsed = google::protobuf::util::JsonStringToMessage(json, &request);
+  const std::string job_json = ReadFile(kSource + "/deploy/examples/" + example + ".json");
+  const auto parsed = google::protobuf::util::JsonStringToMessage(job_json, &request);
   EXPECT_TRUE(parsed.ok()) << example << ": " << parsed.ToString();
   planner::Job job;
   EXPECT_THAT(JobFromProto(request, &job), testing::IsEmpty()) << example;

@@ -31,7 +31,7 @@ PLANNER = {
          "launch", "baselines"},
 }
 
-# Low rooms of plain words (planner_floors.py says which of them is below which).
+# Low rooms of plain words (floors.py says which of them is below which).
 PLANNER["model"] = {"base"}
 PLANNER["hardware"] = {"base"}
 PLANNER["trainer"] = {"base"}
@@ -90,7 +90,7 @@ LIBRARIES = [
     ("openssl/", ("server/",)),
     ("lmdb.h", ()),
     ("hiredis/", ("server/redis/",)),
-    ("httplib.h", ("server/admin/", "client/cli/admin_client.cc")),
+    ("httplib.h", ("server/admin/", "client/cli/backend/admin_client.cc")),
     ("yaml-cpp/", ("client/cli/from/",)),
     ("toml++/", ("client/cli/from/",)),
     ("CLI/", ("server/options", "server/main.cc", "server/store/main.cc", "client/")),

@@ -80,7 +80,7 @@ check "one version finds its fixture" must_fail "Dockerfile:1: says 2.0.0" \
 check "thread safety finds its fixture" must_fail "requires holding mutex 'mutex_'" thread_safety bad.cc
 check "thread safety lets correct locking pass" thread_safety good.cc
 check "layers" "$python" tests/lint/check_layers.py
-check "planner floors" "$python" tests/lint/planner_floors.py
+check "floors" "$python" tests/lint/floors.py
 check "tidy" "$python" tests/lint/tidy.py
 check "hidden names" "$python" tests/lint/hidden_names.py
 check "links of pages" "$python" tests/lint/doc_links.py

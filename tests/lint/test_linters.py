@@ -10,13 +10,13 @@ import unittest
 
 import check_layers
 import doc_links
+import floors
 import hidden_names
-import planner_floors
 import proto_comments
 import tidy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LINTERS = {"check_layers": check_layers, "planner_floors": planner_floors, "tidy": tidy,
+LINTERS = {"check_layers": check_layers, "floors": floors, "tidy": tidy,
            "proto_comments": proto_comments, "hidden_names": hidden_names, "doc_links": doc_links}
 
 

@@ -67,7 +67,7 @@ Job FreesGradients(bool frees, int64_t pipeline) {
   return job;
 }
 
-constexpr RecomputedLayers kEight = {.count = 8};
+constexpr RecomputedLayers kEightRecomputed = {.count = 8};
 
 // Returns the memory of the stages, with one micro-batch per rank.
 std::vector<int64_t> Memory(bool frees, PlanSpec spec) {
@@ -96,7 +96,8 @@ TEST(EvaluatePlanTest, GradientsAreMadeSoonerWhereBackLayersRecompute) {
 TEST(EvaluatePlanTest, GradientsOfSeveralChunksCountAllTheTime) {
   constexpr LayerKind kDense = LayerKind::kDense;
   const ChunkSpec keep{.layers = {{.kind = kDense, .count = 8}}};
-  const ChunkSpec recompute{.layers = {{.kind = kDense, .count = 8, .recomputed = {kEight}}}};
+  const ChunkSpec recompute{
+      .layers = {{.kind = kDense, .count = 8, .recomputed = {kEightRecomputed}}}};
   PlanSpec spec{.parallelism = {.pipeline = 2, .virtual_stages = 2},
                 .schedule = Schedule::kInterleaved,
                 .chunks = {keep, keep, recompute, recompute}};

@@ -14,7 +14,7 @@ namespace evenkeel::planner {
 namespace {
 
 // Checks that the plan is complete and without faults, and returns it.
-Plan PlanOf(const Job& job) {
+Plan FaultlessPlanOf(const Job& job) {
   const PlanResult result = MakePlan(job, {});
   EXPECT_EQ(result.end, PlanEnd::kComplete) << job.model.name;
   for (const std::string& fault : result.faults) ADD_FAILURE() << job.model.name << ": " << fault;
@@ -22,7 +22,7 @@ Plan PlanOf(const Job& job) {
 }
 
 TEST(MakePlanTest, QuickstartFitsAndIsProven) {
-  const Plan plan = PlanOf(QuickstartJob());
+  const Plan plan = FaultlessPlanOf(QuickstartJob());
   ASSERT_TRUE(plan.fits());
   EXPECT_EQ(static_cast<int64_t>(plan.stages.size()), plan.parallelism.pipeline);
   EXPECT_EQ(plan.proof.end, SearchEnd::kExhausted);
@@ -40,12 +40,12 @@ TEST(MakePlanTest, QuickstartFitsAndIsProven) {
 TEST(MakePlanTest, ATrainerThatCannotCutAnEncoderSaysWhatThatCosts) {
   Job job = QuickstartJob();
   FixDegrees(job, 2, 4, 4);
-  const Plan cut = PlanOf(job);
+  const Plan cut = FaultlessPlanOf(job);
   EXPECT_FALSE(cut.trainer_limits_cost);
   job.training.trainer = FindTrainer("megatron-core");
   job.training.unit_cap = cut.batch_rule.unit_cap;
   job.training.token_cap = cut.batch_rule.token_cap;
-  const Plan whole = PlanOf(job);
+  const Plan whole = FaultlessPlanOf(job);
   for (const LayerGroup& group : whole.stages[1].layers) EXPECT_FALSE(IsTowerLayer(group.kind));
   ASSERT_TRUE(whole.trainer_limits_cost);
   const double slower = static_cast<double>(whole.prediction.step.total_ns) /
@@ -57,13 +57,13 @@ TEST(MakePlanTest, ATrainerThatCannotCutAnEncoderSaysWhatThatCosts) {
 TEST(MakePlanTest, RanksShareImagesWhereThatIsQuicker) {
   Job job = QuickstartJob();
   FixDegrees(job, 8, 1, 4);
-  const Plan split = PlanOf(job);
+  const Plan split = FaultlessPlanOf(job);
   EXPECT_EQ(split.parallelism.encoder_data, 1);
   ASSERT_TRUE(split.encoder_data_gain);
   job.constraints.encoder_data = {};
   job.training.unit_cap = split.batch_rule.unit_cap;
   job.training.token_cap = split.batch_rule.token_cap;
-  const Plan shared = PlanOf(job);
+  const Plan shared = FaultlessPlanOf(job);
   EXPECT_EQ(shared.parallelism.encoder_data, 8);
   const double gain = static_cast<double>(split.prediction.step.total_ns) /
                           static_cast<double>(shared.prediction.step.total_ns) -
@@ -74,7 +74,7 @@ TEST(MakePlanTest, RanksShareImagesWhereThatIsQuicker) {
   EXPECT_NEAR((1 + *split.encoder_data_gain) * (1 + gain), 1, 1e-3);
   // Trainers that cannot have neither.
   job.training.trainer = FindTrainer("megatron-deepspeed");
-  const Plan without = PlanOf(job);
+  const Plan without = FaultlessPlanOf(job);
   EXPECT_EQ(without.parallelism.encoder_data, 1);
   EXPECT_FALSE(without.encoder_data_gain);
 }
@@ -83,14 +83,14 @@ TEST(MakePlanTest, PacksAreShorterWhereThatSavesRecompute) {
   Job job = QuickstartJob();
   job.training.trainer = &TrainerOf(Framework::kFsdp);
   job.training.zero_stage = ZeroStage::kWeights;
-  const Plan chosen = PlanOf(job);
+  const Plan chosen = FaultlessPlanOf(job);
   EXPECT_NE(chosen.batch_rule.caps_reason.find("fewer GPU-days than"), std::string::npos);
   // Level packs have 38 units.
   ASSERT_LT(chosen.batch_rule.unit_cap, 38);
   for (const int64_t units : {2, 4}) {
     Job longer = job;
     longer.training.unit_cap = units * chosen.batch_rule.unit_cap;
-    EXPECT_GT(PlanOf(longer).prediction.gpu_days, chosen.prediction.gpu_days) << units;
+    EXPECT_GT(FaultlessPlanOf(longer).prediction.gpu_days, chosen.prediction.gpu_days) << units;
   }
 }
 
@@ -98,7 +98,7 @@ TEST(MakePlanTest, StepPartsSumToTheStep) {
   for (const int64_t gpus : {32, 64}) {
     Job job = QuickstartJob();
     job.cluster.gpu_count = gpus;
-    const StepTime t = PlanOf(job).prediction.step;
+    const StepTime t = FaultlessPlanOf(job).prediction.step;
     EXPECT_EQ(t.total_ns, t.encoder_compute_ns + t.language_compute_ns + t.recompute_ns +
                               t.tensor_communication_ns + t.pipeline_bubble_ns + t.imbalance_ns +
                               t.data_sync_ns + t.optimizer_ns);
@@ -114,9 +114,9 @@ TEST(MakePlanTest, SameJobSamePlanToTheLastBit) {
 
 TEST(MakePlanTest, ThePlanDependsOnTheSeedOnlyThroughTheData) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);  // equal samples cannot be shuffled
-  Plan a = PlanOf(job);
+  Plan a = FaultlessPlanOf(job);
   job.training.seed = 99;
-  Plan b = PlanOf(job);
+  Plan b = FaultlessPlanOf(job);
   b.batch_rule.seed = a.batch_rule.seed;
   EXPECT_EQ(DumpPlan(a), DumpPlan(b));
 }
@@ -165,7 +165,7 @@ TEST(MakePlanTest, StopsWhileItExplainsAMisfit) {
   Job job = TextJob("llama3-8b", "a100-sxm-40gb", 4);
   job.constraints.recompute = RecomputePolicy::kForbidden;
   job.training.zero_stage = ZeroStage::kNone;
-  ASSERT_FALSE(PlanOf(job).fits());
+  ASSERT_FALSE(FaultlessPlanOf(job).fits());
   StopEverywhere(job);
 }
 
@@ -197,7 +197,7 @@ TEST(MakePlanTest, AsksOften) {
 }
 
 TEST(MakePlanTest, OneGpu) {
-  const Plan plan = PlanOf(TextJob("qwen2-0.5b", "h100-sxm-80gb", 1));
+  const Plan plan = FaultlessPlanOf(TextJob("qwen2-0.5b", "h100-sxm-80gb", 1));
   ASSERT_TRUE(plan.fits());
   EXPECT_EQ(plan.parallelism, (Parallelism{1, 1, 1}));
   EXPECT_EQ(plan.prediction.step.data_sync_ns, 0);
@@ -207,16 +207,16 @@ TEST(MakePlanTest, OneGpu) {
 TEST(MakePlanTest, PrimeGpuCounts) {
   for (const int64_t gpus : {2, 3, 5, 7, 13, 31, 127}) {
     Job job = TextJob("qwen2-1.5b", "h100-sxm-80gb", gpus);
-    const Parallelism p = PlanOf(job).parallelism;
+    const Parallelism p = FaultlessPlanOf(job).parallelism;
     EXPECT_EQ(p.tensor * p.pipeline * p.data, gpus);
-    PlanOf(VisionJob("internvit-300m-448px", "qwen2-0.5b", "h100-sxm-80gb", gpus));
+    FaultlessPlanOf(VisionJob("internvit-300m-448px", "qwen2-0.5b", "h100-sxm-80gb", gpus));
   }
 }
 
 TEST(MakePlanTest, HostMemoryHoldsACheckpointOfTheNode) {
   Job job = QuickstartJob();
   FixDegrees(job, 2, 4, 4);
-  const Plan plan = PlanOf(job);
+  const Plan plan = FaultlessPlanOf(job);
   int64_t state = 0;
   for (const StagePlan& s : plan.stages)
     state = std::max(state, s.memory.weights + s.memory.optimizer);
@@ -229,7 +229,7 @@ TEST(MakePlanTest, HostMemoryHoldsACheckpointOfTheNode) {
 TEST(MakePlanTest, OneLayerModel) {
   Job job = TextJob("qwen2-0.5b", "h100-sxm-80gb", 16);
   job.model.language_model.layers = 1;
-  const Plan plan = PlanOf(job);
+  const Plan plan = FaultlessPlanOf(job);
   ASSERT_TRUE(plan.fits());
   EXPECT_EQ(plan.parallelism.pipeline, 1);
 }
@@ -237,27 +237,27 @@ TEST(MakePlanTest, OneLayerModel) {
 TEST(MakePlanTest, MoreRanksThanPacks) {
   Job job = TextJob("qwen2-0.5b", "h100-sxm-80gb", 64);
   job.training.global_batch_samples = 1;
-  EXPECT_TRUE(PlanOf(job).fits());
+  EXPECT_TRUE(FaultlessPlanOf(job).fits());
   FixDegrees(job, 1, 1, 64);
-  const Plan plan = PlanOf(job);
+  const Plan plan = FaultlessPlanOf(job);
   EXPECT_EQ(plan.prediction.micro_batches, 1);
 }
 
 TEST(MakePlanTest, TinyDatasets) {
   Job job = QuickstartJob();
   job.dataset = {{{1, 300, 1}}};
-  PlanOf(job);
+  FaultlessPlanOf(job);
   job.dataset = {{{0, 300, 1}}};  // an encoder that never sees a unit
-  EXPECT_EQ(PlanOf(job).batch_rule.unit_cap, 0);
+  EXPECT_EQ(FaultlessPlanOf(job).batch_rule.unit_cap, 0);
   job.dataset = {{{0, 1, 5}, {1, 257, 1}, {40, 12'000, 1}}};
-  PlanOf(job);
+  FaultlessPlanOf(job);
 }
 
 TEST(MakePlanTest, TrillionsOfSamplesOverflowNothing) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 64);
   job.dataset.bins = {{0, 2048, 1'000'000'000'000}, {0, 4096, 1'000'000'000'000}};
   job.training.epochs = 10'000;
-  const Plan plan = PlanOf(job);
+  const Plan plan = FaultlessPlanOf(job);
   EXPECT_GT(plan.prediction.epoch_seconds, 0);
   EXPECT_GT(plan.prediction.gpu_days, 0);
 }
@@ -266,7 +266,7 @@ TEST(MakePlanTest, LargestBatchOnOnePipeline) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   job.training.global_batch_samples = 10'000'000;
   FixDegrees(job, 1, 8, 1);
-  const Plan plan = PlanOf(job);
+  const Plan plan = FaultlessPlanOf(job);
   EXPECT_TRUE(plan.fits());
   EXPECT_GT(plan.prediction.micro_batches, 1'000'000);
   EXPECT_NEAR(plan.prediction.samples_per_step, 10'000'000, 1);
@@ -274,30 +274,30 @@ TEST(MakePlanTest, LargestBatchOnOnePipeline) {
 }
 
 TEST(MakePlanTest, HugeCluster) {
-  const Plan plan = PlanOf(TextJob("llama3.1-405b", "h100-sxm-80gb", 16384));
+  const Plan plan = FaultlessPlanOf(TextJob("llama3.1-405b", "h100-sxm-80gb", 16384));
   EXPECT_TRUE(plan.fits());
   EXPECT_EQ(plan.placement.nodes, 2048);
   Job most = TextJob("llama3-8b", "h100-sxm-80gb", 65536);
-  EXPECT_TRUE(PlanOf(most).fits());
+  EXPECT_TRUE(FaultlessPlanOf(most).fits());
 }
 
 TEST(MakePlanTest, Mixtures) {
-  const Plan v2 = PlanOf(TextJob("deepseek-v2-236b", "h200-sxm-141gb", 128));
+  const Plan v2 = FaultlessPlanOf(TextJob("deepseek-v2-236b", "h200-sxm-141gb", 128));
   EXPECT_TRUE(v2.fits());
-  PlanOf(TextJob("deepseek-v3-671b", "h100-sxm-80gb", 512));
+  FaultlessPlanOf(TextJob("deepseek-v3-671b", "h100-sxm-80gb", 512));
 }
 
 TEST(MakePlanTest, FrozenParts) {
-  const double whole = PlanOf(QuickstartJob()).prediction.gpu_days;
+  const double whole = FaultlessPlanOf(QuickstartJob()).prediction.gpu_days;
   Job job = QuickstartJob();
   job.model.towers[0].encoder.train = TrainMode::kFrozen;
-  const double frozen_encoder = PlanOf(job).prediction.gpu_days;
+  const double frozen_encoder = FaultlessPlanOf(job).prediction.gpu_days;
   EXPECT_LT(frozen_encoder, whole);
   job.model.language_model.train = TrainMode::kFrozen;
-  const double projector_alone = PlanOf(job).prediction.gpu_days;
+  const double projector_alone = FaultlessPlanOf(job).prediction.gpu_days;
   EXPECT_LT(projector_alone, frozen_encoder);
   job.model.towers[0].projector.train = TrainMode::kFrozen;
-  const Plan nothing = PlanOf(job);
+  const Plan nothing = FaultlessPlanOf(job);
   ASSERT_TRUE(nothing.fits());
   EXPECT_EQ(nothing.prediction.step.data_sync_ns, 0);
   EXPECT_EQ(nothing.prediction.step.optimizer_ns, 0);
@@ -306,9 +306,9 @@ TEST(MakePlanTest, FrozenParts) {
 TEST(MakePlanTest, RecomputePoliciesAreOrdered) {
   Job job = QuickstartJob();
   FixDegrees(job, 2, 4, 4);
-  const double automatic = PlanOf(job).prediction.gpu_days;
+  const double automatic = FaultlessPlanOf(job).prediction.gpu_days;
   job.constraints.recompute = RecomputePolicy::kFull;
-  const Plan full = PlanOf(job);
+  const Plan full = FaultlessPlanOf(job);
   EXPECT_GT(full.prediction.gpu_days, automatic);
   for (const StagePlan& stage : full.stages) {
     for (const LayerGroup& g : stage.layers)
@@ -319,9 +319,9 @@ TEST(MakePlanTest, RecomputePoliciesAreOrdered) {
 TEST(MakePlanTest, PublishedPartitionIsNeverPredictedBetterThanOurs) {
   Job job = QuickstartJob();
   FixDegrees(job, 2, 4, 4);
-  const Plan free = PlanOf(job);
+  const Plan free = FaultlessPlanOf(job);
   job.constraints.stage_layers = {22, 23, 24, 24};
-  const Plan given = PlanOf(job);
+  const Plan given = FaultlessPlanOf(job);
   EXPECT_GE(given.proof.step_ns, free.proof.lower_bound_ns);
   EXPECT_GE(given.proof.closed_form_ns, free.proof.closed_form_optimum_ns);
   EXPECT_GE(given.prediction.step.total_ns, free.prediction.step.total_ns);
@@ -336,7 +336,7 @@ TEST(MakePlanTest, EveryLanguageModelOnSomeGpus) {
     for (const Gpus& gpus : {Gpus{"h100-sxm-80gb", 64}, Gpus{"a100-sxm-40gb", 8},
                              Gpus{"mi300x-192gb", 16}, Gpus{"l40s-48gb", 4}}) {
       Job job = TextJob(entry.spec.name, gpus.name, gpus.count);
-      const Plan plan = PlanOf(job);
+      const Plan plan = FaultlessPlanOf(job);
       if (!plan.fits()) {
         EXPECT_GT(plan.misfit->short_bytes, 0) << entry.spec.name;
       }
@@ -349,7 +349,7 @@ TEST(MakePlanTest, EveryVisionLanguageModel) {
     Job job = QuickstartJob();
     job.model = entry.spec;
     job.dataset = DefaultVisionLanguageDataset(entry.spec.towers[0].encoder.llm_tokens_per_unit);
-    PlanOf(job);
+    FaultlessPlanOf(job);
   }
 }
 

@@ -144,9 +144,9 @@ InterleavedInstance RandomInterleavedInstance(Random& random) {
     kind.weight_gradient_ns = kind.backward_ns / 10 * below(10);
     kind.weight_gradient.constant = static_cast<double>(kind.weight_gradient_ns);
   }
-  constexpr RecomputePolicy kPolicies[] = {RecomputePolicy::kForbidden, RecomputePolicy::kFull,
-                                           RecomputePolicy::kAuto};
-  made.job = MakeJob(below(3) == 0 ? 100'000 : 150 + below(1200), kPolicies[below(3)]);
+  constexpr RecomputePolicy kInterleavedPolicies[] = {
+      RecomputePolicy::kForbidden, RecomputePolicy::kFull, RecomputePolicy::kAuto};
+  made.job = MakeJob(below(3) == 0 ? 100'000 : 150 + below(1200), kInterleavedPolicies[below(3)]);
   constexpr Schedule kSchedules[] = {Schedule::kInterleaved, Schedule::kInterleaved,
                                      Schedule::kGPipe, Schedule::kZeroBubble};
   const Schedule schedule = kSchedules[below(4)];

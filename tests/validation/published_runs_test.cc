@@ -16,12 +16,12 @@
 namespace evenkeel::validation {
 namespace {
 
-struct Bound {
+struct FamilyBound {
   double time = 0, memory = 0;  // mean absolute error; 0 if no row has one
 };
 
-const std::map<std::string, Bound>& Bounds() {
-  static const std::map<std::string, Bound> kBounds = {
+const std::map<std::string, FamilyBound>& Bounds() {
+  static const std::map<std::string, FamilyBound> kBounds = {
       {"aws-dispatchers", {0.138, 0}},
       {"aws-dispatchers, dispatchers", {0.144, 0}},
       {"dgxc-benchmarking", {0.029, 0}},

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "client/cli/base/exit_codes.h"
 #include "client/cli/collectives/nccl_run.h"
-#include "client/cli/exit_codes.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "client/cli/base/proto_json.h"
+#include "client/cli/base/table.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/proto_json.h"
-#include "client/cli/table.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <CLI/App.hpp>
 
-#include "client/cli/exit_codes.h"
-#include "client/cli/global_options.h"
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/commands/global_options.h"
 
 namespace evenkeel::cli {
 

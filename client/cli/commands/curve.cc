@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/base/flags.h"
+#include "client/cli/base/proto_json.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/flags.h"
-#include "client/cli/job_flags.h"
-#include "client/cli/proto_json.h"
-#include "client/cli/render_curve.h"
-#include "client/cli/render_plan.h"
+#include "client/cli/job/job_flags.h"
+#include "client/cli/render/curve.h"
+#include "client/cli/render/plan.h"
 
 namespace evenkeel::cli {
 namespace {

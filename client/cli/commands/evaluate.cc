@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/base/environment.h"
+#include "client/cli/base/proto_json.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/environment.h"
+#include "client/cli/commands/plan_file.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/render_from.h"
-#include "client/cli/job_flags.h"
-#include "client/cli/plan_file.h"
-#include "client/cli/proto_json.h"
-#include "client/cli/render_evaluation.h"
-#include "client/cli/render_plan.h"
+#include "client/cli/job/job_flags.h"
+#include "client/cli/render/evaluation.h"
+#include "client/cli/render/plan.h"
 #include "client/cli/timeline/timeline_files.h"
 
 namespace evenkeel::cli {

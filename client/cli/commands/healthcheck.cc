@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "client/cli/channel_credentials.h"
+#include "client/cli/backend/channel_credentials.h"
 #include "client/cli/commands/commands.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/base/output_file.h"
+#include "client/cli/base/proto_json.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/job_flags.h"
+#include "client/cli/commands/plan_file.h"
+#include "client/cli/job/job_flags.h"
 #include "client/cli/launch/launch_command.h"
 #include "client/cli/launch/manifest.h"
-#include "client/cli/output_file.h"
-#include "client/cli/plan_file.h"
-#include "client/cli/proto_json.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -8,19 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/command_line.h"
+#include "client/cli/base/command_line.h"
+#include "client/cli/base/output_file.h"
+#include "client/cli/base/proto_json.h"
+#include "client/cli/base/table.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/length_files.h"
+#include "client/cli/dataset/length_files.h"
 #include "client/cli/media/media_processor.h"
-#include "client/cli/output_file.h"
 #include "client/cli/pack/compare.h"
 #include "client/cli/pack/pack_flags.h"
-#include "client/cli/pack/render_pack.h"
 #include "client/cli/pack/report_data.h"
 #include "client/cli/pack/report_page.h"
 #include "client/cli/pack/result_files.h"
-#include "client/cli/proto_json.h"
-#include "client/cli/table.h"
+#include "client/cli/render/pack.h"
 
 namespace evenkeel::cli {
 namespace {

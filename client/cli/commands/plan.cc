@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/base/proto_json.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/job_flags.h"
+#include "client/cli/job/job_flags.h"
 #include "client/cli/launch/launch_command.h"
-#include "client/cli/proto_json.h"
-#include "client/cli/render_evaluation.h"
-#include "client/cli/render_methods.h"
-#include "client/cli/render_offers.h"
-#include "client/cli/render_plan.h"
+#include "client/cli/render/evaluation.h"
+#include "client/cli/render/methods.h"
+#include "client/cli/render/offers.h"
+#include "client/cli/render/plan.h"
 #include "client/cli/timeline/timeline_files.h"
 
 namespace evenkeel::cli {

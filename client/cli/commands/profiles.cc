@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/byte_source.h"
+#include "client/cli/base/byte_source.h"
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/flags.h"
+#include "client/cli/base/proto_json.h"
+#include "client/cli/base/table.h"
 #include "client/cli/collectives/nccl_tests.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/exit_codes.h"
-#include "client/cli/flags.h"
-#include "client/cli/job_flags.h"
-#include "client/cli/proto_json.h"
-#include "client/cli/render_profiles.h"
-#include "client/cli/table.h"
+#include "client/cli/job/job_flags.h"
+#include "client/cli/render/profiles.h"
 
 namespace evenkeel::cli {
 namespace {

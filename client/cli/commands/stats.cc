@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/base/proto_json.h"
+#include "client/cli/base/table.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/histogram.h"
-#include "client/cli/length_files.h"
+#include "client/cli/dataset/histogram.h"
+#include "client/cli/dataset/length_files.h"
 #include "client/cli/media/media_processor.h"
-#include "client/cli/proto_json.h"
-#include "client/cli/render_stats.h"
-#include "client/cli/table.h"
+#include "client/cli/render/stats.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "client/cli/admin_client.h"
+#include "client/cli/backend/admin_client.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/render_status.h"
+#include "client/cli/render/status.h"
 
 namespace evenkeel::cli {
 

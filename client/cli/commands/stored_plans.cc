@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
+#include "client/cli/base/proto_json.h"
+#include "client/cli/base/table.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/proto_json.h"
-#include "client/cli/render_plan.h"
-#include "client/cli/render_profiles.h"
-#include "client/cli/table.h"
+#include "client/cli/render/plan.h"
+#include "client/cli/render/profiles.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/setting_names.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/backend.h"
+#include "client/cli/backend/backend.h"
 #include "client/cli/from/user_run.h"
 
 namespace evenkeel::cli {

@@ -6,10 +6,10 @@
 #include <map>
 #include <utility>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/dataset/length_counts.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/user_run.h"
-#include "client/cli/length_counts.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include <absl/strings/match.h>
 #include <algorithm>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
 #include "client/cli/from/choice.h"
 #include "client/cli/from/user_run.h"
-#include "client/cli/training_names.h"
+#include "client/cli/job/training_names.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
 #include "client/cli/from/user_run.h"
 #include "planner/catalog/catalog.h"
 #include "server/convert/model_name.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/byte_source.h"
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/byte_source.h"
+#include "client/cli/base/exit_codes.h"
 #include "client/cli/from/documents.h"
 #include "client/cli/from/hugging_face.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/environment.h"
+#include "client/cli/base/environment.h"
 #include "client/cli/from/setting.h"
 
 namespace evenkeel::cli {

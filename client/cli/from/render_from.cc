@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/base/proto_json.h"
+#include "client/cli/base/table.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/hugging_face.h"
-#include "client/cli/proto_json.h"
-#include "client/cli/render_evaluation.h"
-#include "client/cli/render_plan.h"
-#include "client/cli/table.h"
+#include "client/cli/render/evaluation.h"
+#include "client/cli/render/plan.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <string>
 
+#include "client/cli/base/text.h"
 #include "client/cli/from/changes.h"
 #include "client/cli/from/setting.h"
 #include "client/cli/from/user_run.h"
-#include "client/cli/text.h"
 
 namespace evenkeel::cli {
 

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
 
 namespace evenkeel::cli {
 namespace {

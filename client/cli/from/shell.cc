@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
 #include "client/cli/from/shell_branches.h"
 #include "client/cli/from/shell_sum.h"
 #include "client/cli/from/shell_words.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/environment.h"
+#include "client/cli/base/environment.h"
 #include "client/cli/from/shell_words.h"
 #include "client/cli/from/slurm.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "client/cli/from/setting.h"
-#include "client/cli/job_flags.h"
+#include "client/cli/job/job_flags.h"
 #include "evenkeel/v1/planner_service.pb.h"
 
 namespace evenkeel::cli {

@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
 #include "client/cli/from/documents.h"
 
 namespace evenkeel::cli {

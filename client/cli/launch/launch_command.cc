@@ -8,9 +8,9 @@
 #include <set>
 #include <sstream>
 
-#include "client/cli/environment.h"
-#include "client/cli/exit_codes.h"
-#include "client/cli/text.h"
+#include "client/cli/base/environment.h"
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/text.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/job_flags.h"
+#include "client/cli/job/job_flags.h"
 #include "evenkeel/v1/plan.pb.h"
 
 namespace evenkeel::cli {

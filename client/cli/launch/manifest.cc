@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
 #include "client/cli/launch/launch_command.h"
 #include "client/cli/launch/yaml.h"
 

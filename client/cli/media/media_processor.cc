@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "client/cli/byte_source.h"
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/byte_source.h"
+#include "client/cli/base/exit_codes.h"
 #include "client/cli/media/frames.h"
 #include "client/cli/media/resize.h"
 #include "planner/base/integers.h"

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "client/cli/base/progress.h"
+#include "client/cli/base/table.h"
 #include "client/cli/pack/packing_job.h"
-#include "client/cli/pack/render_pack.h"
-#include "client/cli/progress.h"
-#include "client/cli/table.h"
+#include "client/cli/render/pack.h"
 #include "planner/baselines/sample_orders.h"
 #include "planner/packing/argument_search.h"
 #include "planner/packing/pack_dataset.h"

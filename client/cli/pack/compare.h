@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "client/cli/sample_lengths.h"
-#include "client/cli/text.h"
+#include "client/cli/base/text.h"
+#include "client/cli/dataset/sample_lengths.h"
 #include "evenkeel/v1/packing.pb.h"
 
 namespace evenkeel::cli {

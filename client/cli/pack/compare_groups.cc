@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
+#include "client/cli/base/progress.h"
+#include "client/cli/base/table.h"
 #include "client/cli/pack/compare.h"
 #include "client/cli/pack/packing_job.h"
-#include "client/cli/pack/render_pack.h"
-#include "client/cli/progress.h"
-#include "client/cli/table.h"
+#include "client/cli/render/pack.h"
 #include "server/convert/packing_rule.h"
 
 namespace evenkeel::cli {

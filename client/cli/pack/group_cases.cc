@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
+#include "client/cli/base/text.h"
 #include "client/cli/pack/packing_job.h"
 #include "client/cli/pack/step_ratios.h"
-#include "client/cli/text.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "client/cli/pack/packed_dataset.h"
+#include "client/cli/base/progress.h"
+#include "client/cli/dataset/packed_dataset.h"
+#include "client/cli/dataset/sample_lengths.h"
 #include "client/cli/pack/report_case.h"
-#include "client/cli/progress.h"
-#include "client/cli/sample_lengths.h"
 
 namespace evenkeel::cli {
 

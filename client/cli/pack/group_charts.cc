@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "client/cli/base/text.h"
 #include "client/cli/report/svg.h"
-#include "client/cli/text.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -9,12 +9,12 @@
 #include <span>
 #include <vector>
 
-#include "client/cli/group_tables.h"
+#include "client/cli/base/text.h"
 #include "client/cli/pack/group_charts.h"
 #include "client/cli/pack/report_charts.h"
+#include "client/cli/render/group_tables.h"
 #include "client/cli/report/page.h"
 #include "client/cli/report/svg.h"
-#include "client/cli/text.h"
 
 namespace evenkeel::cli {
 

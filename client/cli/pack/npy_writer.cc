@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/proto_json.h"
 #include "client/cli/pack/npy_writer.h"
 #include "client/cli/pack/result_files.h"
-#include "client/cli/proto_json.h"
 
 namespace evenkeel::cli {
 namespace {

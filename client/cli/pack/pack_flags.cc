@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "client/cli/flags.h"
+#include "client/cli/base/flags.h"
 #include "client/cli/media/media_processor.h"
 
 namespace evenkeel::cli {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/sample_lengths.h"
+#include "client/cli/dataset/sample_lengths.h"
 #include "evenkeel/v1/packing.pb.h"
 #include "evenkeel/v1/plan.pb.h"
 

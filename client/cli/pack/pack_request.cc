@@ -7,13 +7,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/byte_source.h"
-#include "client/cli/exit_codes.h"
+#include "client/cli/base/byte_source.h"
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/progress.h"
+#include "client/cli/base/proto_json.h"
+#include "client/cli/base/text.h"
 #include "client/cli/pack/group_flags.h"
 #include "client/cli/pack/pack_flags.h"
-#include "client/cli/progress.h"
-#include "client/cli/proto_json.h"
-#include "client/cli/text.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "planner/packing/sample_types.h"
 

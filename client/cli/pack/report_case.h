@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/pack/packed_dataset.h"
+#include "client/cli/dataset/packed_dataset.h"
 #include "client/cli/pack/step_ratios.h"
 #include "planner/packing/deal_rule.h"
 #include "planner/packing/metrics.h"

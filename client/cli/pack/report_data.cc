@@ -4,10 +4,10 @@
 #include <numeric>
 #include <utility>
 
+#include "client/cli/base/text.h"
 #include "client/cli/pack/group_cases.h"
 #include "client/cli/pack/packing_job.h"
-#include "client/cli/pack/render_pack.h"
-#include "client/cli/text.h"
+#include "client/cli/render/pack.h"
 #include "planner/base/random.h"
 #include "planner/packing/deal.h"
 #include "planner/packing/packer.h"

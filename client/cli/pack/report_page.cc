@@ -6,14 +6,14 @@
 #include <cmath>
 #include <vector>
 
+#include "client/cli/base/text.h"
 #include "client/cli/pack/group_sections.h"
 #include "client/cli/pack/pack_style.h"
-#include "client/cli/pack/render_pack.h"
 #include "client/cli/pack/report_charts.h"
 #include "client/cli/pack/report_table.h"
+#include "client/cli/render/pack.h"
 #include "client/cli/report/page.h"
 #include "client/cli/report/svg.h"
-#include "client/cli/text.h"
 
 namespace evenkeel::cli {
 namespace {

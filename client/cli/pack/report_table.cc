@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/base/text.h"
 #include "client/cli/report/svg.h"
-#include "client/cli/text.h"
 
 namespace evenkeel::cli {
 namespace {

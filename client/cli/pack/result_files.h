@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/base/progress.h"
+#include "client/cli/dataset/packed_dataset.h"
+#include "client/cli/dataset/sample_lengths.h"
 #include "client/cli/pack/output_folder.h"
-#include "client/cli/pack/packed_dataset.h"
-#include "client/cli/progress.h"
-#include "client/cli/sample_lengths.h"
 #include "evenkeel/v1/packing.pb.h"
 
 namespace evenkeel::cli {

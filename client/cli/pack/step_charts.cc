@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "client/cli/base/text.h"
 #include "client/cli/pack/report_charts.h"
 #include "client/cli/report/svg.h"
-#include "client/cli/text.h"
 
 namespace evenkeel::cli {
 namespace {

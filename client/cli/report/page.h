@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/table.h"
+#include "client/cli/base/table.h"
 
 namespace evenkeel::cli {
 

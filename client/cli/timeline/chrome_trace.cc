@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "client/cli/render_plan.h"
+#include "client/cli/render/plan.h"
 #include "client/cli/timeline/operation_names.h"
 
 namespace evenkeel::cli {

@@ -1,6 +1,6 @@
 #include "client/cli/timeline/group_sections.h"
 
-#include "client/cli/group_tables.h"
+#include "client/cli/render/group_tables.h"
 #include "client/cli/report/page.h"
 
 namespace evenkeel::cli {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "client/cli/base/text.h"
 #include "client/cli/report/svg.h"
-#include "client/cli/text.h"
 #include "client/cli/timeline/operation_names.h"
 
 namespace evenkeel::cli {

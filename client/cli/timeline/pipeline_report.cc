@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/render_plan.h"
+#include "client/cli/base/text.h"
+#include "client/cli/render/plan.h"
 #include "client/cli/report/page.h"
 #include "client/cli/report/svg.h"
-#include "client/cli/text.h"
 #include "client/cli/timeline/group_sections.h"
 #include "client/cli/timeline/operation_names.h"
 #include "client/cli/timeline/pipeline_picture.h"

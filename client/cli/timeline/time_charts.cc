@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "client/cli/base/text.h"
 #include "client/cli/report/svg.h"
-#include "client/cli/text.h"
 #include "client/cli/timeline/pipeline_picture.h"
 #include "client/cli/timeline/stage_charts.h"
 

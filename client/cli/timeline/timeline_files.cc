@@ -3,8 +3,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
-#include "client/cli/exit_codes.h"
-#include "client/cli/output_file.h"
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/output_file.h"
 #include "client/cli/timeline/chrome_trace.h"
 #include "client/cli/timeline/pipeline_report.h"
 

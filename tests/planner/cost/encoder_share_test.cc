@@ -25,7 +25,7 @@ Encoder Native() {
 }
 
 // Deals the largest image first, each to the rank with the fewest units, and returns the fullest's.
-double Dealt(std::vector<int64_t> images, int64_t ranks) {
+double DealtUnits(std::vector<int64_t> images, int64_t ranks) {
   std::sort(images.rbegin(), images.rend());
   std::vector<double> loads(static_cast<size_t>(ranks));
   for (const int64_t image : images)
@@ -82,15 +82,15 @@ TEST(EncoderShareTest, NoPackLoadsARankMoreThanTheLargestShare) {
     }
     const EncoderShare share =
         EncoderShareOf(dataset, Native(), 0, ranks, Units(units), Units(units));
-    EXPECT_LE(Dealt(images, ranks), share.largest * units * (1 + 1e-9)) << trial;
+    EXPECT_LE(DealtUnits(images, ranks), share.largest * units * (1 + 1e-9)) << trial;
     EXPECT_GE(share.mean, 1.0 / static_cast<double>(ranks) - 1e-12);
     EXPECT_LE(share.mean, 1);
     // The mean pack has all images: sizes are rounded to a sixteenth.
-    EXPECT_NEAR(share.mean * units / Dealt(images, ranks), 1, 0.1) << trial;
+    EXPECT_NEAR(share.mean * units / DealtUnits(images, ranks), 1, 0.1) << trial;
   }
 }
 
-Job Shared(int64_t gpus = 8) {
+Job SharedEncoder(int64_t gpus = 8) {
   Job job = VisionJob("internvit-6b-448px-v1.5", "llama3-8b", "h100-sxm-80gb", gpus);
   job.constraints.encoder_data = {};
   return job;
@@ -102,7 +102,7 @@ const LayerCost& ProjectorOf(const Job& job, const LayerProfile& profile) {
 }
 
 TEST(EncoderShareTest, ARankEncodesItsShareWithoutTensorCollectives) {
-  const Job job = Shared();
+  const Job job = SharedEncoder();
   const PackShape pack = Units(64);
   const Parallelism split{.tensor = 8}, whole{.tensor = 8, .encoder_data = 8}, one{};
   const LayerProfile a = BuildLayerProfile(job, split, pack, pack);
@@ -133,7 +133,7 @@ TEST(EncoderShareTest, ARankEncodesItsShareWithoutTensorCollectives) {
 }
 
 TEST(EncoderShareTest, ContextRanksShareImagesAndTensorRanksMatrices) {
-  const Job job = Shared();
+  const Job job = SharedEncoder();
   const PackShape pack = Units(64);
   const Parallelism split{.tensor = 2, .context = 4},
       shared{.tensor = 2, .context = 4, .encoder_data = 4};
@@ -146,7 +146,7 @@ TEST(EncoderShareTest, ContextRanksShareImagesAndTensorRanksMatrices) {
 }
 
 TEST(EncoderShareTest, AFrozenEncoderIsNeitherUpdatedNorReduced) {
-  Job job = Shared();
+  Job job = SharedEncoder();
   job.model.towers[0].encoder.train = TrainMode::kFrozen;
   const PackShape pack = Units(64);
   const LayerProfile b = BuildLayerProfile(job, {.tensor = 8, .encoder_data = 8}, pack, pack);

@@ -118,12 +118,12 @@ Job Mixture(Dispatcher dispatcher) {
   return job;
 }
 
-constexpr Parallelism kSpread{.tensor = 1, .pipeline = 1, .data = 32, .expert = 32};
+constexpr Parallelism kSpreadExperts{.tensor = 1, .pipeline = 1, .data = 32, .expert = 32};
 constexpr PackShape kDispatchPack{.units = 0, .tokens = 8192, .squared = 8192.0 * 8192};
 
 double Exchanged(const Job& job) {
   for (const LayerCost& layer :
-       BuildLayerProfile(job, kSpread, kDispatchPack, kDispatchPack).classes)
+       BuildLayerProfile(job, kSpreadExperts, kDispatchPack, kDispatchPack).classes)
     if (layer.kind == LayerKind::kMoe) return layer.forward_communication.at(kDispatchPack);
   ADD_FAILURE() << "no layer with experts";
   return 0;
@@ -134,12 +134,12 @@ TEST(ExpertDispatchTest, TheQuickestIsTakenPerSplit) {
   const double deepep = Exchanged(Mixture(Dispatcher::kDeepEp));
   EXPECT_LT(deepep, all_to_all);
   EXPECT_EQ(Exchanged(Mixture(Dispatcher::kLeastTime)), deepep);
-  EXPECT_EQ(PlannedDispatcher(Mixture(Dispatcher::kLeastTime), kSpread, kDispatchPack),
+  EXPECT_EQ(PlannedDispatcher(Mixture(Dispatcher::kLeastTime), kSpreadExperts, kDispatchPack),
             Dispatcher::kDeepEp);
   // A trainer that has only NCCL stays with it.
   Job other = Mixture(Dispatcher::kLeastTime);
   other.training.trainer = FindTrainer("nanotron");
-  EXPECT_EQ(PlannedDispatcher(other, kSpread, kDispatchPack), Dispatcher::kAllToAll);
+  EXPECT_EQ(PlannedDispatcher(other, kSpreadExperts, kDispatchPack), Dispatcher::kAllToAll);
 }
 
 TEST(ExpertDispatchTest, HybridEpStaysInANodeOnEfa) {
@@ -195,14 +195,15 @@ TEST(ExpertDispatchTest, PlansShowEachDispatcher) {
 TEST(ExpertDispatchTest, GatheredRowsTakeMemory) {
   const double gathered = 32 * 8192 * 2048 * 2.0;
   const Job job = Mixture(Dispatcher::kAllToAll), gathers = Mixture(Dispatcher::kAllGather);
-  EXPECT_EQ(BufferBytes(gathers, kSpread, kDispatchPack) - BufferBytes(job, kSpread, kDispatchPack),
+  EXPECT_EQ(BufferBytes(gathers, kSpreadExperts, kDispatchPack) -
+                BufferBytes(job, kSpreadExperts, kDispatchPack),
             gathered);
-  Parallelism alone = kSpread;
+  Parallelism alone = kSpreadExperts;
   alone.expert = 1;
   EXPECT_EQ(BufferBytes(gathers, alone, kDispatchPack), BufferBytes(job, alone, kDispatchPack));
   const auto workspace = [](const Job& of) {
     for (const LayerCost& layer :
-         BuildLayerProfile(of, kSpread, kDispatchPack, kDispatchPack).classes)
+         BuildLayerProfile(of, kSpreadExperts, kDispatchPack, kDispatchPack).classes)
       if (layer.kind == LayerKind::kMoe) return layer.modes.front().workspace_bytes;
     return int64_t{0};
   };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr AttentionKernel kBest = AttentionKernel::kFlash, kTwo = AttentionKernel::kFlash2;
 
-struct Measured {
+struct MeasuredAttention {
   AttentionKernel kernel = kBest;
   int64_t batch = 0, length = 0, heads = 0, head_size = 0;
   bool causal = true;
@@ -24,7 +24,7 @@ struct Measured {
 };
 
 // cuDNN 9.19 and PyTorch 2.11's FlashAttention-2.
-const Measured kRows[] = {
+const MeasuredAttention kRows[] = {
     {kTwo, 16, 1024, 16, 64, true, 170, 549},       {kBest, 16, 1024, 16, 64, true, 108, 385},
     {kTwo, 16, 1024, 32, 128, true, 512, 2014},     {kBest, 16, 1024, 32, 128, true, 279, 1242},
     {kTwo, 16, 1024, 16, 128, true, 280, 968},      {kBest, 16, 1024, 16, 128, true, 152, 600},
@@ -66,7 +66,7 @@ const Measured kRows[] = {
     {kTwo, 2, 4096, 16, 80, false, 652, 2061},      {kBest, 2, 4096, 16, 80, false, 395, 1179},
 };
 
-FlashRatios RatiosOn(const char* gpu, const Measured& row) {
+FlashRatios RatiosOn(const char* gpu, const MeasuredAttention& row) {
   return KernelTime(FindGpu(gpu)->spec)
       .Flash({.kernel = row.kernel, .head_size = row.head_size, .causal = row.causal});
 }
@@ -75,7 +75,7 @@ FlashRatios RatiosOn(const char* gpu, const Measured& row) {
 TEST(FlashAttentionTest, BackwardPassesAreAsLongAsMeasured) {
   const KernelTime kernels(FindGpu("h100-sxm-80gb")->spec);
   double sum = 0;
-  for (const Measured& row : kRows) {
+  for (const MeasuredAttention& row : kRows) {
     const FlashRatios ratios = RatiosOn("h100-sxm-80gb", row);
     const double values = D(row.batch * row.length * row.heads * row.head_size);
     const double us = ratios.backward * row.forward_us +
@@ -92,9 +92,9 @@ TEST(FlashAttentionTest, BackwardPassesAreAsLongAsMeasured) {
 // 128 by length and number. On average the table is right.
 TEST(FlashAttentionTest, FlashAttention2IsSlowerByAsMuchAsMeasured) {
   double sum = 0, count = 0;
-  for (const Measured& slow : kRows) {
+  for (const MeasuredAttention& slow : kRows) {
     if (slow.kernel != kTwo) continue;
-    for (const Measured& best : kRows) {
+    for (const MeasuredAttention& best : kRows) {
       if (best.kernel != kBest || best.length != slow.length || best.heads != slow.heads ||
           best.head_size != slow.head_size)
         continue;

@@ -13,10 +13,10 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 4096};
+constexpr PackShape kProfilePack{.units = 9, .tokens = 4096, .squared = 4096.0 * 4096};
 
 LayerProfile ProfileFor(const Job& job, const Parallelism& p = {}) {
-  return BuildLayerProfile(job, p, kPack, kPack);
+  return BuildLayerProfile(job, p, kProfilePack, kProfilePack);
 }
 
 int64_t Parameters(const LayerProfile& profile) {
@@ -73,7 +73,7 @@ TEST(LayerProfileTest, WeightGradientsThatAreAddedApartTakeTime) {
   const auto backward = [&](bool fused) {
     job.training.execution.fused_weight_gradients = fused;
     const LayerProfile profile = ProfileFor(job);
-    return Kind(profile, LayerKind::kDense).backward.at(kPack);
+    return Kind(profile, LayerKind::kDense).backward.at(kProfilePack);
   };
   const double parameters = D(Kind(ProfileFor(job), LayerKind::kDense).parameters);
   const double ns_per_byte = 1e9 / (0.8 * job.cluster.gpu.hbm_bytes_per_second);
@@ -114,13 +114,15 @@ TEST(LayerProfileTest, DeterministicBackwardPassesTakeLonger) {
       const LayerProfile profile = ProfileFor(job);
       return Kind(profile, LayerKind::kDense);
     };
-    EXPECT_GT(layer(true).backward.at(kPack), layer(false).backward.at(kPack)) << gpu;
-    EXPECT_GT(layer(true).forward.at(kPack), layer(false).forward.at(kPack)) << gpu;
+    EXPECT_GT(layer(true).backward.at(kProfilePack), layer(false).backward.at(kProfilePack)) << gpu;
+    EXPECT_GT(layer(true).forward.at(kProfilePack), layer(false).forward.at(kProfilePack)) << gpu;
     // PyTorch's modules fill no tensors, so their forward pass is the same unless the kernel is
     // another one.
     job.training.execution.fused_kernels = false;
     const bool blackwell = job.cluster.gpu.costs.generation == GpuGeneration::kBlackwell;
-    EXPECT_EQ(layer(true).forward.at(kPack) > layer(false).forward.at(kPack), blackwell) << gpu;
+    EXPECT_EQ(layer(true).forward.at(kProfilePack) > layer(false).forward.at(kProfilePack),
+              blackwell)
+        << gpu;
   }
 }
 
@@ -147,7 +149,7 @@ TEST(LayerProfileTest, AlternateProductsOfTorchtitan) {
   EXPECT_EQ(some.parts, static_cast<RecomputeParts>(kAlternateProducts));
   const int64_t values = m.hidden + 4096 + 1024 + (4096 + 2 * 32) + m.ffn + m.hidden;
   EXPECT_EQ(some.kept_bytes, 2 * values * 4096);
-  const double share = some.repeated.at(kPack) / layer.forward.at(kPack);
+  const double share = some.repeated.at(kProfilePack) / layer.forward.at(kProfilePack);
   EXPECT_GT(share, 0.3);
   EXPECT_LT(share, 0.5);
   // An encoder's layers, which its policy does not wrap, are recomputed whole or not at all.
@@ -162,7 +164,7 @@ TEST(LayerProfileTest, ProductsHideAShareOfTensorCommunication) {
     job.training.execution.overlap_tensor = overlap;
     job.constants.tensor_overlap = share;
     const LayerProfile profile = ProfileFor(job, {8, 1, 1});
-    return Kind(profile, LayerKind::kDense).forward_communication.at(kPack);
+    return Kind(profile, LayerKind::kDense).forward_communication.at(kProfilePack);
   };
   const double megatron = communication(true, 0.5);
   job.training.trainer = FindTrainer("torchtitan");
@@ -178,7 +180,7 @@ TEST(LayerProfileTest, QuantisedRowsAreGatheredInTheirFormat) {
   const auto communication = [&](LayerKind kind, Precision precision) {
     job.training.precision = precision;
     const LayerProfile profile = ProfileFor(job, {8, 1, 1});
-    return Kind(profile, kind).forward_communication.at(kPack);
+    return Kind(profile, kind).forward_communication.at(kProfilePack);
   };
   const double wide = communication(LayerKind::kDense, Precision::k16Bit);
   const double narrow = communication(LayerKind::kDense, Precision::kFp8Delayed);
@@ -201,7 +203,7 @@ TEST(LayerProfileTest, HiddenGathersAreNotFree) {
   const auto communication = [&](double processors) {
     job.constants.collective_processors = processors;
     const LayerProfile profile = ProfileFor(job, {1, 1, 8});
-    return Kind(profile, LayerKind::kDense).forward_communication.at(kPack);
+    return Kind(profile, LayerKind::kDense).forward_communication.at(kProfilePack);
   };
   EXPECT_EQ(communication(0), 0) << "compute hides the gather";
   const double lent = communication(20);
@@ -221,12 +223,12 @@ TEST(LayerProfileTest, RecomputeGathersAgainUnderDeepSpeedAlone) {
       job.cluster.intra_node_bytes_per_second = bandwidth;
       const LayerProfile profile = ProfileFor(job, {1, 1, 8});
       const LayerCost& layer = Kind(profile, LayerKind::kDense);
-      const double gather = layer.forward_communication.at(kPack);
+      const double gather = layer.forward_communication.at(kProfilePack);
       EXPECT_GT(gather, 0);
-      EXPECT_EQ(layer.modes.back().repeated_communication.at(kPack),
+      EXPECT_EQ(layer.modes.back().repeated_communication.at(kProfilePack),
                 job.training.trainer->gathers_to_recompute ? gather : 0)
           << trainer;
-      EXPECT_EQ(layer.modes.back().repeated.at(kPack), layer.forward.at(kPack));
+      EXPECT_EQ(layer.modes.back().repeated.at(kProfilePack), layer.forward.at(kProfilePack));
     }
   }
   EXPECT_TRUE(FindTrainer("deepspeed")->gathers_to_recompute);
@@ -270,7 +272,7 @@ TEST(LayerProfileTest, SoftmaxInFp32KeepsItsResult) {
       return Kept(job, {1, 1, 8});
     };
     // Rows grow with heads as usual; scores do not.
-    const double square = kPack.squared;
+    const double square = kProfilePack.squared;
     const double rows = static_cast<double>(kept(8) - kept(4)) - 4.0 * fused * square;
     EXPECT_NEAR(kept(6) - kept(4) - rows / 2, (6.0 * plain - 4.0 * fused) * square, 8) << dropout;
   }
@@ -285,8 +287,8 @@ TEST(LayerProfileTest, PlainLayerKeepsWhatKorthikantiCounts) {
   Execution& e = job.training.execution;
   e.dropout = true;
   e.attention = AttentionKernel::kUnfused;
-  const double sbh = kPack.tokens * static_cast<double>(m.hidden);
-  const double scores = 5 * static_cast<double>(m.heads) * kPack.squared;
+  const double sbh = kProfilePack.tokens * static_cast<double>(m.hidden);
+  const double scores = 5 * static_cast<double>(m.heads) * kProfilePack.squared;
   for (const int64_t t : {1, 8}) {
     const double ranks = static_cast<double>(t);
     e.sequence_parallel = true;
@@ -299,7 +301,8 @@ TEST(LayerProfileTest, PlainLayerKeepsWhatKorthikantiCounts) {
   e.attention = AttentionKernel::kFlash;
   e.dropout = false;
   e.sequence_parallel = true;
-  EXPECT_NEAR(Kept(job, {1, 1, 1}), 32 * sbh + 4 * static_cast<double>(m.heads) * kPack.tokens, 2);
+  EXPECT_NEAR(Kept(job, {1, 1, 1}),
+              32 * sbh + 4 * static_cast<double>(m.heads) * kProfilePack.tokens, 2);
 }
 
 TEST(LayerProfileTest, FrozenEncoderKeepsNothingAndHasNoBackward) {
@@ -372,8 +375,8 @@ TEST(LayerProfileTest, ModelFlopsDoNotDependOnTensorParallel) {
   const Job job = QuickstartJob();
   const LayerProfile one = ProfileFor(job), eight = ProfileFor(job, {8, 1, 4});
   for (size_t k = 0; k < one.classes.size(); ++k) {
-    EXPECT_DOUBLE_EQ(one.classes[k].forward_flops.at(kPack),
-                     eight.classes[k].forward_flops.at(kPack));
+    EXPECT_DOUBLE_EQ(one.classes[k].forward_flops.at(kProfilePack),
+                     eight.classes[k].forward_flops.at(kProfilePack));
   }
 }
 
@@ -382,12 +385,13 @@ TEST(LayerProfileTest, FlopsOfALanguageModelAreAboutTwicePerParameter) {
   const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   const LayerProfile profile = ProfileFor(job);
   double flops = 0;
-  for (int64_t i = 0; i < profile.size(); ++i) flops += profile.at(i).forward_flops.at(kPack);
+  for (int64_t i = 0; i < profile.size(); ++i)
+    flops += profile.at(i).forward_flops.at(kProfilePack);
   const LanguageModel& m = job.model.language_model;
   const double without_table =
       static_cast<double>(CountParameters(m) - m.vocab * m.hidden - (2 * m.layers + 1) * m.hidden);
-  const double attention = static_cast<double>(m.layers * m.heads * 2 * 128) * kPack.squared;
-  EXPECT_NEAR(flops, 2 * without_table * kPack.tokens + attention, 1e-9 * flops);
+  const double attention = static_cast<double>(m.layers * m.heads * 2 * 128) * kProfilePack.squared;
+  EXPECT_NEAR(flops, 2 * without_table * kProfilePack.tokens + attention, 1e-9 * flops);
 }
 
 // Returns the costs of a layer for a host time per operation.
@@ -399,7 +403,7 @@ LayerCost WithHostTime(LayerKind kind, int64_t tensor, double host_launch_ns) {
 }
 
 double Forward(const LayerCost& layer) {
-  return layer.forward.at(kPack) + layer.forward_communication.at(kPack);
+  return layer.forward.at(kProfilePack) + layer.forward_communication.at(kProfilePack);
 }
 
 TEST(LayerProfileTest, HostTimeBoundsALayerThatTheDeviceRunsFaster) {
@@ -407,7 +411,7 @@ TEST(LayerProfileTest, HostTimeBoundsALayerThatTheDeviceRunsFaster) {
   const double bound = Forward(WithHostTime(LayerKind::kDense, 8, 1e7));
   EXPECT_GT(bound, 1e8);  // more than ten operations
   // The backward pass launches twice as many operations, whatever the device does.
-  EXPECT_NEAR(WithHostTime(LayerKind::kDense, 8, 1e7).backward.at(kPack) / bound, 2, 0.01);
+  EXPECT_NEAR(WithHostTime(LayerKind::kDense, 8, 1e7).backward.at(kProfilePack) / bound, 2, 0.01);
   // The result is the longer time if they differ, and a little more than that if they are similar.
   EXPECT_NEAR(Forward(WithHostTime(LayerKind::kDense, 8, device * 1e7 / bound / 4)) / device, 1,
               0.002);
@@ -422,10 +426,11 @@ TEST(LayerProfileTest, ATrainersKernelsScaleComputeAlone) {
   const LayerCost full = Kind(ProfileFor(job, p), LayerKind::kDense);
   job.training.execution.kernel_rate = 0.5;
   const LayerCost half = Kind(ProfileFor(job, p), LayerKind::kDense);
-  EXPECT_NEAR(half.forward.at(kPack) / full.forward.at(kPack), 2, 1e-9);
-  EXPECT_NEAR(half.backward.at(kPack) / full.backward.at(kPack), 2, 1e-9);
-  EXPECT_EQ(half.forward_communication.at(kPack), full.forward_communication.at(kPack));
-  EXPECT_EQ(half.forward_flops.at(kPack), full.forward_flops.at(kPack));
+  EXPECT_NEAR(half.forward.at(kProfilePack) / full.forward.at(kProfilePack), 2, 1e-9);
+  EXPECT_NEAR(half.backward.at(kProfilePack) / full.backward.at(kProfilePack), 2, 1e-9);
+  EXPECT_EQ(half.forward_communication.at(kProfilePack),
+            full.forward_communication.at(kProfilePack));
+  EXPECT_EQ(half.forward_flops.at(kProfilePack), full.forward_flops.at(kProfilePack));
 }
 
 TEST(LayerProfileTest, HooksOfTrainedWeightsLengthenTheBackwardPass) {
@@ -435,11 +440,11 @@ TEST(LayerProfileTest, HooksOfTrainedWeightsLengthenTheBackwardPass) {
   job.training.execution.weight_hook_ns = 1e8;  // far above all other times
   const LayerCost hooked = Kind(ProfileFor(job, p), LayerKind::kDense);
   // Five products with weights (gate and up are one) and two norms.
-  EXPECT_NEAR(hooked.backward.at(kPack) / 1e8, 6, 0.1);
-  EXPECT_EQ(hooked.forward.at(kPack), before.forward.at(kPack));
+  EXPECT_NEAR(hooked.backward.at(kProfilePack) / 1e8, 6, 0.1);
+  EXPECT_EQ(hooked.forward.at(kProfilePack), before.forward.at(kProfilePack));
   job.model.language_model.train = TrainMode::kFrozen;
   const LayerCost frozen = Kind(ProfileFor(job, p), LayerKind::kDense);
-  EXPECT_LT(frozen.backward.at(kPack), 1e8);
+  EXPECT_LT(frozen.backward.at(kProfilePack), 1e8);
 }
 
 TEST(LayerProfileTest, AdaptersCostMoreThanTheirProducts) {
@@ -449,12 +454,12 @@ TEST(LayerProfileTest, AdaptersCostMoreThanTheirProducts) {
   m.lora = {.rank = 1, .targets = kLoraMlpDown};
   job.training.execution.host_launch_ns = 0;
   const Parallelism p{.tensor = 1, .data = 8};
-  const double with = Kind(ProfileFor(job, p), LayerKind::kDense).forward.at(kPack);
+  const double with = Kind(ProfileFor(job, p), LayerKind::kDense).forward.at(kProfilePack);
   m.lora.targets = 0;
-  const double without = Kind(ProfileFor(job, p), LayerKind::kDense).forward.at(kPack);
+  const double without = Kind(ProfileFor(job, p), LayerKind::kDense).forward.at(kProfilePack);
   // Five bytes of each input value and ten of each output value.
   const double bytes =
-      kPack.tokens * (5 * static_cast<double>(m.ffn) + 10 * static_cast<double>(m.hidden));
+      kProfilePack.tokens * (5 * static_cast<double>(m.ffn) + 10 * static_cast<double>(m.hidden));
   EXPECT_GT(with - without, bytes / job.cluster.gpu.hbm_bytes_per_second * 1e9);
 }
 

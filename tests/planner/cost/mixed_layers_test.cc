@@ -16,7 +16,7 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr PackShape kMixedPack{.tokens = 4096, .squared = 4096.0 * 4096};
-constexpr LanguageLayer kWindow{.attention = AttentionKind::kWindow, .window_tokens = 128};
+constexpr LanguageLayer kWindow128{.attention = AttentionKind::kWindow, .window_tokens = 128};
 
 Job JobOf(std::vector<LayerRun> runs) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
@@ -38,10 +38,10 @@ Job JobOf(std::vector<LayerRun> runs) {
 }
 
 Job Compressed() {
-  LanguageLayer few = kWindow, many = kWindow;
+  LanguageLayer few = kWindow128, many = kWindow128;
   few.entry_tokens = 4, few.entries = 256;
   many.entry_tokens = 128;
-  Job job = JobOf({{kWindow, 1}, {few, 2}, {many, 2}});
+  Job job = JobOf({{kWindow128, 1}, {few, 2}, {many, 2}});
   LanguageModel& m = job.model.language_model;
   m.qk_norm = false;
   m.kv_heads = 1;
@@ -54,17 +54,17 @@ Job Compressed() {
 
 Job Gemma() {
   LanguageLayer full{.kv_heads = 2, .head_dim = 128, .key_values = KeyValues::kOneProjection};
-  LanguageLayer reuses = kWindow;
+  LanguageLayer reuses = kWindow128;
   reuses.key_values = KeyValues::kReused;
   reuses.ffn = 6144;
-  Job job = JobOf({{kWindow, 3}, {full, 1}, {reuses, 2}});
+  Job job = JobOf({{kWindow128, 3}, {full, 1}, {reuses, 2}});
   job.model.language_model.layer_norms = 5;
   job.model.language_model.per_layer = PerLayerSpec{.vocab = 8192, .width = 32};
   return job;
 }
 
 Job GemmaExperts() {
-  LanguageLayer layer = kWindow;
+  LanguageLayer layer = kWindow128;
   layer.experts = true;
   Job job = JobOf({{layer, 2}});
   job.model.language_model.layer_norms = 7;
@@ -74,7 +74,7 @@ Job GemmaExperts() {
 }
 
 Job MixedHeads() {
-  LanguageLayer window = kWindow;
+  LanguageLayer window = kWindow128;
   window.kv_heads = 8, window.head_dim = 96, window.value_dim = 48, window.sinks = true;
   LanguageLayer full{.head_dim = 96, .value_dim = 48};
   Job job = JobOf({{window, 2}, {full, 1}});

@@ -13,7 +13,7 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr PackShape kOptimizerPack{.units = 0, .tokens = 4096, .squared = 4096.0 * 4096};
-constexpr Parallelism kEight{.tensor = 1, .pipeline = 1, .data = 8};
+constexpr Parallelism kEightDataParallel{.tensor = 1, .pipeline = 1, .data = 8};
 
 Job LlamaWith(Optimizer optimizer) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
@@ -23,7 +23,7 @@ Job LlamaWith(Optimizer optimizer) {
 
 LayerCost LayerOf(const Job& job, LayerKind kind) {
   for (const LayerCost& layer :
-       BuildLayerProfile(job, kEight, kOptimizerPack, kOptimizerPack).classes) {
+       BuildLayerProfile(job, kEightDataParallel, kOptimizerPack, kOptimizerPack).classes) {
     if (layer.kind == kind) return layer;
   }
   ADD_FAILURE() << "no layer of that kind";

@@ -200,7 +200,7 @@ TEST(GroupedPlanTest, NoPinnedSplitLiesBelowTheBound) {
   EXPECT_GE(pinned, 10);
 }
 
-struct Planted {
+struct PlantedGroupFault {
   const char* what;
   std::function<void(Plan&)> fault;
 };
@@ -215,7 +215,7 @@ TEST(GroupCheckerTest, SeesPlantedFaults) {
   std::vector<const Batching*> batchings;
   for (const GroupRun& run : found.runs) batchings.push_back(&run.data.batching);
   ASSERT_EQ(CheckGroupedPlan(job, batchings, good), std::vector<std::string>{});
-  const Planted faults[] = {
+  const PlantedGroupFault faults[] = {
       {"no groups", [](Plan& p) { p.grouping.reset(); }},
       {"a group is missing", [](Plan& p) { p.grouping->groups.pop_back(); }},
       {"order", [](Plan& p) { std::swap(p.grouping->groups[0], p.grouping->groups[1]); }},
@@ -248,7 +248,7 @@ TEST(GroupCheckerTest, SeesPlantedFaults) {
        }},
       {"bound", [](Plan& p) { p.proof.lower_bound_ns = 2 * p.proof.step_ns; }},
   };
-  for (const Planted& planted : faults) {
+  for (const PlantedGroupFault& planted : faults) {
     Plan plan = good;
     planted.fault(plan);
     EXPECT_FALSE(CheckGroupedPlan(job, batchings, plan).empty()) << planted.what;

@@ -308,7 +308,7 @@ TEST(MakeLaunchTest, SchedulesThatATrainerLacksAreReplaced) {
 
 // Returns a job with a pipeline whose first stage lacks memory, so that each stage recomputes only
 // the layers that it must.
-Job UnevenJob() {
+Job UnevenStagesJob() {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
   job.constraints.stage_layers = {5, 9, 9, 9};
   job.constraints.recompute = RecomputePolicy::kWholeLayers;
@@ -318,7 +318,7 @@ Job UnevenJob() {
 // FlagScale reads values per stage only together with a process mesh
 // (flagscale/train/arguments.py).
 TEST(MakeLaunchTest, ValuesPerStageComeWithAProcessMesh) {
-  const Plan plan = PlanOf(UnevenJob(), {LaunchFramework::kFlagScale});
+  const Plan plan = PlanOf(UnevenStagesJob(), {LaunchFramework::kFlagScale});
   const Launch& launch = plan.launch.front();
   ASSERT_NE(Value(launch, "--recompute-num-layers-per-stage-micro-batch"), "");
   const auto at =

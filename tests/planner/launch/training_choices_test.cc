@@ -33,7 +33,7 @@ bool HasNote(const Launch& launch, const std::string& topic) {
                      [&](const LaunchNote& note) { return note.topic == topic; });
 }
 
-Job Llama(const char* gpu = "b200-sxm-180gb") { return TextJob("llama3-8b", gpu, 16); }
+Job Llama8b(const char* gpu = "b200-sxm-180gb") { return TextJob("llama3-8b", gpu, 16); }
 
 TEST(TrainingChoicesTest, MegatronHasEveryPrecision) {
   const std::pair<Precision, std::vector<std::string>> flags[] = {
@@ -43,7 +43,7 @@ TEST(TrainingChoicesTest, MegatronHasEveryPrecision) {
       {Precision::kMxfp8, {"--fp8-format", "e4m3", "--fp8-recipe", "mxfp8"}},
       {Precision::kNvfp4, {"--fp4-format", "e2m1", "--fp4-recipe", "nvfp4"}}};
   for (const auto& [precision, words] : flags) {
-    Job job = Llama();
+    Job job = Llama8b();
     job.training.precision = precision;
     const Launch launch = LaunchOf(job, LaunchFramework::kMegatron);
     EXPECT_TRUE(HasArguments(launch, words)) << RecipeOf(precision).name;
@@ -57,7 +57,7 @@ TEST(TrainingChoicesTest, MegatronHasEveryPrecision) {
 }
 
 TEST(TrainingChoicesTest, OtherSettingsNoteWhatTheyDoNotTurnOn) {
-  Job job = Llama("h100-sxm-80gb");
+  Job job = Llama8b("h100-sxm-80gb");
   job.training.precision = Precision::kFp8Current;
   job.training.optimizer = Optimizer::kLion;
   for (const LaunchFramework framework : {LaunchFramework::kTorchtitan, LaunchFramework::kFsdp,
@@ -71,7 +71,7 @@ TEST(TrainingChoicesTest, OtherSettingsNoteWhatTheyDoNotTurnOn) {
 
 TEST(TrainingChoicesTest, MegatronsGradients) {
   const auto has = [](bool float16, bool fp32, const char* argument) {
-    Job job = Llama();
+    Job job = Llama8b();
     job.launch.float16 = float16;
     job.training.distributed_gradients_fp32 = fp32;
     return HasArguments(LaunchOf(job, LaunchFramework::kMegatron), {argument});
@@ -87,7 +87,7 @@ TEST(TrainingChoicesTest, MegatronsGradients) {
 // Another trainer's own default is carried over, and float16 changes that of Megatron.
 TEST(TrainingChoicesTest, GradientsOfAFloat16JobOfAnotherTrainer) {
   const auto accumulates = [](bool float16, bool fp32) {
-    Job job = Llama();
+    Job job = Llama8b();
     job.training.trainer = FindTrainer("torchtitan");
     job.training.zero_stage = ZeroStage::kWeights;
     job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
@@ -103,7 +103,7 @@ TEST(TrainingChoicesTest, GradientsOfAFloat16JobOfAnotherTrainer) {
 }
 
 TEST(TrainingChoicesTest, DeterministicKernels) {
-  Job job = Llama("h100-sxm-80gb");
+  Job job = Llama8b("h100-sxm-80gb");
   const auto asks = [](const Launch& launch) {
     return std::any_of(launch.environment.begin(), launch.environment.end(),
                        [](const auto& variable) { return variable.name == "NCCL_ALGO"; });
@@ -123,7 +123,7 @@ TEST(TrainingChoicesTest, DeterministicKernels) {
 }
 
 TEST(TrainingChoicesTest, MegatronsOptimizers) {
-  Job job = Llama();
+  Job job = Llama8b();
   const auto launch = [&](Optimizer optimizer) {
     job.training.optimizer = optimizer;
     return LaunchOf(job, LaunchFramework::kMegatron);
@@ -165,7 +165,7 @@ TEST(TrainingChoicesTest, DispatchersOfExperts) {
 }
 
 TEST(TrainingChoicesTest, LayersIn16Bits) {
-  Job job = Llama();
+  Job job = Llama8b();
   job.training.precision = Precision::kFp8Current;
   EXPECT_FALSE(
       HasArguments(LaunchOf(job, LaunchFramework::kMegatron), {"--first-last-layers-bf16"}));
@@ -177,7 +177,7 @@ TEST(TrainingChoicesTest, LayersIn16Bits) {
 }
 
 TEST(TrainingChoicesTest, GroupsThatShareTheStates) {
-  Job job = Llama();
+  Job job = Llama8b();
   FixDegrees(job, 1, 1, 16);
   job.training.zero_group = 4;
   for (const LaunchFramework framework :
@@ -191,7 +191,7 @@ TEST(TrainingChoicesTest, GroupsThatShareTheStates) {
 }
 
 TEST(TrainingChoicesTest, ActivationsInHostMemory) {
-  Job job = Llama("h100-sxm-80gb");
+  Job job = Llama8b("h100-sxm-80gb");
   job.training.token_cap = 8192;
   AskActivationOffload(12, &job);
   const std::vector<std::string> words = {"--cpu-offloading-num-layers", "12"};
@@ -201,14 +201,14 @@ TEST(TrainingChoicesTest, ActivationsInHostMemory) {
   EXPECT_EQ(megatron.match, LaunchMatch::kExact);
   EXPECT_FALSE(HasNote(megatron, "memory"));
   // Without a record of its own, a trainer may have a pipeline; Megatron-LM's arguments may not.
-  Job any = Llama("h100-sxm-80gb");
+  Job any = Llama8b("h100-sxm-80gb");
   any.training.trainer = FindTrainer("generic");
   any.training.token_cap = 8192;
   FixDegrees(any, 1, 2, 8);
   AskActivationOffload(12, &any);
   EXPECT_FALSE(HasArguments(LaunchOf(any, LaunchFramework::kMegatron), words));
 
-  Job inputs = Llama("h100-sxm-80gb");
+  Job inputs = Llama8b("h100-sxm-80gb");
   inputs.training.trainer = FindTrainer("xtuner");
   inputs.training.zero_stage = ZeroStage::kWeights;
   AskActivationOffload(32, &inputs);
@@ -220,7 +220,7 @@ TEST(TrainingChoicesTest, ActivationsInHostMemory) {
 }
 
 TEST(TrainingChoicesTest, WeightsInHostMemory) {
-  Job job = Llama("h100-sxm-80gb");
+  Job job = Llama8b("h100-sxm-80gb");
   job.training.trainer = FindTrainer("torchtitan");
   job.training.zero_stage = ZeroStage::kWeights;
   job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
@@ -244,7 +244,7 @@ TEST(TrainingChoicesTest, WeightsInHostMemory) {
 
 // Stages 1 and 2 reduce into two buckets and gather into a third, stage 3 has one.
 TEST(TrainingChoicesTest, DeepSpeedsBucketsAreAsPlanned) {
-  Job job = TrainedBy(Llama("h100-sxm-80gb"), "deepspeed");
+  Job job = TrainedBy(Llama8b("h100-sxm-80gb"), "deepspeed");
   for (const ZeroStage stage : {ZeroStage::kGradients, ZeroStage::kWeights}) {
     job.training.zero_stage = stage;
     job.training.execution.bucket_bytes = 600;
@@ -257,7 +257,7 @@ TEST(TrainingChoicesTest, DeepSpeedsBucketsAreAsPlanned) {
 }
 
 TEST(TrainingChoicesTest, DeepSpeedsParametersInHostMemory) {
-  Job job = TrainedBy(Llama("h100-sxm-80gb"), "deepspeed");
+  Job job = TrainedBy(Llama8b("h100-sxm-80gb"), "deepspeed");
   job.training.zero_stage = ZeroStage::kWeights;
   const auto text = [&] {
     return LaunchOf(job, LaunchFramework::kDeepSpeed).files.front().content;
@@ -271,7 +271,7 @@ TEST(TrainingChoicesTest, DeepSpeedsParametersInHostMemory) {
 }
 
 TEST(TrainingChoicesTest, AStepInsideTheBackwardPass) {
-  Job job = TrainedBy(Llama("h100-sxm-80gb"), "pytorch-fsdp");
+  Job job = TrainedBy(Llama8b("h100-sxm-80gb"), "pytorch-fsdp");
   job.training.global_batch_samples = 16;
   job.training.token_cap = 4096;
   const char* const function = "def step_in_backward(model, optimizer_of):";

@@ -13,13 +13,13 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr LanguageLayer kWindow{.attention = AttentionKind::kWindow, .window_tokens = 512};
+constexpr LanguageLayer kWindow512{.attention = AttentionKind::kWindow, .window_tokens = 512};
 
 // Five layers with a window, then one without, and so on.
 LanguageModel Windowed(LanguageModel model) {
   for (int64_t left = model.layers; left > 0;) {
     const int64_t windows = std::min<int64_t>(5, left);
-    model.runs.push_back({kWindow, windows});
+    model.runs.push_back({kWindow512, windows});
     left -= windows;
     if (left == 0) break;
     model.runs.push_back({{}, 1});

@@ -16,31 +16,31 @@ namespace {
 
 using testing::ElementsAre;
 
-enum class Kind { kEqual, kSpread, kHeavyTail, kTextAndImages, kGiant };
+enum class WorkKind { kEqual, kSpread, kHeavyTail, kTextAndImages, kGiant };
 
-std::vector<PackWork> SomeWork(Kind kind, size_t packs, uint64_t seed) {
+std::vector<PackWork> SomeWork(WorkKind kind, size_t packs, uint64_t seed) {
   Random random(seed);
   const auto below = [&](uint64_t n) { return static_cast<int32_t>(random.Below(n)); };
   std::vector<PackWork> work(packs);
   for (PackWork& w : work) {
     switch (kind) {
-      case Kind::kEqual:
+      case WorkKind::kEqual:
         w = {7, 9};
         break;
-      case Kind::kSpread:
+      case WorkKind::kSpread:
         w = {below(1 << 30), below(1 << 30)};
         break;
-      case Kind::kHeavyTail:
+      case WorkKind::kHeavyTail:
         w = {1 << below(30), 1 << below(30)};
         break;
-      case Kind::kTextAndImages:
+      case WorkKind::kTextAndImages:
         w = {below(2) * (1 + below(12)) * 1000, 5000 + below(1000)};
         break;
-      case Kind::kGiant:
+      case WorkKind::kGiant:
         w = {1000, 1000 + below(10)};
     }
   }
-  if (kind == Kind::kGiant && packs > 0) work[packs / 2] = {1 << 30, 1 << 30};
+  if (kind == WorkKind::kGiant && packs > 0) work[packs / 2] = {1 << 30, 1 << 30};
   return work;
 }
 
@@ -85,7 +85,7 @@ TEST(DealTest, NoPacksMakeNoSteps) { EXPECT_TRUE(Deal({}, {.ranks = 8, .window =
 
 TEST(DealTest, TheBeginningIsThatOfTheWholeOrder) {
   for (const int64_t window : {0, 1, 3, 16}) {
-    const std::vector<PackWork> work = SomeWork(Kind::kTextAndImages, 500, 5);
+    const std::vector<PackWork> work = SomeWork(WorkKind::kTextAndImages, 500, 5);
     const DealRule rule{.ranks = 4, .packs_per_rank = 3, .window = window, .seed = 9};
     const std::vector<int64_t> all = Deal(work, rule);
     for (const int64_t steps : {1, 7, 41, 42, 100}) {
@@ -105,7 +105,7 @@ TEST(DealTest, OnePackLeavesTheOtherRanksEmpty) {
 
 TEST(DealTest, LastStepGivesEveryRankOneBeforeAnyGetsTwo) {
   for (const int64_t packs : {1, 5, 8, 9, 15, 16, 17, 31}) {
-    const auto work = SomeWork(Kind::kSpread, static_cast<size_t>(packs + 32), 1);
+    const auto work = SomeWork(WorkKind::kSpread, static_cast<size_t>(packs + 32), 1);
     const std::vector<int64_t> order = Deal(work, {.ranks = 8, .packs_per_rank = 4});
     ASSERT_EQ(order.size(), 64u);
     int64_t least = 4, most = 0;
@@ -120,7 +120,7 @@ TEST(DealTest, LastStepGivesEveryRankOneBeforeAnyGetsTwo) {
 }
 
 TEST(DealTest, EpochsAndSeedsDiffer) {
-  const auto work = SomeWork(Kind::kSpread, 1000, 2);
+  const auto work = SomeWork(WorkKind::kSpread, 1000, 2);
   for (const int64_t window : {0, 1, 4}) {
     const DealRule rule{.ranks = 4, .packs_per_rank = 2, .window = window, .seed = 5, .epoch = 1};
     DealRule epoch = rule, seed = rule;
@@ -178,7 +178,7 @@ TEST(DealTest, RanksTakeTurnsWithTheLargestPack) {
 }
 
 TEST(DealTest, SmallMicroBatchesAreAtTheEnds) {
-  const auto work = SomeWork(Kind::kSpread, 320, 3);
+  const auto work = SomeWork(WorkKind::kSpread, 320, 3);
   const auto time = [&](int64_t pack) {
     const PackWork& w = work[static_cast<size_t>(pack)];
     return int64_t{w.vision} + w.language;
@@ -193,7 +193,7 @@ TEST(DealTest, SmallMicroBatchesAreAtTheEnds) {
 }
 
 TEST(DealTest, GroupsHoldPacksOfLikeLength) {
-  const auto work = SomeWork(Kind::kSpread, 64 * 5 + 13, 4);
+  const auto work = SomeWork(WorkKind::kSpread, 64 * 5 + 13, 4);
   for (const int64_t group : {2, 4}) {
     const auto order = Deal(work, {.ranks = 8, .packs_per_rank = 8, .window = 1, .group = group});
     // Among the 64 packs of a step, the packs of a group are neighbours in length.
@@ -216,7 +216,7 @@ TEST(DealTest, GroupsHoldPacksOfLikeLength) {
 }
 
 TEST(DealTest, WiderWindowsBalanceBothParts) {
-  const auto work = SomeWork(Kind::kTextAndImages, 64 * 400, 5);
+  const auto work = SomeWork(WorkKind::kTextAndImages, 64 * 400, 5);
   double last_vision = 1, last_language = 1;
   for (const int64_t window : {1, 16, 100, 0}) {
     const Balance b = Measure(work, {.ranks = 64, .window = window});
@@ -229,7 +229,7 @@ TEST(DealTest, WiderWindowsBalanceBothParts) {
 }
 
 TEST(DealTest, EqualPacksAreEvenInAnyOrder) {
-  const auto work = SomeWork(Kind::kEqual, 500, 6);
+  const auto work = SomeWork(WorkKind::kEqual, 500, 6);
   for (const int64_t window : {0, 1, 7}) {
     const Balance b = Measure(work, {.ranks = 5, .packs_per_rank = 4, .window = window});
     EXPECT_EQ(b.dist_ratio_units, 0);
@@ -238,7 +238,7 @@ TEST(DealTest, EqualPacksAreEvenInAnyOrder) {
 }
 
 TEST(DealTest, AGiantGoesToTheHoledStepOfItsWindow) {
-  const auto work = SomeWork(Kind::kGiant, 8 * 50 + 3, 7);
+  const auto work = SomeWork(WorkKind::kGiant, 8 * 50 + 3, 7);
   const auto order = Deal(work, {.ranks = 8, .window = 0});
   const auto giant = std::find(order.begin(), order.end(), 201);
   EXPECT_GE(giant - order.begin(), 8 * 50);

@@ -13,12 +13,12 @@ namespace {
 
 // Samples of unequal length with unequal numbers of loss tokens, in two groups, and a last step
 // that lacks packs.
-struct Case {
+struct FiguresCase {
   std::vector<int32_t> units, tokens, loss;
   PackingJob job;
   PackingResult result;
 
-  Case() {
+  FiguresCase() {
     Random random(5);
     for (int i = 0; i < 301; ++i) {
       tokens.push_back(1 + static_cast<int32_t>(random.Below(i % 20 == 0 ? 1000 : 120)));
@@ -34,7 +34,7 @@ struct Case {
 // Computes, from the returned order only, the weight that one unit of loss of each token has in the
 // mean of the gradients over all data and context ranks.
 TEST(GroupFiguresTest, EveryTokenOfAStepWeighsTheSameOnEveryRank) {
-  const Case c;
+  const FiguresCase c;
   const GroupFigures& figures = c.result.groups;
   ASSERT_GT(figures.of[1].packs, 0);
   ASSERT_TRUE(std::count(c.result.order.begin(), c.result.order.end(), -1) > 0);
@@ -71,7 +71,7 @@ TEST(GroupFiguresTest, EveryTokenOfAStepWeighsTheSameOnEveryRank) {
 // A model has one weight, and each token has its own loss. The gradients of all ranks together give
 // the mean over the tokens of the step.
 TEST(GroupFiguresTest, TheMeanOverRanksIsTheMeanOverTokens) {
-  const Case c;
+  const FiguresCase c;
   const GroupFigures& figures = c.result.groups;
   const auto loss_of = [](uint32_t sample, int32_t token) {
     return std::sin(static_cast<double>(sample * 131 + static_cast<uint32_t>(token)));

@@ -12,7 +12,7 @@
 namespace evenkeel::planner {
 namespace {
 
-struct Samples {
+struct PackerSamples {
   std::vector<int32_t> units, tokens;
   void Add(int32_t u, int32_t t, size_t count = 1) {
     units.resize(units.size() + count, u);
@@ -21,9 +21,9 @@ struct Samples {
   Lengths lengths() const { return {units, tokens}; }
 };
 
-Samples SomeSamples(uint64_t seed, size_t count, int32_t most_units, int32_t most_tokens) {
+PackerSamples SomeSamples(uint64_t seed, size_t count, int32_t most_units, int32_t most_tokens) {
   Random random(seed);
-  Samples samples;
+  PackerSamples samples;
   for (size_t i = 0; i < count; ++i)
     samples.Add(static_cast<int32_t>(random.Below(static_cast<uint64_t>(most_units) + 1)),
                 static_cast<int32_t>(random.Below(static_cast<uint64_t>(most_tokens))) + 1);
@@ -42,7 +42,7 @@ PackRule RuleOf(Packer packer, Caps caps = {9, 4096}) {
 
 // Checks that every sample occurs once, that packs are within the caps except for lone oversize
 // samples, and that the oversize lists are complete.
-void ExpectSound(const Samples& samples, const PackRule& rule, const Packing& packing) {
+void ExpectSound(const PackerSamples& samples, const PackRule& rule, const Packing& packing) {
   ASSERT_EQ(packing.offsets.front(), 0);
   ASSERT_EQ(packing.offsets.back(), static_cast<int64_t>(packing.members.size()));
   std::vector<int> seen(samples.tokens.size());
@@ -72,7 +72,7 @@ class PackerTest : public testing::TestWithParam<Packer> {};
 TEST_P(PackerTest, HoldsTheCapsAndLosesNothing) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     // Some samples are oversize. The last rounds are text only.
-    const Samples samples = SomeSamples(seed, 300 + seed * 97, seed < 8 ? 11 : 0, 4500);
+    const PackerSamples samples = SomeSamples(seed, 300 + seed * 97, seed < 8 ? 11 : 0, 4500);
     for (const OversizePolicy policy : {OversizePolicy::kAlone, OversizePolicy::kReject}) {
       PackRule rule = RuleOf(GetParam(), seed < 8 ? Caps{9, 4096} : Caps{0, 4096});
       rule.oversize = policy;
@@ -89,13 +89,13 @@ TEST_P(PackerTest, NothingAndOneSample) {
   const Packing none = Pack({}, rule);
   EXPECT_EQ(none.size(), 0u);
   EXPECT_EQ(none.offsets, std::vector<int64_t>{0});
-  Samples one;
+  PackerSamples one;
   one.Add(9, 4096);
   EXPECT_EQ(Pack(one.lengths(), rule).size(), 1u);
 }
 
 TEST_P(PackerTest, AllEqual) {
-  Samples samples;
+  PackerSamples samples;
   samples.Add(2, 1000, 1003);
   const PackRule rule = RuleOf(GetParam());
   const Packing packing = Pack(samples.lengths(), rule);
@@ -104,7 +104,7 @@ TEST_P(PackerTest, AllEqual) {
 }
 
 TEST_P(PackerTest, UnitsBindWhereTokensDoNot) {
-  Samples samples;
+  PackerSamples samples;
   samples.Add(5, 100, 40);
   samples.Add(4, 100, 40);
   EXPECT_EQ(Pack(samples.lengths(), RuleOf(Packer::kBalanced)).size(), 40u);
@@ -113,7 +113,7 @@ TEST_P(PackerTest, UnitsBindWhereTokensDoNot) {
 }
 
 TEST_P(PackerTest, SameEveryTime) {
-  const Samples samples = SomeSamples(1, 500, 10, 4200);
+  const PackerSamples samples = SomeSamples(1, 500, 10, 4200);
   const Packing a = Pack(samples.lengths(), RuleOf(GetParam()));
   const Packing b = Pack(samples.lengths(), RuleOf(GetParam()));
   EXPECT_EQ(a.members, b.members);
@@ -121,7 +121,7 @@ TEST_P(PackerTest, SameEveryTime) {
 }
 
 TEST_P(PackerTest, OversizeSamplesTravelAloneAfterTheOthers) {
-  Samples samples;
+  PackerSamples samples;
   samples.Add(1, 10);
   samples.Add(10, 10);
   samples.Add(1, 5000);
@@ -135,7 +135,7 @@ TEST_P(PackerTest, OversizeSamplesTravelAloneAfterTheOthers) {
 }
 
 TEST_P(PackerTest, NothingButOversizeSamples) {
-  Samples samples;
+  PackerSamples samples;
   samples.Add(10, 10, 3);
   PackRule rule = RuleOf(GetParam());
   EXPECT_EQ(Pack(samples.lengths(), rule).size(), 3u);
@@ -146,8 +146,8 @@ TEST_P(PackerTest, NothingButOversizeSamples) {
 }
 
 TEST_P(PackerTest, PartsApartAreWhatTheyWouldBeAlone) {
-  const Samples first = SomeSamples(1, 211, 10, 4200), second = SomeSamples(2, 87, 0, 2000);
-  Samples both = first;
+  const PackerSamples first = SomeSamples(1, 211, 10, 4200), second = SomeSamples(2, 87, 0, 2000);
+  PackerSamples both = first;
   both.units.insert(both.units.end(), second.units.begin(), second.units.end());
   both.tokens.insert(both.tokens.end(), second.tokens.begin(), second.tokens.end());
   PackRule rule = RuleOf(GetParam());
@@ -184,7 +184,7 @@ TEST(PackersTest, NamesDiffer) {
 
 TEST(PackersTest, GreedyPackersOnASmallCase) {
   // By tokens: 3000 + 1000, 2500 + 1500, 2000.
-  Samples samples;
+  PackerSamples samples;
   for (const int32_t tokens : {1000, 3000, 1500, 2500, 2000}) samples.Add(1, tokens);
   for (const Packer packer :
        {Packer::kFirstFitDecreasing, Packer::kBestFitDecreasing, Packer::kGreedyKnapsack}) {
@@ -197,7 +197,7 @@ TEST(PackersTest, GreedyPackersOnASmallCase) {
 
 TEST(PackersTest, FirstFitGoesByTheScarcerCapAndTheKnapsackByTokens) {
   // 5 of 5 units and 10 of 100 tokens is larger than 0 units and 90 tokens by share, not by tokens.
-  Samples samples;
+  PackerSamples samples;
   samples.Add(0, 90);
   samples.Add(5, 10);
   const Caps caps{5, 99};
@@ -207,7 +207,7 @@ TEST(PackersTest, FirstFitGoesByTheScarcerCapAndTheKnapsackByTokens) {
 
 TEST(PackersTest, BestFitFillsTheFullestPack) {
   // The open packs are 60 and 50. Then 40 fits both, and best fit takes the fuller one.
-  Samples samples;
+  PackerSamples samples;
   for (const int32_t tokens : {60, 50, 40}) samples.Add(0, tokens);
   const Packing packing = Pack(samples.lengths(), RuleOf(Packer::kBestFitDecreasing, {0, 100}));
   ASSERT_EQ(packing.size(), 2u);
@@ -220,7 +220,7 @@ TEST(PackersTest, BestFitFillsTheFullestPack) {
 }
 
 TEST(PackersTest, OneGiantAmongMany) {
-  Samples samples;
+  PackerSamples samples;
   samples.Add(1, 300, 1000);
   samples.Add(40, 131072);
   for (const Packer packer : {Packer::kBalanced, Packer::kIsf, Packer::kFirstFitDecreasing}) {

@@ -27,19 +27,20 @@ Job SortedJob(std::vector<LengthBin> bins, int64_t samples, const char* trainer 
   return job;
 }
 
-const std::vector<LengthBin> kSpread = {
+const std::vector<LengthBin> kSpreadLengths = {
     {0, 100, 5000}, {0, 300, 3000}, {0, 800, 1500}, {0, 2000, 400}, {0, 6000, 100}};
 
 TEST(SortedBatchesTest, SortsFiftyOrAQuarterOfTheDataset) {
-  EXPECT_EQ(SortedTogether(SortedJob(kSpread, 32)), 50);
-  EXPECT_EQ(SortedTogether(SortedJob(kSpread, 4)), 400);  // 8 ranks accumulate 8 for 256 samples
+  EXPECT_EQ(SortedTogether(SortedJob(kSpreadLengths, 32)), 50);
+  EXPECT_EQ(SortedTogether(SortedJob(kSpreadLengths, 4)),
+            400);  // 8 ranks accumulate 8 for 256 samples
   Job few = SortedJob({{0, 10, 41}}, 2);
   few.training.global_batch_samples = 16;
   EXPECT_EQ(SortedTogether(few), 5);
   Job tiny = SortedJob({{0, 10, 5}}, 4);
   tiny.training.global_batch_samples = 32;
   EXPECT_EQ(SortedTogether(tiny), 1);
-  Job random = SortedJob(kSpread, 4);
+  Job random = SortedJob(kSpreadLengths, 4);
   random.training.group_by_length = false;
   EXPECT_EQ(SortedTogether(random), 0);
 }
@@ -91,7 +92,7 @@ TEST(SortedBatchesTest, SlowestRankOfAllPlaces) {
         << data << " x " << micro;
   }
   // As the batch rule asks for it.
-  Job job = SortedJob(kSpread, 1);
+  Job job = SortedJob(kSpreadLengths, 1);
   job.training.global_batch_samples = 1 << 17;
   const Batching b = MakeBatching(job);
   EXPECT_GT(SlowestRankRatio(job, b.packs, b.rule.pack_times, 8, 1 << 14), 1);
@@ -125,7 +126,7 @@ TEST(SortedBatchesTest, SharesAreThoseOfAllSets) {
 
 // The loader itself, run.
 TEST(SortedBatchesTest, RowsAreThoseOfTheLoader) {
-  const Job job = SortedJob(kSpread, 4);
+  const Job job = SortedJob(kSpreadLengths, 4);
   std::vector<int64_t> lengths;
   for (const LengthBin& bin : job.dataset.bins)
     lengths.insert(lengths.end(), static_cast<size_t>(bin.count), bin.llm_tokens);
@@ -165,7 +166,7 @@ TEST(SortedBatchesTest, PlacesCoverTheDistributionForEveryRank) {
 
 // Sorting pads less than drawing at random, and more than packs, which pad nothing.
 TEST(SortedBatchesTest, PadsLessAndIsQuicker) {
-  Job job = SortedJob(kSpread, 8);
+  Job job = SortedJob(kSpreadLengths, 8);
   const Plan sorted = CheckedPlan(job);
   job.training.group_by_length = false;
   const Plan random = CheckedPlan(job);

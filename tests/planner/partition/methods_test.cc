@@ -15,7 +15,7 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr PackShape kMethodsPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
-constexpr int64_t kPacks = 14;
+constexpr int64_t kMethodPacks = 14;
 
 struct Quickstart {
   explicit Quickstart(int64_t stages, RecomputePolicy policy = RecomputePolicy::kAuto)
@@ -23,7 +23,7 @@ struct Quickstart {
     job.constraints.recompute = policy;
     profile = BuildLayerProfile(job, p, kMethodsPack, kMethodsPack);
   }
-  SegmentTable Table() const { return SegmentTable(job, profile, p, kPacks); }
+  SegmentTable Table() const { return SegmentTable(job, profile, p, kMethodPacks); }
   Job job = QuickstartJob();
   Parallelism p;
   LayerProfile profile;
@@ -55,7 +55,7 @@ TEST(PartitionByTest, ExactIsNoSlowerThanAnyOther) {
 std::vector<int64_t> LayersBy(PartitionMethod method, const Job& job, int64_t stages) {
   const Parallelism p{.pipeline = stages, .data = job.cluster.gpu_count / stages};
   const LayerProfile profile = BuildLayerProfile(job, p, kMethodsPack, kMethodsPack);
-  const SegmentTable table(job, profile, p, kPacks);
+  const SegmentTable table(job, profile, p, kMethodPacks);
   const std::vector<int64_t> cut = PartitionBy(method, table, nullptr);
   std::vector<int64_t> layers;
   for (size_t s = 0; s + 1 < cut.size(); ++s) {

@@ -10,7 +10,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
+constexpr PackShape kPartitionPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
 
 int64_t TransformerLayers(const LayerProfile& profile, int64_t begin, int64_t end) {
   int64_t layers = 0;
@@ -21,7 +21,8 @@ int64_t TransformerLayers(const LayerProfile& profile, int64_t begin, int64_t en
 TEST(SplitByParametersTest, GivesEveryStageALayerAndNearlyEqualParts) {
   const Job job = QuickstartJob();
   for (const int64_t stages : {1, 2, 4, 8, 31, 93}) {
-    const LayerProfile profile = BuildLayerProfile(job, {1, stages, 1}, kPack, kPack);
+    const LayerProfile profile =
+        BuildLayerProfile(job, {1, stages, 1}, kPartitionPack, kPartitionPack);
     const std::vector<int64_t> split = SplitByParameters(profile, stages);
     ASSERT_EQ(static_cast<int64_t>(split.size()), stages + 1);
     EXPECT_EQ(split.front(), 0);
@@ -43,7 +44,7 @@ TEST(SegmentTableTest, FixedPartitionAdmitsItselfAlone) {
   Job job = QuickstartJob();
   job.constraints.stage_layers = {22, 23, 24, 24};
   const Parallelism p{2, 4, 4};
-  const LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
+  const LayerProfile profile = BuildLayerProfile(job, p, kPartitionPack, kPartitionPack);
   const SegmentTable table(job, profile, p, 8);
   const PartitionSearch found = FindPartition(table, 8, nullptr);
   ASSERT_TRUE(found.best);
@@ -55,7 +56,7 @@ TEST(SegmentTableTest, FixedPartitionAdmitsItselfAlone) {
 TEST(FindPartitionTest, WithOnePackTheSumAloneCounts) {
   const Job job = QuickstartJob();
   const Parallelism p{2, 4, 4};
-  const LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
+  const LayerProfile profile = BuildLayerProfile(job, p, kPartitionPack, kPartitionPack);
   const SegmentTable table(job, profile, p, 1);
   const PartitionSearch found = FindPartition(table, 1, nullptr);
   ASSERT_TRUE(found.best);
@@ -67,7 +68,7 @@ TEST(FindPartitionTest, ClosedFormRelations) {
   int64_t before = 0;
   for (const int64_t m : {1, 2, 4, 8, 64}) {
     const Parallelism p{2, 4, 4};
-    const LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
+    const LayerProfile profile = BuildLayerProfile(job, p, kPartitionPack, kPartitionPack);
     const SegmentTable table(job, profile, p, m);
     const Partition best = *FindPartition(table, m, nullptr).best;
     EXPECT_EQ(best.closed_form_ns, (m - 1) * best.slowest_ns + best.sum_ns);
@@ -80,7 +81,7 @@ TEST(FindPartitionTest, ClosedFormRelations) {
 TEST(FindPartitionTest, StopsWhenever) {
   const Job job = QuickstartJob();
   const Parallelism p{2, 4, 4};
-  const LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
+  const LayerProfile profile = BuildLayerProfile(job, p, kPartitionPack, kPartitionPack);
   const SegmentTable table(job, profile, p, 8);
   bool done = false;
   for (int calls = 0; calls < 1000 && !done; ++calls) {

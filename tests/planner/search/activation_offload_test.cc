@@ -22,7 +22,7 @@ Job Choosing(Job job) {
   return job;
 }
 
-Job Pinned(Job job, int64_t layers) {
+Job PinnedLayers(Job job, int64_t layers) {
   AskActivationOffload(layers, &job);
   return job;
 }
@@ -52,7 +52,7 @@ TEST(ActivationOffloadTest, RandomJobsFindWhatPinnedOnesDo) {
     }
     const bool any = job.training.trainer->activations.any_count;
     for (int64_t layers = 0; layers <= most; layers += any ? 1 : most) {
-      const Plan pinned = CheckedPlan(Pinned(job, layers));
+      const Plan pinned = CheckedPlan(PinnedLayers(job, layers));
       if (!pinned.fits()) {
         lacked += pinned.misfit->host_short_bytes > 0 ? 1 : 0;
         continue;
@@ -97,7 +97,7 @@ TEST(ActivationOffloadTest, GainsNothingOverASlowLink) {
 }
 
 TEST(ActivationOffloadTest, WaitsForCopiesThatAPassDoesNotHide) {
-  Job job = Pinned(LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192), 24);
+  Job job = PinnedLayers(LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192), 24);
   FixDegrees(job, 2, 1, 4);
   job.cluster.host_memory_bytes_per_second = 8 * 400e9;
   int64_t before = -1;
@@ -129,7 +129,7 @@ TEST(ActivationOffloadTest, HostMemoryIsNeverExceeded) {
   for (const int64_t gib : {80, 120, 200, 320, 480, 640}) {
     job.cluster.host_memory_bytes = gib * kGiB;
     for (const int64_t layers : {8, 16, 32}) {
-      const Plan plan = CheckedPlan(Pinned(job, layers));
+      const Plan plan = CheckedPlan(PinnedLayers(job, layers));
       some_fit = some_fit || plan.fits();
       some_lack = some_lack || (!plan.fits() && plan.misfit->host_short_bytes > 0);
       if (plan.fits()) {
@@ -148,7 +148,7 @@ TEST(ActivationOffloadTest, HostsHoldThePacksInFlight) {
   FixDegrees(job, 1, 4, 2);
   for (const Schedule schedule : {Schedule::kOneFOneB, Schedule::kGPipe, Schedule::kZeroBubble}) {
     job.constraints.schedule = schedule;
-    const Plan plan = CheckedPlan(Pinned(job, 32));
+    const Plan plan = CheckedPlan(PinnedLayers(job, 32));
     ASSERT_TRUE(plan.fits());
     const StagePlan &first = plan.stages[0], &last = plan.stages[3];
     EXPECT_GT(first.in_flight, 1);
@@ -167,7 +167,7 @@ TEST(ActivationOffloadTest, HostsHoldThePacksInFlight) {
 TEST(ActivationOffloadTest, InputsOfRecomputedLayersGoAllOrNone) {
   Job job = LongTextJob("llama3-8b", "a100-sxm-40gb", 8, 65536, "torchtune");
   job.model.language_model.vocab = 8192;  // else logits take all of the memory
-  const Plan all = CheckedPlan(Pinned(job, 32)), none = CheckedPlan(Pinned(job, 0));
+  const Plan all = CheckedPlan(PinnedLayers(job, 32)), none = CheckedPlan(PinnedLayers(job, 0));
   ASSERT_TRUE(all.fits());
   for (const LayerGroup& group : all.stages[0].layers) {
     if (group.kind != LayerKind::kDense) continue;
@@ -183,7 +183,7 @@ TEST(ActivationOffloadTest, InputsOfRecomputedLayersGoAllOrNone) {
 TEST(ActivationOffloadTest, HoldsAJobToWhatItsTrainerCombines) {
   Job job = LongTextJob("llama3-8b", "h100-sxm-80gb", 8, 8192);
   job.constraints.virtual_stages = {1, 4};
-  const Job held = Pinned(job, 4);
+  const Job held = PinnedLayers(job, 4);
   EXPECT_EQ(held.constraints.recompute, RecomputePolicy::kForbidden);
   EXPECT_EQ(held.constraints.pipeline_parallel.max, 1);
   EXPECT_EQ(held.constraints.virtual_stages.max, 1);
@@ -201,7 +201,7 @@ TEST(ActivationOffloadTest, HoldsAJobToWhatItsTrainerCombines) {
 }
 
 TEST(ActivationOffloadTest, AnEvaluatedPlanHasThePlansFigures) {
-  Job job = Pinned(LongTextJob("llama3-8b", "gh200-96gb", 4, 16384), 20);
+  Job job = PinnedLayers(LongTextJob("llama3-8b", "gh200-96gb", 4, 16384), 20);
   const Plan plan = CheckedPlan(job);
   ASSERT_TRUE(plan.fits());
   const Evaluation same = EvaluatePlan(job, SpecOf(plan));

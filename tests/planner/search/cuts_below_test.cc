@@ -82,20 +82,20 @@ std::set<Cut> AllCuts(const LayerProfile& profile, const PipelineShape& shape) {
   return cuts;
 }
 
-struct Case {
+struct BelowCase {
   LayerProfile profile;
   PipelineShape shape;
 };
 
-Case RandomCase(std::mt19937_64& random) {
+BelowCase RandomCase(std::mt19937_64& random) {
   const auto among = [&](int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
   };
-  Case c{.profile = RandomChain(random, among(1, 9)),
-         .shape = {.schedule = Schedule::kInterleaved,
-                   .stages = among(1, 4),
-                   .chunks = among(1, 3),
-                   .micro_batches = among(1, 20)}};
+  BelowCase c{.profile = RandomChain(random, among(1, 9)),
+              .shape = {.schedule = Schedule::kInterleaved,
+                        .stages = among(1, 4),
+                        .chunks = among(1, 3),
+                        .micro_batches = among(1, 20)}};
   return c;
 }
 
@@ -103,7 +103,7 @@ TEST(CutsBelowTest, LeastLoadedCutIsTheLeastOfAllCuts) {
   std::mt19937_64 random(1);
   int64_t compared = 0;
   for (int i = 0; i < 1000; ++i) {
-    const Case c = RandomCase(random);
+    const BelowCase c = RandomCase(random);
     const std::set<Cut> cuts = AllCuts(c.profile, c.shape);
     const Cut found = LeastLoadedCut(c.profile, c.shape, {});
     ASSERT_EQ(found.empty(), cuts.empty());
@@ -121,7 +121,7 @@ TEST(CutsBelowTest, VisitsEveryCutBelowTheLimitOnceAndNoOther) {
   std::mt19937_64 random(2);
   int64_t compared = 0;
   for (int i = 0; i < 1000; ++i) {
-    const Case c = RandomCase(random);
+    const BelowCase c = RandomCase(random);
     const std::set<Cut> cuts = AllCuts(c.profile, c.shape);
     if (cuts.empty()) continue;
     const int64_t below = LoadOf(c.profile, c.shape, *cuts.begin());

@@ -243,13 +243,13 @@ TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
   Random random(14);
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(random.Below(n)); };
   constexpr const char* kModels[] = {"llama3-8b", "qwen2.5-14b", "mixtral-8x7b", "llama3-70b"};
-  constexpr const char* kGpus[] = {"v100-sxm2-16gb", "rtx-4090-24gb", "a100-sxm-40gb",
-                                   "h100-sxm-80gb"};
+  constexpr const char* kEarlyGpus[] = {"v100-sxm2-16gb", "rtx-4090-24gb", "a100-sxm-40gb",
+                                        "h100-sxm-80gb"};
   int misfits = 0, remedies = 0;
   for (int run = 0; run < 60 && misfits < 10; ++run) {
-    Job job = WholeSpace(TextJob(kModels[below(4)], kGpus[below(4)], 1 + below(12)));
+    Job job = WholeSpace(TextJob(kModels[below(4)], kEarlyGpus[below(4)], 1 + below(12)));
     if (below(3) == 0)
-      job = WholeSpace(QuickstartJob()), job.cluster = ClusterOf(kGpus[below(4)], 8);
+      job = WholeSpace(QuickstartJob()), job.cluster = ClusterOf(kEarlyGpus[below(4)], 8);
     job.cluster.gpus_per_full_node = job.cluster.gpus_per_node = job.cluster.gpu_count;
     job.training.global_batch_samples = 1 + below(300);
     if (below(2) == 0) job.training.token_cap = 2048 << below(4);

@@ -7,12 +7,12 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr PackShape kPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
+constexpr PackShape kSimulatedPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
 
 struct Setting {
   Job job = QuickstartJob();
   Parallelism p{2, 4, 4};
-  LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
+  LayerProfile profile = BuildLayerProfile(job, p, kSimulatedPack, kSimulatedPack);
   std::vector<StageWork> stages =
       StageWorks(job, profile, p, {0, 23, 47, 72, 97}, std::vector<ModeCounts>(4));
 };
@@ -35,13 +35,13 @@ TEST(StageWorksTest, AddsUpToTheWholeModel) {
   EXPECT_GT(s.stages.front().send_ns, 0);
   // At the mean pack, the cost of a pack equals the mean cost.
   for (const StageWork& w : s.stages)
-    EXPECT_NEAR(w.forward.at(kPack), static_cast<double>(w.forward_ns), 50);
+    EXPECT_NEAR(w.forward.at(kSimulatedPack), static_cast<double>(w.forward_ns), 50);
 }
 
 TEST(SimulateStepTest, EqualPacksAddNoImbalance) {
   const Setting s;
   const SimulatedStep step =
-      SimulateStep(s.job, s.p, Shape(s, 8), s.stages, std::vector<PackShape>(100, kPack));
+      SimulateStep(s.job, s.p, Shape(s, 8), s.stages, std::vector<PackShape>(100, kSimulatedPack));
   EXPECT_LT(step.imbalance_ns, step.pipeline_ns / 100'000);
   EXPECT_EQ(step.total_ns(),
             step.pipeline_ns + step.imbalance_ns + step.data_sync_ns + step.optimizer_ns);
@@ -76,7 +76,7 @@ TEST(SimulateStepTest, FewerInterleavedPacksComeInWholeGroups) {
 
 TEST(SimulateStepTest, MillionsOfPacksPerRankContinueTheRhythm) {
   const Setting s;
-  const std::vector<PackShape> packs(10, kPack);
+  const std::vector<PackShape> packs(10, kSimulatedPack);
   const SimulatedStep few = SimulateStep(s.job, s.p, Shape(s, 100'000), s.stages, packs);
   const SimulatedStep more = SimulateStep(s.job, s.p, Shape(s, 100'001), s.stages, packs);
   const SimulatedStep many = SimulateStep(s.job, s.p, Shape(s, 10'000'000), s.stages, packs);

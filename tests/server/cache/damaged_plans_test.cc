@@ -51,7 +51,15 @@ std::vector<std::string> PartsOf(const std::string& path) {
   return parts;
 }
 
-enum class Outcome { kWhole, kSetAside, kNotOpened, kWrongPlan, kLostSilently, kCannotGoOn, kGone };
+enum class DamageOutcome {
+  kWhole,
+  kSetAside,
+  kNotOpened,
+  kWrongPlan,
+  kLostSilently,
+  kCannotGoOn,
+  kGone
+};
 
 // Returns the number of plans that are there, or -1 if one of them is wrong.
 int CountGood(const PlanStore& store, bool* damaged) {
@@ -67,25 +75,25 @@ int CountGood(const PlanStore& store, bool* damaged) {
   return good;
 }
 
-Outcome Judge(PlanStore* store, const std::string& path, bool damaged, int good,
-              const std::string& bytes) {
-  if (good < 0) return Outcome::kWrongPlan;
-  if (damaged && !store->Repair().empty()) return Outcome::kNotOpened;
-  if (good < kPlans && store->set_aside() == 0) return Outcome::kLostSilently;
+DamageOutcome Judge(PlanStore* store, const std::string& path, bool damaged, int good,
+                    const std::string& bytes) {
+  if (good < 0) return DamageOutcome::kWrongPlan;
+  if (damaged && !store->Repair().empty()) return DamageOutcome::kNotOpened;
+  if (good < kPlans && store->set_aside() == 0) return DamageOutcome::kLostSilently;
   if (store->set_aside() > 0) {
     bool is_kept = false;
     for (const std::string& name : FilesOf(path, ".damaged-")) {
       is_kept |= bytes.empty() || FileBytes(name) == bytes;
     }
-    if (!is_kept) return Outcome::kGone;
+    if (!is_kept) return DamageOutcome::kGone;
   }
   const PlanEntry more = Entry(kPlans + 1);
   std::string record, error;
   if (!store->Write({&more, 1}).ok() ||
       store->Find(more.key, &record, &error) != PlanStore::Found::kYes || record != more.record) {
-    return Outcome::kCannotGoOn;
+    return DamageOutcome::kCannotGoOn;
   }
-  return store->set_aside() > 0 ? Outcome::kSetAside : Outcome::kWhole;
+  return store->set_aside() > 0 ? DamageOutcome::kSetAside : DamageOutcome::kWhole;
 }
 
 class DamagedPlansTest : public testing::Test {
@@ -114,8 +122,8 @@ class DamagedPlansTest : public testing::Test {
   }
 
   // Runs `try_one`, which damages and judges, in a separate process.
-  void TryAll(
-      const std::function<Outcome(const std::string& path, const std::string& bytes)>& try_one) {
+  void TryAll(const std::function<DamageOutcome(const std::string& path, const std::string& bytes)>&
+                  try_one) {
     std::mt19937_64 chance(20'261'122);
     int aside = 0, whole = 0;
     for (int i = 0; i < DamagedFiles(); ++i) {
@@ -127,10 +135,10 @@ class DamagedPlansTest : public testing::Test {
       }
       const std::string path = part == 0 ? path_ : path_ + "." + std::to_string(part);
       const int outcome = InChild([&] { return static_cast<int>(try_one(path, bytes)); });
-      aside += outcome == static_cast<int>(Outcome::kSetAside) ? 1 : 0;
-      whole += outcome == static_cast<int>(Outcome::kWhole) ? 1 : 0;
-      EXPECT_TRUE(outcome == static_cast<int>(Outcome::kSetAside) ||
-                  outcome == static_cast<int>(Outcome::kWhole))
+      aside += outcome == static_cast<int>(DamageOutcome::kSetAside) ? 1 : 0;
+      whole += outcome == static_cast<int>(DamageOutcome::kWhole) ? 1 : 0;
+      EXPECT_TRUE(outcome == static_cast<int>(DamageOutcome::kSetAside) ||
+                  outcome == static_cast<int>(DamageOutcome::kWhole))
           << "file " << i << ", part " << part << ", " << how << ": outcome " << outcome;
     }
     std::printf("%d damaged files: %d set aside, %d whole all the same\n", DamagedFiles(), aside,
@@ -144,7 +152,7 @@ class DamagedPlansTest : public testing::Test {
     TryAll([this](const std::string& path, const std::string& bytes) {
       SetFileBytes(path, bytes);
       auto store = Open();
-      if (store == nullptr) return Outcome::kNotOpened;
+      if (store == nullptr) return DamageOutcome::kNotOpened;
       bool damaged = false;
       const int good = CountGood(*store, &damaged);
       return Judge(store.get(), path_, damaged, good, bytes);
@@ -169,7 +177,7 @@ TEST_F(DamagedPlansTest, AreSetAsideWhenTheDamageIsMetLater) {
   Fill();
   TryAll([this](const std::string& path, const std::string& bytes) {
     auto store = Open();
-    if (store == nullptr) return Outcome::kNotOpened;
+    if (store == nullptr) return DamageOutcome::kNotOpened;
     SetFileBytes(path, bytes);
     bool damaged = false;
     const int good = CountGood(*store, &damaged);

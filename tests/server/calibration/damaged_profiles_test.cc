@@ -33,7 +33,14 @@ std::vector<ProfileRecord> WholeHistory() {
   return history;
 }
 
-enum class Outcome { kWhole, kRefused, kLostSilently, kNoAdvice, kCannotGoOn, kSalvagedWrong };
+enum class ProfileOutcome {
+  kWhole,
+  kRefused,
+  kLostSilently,
+  kNoAdvice,
+  kCannotGoOn,
+  kSalvagedWrong
+};
 
 bool IsPrefix(const std::vector<ProfileRecord>& read, const std::vector<ProfileRecord>& all) {
   if (read.size() > all.size()) return false;
@@ -43,25 +50,27 @@ bool IsPrefix(const std::vector<ProfileRecord>& read, const std::vector<ProfileR
 }
 
 // Opens the store as a server does, and returns the outcome.
-Outcome Try(const std::string& path, const std::vector<ProfileRecord>& all) {
+ProfileOutcome Try(const std::string& path, const std::vector<ProfileRecord>& all) {
   std::string error, ended_by;
   std::vector<ProfileRecord> salvaged;
   const std::string none = FileProfileStore::Salvage(path, &salvaged, &ended_by);
-  if (!IsPrefix(salvaged, all)) return Outcome::kSalvagedWrong;
+  if (!IsPrefix(salvaged, all)) return ProfileOutcome::kSalvagedWrong;
   auto store = FileProfileStore::Open(path, &error);
   if (store == nullptr) {
     const bool has_advice = error.find("evenkeel-store load BACKUP") != std::string::npos;
-    return has_advice ? Outcome::kRefused : Outcome::kNoAdvice;
+    return has_advice ? ProfileOutcome::kRefused : ProfileOutcome::kNoAdvice;
   }
   const std::vector<ProfileRecord> read = store->TakeHistory();
-  if (EncodeHistory(read) != EncodeHistory(all)) return Outcome::kLostSilently;
+  if (EncodeHistory(read) != EncodeHistory(all)) return ProfileOutcome::kLostSilently;
   ProfileRecord next = all.front();
   next.revision = kRevisions + 1;
-  if (!none.empty() || store->Append(next).revision != kRevisions + 1) return Outcome::kCannotGoOn;
+  if (!none.empty() || store->Append(next).revision != kRevisions + 1)
+    return ProfileOutcome::kCannotGoOn;
   store.reset();
   store = FileProfileStore::Open(path, &error);
-  return store != nullptr && store->TakeHistory().size() == kRevisions + 1 ? Outcome::kWhole
-                                                                           : Outcome::kCannotGoOn;
+  return store != nullptr && store->TakeHistory().size() == kRevisions + 1
+             ? ProfileOutcome::kWhole
+             : ProfileOutcome::kCannotGoOn;
 }
 
 void TryAll(const std::string& path, const std::string& good) {
@@ -74,12 +83,12 @@ void TryAll(const std::string& path, const std::string& good) {
     SetFileBytes(path, bytes);
     std::filesystem::remove(path + ".lmdb-kept-1");
     const int outcome = InChild([&] { return static_cast<int>(Try(path, all)); });
-    refused += outcome == static_cast<int>(Outcome::kRefused) ? 1 : 0;
-    whole += outcome == static_cast<int>(Outcome::kWhole) ? 1 : 0;
-    EXPECT_TRUE(outcome == static_cast<int>(Outcome::kRefused) ||
-                outcome == static_cast<int>(Outcome::kWhole))
+    refused += outcome == static_cast<int>(ProfileOutcome::kRefused) ? 1 : 0;
+    whole += outcome == static_cast<int>(ProfileOutcome::kWhole) ? 1 : 0;
+    EXPECT_TRUE(outcome == static_cast<int>(ProfileOutcome::kRefused) ||
+                outcome == static_cast<int>(ProfileOutcome::kWhole))
         << "file " << i << ", " << how << ": outcome " << outcome;
-    if (outcome == static_cast<int>(Outcome::kRefused)) {
+    if (outcome == static_cast<int>(ProfileOutcome::kRefused)) {
       EXPECT_EQ(FileBytes(path), bytes) << "a refused file was changed";
     }
   }
@@ -116,7 +125,7 @@ TEST(DamagedProfilesTest, ALossWouldBeSeen) {
   std::vector<ProfileRecord> shorter = WholeHistory();
   shorter.pop_back();
   ASSERT_EQ(FileProfileStore::Create(path, shorter), "");
-  EXPECT_EQ(Try(path, WholeHistory()), Outcome::kLostSilently);
+  EXPECT_EQ(Try(path, WholeHistory()), ProfileOutcome::kLostSilently);
   EXPECT_EQ(InChild([]() -> int { abort(); }), -1);
 }
 

@@ -17,7 +17,8 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr char kPath[] = EVENKEEL_SOURCE_DIR "/tests/server/convert/golden/bad_requests.txt";
+constexpr char kGoldenRefusals[] =
+    EVENKEEL_SOURCE_DIR "/tests/server/convert/golden/bad_requests.txt";
 constexpr char kCaseMark[] = "=== ";
 constexpr char kViolationMark[] = "--> ";
 
@@ -34,8 +35,8 @@ struct GoldenFile {
 
 GoldenFile Read() {
   GoldenFile file;
-  std::ifstream in(kPath);
-  EXPECT_TRUE(in.good()) << kPath;
+  std::ifstream in(kGoldenRefusals);
+  EXPECT_TRUE(in.good()) << kGoldenRefusals;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with(kCaseMark)) {
       file.cases.push_back({.name = line.substr(4), .request = "", .violations = {}});
@@ -51,7 +52,7 @@ GoldenFile Read() {
 }
 
 void Write(const GoldenFile& file) {
-  std::ofstream out(kPath);
+  std::ofstream out(kGoldenRefusals);
   out << file.preface;
   for (size_t i = 0; i < file.cases.size(); ++i) {
     const Case& c = file.cases[i];

@@ -30,10 +30,11 @@ struct Ending {
   int64_t units_after = 0;  // spent after the stop
 };
 
-using Work = std::function<std::string(const Stop&)>;  // returns an empty text if it was stopped
+using StoppableWork =
+    std::function<std::string(const Stop&)>;  // returns an empty text if it was stopped
 
 // Runs the work and answers question `at`, and no other, with a stop. If `at` is 0, it never stops.
-Ending RunUntilQuestion(const Work& work, int64_t at) {
+Ending RunUntilQuestion(const StoppableWork& work, int64_t at) {
   Ending ending;
   const Stop* all = nullptr;
   int64_t said_at = 0;
@@ -53,7 +54,7 @@ Ending RunUntilQuestion(const Work& work, int64_t at) {
 constexpr int64_t kUnitsAfterAtMost = 40 * Stop::kUnitsPerQuestion;
 constexpr int64_t kStopsTried = 16;
 
-void ExpectStopsAnywhere(const std::string& name, const Work& work) {
+void ExpectStopsAnywhere(const std::string& name, const StoppableWork& work) {
   const Ending whole = RunUntilQuestion(work, 0);
   ASSERT_FALSE(whole.stopped) << name;
   EXPECT_EQ(whole.bytes, work(Stop())) << name << ": a stop that never comes changes the answer";
@@ -68,7 +69,7 @@ void ExpectStopsAnywhere(const std::string& name, const Work& work) {
   }
 }
 
-Work PlanOf(const v1::PlanJobRequest& request) {
+StoppableWork PlanOf(const v1::PlanJobRequest& request) {
   OfferJobs offers;
   const std::vector<Violation> violations = OffersFromProto(request, &offers);
   EXPECT_TRUE(violations.empty()) << violations[0].field << ": " << violations[0].description;
@@ -175,7 +176,7 @@ TEST(Deadline, PackingsStopAnywhere) {
         group.packs_per_rank = 4;
         job.groups.push_back(group);
       }
-      const Work work = [&](const Stop& stop) {
+      const StoppableWork work = [&](const Stop& stop) {
         const planner::PackingResult result = planner::PackAndDeal({units, tokens}, job, stop);
         EXPECT_EQ(result.stopped, result.order.empty());
         std::string bytes;

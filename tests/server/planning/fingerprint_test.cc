@@ -466,7 +466,7 @@ TEST(PlanId, IsFiveLettersAnd32Digits) {
 // the catalogue's version and figures, and the wording of `figures`. Only then may
 // EVENKEEL_UPDATE_GOLDEN=1 be used to rewrite the file.
 TEST(PlanId, IsStable) {
-  constexpr char kPath[] = EVENKEEL_SOURCE_DIR "/tests/server/planning/golden/plan_ids.txt";
+  constexpr char kGoldenIds[] = EVENKEEL_SOURCE_DIR "/tests/server/planning/golden/plan_ids.txt";
   const std::vector<std::pair<std::string, std::string>> requests = {
       {"minimal", MinimalText()},
       {"described", DescribedText()},
@@ -488,10 +488,10 @@ TEST(PlanId, IsStable) {
   std::string ids;
   for (const auto& [name, text] : requests) ids += name + " " + PlanId(JobOf(text)) + "\n";
   if (std::getenv("EVENKEEL_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(kPath) << ids;
+    std::ofstream(kGoldenIds) << ids;
     return;
   }
-  std::ifstream in(kPath);
+  std::ifstream in(kGoldenIds);
   const std::string golden((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   EXPECT_EQ(ids, golden);
 }

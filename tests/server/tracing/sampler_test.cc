@@ -9,7 +9,7 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr char kTrace[] = "4bf92f3577b34da6a3ce929d0e0e4736";
+constexpr char kSampledTrace[] = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 TEST(SamplerTest, KnowsAllNames) {
   struct Case {
@@ -24,9 +24,9 @@ TEST(SamplerTest, KnowsAllNames) {
                           {"parentbased_traceidratio", true, true, false}}) {
     Sampler sampler;
     ASSERT_EQ(ParseSampler(one.name, "", &sampler), "") << one.name;
-    EXPECT_EQ(sampler.Samples(std::nullopt, kTrace), one.without_parent) << one.name;
-    EXPECT_EQ(sampler.Samples(true, kTrace), one.with_parent) << one.name;
-    EXPECT_EQ(sampler.Samples(false, kTrace), one.with_other_parent) << one.name;
+    EXPECT_EQ(sampler.Samples(std::nullopt, kSampledTrace), one.without_parent) << one.name;
+    EXPECT_EQ(sampler.Samples(true, kSampledTrace), one.with_parent) << one.name;
+    EXPECT_EQ(sampler.Samples(false, kSampledTrace), one.with_other_parent) << one.name;
   }
 }
 

@@ -1,0 +1,56 @@
+#include "client/cli/backend/admin_client.h"
+
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "client/cli/backend/host_port.h"
+#include "client/cli/base/exit_codes.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr std::string_view kUnixPrefix = "unix:";
+
+std::unique_ptr<httplib::Client> Connect(const std::string& address) {
+  if (address.starts_with(kUnixPrefix)) {
+    auto client = std::make_unique<httplib::Client>(address.substr(kUnixPrefix.size()), 80);
+    client->set_address_family(AF_UNIX);
+    return client;
+  }
+  const std::optional<HostPort> parsed = ParseHostPort(address);
+  if (!parsed) {
+    throw CommandError(ExitCode::kBadInput,
+                       fmt::format("--admin must be unix:/path or HOST:PORT, not \"{}\"", address));
+  }
+  return std::make_unique<httplib::Client>(parsed->host, parsed->port);
+}
+
+}  // namespace
+
+std::string AdminGet(const std::string& address, const std::string& path, double timeout_seconds) {
+  const auto client = Connect(address);
+  const auto timeout = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::duration<double>(timeout_seconds));
+  client->set_connection_timeout(timeout);
+  client->set_read_timeout(timeout);
+  const auto answer = client->Get(path);
+  if (!answer) {
+    throw CommandError(
+        ExitCode::kUnavailable,
+        fmt::format("nobody answers on {} ({})", address, httplib::to_string(answer.error())),
+        {"The server serves its status where --admin-address says; by default "
+         "nowhere."});
+  }
+  if (answer->status != 200) {
+    throw CommandError(ExitCode::kError, fmt::format("{} answers {} to {}: {}", address,
+                                                     answer->status, path, answer->body));
+  }
+  return answer->body;
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,34 @@
+// Command lines to suggest to the user: the given one with a change.
+#ifndef EVENKEEL_CLIENT_CLI_BASE_COMMAND_LINE_H_
+#define EVENKEEL_CLIENT_CLI_BASE_COMMAND_LINE_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace evenkeel::cli {
+
+class CommandLine {
+ public:
+  // The first of `arguments` is the program's name.
+  explicit CommandLine(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
+
+  bool Has(const std::string& flag) const;
+
+  // Returns the same command line with `flag` set to `value` (replaced in its place, or added at
+  // the end), or without it.
+  CommandLine With(const std::string& flag, const std::string& value) const;
+  CommandLine Without(const std::string& flag) const;
+  // Returns it with `flag`, which takes no value.
+  CommandLine With(const std::string& flag) const;
+
+  // Returns the text for a POSIX shell.
+  std::string Text() const;
+
+ private:
+  std::vector<std::string> arguments_;
+};
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_BASE_COMMAND_LINE_H_

@@ -1,0 +1,42 @@
+// Options of several commands, and what they accept.
+#ifndef EVENKEEL_CLIENT_CLI_BASE_FLAGS_H_
+#define EVENKEEL_CLIENT_CLI_BASE_FLAGS_H_
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Validators.hpp>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+namespace evenkeel::cli {
+
+// Adds an option whose last value counts. `type` is the name of its value in the help.
+template <typename T>
+CLI::Option* Add(CLI::App* command, const char* name, T* target, const char* type, const char* help,
+                 const char* group) {
+  return command->add_option(name, *target, help)->type_name(type)->group(group)->take_last();
+}
+
+// Accepts numbers from `min` to `max`. The request cannot distinguish a zero from a flag that was
+// not given, so ranges are checked here.
+template <typename Number>
+CLI::Validator In(Number min, Number max, const char* what) {
+  const auto check = [=](const std::string& text) -> std::string {
+    Number value{};
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (error == std::errc() && end == last && value >= min && value <= max) return "";
+    return fmt::format("must be {} from {} to {}, but is \"{}\"", what, min, max, text);
+  };
+  return CLI::Validator(check, "");
+}
+
+inline CLI::Validator Whole(int64_t min, int64_t max) { return In(min, max, "a whole number"); }
+inline CLI::Validator Real(double min, double max) { return In(min, max, "a number"); }
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_BASE_FLAGS_H_

@@ -1,0 +1,19 @@
+// Files that commands write in addition to their answer.
+#ifndef EVENKEEL_CLIENT_CLI_BASE_OUTPUT_FILE_H_
+#define EVENKEEL_CLIENT_CLI_BASE_OUTPUT_FILE_H_
+
+#include <string>
+
+namespace evenkeel::cli {
+
+// Throws CommandError(kBadInput) if the file exists and may not be overwritten. Commands call this
+// before the work. An empty path stands for no file.
+void CheckMayWrite(const std::string& path, bool force);
+
+// Writes the file. It appears under its name only when it is complete. Throws
+// CommandError(kBadInput).
+void WriteWholeFile(const std::string& path, const std::string& text);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_BASE_OUTPUT_FILE_H_

@@ -1,0 +1,16 @@
+// What is wrong with a command line that has a word which no command or option takes.
+#ifndef EVENKEEL_CLIENT_CLI_BASE_UNKNOWN_ARGUMENT_H_
+#define EVENKEEL_CLIENT_CLI_BASE_UNKNOWN_ARGUMENT_H_
+
+#include <CLI/App.hpp>
+#include <string>
+
+namespace evenkeel::cli {
+
+// Names the first such word, and the known words that are most like it. `app` has just thrown
+// CLI::ExtrasError.
+std::string UnknownArgument(const CLI::App& app);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_BASE_UNKNOWN_ARGUMENT_H_

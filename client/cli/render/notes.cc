@@ -1,0 +1,140 @@
+// Shows what a reader should know before believing the verdict.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "client/cli/base/table.h"
+#include "client/cli/render/plan.h"
+#include "planner/base/integers.h"
+
+namespace evenkeel::cli {
+namespace {
+
+std::string BatchNote(const v1::Plan& plan) {
+  const double requested = static_cast<double>(plan.subject().global_batch_samples());
+  const v1::Predictions& predictions = plan.predictions();
+  const double real = predictions.samples_per_step();
+  if (!MissesBatch(requested, real)) return "";
+  const bool padded = plan.subject().micro_batch_samples() > 0;
+  const std::string pack = padded ? "micro-batch" : "pack", packs = pack + (padded ? "es" : "s");
+  const int ranks = plan.parallelism().data();
+  return fmt::format(
+      "a step trains on {} samples, {} {} than the {} asked for: {} are whole, and every "
+      "data-parallel rank needs at least one (here {} {} of {} samples on each of {} rank{})",
+      Significant(real), Percent(std::fabs(real / requested - 1)),
+      real > requested ? "more" : "fewer", Integer(plan.subject().global_batch_samples()), packs,
+      Integer(predictions.micro_batches()), predictions.micro_batches() == 1 ? pack : packs,
+      Significant(plan.batch_rule().samples_per_pack()), Integer(ranks), ranks == 1 ? "" : "s");
+}
+
+// Notes a trainer that the planner does not know, because its name may be misspelt.
+std::string TrainerNote(const Style& style, const v1::Plan& plan) {
+  for (const v1::FigureBasis& figure : plan.provenance().figures()) {
+    if (figure.figure() != "training.trainer" || !figure.detail().starts_with("no record of "))
+      continue;
+    return fmt::format(
+        "\"{}\" is not among the known trainers (`evenkeelctl trainers`), so its defaults are "
+        "assumed",
+        Plain(style, plan.subject().trainer().name()));
+  }
+  return "";
+}
+
+std::string SmallDatasetNote(const v1::Plan& plan) {
+  const v1::Predictions& predictions = plan.predictions();
+  const double samples = static_cast<double>(plan.subject().sample_count());
+  const double step = predictions.samples_per_step() > 0
+                          ? predictions.samples_per_step()
+                          : static_cast<double>(plan.subject().global_batch_samples());
+  if (samples <= 0 || samples >= step) return "";
+  return fmt::format(
+      "the dataset has {} samples, fewer than the {} of one step{}",
+      Integer(plan.subject().sample_count()), Significant(step),
+      predictions.holed_steps() > 0 ? ": some ranks lack a pack and run a zero-weight dummy" : "");
+}
+
+std::string OversizeNote(const v1::Plan& plan) {
+  const int64_t oversize = plan.batch_rule().oversize_sample_count();
+  if (oversize <= 0) return "";
+  return fmt::format("{} of {} samples exceed a cap, so each of them is alone in its pack",
+                     Integer(oversize), Integer(plan.subject().sample_count()));
+}
+
+// Notes a plan whose memory is above the capacity at the upper end of its interval.
+std::string TightNote(const v1::Plan& plan) {
+  if (plan.memory_fit() != v1::MEMORY_FIT_WITHIN_MARGIN || plan.has_misfit()) return "";
+  const v1::Interval& interval = plan.predictions().memory_interval();
+  return fmt::format(
+      "memory may not suffice: in {:.0f}% of runs the peak is {:.0f}% to {:.0f}% of the "
+      "prediction, and the fullest GPU has no room for the upper end; --memory-confidence {:g} "
+      "plans for it",
+      100 * interval.coverage_ratio(), 100 * interval.low_ratio(), 100 * interval.high_ratio(),
+      interval.coverage_ratio());
+}
+
+// Notes what the trainer's limits cost.
+std::string LimitsNote(const v1::Plan& plan) {
+  constexpr double kWorthSaying = 0.001;
+  if (plan.trainer_limits_cost_ratio() < kWorthSaying) return "";
+  return fmt::format(
+      "the trainer's limits in recompute and pipeline (`evenkeelctl trainers`) cost at least {}; "
+      "--trainer unlimited plans without them",
+      Percent(plan.trainer_limits_cost_ratio()));
+}
+
+// Notes packing groups where the trainer was chosen: none changes its degrees between steps.
+std::string GroupsNote(const v1::Plan& plan) {
+  if (!plan.has_group_choice() || plan.subject().trainer().name() == "unlimited") return "";
+  return "packing groups need a trainer that changes its degrees from step to step, which none of "
+         "`evenkeelctl trainers` does; --groups one plans what they run";
+}
+
+// Notes groups that share the states where they are smaller than the job asks for.
+std::string ZeroGroupNote(const v1::Plan& plan) {
+  const int asked = plan.subject().zero_group();
+  const int copies = plan.parallelism().data() * plan.parallelism().context();
+  if (asked == 0 || copies == 0 || copies % asked == 0) return "";
+  const int64_t group = planner::LargestDivisor(copies, asked);
+  return fmt::format(
+      "the states are shared by groups of {} rank{}, not {}: {}", Integer(group),
+      group == 1 ? "" : "s", Integer(asked),
+      asked > copies ? fmt::format("only {} hold copies of a weight", Integer(copies))
+                     : fmt::format("{} does not divide the {} ranks that hold copies of a weight",
+                                   Integer(asked), Integer(copies)));
+}
+
+std::string DeadlineNote(const v1::Plan& plan) {
+  const double deadline = plan.subject().objective().deadline_seconds();
+  const double late = FinishSeconds(plan) - deadline;
+  if (deadline <= 0 || plan.has_misfit() || late <= 0) return "";
+  return fmt::format("the deadline is missed: training takes {}, {} more than {}",
+                     Duration(FinishSeconds(plan)), Duration(late), Duration(deadline));
+}
+
+}  // namespace
+
+bool MissesBatch(double asked, double samples) {
+  return asked > 0 && samples > 0 && std::fabs(samples / asked - 1) > kBatchTolerance;
+}
+
+double FinishSeconds(const v1::Plan& plan) {
+  const v1::Predictions& predictions = plan.predictions();
+  if (predictions.has_goodput()) return predictions.goodput().finish_seconds();
+  return predictions.epoch_seconds() * std::max(1, plan.subject().epochs());
+}
+
+std::string RenderNotes(const Style& style, const v1::Plan& plan) {
+  std::string text;
+  for (const std::string& note : {TrainerNote(style, plan), BatchNote(plan), SmallDatasetNote(plan),
+                                  OversizeNote(plan), TightNote(plan), LimitsNote(plan),
+                                  GroupsNote(plan), ZeroGroupNote(plan), DeadlineNote(plan)}) {
+    if (note.empty()) continue;
+    text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
+  }
+  return text;
+}
+
+}  // namespace evenkeel::cli

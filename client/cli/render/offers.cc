@@ -1,0 +1,115 @@
+#include "client/cli/render/offers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/base/table.h"
+#include "client/cli/render/plan.h"
+
+namespace evenkeel::cli {
+namespace {
+
+// Returns the time of all epochs, with failures if the job says how often nodes fail.
+double GpuDays(const v1::Plan& plan) {
+  const v1::Predictions& predictions = plan.predictions();
+  return predictions.has_goodput() ? predictions.goodput().gpu_days() : predictions.gpu_days();
+}
+
+double Cost(const v1::Plan& plan) {
+  const v1::Predictions& predictions = plan.predictions();
+  return predictions.has_goodput() ? predictions.goodput().cost() : predictions.cost();
+}
+
+const char* WhyLeftOut(v1::LeftOutReason reason) {
+  switch (reason) {
+    case v1::LEFT_OUT_REASON_NO_DEGREES:
+      return "the constraints admit no degrees";
+    case v1::LEFT_OUT_REASON_TOO_FEW_GPUS:
+      return "too few for the deadline, even at their peak";
+    case v1::LEFT_OUT_REASON_NOT_NEEDED:
+      return "not planned: fewer GPUs meet the deadline";
+    case v1::LEFT_OUT_REASON_ANSWER_FULL:
+      return "planned, but the answer is full: see `get`";
+    default:
+      return "left out";
+  }
+}
+
+class Offers {
+ public:
+  Offers(const Style& style, const v1::PlanJobResponse& response)
+      : style_(style), response_(response) {
+    for (const v1::Plan& plan : response.offers()) {
+      prices_ = prices_ || Cost(plan) > 0;
+      deadline_ = std::max(deadline_, plan.subject().objective().deadline_seconds());
+    }
+  }
+
+  std::string Render() const {
+    std::vector<Table::Column> columns = {{""},
+                                          {"GPUs"},
+                                          {"type", Align::kLeft, /*shrink=*/true, 10},
+                                          {"split", Align::kLeft},
+                                          {"step"},
+                                          {"training"},
+                                          {"GPU-days"}};
+    if (prices_) columns.push_back({"cost"});
+    if (deadline_ > 0) columns.push_back({"deadline", Align::kLeft});
+    Table table(columns);
+    std::vector<std::pair<std::string, std::string>> ids;
+    for (const v1::Plan& plan : response_.offers()) {
+      ids.emplace_back(std::to_string(ids.size() + 1), plan.plan_id());
+      AddPlan(ids.back().first, plan, &table);
+    }
+    std::string remark = fmt::format("best first; comparison {}", response_.plan_id());
+    if (deadline_ > 0) remark += ", deadline " + Duration(deadline_);
+    return Section(style_, "Offers", remark) + table.Render(style_) + LeftOut() + "\n" +
+           NameValues(style_, ids);
+  }
+
+ private:
+  void AddPlan(const std::string& number, const v1::Plan& plan, Table* table) const {
+    const v1::PlanSubject& subject = plan.subject();
+    const bool fits = !plan.has_misfit();
+    std::vector<std::string> cells = {
+        number,
+        Integer(subject.gpu_count()),
+        Plain(style_, subject.gpu_type()),
+        fits ? SplitText(plan.parallelism()) : ShortText(plan.misfit()),
+        fits ? Duration(plan.predictions().step().total_seconds()) : "no fit",
+        fits ? Duration(FinishSeconds(plan)) : "-",
+        fits ? Significant(GpuDays(plan)) : "-"};
+    if (prices_) cells.push_back(Cost(plan) > 0 ? Decimal(Cost(plan), 2) : "-");
+    if (deadline_ > 0) cells.push_back(fits && FinishSeconds(plan) <= deadline_ ? "met" : "missed");
+    table->Add(cells);
+  }
+
+  std::string LeftOut() const {
+    std::string text;
+    for (const v1::OfferLeftOut& offer : response_.offers_left_out()) {
+      text += Paragraph(
+          style_, Plain(style_, fmt::format("{} x {}: {}{}", offer.gpu_count(), offer.gpu_type(),
+                                            WhyLeftOut(offer.reason()),
+                                            offer.plan_id().empty() ? "" : " " + offer.plan_id())));
+    }
+    return text;
+  }
+
+  const Style& style_;
+  const v1::PlanJobResponse& response_;
+  bool prices_ = false;
+  double deadline_ = 0;
+};
+
+}  // namespace
+
+std::string RenderOffers(const Style& style, const v1::PlanJobResponse& response) {
+  if (response.offers_size() + response.offers_left_out_size() == 0) return "";
+  return Offers(style, response).Render();
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,189 @@
+// Tests which changes of a run are evaluated, and what the answer tells people to write.
+#include "client/cli/from/changes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "client/cli/backend/backend.h"
+#include "client/cli/from/read_config.h"
+#include "client/cli/from/render_from.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int64_t kLayers = 32;
+
+// Every plan takes a second for a sample.
+class OneSecond : public Backend {
+ public:
+  v1::EvaluatePlanResponse EvaluatePlan(const v1::EvaluatePlanRequest&) override {
+    v1::EvaluatePlanResponse response;
+    v1::Predictions* predictions = response.mutable_evaluated()->mutable_predictions();
+    predictions->set_samples_per_step(1);
+    predictions->mutable_step()->set_total_seconds(1);
+    return response;
+  }
+  v1::PlanJobResponse PlanJob(const v1::PlanJobRequest&) override { return {}; }
+  v1::PlanCurveResponse PlanCurve(const v1::PlanCurveRequest&) override { return {}; }
+  v1::GetPlanResponse GetPlan(const v1::GetPlanRequest&) override { return {}; }
+  v1::ListPlansResponse ListPlans(const v1::ListPlansRequest&) override { return {}; }
+  v1::RecordProfileResponse RecordProfile(const v1::RecordProfileRequest&) override { return {}; }
+  v1::ListProfilesResponse ListProfiles(const v1::ListProfilesRequest&) override { return {}; }
+  v1::RollBackProfileResponse RollBackProfile(const v1::RollBackProfileRequest&) override {
+    return {};
+  }
+  v1::ListModelsResponse ListModels(const v1::ListModelsRequest&) override { return {}; }
+  v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest&) override { return {}; }
+  v1::ListTrainersResponse ListTrainers(const v1::ListTrainersRequest&) override { return {}; }
+  PackedDataset PackDataset(const v1::PackDatasetStart&, const SampleLengths&) override {
+    return {};
+  }
+  std::string name() const override { return "test"; }
+};
+
+// Returns all changes of a configuration of 32 layers on 16 GPUs.
+std::vector<Change> ChangesIn(const std::string& text, const std::string& file) {
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {16};
+  const UserConfig config = ReadConfigText(text, file, "");
+  UserRun run = RunOf(config, flags);
+  const ModelLayers layers(kLayers, v1::LAYER_KIND_DENSE);
+  AdaptToLayers(layers, &run);
+  v1::Plan slow;
+  slow.mutable_predictions()->set_samples_per_step(1);
+  slow.mutable_predictions()->mutable_step()->set_total_seconds(10);
+  OneSecond backend;
+  return FirstChanges(run, slow, config.format, layers, /*most=*/100, &backend).best;
+}
+
+// Returns all changes of torchtitan's llama3 8B.
+std::vector<Change> ChangesOf(const std::string& parallelism, const std::string& stages = "4") {
+  const std::string toml =
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = " +
+      stages + "\n";
+  return ChangesIn(toml + parallelism, "train.toml");
+}
+
+// Returns the change with this text, or one without.
+Change Named(const std::vector<Change>& changes, const std::string& text) {
+  const auto found = std::find_if(changes.begin(), changes.end(),
+                                  [&](const Change& change) { return change.text == text; });
+  return found == changes.end() ? Change() : *found;
+}
+
+constexpr char kTwo[] = "2 virtual stages on each stage instead of 1";
+constexpr char kOne[] = "1 virtual stages on each stage instead of 2";
+constexpr char kFour[] = "4 virtual stages on each stage instead of 2";
+constexpr char kInterleaved[] = "pipeline_parallel_schedule = \"Interleaved1F1B\"\n";
+
+// 34 layers, embedding and head counted, which 8 stages do not divide.
+TEST(ChangesTest, TorchtitansStagesAreCutAsItCutsThem) {
+  const std::vector<Change> changes = ChangesOf("");
+  const Change two = Named(changes, kTwo);
+  EXPECT_EQ(two.run.chunks, (std::vector<int64_t>{4, 5, 4, 4, 4, 4, 4, 3}));
+  EXPECT_EQ(two.run.schedule, v1::PIPELINE_SCHEDULE_INTERLEAVED);
+  EXPECT_EQ(two.argument, "parallelism.pipeline_parallel_schedule = \"Interleaved1F1B\"");
+  const Change stages = Named(changes, "pipeline stages 2 instead of 4");
+  EXPECT_EQ(stages.run.chunks, (std::vector<int64_t>{16, 16}));
+  // The schedule of the configuration stays, and with it two stages of each rank.
+  const Change more = Named(ChangesOf(kInterleaved), "pipeline stages 2 instead of 4");
+  EXPECT_EQ(more.run.chunks, (std::vector<int64_t>{8, 9, 8, 7}));
+  EXPECT_EQ(more.run.degrees.virtual_stages(), 2);
+}
+
+// Returns what to write for a change of a Megatron-LM script that has these arguments too.
+std::string MegatronArgument(const std::string& more, const std::string& change) {
+  const std::string script =
+      "python pretrain_gpt.py --num-layers 32 --hidden-size 512 --num-attention-heads 8 "
+      "--seq-length 128 --vocab-size 1000 --micro-batch-size 1 --global-batch-size 64 --bf16 "
+      "--pipeline-model-parallel-size 4 ";
+  return Named(ChangesIn(script + more + "\n", "run.sh"), change).argument;
+}
+
+// Settings that cut the model for four stages do not hold for other degrees.
+TEST(ChangesTest, MegatronIsToldToDropWhatCutsTheModel) {
+  const char* const two = "pipeline stages 2 instead of 4";
+  EXPECT_EQ(MegatronArgument("", two), "--pipeline-model-parallel-size 2");
+  EXPECT_EQ(MegatronArgument("--pipeline-model-parallel-layout 'Et*8|t*8|t*8|t*8L'", two),
+            "--pipeline-model-parallel-size 2 without --pipeline-model-parallel-layout");
+  EXPECT_EQ(MegatronArgument(
+                "--decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 7", two),
+            "--pipeline-model-parallel-size 2 without --decoder-first-pipeline-num-layers and "
+            "--decoder-last-pipeline-num-layers");
+  EXPECT_EQ(MegatronArgument("--num-layers-per-virtual-pipeline-stage 4", two),
+            "--pipeline-model-parallel-size 2 without --num-layers-per-virtual-pipeline-stage");
+  EXPECT_EQ(MegatronArgument("--num-virtual-stages-per-pipeline-rank 2", two),
+            "--pipeline-model-parallel-size 2 without --num-virtual-stages-per-pipeline-rank");
+  EXPECT_EQ(MegatronArgument("--num-virtual-stages-per-pipeline-rank 2", kFour),
+            "--num-virtual-stages-per-pipeline-rank 4");
+  EXPECT_EQ(MegatronArgument("--num-layers-per-virtual-pipeline-stage 4", kFour),
+            "--num-virtual-stages-per-pipeline-rank 4 without "
+            "--num-layers-per-virtual-pipeline-stage");
+  const char* const tensor = "tensor parallelism 2 instead of 1";
+  EXPECT_EQ(MegatronArgument("--decoder-first-pipeline-num-layers 8", tensor),
+            "--tensor-model-parallel-size 2");
+}
+
+// 8 samples of each rank, unless the configuration gives the global batch.
+TEST(ChangesTest, TorchtitansBatchFollowsItsRanks) {
+  const auto samples = [](const std::string& more, const std::string& change) {
+    return Named(ChangesOf(more), change).run.job.training().global_batch_samples();
+  };
+  EXPECT_EQ(samples("", kTwo), 32);
+  EXPECT_EQ(samples("", "tensor parallelism 2 instead of 1"), 16);
+  EXPECT_EQ(samples("", "pipeline stages 2 instead of 4"), 64);
+  EXPECT_EQ(samples("[training]\nglobal_batch_size = 64\n", "tensor parallelism 2 instead of 1"),
+            64);
+}
+
+// A pipeline cuts the batch and shards in another way than one stage does.
+TEST(ChangesTest, TorchtitanIsNotToldToLeaveItsPipeline) {
+  for (const Change& change : ChangesOf("", "2"))
+    EXPECT_GT(change.run.degrees.pipeline(), 1) << change.text;
+  for (const Change& change : ChangesOf("", "1"))
+    EXPECT_EQ(change.run.degrees.pipeline(), 1) << change.text;
+  EXPECT_FALSE(Named(ChangesOf("", "2"), "pipeline stages 4 instead of 2").text.empty());
+}
+
+TEST(ChangesTest, LayersThatDoNotDivideAreCutToo) {
+  const std::vector<Change> changes =
+      ChangesOf("pipeline_parallel_first_stage_less_layers = 2\n");  // 35 counted
+  EXPECT_EQ(Named(changes, "pipeline stages 8 instead of 4").run.chunks,
+            (std::vector<int64_t>{3, 5, 5, 4, 4, 4, 4, 3}));
+}
+
+TEST(ChangesTest, TorchtitanIsToldTheLayersOfMoreThanTwoStages) {
+  const std::vector<Change> changes = ChangesOf(kInterleaved);
+  EXPECT_EQ(Named(changes, kOne).argument, "parallelism.pipeline_parallel_schedule = \"1F1B\"");
+  EXPECT_EQ(Named(changes, kFour).text, "") << "34 layers make 12 or 17 stages, not 16";
+  const std::vector<Change> divided = ChangesOf(std::string(kInterleaved) +
+                                                "pipeline_parallel_first_stage_less_layers = 0\n"
+                                                "pipeline_parallel_last_stage_less_layers = 0\n");
+  EXPECT_EQ(Named(divided, kFour).argument, "parallelism.pipeline_parallel_layers_per_stage = 2");
+  EXPECT_EQ(Named(divided, kFour).run.chunks, std::vector<int64_t>(16, 2));
+  const std::vector<Change> told = ChangesOf("pipeline_parallel_layers_per_stage = 9\n");
+  EXPECT_EQ(Named(told, kTwo).argument,
+            "parallelism.pipeline_parallel_schedule = \"Interleaved1F1B\" without "
+            "parallelism.pipeline_parallel_layers_per_stage");
+  EXPECT_EQ(Named(told, kTwo).run.degrees.virtual_stages(), 2);
+}
+
+// A pipeline cuts the batch of a rank, whose size is another setting.
+TEST(ChangesTest, TorchtitansPipelineHasMicroBatchesOfItsOwn) {
+  const std::string text = "micro-batches of 2 instead of 1";
+  EXPECT_EQ(Named(ChangesOf(""), text).argument,
+            "parallelism.pipeline_parallel_microbatch_size = 2");
+}
+
+TEST(ChangesTest, LinesOfAYamlStayLines) {
+  FromAnswer answer{.path = "sft.yaml"};
+  answer.changes.best.push_back({.text = "a change", .argument = "one: 1\ntwo: 2"});
+  EXPECT_NE(RenderFrom(Style(), answer).find("     one: 1\n     two: 2\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace evenkeel::cli
