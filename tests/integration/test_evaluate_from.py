@@ -407,14 +407,15 @@ class FromTest(unittest.TestCase):
 
     def test_what_launch_writes_is_read_back(self):
         """Every second pair; all with EVENKEEL_EVERY_PAIR=1, which takes twice as long."""
-        for i, example in enumerate(EXAMPLES):
-            job = os.path.join(harness.EXAMPLES, example + ".json")
-            for framework in FRAMEWORKS if os.environ.get("EVENKEEL_EVERY_PAIR") else FRAMEWORKS[i % 2::2]:
-                with self.subTest(f"{example} {framework}"):
-                    self.round_trip(example, job, framework)
+        with Server() as server:  # it plans each job once, and keeps the plan for the next command
+            for i, example in enumerate(EXAMPLES):
+                job = os.path.join(harness.EXAMPLES, example + ".json")
+                for framework in FRAMEWORKS if os.environ.get("EVENKEEL_EVERY_PAIR") else FRAMEWORKS[i % 2::2]:
+                    with self.subTest(f"{example} {framework}"):
+                        self.round_trip(server, example, job, framework)
 
-    def round_trip(self, example, job, framework):
-        base = [harness.CTL, "launch", "--local", "--framework", framework, "--job", job]
+    def round_trip(self, server, example, job, framework):
+        base = [harness.CTL, "launch", "--server", server.address, "--framework", framework, "--job", job]
         launch = json.loads(harness.run([*base, "--output", "json"]).stdout)
         if launch["match"] == "LAUNCH_MATCH_NONE":
             return
@@ -427,7 +428,7 @@ class FromTest(unittest.TestCase):
         if framework == "deepspeed":
             flags += ["--token-cap", batches.split(" tokens (mean")[0].split()[-1]]
         if launch["match"] == "LAUNCH_MATCH_EXACT":  # it runs all of the plan, which says the degrees
-            plan = json.loads(harness.run([harness.CTL, "plan", "--local", "--job", job, "--output", "json"]).stdout)
+            plan = json.loads(server.ctl("plan", "--job", job, "--output", "json").stdout)
             launch["parallelism"] = plan["plan"]["parallelism"]
         if framework == "deepspeed":  # whose layers run is not in the JSON, nor how experts are spread
             flags += ["--trainer", "megatron-deepspeed", "--ep", str(launch["parallelism"]["expert"])]

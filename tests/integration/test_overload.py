@@ -41,7 +41,7 @@ class Crowd:
 
     def work(self, address, pause):
         client = harness.Client(address, **ALONE)
-        request = harness.job_request()
+        request = harness.job_request(os.path.join(harness.EXAMPLES, "omnibal-t9-3.json"))  # a tenth of a second
         while time.monotonic() < self.end:
             request.job.training.seed = next(self.seeds)
             began = time.monotonic()
