@@ -117,13 +117,15 @@ v1::EvaluatePlanResponse EvaluatePlan(const v1::EvaluatePlanRequest& request,
                                       const planner::PlanHooks& hooks) {
   server::EvaluationJob evaluation;
   RefuseWhatNeedsAServer(request, server::EvaluationFromProto(request, &evaluation));
-  const server::ComputedPlan best = Compute(evaluation.job, server::PlanId(evaluation.job), hooks);
+  server::ComputedPlan best;
+  if (!evaluation.evaluate_only)
+    best = Compute(evaluation.job, server::PlanId(evaluation.job), hooks);
   const server::ComputedEvaluation found =
       server::ComputeEvaluation(evaluation, best.facts.unit_cap, best.facts.token_cap, hooks.stop);
   Refuse(found.violations);
   CheckEnd(found.end, {});
   v1::EvaluatePlanResponse response;
-  Parse(best.plan_bytes, response.mutable_best());
+  if (!evaluation.evaluate_only) Parse(best.plan_bytes, response.mutable_best());
   Parse(found.plan.plan_bytes, response.mutable_evaluated());
   if (!found.plan.timeline_bytes.empty())
     Parse(found.plan.timeline_bytes, response.mutable_timeline());

@@ -12,6 +12,7 @@ constexpr int kRoundsAtMost = 40;
 constexpr int64_t kEnoughParts = 32;     // a round that moves fewer of the uneven packs is the last
 constexpr int32_t kCandidates = 16;      // samples of a run that an exchange examines
 constexpr size_t kRescueWork = 1 << 20;  // number of pairs of packs
+constexpr size_t kVainPairs = 1 << 15;   // a rescue gives up after these without an exchange
 
 }  // namespace
 
@@ -108,14 +109,17 @@ void Leveler::Rescue() {
       units_[p] += lengths_.units[member_[static_cast<size_t>(s)]];
   Random random(over.size());
   const size_t tries = std::min<size_t>(need_.size(), kRescueWork / over.size());
+  size_t vain = 0;
   for (const size_t p : over) {
     size_t other = random.Below(need_.size());
     Examined samples;
     for (size_t i = 0; i < tries && Over(p); ++i, other = (other + 1) % need_.size()) {
+      if (vain == kVainPairs) return;
       if (other == p) continue;
+      ++vain;
       // A pack of few samples is examined whole: again only after an exchange.
       if (samples.count == 0 || StepOf(p) > 1) samples = Examine(p, static_cast<int64_t>(other));
-      if (RescueOnce(p, samples, other)) samples.count = 0;
+      if (RescueOnce(p, samples, other)) samples.count = vain = 0;
     }
   }
 }

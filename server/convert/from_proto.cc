@@ -184,6 +184,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
     HoldLastGroup(request.plan(), plan_path, sink, evaluation);
   }
   evaluation->include_timeline = request.include_timeline();
+  evaluation->evaluate_only = request.evaluate_only();
   CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
   CheckInt(sink, FieldPath("min_calibration_revision"), request.min_calibration_revision(),
            kRevisions);

@@ -43,6 +43,7 @@ struct EvaluationJob {
   PlanSpec plan;
   planner::Job packs;  // `job` with the batch rule of the caller's plan
   bool include_timeline = false;
+  bool evaluate_only = false;  // the job's own plan is not wanted
 };
 
 // Does the same for EvaluatePlan.

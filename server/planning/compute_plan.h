@@ -45,8 +45,8 @@ std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best);
 inline constexpr int64_t kTimelineCellsAtMost = 16384;
 
 // Predicts the caller's plan. If the batch rule leaves caps to derive, it gets `unit_cap` and
-// `token_cap`, the caps of our own plan, so that both plans are compared over the same packs. The
-// result has no id.
+// `token_cap`, the caps of our own plan, so that both plans are compared over the same packs. If
+// these are 0, caps are derived from the data. The result has no id.
 struct ComputedEvaluation {
   ComputeEnd end = ComputeEnd::kDefect;
   ComputedPlan plan;                  // set for kDone

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "server/planning/compute_plan.h"
@@ -31,21 +32,25 @@ std::shared_ptr<EvaluatePlanCall> EvaluatePlanCall::Make(PlanningCore& core,
 void EvaluatePlanCall::Start(EvaluationJob evaluation, const CalibrationFacts& calibration) {
   evaluation_ = std::move(evaluation);
   calibration_ = calibration;
+  if (evaluation_.evaluate_only) return Evaluate(/*unit_cap=*/0, /*token_cap=*/0);
   const std::string plan_id = PlanId(evaluation_.job);
   scope_->SetPlan(plan_id, "");
   Hold(kPlanning,
        core_.Plan(
            {scope_->caller().tenant, plan_id, std::nullopt},
            PlanWork(compute_, plan_id, evaluation_.job),
-           [self = shared_from_this()](const PlanOutcome& best) { self->Evaluate(best); },
+           [self = shared_from_this()](const PlanOutcome& best) { self->TakeBest(best); },
            scope_->terms(PlanCost(evaluation_.job))));
 }
 
-void EvaluatePlanCall::Evaluate(const PlanOutcome& best) {
+void EvaluatePlanCall::TakeBest(const PlanOutcome& best) {
   scope_->AddSteps(best);
   if (best.kind != OutcomeKind::kPlan) return End(ToStatus(best, *scope_));
   best_ = best.plan;
-  const int64_t unit_cap = best_->facts.unit_cap, token_cap = best_->facts.token_cap;
+  Evaluate(best_->facts.unit_cap, best_->facts.token_cap);
+}
+
+void EvaluatePlanCall::Evaluate(int64_t unit_cap, int64_t token_cap) {
   // The work holds the call, of which the evaluation is a part.
   std::shared_ptr<const EvaluationJob> evaluation(shared_from_this(), &evaluation_);
   Hold(kEvaluating,
@@ -61,8 +66,9 @@ void EvaluatePlanCall::Answer(const PlanOutcome& evaluated) {
   const grpc::Status status = ToStatus(evaluated, *scope_);
   if (status.ok()) {
     *response_ = ToByteBuffer(EncodeEvaluatePlanResponse(
-        evaluated.plan->plan_bytes, best_->plan_bytes, evaluated.plan->timeline_bytes,
-        SlowerBy(evaluated.plan->facts, best_->facts), calibration_));
+        evaluated.plan->plan_bytes, best_ ? std::string_view(best_->plan_bytes) : "",
+        evaluated.plan->timeline_bytes,
+        best_ ? SlowerBy(evaluated.plan->facts, best_->facts) : std::nullopt, calibration_));
   }
   End(status);
 }

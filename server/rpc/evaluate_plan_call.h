@@ -40,7 +40,9 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
   EvaluatePlanCall(PlanningCore& core, const ComputeFunction& compute,
                    std::unique_ptr<RpcScope> scope, grpc::ByteBuffer* response);
 
-  void Evaluate(const PlanOutcome& best);
+  void TakeBest(const PlanOutcome& best);
+  // The caps are those of ComputeEvaluation.
+  void Evaluate(int64_t unit_cap, int64_t token_cap);
   void Answer(const PlanOutcome& evaluated);
   void Hold(Phase phase, PlanningCore::Ticket ticket);
 

@@ -17,7 +17,7 @@ int64_t Nanoseconds(double seconds) { return static_cast<int64_t>(seconds * 1e9)
 }  // namespace
 
 v1::Plan GoldenPlan() {
-  std::ifstream file(EVENKEEL_SOURCE_DIR "/tests/client/golden/plan.textproto");
+  std::ifstream file(EVENKEEL_SOURCE_DIR "/tests/client/render/golden/plan.textproto");
   std::stringstream text;
   text << file.rdbuf();
   v1::Plan plan;

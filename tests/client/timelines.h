@@ -8,7 +8,7 @@
 
 namespace evenkeel::cli {
 
-// Reads the plan of tests/client/golden/plan.textproto: four stages, 62 packs.
+// Reads the plan of tests/client/render/golden/plan.textproto: four stages, 62 packs.
 v1::Plan GoldenPlan();
 
 // Makes a pipeline from the plan's stages under a schedule, with `chunks` virtual stages each and

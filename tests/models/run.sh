@@ -8,7 +8,7 @@
 #   tests/models/run.sh flops [MODEL_TYPE]...    FLOPs of a forward pass against PyTorch's operator-level counter
 #                                            (flops.py); needs build/tests/forward_flops too
 #   tests/models/run.sh lengths [--vectors FILE]    lengths of images, videos and recordings against transformers' own
-#                                            processors (lengths.py); FILE: tests/client/media_vectors.json
+#                                            processors (lengths.py); FILE: tests/client/media/media_vectors.json
 #
 # The last line counts: "N passed, N failed".
 set -uo pipefail

@@ -83,7 +83,7 @@ class MediaTest(unittest.TestCase):
 
 class RulesTest(MediaTest):
     def test_they_answer_as_transformers(self):
-        with open(os.path.join(ROOT, "tests", "client", "media_vectors.json"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "tests", "client", "media", "media_vectors.json"), encoding="utf-8") as file:
             cases = json.load(file)
         self.assertGreaterEqual(len(cases), 40)
         for case in cases:

@@ -59,8 +59,8 @@ void FillAnswer(const GlobalOptions& options, FromAnswer& answer) {
   const auto backend = BackendOf(options);
   const ModelLayers layers = LayersOf(backend->EvaluatePlan(LayersRequest(answer.run)).evaluated());
   AdaptToLayers(layers, &answer.run);
-  answer.response = EvaluateRun(&answer.run, layers, /*pinned=*/false, backend.get());
-  answer.request = RequestOf(answer.run, layers, /*pinned=*/false);
+  answer.response = EvaluateRun(&answer.run, layers, /*evaluate_only=*/false, backend.get());
+  answer.request = RequestOf(answer.run, layers, /*evaluate_only=*/false);
   answer.changes = FirstChanges(answer.run, answer.response.evaluated(), answer.config.format,
                                 layers, kMostChanges, backend.get());
   for (Change& change : answer.changes.best) {

@@ -211,7 +211,9 @@ class Neighbours {
       if (hugging_face() && run_.sequences > 0)  // which keeps the step's samples
         argument += fmt::format(", \"gradient_accumulation_steps\": {}",
                                 run_.sequences / (next * run_.degrees.data()));
-      Add(fmt::format("micro-batches of {} instead of {}", next, now), argument).micro_batch = next;
+      UserRun& run = Add(fmt::format("micro-batches of {} instead of {}", next, now), argument);
+      run.micro_batch = next;
+      run.derived_unit_cap = 0;  // of packs of another length
     }
   }
 
@@ -397,7 +399,8 @@ class Neighbours {
 // divide the heads.
 bool Evaluate(const ModelLayers& layers, Backend* backend, Change* change) {
   try {
-    change->evaluated = EvaluateRun(&change->run, layers, /*pinned=*/true, backend).evaluated();
+    change->evaluated =
+        EvaluateRun(&change->run, layers, /*evaluate_only=*/true, backend).evaluated();
   } catch (const CommandError& error) {
     if (error.code() != ExitCode::kBadInput) throw;
     return false;
@@ -407,6 +410,13 @@ bool Evaluate(const ModelLayers& layers, Backend* backend, Change* change) {
   return true;
 }
 
+void KeepCaps(const v1::BatchRule& rule, UserRun* run) {
+  if (run->fixed_lengths || run->padded) return;
+  const v1::Training& training = run->job.training();
+  if (training.unit_cap() == 0) run->derived_unit_cap = rule.unit_cap();
+  if (training.token_cap() == 0 && run->seq_length == 0) run->derived_token_cap = rule.token_cap();
+}
+
 }  // namespace
 
 double SampleSeconds(const v1::Plan& evaluated) {
@@ -414,22 +424,29 @@ double SampleSeconds(const v1::Plan& evaluated) {
   return p.samples_per_step() > 0 ? p.step().total_seconds() / p.samples_per_step() : 0;
 }
 
-v1::EvaluatePlanResponse EvaluateRun(UserRun* run, const ModelLayers& layers, bool pinned,
+v1::EvaluatePlanResponse EvaluateRun(UserRun* run, const ModelLayers& layers, bool evaluate_only,
                                      Backend* backend) {
-  if (run->fixed_lengths || run->padded || run->sequences == 0)
-    return backend->EvaluatePlan(RequestOf(*run, layers, pinned));
+  const auto evaluate = [&](bool only) {
+    const auto response = backend->EvaluatePlan(RequestOf(*run, layers, only));
+    KeepCaps(response.evaluated().batch_rule(), run);
+    return response;
+  };
+  if (run->fixed_lengths || run->padded || run->sequences == 0) return evaluate(evaluate_only);
+  // Where the configuration does not say how long a pack is, packs are those of our own plan.
+  if (run->seq_length == 0 && run->derived_token_cap == 0) evaluate(/*only=*/false);
   // Packs hold several samples: as many as the evaluations show.
   const int64_t packs = run->sequences / run->micro_batch;
   for (int i = 0; i < kMostAdjustments; ++i) {
-    const v1::Plan now =
-        backend->EvaluatePlan(RequestOf(*run, layers, /*pinned=*/true)).evaluated();
+    const auto response = evaluate(/*only=*/true);
+    const v1::Plan& now = response.evaluated();
     const int64_t has = int64_t{now.predictions().micro_batches()} * run->degrees.data();
     const int64_t samples =
         std::llround(static_cast<double>(packs) * now.batch_rule().samples_per_pack());
+    if (has == packs && evaluate_only) return response;
     if (has == packs || samples <= 0) break;
     run->job.mutable_training()->set_global_batch_samples(samples);
   }
-  return backend->EvaluatePlan(RequestOf(*run, layers, pinned));
+  return evaluate(evaluate_only);
 }
 
 namespace {

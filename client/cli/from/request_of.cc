@@ -204,27 +204,6 @@ void SetStages(const UserRun& run, const ModelLayers& layers, v1::Plan* plan) {
   }
 }
 
-void Pin(int32_t degree, v1::DegreeRange* range) {
-  range->set_min(degree);
-  range->set_max(degree);
-}
-
-// Leaves our own plan only these degrees, so that it is found at once.
-void PinDegrees(const v1::Parallelism& p, v1::Job* job) {
-  v1::Constraints* c = job->mutable_constraints();
-  c->Clear();
-  Pin(p.tensor(), c->mutable_tensor_parallel());
-  Pin(p.pipeline(), c->mutable_pipeline_parallel());
-  Pin(p.context(), c->mutable_context_parallel());
-  Pin(p.data(), c->mutable_data_parallel());
-  Pin(std::max(1, p.expert()), c->mutable_expert_parallel());
-  Pin(std::max(1, p.virtual_stages()), c->mutable_virtual_stages());
-  // Activations in host memory settle what is recomputed.
-  if (job->training().offload().activation_layers() == 0 &&
-      job->training().offload().activation_modules_size() == 0)
-    c->set_recompute(v1::RECOMPUTE_POLICY_FULL);
-}
-
 }  // namespace
 
 v1::EvaluatePlanRequest LayersRequest(const UserRun& run) {
@@ -252,7 +231,7 @@ v1::EvaluatePlanRequest LayersRequest(const UserRun& run) {
   p->set_expert(1);
   p->set_virtual_stages(1);
   p->set_data(gpus);
-  PinDegrees(*p, request.mutable_job());
+  request.set_evaluate_only(true);
   return request;
 }
 
@@ -264,8 +243,10 @@ ModelLayers LayersOf(const v1::Plan& evaluated) {
   return layers;
 }
 
-v1::EvaluatePlanRequest RequestOf(const UserRun& run, const ModelLayers& layers, bool pinned) {
+v1::EvaluatePlanRequest RequestOf(const UserRun& run, const ModelLayers& layers,
+                                  bool evaluate_only) {
   v1::EvaluatePlanRequest request;
+  request.set_evaluate_only(evaluate_only);
   *request.mutable_job() = run.job;
   v1::Plan* plan = request.mutable_plan();
   *plan->mutable_parallelism() = run.degrees;
@@ -273,10 +254,12 @@ v1::EvaluatePlanRequest RequestOf(const UserRun& run, const ModelLayers& layers,
   SetStages(run, layers, plan);
   if (run.padded) {
     request.mutable_job()->mutable_training()->set_micro_batch_samples(run.micro_batch);
-  } else if (run.seq_length > 0) {
-    plan->mutable_batch_rule()->set_token_cap(run.seq_length * run.micro_batch);
+  } else {
+    v1::BatchRule* rule = plan->mutable_batch_rule();
+    rule->set_token_cap(run.seq_length > 0 ? run.seq_length * run.micro_batch
+                                           : run.derived_token_cap);
+    rule->set_unit_cap(run.derived_unit_cap);
   }
-  if (pinned) PinDegrees(run.degrees, request.mutable_job());
   return request;
 }
 

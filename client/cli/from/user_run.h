@@ -56,9 +56,12 @@ struct UserRun {
   std::string virtual_stage_setting;
   std::set<int64_t> recomputed_parts;  // layers of that list that recompute
   Recompute recompute;
-  int64_t layers = 0;                // that the configuration says; 0 if it does not
-  int64_t micro_batch = 1;           // sequences
-  int64_t seq_length = 0;            // 0: the job's packs decide
+  int64_t layers = 0;       // that the configuration says; 0 if it does not
+  int64_t micro_batch = 1;  // sequences
+  int64_t seq_length = 0;   // 0: the job's packs decide
+  // Caps of packs that neither the configuration nor a flag gives: those of the first evaluation,
+  // so that all changes are evaluated over the same packs. 0 before it.
+  int64_t derived_unit_cap = 0, derived_token_cap = 0;
   int64_t sequences = 0;             // of a step, over all ranks; 0: the job's
   bool batch_follows_ranks = false;  // a data-parallel rank has a number of its own
   bool fixed_lengths = false;        // every sample is a sequence
@@ -170,10 +173,10 @@ ModelLayers LayersOf(const v1::Plan& evaluated);
 // if the stages cannot be cut, or if the configuration is one for encoders and the model has none.
 void AdaptToLayers(const ModelLayers& layers, UserRun* run);
 
-// Returns the request that evaluates the run. If `pinned`, our own plan for comparison is only the
-// one with the same degrees, which is quick. Throws CommandError(kBadInput) if the layers do not go
-// into the stages.
-v1::EvaluatePlanRequest RequestOf(const UserRun& run, const ModelLayers& layers, bool pinned);
+// Returns the request that evaluates the run, without our own plan for comparison if
+// `evaluate_only`. Throws CommandError(kBadInput) if the layers do not go into the stages.
+v1::EvaluatePlanRequest RequestOf(const UserRun& run, const ModelLayers& layers,
+                                  bool evaluate_only);
 
 }  // namespace evenkeel::cli
 

@@ -1,7 +1,7 @@
 // How many encoder units and tokens media become: the arithmetic of Hugging Face's processors,
 // without pixels or samples. Source: transformers 5.23, models/*/*processing_*.py and
 // feature_extraction_*.py; tests/models/lengths.py compares. client/python/src/evenkeel/media has
-// the same in Python, and tests/client/media_vectors.json holds both to the same answers.
+// the same in Python, and tests/client/media/media_vectors.json holds both to the same answers.
 #ifndef EVENKEEL_CLIENT_CLI_MEDIA_RULES_H_
 #define EVENKEEL_CLIENT_CLI_MEDIA_RULES_H_
 

@@ -493,8 +493,12 @@ type EvaluatePlanRequest struct {
 	MaxViolations int32 `protobuf:"varint,4,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
 	// Same as PlanJobRequest.min_calibration_revision. Range: 0 and up. Unset: what this replica knows.
 	MinCalibrationRevision int64 `protobuf:"varint,5,opt,name=min_calibration_revision,json=minCalibrationRevision,proto3" json:"min_calibration_revision,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// Leave out the planner's own plan, whose search takes most of the time: for callers that try many plans. Caps that
+	// neither the job nor `plan` gives are then derived from the data, and otherwise taken from the planner's own plan.
+	// Default: false.
+	EvaluateOnly  bool `protobuf:"varint,6,opt,name=evaluate_only,json=evaluateOnly,proto3" json:"evaluate_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EvaluatePlanRequest) Reset() {
@@ -562,15 +566,22 @@ func (x *EvaluatePlanRequest) GetMinCalibrationRevision() int64 {
 	return 0
 }
 
+func (x *EvaluatePlanRequest) GetEvaluateOnly() bool {
+	if x != nil {
+		return x.EvaluateOnly
+	}
+	return false
+}
+
 // Predictions for the caller's plan, and the planner's own plan.
 type EvaluatePlanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's plan with the planner's predictions. It has no `plan_id`, ladder, alternatives or placement; `misfit`
 	// is set if a stage lacks memory.
 	Evaluated *Plan `protobuf:"bytes,1,opt,name=evaluated,proto3" json:"evaluated,omitempty"`
-	// The planner's own plan for the same job, as PlanJob answers it.
+	// The planner's own plan for the same job, as PlanJob answers it. Unset if the request set `evaluate_only`.
 	Best *Plan `protobuf:"bytes,2,opt,name=best,proto3" json:"best,omitempty"`
-	// GPU-days of `evaluated` over those of `best`, less 1. Unset if either does not fit.
+	// GPU-days of `evaluated` over those of `best`, less 1. Unset if either does not fit, or without `best`.
 	SlowerByRatio *float64 `protobuf:"fixed64,4,opt,name=slower_by_ratio,json=slowerByRatio,proto3,oneof" json:"slower_by_ratio,omitempty"`
 	// The first step of `evaluated` as simulated, with the packs that its rule deals to the ranks and without
 	// `StepTime.measured_correction_seconds`. Unset unless the request set `include_timeline`.
@@ -1027,13 +1038,14 @@ const file_evenkeel_v1_planner_service_proto_rawDesc = "" +
 	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\x1b\n" +
 	"\tgpu_count\x18\x02 \x01(\x05R\bgpuCount\x122\n" +
 	"\x06reason\x18\x03 \x01(\x0e2\x1a.evenkeel.v1.LeftOutReasonR\x06reason\x12\x17\n" +
-	"\aplan_id\x18\x04 \x01(\tR\x06planId\"\xec\x01\n" +
+	"\aplan_id\x18\x04 \x01(\tR\x06planId\"\x91\x02\n" +
 	"\x13EvaluatePlanRequest\x12\"\n" +
 	"\x03job\x18\x01 \x01(\v2\x10.evenkeel.v1.JobR\x03job\x12%\n" +
 	"\x04plan\x18\x02 \x01(\v2\x11.evenkeel.v1.PlanR\x04plan\x12)\n" +
 	"\x10include_timeline\x18\x03 \x01(\bR\x0fincludeTimeline\x12%\n" +
 	"\x0emax_violations\x18\x04 \x01(\x05R\rmaxViolations\x128\n" +
-	"\x18min_calibration_revision\x18\x05 \x01(\x03R\x16minCalibrationRevision\"\x86\x03\n" +
+	"\x18min_calibration_revision\x18\x05 \x01(\x03R\x16minCalibrationRevision\x12#\n" +
+	"\revaluate_only\x18\x06 \x01(\bR\fevaluateOnly\"\x86\x03\n" +
 	"\x14EvaluatePlanResponse\x12/\n" +
 	"\tevaluated\x18\x01 \x01(\v2\x11.evenkeel.v1.PlanR\tevaluated\x12%\n" +
 	"\x04best\x18\x02 \x01(\v2\x11.evenkeel.v1.PlanR\x04best\x12+\n" +

@@ -13,7 +13,8 @@ namespace evenkeel::cli {
 namespace {
 
 std::string Sample(const char* name) {
-  std::ifstream file(EVENKEEL_SOURCE_DIR "/tests/client/nccl_tests/" + std::string(name));
+  std::ifstream file(EVENKEEL_SOURCE_DIR "/tests/client/collectives/nccl_tests/" +
+                     std::string(name));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

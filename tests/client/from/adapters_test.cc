@@ -207,7 +207,7 @@ TEST(ComponentsTest, FrozenEncodersDoNotRecompute) {
                                             std::string(every))},
                              flags);
     AdaptToLayers(layers, &run);
-    const v1::Stage stage = RequestOf(run, layers, /*pinned=*/false).plan().stages(0);
+    const v1::Stage stage = RequestOf(run, layers, /*evaluate_only=*/false).plan().stages(0);
     EXPECT_EQ(stage.layers(0).layer_count(), 24);
     EXPECT_EQ(stage.layers(0).recomputed_size(), 0);
     EXPECT_EQ(stage.layers(1).recomputed_size(), 1);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,37 @@ class OneSecond : public Backend {
   std::string name() const override { return "test"; }
 };
 
+// A pack holds 8.5 samples, and at most 9,000 units.
+class PacksOfSeveral : public OneSecond {
+ public:
+  v1::EvaluatePlanResponse EvaluatePlan(const v1::EvaluatePlanRequest& request) override {
+    requests.push_back(request);
+    v1::EvaluatePlanResponse response = OneSecond::EvaluatePlan(request);
+    v1::Plan* plan = response.mutable_evaluated();
+    plan->mutable_batch_rule()->set_samples_per_pack(8.5);
+    plan->mutable_batch_rule()->set_unit_cap(9000);
+    plan->mutable_batch_rule()->set_token_cap(10000);
+    const double packs = static_cast<double>(request.job().training().global_batch_samples()) / 8.5;
+    plan->mutable_predictions()->set_micro_batches(static_cast<int32_t>(
+        std::max(1., std::round(packs / request.plan().parallelism().data()))));
+    return response;
+  }
+  std::vector<v1::EvaluatePlanRequest> requests;
+};
+
+// Returns a run of 64 packs a step on 16 ranks.
+UserRun RunOfPacks(int64_t seq_length) {
+  UserRun run;
+  run.degrees.set_tensor(1);
+  run.degrees.set_pipeline(1);
+  run.degrees.set_data(16);
+  run.degrees.set_virtual_stages(1);
+  run.seq_length = seq_length;
+  run.sequences = 64;
+  run.job.mutable_training()->set_global_batch_samples(64);
+  return run;
+}
+
 // Returns all changes of a configuration of 32 layers on 16 GPUs.
 std::vector<Change> ChangesIn(const std::string& text, const std::string& file) {
   JobFlags flags;
@@ -81,6 +113,41 @@ constexpr char kFour[] = "4 virtual stages on each stage instead of 2";
 constexpr char kInterleaved[] = "pipeline_parallel_schedule = \"Interleaved1F1B\"\n";
 
 // 34 layers, embedding and head counted, which 8 stages do not divide.
+TEST(EvaluateRunTest, AStepHasThePacksOfTheConfiguration) {
+  UserRun run = RunOfPacks(10368);
+  const ModelLayers layers(kLayers, v1::LAYER_KIND_DENSE);
+  PacksOfSeveral backend;
+  const auto response = EvaluateRun(&run, layers, /*evaluate_only=*/false, &backend);
+  EXPECT_EQ(response.evaluated().predictions().micro_batches(), 4);
+  EXPECT_EQ(run.job.training().global_batch_samples(), 544);
+  ASSERT_EQ(backend.requests.size(), 3u);
+  EXPECT_EQ(backend.requests[0].plan().batch_rule().unit_cap(), 0) << "derived";
+  for (size_t i = 0; i < backend.requests.size(); ++i) {
+    const v1::EvaluatePlanRequest& request = backend.requests[i];
+    EXPECT_EQ(request.evaluate_only(), i < 2) << "ours is planned once, at the end";
+    EXPECT_EQ(request.plan().batch_rule().token_cap(), 10368);
+    if (i > 0) {
+      EXPECT_EQ(request.plan().batch_rule().unit_cap(), 9000);
+    }
+    EXPECT_EQ(request.job().training().unit_cap(), 0) << "ours chooses its own";
+  }
+  // A change of it is evaluated once, over the same packs.
+  EvaluateRun(&run, layers, /*evaluate_only=*/true, &backend);
+  ASSERT_EQ(backend.requests.size(), 4u);
+  EXPECT_EQ(backend.requests.back().plan().batch_rule().unit_cap(), 9000);
+}
+
+TEST(EvaluateRunTest, PacksOfUnknownLengthAreThoseOfOurPlan) {
+  UserRun run = RunOfPacks(/*seq_length=*/0);
+  const ModelLayers layers(kLayers, v1::LAYER_KIND_DENSE);
+  PacksOfSeveral backend;
+  EvaluateRun(&run, layers, /*evaluate_only=*/true, &backend);
+  ASSERT_GE(backend.requests.size(), 2u);
+  EXPECT_FALSE(backend.requests.front().evaluate_only());
+  EXPECT_EQ(backend.requests.back().plan().batch_rule().unit_cap(), 9000);
+  EXPECT_EQ(backend.requests.back().plan().batch_rule().token_cap(), 10000);
+}
+
 TEST(ChangesTest, TorchtitansStagesAreCutAsItCutsThem) {
   const std::vector<Change> changes = ChangesOf("");
   const Change two = Named(changes, kTwo);

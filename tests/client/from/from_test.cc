@@ -328,13 +328,6 @@ TEST(RunOfTest, ReadsOffloadOfActivations) {
   EXPECT_EQ(job.training().offload().activation_layers(), 3);
   EXPECT_FALSE(job.training().offload().has_optimizer_ratio());
   EXPECT_FALSE(RunOfArguments("--cpu-offloading-num-layers 0").job.training().has_offload());
-  // Changes of the run are evaluated with pinned degrees, which must not ask for recompute.
-  const ModelLayers layers(4, v1::LAYER_KIND_DENSE);
-  const auto pinned = [&](const std::string& more) {
-    return RequestOf(RunOfArguments(more), layers, /*pinned=*/true).job().constraints().recompute();
-  };
-  EXPECT_EQ(pinned("--cpu-offloading-num-layers 3"), v1::RECOMPUTE_POLICY_UNSPECIFIED);
-  EXPECT_EQ(pinned(""), v1::RECOMPUTE_POLICY_FULL);
   EXPECT_THROW(RunOfArguments("--cpu-offloading-num-layers some"), CommandError);
 }
 
@@ -347,12 +340,6 @@ TEST(RunOfTest, ReadsOffloadOfModules) {
   EXPECT_FALSE(RunOfArguments("--offload-modules core_attn").job.training().has_offload());
   EXPECT_THROW(RunOfArguments("--fine-grained-activation-offloading"), CommandError);
   EXPECT_THROW(RunOfArguments(on + "fused_group_mlp"), CommandError);
-  const ModelLayers layers(4, v1::LAYER_KIND_DENSE);
-  EXPECT_EQ(RequestOf(RunOfArguments(on + "core_attn"), layers, /*pinned=*/true)
-                .job()
-                .constraints()
-                .recompute(),
-            v1::RECOMPUTE_POLICY_UNSPECIFIED);
 }
 
 TEST(RunOfTest, ReadsOffloadOfDeepSpeedsWeights) {

@@ -91,7 +91,7 @@ TEST(HuggingFaceDataTest, PacksOfTrl) {
   EXPECT_EQ(whole.sequences, 64);
   EXPECT_EQ(lengths(whole), (std::vector<int64_t>{500, 1000, 1000}));
   const v1::EvaluatePlanRequest request =
-      RequestOf(whole, ModelLayers(32, v1::LAYER_KIND_DENSE), /*pinned=*/false);
+      RequestOf(whole, ModelLayers(32, v1::LAYER_KIND_DENSE), /*evaluate_only=*/false);
   EXPECT_EQ(request.plan().batch_rule().token_cap(), 4000);
   EXPECT_FALSE(whole.fixed_lengths);
   // 500, 1000 + 500, 3 x 1000

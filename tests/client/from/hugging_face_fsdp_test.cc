@@ -172,7 +172,7 @@ TEST(HuggingFaceFsdpTest, EveryNthLayerOfTheWholeModelRecomputes) {
   layers.resize(8, v1::LAYER_KIND_DENSE);
   std::vector<int> recomputed;
   int position = 0;
-  const v1::EvaluatePlanRequest request = RequestOf(run, layers, /*pinned=*/false);
+  const v1::EvaluatePlanRequest request = RequestOf(run, layers, /*evaluate_only=*/false);
   for (const v1::LayerGroup& group : request.plan().stages(0).layers()) {
     if (group.recomputed_size() > 0) recomputed.push_back(position);
     position += group.layer_count();

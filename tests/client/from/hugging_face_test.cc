@@ -32,7 +32,7 @@ TEST(HuggingFaceTest, ArgumentsArePaddedMicroBatches) {
   EXPECT_EQ(run.seq_length, 2048);
   EXPECT_EQ(run.recompute.kind, Recompute::Kind::kEvery);
   const ModelLayers layers(32, v1::LAYER_KIND_DENSE);
-  const v1::EvaluatePlanRequest request = RequestOf(run, layers, /*pinned=*/false);
+  const v1::EvaluatePlanRequest request = RequestOf(run, layers, /*evaluate_only=*/false);
   EXPECT_FALSE(request.plan().has_batch_rule());
   EXPECT_EQ(request.job().training().micro_batch_samples(), 4);
   EXPECT_EQ(TrainerRun({ArgumentsWith("")}).recompute.kind, Recompute::Kind::kNone);

@@ -220,7 +220,9 @@ TEST(TorchtitanTest, TheModeOfRecomputeDecides) {
       TorchtitanRun(std::string(kLlama) +
                     "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"3\"\n");
   const v1::Stage stage =
-      RequestOf(run, ModelLayers(4, v1::LAYER_KIND_DENSE), /*pinned=*/false).plan().stages(0);
+      RequestOf(run, ModelLayers(4, v1::LAYER_KIND_DENSE), /*evaluate_only=*/false)
+          .plan()
+          .stages(0);
   ASSERT_EQ(stage.layers_size(), 3);
   EXPECT_EQ(stage.layers(0).layer_count(), 2);
   EXPECT_EQ(stage.layers(0).recomputed_size(), 0);
@@ -235,7 +237,7 @@ TEST(TorchtitanTest, RanksCountTheLayersThatTheyRecompute) {
         "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"2\"\n");
     std::vector<bool> layers;
     const v1::Plan plan =
-        RequestOf(run, ModelLayers(32, v1::LAYER_KIND_DENSE), /*pinned=*/false).plan();
+        RequestOf(run, ModelLayers(32, v1::LAYER_KIND_DENSE), /*evaluate_only=*/false).plan();
     for (const v1::LayerGroup& group : plan.stages(stage).layers())
       layers.insert(layers.end(), static_cast<size_t>(group.layer_count()),
                     group.recomputed_size() > 0);

@@ -121,8 +121,8 @@ TEST_F(MediaProcessorTest, CountsTheImagesOfRecords) {
 
 // What transformers' own processors answered, for images, videos and recordings.
 TEST_F(MediaProcessorTest, AnswersAsTransformers) {
-  const nlohmann::json cases =
-      nlohmann::json::parse(std::ifstream(EVENKEEL_SOURCE_DIR "/tests/client/media_vectors.json"));
+  const nlohmann::json cases = nlohmann::json::parse(
+      std::ifstream(EVENKEEL_SOURCE_DIR "/tests/client/media/media_vectors.json"));
   ASSERT_GE(cases.size(), 40U);
   for (const nlohmann::json& c : cases) {
     std::filesystem::remove(folder_.Path("video_preprocessor_config.json"));

@@ -45,6 +45,30 @@ TEST_F(EvaluatePlanTest, AnswersTheCallersPlanBesideOurs) {
   EXPECT_FALSE(response.has_slower_by_ratio()) << "the fixture's plan has no GPU-days";
 }
 
+TEST_F(EvaluatePlanTest, OursIsNotPlannedIfItIsNotWanted) {
+  v1::EvaluatePlanRequest request = Evaluation();
+  v1::EvaluatePlanResponse both, only;
+  ASSERT_TRUE(Evaluate(request, &both).ok());
+  EXPECT_TRUE(both.has_best());
+  EXPECT_EQ(started_, 1);
+  request.mutable_job()->mutable_training()->set_seed(7);
+  request.set_evaluate_only(true);
+  const grpc::Status status = Evaluate(request, &only);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(started_, 1) << "the second job was planned";
+  EXPECT_FALSE(only.has_best());
+  EXPECT_FALSE(only.has_slower_by_ratio());
+  EXPECT_EQ(only.evaluated().stages(0).memory().SerializeAsString(),
+            both.evaluated().stages(0).memory().SerializeAsString());
+  EXPECT_GT(only.evaluated().predictions().step().total_seconds(), 0);
+
+  request.mutable_job()->mutable_training()->clear_unit_cap();
+  request.mutable_job()->mutable_training()->clear_token_cap();
+  ASSERT_TRUE(Evaluate(request, &only).ok());
+  EXPECT_GT(only.evaluated().batch_rule().unit_cap(), 0) << "derived from the data";
+  EXPECT_GT(only.evaluated().batch_rule().token_cap(), 0);
+}
+
 TEST_F(EvaluatePlanTest, ATimelineComesOnRequestOnly) {
   v1::EvaluatePlanRequest request = Evaluation();
   v1::EvaluatePlanResponse response;

@@ -71,12 +71,12 @@ class Client:
         return self._call(curve_pb2.PlanCurveResponse, request, timeout)
 
     def evaluate_plan(self, job: JobLike, plan: PlanLike, *, include_timeline: bool = False,
-                      min_calibration_revision: int = 0,
+                      evaluate_only: bool = False, min_calibration_revision: int = 0,
                       timeout: float | None = None) -> planner_service_pb2.EvaluatePlanResponse:
-        """Predicts the caller's plan next to ours."""
+        """Predicts the caller's plan next to ours. With `evaluate_only` ours is not computed, which is quicker."""
         request = planner_service_pb2.EvaluatePlanRequest(
             job=requests.plan_job_request(job).job, plan=requests.plan_of(plan), include_timeline=include_timeline,
-            min_calibration_revision=min_calibration_revision)
+            evaluate_only=evaluate_only, min_calibration_revision=min_calibration_revision)
         return self._call(planner_service_pb2.EvaluatePlanResponse, request, timeout)
 
     def get_plan(self, plan_id: str, *, timeout: float | None = None) -> planner_service_pb2.GetPlanResponse:

@@ -1,7 +1,7 @@
 """How many encoder units and tokens an image becomes: the arithmetic of transformers' image processors (5.23).
 
-The same in C++: client/cli/media/{image_rules,tile_rules,any_resolution}.cc. tests/client/media_vectors.json holds both
-to the answers of transformers.
+The same in C++: client/cli/media/{image_rules,tile_rules,any_resolution}.cc. tests/client/media/media_vectors.json
+holds both to the answers of transformers.
 """
 from __future__ import annotations
 
