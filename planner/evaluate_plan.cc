@@ -239,6 +239,18 @@ std::vector<RecomputeParts> PartsIn(const PlanSpec& spec) {
   return parts;
 }
 
+namespace {
+
+int64_t MicroBatchesOf(const PlanSpec& spec, double packs_per_step) {
+  if (spec.micro_batches > 0) return spec.micro_batches;
+  const std::vector<int64_t> choices = MicroBatchChoices(packs_per_step, spec.parallelism);
+  const bool planned =
+      std::find(choices.begin(), choices.end(), spec.planned_micro_batches) != choices.end();
+  return planned ? spec.planned_micro_batches : choices.front();
+}
+
+}  // namespace
+
 Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec& spec,
                         const Stop& stop) {
   Evaluation result;
@@ -246,8 +258,7 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   if (!result.faults.empty()) return result;
   const Parallelism& p = spec.parallelism;
   const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
-  const int64_t m =
-      spec.micro_batches > 0 ? spec.micro_batches : MicroBatches(packs_per_step, p.data);
+  const int64_t m = MicroBatchesOf(spec, packs_per_step);
   LayerProfile profile =
       BuildLayerProfile(job, p, batching.mean, batching.largest, PartsIn(spec), m);
   Layout layout(profile, spec);

@@ -32,6 +32,9 @@ struct PlanSpec {
   std::vector<ChunkSpec> chunks;
   int64_t micro_batches = 0;  // packs per rank and step; 0 means the number that the global batch
                               // asks for
+  // That number in the plan that the caller started from. It counts only if MicroBatchChoices has
+  // it: schedules with chunks may round the number down to a multiple of the pipeline.
+  int64_t planned_micro_batches = 0;
 };
 
 // A value of the spec that is invalid. `field` is its path, such as "chunks[2].layers[0].count".

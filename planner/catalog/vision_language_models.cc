@@ -14,6 +14,12 @@ VisionLanguageEntry Complete(VisionLanguageEntry entry, const Projector& project
   return entry;
 }
 
+// For models that scale each image to the size of one unit.
+VisionLanguageEntry WithoutTiles(VisionLanguageEntry entry) {
+  entry.spec.towers.front().encoder.image_is_unit = true;
+  return entry;
+}
+
 }  // namespace
 
 const std::vector<VisionLanguageEntry>& VisionLanguageModels() {
@@ -27,20 +33,20 @@ const std::vector<VisionLanguageEntry>& VisionLanguageModels() {
                 .language_model = "internlm2-20b",
                 .source = "OpenGVLab/InternVL internvl_chat modeling_internvl_chat.py"},
                {.input_width = 12800, .hidden_width = 6144, .norm = true}),
-      Complete(
+      WithoutTiles(Complete(
           {.spec = {.name = "llava-1.5-7b", .towers = {}, .language_model = {}},
            .aliases = {"llava-v1.5-7b", "liuhaotian/llava-v1.5-7b", "llava-hf/llava-1.5-7b-hf"},
            .encoder = "clip-vit-l-14-336",
            .language_model = "vicuna-7b-v1.5",
            .source = "haotian-liu/LLaVA"},
-          {.input_width = 1024, .hidden_width = 4096}),
-      Complete(
+          {.input_width = 1024, .hidden_width = 4096})),
+      WithoutTiles(Complete(
           {.spec = {.name = "llava-1.5-13b", .towers = {}, .language_model = {}},
            .aliases = {"llava-v1.5-13b", "liuhaotian/llava-v1.5-13b", "llava-hf/llava-1.5-13b-hf"},
            .encoder = "clip-vit-l-14-336",
            .language_model = "vicuna-13b-v1.5",
            .source = "haotian-liu/LLaVA"},
-          {.input_width = 1024, .hidden_width = 5120}),
+          {.input_width = 1024, .hidden_width = 5120})),
   };
   return models;
 }

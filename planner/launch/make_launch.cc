@@ -261,6 +261,16 @@ void EmitPlannedAnew(const Trials& trials, const Job& other, const Stop& stop, L
   launch->slower_by = (1 + launch->slower_by) * (1 + slower) - 1;
 }
 
+// Notes whose times the prediction has if the settings of another trainer run the plan as it is.
+void NoteWhoseTimes(const Trainer& own, const Trainer& trainer, Launch* launch) {
+  if (&own == &trainer || launch->match == LaunchMatch::kNone) return;
+  launch->notes.insert(
+      launch->notes.begin(),
+      {"trainer", "The job's trainer is " + std::string(own.title) +
+                      ": these settings run its plan as it is. The predicted times are those of " +
+                      std::string(own.title) + ", not of " + std::string(trainer.title) + "."});
+}
+
 }  // namespace
 
 std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const Plan& plan,
@@ -287,6 +297,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
       EmitPlannedAnew(trials, *other, stop, &launch);
     } else {
       Emit(trials, &launch);
+      NoteWhoseTimes(*job.training.trainer, trainer, &launch);
     }
     NoteOptimizer(job.training, &launch);
     NoteOffloadedWeights(job.training, &launch);

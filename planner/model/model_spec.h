@@ -369,6 +369,7 @@ struct Encoder {
   bool head_norm = false;        // RMSNorm on each head of q and k
   int64_t layer_norms = 2;       // 4: also after attention and after the MLP
   ConformerSpec conformer = {};
+  bool image_is_unit = false;  // the model cuts no image into tiles; only the default data asks
 };
 
 // How tensor-parallel ranks split a linear layer: by its outputs, or by its inputs.

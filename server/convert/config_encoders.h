@@ -120,8 +120,9 @@ struct ConfigJoint {
   bool inner_is_input = false;
   std::string_view output = {};  // key of the whole's that must be the language model's width
   ConfigFlag bias = kYes;
-  int64_t marks = 0;      // learned tokens of the language model's, such as one that ends rows
-  int64_t own_marks = 0;  // the same, of the encoder's width
+  int64_t marks = 0;           // learned tokens of the language model's, such as one that ends rows
+  int64_t own_marks = 0;       // the same, of the encoder's width
+  bool image_is_unit = false;  // images are not cut into tiles
 };
 
 // Which `tie_word_embeddings` counts: that of the whole, either it or the language model's, or only

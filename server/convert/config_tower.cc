@@ -253,6 +253,7 @@ class TowerReader {
       if (joint_.steps == ConfigSteps::kNormAlone) e.llm_tokens_per_unit = 0;
       return;
     }
+    e.image_is_unit = joint_.image_is_unit;
     const int64_t image = Side("image_size");
     const int64_t patches = (image / e.patch_pixels) * (image / e.patch_pixels);
     if (patches < 1 || patches > 65536) {

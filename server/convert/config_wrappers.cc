@@ -52,7 +52,8 @@ ConfigWrapper Llava(std::string_view model_type, std::string_view encoder,
           .tie = tie,
           .vision = {.encoder = encoder,
                      .bias = {.key = "multimodal_projector_bias", .fixed = true},
-                     .marks = marks}};
+                     .marks = marks,
+                     .image_is_unit = model_type == "llava"}};
 }
 
 std::vector<ConfigWrapper> VisionWrappers() {
@@ -168,7 +169,10 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
       {.model_type = "paligemma",
        .language = "gemma",
        .defaults = R"({"tie_word_embeddings":true,"projection_dim":2048})",
-       .vision = {.encoder = "siglip_vision_model", .linears = 1, .output = "projection_dim"}},
+       .vision = {.encoder = "siglip_vision_model",
+                  .linears = 1,
+                  .output = "projection_dim",
+                  .image_is_unit = true}},
       {.model_type = "gemma3",
        .language = "gemma3_text",
        .defaults = R"({"tie_word_embeddings":true,"mm_tokens_per_image":256})",
@@ -181,7 +185,8 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
                   .norm = true,
                   .norm_kind = Norm::kRmsNorm,
                   .linears = 1,
-                  .bias = {}}},
+                  .bias = {},
+                  .image_is_unit = true}},  // do_pan_and_scan is off by default
       {.model_type = "kimi_k25",
        .language = "deepseek_v3",
        .defaults = R"({"tie_word_embeddings":true})",

@@ -54,7 +54,7 @@ void AssumeDefault(const FieldPath& path, ViolationSink& sink, planner::Job* job
       continue;
     }
     // A unit of an encoder that cross attention reads is an image with all its tiles.
-    const bool images = job->model.language_model.cross.has_value();
+    const bool images = e.image_is_unit || job->model.language_model.cross.has_value();
     assumed = std::string(
                   "lengths of ai2d, chartqa and docvqa instruction tuning as OmniBal ships them: "
                   "40941 samples of ") +

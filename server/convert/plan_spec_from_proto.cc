@@ -229,6 +229,7 @@ PlanSpec PlanSpecFromProto(const v1::Plan& from, const FieldPath& path, const pl
   to.spec.parallelism = ParallelismFromProto(from.parallelism(), degrees, job, sink);
   to.spec.schedule =
       ScheduleFromProto(from.schedule(), to.spec.parallelism, path.Child("schedule"), sink);
+  to.spec.planned_micro_batches = from.predictions().micro_batches();
   Stages(from, path, job, sink, &to).Convert();
   return to;
 }

@@ -282,8 +282,8 @@ class JobWriter : public ModelWriter<JobWriter> {
   }
 
   void Put(int /*tag*/, const planner::PlanSpec& spec) {
-    const auto& [parallelism, schedule, chunks, micro_batches] = spec;
-    Fields(parallelism, schedule, chunks, micro_batches);
+    const auto& [parallelism, schedule, chunks, micro_batches, planned_micro_batches] = spec;
+    Fields(parallelism, schedule, chunks, micro_batches, planned_micro_batches);
   }
 
   void Put(int tag, const planner::LaunchRequest& launch) {

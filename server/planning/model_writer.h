@@ -204,7 +204,8 @@ class ModelWriter {
                  linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
                  class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit,
                  native_resolution, train, lora, window_tokens, full_layers, other_parameters,
-                 key_bias, front, head_norm, norms, conformer] = encoder;
+                 key_bias, front, head_norm, norms, conformer, image_is_unit] = encoder;
+    (void)image_is_unit;  // it settles the default data, which are written
     Fields(name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
            linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
            class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit, native_resolution,

@@ -205,7 +205,8 @@ class DeadlineTest(unittest.TestCase):
             language.norm = 2
             language.tied_embeddings = False
             request.job.training.global_batch_samples = 100_000
-            request.job.cluster.pools[0].gpus_per_node = 720
+            pool = request.job.cluster.pools[0]
+            pool.gpu_count, pool.gpus_per_node = 55440, 720
             with self.assertRaises(grpc.RpcError) as caught:
                 server.client().call("PlanJob", request)
             self.assertEqual(caught.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED, caught.exception.details())

@@ -107,6 +107,25 @@ TEST(EvaluatePlanTest, GradientsOfSeveralChunksCountAllTheTime) {
   EXPECT_LT(Memory(true, one)[0], Memory(false, one)[0]);
 }
 
+TEST(EvaluatePlanTest, PacksMayBeRoundedDownToWholeRoundsOfAPipelineWithChunks) {
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
+  job.training.token_cap = 8192;
+  job.training.global_batch_samples = 90;
+  const ChunkSpec chunk{.layers = {{.kind = LayerKind::kDense, .count = 4}}};
+  PlanSpec spec{.parallelism = {.tensor = 2, .pipeline = 4, .virtual_stages = 2},
+                .schedule = Schedule::kInterleaved,
+                .chunks = std::vector<ChunkSpec>(8, chunk)};
+  const auto packs = [&](int64_t planned) {
+    spec.planned_micro_batches = planned;
+    return EvaluatePlan(job, spec).plan.prediction.micro_batches;
+  };
+  const int64_t nearest = packs(0), whole = nearest / 4 * 4;
+  ASSERT_NE(nearest, whole) << "choose another batch";
+  EXPECT_EQ(packs(whole), whole);
+  EXPECT_EQ(packs(whole - 4), nearest) << "of another plan";
+  EXPECT_EQ(packs(nearest + 1), nearest);
+}
+
 TEST(EvaluatePlanTest, FaultsNameTheField) {
   Job job = QuickstartJob();
   FixDegrees(job, 2, 4, 4);  // the encoder ends on the third stage

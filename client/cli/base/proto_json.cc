@@ -1,5 +1,6 @@
 #include "client/cli/base/proto_json.h"
 
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_split.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -81,6 +82,8 @@ std::string ToJson(const google::protobuf::Message& message, bool pretty) {
 
 void FromJson(const std::string& text, const std::string& name,
               google::protobuf::Message* message) {
+  if (absl::StripAsciiWhitespace(text).empty())
+    throw CommandError(ExitCode::kBadInput, name + " is empty");
   const auto status = google::protobuf::util::JsonStringToMessage(text, message);
   if (status.ok()) return;
   const std::string fault(status.message().data(), status.message().size());

@@ -59,7 +59,10 @@ v1::EvaluatePlanRequest TimelineRequest(const v1::Job& job, const v1::Plan& plan
     own->mutable_padded_batches()->set_micro_batch_samples(
         plan.padded_batches().micro_batch_samples());
   *own->mutable_packing_groups() = plan.packing_groups();
+  if (plan.predictions().micro_batches() > 0)
+    own->mutable_predictions()->set_micro_batches(plan.predictions().micro_batches());
   request.set_include_timeline(true);
+  request.set_evaluate_only(true);
   return request;
 }
 

@@ -482,6 +482,9 @@ type EvaluatePlanRequest struct {
 	//     head lie where `Constraints.stage_layers` would put them, and groups of those kinds are ignored. Unset: one stage
 	//     with all layers and no recompute, which requires pipeline x virtual_stages = 1.
 	//   - `batch_rule`: unit_cap, token_cap, packer and order_window. Unset fields: the job's.
+	//   - `predictions.micro_batches`: only with several virtual stages, and only if it is the number of packs that the
+	//     planner takes when it rounds down to a multiple of `parallelism.pipeline`. Otherwise the number is the nearest to
+	//     the batch that the job asks for.
 	//   - `packing_groups`: if there are at least two, the prediction is for a step of the last group. It runs the samples
 	//     longer than `longest_sample_tokens` of the previous group, with `packs_per_rank` packs on each rank. Otherwise
 	//     all samples are in one group.

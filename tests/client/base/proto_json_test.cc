@@ -39,6 +39,11 @@ TEST(ProtoJsonTest, UnknownFieldsHaveTheNearestOnes) {
   EXPECT_NE(error.find(" Nearest in PlanJobRequest: job"), std::string::npos) << error;
 }
 
+TEST(ProtoJsonTest, AnEmptyTextIsCalledEmpty) {
+  EXPECT_EQ(ErrorOf(""), "job.json is empty");
+  EXPECT_EQ(ErrorOf(" \n"), "job.json is empty");
+}
+
 TEST(ProtoJsonTest, OtherFaultsAreAsTheParserSaysThem) {
   EXPECT_EQ(ErrorOf("{}"), "");
   const std::string error = ErrorOf(R"({"job": {"training": {"seed": "x"}}})");

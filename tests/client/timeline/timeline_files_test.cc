@@ -64,7 +64,9 @@ TEST_F(TimelineFilesTest, AsksWithWhatThePlanDecides) {
   EXPECT_EQ(request.plan().stages(1).layers(0).DebugString(),
             plan.stages(1).layers(0).DebugString());
   EXPECT_EQ(request.plan().batch_rule().token_cap(), plan.batch_rule().token_cap());
-  EXPECT_FALSE(request.plan().has_predictions());
+  EXPECT_EQ(request.plan().predictions().micro_batches(), plan.predictions().micro_batches());
+  EXPECT_FALSE(request.plan().predictions().has_step());
+  EXPECT_TRUE(request.evaluate_only()) << "the plan is known";
   EXPECT_FALSE(TimelineRequest(job, {}).plan().has_parallelism());
 }
 

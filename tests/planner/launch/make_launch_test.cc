@@ -245,6 +245,17 @@ TEST(MakeLaunchTest, AnotherTrainerIsPlannedFor) {
   }
 }
 
+TEST(MakeLaunchTest, SaysWhoseTimesAPlanHasThatItDoesNotPlanAnew) {
+  Job job = TrainedBy(TextJob("llama3-8b", "a100-sxm-80gb", 16), "megatron-core");
+  FixDegrees(job, 2, 4, 2);  // torchtitan's record has no pipeline
+  const Plan plan = PlanOf(job, {LaunchFramework::kMegatron, LaunchFramework::kTorchtitan});
+  EXPECT_FALSE(Has(Of(plan, LaunchFramework::kMegatron), "trainer"));
+  const Launch& launch = Of(plan, LaunchFramework::kTorchtitan);
+  ASSERT_EQ(launch.match, LaunchMatch::kExact);
+  EXPECT_EQ(launch.notes.front().topic, "trainer");
+  EXPECT_NE(launch.notes.front().text.find("not of torchtitan"), std::string::npos);
+}
+
 // A caller's plan is translated, whatever the job's trainer is.
 Plan Translated(Job job, const std::vector<LaunchFramework>& frameworks) {
   Plan plan = MakePlan(job, {}).plan;

@@ -1,6 +1,8 @@
 // Tests that requests with the same meaning give the same job, and thus the same plan.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "planner/job.h"
@@ -264,6 +266,21 @@ TEST(Normalization, Defaults) {
   EXPECT_TRUE(job.training.distributed_gradients_fp32);
   EXPECT_EQ(job.training.isf_iterations, 10);
   EXPECT_EQ(job.max_alternatives, 3);
+}
+
+// Images of these models are scaled to the size of one unit, not cut into tiles.
+TEST(Normalization, TheDefaultDataHaveTilesOnlyWhereTheModelCutsThem) {
+  const auto most_units = [](const std::string& model) {
+    int64_t most = 0;
+    for (const planner::LengthBin& bin : JobOf(With("name: '" + model + "'", kPool)).dataset.bins)
+      most = std::max(most, bin.units[0]);
+    return most;
+  };
+  EXPECT_EQ(most_units("llava-1.5-7b"), 1);
+  EXPECT_EQ(most_units("llava-1.5-13b"), 1);
+  EXPECT_EQ(most_units("gemma-3-4b"), 1);
+  EXPECT_EQ(most_units("clip-vit-l-14-336+vicuna-13b-v1.5"), 5) << "could be LLaVA-NeXT";
+  EXPECT_EQ(most_units("internvl-chat-v1.5"), 5);
 }
 
 TEST(Normalization, NodesAreThoseOfTheGpuType) {

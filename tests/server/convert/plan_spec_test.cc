@@ -60,6 +60,16 @@ TEST(PlanSpec, ABarePlanIsEnough) {
   EXPECT_EQ(spec.chunks[1].layers[0].recomputed,
             (std::vector<planner::RecomputedLayers>{{planner::kWholeLayer, 5}}));
   EXPECT_EQ(spec.chunks[2].layers[0].kind, planner::LayerKind::kDense);
+  EXPECT_EQ(spec.planned_micro_batches, 0);
+}
+
+TEST(PlanSpec, KeepsTheNumberOfPacksOfThePlanThatItComesFrom) {
+  const EvaluationJob bare = Converted(PlanSpecRequest(kBare));
+  const EvaluationJob planned =
+      Converted(PlanSpecRequest(kBare + std::string(" predictions { micro_batches: 48 }")));
+  EXPECT_EQ(planned.plan.spec.planned_micro_batches, 48);
+  EXPECT_EQ(planned.plan.spec.micro_batches, 0) << "only if the planner would choose it";
+  EXPECT_NE(EvaluationId(bare, 1, 2), EvaluationId(planned, 1, 2));
 }
 
 // The split is 44 | 49: the second stage also has the last encoder layer, and recomputes it first.
