@@ -164,7 +164,7 @@ std::vector<ConfigWrapper> InternVL() {
   };
 }
 
-std::vector<ConfigWrapper> OtherVisionWrappers() {
+std::vector<ConfigWrapper> GemmaVisionWrappers() {
   return {
       {.model_type = "paligemma",
        .language = "gemma",
@@ -187,6 +187,11 @@ std::vector<ConfigWrapper> OtherVisionWrappers() {
                   .linears = 1,
                   .bias = {},
                   .image_is_unit = true}},  // do_pan_and_scan is off by default
+  };
+}
+
+std::vector<ConfigWrapper> OtherVisionWrappers() {
+  return {
       {.model_type = "kimi_k25",
        .language = "deepseek_v3",
        .defaults = R"({"tie_word_embeddings":true})",
@@ -366,8 +371,8 @@ std::vector<ConfigWrapper> AudioWrappers() {
 
 const std::vector<ConfigWrapper>& ConfigWrappers() {
   static const std::vector<ConfigWrapper> all = planner::Concatenate<ConfigWrapper>(
-      {VisionWrappers, MergingWrappers, InternVL, OtherVisionWrappers, MlpWrappers,
-       MoreVisionWrappers, AudioWrappers});
+      {VisionWrappers, MergingWrappers, InternVL, GemmaVisionWrappers, OtherVisionWrappers,
+       MlpWrappers, MoreVisionWrappers, AudioWrappers});
   return all;
 }
 
