@@ -84,7 +84,7 @@ struct OptimizerOffload {
   bool given = false;   // the job gives the share, which may be 0
   double ratio = 0;     // of the states that leave the GPU, from 0 to 1
   // Share whose time and host memory are counted. It is less than `ratio` only when the search
-  // computes a bound: then no plan with a share between both is quicker.
+  // computes a bound, so that the bound holds for every share between both.
   double charged_ratio = 0;
   // Weights and gradients are there, too, and every pass copies them (FSDP2's CPUOffloadPolicy).
   // Only with all states, at ZeroStage::kWeights.

@@ -19,18 +19,12 @@ local function command(job, settings, range)
   if settings.environment_file then
     words[#words + 1] = "set -a; . " .. quoted(settings.environment_file) .. "; set +a;"
   end
-  if job.launch then -- a part of the job that `plan` has no option for
-    words[#words + 1] = "printf '{\"launch_frameworks\":[\"LAUNCH_FRAMEWORK_" .. job.launch:upper() .. "\"]}' |"
-  end
   words[#words + 1] = "timeout -k 1 " .. math.ceil(settings.timeout_seconds + 1)
   words[#words + 1] = quoted(settings.command) .. (range and " curve --nodes " .. range.least .. ".." .. range.most
                                                    or " plan") .. " --output json --color never"
   words[#words + 1] = "--server " .. quoted(settings.server) .. " --timeout " .. settings.timeout_seconds
-  if job.launch then words[#words + 1] = "--job -" end
   local keys = {}
-  for key in pairs(job) do
-    if key ~= "launch" then keys[#keys + 1] = key end
-  end
+  for key in pairs(job) do keys[#keys + 1] = key end
   table.sort(keys)
   for _, key in ipairs(keys) do words[#words + 1] = "--" .. key .. "=" .. quoted(job[key]) end
   return "exec 3>&1; faults=$({ " .. table.concat(words, " ") .. "; } 2>&1 >&3); printf '\\036%d %s' $? \"$faults\""

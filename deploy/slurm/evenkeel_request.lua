@@ -11,12 +11,9 @@ for key in ([[model job dataset label gpu gpus gpus-per-node domain-gpus usable-
   lora-base lora-train global-batch unit-cap token-cap micro-batch-samples pad-to pad-multiple
   group-by-length epochs zero precision start-layers-16bit end-layers-16bit expert-dispatcher framework trainer predicted-tokens freeze seed groups
   curriculum context-exchange tp pp dp cp ep encoder-dp virtual-stages schedule partition recompute
-  memory-confidence save]]):gmatch("%S+") do
+  memory-confidence launch save]]):gmatch("%S+") do
   KEYS[key] = true
 end
-KEYS.launch = true -- not an option of `plan`: the trainer whose settings the plan shall have
-local TRAINERS = { megatron = true, flagscale = true, deepspeed = true, torchtitan = true, fsdp = true, xtuner = true }
-local SHARDS = { torchtitan = "torchtitan", fsdp = "pytorch-fsdp", xtuner = "xtuner" } -- and the trainer of each
 local DEFAULTS = { server = "127.0.0.1:50051", command = "evenkeelctl", timeout_seconds = "5", unavailable = "submit" }
 
 -- Returns settings, or nil and what is wrong with them.
@@ -54,19 +51,6 @@ function M.text(comment, variable)
   return variable and variable ~= "" and M.PREFIX .. variable or nil, "EVENKEEL_REQUEST"
 end
 
--- Sets the trainer of `launch=`; returns what is wrong with it.
-local function trainer_fault(found)
-  if not TRAINERS[found.launch] then
-    return "launch=" .. found.launch .. ": must be megatron, flagscale, deepspeed, torchtitan, fsdp or xtuner"
-  end
-  if found.job then return "launch= does not go with job=FILE: write launch_frameworks into the file" end
-  -- As in `evenkeelctl launch`. Those of SHARDS have no pipeline.
-  local pipeline = found.pp or found["virtual-stages"] or found.schedule or found.zero or found.partition
-  if not found.framework and not found.trainer then
-    found.trainer = found.launch == "deepspeed" and "megatron-deepspeed" or not pipeline and SHARDS[found.launch] or nil
-  end
-end
-
 local function pairs_of(text)
   local found = {}
   for part in (text:sub(#M.PREFIX + 1):match("^%S*") .. ","):gmatch("(.-),") do
@@ -77,8 +61,6 @@ local function pairs_of(text)
     found[key] = value
   end
   if not found.model and not found.job then return nil, "give model=NAME (evenkeelctl models) or job=FILE" end
-  local fault = found.launch and trainer_fault(found)
-  if fault then return nil, fault end
   return found
 end
 

@@ -26,10 +26,11 @@ struct TimedBatches {
 };
 
 // Random batches of as many samples as fill ranks x packs_per_rank micro-batches by 95%. Samples
-// that take longer than a mean micro-batch, or than half of one, wait in a queue each, until there
-// are as many as micro-batches. Samples, longest first, go to the micro-batch of least time if it
-// has room for their tokens, else to that with the fewest tokens, else they wait for the next
-// batch. Units have no cap.
+// that take longer than a mean micro-batch are one class, those that take longer than half of one
+// another. Each class waits in its own queue until it has as many samples as there are
+// micro-batches. Samples, longest first, go to the micro-batch of least time if it has room for
+// their tokens, else to that with the fewest tokens, else they wait for the next batch. Units have
+// no cap.
 TimedBatches DelayOutliers(const Lengths& lengths, int64_t token_cap, const PackTimes& times,
                            const DealRule& rule, const Stop& stop = {});
 

@@ -90,7 +90,8 @@ std::vector<GpuEntry> AmpereExportGpus() {
        .traits = AmpereTraits(),
        .aliases = WithLabels({"a800", "a800-sxm", "a800-sxm4-80gb", "nvidia a800-sxm4-80gb"}),
        .vendor = "nvidia",
-       .source = "General knowledge (export variant of A100 with NVLink cut to 400 GB/s total)",
+       .source = "NVIDIA's A100 80GB datasheet, with NVLink cut from 600 to 400 GB/s (NVIDIA's "
+                 "statement of November 2022)",
        .uncertain = "scaleup_bytes_per_second"},
   };
 }

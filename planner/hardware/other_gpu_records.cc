@@ -40,7 +40,7 @@ std::vector<GpuEntry> WorkstationGpus() {
        .traits = WithProcessors(AdaTraits(), 128),
        .aliases = WithLabels({"rtx4090", "rtx-4090", "4090", "nvidia geforce rtx 4090"}),
        .vendor = "nvidia",
-       .source = "Vendor architecture white paper figures (fp16 input, fp32 accumulate)",
+       .source = "NVIDIA's white paper on the Ada architecture (fp16 input, fp32 accumulate)",
        .uncertain = "dense_16bit_flops"},
       {.spec = {.name = "rtx-a6000-48gb",
                 .dense_16bit_flops = 154.8e12,

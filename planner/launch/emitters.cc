@@ -2,9 +2,11 @@
 
 #include <absl/strings/str_format.h>
 
+#include <string_view>
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/launch/launch_record.h"
 #include "planner/model/towers.h"
 
 namespace evenkeel::planner {
@@ -75,9 +77,9 @@ int64_t SampleTokens(const Trials& trials) {
 namespace {
 
 std::string SortingText(LaunchFramework framework) {
-  if (framework == LaunchFramework::kDeepSpeed)
-    return " Samples of similar length go together: train_sampling_strategy is "
-           "\"group_by_length\" (before 5.0, group_by_length is True).";
+  const std::string_view sorting = RecordOf(framework).sorting;
+  if (!sorting.empty())
+    return " Samples of similar length go together: " + std::string(sorting) + ".";
   return " This trainer's own loader does not sort samples by length: the predicted time needs one "
          "that does, as group_by_length of Hugging Face's Trainer.";
 }

@@ -2,11 +2,13 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "planner/base/decimal_text.h"
 #include "planner/cost/expert_dispatch.h"
 #include "planner/launch/emitters.h"
+#include "planner/launch/launch_record.h"
 #include "planner/launch/other_trainer.h"
 #include "planner/launch/trials.h"
 #include "planner/model/towers.h"
@@ -14,72 +16,46 @@
 namespace evenkeel::planner {
 namespace {
 
-void Emit(const Trials& trials, Launch* launch) {
-  switch (launch->framework) {
-    case LaunchFramework::kMegatron:
-      return EmitMegatron(trials, launch);
-    case LaunchFramework::kDeepSpeed:
-      return EmitDeepSpeed(trials, launch);
-    case LaunchFramework::kTorchtitan:
-      return EmitTorchtitan(trials, launch);
-    case LaunchFramework::kFlagScale:
-      return EmitFlagScale(trials, launch);
-    case LaunchFramework::kXTuner:
-      return EmitXTuner(trials, launch);
-    case LaunchFramework::kFsdp:
-      return EmitFsdp(trials, launch);
-  }
-}
-
-// Returns whether the settings are Megatron-LM's arguments.
-bool TakesMegatronArguments(LaunchFramework framework) {
-  return framework == LaunchFramework::kMegatron || framework == LaunchFramework::kFlagScale;
-}
+const LaunchRecord& RecordOf(const Launch& launch) { return RecordOf(launch.framework); }
 
 // Returns whether the emitters set the optimizer.
-bool Sets(LaunchFramework framework, Optimizer optimizer) {
+bool Sets(const LaunchRecord& record, Optimizer optimizer) {
   if (optimizer == Optimizer::kAdam) return true;
-  return TakesMegatronArguments(framework) && optimizer != Optimizer::kAdam16Bit &&
+  return record.megatron_arguments && optimizer != Optimizer::kAdam16Bit &&
          optimizer != Optimizer::kAdam8Bit && optimizer != Optimizer::kAdafactor &&
          optimizer != Optimizer::kLion;
 }
 
 void NoteOptimizer(const Training& training, Launch* launch) {
-  if (launch->match == LaunchMatch::kNone || Sets(launch->framework, training.optimizer)) return;
+  if (launch->match == LaunchMatch::kNone || Sets(RecordOf(*launch), training.optimizer)) return;
   launch->notes.push_back({"optimizer", "The plan is for " +
                                             std::string(RecordOf(training.optimizer).title) +
                                             ", which these settings do not set: set it in your "
                                             "training code."});
 }
 
-// The settings of Megatron-LM, FlagScale and XTuner cannot move weights to host memory. All others
-// can.
 void NoteOffloadedWeights(const Training& training, Launch* launch) {
-  const LaunchFramework to = launch->framework;
   if (!training.offload.weights || launch->match == LaunchMatch::kNone ||
-      to == LaunchFramework::kTorchtitan || to == LaunchFramework::kFsdp ||
-      to == LaunchFramework::kDeepSpeed)
+      RecordOf(*launch).offloads_weights)
     return;
   launch->notes.push_back({"memory",
                            "The plan keeps weights, gradients and the optimizer's states in host "
                            "memory, which these settings do not turn on: they may not fit."});
 }
 
-// Says how to turn on the update inside the backward pass. Only the module written for FSDP has a
-// function for it.
+// Says how to turn on the update inside the backward pass.
 void NoteFusedStep(const Training& planned, const Training& launched, Launch* launch) {
   if (!planned.fused_step || launch->match == LaunchMatch::kNone) return;
   std::string text = "The plan updates each layer inside the backward pass";
+  const std::string_view how = RecordOf(*launch).fused_step,
+                         hint = launched.trainer->fused_step_hint;
   if (!launched.fused_step) {
     text += ", which this trainer cannot: these settings update all layers after it.";
-  } else if (launch->framework == LaunchFramework::kFsdp) {
-    text += ": call step_in_backward() after shard(), and do not clip gradients.";
-  } else if (launched.trainer->name == "torchtune") {
-    text += ": set optimizer_in_bwd, and neither clip_grad_norm nor gradient accumulation.";
+  } else if (!how.empty()) {
+    text += ": " + std::string(how) + ".";
   } else {
-    text +=
-        ", which these settings do not turn on: they may not fit. torchtitan up to 0.2 has "
-        "optimizer.early_step_in_backward, 0.3.0 has none.";
+    text += ", which these settings do not turn on: they may not fit.";
+    if (!hint.empty()) text += " " + std::string(hint) + ".";
   }
   launch->notes.push_back({"memory", std::move(text)});
 }
@@ -88,7 +64,7 @@ void NoteFusedStep(const Training& planned, const Training& launched, Launch* la
 // TransformerEngine must take its older path.
 void NoteModules(OffloadModules modules, Launch* launch) {
   if (launch->match == LaunchMatch::kNone) return;
-  if (TakesMegatronArguments(launch->framework)) {
+  if (RecordOf(*launch).megatron_arguments) {
     launch->environment.push_back({"NVTE_CPU_OFFLOAD_V1", "1"});
     return;
   }
@@ -108,55 +84,52 @@ void NoteActivations(const Job& job, const Plan& plan, Launch* launch) {
   if (layers == 0 || launch->match == LaunchMatch::kNone) return;
   const Parallelism& p =
       launch->match == LaunchMatch::kExact ? plan.parallelism : launch->parallelism;
-  if (TakesMegatronArguments(launch->framework) && MegatronOffloadsActivations(job, p)) return;
+  if (RecordOf(*launch).megatron_arguments && MegatronOffloadsActivations(job, p)) return;
   const bool inputs = job.constraints.recompute == RecomputePolicy::kFull;
-  if (launch->framework == LaunchFramework::kXTuner && inputs) {
-    launch->environment.push_back({"XTUNER_ACTIVATION_OFFLOAD", "1"});
+  const std::string_view variable = RecordOf(*launch).activation_variable;
+  if (!variable.empty() && inputs) {
+    launch->environment.push_back({std::string(variable), "1"});
     return;
   }
+  const std::string_view hint = job.training.trainer->activation_hint;
   launch->notes.push_back(
       {"memory", "The plan keeps " +
                      std::string(inputs ? "the inputs of " : "the activations of ") +
                      std::to_string(layers) +
                      " language layers in host memory, which these settings do not turn on: " +
-                     (job.training.trainer->name == "torchtune"
-                          ? "set enable_activation_offloading with enable_activation_checkpointing."
-                          : "set it in your training code, or they may not fit.")});
+                     (hint.empty() ? "set it in your training code, or they may not fit."
+                                   : std::string(hint) + ".")});
 }
 
 // Megatron's mode needs a fixed algorithm of NCCL, and cuBLAS one workspace.
 void NoteDeterminism(const Execution& execution, Launch* launch) {
   if (!execution.deterministic || launch->match == LaunchMatch::kNone) return;
-  if (TakesMegatronArguments(launch->framework)) {
+  if (RecordOf(*launch).megatron_arguments) {
     for (const auto& [name, value] :
          {std::pair("NCCL_ALGO", "Ring"), std::pair("NVTE_ALLOW_NONDETERMINISTIC_ALGO", "0"),
           std::pair("CUBLAS_WORKSPACE_CONFIG", ":4096:8")})
       launch->environment.push_back({name, value});
     return;
   }
+  std::string_view how = RecordOf(*launch).deterministic;
+  if (how.empty())
+    how = "call torch.use_deterministic_algorithms(True), with CUBLAS_WORKSPACE_CONFIG=:4096:8";
   launch->notes.push_back(
       {"deterministic",
-       launch->framework == LaunchFramework::kTorchtitan
-           ? "The plan is for deterministic kernels, which these settings do not turn on: set "
-             "deterministic in [debug], or in [training] up to 0.2."
-           : "The plan is for deterministic kernels, which these settings do not turn on: call "
-             "torch.use_deterministic_algorithms(True), with CUBLAS_WORKSPACE_CONFIG=:4096:8."});
+       "The plan is for deterministic kernels, which these settings do not turn on: " +
+           std::string(how) + "."});
 }
 
 // Returns where a trainer is told which dispatcher to take, if the settings do not say it.
-std::string WhereDispatcherIsSet(LaunchFramework framework, std::string_view name) {
-  const std::string quoted = "\"" + std::string(name) + "\"";
-  if (framework == LaunchFramework::kTorchtitan)
-    return "give moe_comm_backend=" + quoted +
-           " to the model_registry() of the base configuration.";
-  if (framework == LaunchFramework::kXTuner)
-    return "set dispatcher=" + quoted + " in the MoEConfig of model_cfg.";
-  return "set it in your training code.";
+std::string WhereDispatcherIsSet(const LaunchRecord& record, std::string_view name) {
+  if (record.before_dispatcher.empty()) return "set it in your training code.";
+  return std::string(record.before_dispatcher) + "\"" + std::string(name) + "\"" +
+         std::string(record.after_dispatcher) + ".";
 }
 
 // Only Megatron-LM's arguments name the dispatcher of experts.
 void NoteDispatcher(const Job& job, const Batching& batching, const Plan& plan, Launch* launch) {
-  if (launch->match == LaunchMatch::kNone || TakesMegatronArguments(launch->framework) ||
+  if (launch->match == LaunchMatch::kNone || RecordOf(*launch).megatron_arguments ||
       !job.model.language_model.moe)
     return;
   const Parallelism& p =
@@ -165,13 +138,13 @@ void NoteDispatcher(const Job& job, const Batching& batching, const Plan& plan, 
   if (p.expert <= 1 || record.dispatcher == Dispatcher::kAllToAll) return;
   launch->notes.push_back({"experts", "The plan's ranks of experts exchange rows by " +
                                           std::string(record.title) + ": " +
-                                          WhereDispatcherIsSet(launch->framework, record.name)});
+                                          WhereDispatcherIsSet(RecordOf(*launch), record.name)});
 }
 
 // Only Megatron-LM's arguments say which layers stay in 16 bits.
 void NoteLayersIn16Bit(const Training& training, Launch* launch) {
   const Execution& e = training.execution;
-  if (launch->match == LaunchMatch::kNone || TakesMegatronArguments(launch->framework) ||
+  if (launch->match == LaunchMatch::kNone || RecordOf(*launch).megatron_arguments ||
       training.precision == Precision::k16Bit ||
       (e.start_layers_16bit == 0 && e.end_layers_16bit == 0))
     return;
@@ -181,12 +154,11 @@ void NoteLayersIn16Bit(const Training& training, Launch* launch) {
                                             "say: set it in your training code."});
 }
 
-// Only Megatron-LM's arguments and torchtitan's settings say how many ranks share the states.
+// Megatron-LM's arguments say how many ranks share the optimizer's states.
 void NoteZeroGroup(const Training& training, Launch* launch) {
-  const LaunchFramework to = launch->framework;
-  if (training.zero_group == 0 || launch->match == LaunchMatch::kNone ||
-      to == LaunchFramework::kTorchtitan ||
-      (TakesMegatronArguments(to) && training.zero_stage == ZeroStage::kOptimizer))
+  const LaunchRecord& record = RecordOf(*launch);
+  if (training.zero_group == 0 || launch->match == LaunchMatch::kNone || record.zero_groups ||
+      (record.megatron_arguments && training.zero_stage == ZeroStage::kOptimizer))
     return;
   launch->notes.push_back(
       {"sharding", "The plan shares the states among groups of at most " +
@@ -254,7 +226,7 @@ void EmitPlannedAnew(const Trials& trials, const Job& other, const Stop& stop, L
   const double slower = SlowerBy(anew.base(), trials.base());
   launch->notes.push_back(
       {"trainer", text + " Predicted time per sample: " + LongerText(slower) + ".", slower});
-  Emit(anew, launch);
+  RecordOf(*launch).emit(anew, launch);
   if (launch->match == LaunchMatch::kNone) return;
   if (launch->match == LaunchMatch::kExact) launch->stages = plan->stages;
   launch->match = LaunchMatch::kNearest;
@@ -296,7 +268,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
     if (other) {
       EmitPlannedAnew(trials, *other, stop, &launch);
     } else {
-      Emit(trials, &launch);
+      RecordOf(framework).emit(trials, &launch);
       NoteWhoseTimes(*job.training.trainer, trainer, &launch);
     }
     NoteOptimizer(job.training, &launch);

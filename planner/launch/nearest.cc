@@ -8,20 +8,6 @@
 namespace evenkeel::planner {
 namespace {
 
-const char* NameOf(Schedule schedule) {
-  switch (schedule) {
-    case Schedule::kOneFOneB:
-      return "1F1B";
-    case Schedule::kInterleaved:
-      return "interleaved 1F1B";
-    case Schedule::kGPipe:
-      return "GPipe";
-    case Schedule::kZeroBubble:
-      return "zero-bubble ZB-H1";
-  }
-  return "";
-}
-
 class Restriction {
  public:
   Restriction(const Trials& trials, const Abilities& abilities, std::vector<LaunchNote>* notes)
@@ -75,7 +61,7 @@ class Restriction {
              std::to_string(stages) + " stages";
     OneChunk();
     return Take(trials_.Best(job_), "schedule",
-                abilities_.name + " has no " + NameOf(schedule) + less +
+                abilities_.name + " has no " + std::string(TitleOf(schedule)) + less +
                     "; 1F1B with one chunk per stage, cut anew for it.");
   }
 

@@ -1,9 +1,8 @@
 #include "planner/launch/other_trainer.h"
 
 #include <algorithm>
-#include <string_view>
-#include <vector>
 
+#include "planner/launch/launch_record.h"
 #include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
 #include "planner/space/fused_step.h"
@@ -12,24 +11,6 @@
 
 namespace evenkeel::planner {
 namespace {
-
-// Returns the names of the trainers whose plans the settings run. The first stands for all others.
-std::vector<std::string_view> TrainersFor(LaunchFramework framework) {
-  switch (framework) {
-    case LaunchFramework::kMegatron:
-    case LaunchFramework::kFlagScale:
-      return {"megatron-core", "megatron-bridge", "nemo", "fsdp"};
-    case LaunchFramework::kDeepSpeed:
-      return {"megatron-deepspeed", "deepspeed", "huggingface-trainer"};
-    case LaunchFramework::kTorchtitan:
-      return {"torchtitan", "pytorch-fsdp", "torchtune"};
-    case LaunchFramework::kXTuner:
-      return {"xtuner"};
-    case LaunchFramework::kFsdp:
-      return {"pytorch-fsdp", "fsdp", "torchtitan", "torchtune", "llm-foundry", "xtuner"};
-  }
-  return {};
-}
 
 void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
   const Trainer& own = *job.training.trainer;
@@ -101,10 +82,11 @@ bool HoldActivations(Job* job) {
 
 const Trainer& TrainerToLaunch(LaunchFramework framework, const Job& job) {
   const Trainer& own = *job.training.trainer;
-  const std::vector<std::string_view> names = TrainersFor(framework);
+  const LaunchRecord& record = RecordOf(framework);
+  const auto& names = record.trainers;
   if (std::find(names.begin(), names.end(), own.name) != names.end()) return own;
-  const bool sharded = framework == LaunchFramework::kDeepSpeed && !own.pipeline;
-  return *FindTrainer(sharded ? "deepspeed" : names.front());
+  const bool sharded = !own.pipeline && !record.without_pipeline.empty();
+  return *FindTrainer(sharded ? record.without_pipeline : names.front());
 }
 
 std::optional<Job> Under(const Trainer& trainer, const Job& job) {

@@ -234,7 +234,7 @@ const char* TokenCapReason(TokenCapBasis basis) {
     case TokenCapBasis::kLongestSample:
       return "the longest sample decides";
     case TokenCapBasis::kDefault:
-      return "the default, as no sample is longer";
+      return "the default: no sample is longer";
     case TokenCapBasis::kGiven:
       return "the given token cap decides";
     case TokenCapBasis::kOneMicroBatch:

@@ -10,14 +10,29 @@ namespace {
 constexpr double kReducedCostTolerance = 1e-9;
 constexpr double kPivotTolerance = 1e-9;
 
-// Unbounded knapsack over a grid of (units, tokens), with a path to each cell's best pattern.
+// Raises each value to what one more sample, of this price, makes of the value `step` before it.
+// Cells [begin, end) of a grid's row.
+template <typename Value>
+void AddSamples(Value* values, size_t begin, size_t end, size_t step, Value price) {
+  // A block of `step` cells reads only cells before it, so it can be computed all at once.
+  for (size_t block = begin; block < end; block += step) {
+    const size_t size = std::min(step, end - block);
+    Value* __restrict to = values + block;
+    const Value* __restrict from = to - step;
+    size_t i = 0;
+    for (; i + 4 <= size; i += 4)
+      for (size_t k = i; k < i + 4; ++k) to[k] = std::max(to[k], from[k] + price);
+    for (; i < size; ++i) to[i] = std::max(to[i], from[i] + price);
+  }
+}
+
+// Unbounded knapsack over a grid of (units, tokens).
 class Knapsack {
  public:
   explicit Knapsack(const StockProblem& problem)
       : problem_(problem),
         width_(static_cast<size_t>(problem.token_cells) + 1),
-        value_(width_ * (static_cast<size_t>(problem.unit_cells) + 1)),
-        last_(value_.size()) {}
+        value_(width_ * (static_cast<size_t>(problem.unit_cells) + 1)) {}
 
   // Returns the pattern of least reduced cost 1 + extra - prices, and that cost.
   std::pair<Pattern, double> Cheapest(const std::vector<double>& prices) {
@@ -26,8 +41,7 @@ class Knapsack {
     problem_.stop.Spend(static_cast<int64_t>(8 * value_.size()));
     size_t best = 0;
     double least = std::numeric_limits<double>::infinity();
-    for (size_t cell = 0; cell < value_.size(); ++cell) {
-      if (last_[cell] < 0) continue;
+    for (size_t cell = 1; cell < value_.size(); ++cell) {
       double cost = 1 - value_[cell];
       if (cost >= least) continue;  // extra costs are not negative
       if (problem_.extra_cost)
@@ -35,7 +49,7 @@ class Knapsack {
                                     static_cast<int64_t>(cell % width_));
       if (cost < least) least = cost, best = cell;
     }
-    return {Trace(best), least};
+    return {Trace(best, prices), least};
   }
 
   int64_t work() const { return work_; }
@@ -45,32 +59,46 @@ class Knapsack {
     return static_cast<size_t>(g.units) * width_ + static_cast<size_t>(g.tokens);
   }
 
+  // A worthless sample may still move a pack to a cell with less extra cost.
+  bool Counts(double price) const { return price > 0 || (price == 0 && problem_.extra_cost); }
+
   // Fills value_ with the best price of a pattern that fills exactly the cell's units and tokens,
-  // and last_ with a group in that pattern, or -1 if there is none.
+  // or minus infinity if there is none.
   void Fill(const std::vector<double>& prices) {
     std::fill(value_.begin(), value_.end(), -std::numeric_limits<double>::infinity());
-    std::fill(last_.begin(), last_.end(), -1);
     value_[0] = 0;
     for (size_t g = 0; g < prices.size(); ++g) {
       const StockGroup& group = problem_.groups[g];
-      // A worthless sample may still move a pack to a cell with less extra cost.
-      if (prices[g] < 0 || (prices[g] == 0 && !problem_.extra_cost)) continue;
-      const size_t step = StepOf(group);
+      if (!Counts(prices[g])) continue;
       for (int64_t u = group.units; u <= problem_.unit_cells; ++u) {
         problem_.stop.Spend(static_cast<int64_t>(2 * width_));
         const size_t row = static_cast<size_t>(u) * width_;
-        for (size_t cell = row + static_cast<size_t>(group.tokens); cell < row + width_; ++cell) {
-          const double value = value_[cell - step] + prices[g];
-          if (value > value_[cell]) value_[cell] = value, last_[cell] = static_cast<int32_t>(g);
-        }
+        AddSamples(value_.data(), row + static_cast<size_t>(group.tokens), row + width_,
+                   StepOf(group), prices[g]);
       }
     }
   }
 
-  Pattern Trace(size_t cell) const {
+  // Returns a group of a best pattern that fills this cell.
+  size_t LastOf(size_t cell, const std::vector<double>& prices) const {
+    const size_t units = cell / width_, tokens = cell % width_;
+    size_t last = 0;
+    double best = -std::numeric_limits<double>::infinity();
+    for (size_t g = 0; g < prices.size(); ++g) {
+      const StockGroup& group = problem_.groups[g];
+      if (!Counts(prices[g]) || static_cast<size_t>(group.units) > units ||
+          static_cast<size_t>(group.tokens) > tokens)
+        continue;
+      const double value = value_[cell - StepOf(group)] + prices[g];
+      if (value > best) best = value, last = g;
+    }
+    return last;
+  }
+
+  Pattern Trace(size_t cell, const std::vector<double>& prices) const {
     std::vector<int32_t> times(problem_.groups.size());
     while (cell != 0) {
-      const size_t g = static_cast<size_t>(last_[cell]);
+      const size_t g = LastOf(cell, prices);
       ++times[g];
       cell -= StepOf(problem_.groups[g]);
     }
@@ -83,7 +111,6 @@ class Knapsack {
   const StockProblem& problem_;
   size_t width_;
   std::vector<double> value_;
-  std::vector<int32_t> last_;
   int64_t work_ = 0;
 };
 
@@ -203,8 +230,8 @@ int64_t BestPatternPrice(const std::vector<StockGroup>& groups, int64_t unit_cel
     for (int64_t u = group.units; u <= unit_cells; ++u) {
       stop.Spend(static_cast<int64_t>(2 * width));
       const size_t row = static_cast<size_t>(u) * width;
-      for (size_t cell = row + static_cast<size_t>(group.tokens); cell < row + width; ++cell)
-        value[cell] = std::max(value[cell], value[cell - step] + prices[g]);
+      AddSamples(value.data(), row + static_cast<size_t>(group.tokens), row + width, step,
+                 prices[g]);
     }
   }
   return value.back();

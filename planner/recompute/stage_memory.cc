@@ -68,14 +68,6 @@ int64_t RepeatedTime(const LayerProfile& profile, const ModeCounts& recomputed) 
   return ns;
 }
 
-int64_t RecomputedLayerCount(const ModeCounts& recomputed) {
-  int64_t layers = 0;
-  for (const auto& modes : recomputed) {
-    for (size_t q = 1; q < modes.size(); ++q) layers += modes[q];
-  }
-  return layers;
-}
-
 ModeCounts AllRecomputed(const LayerProfile& profile, const ClassCounts& counts) {
   ModeCounts all{};
   for (size_t k = 0; k < profile.classes.size(); ++k) {

@@ -102,9 +102,6 @@ StageBytes MemoryOf(const LayerProfile& profile, const ClassCounts& counts,
 // Returns the forward work that the backward pass of one mean pack repeats, in ns.
 int64_t RepeatedTime(const LayerProfile& profile, const ModeCounts& recomputed);
 
-// Returns the number of layers that recompute anything.
-int64_t RecomputedLayerCount(const ModeCounts& recomputed);
-
 // Returns full recompute of every recomputable layer.
 ModeCounts AllRecomputed(const LayerProfile& profile, const ClassCounts& counts);
 

@@ -264,9 +264,8 @@ class Remedies {
       const Job changed = WithOffload(job_, ratio);
       if (!MayFit(changed) || !Plans(changed)) continue;
       found_.push_back({.kind = RemedyKind::kOffloadOptimizer,
-                        .text = "keep states of the optimizer in host memory (training.offload), "
-                                "up to " +
-                                std::to_string(Nearest(100 * ratio)) + "% of them"});
+                        .text = "keep up to " + std::to_string(Nearest(100 * ratio)) +
+                                "% of the optimizer states in host memory (training.offload)"});
       return;
     }
   }
@@ -283,7 +282,7 @@ class Remedies {
         std::any_of(found_.begin(), found_.end(), of_optimizer))
       return;
     Try({.kind = RemedyKind::kOffloadWeights,
-         .text = "keep weights, gradients and states of the optimizer in host memory "
+         .text = "keep weights, gradients and optimizer states in host memory "
                  "(training.offload.weights)"});
   }
 
@@ -303,10 +302,10 @@ class Remedies {
       Job changed = job_;
       AskActivationOffload(layers, &changed);
       if (!MayFit(changed) || !Plans(changed)) continue;
-      found_.push_back({.kind = RemedyKind::kOffloadActivations,
-                        .text = "keep activations in host memory "
-                                "(training.offload.choose_activation_layers), of up to " +
-                                std::to_string(layers) + " language layers"});
+      found_.push_back(
+          {.kind = RemedyKind::kOffloadActivations,
+           .text = "keep the activations of up to " + std::to_string(layers) +
+                   " language layers in host memory (training.offload.choose_activation_layers)"});
       return;
     }
   }

@@ -2,7 +2,9 @@
 #ifndef EVENKEEL_PLANNER_SPACE_PARALLELISM_H_
 #define EVENKEEL_PLANNER_SPACE_PARALLELISM_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace evenkeel::planner {
 
@@ -38,6 +40,12 @@ inline bool EncoderDataAllowed(const Parallelism& p) {
 }
 
 enum class Schedule { kOneFOneB, kInterleaved, kGPipe, kZeroBubble };
+
+// Returns its name for people.
+constexpr std::string_view TitleOf(Schedule schedule) {
+  constexpr std::string_view kTitles[] = {"1F1B", "interleaved 1F1B", "GPipe", "zero-bubble ZB-H1"};
+  return kTitles[static_cast<size_t>(schedule)];
+}
 
 }  // namespace evenkeel::planner
 

@@ -6,7 +6,8 @@
 
 namespace evenkeel::planner {
 
-// Returns the `other` default habits, with those of the job that differ from its `own` defaults.
+// Returns the defaults of the `other` trainer, overridden by every field in which `job` differs
+// from the defaults of its `own` trainer.
 Execution Carried(Execution own, Execution job, Execution other);
 
 }  // namespace evenkeel::planner

@@ -65,8 +65,9 @@ constexpr Trainer OffloadsWeights(Trainer trainer) {
 // accumulation or clipping (recipes/full_finetune_distributed.py). DeepSpeed has none,
 // Megatron-FSDP needs that hook itself, and GaLore's layer-wise optimizer of Hugging Face's Trainer
 // runs on one GPU.
-constexpr Trainer StepsInBackward(FusedStep fused_step, Trainer trainer) {
+constexpr Trainer StepsInBackward(FusedStep fused_step, std::string_view hint, Trainer trainer) {
   trainer.fused_step = fused_step;
+  trainer.fused_step_hint = hint;
   return trainer;
 }
 
@@ -92,8 +93,9 @@ constexpr ActivationAbility kAnyLayers = {.kept = true,
                                           .experts = true};
 
 // Returns a record of a trainer that offloads the inputs of layers.
-constexpr Trainer OffloadsInputs(Trainer trainer) {
+constexpr Trainer OffloadsInputs(Trainer trainer, std::string_view hint = {}) {
   trainer.activations = kLayerInputs;
+  trainer.activation_hint = hint;
   return trainer;
 }
 
@@ -336,7 +338,7 @@ constexpr std::array kTrainers = {
         {.name = "fsdp",
          .title = "FSDP with fused kernels",
          .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"}),
-    StepsInBackward(FusedStep::kAny,
+    StepsInBackward(FusedStep::kAny, {},
                     OffloadsWeights(OffloadsInputs(WithQuantisedBase(ShardsAlone(
                         Sharded({.name = "pytorch-fsdp",
                                  .title = "PyTorch FSDP",
@@ -345,6 +347,7 @@ constexpr std::array kTrainers = {
                                 WithEagerLoss(EagerShards(0.9)))))))),
     StepsInBackward(
         FusedStep::kWithoutExpertParallel,
+        "torchtitan up to 0.2 has optimizer.early_step_in_backward, 0.3.0 has none",
         OffloadsWeights(Torchtitan(
             {.name = "torchtitan",
              .title = "torchtitan",
@@ -371,12 +374,14 @@ constexpr std::array kTrainers = {
          .fitted_runs = 18},
         kHeldLogitsLossBytes)))),
     StepsInBackward(FusedStep::kWithoutExpertParallel,
-                    OffloadsWeights(OffloadsInputs(WithQuantisedBase(WithoutExpertParallel(
-                        Sharded({.name = "torchtune",
-                                 .title = "torchtune",
-                                 .source = "FSDP2 around modules that are not compiled, as "
-                                           "torchtitan"},
-                                EagerShards(0.9))))))),
+                    "Set optimizer_in_bwd, and neither clip_grad_norm nor gradient accumulation",
+                    OffloadsWeights(OffloadsInputs(
+                        WithQuantisedBase(WithoutExpertParallel(Sharded(
+                            {.name = "torchtune",
+                             .title = "torchtune",
+                             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
+                            EagerShards(0.9)))),
+                        "set enable_activation_offloading with enable_activation_checkpointing"))),
     // partition_uniform of internlm/core/parallel/shard.py.
     CutsBy(PartitionMethod::kLayersLast,
            WithRawVocabulary(WithWholeLayers(

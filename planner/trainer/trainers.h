@@ -67,6 +67,10 @@ struct Trainer {
   OffloadAbility offload = {};
   ActivationAbility activations = {};
   FusedStep fused_step = FusedStep::kNone;
+  // How its users turn on what launch settings do not, as a sentence and as words after a colon,
+  // without the full stop; empty if the record does not say.
+  std::string_view fused_step_hint;
+  std::string_view activation_hint;
   bool megatron_kernels = false;  // its softmax and, where kernels are fused, TransformerEngine's
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;

@@ -16,7 +16,6 @@ namespace evenkeel::server {
 
 inline constexpr std::chrono::milliseconds kLease{300};
 inline constexpr std::chrono::milliseconds kLeaseMargin{50};
-inline constexpr std::chrono::milliseconds kPollInterval{100};
 
 // The lease of one copy. Thread-safe: time only moves forward.
 class Lease {

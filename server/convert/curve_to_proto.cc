@@ -12,6 +12,7 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/cost/goodput.h"
 #include "server/convert/checks.h"
+#include "server/convert/choices.h"
 
 namespace evenkeel::server {
 namespace {
@@ -80,17 +81,12 @@ std::string TextOf(const v1::Plan& plan) {
                      std::to_string(std::max(1, p.pipeline())) + " x DP " +
                      std::to_string(std::max(1, p.data())) + above_one(", EP ", p.expert());
   if (p.pipeline() <= 1) return text;
-  switch (plan.schedule()) {
-    case v1::PIPELINE_SCHEDULE_INTERLEAVED:
-      return text + ", interleaved 1F1B with " + std::to_string(p.virtual_stages()) +
-             " virtual stages";
-    case v1::PIPELINE_SCHEDULE_GPIPE:
-      return text + ", GPipe";
-    case v1::PIPELINE_SCHEDULE_ZERO_BUBBLE:
-      return text + ", zero bubble";
-    default:
-      return text + ", 1F1B";
-  }
+  planner::Schedule schedule = planner::Schedule::kOneFOneB;
+  Find(kSchedules, plan.schedule(), &schedule);
+  text += ", " + std::string(planner::TitleOf(schedule));
+  if (p.virtual_stages() > 1)
+    text += " with " + std::to_string(p.virtual_stages()) + " virtual stages";
+  return text;
 }
 
 // A fitting size of a curve, as the next one looks at it.

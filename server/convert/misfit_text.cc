@@ -84,11 +84,11 @@ std::string ShortageText(const planner::Misfit& misfit) {
            " micro-batches in a step, where training.fused_step allows one.";
   std::string text =
       "Stage " + std::to_string(misfit.stage) + " of " + DegreesText(misfit.parallelism) +
-      " needs " + SizeText(misfit.memory.total()) + ", has " + SizeText(misfit.capacity_bytes) +
-      ": " +
+      " needs " + SizeText(misfit.memory.total()) + " but has only " +
+      SizeText(misfit.capacity_bytes) + ": " +
       (misfit.host_short_bytes > 0
            ? "its nodes lack " + SizeText(misfit.host_short_bytes) + " of host memory"
-           : SizeText(misfit.short_bytes) + " short");
+           : "it lacks " + SizeText(misfit.short_bytes));
   std::string layers;
   for (const LayerCount& of_kind : CountsOf(misfit.layers))
     layers += (layers.empty() ? "" : ", ") + TextOf(of_kind);

@@ -10,20 +10,6 @@
 namespace evenkeel::server {
 namespace {
 
-const char* NameOf(planner::Schedule schedule) {
-  switch (schedule) {
-    case planner::Schedule::kOneFOneB:
-      return "1F1B";
-    case planner::Schedule::kInterleaved:
-      return "interleaved 1F1B";
-    case planner::Schedule::kGPipe:
-      return "GPipe";
-    case planner::Schedule::kZeroBubble:
-      return "zero-bubble ZB-H1";
-  }
-  return "";
-}
-
 v1::OperationKind KindOf(planner::OperationKind kind) {
   switch (kind) {
     case planner::OperationKind::kParameterGather:
@@ -117,7 +103,7 @@ void FillMemory(const planner::StageMemory& memory, const std::vector<std::strin
 void Fill(const planner::Timeline& timeline, v1::Timeline* out) {
   const std::vector<planner::RankRun>& ranks = timeline.run.ranks;
   const planner::PipelineRun& shown = ranks[timeline.shown_rank].pipeline;
-  out->set_schedule_name(NameOf(timeline.shape.schedule));
+  out->set_schedule_name(std::string(planner::TitleOf(timeline.shape.schedule)));
   out->set_virtual_stages(Count(timeline.shape.chunks));
   out->set_micro_batches(Count(timeline.shape.micro_batches));
   out->set_data_index(Count(static_cast<int64_t>(timeline.shown_rank)));

@@ -30,6 +30,13 @@ const SmallLayer kTempers[] = {
     {.forward = 1, .backward = 1, .activation = 2, .checkpoint = 2, .output_bytes = 50'000},
 };
 
+int64_t RecomputedLayerCount(const ModeCounts& recomputed) {
+  int64_t layers = 0;
+  for (const auto& modes : recomputed)
+    for (size_t q = 1; q < modes.size(); ++q) layers += modes[q];
+  return layers;
+}
+
 std::string Describe(const Job& job, const Parallelism& p, int64_t m, const std::string& chain) {
   return chain + " P=" + std::to_string(p.pipeline) + " m=" + std::to_string(m) +
          " policy=" + std::to_string(static_cast<int>(job.constraints.recompute)) +

@@ -12,8 +12,8 @@ namespace evenkeel::cli {
 using Environment = std::map<std::string, std::string>;
 
 // Returns name and value of "NAME=VALUE", the argument of --env. Throws CommandError(kBadInput) if
-// it is not that.
-std::pair<std::string, std::string> VariableOf(const std::string& argument);
+// it is not that. `of_script`: NAME may also be the number of an argument of a script, from 1 on.
+std::pair<std::string, std::string> VariableOf(const std::string& argument, bool of_script = false);
 
 }  // namespace evenkeel::cli
 

@@ -9,6 +9,7 @@
 #include "client/cli/base/proto_json.h"
 #include "client/cli/base/table.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/job/option_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -116,33 +117,6 @@ void RunGpus(const GlobalOptions& options, const std::string& filter) {
                   response.gpus_size(), response.catalog_version()));
 }
 
-const char* KindName(v1::TrainingFramework framework) {
-  switch (framework) {
-    case v1::TRAINING_FRAMEWORK_MEGATRON:
-      return "megatron";
-    case v1::TRAINING_FRAMEWORK_FSDP:
-      return "fsdp";
-    case v1::TRAINING_FRAMEWORK_DEEPSPEED:
-      return "deepspeed";
-    default:
-      return "?";
-  }
-}
-
-// Returns what the trainer can recompute, in the words of --recompute.
-const char* RecomputeName(v1::RecomputePolicy policy) {
-  switch (policy) {
-    case v1::RECOMPUTE_POLICY_AUTO:
-      return "auto";
-    case v1::RECOMPUTE_POLICY_WHOLE_LAYERS:
-      return "whole-layers";
-    case v1::RECOMPUTE_POLICY_ONE_SETTING:
-      return "one-setting";
-    default:
-      return "?";
-  }
-}
-
 // Returns which pipelines the trainer runs.
 const char* PipelineName(const v1::CatalogTrainer& trainer) {
   if (!trainer.pipeline()) return "no";
@@ -199,12 +173,13 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
                {"source", Align::kLeft, /*shrink=*/true, 20}});
   for (const v1::CatalogTrainer& trainer : response.trainers()) {
     const v1::Execution& execution = trainer.execution();
-    table.Add({trainer.name(), KindName(trainer.framework()),
+    table.Add({trainer.name(), NameOf(kFrameworkNames, trainer.framework(), "?"),
                std::to_string(trainer.zero_stage() - v1::ZERO_STAGE_0),
                fmt::format("{:.2f}", execution.kernel_rate_ratio()),
-               execution.fused_kernels() ? "yes" : "no", RecomputeName(trainer.recompute()),
-               PipelineName(trainer), ImagesName(trainer.encoder_split()),
-               OffloadName(trainer.offload()), trainer.fused_step() ? "yes" : "no",
+               execution.fused_kernels() ? "yes" : "no",
+               NameOf(kRecomputeNames, trainer.recompute(), "?"), PipelineName(trainer),
+               ImagesName(trainer.encoder_split()), OffloadName(trainer.offload()),
+               trainer.fused_step() ? "yes" : "no",
                trainer.fitted_run_count() > 0 ? Integer(trainer.fitted_run_count()) : "-",
                trainer.source()});
   }
@@ -212,15 +187,15 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
         Paragraph(
             StyleOf(options),
             fmt::format(
-                "{} trainers; kernels: speed relative to Megatron-Core's; whole encoder: "
-                "interleaved, but an encoder is on the first stage; own cut: it alone chooses "
-                "the layers of each stage; images: "
-                "ranks that share those of a pack (--encoder-dp); to host: what "
-                "--offload-optimizer (states), --offload-weights and "
-                "--offload-activations (layers: all that they keep; inputs: of those "
-                "that are recomputed) and --offload-modules (modules) may keep there; fused step: "
-                "--fused-step; runs: published ones on which its figures were fitted. Plan for one "
-                "with --trainer; any other name has the defaults of generic.",
+                "{} trainers. Plan for one with --trainer; any other name has the defaults of "
+                "generic. Kernels: their speed relative to Megatron-Core's. Whole encoder: "
+                "interleaved, with the encoder on the first stage. Own cut: the trainer chooses "
+                "the layers of each stage, and you cannot. Images: which ranks share those of a "
+                "pack (--encoder-dp). To host: what it can keep in host memory: optimizer states "
+                "(--offload-optimizer), weights (--offload-weights), all that layers keep or the "
+                "inputs of recomputed ones (--offload-activations), modules (--offload-modules). "
+                "Fused step: --fused-step. Runs: the published ones on which its figures were "
+                "fitted.",
                 response.trainers_size()),
             0));
 }

@@ -15,6 +15,7 @@
 #include "client/cli/base/proto_json.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/job/job_flags.h"
+#include "client/cli/launch/launch_command.h"
 #include "client/cli/render/curve.h"
 #include "client/cli/render/plan.h"
 
@@ -23,7 +24,7 @@ namespace {
 
 struct CurveFlags {
   JobFlags job;
-  std::vector<std::string> nodes, types;
+  std::vector<std::string> nodes, types, launch;
   std::optional<int32_t> batch_nodes;
   std::optional<double> resize_gbytes, resize_restart_seconds;
   bool in_short = false, csv = false;
@@ -100,6 +101,7 @@ v1::PlanCurveRequest CurveRequest(const CurveFlags& flags) {
         "every size");
   v1::PlanCurveRequest request;
   *request.mutable_job() = plan.job();
+  AddLaunchFrameworks(flags.launch, flags.job, request.mutable_job());
   request.set_label(plan.label());
   request.set_max_violations(plan.max_violations());
   request.set_min_calibration_revision(plan.min_calibration_revision());
@@ -186,6 +188,8 @@ void AddCurveCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit
   Add(curve, "--resize-restart-seconds", &flags->resize_restart_seconds, "S",
       "Time to stop and start all processes when the size changes [120, assumed]", kSizes)
       ->check(Real(0, 1e7));
+  AddLaunchOption(curve, &flags->launch,
+                  "Also make the settings of these trainers, which `launch --plan-id ID` prints");
   curve->add_flag("--csv", flags->csv, "Print comma-separated values")->group(kSizes);
   AddJobFlags(curve, &flags->job);
   curve->callback([=] { *exit_code = RunCurve(*options, *flags); });

@@ -75,7 +75,7 @@ ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
   FromAnswer answer{.path = flags.from.front()};
   Environment environment;  // of several with one name, the last counts
   for (const std::string& variable : flags.variables) {
-    auto [name, value] = VariableOf(variable);
+    auto [name, value] = VariableOf(variable, /*of_script=*/true);
     environment[std::move(name)] = std::move(value);
   }
   answer.config = ReadUserConfig(flags.from, flags.framework, environment);
@@ -148,14 +148,16 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
       ->take_last();
   evaluate
       ->add_option("--from", flags->from,
-                   "The trainer's configuration to predict ('-': standard input); again for an "
-                   "adapter_config.json or accelerate's launch file")
+                   "The trainer's configuration to predict ('-': standard input). Repeat it to add "
+                   "PEFT's adapter_config.json or accelerate's launch file")
       ->type_name("PATH")
       ->expected(1)
       ->take_all();
   evaluate
-      ->add_option("--env", flags->variables,
-                   "A variable that is set when the script of --from runs; repeatable")
+      ->add_option(
+          "--env", flags->variables,
+          "A variable that is set when the script of --from runs, or its argument 1, 2, ...; "
+          "repeatable")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false)
       ->take_all();

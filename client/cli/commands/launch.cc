@@ -143,13 +143,11 @@ void AddLaunchCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exi
       "  evenkeelctl launch --framework megatron --job job.json --manifest jobset --image IMAGE\n"
       "Comments say what the trainer cannot express and what that costs. Returns 1 if the job does "
       "not fit,\nor if the trainer cannot run it at all.");
-  std::vector<std::string> names;
-  for (const auto& [name, framework] : LaunchFrameworks()) names.emplace_back(name);
   launch->add_option("--framework", flags->framework, "Trainer to write settings for")
       ->type_name("NAME")
       ->required()
       ->take_last()
-      ->check(CLI::IsMember(names));
+      ->check(CLI::IsMember(LaunchNames()));
   launch
       ->add_option("--plan-id", flags->plan_id,
                    "A plan that the server keeps, made with `plan --launch`, in place of a job")

@@ -135,18 +135,13 @@ void AddPlanCommands(CLI::App* app, const GlobalOptions* options, ExitCode* exit
       "`evenkeelctl --help` lists options that every command takes (--local, --server, --output, "
       "...).");
   AddJobFlags(plan, &plan_flags->job);
-  plan->add_option("--save", plan_flags->save,
-                   "Also write the answer, as protobuf JSON, over an existing file")
+  plan->add_option(
+          "--save", plan_flags->save,
+          "Also write the answer to FILE as protobuf JSON; an existing file is overwritten")
       ->type_name("FILE")
       ->take_last();
-  std::vector<std::string> frameworks;
-  for (const auto& [name, framework] : LaunchFrameworks()) frameworks.emplace_back(name);
-  plan->add_option("--launch", plan_flags->launch,
-                   "Also make the settings of these trainers, which `launch --plan FILE` prints")
-      ->type_name("NAME[,NAME...]")
-      ->delimiter(',')
-      ->take_all()
-      ->check(CLI::IsMember(frameworks));
+  AddLaunchOption(plan, &plan_flags->launch,
+                  "Also make the settings of these trainers, which `launch --plan FILE` prints");
   AddTimelineFlags(plan, &plan_flags->timeline);
   plan->add_flag("--compare", plan_flags->compare,
                  "Also plan with published methods to cut the model into stages, and compare");

@@ -8,7 +8,7 @@
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/from/choice.h"
 #include "client/cli/from/user_run.h"
-#include "client/cli/job/training_names.h"
+#include "client/cli/job/option_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -139,10 +139,10 @@ void SetOffloadedModules(const UserConfig& config, const JobFlags& flags, UserRu
   const std::vector<std::string> names = config.List(Field::kOffloadModules);
   if (names.empty()) config.Refuse(Field::kOffloadsByModule, "needs --offload-modules");
   for (const std::string& name : names) {
-    const v1::OffloadModule module = OffloadModuleOf(name);
+    const v1::OffloadModule module = ValueOf(kOffloadModuleNames, name);
     if (module == v1::OFFLOAD_MODULE_UNSPECIFIED)
-      config.Refuse(Field::kOffloadModules,
-                    "not yet: \"" + name + "\"; accepted: " + OffloadModuleNames());
+      config.Refuse(Field::kOffloadModules, "not yet: \"" + name + "\"; accepted: " +
+                                                JoinedNames(kOffloadModuleNames, ", "));
     run->job.mutable_training()->mutable_offload()->add_activation_modules(module);
   }
 }

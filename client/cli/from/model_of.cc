@@ -292,7 +292,7 @@ bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>
                        "--padded-vocab-size), and no model of the catalogue has these dimensions: "
                        "name the model by --model");
   Describe(shape, job->mutable_model()->mutable_language_model());
-  job->mutable_model()->set_name("the model of the arguments");
+  job->mutable_model()->set_name("the described model");
   assumed->push_back(
       fmt::format("model: as described, with {} rows of embedding (padded)", shape.vocabulary));
   return true;

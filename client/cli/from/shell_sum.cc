@@ -15,7 +15,7 @@ class Sum {
       : text_(text), value_of_(value_of) {}
 
   std::optional<int64_t> Run() {
-    const std::optional<int64_t> value = Terms(0);
+    const std::optional<int64_t> value = AnyOf(0);
     Skip();
     return at_ == text_.size() ? value : std::nullopt;
   }
@@ -30,6 +30,51 @@ class Sum {
     if (at_ == text_.size() || std::string(any).find(text_[at_]) == std::string::npos) return false;
     *taken = text_[at_++];
     return true;
+  }
+
+  // Takes these characters, unless the next one makes another sign of them.
+  bool TakeSign(const std::string& sign) {
+    Skip();
+    if (text_.compare(at_, sign.size(), sign) != 0) return false;
+    if (sign.size() == 1 && at_ + 1 < text_.size() && text_[at_ + 1] == '=') return false;
+    at_ += sign.size();
+    return true;
+  }
+
+  std::optional<int64_t> AnyOf(int depth) {
+    std::optional<int64_t> value = AllOf(depth);
+    while (value && TakeSign("||")) {
+      const std::optional<int64_t> next = AllOf(depth);
+      if (!next) return std::nullopt;
+      value = *value != 0 || *next != 0;
+    }
+    return value;
+  }
+
+  std::optional<int64_t> AllOf(int depth) {
+    std::optional<int64_t> value = Compared(depth);
+    while (value && TakeSign("&&")) {
+      const std::optional<int64_t> next = Compared(depth);
+      if (!next) return std::nullopt;
+      value = *value != 0 && *next != 0;
+    }
+    return value;
+  }
+
+  std::optional<int64_t> Compared(int depth) {
+    const std::optional<int64_t> left = Terms(depth);
+    if (!left) return std::nullopt;
+    for (const std::string sign : {"==", "!=", "<=", ">=", "<", ">"}) {
+      if (!TakeSign(sign)) continue;
+      const std::optional<int64_t> right = Terms(depth);
+      if (!right) return std::nullopt;
+      if (sign == "==") return *left == *right;
+      if (sign == "!=") return *left != *right;
+      if (sign == "<=") return *left <= *right;
+      if (sign == ">=") return *left >= *right;
+      return sign == "<" ? *left < *right : *left > *right;
+    }
+    return left;
   }
 
   static std::optional<int64_t> Bounded(int64_t value) {
@@ -71,8 +116,12 @@ class Sum {
     char bracket = 0;
     if (depth > kMaxSumDepth) return std::nullopt;
     if (Take("(", &bracket)) {
-      const std::optional<int64_t> value = Terms(depth + 1);
+      const std::optional<int64_t> value = AnyOf(depth + 1);
       return Take(")", &bracket) ? value : std::nullopt;
+    }
+    if (TakeSign("!")) {
+      const std::optional<int64_t> value = Factor(depth + 1);
+      return value ? std::optional<int64_t>(*value == 0) : std::nullopt;
     }
     Skip();
     while (at_ < text_.size() && (text_[at_] == '$' || text_[at_] == '{')) ++at_;

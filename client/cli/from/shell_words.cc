@@ -17,15 +17,14 @@ bool IsShell(const std::string& word) {
 }  // namespace
 
 bool IsPrefix(const std::string& word) {
-  static const std::set<std::string> kPrefixes = {"then",  "do",      "else",    "!",   "{",
-                                                  "exec",  "time",    "nohup",   "env", "export",
-                                                  "local", "declare", "readonly"};
+  static const std::set<std::string> kPrefixes = {"then",   "do",    "else",    "{",
+                                                  "exec",   "time",  "nohup",   "env",
+                                                  "export", "local", "declare", "readonly"};
   return kPrefixes.count(word) > 0;
 }
 
-bool IsLoop(const std::string& word) {
-  static const std::set<std::string> kLoops = {"case", "for", "while", "until"};
-  return kLoops.count(word) > 0;
+bool BeginsTest(const std::string& word) {
+  return word == "if" || word == "elif" || word == "while" || word == "until" || word == "!";
 }
 
 std::string BaseName(const std::string& word) { return word.substr(word.find_last_of('/') + 1); }

@@ -15,8 +15,8 @@ struct ShellWord {
 // Returns whether a word only stands before a command.
 bool IsPrefix(const std::string& word);
 
-// Returns whether the commands after this word may run several times, once, or not at all.
-bool IsLoop(const std::string& word);
+// Returns whether a test may stand after this word: "if", "while", "!" and the like.
+bool BeginsTest(const std::string& word);
 
 // Returns the name of a program or a file without its folders.
 std::string BaseName(const std::string& word);

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "client/cli/base/flags.h"
-#include "client/cli/job/training_names.h"
+#include "client/cli/job/option_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -38,8 +38,9 @@ std::string LayersFault(const std::string& text) {
 
 // Says the same of the name of a module, or auto.
 std::string ModuleFault(const std::string& text) {
-  const bool known = text == "auto" || OffloadModuleOf(text) != v1::OFFLOAD_MODULE_UNSPECIFIED;
-  return known ? "" : "must be auto, or some of " + OffloadModuleNames();
+  const bool known =
+      text == "auto" || ValueOf(kOffloadModuleNames, text) != v1::OFFLOAD_MODULE_UNSPECIFIED;
+  return known ? "" : "must be auto, or some of " + JoinedNames(kOffloadModuleNames, ", ");
 }
 
 void AddModelFlags(CLI::App* command, JobFlags* flags) {
@@ -174,7 +175,7 @@ void AddOffloadFlags(CLI::App* command, JobFlags* flags, const char* group) {
       ->add_option(
           "--offload-modules", flags->offload_modules,
           "Modules whose inputs wait in host memory (Megatron-Core's --offload-modules): " +
-              OffloadModuleNames() + "; auto: the best of them [none]")
+              JoinedNames(kOffloadModuleNames, ", ") + "; auto: the best of them [none]")
       ->type_name("auto|MODULES")
       ->delimiter(',')
       ->check(CLI::Validator(ModuleFault, ""))
@@ -215,11 +216,9 @@ void AddTrainedFlags(CLI::App* command, JobFlags* flags) {
       ->delimiter(',')
       ->check(CLI::IsMember({"embedding", "head"}).description(""))
       ->group("Training");
-  std::vector<std::string> formats;
-  for (const auto& [name, format] : kFrozenFormatNames) formats.emplace_back(name);
   Add(command, "--lora-base", &flags->lora_base, "16bit|nf4|nf4-double|int8",
       "Format of the frozen linear layers beside adapters, with --lora [16bit]", "Training")
-      ->check(CLI::IsMember(formats).description(""));
+      ->check(CLI::IsMember(AllNames(kFrozenFormatNames)).description(""));
 }
 
 // What a trainer does in a step, where it differs from the trainer's record.
@@ -252,40 +251,35 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       ->check(Whole(1, 16777216));
   Add(command, "--epochs", &flags->epochs, "N", "Passes over the data [1]", kTraining)
       ->check(Whole(1, 10000));
-  Add(command, "--zero", &flags->zero, "0|1|2|3", "ZeRO stage [1]", kTraining)->check(Whole(0, 3));
+  Add(command, "--zero", &flags->zero, "0|1|2|3", "ZeRO stage [the trainer's]", kTraining)
+      ->check(Whole(0, 3));
   Add(command, "--zero-group", &flags->zero_group, "N",
       "Ranks over which states are sharded; each group of this many ranks has a copy [all]",
       kTraining)
       ->check(Whole(1, 65536));
   AddStepFlags(command, flags, kTraining);
-  std::vector<std::string> optimizers;
-  for (const auto& [name, optimizer] : kOptimizerNames) optimizers.emplace_back(name);
   Add(command, "--optimizer", &flags->optimizer, "adam|muon|...",
       "adam-16bit-moments, adam-8bit-moments, adam-16bit and adam-8bit (without master "
       "weights), adafactor, lion, sgd or muon [adam]",
       kTraining)
-      ->check(CLI::IsMember(optimizers).description(""));
+      ->check(CLI::IsMember(AllNames(kOptimizerNames)).description(""));
   AddOffloadFlags(command, flags, kTraining);
-  std::vector<std::string> precisions;
-  for (const auto& [name, precision] : kPrecisionNames) precisions.emplace_back(name);
   Add(command, "--precision", &flags->precision, "bf16|fp16|fp8|...",
       "Format of weights and activations, or of the products of linear layers: fp8 (a scale for "
       "each tensor), fp8-delayed, fp8-block, mxfp8, nvfp4. V100s have no bf16 [bf16]",
       kTraining)
-      ->check(CLI::IsMember(precisions).description(""));
+      ->check(CLI::IsMember(AllNames(kPrecisionNames)).description(""));
   Add(command, "--start-layers-16bit", &flags->start_layers_16bit, "N",
       "With a precision below 16 bits: number of first layers to keep in 16 bits [0]", kTraining)
       ->check(Whole(0, 10000));
   Add(command, "--end-layers-16bit", &flags->end_layers_16bit, "N",
       "With a precision below 16 bits: number of last layers to keep in 16 bits [0]", kTraining)
       ->check(Whole(0, 10000));
-  std::vector<std::string> dispatchers;
-  for (const auto& [name, dispatcher] : kDispatcherNames) dispatchers.emplace_back(name);
   Add(command, "--expert-dispatcher", &flags->expert_dispatcher, "all-to-all|deepep|...",
       "How expert-parallel ranks exchange tokens: all-to-all, all-gather, deepep, "
-      "hybridep, or least-time (that with the quickest exchange, without all-gather) [all-to-all]",
+      "hybridep, or least-time (the quickest of these, all-gather excluded) [all-to-all]",
       kTraining)
-      ->check(CLI::IsMember(dispatchers).description(""));
+      ->check(CLI::IsMember(AllNames(kDispatcherNames)).description(""));
   Add(command, "--predicted-tokens", &flags->predicted_tokens, "N",
       "Multi-token prediction layers to train, at most those of the model [0]", kTraining)
       ->check(Whole(1, 8));
@@ -294,10 +288,10 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       ->add_option(framework_flag, flags->framework,
                    "Kind of trainer: deepspeed is ZeRO with Ulysses around Hugging Face modules "
                    "[the trainer's, or megatron]")
-      ->type_name("megatron|fsdp|deepspeed")
+      ->type_name(JoinedNames(kFrameworkNames, "|"))
       ->group(kTraining)
       ->take_last()
-      ->check(CLI::IsMember({"megatron", "fsdp", "deepspeed"}).description(""));
+      ->check(CLI::IsMember(AllNames(kFrameworkNames)).description(""));
   Add(command, "--trainer", &flags->trainer, "NAME[@VERSION]",
       "Trainer to plan for, such as torchtitan or llm-foundry (see `trainers`) [megatron-core]",
       kTraining);
@@ -311,10 +305,10 @@ void AddGroupFlags(CLI::App* command, JobFlags* flags) {
       ->add_option("--groups", flags->groups,
                    "Packing groups: one for all samples, HBP's published rule, or the best set "
                    "[exact if some samples are much longer than most]")
-      ->type_name("one|published|exact")
+      ->type_name(JoinedNames(kGroupSelectionNames, "|"))
       ->group(kGroups)
       ->take_last()
-      ->check(CLI::IsMember({"one", "published", "exact"}).description(""));
+      ->check(CLI::IsMember(AllNames(kGroupSelectionNames)).description(""));
   command
       ->add_option("--group-lengths", flags->group_lengths,
                    "Lengths that packs of a group may have, in tokens [powers of two from 8192]")
@@ -329,11 +323,11 @@ void AddGroupFlags(CLI::App* command, JobFlags* flags) {
   command
       ->add_option("--context-exchange", flags->context_exchange,
                    "How GPUs that share a pack exchange attention: heads (ulysses), keys and "
-                   "values, or both (hierarchical) [ulysses]")
-      ->type_name("ulysses|ring|all-gather|hierarchical")
+                   "values, or both (hierarchical) [the trainer's]")
+      ->type_name(JoinedNames(kContextExchangeNames, "|"))
       ->group(kGroups)
       ->take_last()
-      ->check(CLI::IsMember({"ulysses", "ring", "all-gather", "hierarchical"}).description(""));
+      ->check(CLI::IsMember(AllNames(kContextExchangeNames)).description(""));
 }
 
 void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
@@ -353,19 +347,17 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
       "Virtual stages on each pipeline stage [free]", kConstraints);
   command
       ->add_option("--schedule", flags->schedule, "Schedule of the pipeline [1f1b or interleaved]")
-      ->type_name("1f1b|interleaved|gpipe|zero-bubble")
+      ->type_name(JoinedNames(kScheduleNames, "|"))
       ->group(kConstraints)
       ->take_last()
-      ->check(CLI::IsMember({"1f1b", "interleaved", "gpipe", "zero-bubble"}).description(""));
+      ->check(CLI::IsMember(AllNames(kScheduleNames)).description(""));
   command
       ->add_option("--partition", flags->partition,
                    "How the model is cut into stages [the trainer's only way, or exact]")
-      ->type_name("exact|bmp|parameters|layers|profile|layers-last|weights")
+      ->type_name(JoinedNames(kPartitionNames, "|"))
       ->group(kConstraints)
       ->take_last()
-      ->check(CLI::IsMember(
-                  {"exact", "bmp", "parameters", "layers", "profile", "layers-last", "weights"})
-                  .description(""));
+      ->check(CLI::IsMember(AllNames(kPartitionNames)).description(""));
   command
       ->add_option("--stage-layers", flags->stage_layers,
                    "Transformer layers of each stage, such as 22,23,24,24 [free]")
@@ -376,11 +368,10 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
   command
       ->add_option("--recompute", flags->recompute,
                    "Which layers may be recomputed [what the trainer can do]")
-      ->type_name("auto|none|full|whole-layers|adaptive|one-setting")
+      ->type_name(JoinedNames(kRecomputeNames, "|"))
       ->group(kConstraints)
       ->take_last()
-      ->check(CLI::IsMember({"auto", "none", "full", "whole-layers", "adaptive", "one-setting"})
-                  .description(""));
+      ->check(CLI::IsMember(AllNames(kRecomputeNames)).description(""));
   Add(command, "--memory-confidence", &flags->memory_confidence, "SHARE",
       "Leave room for prediction errors, so that this share of runs fits, such as 0.8 [none: plans "
       "fit as predicted]",
@@ -396,10 +387,10 @@ void AddObjectiveFlags(CLI::App* command, JobFlags* flags) {
   command
       ->add_option("--objective", flags->objective,
                    "What counts as best when GPU types or numbers are compared [step-time]")
-      ->type_name("step-time|gpu-days|fewest-gpus|cost")
+      ->type_name(JoinedNames(kObjectiveNames, "|"))
       ->group(kObjective)
       ->take_last()
-      ->check(CLI::IsMember({"step-time", "gpu-days", "fewest-gpus", "cost"}).description(""));
+      ->check(CLI::IsMember(AllNames(kObjectiveNames)).description(""));
   Add(command, "--deadline", &flags->deadline_hours, "HOURS",
       "Find the fewest GPUs that finish all epochs within this many hours", kObjective)
       ->check(Real(0.001, 2000000));

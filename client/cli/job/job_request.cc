@@ -22,7 +22,7 @@
 #include "client/cli/dataset/length_files.h"
 #include "client/cli/job/job_flags.h"
 #include "client/cli/job/offload_request.h"
-#include "client/cli/job/training_names.h"
+#include "client/cli/job/option_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -235,14 +235,8 @@ void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {
 }
 
 void SetObjective(const JobFlags& flags, v1::Job* job) {
-  const std::pair<const char*, v1::ObjectiveKind> kinds[] = {
-      {"step-time", v1::OBJECTIVE_KIND_STEP_TIME},
-      {"gpu-days", v1::OBJECTIVE_KIND_GPU_DAYS},
-      {"fewest-gpus", v1::OBJECTIVE_KIND_FEWEST_GPUS},
-      {"cost", v1::OBJECTIVE_KIND_COST}};
-  for (const auto& [name, kind] : kinds) {
-    if (flags.objective == name) job->mutable_objective()->set_kind(kind);
-  }
+  if (!flags.objective.empty())
+    job->mutable_objective()->set_kind(ValueOf(kObjectiveNames, flags.objective));
   if (flags.deadline_hours) {
     if (flags.objective.empty()) job->mutable_objective()->set_kind(v1::OBJECTIVE_KIND_FEWEST_GPUS);
     job->mutable_objective()->set_deadline_seconds(*flags.deadline_hours * 3600);
@@ -320,9 +314,9 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
     v1::Lora* lora = job->mutable_model()->mutable_lora();
     part == "head" ? lora->set_train_head(true) : lora->set_train_embedding(true);
   }
-  for (const auto& [name, format] : kFrozenFormatNames) {
-    if (flags.lora_base == name) job->mutable_model()->mutable_lora()->set_base_format(format);
-  }
+  if (!flags.lora_base.empty())
+    job->mutable_model()->mutable_lora()->set_base_format(
+        ValueOf(kFrozenFormatNames, flags.lora_base));
 }
 
 void SetTraining(const JobFlags& flags, v1::Job* job) {
@@ -349,25 +343,17 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.gradients == "16bit")
     job->mutable_training()->set_gradient_precision(v1::GRADIENT_PRECISION_16BIT);
   SetOffload(flags, job);
-  for (const auto& [name, optimizer] : kOptimizerNames) {
-    if (flags.optimizer == name) job->mutable_training()->set_optimizer(optimizer);
-  }
-  for (const auto& [name, precision] : kPrecisionNames) {
-    if (flags.precision == name) job->mutable_training()->set_precision(precision);
-  }
+  if (!flags.optimizer.empty())
+    job->mutable_training()->set_optimizer(ValueOf(kOptimizerNames, flags.optimizer));
+  if (!flags.precision.empty())
+    job->mutable_training()->set_precision(ValueOf(kPrecisionNames, flags.precision));
   const auto execution = [job] { return job->mutable_training()->mutable_execution(); };
-  for (const auto& [name, dispatcher] : kDispatcherNames) {
-    if (flags.expert_dispatcher == name) execution()->set_expert_dispatcher(dispatcher);
-  }
+  if (!flags.expert_dispatcher.empty())
+    execution()->set_expert_dispatcher(ValueOf(kDispatcherNames, flags.expert_dispatcher));
   if (flags.start_layers_16bit) execution()->set_start_layers_16bit(*flags.start_layers_16bit);
   if (flags.end_layers_16bit) execution()->set_end_layers_16bit(*flags.end_layers_16bit);
-  const std::pair<const char*, v1::TrainingFramework> frameworks[] = {
-      {"megatron", v1::TRAINING_FRAMEWORK_MEGATRON},
-      {"fsdp", v1::TRAINING_FRAMEWORK_FSDP},
-      {"deepspeed", v1::TRAINING_FRAMEWORK_DEEPSPEED}};
-  for (const auto& [name, framework] : frameworks) {
-    if (flags.framework == name) job->mutable_training()->set_framework(framework);
-  }
+  if (!flags.framework.empty())
+    job->mutable_training()->set_framework(ValueOf(kFrameworkNames, flags.framework));
   if (!flags.trainer.empty()) {
     const size_t at = std::min(flags.trainer.find('@'), flags.trainer.size());
     v1::Trainer* trainer = job->mutable_training()->mutable_trainer();
@@ -381,26 +367,16 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
 }
 
 void SetGroups(const JobFlags& flags, v1::Job* job) {
-  const std::pair<const char*, v1::GroupSelection> selections[] = {
-      {"one", v1::GROUP_SELECTION_ONE},
-      {"published", v1::GROUP_SELECTION_PUBLISHED},
-      {"exact", v1::GROUP_SELECTION_EXACT}};
-  for (const auto& [name, selection] : selections) {
-    if (flags.groups == name) job->mutable_training()->set_group_selection(selection);
-  }
+  if (!flags.groups.empty())
+    job->mutable_training()->set_group_selection(ValueOf(kGroupSelectionNames, flags.groups));
   if (!flags.group_lengths.empty()) {
     job->mutable_training()->mutable_group_lengths()->Assign(flags.group_lengths.begin(),
                                                              flags.group_lengths.end());
   }
   if (flags.curriculum) job->mutable_training()->set_curriculum_steps(*flags.curriculum);
   if (flags.context_exchange.empty()) return;
-  static const std::map<std::string, v1::ContextExchange> kNames = {
-      {"ulysses", v1::CONTEXT_EXCHANGE_ULYSSES},
-      {"ring", v1::CONTEXT_EXCHANGE_RING},
-      {"all-gather", v1::CONTEXT_EXCHANGE_ALL_GATHER},
-      {"hierarchical", v1::CONTEXT_EXCHANGE_HIERARCHICAL}};
   job->mutable_training()->mutable_execution()->set_context_exchange(
-      kNames.at(flags.context_exchange));
+      ValueOf(kContextExchangeNames, flags.context_exchange));
 }
 
 void SetConstraints(const JobFlags& flags, v1::Job* job) {
@@ -420,34 +396,16 @@ void SetConstraints(const JobFlags& flags, v1::Job* job) {
     SetDegree("--encoder-dp", flags.encoder_data, constraints()->mutable_encoder_data_parallel());
   if (!flags.virtual_stages.empty())
     SetDegree("--virtual-stages", flags.virtual_stages, constraints()->mutable_virtual_stages());
-  static const std::map<std::string, v1::PipelineSchedule> kSchedules = {
-      {"1f1b", v1::PIPELINE_SCHEDULE_1F1B},
-      {"interleaved", v1::PIPELINE_SCHEDULE_INTERLEAVED},
-      {"gpipe", v1::PIPELINE_SCHEDULE_GPIPE},
-      {"zero-bubble", v1::PIPELINE_SCHEDULE_ZERO_BUBBLE}};
-  if (!flags.schedule.empty()) constraints()->set_schedule(kSchedules.at(flags.schedule));
-  static const std::map<std::string, v1::PartitionMethod> kMethods = {
-      {"exact", v1::PARTITION_METHOD_EXACT},
-      {"bmp", v1::PARTITION_METHOD_BMP},
-      {"parameters", v1::PARTITION_METHOD_PARAMETERS},
-      {"layers", v1::PARTITION_METHOD_LAYERS},
-      {"profile", v1::PARTITION_METHOD_PROFILE},
-      {"layers-last", v1::PARTITION_METHOD_LAYERS_LAST},
-      {"weights", v1::PARTITION_METHOD_WEIGHTS}};
-  if (!flags.partition.empty()) constraints()->set_partition_method(kMethods.at(flags.partition));
+  if (!flags.schedule.empty()) constraints()->set_schedule(ValueOf(kScheduleNames, flags.schedule));
+  if (!flags.partition.empty())
+    constraints()->set_partition_method(ValueOf(kPartitionNames, flags.partition));
   if (!flags.stage_layers.empty()) {
     constraints()->mutable_stage_layers()->Assign(flags.stage_layers.begin(),
                                                   flags.stage_layers.end());
   }
-  static const std::map<std::string, v1::RecomputePolicy> kPolicies = {
-      {"auto", v1::RECOMPUTE_POLICY_AUTO},
-      {"none", v1::RECOMPUTE_POLICY_FORBIDDEN},
-      {"full", v1::RECOMPUTE_POLICY_FULL},
-      {"whole-layers", v1::RECOMPUTE_POLICY_WHOLE_LAYERS},
-      {"adaptive", v1::RECOMPUTE_POLICY_ADAPTIVE},
-      {"one-setting", v1::RECOMPUTE_POLICY_ONE_SETTING}};
   if (flags.memory_confidence) constraints()->set_memory_confidence_ratio(*flags.memory_confidence);
-  if (!flags.recompute.empty()) constraints()->set_recompute(kPolicies.at(flags.recompute));
+  if (!flags.recompute.empty())
+    constraints()->set_recompute(ValueOf(kRecomputeNames, flags.recompute));
 }
 
 void CheckComplete(const JobFlags& flags) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "client/cli/base/exit_codes.h"
-#include "client/cli/job/training_names.h"
+#include "client/cli/job/option_names.h"
 
 namespace evenkeel::cli {
 
@@ -18,7 +18,7 @@ void SetModules(const JobFlags& flags, v1::Job* job) {
   offload->set_choose_activation_modules(chosen);
   if (chosen) return;
   for (const std::string& name : flags.offload_modules)
-    offload->add_activation_modules(OffloadModuleOf(name));
+    offload->add_activation_modules(ValueOf(kOffloadModuleNames, name));
 }
 
 }  // namespace

@@ -70,31 +70,78 @@ std::string CommandText(const std::vector<std::string>& words, size_t program) {
   return text + "\n";
 }
 
+const LaunchTarget* TargetOf(const std::string& name) {
+  for (const LaunchTarget& target : LaunchTargets())
+    if (name == target.name) return &target;
+  return nullptr;
+}
+
+// Returns whether the target's trainer has all that the job asks for.
+bool Has(const LaunchTarget& target, const v1::Job& job) {
+  const v1::Constraints& c = job.constraints();
+  const auto admits_one = [](const v1::DegreeRange& range) { return range.min() <= 1; };
+  const bool cuts =
+      c.stage_layers_size() > 0 || c.partition_method() != v1::PARTITION_METHOD_UNSPECIFIED ||
+      c.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED || !admits_one(c.pipeline_parallel());
+  const bool shards = job.training().zero_stage() == v1::ZERO_STAGE_UNSPECIFIED ||
+                      job.training().zero_stage() == v1::ZERO_STAGE_3;
+  return (target.pipeline || (!cuts && shards)) &&
+         ((target.pipeline && target.interleaves) || admits_one(c.virtual_stages())) &&
+         (target.tensor_parallel || admits_one(c.tensor_parallel())) &&
+         (target.expert_parallel || admits_one(c.expert_parallel()));
+}
+
 }  // namespace
 
-const std::vector<std::pair<const char*, v1::LaunchFramework>>& LaunchFrameworks() {
-  static const auto* const kNames = new std::vector<std::pair<const char*, v1::LaunchFramework>>{
-      {"megatron", v1::LAUNCH_FRAMEWORK_MEGATRON},
-      {"deepspeed", v1::LAUNCH_FRAMEWORK_DEEPSPEED},
-      {"torchtitan", v1::LAUNCH_FRAMEWORK_TORCHTITAN},
-      {"flagscale", v1::LAUNCH_FRAMEWORK_FLAGSCALE},
-      {"fsdp", v1::LAUNCH_FRAMEWORK_FSDP},
-      {"xtuner", v1::LAUNCH_FRAMEWORK_XTUNER}};
-  return *kNames;
+const std::vector<LaunchTarget>& LaunchTargets() {
+  static const auto* const kTargets = new std::vector<LaunchTarget>{
+      {.name = "megatron", .framework = v1::LAUNCH_FRAMEWORK_MEGATRON, .trainer = nullptr},
+      {.name = "deepspeed",
+       .framework = v1::LAUNCH_FRAMEWORK_DEEPSPEED,
+       .trainer = "megatron-deepspeed",
+       .interleaves = false},
+      {.name = "torchtitan",
+       .framework = v1::LAUNCH_FRAMEWORK_TORCHTITAN,
+       .trainer = "torchtitan",
+       .pipeline = false},
+      {.name = "flagscale", .framework = v1::LAUNCH_FRAMEWORK_FLAGSCALE, .trainer = nullptr},
+      {.name = "fsdp",
+       .framework = v1::LAUNCH_FRAMEWORK_FSDP,
+       .trainer = "pytorch-fsdp",
+       .pipeline = false,
+       .tensor_parallel = false,
+       .expert_parallel = false},
+      {.name = "xtuner",
+       .framework = v1::LAUNCH_FRAMEWORK_XTUNER,
+       .trainer = "xtuner",
+       .pipeline = false}};
+  return *kTargets;
+}
+
+std::vector<std::string> LaunchNames() {
+  std::vector<std::string> names;
+  for (const LaunchTarget& target : LaunchTargets()) names.emplace_back(target.name);
+  return names;
 }
 
 std::string NameOf(v1::LaunchFramework framework) {
-  for (const auto& [name, value] : LaunchFrameworks()) {
-    if (value == framework) return name;
+  for (const LaunchTarget& target : LaunchTargets()) {
+    if (target.framework == framework) return target.name;
   }
   return v1::LaunchFramework_Name(framework);
 }
 
 v1::LaunchFramework FrameworkOf(const std::string& name) {
-  for (const auto& [known, framework] : LaunchFrameworks()) {
-    if (name == known) return framework;
-  }
-  return v1::LAUNCH_FRAMEWORK_UNSPECIFIED;
+  const LaunchTarget* const target = TargetOf(name);
+  return target == nullptr ? v1::LAUNCH_FRAMEWORK_UNSPECIFIED : target->framework;
+}
+
+void AddLaunchOption(CLI::App* command, std::vector<std::string>* names, const std::string& help) {
+  command->add_option("--launch", *names, help)
+      ->type_name("NAME[,NAME...]")
+      ->delimiter(',')
+      ->take_all()
+      ->check(CLI::IsMember(LaunchNames()));
 }
 
 void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& flags,
@@ -106,16 +153,9 @@ void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& 
   if (different.size() != 1 || !flags.framework.empty() || !flags.trainer.empty() ||
       !flags.job_file.empty())
     return;
-  const bool pipeline = !flags.pipeline.empty() || !flags.virtual_stages.empty() ||
-                        !flags.schedule.empty() || flags.zero || !flags.stage_layers.empty() ||
-                        !flags.partition.empty();
-  const std::string& name = names.front();
-  std::string trainer;
-  if (name == "deepspeed") trainer = "megatron-deepspeed";
-  if (name == "torchtitan" && !pipeline) trainer = "torchtitan";
-  if (name == "fsdp" && !pipeline) trainer = "pytorch-fsdp";
-  if (name == "xtuner" && !pipeline) trainer = "xtuner";
-  if (!trainer.empty()) job->mutable_training()->mutable_trainer()->set_name(trainer);
+  const LaunchTarget* const target = TargetOf(names.front());
+  if (target != nullptr && target->trainer != nullptr && Has(*target, *job))
+    job->mutable_training()->mutable_trainer()->set_name(target->trainer);
 }
 
 std::string ShellWord(const std::string& text) {

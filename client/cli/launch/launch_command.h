@@ -2,8 +2,8 @@
 #ifndef EVENKEEL_CLIENT_CLI_LAUNCH_LAUNCH_COMMAND_H_
 #define EVENKEEL_CLIENT_CLI_LAUNCH_LAUNCH_COMMAND_H_
 
+#include <CLI/CLI.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "client/cli/job/job_flags.h"
@@ -11,15 +11,27 @@
 
 namespace evenkeel::cli {
 
-// Returns the trainers by the names of --framework.
-const std::vector<std::pair<const char*, v1::LaunchFramework>>& LaunchFrameworks();
+// A framework that settings can be written for.
+struct LaunchTarget {
+  const char* name;  // of --framework and --launch
+  v1::LaunchFramework framework;
+  const char* trainer;  // that a job is planned for if it names none; null: the service's default
+  // What that trainer has.
+  bool pipeline = true, interleaves = true, tensor_parallel = true, expert_parallel = true;
+};
+
+const std::vector<LaunchTarget>& LaunchTargets();
+std::vector<std::string> LaunchNames();
 std::string NameOf(v1::LaunchFramework framework);
 // Returns LAUNCH_FRAMEWORK_UNSPECIFIED for another name.
 v1::LaunchFramework FrameworkOf(const std::string& name);
 
-// Asks for the settings of the trainers `names`, once each. A job given only by flags is planned
-// for the trainer if it is the only one, unless a flag names another trainer, or asks for a
-// pipeline that this one does not have.
+// Adds --launch, which AddLaunchFrameworks takes.
+void AddLaunchOption(CLI::App* command, std::vector<std::string>* names, const std::string& help);
+
+// Asks for the settings of the frameworks `names`, once each. If there is only one, a job given
+// only by flags is planned for its trainer, unless a flag names another trainer, or asks for
+// something that this one does not have.
 void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& flags,
                          v1::Job* job);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "client/cli/base/table.h"
-#include "client/cli/job/training_names.h"
+#include "client/cli/job/option_names.h"
 #include "client/cli/render/plan.h"
 
 namespace evenkeel::cli {

@@ -104,9 +104,10 @@ std::vector<std::pair<std::string, std::string>> GroupChoiceTexts(const v1::Plan
                                                      Integer(choice.curriculum_steps())));
   texts.emplace_back(
       "sharing",
-      fmt::format("{} of the GPUs' packs have several GPUs (CR); {} tokens per "
-                  "step and rank (Ave-T)",
-                  Percent(choice.communication_ratio()), Significant(choice.mean_rank_tokens())));
+      fmt::format(
+          "{} of the packs, counted once per GPU, are shared by several GPUs (CR); {} tokens "
+          "per step and rank (Ave-T)",
+          Percent(choice.communication_ratio()), Significant(choice.mean_rank_tokens())));
   texts.emplace_back("loss",
                      "a rank divides the sum of its token losses by packs per rank x T_ave, the "
                      "mean loss tokens of the step's packs");

@@ -88,8 +88,8 @@ std::string LimitsNote(const v1::Plan& plan) {
 // Notes packing groups where the trainer was chosen: none changes its degrees between steps.
 std::string GroupsNote(const v1::Plan& plan) {
   if (!plan.has_group_choice() || plan.subject().trainer().name() == "unlimited") return "";
-  return "packing groups need a trainer that changes its degrees from step to step, which none of "
-         "`evenkeelctl trainers` does; --groups one plans what they run";
+  return "packing groups need a trainer that changes its degrees from step to step. No trainer in "
+         "`evenkeelctl trainers` can; --groups one gives a plan that they can run";
 }
 
 // Notes groups that share the states where they are smaller than the job asks for.

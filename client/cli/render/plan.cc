@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/cli/base/table.h"
-#include "client/cli/job/training_names.h"
+#include "client/cli/job/option_names.h"
 #include "client/cli/render/pack.h"
 
 namespace evenkeel::cli {
@@ -231,7 +231,8 @@ std::string OffloadText(const v1::Plan& plan) {
   if (offload.activation_modules_size() > 0) {
     std::string modules;
     for (const int module : offload.activation_modules())
-      modules += (modules.empty() ? "" : ", ") + OffloadModuleName(module);
+      modules += (modules.empty() ? "" : ", ") +
+                 NameOf(kOffloadModuleNames, static_cast<v1::OffloadModule>(module), "?");
     text += fmt::format(
         "{}inputs of {} in host memory: {} of a GPU, {} of the {} of a node; passes wait {} of a "
         "step for copies",
@@ -256,7 +257,7 @@ std::string ScheduleText(const v1::Plan& plan) {
       text = "GPipe";
       break;
     case v1::PIPELINE_SCHEDULE_ZERO_BUBBLE:
-      text = "zero-bubble";
+      text = "zero-bubble ZB-H1";
       break;
     default:
       text = "1F1B";
@@ -278,12 +279,11 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
       "plan", plan.plan_id() + (origin.served_from.empty() ? "" : ", " + origin.served_from));
   pairs.emplace_back("model", ModelText(subject));
   pairs.emplace_back("cluster", ClusterText(subject));
-  if (!subject.trainer().name().empty() && subject.trainer().name() != "megatron-core")
-    pairs.emplace_back("trainer", TrainerText(plan));
+  if (!subject.trainer().name().empty()) pairs.emplace_back("trainer", TrainerText(plan));
   if (subject.precision() != v1::PRECISION_UNSPECIFIED)
     pairs.emplace_back("precision", PrecisionText(subject));
-  if (const std::string name = OptimizerName(subject.optimizer()); !name.empty())
-    pairs.emplace_back("optimizer", name);
+  if (subject.optimizer() != v1::OPTIMIZER_UNSPECIFIED && subject.optimizer() != v1::OPTIMIZER_ADAM)
+    pairs.emplace_back("optimizer", NameOf(kOptimizerNames, subject.optimizer(), "?"));
   if (subject.fused_step()) pairs.emplace_back("update", "of each layer inside the backward pass");
   pairs.emplace_back("data", DataText(plan));
   if (plan.has_parallelism()) {
@@ -324,15 +324,15 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
   std::vector<std::pair<std::string, std::string>> pairs;
   if (!plan.has_group_choice())
     pairs.emplace_back(
-        "a pack holds",
+        "pack cap",
         "at most " +
             both(Integer(rule.unit_cap()) + " units", Integer(rule.token_cap()) + " tokens") +
             (rule.caps_derived() ? " (derived from the data)" : " (as given)"));
   if (rule.unit_scales_size() > 0) pairs.emplace_back("units count", UnitScalesText(rule));
   if (!rule.caps_reason().empty() && !plan.has_group_choice())
-    pairs.emplace_back("because", Plain(style, rule.caps_reason()));
+    pairs.emplace_back("reason", Plain(style, rule.caps_reason()));
   if (rule.packer() == v1::PACKER_ISF) {
-    pairs.emplace_back("and is kept with",
+    pairs.emplace_back("kept with",
                        (units ? fmt::format("at least {} units or {} tokens",
                                             Integer(rule.keep_units()), Integer(rule.keep_tokens()))
                               : fmt::format("at least {} tokens", Integer(rule.keep_tokens()))) +
@@ -346,9 +346,9 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
           both(Significant(rule.mean_units()) + " units",
                Significant(rule.mean_tokens()) + " tokens") +
           fmt::format("; {} packs in all", Integer(rule.pack_count())) +
-          (rule.pack_count_lower_bound() > 0
-               ? fmt::format(", proven to be {} at least", Integer(rule.pack_count_lower_bound()))
-               : ""));
+          (rule.pack_count_lower_bound() > 0 ? fmt::format("; at least {} are needed (proven)",
+                                                           Integer(rule.pack_count_lower_bound()))
+                                             : ""));
   if (!plan.has_misfit()) {  // with a misfit, there are no ranks
     std::string balance = units ? "units " + Percent(rule.dist_ratio_units()) + ", " : "";
     balance += fmt::format("tokens {}, attention {}; padding {}", Percent(rule.dist_ratio_tokens()),

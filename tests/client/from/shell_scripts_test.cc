@@ -127,15 +127,47 @@ TEST(ShellScriptsTest, BranchesThatTheScriptDecidesAreFollowed) {
       {"X=1\nA=1\n[ $X -eq 1 ] && A=2 || A=3\nrun $A\n", "run 2"},
       {"X=1\nif ! [ $X -ne 1 ]; then A=1; fi\nrun $A\n", "run 1"},
       {"X=''\nif test -z \"$X\"; then A=1; else A=2; fi\nrun $A\n", "run 1"},
-      {"X=1\nif [ $X -eq 2 ]; then eval 'A=2'; bash -c 'A=3'; fi\nrun ${A:-1}\n", "run 1"}};
+      {"X=1\nif [ $X -eq 2 ]; then eval 'A=2'; bash -c 'A=3'; fi\nrun ${A:-1}\n", "run 1"},
+      // Conditions of several parts.
+      {"X=true\nN=4\nif [ $X = true ] && [ $N -gt 1 ]; then A=1; else A=2; fi\nrun $A\n", "run 1"},
+      {"N=1\nif [ $N = 2 ] ||\n   [ $N = 1 ]\nthen A=1; else A=2; fi\nrun $A\n", "run 1"},
+      {"N=1\nif [ $N -gt 1 -a -f x ]; then A=1; else A=2; fi\nrun $A\n", "run 2"},
+      {"X=bf16\nif [[ $X == fp8 || ( $X == bf* && -n $X ) ]]; then A=1; else A=2; fi\nrun $A\n",
+       "run 1"},
+      {"X=\nif [[ $X == fp8* ]]; then A=1; else A=2; fi\nrun $A\n", "run 2"},
+      {"X=mxfp8\nif [[ $X =~ ^(mx|nv)fp[48]$ ]]; then A=1; else A=2; fi\nrun $A\n", "run 1"},
+      {"PP=2\nif (( PP > 1 && PP < 4 )); then A=1; else A=2; fi\nrun $A\n", "run 1"},
+      {"X=false\nif $X; then A=1; else A=2; fi\nrun $A\n", "run 2"},
+      {"X=false\nif ! $X || grep x y; then A=1; else A=2; fi\nrun $A\n", "run 1"},
+      // Branches of "case", and loops that do not begin.
+      {"X=8b\ncase $X in\n  7b|8b) A=8; B=1;; # ours\n  \"32b\") A=32 ;;\n  *) A=0;;\nesac\nrun $A "
+       "$B\n",
+       "run 8 1"},
+      {"X=a; case \"$X\" in b*) A=1;; (*) case x in y) A=2;; esac; A=${A:-3}; esac\nrun $A\n",
+       "run 3"},
+      {"A=1\nwhile [[ $# -gt 0 ]]; do\n  case $1 in\n    --a) A=2; shift;;\n    *) A=3;;\n  "
+       "esac\ndone\nrun $A\n",
+       "run 1"},
+      {"A=1\nuntil true; do A=2; done\nrun $A\n", "run 1"},
+      {"set -- 4 b\nif [ $# -ge 2 ]; then A=$1; else A=8; fi\nrun $A ${2} \"$@\"\n", "run 4 b 4 b"},
+      // Edits of values.
+      {"X=FP8\nF=/a/b.c.sh\nrun ${X,,} ${F##*/} ${F%.*} ${F%%.*} ${X/P/Q}\n",
+       "run fp8 b.c.sh /a/b.c /a/b FQ8"}};
   for (const auto& [script, last] : scripts) {
     const std::vector<std::string> commands = Commands(script);
     ASSERT_FALSE(commands.empty());
     EXPECT_EQ(commands.back(), last) << script;
   }
-  EXPECT_FALSE(ReadShell("X=1\nif [ $X = 1 ]; then A=1; fi\n", "s").branches);
+  for (const char* script :
+       {"X=1\nif [ $X = 1 ]; then A=1; fi\n", "X=1\ncase $X in 1) A=1;; *) A=2;; esac\n",
+        "while [ $# -gt 0 ]; do A=1; done\n"})
+    EXPECT_FALSE(ReadShell(script, "s").branches) << script;
+  for (const char* script : {"case $X in 1) A=1;; *) A=2;; esac\n", "for x in a b; do A=$x; done\n",
+                             "while [ 1 = 1 ]; do A=1; done\n"})
+    EXPECT_TRUE(ReadShell(script, "s").branches) << script;
   // What is not known counts as run, the last one last.
-  for (const char* test : {"[ -f x ]", "[ \"$Y\" = 1 ]", "[ 1 = 1 ] && true", "grep x y"}) {
+  for (const char* test :
+       {"[ -f x ]", "[ \"$Y\" = 1 ]", "[ 1 = 1 ] && grep x y", "[[ x =~ $Y ]]", "grep x y"}) {
     const std::string script = std::string("if ") + test + "; then A=1; else A=2; fi\nrun $A\n";
     EXPECT_EQ(Commands(script).back(), "run 2") << test;
     EXPECT_TRUE(ReadShell(script, "s").branches) << test;
@@ -153,6 +185,12 @@ TEST(ShellScriptsTest, VariablesOfTheEnvironmentAreSetFirst) {
   EXPECT_EQ(last("N=${SLURM_NNODES}\nrun ${TP:-1} $((TP * 2)) $N\n"), "run 8 16 4");
   EXPECT_EQ(last("#SBATCH --nodes=2\nTP=2\nrun $TP $SLURM_NNODES\n"), "run 2 4");
   EXPECT_THROW(ReadShell("run $PP\n", "s", {{"TP", "8"}}), CommandError);
+  // Numbers are arguments.
+  const ShellScript read = ReadShell("run $1 ${2:-x} $#\n", "s", {{"1", "dsw"}, {"2", "8B"}});
+  EXPECT_EQ(read.commands.back().at(1).text, "dsw");
+  EXPECT_EQ(read.commands.back().at(2).text, "8B");
+  EXPECT_EQ(read.commands.back().at(3).text, "2");
+  EXPECT_THROW(ReadShell("run $2\n", "s", {{"2", "8"}}), CommandError);
 }
 
 TEST(ShellScriptsTest, ScriptsInArgumentsAreBounded) {
@@ -208,7 +246,7 @@ TEST(ShellScriptsTest, BranchesAreNoted) {
   EXPECT_TRUE(branches("[ $B = 1 ] || TP=2\n"));
   EXPECT_TRUE(branches("for tp in 1 2; do TP=$tp; done\n"));
   EXPECT_TRUE(branches("while true; do TP=2; done\n"));
-  EXPECT_TRUE(branches("if true; then TP=2; fi\n"));
+  EXPECT_TRUE(branches("if ready; then TP=2; fi\n"));
   EXPECT_FALSE(branches("cd x && run\nTP=2\n"));
   EXPECT_FALSE(branches("run | tee log; TP=2\n"));
 }
