@@ -136,16 +136,31 @@ class Checker {
     }
   }
 
+  // Checks that context-parallel ranks can run a layer's attention.
+  void CheckContext(const LanguageLayer& layer, const Parallelism& p) {
+    if (p.context == 1) return;
+    const ContextKind kind = job_.training.execution.context;
+    const LanguageModel& model = job_.model.language_model;
+    const bool engine =
+        job_.training.trainer->transformer_engine_context && job_.training.execution.fused_kernels;
+    // Whether every rank gets whole heads, and of keys and values where none are copied.
+    const bool heads = layer.heads % (p.tensor * p.context) == 0 &&
+                       (!engine || model.mla || layer.kv_heads % (p.tensor * p.context) == 0);
+    Require(kind != ContextKind::kUlysses || heads, "context parallel does not divide heads");
+    const bool keys = kind == ContextKind::kRing || kind == ContextKind::kAllGather || !heads;
+    Require(!engine || !keys || !(layer.sinks || model.attention_sinks), "a ring with sinks");
+    Require(!engine || !keys || kind == ContextKind::kAllGather ||
+                layer.attention != AttentionKind::kWindow,
+            "a ring with windows");
+  }
+
   // Checks what ranks share: heads or keys and values, experts, weights.
   void CheckSharing(const Parallelism& p) {
     const LanguageModel& model = job_.model.language_model;
     const Execution& execution = job_.training.execution;
     const int64_t shares = p.tensor * p.context;
     for (const LayerRun& run : RunsOf(model)) {
-      const bool any = p.context == 1 || execution.context != ContextKind::kUlysses;
-      if (Attends(run.layer.mixer))
-        Require(any || run.layer.heads % shares == 0,
-                "context parallel does not divide the heads of a rank");
+      if (Attends(run.layer.mixer)) CheckContext(run.layer, p);
       if (Recurs(run.layer.mixer))
         Require(model.recurrent->value_heads % shares == 0,
                 "tensor and context parallel do not divide the heads of a recurrent layer");

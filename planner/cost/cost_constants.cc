@@ -31,7 +31,7 @@ double CubeRoot(double x) {
 }  // namespace
 
 double SustainedClock(const GpuSpec& gpu, NumberFormat products, const CostConstants& constants) {
-  const double clock = ClockOf(gpu.costs.generation, products, constants);
+  const double clock = gpu.power_bound ? ClockOf(gpu.costs.generation, products, constants) : 1;
   const double full = gpu.full_power_watts > 0 ? gpu.full_power_watts : gpu.power_watts;
   const double power = gpu.power_limit_watts > 0 ? gpu.power_limit_watts : gpu.power_watts;
   return power > 0 && power < full ? clock * CubeRoot(power / full) : clock;

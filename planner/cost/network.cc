@@ -5,6 +5,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/hardware/measured_collectives.h"
+#include "planner/space/degrees.h"
 #include "planner/space/network_tiers.h"
 #include "planner/space/tensor_parallel.h"
 
@@ -181,16 +182,9 @@ int64_t Network::StageSend(const Parallelism& p, int64_t s, int64_t bytes) const
 }
 
 int64_t HeadRanksOf(const Job& job, const Parallelism& p, const Network& network) {
-  switch (job.training.execution.context) {
-    case ContextKind::kUlysses:
-      return p.context;
-    case ContextKind::kHierarchical:
-      return HeadRanks(job.model, p.tensor, p.context, network.ContextGroup(p).ranks_per_node);
-    case ContextKind::kRing:
-    case ContextKind::kAllGather:
-      break;
-  }
-  return 1;
+  ContextRules rules = ContextRulesOf(job, p.tensor);
+  rules.ranks_per_node = network.ContextGroup(p).ranks_per_node;
+  return HeadRanks(job.model, p.tensor, p.context, rules);
 }
 
 }  // namespace evenkeel::planner

@@ -35,7 +35,8 @@ struct CollectiveTable {
 const CollectiveTable& A100Collectives();
 const CollectiveTable& H100Collectives();
 const CollectiveTable& B200Collectives();
-const CollectiveTable& L40sCollectives();  // over PCIe and the host
+const CollectiveTable& L40sCollectives();  // over PCIe and the host, which is slow from 4 GPUs on
+const CollectiveTable& PcieCollectives();  // over PCIe, elsewhere
 
 }  // namespace evenkeel::planner
 

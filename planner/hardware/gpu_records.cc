@@ -155,7 +155,8 @@ std::vector<GpuEntry> SlowerHopperGpus() {
                 .hbm_bytes_per_second = 4000e9,
                 .scaleup_bytes_per_second = 450e9,
                 .pcie_bytes_per_second = 63e9,
-                .power_watts = 500},
+                .power_watts = 500,
+                .power_bound = false},  // an H100's board with 15% of its products
        .traits = WithProcessors(HopperTraits(), 78),
        .aliases = WithLabels({"h20", "h20-96gb", "nvidia h20"}),
        .vendor = "nvidia",

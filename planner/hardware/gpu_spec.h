@@ -26,6 +26,9 @@ struct GpuSpec {
   // Power at which the generation's boards reach its sustained clock (SustainedClock), where that
   // of this type is less. 0: power_watts.
   double full_power_watts = 0;
+  // Whether long products draw so much power that the clock falls (CostConstants). If not, it falls
+  // only under a limit.
+  bool power_bound = true;
   double power_limit_watts = 0;  // that the job's boards are set to; 0: power_watts
   GpuCosts costs;
 };

@@ -68,7 +68,7 @@ GpuTraits AdaTraits() {
           .beyond_flash2 = false,
           .any_alignment_slowdown = 1,
           .kernels = &L40sKernels(),
-          .collectives = &L40sCollectives()};
+          .collectives = &PcieCollectives()};
 }
 
 // Boards of the generation before Ada have no fp8, but otherwise Ada's kernels.
@@ -116,10 +116,12 @@ GpuTraits WithFp8(GpuTraits traits) {
   return traits;
 }
 
-// Without a link among all GPUs of a node, traffic goes through the host as on L40S.
-GpuTraits ThroughHost(GpuTraits traits) {
-  traits.collectives = &L40sCollectives();
+GpuTraits WithCollectives(GpuTraits traits, const CollectiveTable& collectives) {
+  traits.collectives = &collectives;
   return traits;
 }
+
+// Without a link among all GPUs of a node, traffic goes over PCIe.
+GpuTraits ThroughHost(GpuTraits traits) { return WithCollectives(traits, PcieCollectives()); }
 
 }  // namespace evenkeel::planner

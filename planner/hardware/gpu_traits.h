@@ -54,6 +54,7 @@ GpuTraits CdnaTraits(double compute_units, int64_t workspace_bytes);
 GpuTraits WithProcessors(GpuTraits traits, double processors);
 GpuTraits WithKernels(GpuTraits traits, const KernelCurves& kernels);
 GpuTraits WithFp8(GpuTraits traits);
+GpuTraits WithCollectives(GpuTraits traits, const CollectiveTable& collectives);
 GpuTraits ThroughHost(GpuTraits traits);
 
 }  // namespace evenkeel::planner

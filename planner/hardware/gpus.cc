@@ -88,8 +88,9 @@ const GpuEntry& NearestMeasured(const GpuSpec& gpu) {
 // Returns the relative's table or, if its nodes have no such link, the table whose link is nearest.
 const CollectiveTable& CollectivesLike(const GpuSpec& gpu, const CollectiveTable& relative) {
   const bool linked = gpu.scaleup_bytes_per_second > 0 && !gpu.scaleup_pairs_only;
-  if (!linked) return L40sCollectives();
-  if (&relative != &L40sCollectives()) return relative;
+  const bool over_pcie = &relative == &L40sCollectives() || &relative == &PcieCollectives();
+  if (!linked) return over_pcie ? relative : PcieCollectives();
+  if (!over_pcie) return relative;
   const auto distance = [&gpu](const CollectiveTable* table) {
     return Ratio(gpu.scaleup_bytes_per_second, table->link_bytes_per_second);
   };

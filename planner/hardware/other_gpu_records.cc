@@ -25,7 +25,7 @@ std::vector<GpuEntry> WorkstationGpus() {
                 .scaleup_bytes_per_second = 0,
                 .pcie_bytes_per_second = 31.5e9,
                 .power_watts = 350},
-       .traits = AdaTraits(),
+       .traits = WithCollectives(AdaTraits(), L40sCollectives()),
        .aliases = WithLabels({"l40s", "nvidia l40s"}),
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",

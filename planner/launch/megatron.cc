@@ -109,10 +109,33 @@ void NoteModel(const Job& job, const Batching& batching, const Parallelism& p, L
   NoteLengths(job, batching, out);
 }
 
+// Returns false if the job trains with Muon in a way that Megatron-LM refuses (validate_args of
+// megatron/training/arguments.py).
+bool TakesMuon(const Job& job, const std::string& name, bool fsdp, Launch* out) {
+  if (job.training.optimizer != Optimizer::kMuon) return true;
+  if (fsdp) {
+    out->match = LaunchMatch::kNone;
+    out->notes.push_back({"optimizer", name + " has no Muon with sharded gradients or weights "
+                                              "(Megatron-FSDP): ZeRO stage 1 has it."});
+    return false;
+  }
+  const Execution& e = job.training.execution;
+  if (e.overlap_gradient_reduce || e.overlap_weight_gather)
+    out->notes.push_back(
+        {"optimizer",
+         "The predicted time counts gradients and weights that are exchanged beside the passes. "
+         "Megatron-Core 0.16 refuses --overlap-grad-reduce and --overlap-param-gather with Muon: "
+         "add them where a newer one takes them."});
+  return true;
+}
+
 // Emits for both trainers. `per_stage` enables FlagScale's recompute per stage.
 void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch* out) {
   const Job& job = trials.job();
   const bool vision = !job.model.towers.empty();
+  const bool fsdp = job.training.zero_stage == ZeroStage::kGradients ||
+                    job.training.zero_stage == ZeroStage::kWeights;
+  if (!TakesMuon(job, name, fsdp, out)) return;
   const Abilities abilities{.name = name, .one_recompute_setting = true};
   const std::optional<Trial> runs = NearestRun(trials, abilities, &out->notes);
   if (!runs) {
@@ -130,8 +153,6 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
   out->arguments = MegatronArguments(trials, spec, choice->setting);
   // Before Blackwell, tensor and context parallelism need this variable to order their
   // communication. Megatron-FSDP refuses it.
-  const bool fsdp = job.training.zero_stage == ZeroStage::kGradients ||
-                    job.training.zero_stage == ZeroStage::kWeights;
   if (!fsdp && (spec.parallelism.tensor > 1 || spec.parallelism.context > 1))
     out->environment.push_back({"CUDA_DEVICE_MAX_CONNECTIONS", "1"});
   if (fsdp && spec.parallelism.pipeline > 1)

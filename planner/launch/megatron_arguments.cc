@@ -136,6 +136,9 @@ void AddDegrees(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   if (p.tensor > 1 && e.sequence_parallel) out.Add("--sequence-parallel");
   if (p.tensor > 1 && e.sequence_parallel && e.overlap_tensor) out.Add("--tp-comm-overlap");
   if (p.pipeline > 1) out.Add("--pipeline-model-parallel-layout", MegatronLayout(job.model, spec));
+  const int64_t group = MicroBatchGroup(p.pipeline, spec.micro_batches);
+  if (spec.schedule == Schedule::kInterleaved && group != p.pipeline)
+    out.Add("--microbatch-group-size-per-virtual-pipeline-stage", group);
 }
 
 // In examples/multimodal, --seq-length is the encoder's length. The length that the encoder
@@ -208,6 +211,15 @@ void AddPrecision(const Training& training, Arguments& out) {
   out.Add("--num-layers-at-end-in-bf16", e.end_layers_16bit);
 }
 
+// TransformerEngine has no FlashAttention for sinks, and only some versions of it for latent
+// attention. With --deterministic-mode Megatron refuses one that is asked for by name.
+const char* AttentionBackend(const Job& job) {
+  const LanguageModel& m = job.model.language_model;
+  if (job.training.execution.attention == AttentionKernel::kUnfused) return "unfused";
+  if (m.attention_sinks) return "fused";
+  return m.mla || job.training.execution.deterministic ? "auto" : "flash";
+}
+
 void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
   const Training& t = job.training;
   const Execution& e = t.execution;
@@ -229,13 +241,12 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
             t.zero_stage == ZeroStage::kWeights ? "optim_grads_params" : "optim_grads");
     out.Add("--ckpt-format", "fsdp_dtensor");  // Megatron-FSDP refuses all other formats
   }
-  if (e.overlap_gradient_reduce && sharded) out.Add("--overlap-grad-reduce");
-  if (e.overlap_weight_gather && sharded && t.zero_stage != ZeroStage::kNone)
+  const bool overlaps = sharded && t.optimizer != Optimizer::kMuon;
+  if (e.overlap_gradient_reduce && overlaps) out.Add("--overlap-grad-reduce");
+  if (e.overlap_weight_gather && overlaps && t.zero_stage != ZeroStage::kNone)
     out.Add("--overlap-param-gather");
   out.Add("--transformer-impl", e.fused_kernels ? "transformer_engine" : "local");
-  // With --deterministic-mode Megatron refuses a flash backend that is asked for by name.
-  const char* flash = e.deterministic ? "auto" : "flash";
-  out.Add("--attention-backend", e.attention == AttentionKernel::kUnfused ? "unfused" : flash);
+  out.Add("--attention-backend", AttentionBackend(job));
   if (e.deterministic) out.Add("--deterministic-mode");
   if (e.fused_loss || e.compiled_loss) {
     out.Add("--cross-entropy-loss-fusion");

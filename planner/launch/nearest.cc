@@ -52,7 +52,8 @@ class Restriction {
     const bool loops = schedule == Schedule::kInterleaved && abilities_.interleaved;
     const bool even = !abilities_.even_rounds ||
                       spec.micro_batches % std::max<int64_t>(1, spec.micro_batches / stages) == 0;
-    if (stages == 1 || schedule == Schedule::kOneFOneB || (loops && even) ||
+    const bool fills = spec.micro_batches >= stages;
+    if (stages == 1 || schedule == Schedule::kOneFOneB || (loops && even && fills) ||
         (schedule == Schedule::kGPipe && abilities_.gpipe))
       return true;
     std::string less;

@@ -10,6 +10,14 @@
 namespace evenkeel::planner {
 namespace {
 
+// Returns whether a step has too few packs to fill an interleaved pipeline, for which Megatron-Core
+// refuses to start (forward_backward_pipelining_with_interleaving of
+// megatron/core/pipeline_parallel/schedules.py).
+bool StarvesStages(const Job& job, const Parallelism& p, double packs_per_step) {
+  return ScheduleOf(job.constraints, p) == Schedule::kInterleaved &&
+         MicroBatches(packs_per_step, p.data) < p.pipeline;
+}
+
 // Returns all degrees, those that train on a larger batch too.
 std::vector<Parallelism> AllParallelisms(const Job& job, double packs_per_step) {
   std::vector<Parallelism> all;
@@ -20,6 +28,8 @@ std::vector<Parallelism> AllParallelisms(const Job& job, double packs_per_step) 
     }
     return true;
   });
+  const auto starves = [&](const Parallelism& p) { return StarvesStages(job, p, packs_per_step); };
+  if (!std::all_of(all.begin(), all.end(), starves)) std::erase_if(all, starves);
   if (job.training.fused_step)
     std::erase_if(all,
                   [&](const Parallelism& p) { return MicroBatches(packs_per_step, p.data) > 1; });

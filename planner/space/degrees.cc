@@ -58,9 +58,7 @@ class Enumeration {
 
   bool ContextAllowed(int64_t t, int64_t c) const {
     if (!Admits(constraints_.context_parallel, c)) return false;
-    return c == 1 ||
-           ContextParallelAllowed(job_.model, t, c,
-                                  job_.training.execution.context != ContextKind::kUlysses);
+    return ContextFaultOf(job_.model, t, c, ContextRulesOf(job_, t)) == ContextFault::kNone;
   }
 
   // `divisors` are those of gpus / t. Returns false if the visitor ended the enumeration.
@@ -144,6 +142,14 @@ class Enumeration {
 
 int64_t TransformerLayers(const ModelSpec& model) {
   return model.language_model.layers + EncoderLayers(model);
+}
+
+ContextRules ContextRulesOf(const Job& job, int64_t tensor) {
+  const Execution& execution = job.training.execution;
+  return {.kind = execution.context,
+          .transformer_engine =
+              job.training.trainer->transformer_engine_context && execution.fused_kernels,
+          .ranks_per_node = std::max<int64_t>(1, DomainGpus(job.cluster) / tensor)};
 }
 
 bool VirtualStagesFree(const Constraints& constraints) {

@@ -9,6 +9,7 @@
 
 #include "planner/job.h"
 #include "planner/space/parallelism.h"
+#include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::planner {
 
@@ -31,6 +32,9 @@ bool KeepsEncoderWhole(const Job& job);
 
 bool Admits(const DegreeRange& range, int64_t degree);
 
+// Returns how the job's context-parallel ranks run attention under a tensor-parallel degree.
+ContextRules ContextRulesOf(const Job& job, int64_t tensor);
+
 // Returns the values of Parallelism::encoder_data that the job's trainer has under these degrees
 // and the constraints admit, ascending.
 std::vector<int64_t> EncoderDataChoices(const Job& job, const Parallelism& p);
@@ -44,7 +48,7 @@ using VisitDegrees = std::function<bool(const Parallelism&, const DegreeRange& v
 //   tensor: divides a scale-up domain (a node, where that spans none), heads and width. Ranks of a
 //     group share one.
 //   context: for Ulysses, divides the heads of a tensor rank (Jacobs 2023, arXiv 2309.14509); for
-//     ring, any degree.
+//     ring, any degree, except for what ContextFault says.
 //   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor). 1 with a
 //     fused step that the trainer does not have with expert parallelism.
 //   pipeline: at most the transformer layers, or, if KeepsEncoderWhole, one stage more than the

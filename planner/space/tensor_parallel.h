@@ -1,10 +1,11 @@
-// Which tensor-parallel degrees suit a model.
+// Which tensor- and context-parallel degrees suit a model.
 #ifndef EVENKEEL_PLANNER_SPACE_TENSOR_PARALLEL_H_
 #define EVENKEEL_PLANNER_SPACE_TENSOR_PARALLEL_H_
 
 #include <cstdint>
 
 #include "planner/model/model_spec.h"
+#include "planner/trainer/execution.h"
 
 namespace evenkeel::planner {
 
@@ -12,15 +13,30 @@ namespace evenkeel::planner {
 // not divide.
 bool TensorParallelAllowed(const ModelSpec& model, int64_t tensor);
 
-// Returns whether `context` ranks can share samples under that degree. They exchange heads for
-// rows, except for attention that need not (`any_degree`).
-bool ContextParallelAllowed(const ModelSpec& model, int64_t tensor, int64_t context,
-                            bool any_degree);
+// How context-parallel ranks run attention.
+struct ContextRules {
+  ContextKind kind = ContextKind::kUlysses;
+  bool transformer_engine = false;  // Trainer::transformer_engine_context
+  int64_t ranks_per_node = 1;       // of a context group
+};
 
-// Returns how many neighbours of `context` ranks, of which `per_node` share a node, exchange heads
-// where they do so only inside nodes: as many as divide the heads of every layer of a
-// tensor-parallel rank, and the ranks of a node.
-int64_t HeadRanks(const ModelSpec& model, int64_t tensor, int64_t context, int64_t per_node);
+// Returns how many neighbours of `context` ranks exchange heads: all, 1, or where they do so only
+// inside nodes, as many as divide the heads of every layer of a tensor-parallel rank and the ranks
+// of a node.
+int64_t HeadRanks(const ModelSpec& model, int64_t tensor, int64_t context,
+                  const ContextRules& rules);
+
+// Why `context` ranks cannot share samples under a tensor-parallel degree.
+enum class ContextFault {
+  kNone,
+  kRecurrentHeads,  // they divide the heads of recurrent layers
+  kHeads,           // they divide the heads of attention
+  kKeyValueHeads,   // and its key and value heads
+  kWindows,         // with windows, TransformerEngine exchanges heads or gathers
+  kSinks            // with sinks, TransformerEngine exchanges heads
+};
+ContextFault ContextFaultOf(const ModelSpec& model, int64_t tensor, int64_t context,
+                            const ContextRules& rules);
 
 }  // namespace evenkeel::planner
 

@@ -153,12 +153,15 @@ constexpr Trainer Unlimited(const About& about) {
   return trainer;
 }
 
+constexpr Execution kHeadsOrRing = {.context = ContextKind::kUlyssesOrRing};
+
 // Megatron-Core shares no images: its colocated encoders (ColocatedBridgeCommunicator of
 // megatron/core/models/mimo) have data ranks of their own, but refuse context parallelism and
 // batches whose images the ranks do not divide, which packs do not promise. Megatron-Bridge shares
 // them between context ranks only for Nemotron Omni (vision_dp_over_cp).
 constexpr Trainer MegatronCore(const About& about) {
-  Trainer trainer = ThreeDimensional(about, {});
+  Trainer trainer = ThreeDimensional(about, kHeadsOrRing);
+  trainer.transformer_engine_context = true;
   trainer.megatron_kernels = trainer.fp16_gradients_16bit = true;
   trainer.cuts_encoder = false;
   trainer.offload = kHybridOptimizer;
@@ -261,7 +264,8 @@ constexpr Trainer Torchtitan(const About& about) {
 
 // Returns a record of Megatron-Core's layers under Megatron-FSDP.
 constexpr Trainer MegatronFsdp(const About& about) {
-  Trainer trainer = With(kMegatronDispatchers, Sharded(about, {}));
+  Trainer trainer = With(kMegatronDispatchers, Sharded(about, kHeadsOrRing));
+  trainer.transformer_engine_context = true;
   trainer.megatron_kernels = trainer.fp16_gradients_16bit = true;
   trainer.keeps_layers_16bit = trainer.pads_vocabulary = true;
   return trainer;

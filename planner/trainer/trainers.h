@@ -71,6 +71,11 @@ struct Trainer {
   // without the full stop; empty if the record does not say.
   std::string_view fused_step_hint;
   std::string_view activation_hint;
+  // Its context-parallel ranks run TransformerEngine's attention, where its kernels are fused. That
+  // copies no key and value heads for ranks that exchange heads, rings with neither windows nor
+  // sinks, and gathers without sinks (attn_forward_func_with_cp of transformer_engine/pytorch/
+  // attention/dot_product_attention/context_parallel.py; issue 2541 for sinks).
+  bool transformer_engine_context = false;
   bool megatron_kernels = false;  // its softmax and, where kernels are fused, TransformerEngine's
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;

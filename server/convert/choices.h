@@ -109,7 +109,8 @@ inline constexpr Choice<planner::ContextKind, v1::ContextExchange> kContextExcha
     {planner::ContextKind::kUlysses, v1::CONTEXT_EXCHANGE_ULYSSES},
     {planner::ContextKind::kRing, v1::CONTEXT_EXCHANGE_RING},
     {planner::ContextKind::kAllGather, v1::CONTEXT_EXCHANGE_ALL_GATHER},
-    {planner::ContextKind::kHierarchical, v1::CONTEXT_EXCHANGE_HIERARCHICAL}};
+    {planner::ContextKind::kHierarchical, v1::CONTEXT_EXCHANGE_HIERARCHICAL},
+    {planner::ContextKind::kUlyssesOrRing, v1::CONTEXT_EXCHANGE_ULYSSES_OR_RING}};
 
 inline constexpr Choice<planner::Dispatcher, v1::ExpertDispatcher> kExpertDispatchers[] = {
     {planner::Dispatcher::kAllToAll, v1::EXPERT_DISPATCHER_ALL_TO_ALL},

@@ -33,6 +33,30 @@ std::string ConstraintsText(const planner::Constraints& constraints) {
   return text;
 }
 
+// Says which context-parallel degrees there are, if the job asks for some.
+std::string ContextHint(const planner::Job& job) {
+  if (job.constraints.context_parallel.min <= 1) return "";
+  const planner::LanguageModel& model = job.model.language_model;
+  const planner::ContextRules rules = planner::ContextRulesOf(job, 1);
+  const std::string heads =
+      "; CP divides the " + std::to_string(model.heads) + " heads over TP" +
+      (rules.transformer_engine ? " and the " + std::to_string(model.kv_heads) +
+                                      " key and value heads, which TransformerEngine does not copy"
+                                : "");
+  if (rules.kind == planner::ContextKind::kUlysses)
+    return heads + " (unless context_exchange is other than CONTEXT_EXCHANGE_ULYSSES)";
+  switch (planner::ContextFaultOf(job.model, 1, job.constraints.context_parallel.min, rules)) {
+    case planner::ContextFault::kWindows:
+      return heads + ", because TransformerEngine has no ring for attention with windows";
+    case planner::ContextFault::kSinks:
+      return heads +
+             ", because TransformerEngine has neither a ring nor gathers for attention "
+             "with sinks";
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
 void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, ViolationSink& sink) {
@@ -46,12 +70,7 @@ void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, Violati
     possible += (possible.empty() ? "" : ", ") + std::to_string(tensor) + " x " +
                 std::to_string(job.cluster.gpu_count / tensor);
   }
-  std::string hints;
-  if (job.constraints.context_parallel.min > 1 &&
-      job.training.execution.context == planner::ContextKind::kUlysses) {
-    hints += "; CP divides the " + std::to_string(job.model.language_model.heads) +
-             " heads over TP (unless context_exchange is other than CONTEXT_EXCHANGE_ULYSSES)";
-  }
+  std::string hints = ContextHint(job);
   if (job.constraints.expert_parallel.min > 1 && job.model.language_model.moe) {
     hints += "; EP divides the " + std::to_string(job.model.language_model.moe->experts) +
              " experts and the ranks of a stage over expert_tensor_parallel";

@@ -58,17 +58,40 @@ planner::Parallelism ConvertDegrees(const v1::Parallelism& from, const FieldPath
   return to;
 }
 
+// Returns what the context-parallel degree must be, if it is not.
+std::string ContextFaultText(const planner::Parallelism& p, const planner::Job& job) {
+  const planner::LanguageModel& llm = job.model.language_model;
+  const auto divide = [&](const std::string& heads) {
+    return "must divide the " + heads + " of a tensor-parallel rank";
+  };
+  const std::string ring = " (or job.training.execution.context_exchange be CONTEXT_EXCHANGE_RING)";
+  switch (planner::ContextFaultOf(job.model, p.tensor, p.context,
+                                  planner::ContextRulesOf(job, p.tensor))) {
+    case planner::ContextFault::kNone:
+      return "";
+    case planner::ContextFault::kRecurrentHeads:
+      return divide("heads of recurrent layers");
+    case planner::ContextFault::kHeads:
+      return divide(std::to_string(llm.heads / p.tensor) + " heads") + ring;
+    case planner::ContextFault::kKeyValueHeads:
+      return divide(std::to_string(std::max<int64_t>(1, llm.kv_heads / p.tensor)) +
+                    " key and value heads") +
+             ring + ": TransformerEngine copies none";
+    case planner::ContextFault::kWindows:
+      return "must be 1, or ranks exchange heads or gather: TransformerEngine has no ring for "
+             "attention with windows";
+    case planner::ContextFault::kSinks:
+      return "must be 1, or ranks exchange heads: TransformerEngine has nothing else for attention "
+             "with sinks";
+  }
+  return "";
+}
+
 void CheckSharing(const planner::Parallelism& p, const FieldPath& path, const planner::Job& job,
                   ViolationSink& sink) {
   const planner::LanguageModel& llm = job.model.language_model;
-  const bool any_degree = job.training.execution.context != planner::ContextKind::kUlysses;
-  if (!planner::ContextParallelAllowed(job.model, p.tensor, p.context, any_degree)) {
-    const std::string heads = llm.recurrent ? "heads of attention and of recurrent layers"
-                                            : std::to_string(llm.heads / p.tensor) + " heads";
-    sink.Add(path.Child("context"), "must divide the " + heads +
-                                        " of a tensor-parallel rank, but is " +
-                                        std::to_string(p.context));
-  }
+  if (const std::string fault = ContextFaultText(p, job); !fault.empty())
+    sink.Add(path.Child("context"), fault + ", but is " + std::to_string(p.context));
   if (p.encoder_data > 1 && job.model.towers.empty()) {
     sink.Add(path.Child("encoder_data"), "must be 1 or unset: the model has no encoder, but is " +
                                              std::to_string(p.encoder_data));

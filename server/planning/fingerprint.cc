@@ -82,11 +82,12 @@ class JobWriter : public ModelWriter<JobWriter> {
     const auto& [name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes,
                  hbm_bytes_per_second, bfloat16, scaleup_pairs_only, scaleup_bytes_per_second,
                  pcie_bytes_per_second, scaleup_domain_gpus, node_gpus, power_watts,
-                 full_power_watts, power_limit_watts, costs] = gpu;
+                 full_power_watts, power_bound, power_limit_watts, costs] = gpu;
     (void)scaleup_domain_gpus;  // Cluster::domain says how much of it a job uses
     (void)node_gpus;            // Cluster::gpus_per_full_node
     (void)power_watts;          // of the catalogue's type, as its costs
     (void)full_power_watts;
+    (void)power_bound;
     Fields(name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes, hbm_bytes_per_second,
            bfloat16, scaleup_pairs_only, scaleup_bytes_per_second, pcie_bytes_per_second);
     if (power_limit_watts > 0) {

@@ -131,6 +131,18 @@ class Settings(unittest.TestCase):
                     sizes = [sum(g["layer_count"] for g in stage["layers"]) for stage in stages]
                     self.assertEqual([b - a for a, b in zip(parts, parts[1:])], sizes)
 
+    def test_a_job_is_planned_for_the_trainer_unless_it_lacks_what_is_asked_for(self):
+        def planned_for(framework, *flags):
+            done = self.server.ctl("plan", "--launch", framework, "--model", "llama3-8b", "--gpu", "h100-sxm-80gb",
+                                   "--gpus", "16", "--output", "json", *flags)
+            return json.loads(done.stdout)["plan"]["subject"]["trainer"]["name"]
+
+        self.assertEqual(planned_for("torchtitan", "--zero", "3", "--pp", "1", "--tp", "2"), "torchtitan")
+        self.assertEqual(planned_for("fsdp"), "pytorch-fsdp")
+        for framework, *flags in (("torchtitan", "--pp", "2"), ("torchtitan", "--zero", "1"), ("fsdp", "--tp", "2"),
+                                  ("deepspeed", "--virtual-stages", "2"), ("xtuner", "--schedule", "1f1b")):
+            self.assertEqual(planned_for(framework, *flags), "megatron-core", flags)
+
     def test_xtuner_is_told_to_pad_short_packs(self):
         """Uses a stand-in with the defaults of xtuner/v1/datasets/preset_pack.py, as no registry has v1."""
         class PresetPackDataset:

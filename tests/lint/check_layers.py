@@ -42,7 +42,8 @@ for _folder in PLANNER.keys() - {"base", "model", "hardware", "trainer", "worklo
 PLANNER["catalog"] -= {"hardware", "trainer"}
 
 # Callers enter by these. Every other planner/*.h is a plain value.
-DOORS = ("planner/make_plan", "planner/evaluate_plan", "planner/plan_timeline", "planner/offers")
+DOORS = ("planner/make_plan", "planner/plan_figures", "planner/evaluate_plan", "planner/plan_timeline",
+         "planner/offers")
 
 # Plain values that job.h and plan.h contain.
 PLAIN_VALUES = {"planner/cost/cost_constants.h", "planner/cost/memory_parts.h", "planner/hardware/gpu_spec.h",

@@ -29,7 +29,7 @@ PLANNER = [
     ["planner/partition/"],
     ["planner/search/"],
     ["planner/groups/", "planner/check/"],
-    ["planner/evaluate_plan"],
+    ["planner/evaluate_plan", "planner/plan_figures"],
     ["planner/launch/", "planner/baselines/"],
     ["planner/make_plan", "planner/plan_timeline"],
     ["planner/offers"],

@@ -166,11 +166,11 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
       ->add_option("--framework", flags->framework,
                    "Trainer whose configuration --from is [found by its content]; with --plan, the "
                    "kind of trainer")
-      ->type_name("megatron|flagscale|deepspeed|torchtitan|huggingface|fsdp")
+      ->type_name("megatron|flagscale|megatron-bridge|deepspeed|torchtitan|huggingface|fsdp")
       ->take_last()
-      ->check(
-          CLI::IsMember({"megatron", "flagscale", "deepspeed", "torchtitan", "huggingface", "fsdp"})
-              .description(""));
+      ->check(CLI::IsMember({"megatron", "flagscale", "megatron-bridge", "deepspeed", "torchtitan",
+                             "huggingface", "fsdp"})
+                  .description(""));
   AddJobFlags(evaluate, &flags->job, "--training-framework");
   AddTimelineFlags(evaluate, &flags->timeline);
   evaluate->callback([=] { *exit_code = RunEvaluate(*options, *flags); });

@@ -164,6 +164,7 @@ std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, User
 }
 
 constexpr NotPredicted kAxolotlNotPredicted[] = {
+    {"layer_offloading", "frozen layers in host memory", true},
     {"rl", kOtherLoss, true},
     {"reward_model", kOtherLoss, true},
     {"process_reward_model", kOtherLoss, true},
@@ -217,10 +218,10 @@ constexpr const char* kAxolotlIrrelevant[] = {
     "gc_steps", "gradio_*", "hf_use_auth_token", "is_*", "local_rank", "loss_watchdog_*",
     "low_cpu_mem_usage", "lr_*", "mean_resizing_embeddings", "mlflow_*", "model_type",
     "overrides_of_model_*", "plugins", "cut_cross_entropy", "excess_length_strategy", "streaming",
-    "layer_offloading", "embedding_lr", "torchdistx_path", "push_dataset_to_hub",
-    "fix_untrained_tokens", "vllm.*", "trl.*", "profiler_steps", "resize_token_embeddings_to_32x",
-    "revision_of_model", "saves_per_epoch", "strict", "type_of_model", "use_comet", "use_mlflow",
-    "use_otel_metrics", "use_ray", "use_tensorboard", "use_wandb", "wandb_*", "world_size"};
+    "embedding_lr", "torchdistx_path", "push_dataset_to_hub", "fix_untrained_tokens", "vllm.*",
+    "trl.*", "profiler_steps", "resize_token_embeddings_to_32x", "revision_of_model",
+    "saves_per_epoch", "strict", "type_of_model", "use_comet", "use_mlflow", "use_otel_metrics",
+    "use_ray", "use_tensorboard", "use_wandb", "wandb_*", "world_size"};
 
 }  // namespace
 

@@ -37,9 +37,7 @@ class Neighbours {
   }
 
  private:
-  bool megatron() const {
-    return format_ == ConfigFormat::kMegatron || format_ == ConfigFormat::kFlagScale;
-  }
+  bool megatron() const { return HasMegatronArguments(format_); }
 
   bool hugging_face() const { return format_ == ConfigFormat::kHuggingFace; }
 
@@ -58,6 +56,7 @@ class Neighbours {
     switch (format_) {
       case ConfigFormat::kMegatron:
       case ConfigFormat::kFlagScale:
+      case ConfigFormat::kMegatronBridge:
         name = names.megatron;
         break;
       case ConfigFormat::kTorchtitan:
@@ -367,7 +366,10 @@ class Neighbours {
         run_.degrees.tensor() > 1)
       edit(Add("tensor-parallel communication overlapped with products", "--tp-comm-overlap"))
           ->set_overlap_tensor(true);
-    if (now.attention_kernel() == v1::ATTENTION_KERNEL_UNFUSED)
+    // Megatron-LM's own layers have no other attention (megatron/core/transformer/
+    // dot_product_attention.py).
+    const bool unfused = now.attention_kernel() == v1::ATTENTION_KERNEL_UNFUSED;
+    if (unfused && now.fused_kernels())
       edit(Add("flash attention", "--attention-backend flash"))
           ->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
     if (!now.fused_loss() && !now.deterministic()) {
@@ -383,9 +385,12 @@ class Neighbours {
       edit(Add("weight gradients added in the products",
                "without --no-gradient-accumulation-fusion"))
           ->set_fused_weight_gradients(true);
-    if (!now.fused_kernels())
-      edit(Add("TransformerEngine's fused kernels", "--transformer-impl transformer_engine"))
-          ->set_fused_kernels(true);
+    if (!now.fused_kernels()) {
+      UserRun& run = Add("TransformerEngine's fused kernels and attention",
+                         "--transformer-impl transformer_engine");
+      edit(run)->set_fused_kernels(true);
+      if (unfused) edit(run)->set_attention_kernel(v1::ATTENTION_KERNEL_FLASH);
+    }
   }
 
   const UserRun& run_;
@@ -443,8 +448,9 @@ v1::EvaluatePlanResponse EvaluateRun(UserRun* run, const ModelLayers& layers, bo
     const int64_t samples =
         std::llround(static_cast<double>(packs) * now.batch_rule().samples_per_pack());
     if (has == packs && evaluate_only) return response;
-    if (has == packs || samples <= 0) break;
+    if (samples <= 0) break;
     run->job.mutable_training()->set_global_batch_samples(samples);
+    if (has == packs) break;  // our own plan is for these samples, too
   }
   return evaluate(evaluate_only);
 }

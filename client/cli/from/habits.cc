@@ -63,6 +63,9 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
     if (config.trl && !config.Has(Field::kBf16))
       run->assumed.push_back("precision: bf16, TRL's default");
     training->set_precision(v1::PRECISION_BF16);
+  } else if (config.format == ConfigFormat::kMegatronBridge) {
+    training->set_precision(v1::PRECISION_BF16);
+    run->assumed.push_back("precision: bf16, the default of Megatron-Bridge's recipes");
   } else if (mixed == "bf16" || mixed == "fp16") {  // the environment's, which accelerate sets
     training->set_precision(mixed == "bf16" ? v1::PRECISION_BF16 : v1::PRECISION_FP16);
   } else if (mixed == "fp8") {
@@ -220,9 +223,9 @@ void SetSharding(const UserConfig& config, const JobFlags& flags, UserRun* run) 
   if (config.On(Field::kGradient16Bit) || config.Text(Field::kWeightType) == "bfloat16")
     type = "bf16";
   // Megatron-LM accumulates in fp32 only with bfloat16, unless it is asked to.
-  const bool megatron =
-      config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale;
-  if (megatron && config.On(Field::kFp16) && !config.On(Field::kGradientFp32)) type = "fp16";
+  if (HasMegatronArguments(config.format) && config.On(Field::kFp16) &&
+      !config.On(Field::kGradientFp32))
+    type = "fp16";
   if (config.format == ConfigFormat::kHuggingFace && type.empty()) {
     // PyTorch's have the type of the weights, of which this optimizer has no copy in fp32.
     if ((training->optimizer() != v1::OPTIMIZER_ADAM_16BIT &&
@@ -275,8 +278,9 @@ void SetMegatronExecution(const UserConfig& config, UserRun* run) {
   const bool local = config.Text(Field::kTransformerImpl, "transformer_engine") == "local";
   e->set_fused_kernels(!local);
   e->set_sequence_parallel(config.On(Field::kSequenceParallel));
-  std::string backend = config.Text(Field::kAttentionBackend, local ? "local" : "auto");
+  std::string backend = config.Text(Field::kAttentionBackend, "auto");
   if (config.On(Field::kFlashAttention)) backend = "flash";
+  if (local) backend = "local";  // which has no other attention
   e->set_attention_kernel(absl::StrContains(backend, "unfused") || backend == "local"
                               ? v1::ATTENTION_KERNEL_UNFUSED
                               : v1::ATTENTION_KERNEL_FLASH);
@@ -357,6 +361,7 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   training->clear_framework();
   std::string name = "megatron-core";
   if (config.format == ConfigFormat::kTorchtitan) name = "torchtitan";
+  if (config.format == ConfigFormat::kMegatronBridge) name = "megatron-bridge";
   // In the contract torchtitan shards weights and has no pipeline.
   const char* others = "";
   if (name == "torchtitan" && (run->degrees.pipeline() > 1 || zero != v1::ZERO_STAGE_3)) {
@@ -393,7 +398,7 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   SetOffloadedWeights(config, flags, run);
   SetFusedStep(config, flags, run);
   SetSharding(config, flags, run);
-  if (config.format == ConfigFormat::kMegatron || config.format == ConfigFormat::kFlagScale) {
+  if (HasMegatronArguments(config.format)) {
     SetMegatronExecution(config, run);
   } else {
     SetOtherExecution(config, run);

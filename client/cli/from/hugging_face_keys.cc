@@ -22,6 +22,7 @@ constexpr KeyRecord kArgumentsRead[] = {
      "stages.layers.recomputed"},
     {"use_liger_kernel", Field::kLiger, "execution.loss_logit_bytes"},
     {"use_liger", Field::kLiger, "execution.loss_logit_bytes"},
+    {"cut_cross_entropy", Field::kCutsLoss, "execution.loss_logit_bytes"},
     {"liger_kernel_config.fused_linear_cross_entropy", Field::kLigerLoss,
      "execution.loss_logit_bytes"},
     {"bf16", Field::kBf16, "training.precision"},

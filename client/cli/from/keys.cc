@@ -3,6 +3,7 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
+#include <absl/strings/str_replace.h>
 #include <algorithm>
 #include <utility>
 
@@ -32,6 +33,12 @@ bool IsOff(const NotPredicted& known, const Setting& setting) {
 }
 
 }  // namespace
+
+std::string MegatronKey(const std::string& key) {
+  std::string name = key.substr(key.find_last_of('.') + 1);
+  while (!name.empty() && name.front() == '-') name.erase(0, 1);
+  return absl::StrReplaceAll(name, {{"_", "-"}});
+}
 
 bool Knows(const KeyTables& tables, const std::string& name) {
   const auto has = [&](const auto& record) { return Matches(record.key, name); };

@@ -47,6 +47,10 @@ const KeyTables& TorchtitanKeys();
 const KeyTables& TrainingArgumentsKeys();
 const KeyTables& AdapterKeys();
 
+// Returns a key of Megatron-LM as its table spells it: "--Micro_Batch_Size" is "micro-batch-size".
+// The last name of a path counts.
+std::string MegatronKey(const std::string& key);
+
 // Returns whether a table has the key `name`.
 bool Knows(const KeyTables& tables, const std::string& name);
 

@@ -16,6 +16,7 @@ constexpr char kFactoryImages[] = "images, video and sound are taken to have the
 constexpr RenamedKey kFactoryRenamed[] = {{"lora_rank", "lora_r"},
                                           {"cutoff_len", "max_length"},
                                           {"enable_liger_kernel", "use_liger_kernel"},
+                                          {"use_cce", "cut_cross_entropy"},
                                           {"double_quantization", "use_bnb_nested_quant"},
                                           {"quantization_type", "bnb_4bit_quant_type"},
                                           {"use_unsloth_gc", "activation_offloading"},

@@ -114,11 +114,12 @@ Shape ShapeOf(const UserConfig& config) {
   s.layers = config.Int(Field::kLayers, 0, 1, 512);
   s.hidden = config.Int(Field::kHidden, 0, 64, 65536);
   s.heads = config.Int(Field::kHeads, 0, 1, 1024);
-  s.gated = config.On(Field::kGatedMlp);
+  s.gated = config.On(Field::kGatedMlp) || config.Text(Field::kActivation) == "swiglu";
   s.ffn = config.Int(Field::kFfn, UsualFfn(config, s), 64, kMaxWidth);
   const bool grouped = config.Has(Field::kGroupedQueries)
                            ? config.On(Field::kGroupedQueries)
-                           : config.format == ConfigFormat::kFlagScale;
+                           : config.format == ConfigFormat::kFlagScale ||
+                                 config.format == ConfigFormat::kMegatronBridge;
   s.kv_heads = grouped ? config.Int(Field::kKvHeads, s.heads, 1, 1024) : s.heads;
   s.head_size = config.Int(Field::kHeadSize, s.heads > 0 ? s.hidden / s.heads : 0, 8, 512);
   s.rms = config.Text(Field::kNorm, "LayerNorm") == "RMSNorm";

@@ -52,6 +52,18 @@ void HoldSixteenBits(UserRun* run) {
 
 }  // namespace
 
+// DeepSpeed's bf16_master_weights_and_grads, with or without its bf16_optimizer_states
+// (deepspeed/runtime/zero/stage_1_and_2.py, stage3.py).
+void HoldDeepSpeeds16Bits(const UserConfig& config, UserRun* run) {
+  if (!config.On(Field::kMaster16Bit)) return;
+  if (!config.On(Field::kStates16Bit))
+    config.Refuse(Field::kMaster16Bit,
+                  "not yet without bf16_optimizer_states: weights and gradients in 16 bits beside "
+                  "states in fp32");
+  HoldSixteenBits(run);
+  run->job.mutable_training()->set_gradient_precision(v1::GRADIENT_PRECISION_16BIT);
+}
+
 void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   v1::Training* training = run->job.mutable_training();
   if (!flags.optimizer.empty()) return;
@@ -68,6 +80,7 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
           "optimizer: AdamW, fused, the default from PyTorch 2.8 on; \"adamw_torch\", the one "
           "before, holds more");
     if (config.sixteen_bit_weights && !run->adapters) HoldSixteenBits(run);
+    if (!run->adapters) HoldDeepSpeeds16Bits(config, run);
     if (training->optimizer() == v1::OPTIMIZER_SGD)
       run->assumed.emplace_back("optimizer: SGD with momentum, of 4 bytes for each parameter");
     if (absl::EndsWith(config.Text(Field::kOptimizer), "_4bit"))
@@ -86,6 +99,7 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
           "optimizer: both moments in {}, though exp-avg-sq-dtype is {}", moments, second));
   }
   training->set_optimizer(optimizer);
+  HoldDeepSpeeds16Bits(config, run);
 }
 
 // Sets what AdamW of PyTorch holds that is not fused: the square root of every second moment, in

@@ -8,6 +8,8 @@ namespace evenkeel::cli {
 namespace {
 
 constexpr KeyRecord kDeepSpeedRead[] = {
+    {"bf16.bf16_master_weights_and_grads", Field::kMaster16Bit, "training.optimizer"},
+    {"bf16.bf16_optimizer_states", Field::kStates16Bit, "training.optimizer"},
     {"train_batch_size", Field::kGlobalBatch, "training.global_batch_samples"},
     {"train_micro_batch_size_per_gpu", Field::kMicroBatch, "batch_rule.token_cap"},
     {"gradient_accumulation_steps", Field::kAccumulation, "training.global_batch_samples"},
@@ -54,6 +56,9 @@ constexpr NotPredicted kDeepSpeedNotPredicted[] = {
     {"curriculum_learning.*", "the prediction is for the full length"},
     {"elasticity.*", "the number of GPUs is taken to be fixed"},
     {"torch_autocast.*", "taken as bf16"},
+    {"fp16.fp16_master_weights_and_grads", kNoFloatCopy, true},
+    {"zero_optimization.offload_optimizer.super_offload",
+     "updates are taken to run as ZeRO-Offload's"},
 };
 
 constexpr const char* kDeepSpeedIrrelevant[] = {"steps_per_print",

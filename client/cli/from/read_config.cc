@@ -17,6 +17,7 @@
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
+#include "client/cli/from/megatron_yaml.h"
 #include "client/cli/from/options.h"
 #include "client/cli/from/python_settings.h"
 #include "client/cli/from/shell.h"
@@ -27,13 +28,6 @@ namespace {
 
 [[noreturn]] void FailReading(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
-}
-
-// "--Micro_Batch_Size" is "micro-batch-size" in the tables. The last name of a path counts.
-std::string MegatronKey(const std::string& key) {
-  std::string name = key.substr(key.find_last_of('.') + 1);
-  while (!name.empty() && name.front() == '-') name.erase(0, 1);
-  return absl::StrReplaceAll(name, {{"_", "-"}});
 }
 
 bool Reads(const KeyTables& tables, const std::string& name) {
@@ -268,54 +262,6 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
   return config;
 }
 
-// Reads the train section that "defaults: - train: NAME" of an experiment names.
-std::vector<Setting> TrainSection(const std::vector<Setting>& experiment, const std::string& path) {
-  for (const Setting& setting : experiment) {
-    if (setting.key != "defaults.train" && setting.key != "train") continue;
-    const std::string& name = setting.values.empty() ? setting.key : setting.values.front();
-    if (name.find("..") != std::string::npos || absl::StartsWith(name, "/"))
-      FailReading(Describe(setting) + ": must name a file of the folder train");
-    const std::filesystem::path file =
-        std::filesystem::path(path).parent_path() / "train" / (name + ".yaml");
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(file, ignored))
-      FailReading(Describe(setting) + ": there is no file " + file.string());
-    return ReadYaml(ReadWholeFile(file.string(), kMaxConfigText), file.string());
-  }
-  return {};
-}
-
-bool IsOfExperiment(const std::string& key) {
-  return absl::StartsWith(key, "experiment") || absl::StartsWith(key, "hydra") ||
-         absl::StartsWith(key, "defaults") || key == "action" || key == "train" ||
-         key == "compress";
-}
-
-UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& path,
-                            const std::string& framework) {
-  UserConfig config{.format = ConfigFormat::kMegatron};
-  const std::vector<Setting> train = TrainSection(settings, path);
-  bool sections = !train.empty();
-  for (const Setting& setting : settings)
-    sections = sections || absl::StartsWith(setting.key, "experiment.") ||
-               absl::StartsWith(setting.key, "system.") || absl::StartsWith(setting.key, "train.");
-  if (framework == "flagscale" || (framework.empty() && sections))
-    config.format = ConfigFormat::kFlagScale;
-  settings.insert(settings.end(), train.begin(), train.end());
-  for (Setting& setting : settings) {
-    const std::string key = MegatronKey(setting.key);
-    const bool counts = key == "nnodes" || key == "nproc-per-node";
-    const bool off =
-        setting.values.size() == 1 && absl::EqualsIgnoreCase(setting.values.front(), "false");
-    if ((IsOfExperiment(setting.key) && !counts) || off) {
-      ++config.irrelevant;
-    } else {
-      Sort(MegatronKeys(), key, std::move(setting), &config);
-    }
-  }
-  return config;
-}
-
 // Returns what the content is, in the words of --framework, with "yaml" for Megatron's or
 // FlagScale's and "script" for a script or arguments.
 std::string KindOf(const std::string& text, const std::string& path) {
@@ -402,12 +348,39 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
   return config;
 }
 
+// Refuses configurations of trainers that are not read, by their names.
+void RefuseOtherTrainers(const std::string& text, const std::string& name) {
+  constexpr std::pair<const char*, const char*> kOtherTrainers[] = {
+      {"_component_: torchtune", "torchtune"},
+      {"from xtuner", "XTuner"},
+      {"import xtuner", "XTuner"},
+      {"verl.trainer", "verl"},
+      {"actor_rollout_ref", "verl"},
+      {"openrlhf.cli", "OpenRLHF"},
+      {"PretrainDatasetsArgs", "nanotron"},
+      {"nanotron.", "nanotron"},
+      {"nemo.collections", "NeMo"},
+      {"mcore_gpt:", "NeMo"},
+      {"exp_manager:", "NeMo"}};
+  const bool nanotron = absl::StrContains(text, "model_config:") &&
+                        absl::StrContains(text, "parallelism:") &&
+                        absl::StrContains(text, "tokens:");
+  for (const auto& [mark, trainer] : kOtherTrainers)
+    if (absl::StrContains(text, mark) || (nanotron && std::string(trainer) == "nanotron"))
+      FailReading(fmt::format(
+          "{} looks like a configuration of {}, which is not read yet; docs/LAUNCH.md lists those "
+          "that are. `plan --trainer NAME` plans for the trainer",
+          name, trainer));
+}
+
 const char* FlagOf(ConfigFormat format) {
   switch (format) {
     case ConfigFormat::kMegatron:
       return "megatron";
     case ConfigFormat::kFlagScale:
       return "flagscale";
+    case ConfigFormat::kMegatronBridge:
+      return "megatron-bridge";
     case ConfigFormat::kDeepSpeed:
       return "deepspeed";
     case ConfigFormat::kTorchtitan:
@@ -423,6 +396,7 @@ const char* FlagOf(ConfigFormat format) {
 UserConfig ReadConfigText(const std::string& text, const std::string& path,
                           const std::string& framework, const Environment& environment) {
   const std::string name = FileNameOf(path);
+  RefuseOtherTrainers(text, name);
   const std::string kind = KindOf(text, path);
   UserConfig config = ReadByKind(kind, text, path, name, framework, environment);
   const char* const found = FlagOf(config.format);

@@ -13,6 +13,7 @@
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/user_run.h"
+#include "planner/simulate/schedule.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -59,6 +60,18 @@ void SetGpus(const UserConfig& config, v1::Job* job) {
       config.Refuse(Field::kProcesses, fmt::format("must be a multiple of the {} nodes", nodes));
     if (nodes > 1 && pool->gpus_per_node() == 0)
       pool->set_gpus_per_node(static_cast<int32_t>(processes / nodes));
+    return;
+  }
+  // torchtitan's degrees are all of its GPUs, unless one is left open
+  // (torchtitan/distributed/parallel_dims.py).
+  if (config.format == ConfigFormat::kTorchtitan &&
+      config.Int(Field::kData, -1, -1, kMaxDegree) > 0) {
+    int64_t all = 1;
+    for (const Field field :
+         {Field::kData, Field::kDataReplicas, Field::kTensor, Field::kPipeline, Field::kContext})
+      all = std::min(all * config.Int(field, 1, 1, kMaxDegree), kMaxDegree + 1);
+    if (all > kMaxDegree) FailRun(fmt::format("the degrees are more than {} GPUs", kMaxDegree));
+    pool->set_gpu_count(static_cast<int32_t>(all));
     return;
   }
   if (per_node == 0 || (!both && config.format == ConfigFormat::kTorchtitan))
@@ -225,6 +238,33 @@ void SetSchedule(const UserConfig& config, UserRun* run) {
   }
 }
 
+// Megatron-Core runs interleaved micro-batches in groups, and refuses groups that leave a stage
+// idle (forward_backward_pipelining_with_interleaving of megatron/core/pipeline_parallel/
+// schedules.py).
+void CheckMicroBatchGroups(const UserConfig& config, UserRun* run) {
+  const int64_t stages = run->degrees.pipeline();
+  const int64_t at_once = run->micro_batch * run->degrees.data();
+  if (!HasMegatronArguments(config.format) || run->schedule != v1::PIPELINE_SCHEDULE_INTERLEAVED ||
+      stages == 1 || run->sequences % at_once != 0)
+    return;
+  const int64_t count = run->sequences / at_once;
+  const int64_t group = config.Int(Field::kMicroBatchGroup, stages, 1, 65536);
+  if (count < stages)
+    FailRun(
+        fmt::format("Megatron-Core refuses an interleaved pipeline of {} stages with {} "
+                    "micro-batches for each data-parallel rank: it needs {} or more",
+                    stages, count, stages));
+  const int64_t best = planner::MicroBatchGroup(stages, count), rest = count % group;
+  if (group < stages || group > count || (rest > 0 && rest < stages))
+    FailRun(
+        fmt::format("Megatron-Core refuses {} micro-batches in groups of {} over {} stages: "
+                    "set --microbatch-group-size-per-virtual-pipeline-stage {}",
+                    count, group, stages, best));
+  if (group != best)
+    run->assumed.push_back(
+        fmt::format("schedule: groups of {} micro-batches in each chunk, not of {}", best, group));
+}
+
 void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const int64_t data = run->degrees.data();
   const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
@@ -372,6 +412,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   run.parts = config.parts;
   run.recomputed_parts.insert(config.recomputed.begin(), config.recomputed.end());
   SetBatch(config, flags, &run);
+  if (run.sequences > 0) CheckMicroBatchGroups(config, &run);
   SetPadding(config, flags, &run);
   SetRunData(config, flags, &run);
   v1::Training* training = run.job.mutable_training();

@@ -33,6 +33,8 @@ const char* FormatName(ConfigFormat format) {
       return "Megatron-LM";
     case ConfigFormat::kFlagScale:
       return "FlagScale";
+    case ConfigFormat::kMegatronBridge:
+      return "Megatron-Bridge";
     case ConfigFormat::kDeepSpeed:
       return "DeepSpeed";
     case ConfigFormat::kTorchtitan:
@@ -99,7 +101,9 @@ int64_t UserConfig::Int(Field field, int64_t fallback, int64_t min, int64_t max)
   // "1e9" is a whole number too, as YAML and TOML may write it.
   if (!absl::SimpleAtoi(text, &value)) {
     if (text.find('$') != std::string::npos)
-      Refuse(field, "the script does not say what " + values.front() + " is: write the number");
+      Refuse(field, "the script does not say what " + values.front() +
+                        " is: write the number, or give the variable or argument by --env "
+                        "NAME=VALUE");
     if (!absl::SimpleAtod(text, &real) || !(std::fabs(real) < 9e15) || real != std::floor(real))
       Refuse(field, fmt::format("must be a whole number from {} to {}", min, max));
     value = static_cast<int64_t>(real);
@@ -130,8 +134,36 @@ std::vector<std::string> UserConfig::List(Field field) const {
   return found == fields.end() ? std::vector<std::string>() : found->second.values;
 }
 
+// Returns "--micro-batch-size 2 --swiglu without --fp16" as "micro_batch_size: 2, swiglu: true
+// without fp16".
+std::string AsYamlFields(const std::string& argument) {
+  std::string text;
+  bool removes = false, open = false;  // whether an option has no value yet
+  const auto close = [&] {
+    if (open && !removes) text += ": true";
+    open = false;
+  };
+  for (const absl::string_view word : absl::StrSplit(argument, ' ')) {
+    if (absl::StartsWith(word, "--")) {
+      close();
+      if (!text.empty()) text += removes || absl::EndsWith(text, "without") ? " " : ", ";
+      text += absl::StrReplaceAll(word.substr(2), {{"-", "_"}});
+      open = true;
+      continue;
+    }
+    if (word == "without" || word == "and") close();
+    removes = removes || word == "without";
+    if (!text.empty()) text += open ? ": " : " ";
+    text += std::string(word);
+    open = false;
+  }
+  close();
+  return text;
+}
+
 std::string InSyntax(Syntax syntax, std::string argument) {
   if (syntax == Syntax::kJson) return argument;
+  if (syntax == Syntax::kMegatronYaml) return AsYamlFields(argument);
   const bool script = syntax == Syntax::kScript;
   // Commas are JSON's.
   absl::StrReplaceAll({{", \"gradient_accumulation",

@@ -12,7 +12,20 @@
 namespace evenkeel::cli {
 
 // The program that the configuration is for.
-enum class ConfigFormat { kMegatron, kFlagScale, kDeepSpeed, kTorchtitan, kHuggingFace };
+enum class ConfigFormat {
+  kMegatron,
+  kFlagScale,
+  kMegatronBridge,
+  kDeepSpeed,
+  kTorchtitan,
+  kHuggingFace
+};
+
+// Returns whether the configuration has Megatron-LM's arguments, or fields of their names.
+constexpr bool HasMegatronArguments(ConfigFormat format) {
+  return format == ConfigFormat::kMegatron || format == ConfigFormat::kFlagScale ||
+         format == ConfigFormat::kMegatronBridge;
+}
 
 // Returns the name for people: "Megatron-LM".
 const char* FormatName(ConfigFormat format);
@@ -48,6 +61,7 @@ enum class Field {
   kData,
   kDataReplicas,  // groups of data-parallel ranks that each hold all states
   kVirtualStages,
+  kMicroBatchGroup,
   kLayersPerVirtualStage,
   kLayout,
   kFirstStageLayers,
@@ -80,6 +94,7 @@ enum class Field {
   kKvHeads,
   kHeadSize,
   kGatedMlp,
+  kActivation,
   kNorm,
   kUntied,
   kQkNorm,
@@ -127,6 +142,8 @@ enum class Field {
   kGradientType,
   kOptimizer,
   kPreciseOptimizer,
+  kMaster16Bit,  // DeepSpeed: no copy of the weights in fp32
+  kStates16Bit,
   kMomentType,
   kSecondMomentType,
   kWeightType,
@@ -184,6 +201,7 @@ enum class Field {
   kAdafactor,
   kLiger,
   kLigerLoss,
+  kCutsLoss,  // Apple's cut cross entropy
   kEpochs,
   kMaxLength,  // longer samples are cut
   kMaxSeqLength,
@@ -225,8 +243,8 @@ enum class Field {
 // A file of a run of Hugging Face Trainer.
 enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
 
-// How the arguments of a run of Hugging Face Trainer are written, for advice.
-enum class Syntax { kJson, kYaml, kScript };
+// How the settings are written, for advice.
+enum class Syntax { kJson, kYaml, kScript, kMegatronYaml };
 
 // Returns what a change says to write, with the Trainer's own arguments as the user writes them.
 std::string InSyntax(Syntax syntax, std::string argument);

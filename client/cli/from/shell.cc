@@ -43,6 +43,8 @@ ShellScript ReadShell(const std::string& text, const std::string& name,
   }
   SetArguments(environment, name, &state.variables);
   ShellReader(text, name, &state).Run();
+  for (const auto& [variable, values] : state.variables)
+    if (!values.empty()) state.script.variables[variable] = values.front();
   return std::move(state.script);
 }
 

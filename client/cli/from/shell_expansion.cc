@@ -1,5 +1,6 @@
 // What stands behind a "$".
 #include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
 #include <absl/strings/str_split.h>
@@ -51,6 +52,12 @@ std::optional<std::string> Edited(const std::string& value, const std::string& e
 
 }  // namespace
 
+std::optional<int64_t> ShellReader::Expression(const std::string& command) const {
+  if (!absl::StartsWith(command, "expr ")) return std::nullopt;
+  const std::string sum = absl::StrReplaceAll(command.substr(5), {{"\\", ""}, {"\"", ""}});
+  return ShellSum(sum, [&](const std::string& name) { return Scalar(name); });
+}
+
 void ShellReader::Variable(bool quoted, int depth) {
   Take();
   if (Peek() == '(') {
@@ -61,7 +68,8 @@ void ShellReader::Variable(bool quoted, int depth) {
         sum ? ShellSum(inside.substr(1, inside.size() - 2),
                        [&](const std::string& name) { return Scalar(name); })
             : std::nullopt;
-    Append(value ? std::to_string(*value) : "$(" + inside + ")");
+    const std::optional<int64_t> result = value ? value : Expression(inside);
+    Append(result ? std::to_string(*result) : "$(" + inside + ")");
   } else if (Peek() == '{') {
     Take();
     Expand(Bracketed('{', '}'), quoted, depth);

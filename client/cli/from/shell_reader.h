@@ -7,7 +7,9 @@
 #include <absl/strings/ascii.h>
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,6 +101,8 @@ class ShellReader {
 
   // Returns the text between here and the bracket that closes the one just taken.
   std::string Bracketed(char open, char close);
+  // Returns the value of "expr 16 / $N".
+  std::optional<int64_t> Expression(const std::string& command) const;
   void Variable(bool quoted, int depth);
 
   // Returns the number of arguments that the script is known to have.

@@ -36,7 +36,8 @@ void SetTrainerAttention(const UserConfig& config, UserRun* run) {
 // or up to twice that, and holds the gradients of the inputs (fused_linear_cross_entropy_forward()
 // of liger_kernel/ops/fused_linear_cross_entropy.py).
 void SetLigerLoss(const UserConfig& config, UserRun* run) {
-  if (!config.On(Field::kLiger) || !config.On(Field::kLigerLoss, true)) return;
+  const bool liger = config.On(Field::kLiger) && config.On(Field::kLigerLoss, true);
+  if (!liger && !config.On(Field::kCutsLoss)) return;
   const ModelWidths widths = WidthsOf(run->job.model());
   if (widths.hidden == 0 || widths.vocabulary == 0) {
     run->assumed.push_back(
@@ -47,9 +48,9 @@ void SetLigerLoss(const UserConfig& config, UserRun* run) {
   const int64_t chunks = (widths.vocabulary + widths.hidden - 1) / widths.hidden;
   run->job.mutable_training()->mutable_execution()->set_loss_logit_bytes(
       6 / static_cast<double>(chunks));
-  run->assumed.push_back(
-      "loss: Liger's, which holds a part of the logits; other kernels are "
-      "PyTorch's");
+  run->assumed.push_back(std::string("loss: Liger's, which holds a part of the logits") +
+                         (liger ? "" : ", where cut cross entropy holds none") +
+                         "; other kernels are PyTorch's");
 }
 
 }  // namespace evenkeel::cli

@@ -323,7 +323,8 @@ void AddGroupFlags(CLI::App* command, JobFlags* flags) {
   command
       ->add_option("--context-exchange", flags->context_exchange,
                    "How GPUs that share a pack exchange attention: heads (ulysses), keys and "
-                   "values, or both (hierarchical) [the trainer's]")
+                   "values, or both (hierarchical); ulysses-or-ring: heads where there are enough "
+                   "of them [the trainer's]")
       ->type_name(JoinedNames(kContextExchangeNames, "|"))
       ->group(kGroups)
       ->take_last()

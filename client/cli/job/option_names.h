@@ -104,7 +104,8 @@ inline constexpr std::pair<const char*, v1::ContextExchange> kContextExchangeNam
     {"ulysses", v1::CONTEXT_EXCHANGE_ULYSSES},
     {"ring", v1::CONTEXT_EXCHANGE_RING},
     {"all-gather", v1::CONTEXT_EXCHANGE_ALL_GATHER},
-    {"hierarchical", v1::CONTEXT_EXCHANGE_HIERARCHICAL}};
+    {"hierarchical", v1::CONTEXT_EXCHANGE_HIERARCHICAL},
+    {"ulysses-or-ring", v1::CONTEXT_EXCHANGE_ULYSSES_OR_RING}};
 
 inline constexpr std::pair<const char*, v1::PipelineSchedule> kScheduleNames[] = {
     {"1f1b", v1::PIPELINE_SCHEDULE_1F1B},

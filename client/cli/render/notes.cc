@@ -75,6 +75,15 @@ std::string TightNote(const v1::Plan& plan) {
       interval.coverage_ratio());
 }
 
+// Notes what the job asks for and its trainer cannot do.
+std::string BeyondTrainerNote(const v1::Plan& plan) {
+  for (const v1::FigureBasis& figure : plan.provenance().figures())
+    if (figure.figure() == "training.trainer_limits")
+      return "the job asks for more than its trainer can do: " + figure.detail() +
+             "; `evenkeelctl launch` says what it runs instead";
+  return "";
+}
+
 // Notes what the trainer's limits cost.
 std::string LimitsNote(const v1::Plan& plan) {
   constexpr double kWorthSaying = 0.001;
@@ -128,9 +137,10 @@ double FinishSeconds(const v1::Plan& plan) {
 
 std::string RenderNotes(const Style& style, const v1::Plan& plan) {
   std::string text;
-  for (const std::string& note : {TrainerNote(style, plan), BatchNote(plan), SmallDatasetNote(plan),
-                                  OversizeNote(plan), TightNote(plan), LimitsNote(plan),
-                                  GroupsNote(plan), ZeroGroupNote(plan), DeadlineNote(plan)}) {
+  for (const std::string& note :
+       {TrainerNote(style, plan), BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan),
+        TightNote(plan), BeyondTrainerNote(plan), LimitsNote(plan), GroupsNote(plan),
+        ZeroGroupNote(plan), DeadlineNote(plan)}) {
     if (note.empty()) continue;
     text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
   }

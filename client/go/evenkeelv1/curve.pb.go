@@ -594,7 +594,7 @@ type CurvePoint struct {
 	LlmTokensPerSecond float64 `protobuf:"fixed64,15,opt,name=llm_tokens_per_second,json=llmTokensPerSecond,proto3" json:"llm_tokens_per_second,omitempty"`
 	// Time of all epochs, with failures and checkpoints if the job has `Job.reliability`.
 	TrainingSeconds float64 `protobuf:"fixed64,16,opt,name=training_seconds,json=trainingSeconds,proto3" json:"training_seconds,omitempty"`
-	// GPUs x days for `training_seconds`.
+	// GPU-days for `training_seconds`.
 	GpuDays float64 `protobuf:"fixed64,17,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// GPU-hours x price for `training_seconds`. Unset: no price was given.
 	Cost float64 `protobuf:"fixed64,18,opt,name=cost,proto3" json:"cost,omitempty"`
@@ -602,7 +602,7 @@ type CurvePoint struct {
 	PeakMemoryBytes int64 `protobuf:"varint,19,opt,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
 	// Memory of one GPU of that stage that a plan may use.
 	CapacityBytes int64 `protobuf:"varint,20,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
-	// Whether that holds at both ends of the memory's interval.
+	// Whether peak memory fits in `capacity_bytes`, given the interval of its prediction.
 	MemoryFit MemoryFit `protobuf:"varint,21,opt,name=memory_fit,json=memoryFit,proto3,enum=evenkeel.v1.MemoryFit" json:"memory_fit,omitempty"`
 	// Samples per second and GPU, over those of the smallest size of the curve that fits.
 	ScalingEfficiencyRatio float64 `protobuf:"fixed64,22,opt,name=scaling_efficiency_ratio,json=scalingEfficiencyRatio,proto3" json:"scaling_efficiency_ratio,omitempty"`
@@ -850,7 +850,8 @@ type NodeValue struct {
 	AddedSamplesPerSecond float64 `protobuf:"fixed64,2,opt,name=added_samples_per_second,json=addedSamplesPerSecond,proto3" json:"added_samples_per_second,omitempty"`
 	// Tokens per second that a node adds.
 	AddedLlmTokensPerSecond float64 `protobuf:"fixed64,3,opt,name=added_llm_tokens_per_second,json=addedLlmTokensPerSecond,proto3" json:"added_llm_tokens_per_second,omitempty"`
-	// Those tokens per second over what a node of the smallest size that fits trains: 1 is linear scaling.
+	// `added_llm_tokens_per_second` divided by the tokens per second and node of the smallest size that fits: 1 is linear
+	// scaling.
 	MarginalEfficiencyRatio float64 `protobuf:"fixed64,4,opt,name=marginal_efficiency_ratio,json=marginalEfficiencyRatio,proto3" json:"marginal_efficiency_ratio,omitempty"`
 	// GPU-days of the whole job that a node adds.
 	AddedGpuDays float64 `protobuf:"fixed64,5,opt,name=added_gpu_days,json=addedGpuDays,proto3" json:"added_gpu_days,omitempty"`
@@ -965,8 +966,8 @@ type ResizeCost struct {
 	ReshardsWeights bool `protobuf:"varint,9,opt,name=reshards_weights,json=reshardsWeights,proto3" json:"reshards_weights,omitempty"`
 	// The optimizer's states are split in another way: as the weights, or over another number of ranks.
 	ReshardsOptimizer bool `protobuf:"varint,10,opt,name=reshards_optimizer,json=reshardsOptimizer,proto3" json:"reshards_optimizer,omitempty"`
-	// Time from the stop after which more is trained than at the previous size without a change. Unset: this size is not
-	// faster.
+	// Time after the stop until the changed job has trained more samples than the previous size would have without a
+	// change. Unset: this size is not faster.
 	BreakEvenSeconds float64 `protobuf:"fixed64,11,opt,name=break_even_seconds,json=breakEvenSeconds,proto3" json:"break_even_seconds,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

@@ -259,7 +259,7 @@ type BatchingBaseline struct {
 	Method BatchingMethod `protobuf:"varint,1,opt,name=method,proto3,enum=evenkeel.v1.BatchingMethod" json:"method,omitempty"`
 	// Whether it fits in memory.
 	Fits bool `protobuf:"varint,2,opt,name=fits,proto3" json:"fits,omitempty"`
-	// GPUs x days for all epochs.
+	// GPU-days for all epochs.
 	GpuDays float64 `protobuf:"fixed64,3,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// Mean time of a step.
 	StepSeconds float64 `protobuf:"fixed64,4,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`

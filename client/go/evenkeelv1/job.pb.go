@@ -1112,11 +1112,11 @@ type Training struct {
 	// torchtune and pytorch-fsdp, a trainer without a record and one without limits; not with OPTIMIZER_MUON nor
 	// adapters. Not yet with an offload of the optimizer or of weights, nor with packing groups. Default: false.
 	FusedStep bool `protobuf:"varint,31,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
-	// Micro-batches hold samples of similar length: the loader draws the samples of 50 times the micro-batches that a
-	// rank accumulates at random (of a quarter of the dataset, if that is less), sorts them by length and cuts them in
-	// this order, and the ranks of a step take neighbours (group_by_length of Hugging Face's Trainer). All GPUs are taken
-	// to be data-parallel ranks for that. Must be false without `micro_batch_samples`, and with `padding.tokens`.
-	// Default: false.
+	// Micro-batches hold samples of similar length: the loader draws a random megabatch, which is 50 times the
+	// micro-batches that a rank accumulates, or a quarter of the dataset if that is less. It sorts the megabatch by
+	// length and cuts it in that order, and the ranks of a step take neighbours (group_by_length of Hugging Face's
+	// Trainer). All GPUs are taken to be data-parallel ranks for that. Must be false without `micro_batch_samples`, and
+	// with `padding.tokens`. Default: false.
 	GroupByLength bool `protobuf:"varint,32,opt,name=group_by_length,json=groupByLength,proto3" json:"group_by_length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -95,7 +95,8 @@ func (OffloadModule) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_offload_proto_rawDescGZIP(), []int{0}
 }
 
-// What is kept in host memory instead of the GPU's. Set but empty: the planner chooses.
+// What is kept in host memory instead of the GPU's. If the message is set but empty, the planner chooses how much of
+// the optimizer's states to offload.
 type Offload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Share of the optimizer's states (master weights and moments) that every rank keeps in host memory and updates
@@ -235,7 +236,8 @@ type OffloadReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Share of the optimizer's states in host memory. 0: offloading gains nothing.
 	OptimizerRatio float64 `protobuf:"fixed64,1,opt,name=optimizer_ratio,json=optimizerRatio,proto3" json:"optimizer_ratio,omitempty"`
-	// Bytes of the states that leave the GPU where they are most; with `Offload.weights`, of weights and gradients, too.
+	// Bytes of optimizer state that leave a GPU, on the stage with the most; with `Offload.weights`, of weights and
+	// gradients, too.
 	GpuBytes int64 `protobuf:"varint,2,opt,name=gpu_bytes,json=gpuBytes,proto3" json:"gpu_bytes,omitempty"`
 	// Host memory of a node that they take with the copies of their gradients. It is part of
 	// `Placement.host_memory_bytes`.
@@ -250,7 +252,7 @@ type OffloadReport struct {
 	StepWithoutSeconds *float64 `protobuf:"fixed64,7,opt,name=step_without_seconds,json=stepWithoutSeconds,proto3,oneof" json:"step_without_seconds,omitempty"`
 	// Layers whose activations are in host memory. Unset: the request asks for none. 0: offloading gains nothing.
 	ActivationLayers *int32 `protobuf:"varint,8,opt,name=activation_layers,json=activationLayers,proto3,oneof" json:"activation_layers,omitempty"`
-	// Bytes of activations that one GPU has in host memory, where they are most, for the largest packs.
+	// Bytes of activations in host memory per GPU, on the stage with the most, for the largest packs.
 	ActivationBytes int64 `protobuf:"varint,9,opt,name=activation_bytes,json=activationBytes,proto3" json:"activation_bytes,omitempty"`
 	// Host memory of a node that they take. It is part of `Placement.host_memory_bytes`.
 	ActivationHostBytes int64 `protobuf:"varint,10,opt,name=activation_host_bytes,json=activationHostBytes,proto3" json:"activation_host_bytes,omitempty"`

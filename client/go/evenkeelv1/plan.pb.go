@@ -1100,7 +1100,7 @@ type Predictions struct {
 	SamplesPerStep float64 `protobuf:"fixed64,4,opt,name=samples_per_step,json=samplesPerStep,proto3" json:"samples_per_step,omitempty"`
 	// Time of one epoch.
 	EpochSeconds float64 `protobuf:"fixed64,5,opt,name=epoch_seconds,json=epochSeconds,proto3" json:"epoch_seconds,omitempty"`
-	// GPUs x days for all epochs.
+	// GPU-days for all epochs.
 	GpuDays float64 `protobuf:"fixed64,6,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// GPU-hours x price for all epochs. Unset: no price was given.
 	Cost float64 `protobuf:"fixed64,7,opt,name=cost,proto3" json:"cost,omitempty"`
@@ -1287,7 +1287,7 @@ type Goodput struct {
 	MeanTimeBetweenFailuresSeconds float64 `protobuf:"fixed64,5,opt,name=mean_time_between_failures_seconds,json=meanTimeBetweenFailuresSeconds,proto3" json:"mean_time_between_failures_seconds,omitempty"`
 	// Time from the start of training to the end of all epochs.
 	FinishSeconds float64 `protobuf:"fixed64,6,opt,name=finish_seconds,json=finishSeconds,proto3" json:"finish_seconds,omitempty"`
-	// GPUs x days for `finish_seconds`.
+	// GPU-days for `finish_seconds`.
 	GpuDays float64 `protobuf:"fixed64,7,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// GPU-hours x price for `finish_seconds`. Unset: no price was given.
 	Cost          float64 `protobuf:"fixed64,8,opt,name=cost,proto3" json:"cost,omitempty"`
@@ -1522,7 +1522,7 @@ type LadderRung struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Whether the rung fits in memory.
 	Fits bool `protobuf:"varint,2,opt,name=fits,proto3" json:"fits,omitempty"`
-	// GPUs x days for all epochs.
+	// GPU-days for all epochs.
 	GpuDays float64 `protobuf:"fixed64,3,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// Time of one optimizer step.
 	StepSeconds float64 `protobuf:"fixed64,4,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
@@ -1801,7 +1801,7 @@ type Alternative struct {
 	StageLayers []int32 `protobuf:"varint,2,rep,packed,name=stage_layers,json=stageLayers,proto3" json:"stage_layers,omitempty"`
 	// Predicted time of one optimizer step.
 	StepSeconds float64 `protobuf:"fixed64,3,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// Predicted GPUs x days for all epochs.
+	// Predicted GPU-days for all epochs.
 	GpuDays float64 `protobuf:"fixed64,4,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// Free memory of one GPU of its fullest stage.
 	LeastFreeBytes int64 `protobuf:"varint,5,opt,name=least_free_bytes,json=leastFreeBytes,proto3" json:"least_free_bytes,omitempty"`

@@ -906,7 +906,7 @@ type PlanSummary struct {
 	Fits bool `protobuf:"varint,6,opt,name=fits,proto3" json:"fits,omitempty"`
 	// Predicted time of one optimizer step. Unset if the job does not fit.
 	StepSeconds float64 `protobuf:"fixed64,7,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// Predicted GPUs x days for the whole job. Unset if the job does not fit.
+	// Predicted GPU-days for the whole job. Unset if the job does not fit.
 	GpuDays float64 `protobuf:"fixed64,8,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// Size of the stored plan when serialised.
 	SizeBytes     int64 `protobuf:"varint,9,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`

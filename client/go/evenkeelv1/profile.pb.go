@@ -1322,7 +1322,7 @@ type StepDrift struct {
 	StepInterval *Interval `protobuf:"bytes,5,opt,name=step_interval,json=stepInterval,proto3" json:"step_interval,omitempty"`
 	// Where the step time is, relative to it.
 	Step DriftVerdict `protobuf:"varint,6,opt,name=step,proto3,enum=evenkeel.v1.DriftVerdict" json:"step,omitempty"`
-	// The worst of the stages' memory: above, then below, then within.
+	// The worst verdict over the stages' memory: ABOVE is worse than BELOW, and BELOW is worse than WITHIN.
 	Memory DriftVerdict `protobuf:"varint,7,opt,name=memory,proto3,enum=evenkeel.v1.DriftVerdict" json:"memory,omitempty"`
 	// To which part the difference belongs.
 	Part DriftPart `protobuf:"varint,8,opt,name=part,proto3,enum=evenkeel.v1.DriftPart" json:"part,omitempty"`

@@ -587,8 +587,8 @@ type MemoryParts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Weights.
 	WeightsBytes int64 `protobuf:"varint,1,opt,name=weights_bytes,json=weightsBytes,proto3" json:"weights_bytes,omitempty"`
-	// Gradients. If the backward pass makes them (`Execution.frees_gradients`): what they take at its end beyond the
-	// memory of activations and workspace, which are gone by then.
+	// Gradients. If the backward pass makes them (`Execution.frees_gradients`), only the part that exceeds the memory
+	// which activations and workspace have released by the end of that pass.
 	GradientsBytes int64 `protobuf:"varint,2,opt,name=gradients_bytes,json=gradientsBytes,proto3" json:"gradients_bytes,omitempty"`
 	// Optimizer state, master weights included: what `Training.optimizer` holds.
 	OptimizerBytes int64 `protobuf:"varint,3,opt,name=optimizer_bytes,json=optimizerBytes,proto3" json:"optimizer_bytes,omitempty"`

@@ -148,12 +148,13 @@ func (ExpertDispatcher) EnumDescriptor() ([]byte, []int) {
 type ContextExchange int32
 
 const (
-	// The default, CONTEXT_EXCHANGE_ULYSSES.
+	// The default: see Execution.context_exchange.
 	ContextExchange_CONTEXT_EXCHANGE_UNSPECIFIED ContextExchange = 0
 	// Heads: an all-to-all before and after attention (arXiv 2309.14509). The degree must divide the heads of a
-	// tensor-parallel rank.
+	// tensor-parallel rank, and under TransformerEngine its key and value heads.
 	ContextExchange_CONTEXT_EXCHANGE_ULYSSES ContextExchange = 1
-	// Keys and values, around a ring. Any degree is possible.
+	// Keys and values, around a ring. Any degree is possible, but under TransformerEngine none for attention with windows
+	// or sinks.
 	ContextExchange_CONTEXT_EXCHANGE_RING ContextExchange = 2
 	// Keys and values, all of them before attention (an all-gather), which each rank then holds for the layer at work.
 	// Any degree is possible.
@@ -161,6 +162,9 @@ const (
 	// Heads between the ranks of a node (or scale-up domain), as many as divide the heads of a tensor-parallel rank, and
 	// keys and values around a ring of such groups. Any degree is possible.
 	ContextExchange_CONTEXT_EXCHANGE_HIERARCHICAL ContextExchange = 4
+	// CONTEXT_EXCHANGE_ULYSSES with degrees that it allows (under TransformerEngine none for latent attention), and else
+	// CONTEXT_EXCHANGE_RING.
+	ContextExchange_CONTEXT_EXCHANGE_ULYSSES_OR_RING ContextExchange = 5
 )
 
 // Enum value maps for ContextExchange.
@@ -171,13 +175,15 @@ var (
 		2: "CONTEXT_EXCHANGE_RING",
 		3: "CONTEXT_EXCHANGE_ALL_GATHER",
 		4: "CONTEXT_EXCHANGE_HIERARCHICAL",
+		5: "CONTEXT_EXCHANGE_ULYSSES_OR_RING",
 	}
 	ContextExchange_value = map[string]int32{
-		"CONTEXT_EXCHANGE_UNSPECIFIED":  0,
-		"CONTEXT_EXCHANGE_ULYSSES":      1,
-		"CONTEXT_EXCHANGE_RING":         2,
-		"CONTEXT_EXCHANGE_ALL_GATHER":   3,
-		"CONTEXT_EXCHANGE_HIERARCHICAL": 4,
+		"CONTEXT_EXCHANGE_UNSPECIFIED":     0,
+		"CONTEXT_EXCHANGE_ULYSSES":         1,
+		"CONTEXT_EXCHANGE_RING":            2,
+		"CONTEXT_EXCHANGE_ALL_GATHER":      3,
+		"CONTEXT_EXCHANGE_HIERARCHICAL":    4,
+		"CONTEXT_EXCHANGE_ULYSSES_OR_RING": 5,
 	}
 )
 
@@ -276,7 +282,7 @@ type Execution struct {
 	SequenceParallel *bool `protobuf:"varint,1,opt,name=sequence_parallel,json=sequenceParallel,proto3,oneof" json:"sequence_parallel,omitempty"`
 	// Kind of attention kernel. Unset: ATTENTION_KERNEL_FLASH.
 	AttentionKernel AttentionKernel `protobuf:"varint,2,opt,name=attention_kernel,json=attentionKernel,proto3,enum=evenkeel.v1.AttentionKernel" json:"attention_kernel,omitempty"`
-	// What context-parallel ranks exchange. Unset: CONTEXT_EXCHANGE_ULYSSES.
+	// What context-parallel ranks exchange. Unset: what the trainer does (`CatalogTrainer.execution`).
 	ContextExchange ContextExchange `protobuf:"varint,3,opt,name=context_exchange,json=contextExchange,proto3,enum=evenkeel.v1.ContextExchange" json:"context_exchange,omitempty"`
 	// Whether layers have dropout, whose masks are kept in memory. Unset: false.
 	Dropout *bool `protobuf:"varint,4,opt,name=dropout,proto3,oneof" json:"dropout,omitempty"`
@@ -848,13 +854,14 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x1cEXPERT_DISPATCHER_ALL_GATHER\x10\x02\x12\x1c\n" +
 	"\x18EXPERT_DISPATCHER_DEEPEP\x10\x03\x12\x1e\n" +
 	"\x1aEXPERT_DISPATCHER_HYBRIDEP\x10\x04\x12 \n" +
-	"\x1cEXPERT_DISPATCHER_LEAST_TIME\x10\x05*\xb0\x01\n" +
+	"\x1cEXPERT_DISPATCHER_LEAST_TIME\x10\x05*\xd6\x01\n" +
 	"\x0fContextExchange\x12 \n" +
 	"\x1cCONTEXT_EXCHANGE_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CONTEXT_EXCHANGE_ULYSSES\x10\x01\x12\x19\n" +
 	"\x15CONTEXT_EXCHANGE_RING\x10\x02\x12\x1f\n" +
 	"\x1bCONTEXT_EXCHANGE_ALL_GATHER\x10\x03\x12!\n" +
-	"\x1dCONTEXT_EXCHANGE_HIERARCHICAL\x10\x04*\x97\x01\n" +
+	"\x1dCONTEXT_EXCHANGE_HIERARCHICAL\x10\x04\x12$\n" +
+	" CONTEXT_EXCHANGE_ULYSSES_OR_RING\x10\x05*\x97\x01\n" +
 	"\x11TrainingFramework\x12\"\n" +
 	"\x1eTRAINING_FRAMEWORK_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bTRAINING_FRAMEWORK_MEGATRON\x10\x01\x12\x1b\n" +

@@ -212,6 +212,31 @@ TEST(FrontEndsTest, CommandsOfMsSwiftAreTranslated) {
             v1::FROZEN_FORMAT_NF4_DOUBLE);
 }
 
+TEST(FrontEndsTest, MsSwiftStartsAsManyProcessesAsItIsTold) {
+  const TrainerFolder folder;
+  const auto read = [&](const std::string& before, const std::string& more = "") {
+    return folder.Script(before +
+                         "swift sft --model Qwen/Qwen2.5-7B-Instruct --train_type lora "
+                         "--torch_dtype bfloat16 --per_device_train_batch_size 1 " +
+                         more + "\n");
+  };
+  const auto refusal = [&](const std::string& before) -> std::string {
+    try {
+      read(before);
+    } catch (const CommandError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("NPROC_PER_NODE=2 CUDA_VISIBLE_DEVICES=0,1 "), "");
+  EXPECT_THAT(refusal("CUDA_VISIBLE_DEVICES=0,1 "),
+              testing::HasSubstr("layers over the 2 GPUs of each process (device_map)"));
+  EXPECT_THAT(refusal("NPROC_PER_NODE=2 CUDA_VISIBLE_DEVICES=0,1,2,3 "),
+              testing::HasSubstr("layers over the 2 GPUs"));
+  EXPECT_TRUE(read("NPROC_PER_NODE=4 ").Has(Field::kGpusPerNode));
+  EXPECT_TRUE(read("", "--use_cce true").On(Field::kCutsLoss));
+}
+
 TEST(FrontEndsTest, WhatMsSwiftDoesOtherwiseIsRefused) {
   const std::pair<const char*, const char*> refused[] = {
       {"--max_length 2048 --train_type longlora", "accepted: lora, full"},

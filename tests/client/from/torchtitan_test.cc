@@ -251,6 +251,21 @@ TEST(TorchtitanTest, RanksCountTheLayersThatTheyRecompute) {
             (std::vector<bool>{0, 1, 0, 1, 0, 1, 0, 1, 0}));
 }
 
+TEST(TorchtitanTest, DegreesAreAllOfItsGpus) {
+  const auto gpus = [](const std::string& shards) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    const std::string toml =
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\n"
+        "[parallelism]\ndata_parallel_replicate_degree = 2\ntensor_parallel_degree = 4\n"
+        "data_parallel_shard_degree = " +
+        shards + "\n";
+    return RunOf(ReadConfigText(toml, "a.toml", ""), flags).job.cluster().pools(0).gpu_count();
+  };
+  EXPECT_EQ(gpus("8"), 64);
+  EXPECT_THROW(gpus("-1"), CommandError);
+}
+
 TEST(TorchtitanTest, FlavorsOfTheCatalogue) {
   const auto model = [](const std::string& name, const std::string& flavor) {
     return TorchtitanRun("[model]\nname = \"" + name + "\"\nflavor = \"" + flavor + "\"\n")

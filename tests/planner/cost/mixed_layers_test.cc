@@ -243,7 +243,8 @@ TEST(MixedLayersTest, GroupsOfHeadsBoundTheDegree) {
   job = Recurrent(ScanKind::kStates, Mixer::kBoth);
   EXPECT_TRUE(TensorParallelAllowed(job.model, 8));
   EXPECT_FALSE(TensorParallelAllowed(job.model, 16));  // of 8 value heads
-  EXPECT_FALSE(ContextParallelAllowed(job.model, 8, 2, /*ring=*/true));
+  EXPECT_EQ(ContextFaultOf(job.model, 8, 2, {.kind = ContextKind::kRing}),
+            ContextFault::kRecurrentHeads);
 }
 
 TEST(MixedLayersTest, StreamsAndPerLayerInputsPassFromStageToStage) {

@@ -156,9 +156,10 @@ TEST(RecurrentTest, HeadsBoundTheDegrees) {
   job.model.language_model.recurrent->value_heads = 24;
   EXPECT_TRUE(TensorParallelAllowed(job.model, 8));
   EXPECT_FALSE(TensorParallelAllowed(job.model, 16));  // though attention has 16 heads
-  EXPECT_TRUE(ContextParallelAllowed(job.model, 4, 2, /*ring=*/true));
-  EXPECT_FALSE(ContextParallelAllowed(job.model, 8, 2, /*ring=*/true));
-  EXPECT_FALSE(ContextParallelAllowed(job.model, 8, 4, /*ring=*/false));
+  const ContextRules ring{.kind = ContextKind::kRing};
+  EXPECT_EQ(ContextFaultOf(job.model, 4, 2, ring), ContextFault::kNone);
+  EXPECT_EQ(ContextFaultOf(job.model, 8, 2, ring), ContextFault::kRecurrentHeads);
+  EXPECT_EQ(ContextFaultOf(job.model, 8, 4, {}), ContextFault::kRecurrentHeads);
 }
 
 // The index scores all earlier tokens; attention sees the best 512 of them.

@@ -48,7 +48,7 @@ TEST(CostsLikeTest, TypeThatIsAskedForDecides) {
 TEST(CostsLikeTest, LinksDecideOnCollectives) {
   GpuSpec gpu = Described("h100-sxm-80gb");
   gpu.scaleup_bytes_per_second = 0;
-  EXPECT_EQ(CostsLike(gpu, nullptr).collectives, &L40sCollectives());
+  EXPECT_EQ(CostsLike(gpu, nullptr).collectives, &PcieCollectives());
   gpu = Described("l40s-48gb");  // this type has no link
   gpu.scaleup_bytes_per_second = 500e9;
   EXPECT_EQ(CostsLike(gpu, nullptr).collectives, &H100Collectives());
@@ -78,8 +78,22 @@ TEST(SustainedClockTest, FallsWithTheCubeRootOfThePower) {
 TEST(GpusTest, CollectivesFitTheLink) {
   for (const GpuEntry& entry : Gpus()) {
     const bool linked = entry.spec.scaleup_bytes_per_second > 0 && !entry.spec.scaleup_pairs_only;
-    EXPECT_EQ(entry.spec.costs.collectives == &L40sCollectives(), !linked) << entry.spec.name;
+    const CollectiveTable* const table = entry.spec.costs.collectives;
+    EXPECT_EQ(table == &L40sCollectives() || table == &PcieCollectives(), !linked)
+        << entry.spec.name;
   }
+}
+
+// github.com/NVIDIA/nccl/issues/1639: all-reduces of 8 GiB among RTX 5090s on PCIe Gen5.
+TEST(GpusTest, CollectivesOverPcieHaveThePublishedRates) {
+  const double bytes = 8e9;
+  const auto rate = [&](double ranks, double link) {  // on each link, bytes per nanosecond
+    return 2 * (ranks - 1) / ranks * bytes /
+           PcieCollectives().Time(Collective::kAllReduce, static_cast<int64_t>(ranks), bytes, link);
+  };
+  EXPECT_NEAR(rate(4, 63e9), 35, 0.5);
+  EXPECT_NEAR(rate(8, 63e9), 28, 0.5);
+  EXPECT_NEAR(rate(8, 31.5e9), 14, 0.3);
 }
 
 }  // namespace

@@ -325,9 +325,52 @@ TEST(IntegersTest, LargestDivisorBelow) {
   }
 }
 
+TEST(TrainingChoicesTest, InterleavedMicroBatchesRunInGroups) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  job.training.token_cap = 4096;
+  FixDegrees(job, 1, 4, 2);
+  job.constraints.virtual_stages = {2, 2};
+  const auto launch = [&](int64_t samples) {
+    job.training.global_batch_samples = samples;
+    return LaunchOf(job, LaunchFramework::kMegatron);
+  };
+  const std::string flag = "--microbatch-group-size-per-virtual-pipeline-stage";
+  EXPECT_FALSE(HasArguments(launch(16), {flag}));  // 8 micro-batches in groups of 4
+  EXPECT_TRUE(HasArguments(launch(22), {flag, "6"})) << "of 11, 11 mod 6 = 5 remain";
+  // Fewer than stages do not run.
+  const Launch few = launch(6);
+  EXPECT_EQ(few.match, LaunchMatch::kNearest);
+  EXPECT_TRUE(HasNote(few, "schedule"));
+  EXPECT_EQ(few.parallelism.virtual_stages, 1);
+}
+
+TEST(TrainingChoicesTest, MegatronGetsABackendThatHasTheAttention) {
+  const auto backend = [](const char* model, const char* name) {
+    Job job = TextJob(model, "h200-sxm-141gb", 256);
+    job.training.global_batch_samples = 512;
+    return HasArguments(LaunchOf(job, LaunchFramework::kMegatron), {"--attention-backend", name});
+  };
+  EXPECT_TRUE(backend("llama3-8b", "flash"));
+  EXPECT_TRUE(backend("gpt-oss-120b", "fused"));     // sinks
+  EXPECT_TRUE(backend("deepseek-v3-671b", "auto"));  // latent attention
+}
+
+TEST(TrainingChoicesTest, MegatronsMuonOverlapsNothingAndShardsOnlyStates) {
+  Job job = Llama8b("h100-sxm-80gb");
+  job.training.optimizer = Optimizer::kMuon;
+  const Launch muon = LaunchOf(job, LaunchFramework::kMegatron);
+  EXPECT_EQ(muon.match, LaunchMatch::kExact);
+  EXPECT_FALSE(HasArguments(muon, {"--overlap-grad-reduce"}));
+  EXPECT_FALSE(HasArguments(muon, {"--overlap-param-gather"}));
+  EXPECT_TRUE(HasNote(muon, "optimizer"));
+  job.training.zero_stage = ZeroStage::kGradients;
+  const Launch sharded = LaunchOf(job, LaunchFramework::kMegatron);
+  EXPECT_EQ(sharded.match, LaunchMatch::kNone);
+  EXPECT_TRUE(HasNote(sharded, "optimizer"));
+}
+
 TEST(TrainingChoicesTest, ContextRanksExchangeWhatThePlanSays) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 32);
-  FixDegrees(job, 4, 1, 1);
   job.constraints.context_parallel = {8, 8};
   job.training.token_cap = 65536;
   const std::pair<ContextKind, std::vector<std::string>> flags[] = {
@@ -339,6 +382,8 @@ TEST(TrainingChoicesTest, ContextRanksExchangeWhatThePlanSays) {
        {"--cp-comm-type", "a2a+p2p", "--hierarchical-context-parallel-sizes", "2", "4"}}};
   for (const auto& [kind, words] : flags) {
     job.training.execution.context = kind;
+    const int64_t tensor = kind == ContextKind::kHierarchical ? 4 : 1;
+    FixDegrees(job, tensor, 1, 4 / tensor);
     const Launch megatron = LaunchOf(job, LaunchFramework::kMegatron);
     EXPECT_TRUE(HasArguments(megatron, words)) << words.back();
     EXPECT_EQ(HasArguments(megatron, {"--hierarchical-context-parallel-sizes"}),

@@ -128,7 +128,7 @@ TEST(CapsTest, NamesWhatTheTokenCapFollowsFrom) {
     return BalanceReason(CapsRule(types, given).Balanced());
   };
   EXPECT_EQ(reason({{0, 5000, 1000}}, {}), "the longest sample decides");
-  EXPECT_EQ(reason({{0, 4096, 1000}}, {}), "the default, as no sample is longer");
+  EXPECT_EQ(reason({{0, 4096, 1000}}, {}), "the default: no sample is longer");
   const SampleTypes rare_units = {{1, 5000, 1}, {0, 5000, 1000}};
   EXPECT_EQ(reason(rare_units, {}),
             "the longest sample decides: units are too rare to fill packs evenly");

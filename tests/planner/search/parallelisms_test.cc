@@ -44,6 +44,8 @@ std::set<decltype(Key({}))> All(const Job& job, int64_t layers) {
       for (int64_t p = 1; p <= std::min(gpus, layers); ++p) {
         for (int64_t d = 1; d <= gpus; ++d) {
           if (t * c * p * d != gpus || m.heads % (t * c) != 0 || m.kv_heads % t != 0) continue;
+          if (job.training.trainer->transformer_engine_context && m.kv_heads % (t * c) != 0)
+            continue;
           for (int64_t e = 1; e <= experts; ++e) {
             if (experts % e != 0 || t * c * d % e != 0) continue;
             for (int64_t v = 1; p * v <= layers; ++v) {
@@ -139,12 +141,50 @@ TEST(ParallelismsTest, RingNeedsNoHeads) {
 }
 
 TEST(ParallelismsTest, HeadsAreExchangedInsideNodes) {
-  const ModelSpec& model = TextJob("llama3-8b", "a100-sxm-80gb", 8).model;  // 32 heads
-  EXPECT_EQ(HeadRanks(model, 1, 32, 8), 8);
-  EXPECT_EQ(HeadRanks(model, 1, 12, 8), 4);
-  EXPECT_EQ(HeadRanks(model, 8, 8, 8), 4);
-  EXPECT_EQ(HeadRanks(model, 32, 8, 8), 1);
-  EXPECT_EQ(HeadRanks(model, 1, 8, 6), 2);
+  const ModelSpec model = TextJob("llama3-8b", "a100-sxm-80gb", 8).model;  // 32 heads, 8 of keys
+  const auto ranks = [&](int64_t tensor, int64_t context, int64_t per_node, bool engine = false) {
+    return HeadRanks(model, tensor, context, {ContextKind::kHierarchical, engine, per_node});
+  };
+  EXPECT_EQ(ranks(1, 32, 8), 8);
+  EXPECT_EQ(ranks(1, 12, 8), 4);
+  EXPECT_EQ(ranks(8, 8, 8), 4);
+  EXPECT_EQ(ranks(32, 8, 8), 1);
+  EXPECT_EQ(ranks(1, 8, 6), 2);
+  EXPECT_EQ(ranks(8, 8, 8, /*engine=*/true), 1);
+  EXPECT_EQ(ranks(2, 8, 8, /*engine=*/true), 4);
+}
+
+TEST(ParallelismsTest, TransformerEngineCopiesNoKeysAndRingsNoWindows) {
+  const auto fault = [](const char* model, int64_t tensor, int64_t context, ContextKind kind,
+                        bool engine = true) {
+    return ContextFaultOf(TextJob(model, "h100-sxm-80gb", 8).model, tensor, context,
+                          {kind, engine, 8});
+  };
+  const ContextKind ulysses = ContextKind::kUlysses, either = ContextKind::kUlyssesOrRing;
+  // 32 heads and 8 of keys and values.
+  EXPECT_EQ(fault("llama3-8b", 1, 8, ulysses), ContextFault::kNone);
+  EXPECT_EQ(fault("llama3-8b", 1, 16, ulysses), ContextFault::kKeyValueHeads);
+  EXPECT_EQ(fault("llama3-8b", 1, 16, ulysses, false), ContextFault::kNone);
+  EXPECT_EQ(fault("llama3-8b", 1, 64, ulysses, false), ContextFault::kHeads);
+  EXPECT_EQ(fault("llama3-8b", 1, 16, either), ContextFault::kNone);
+  EXPECT_EQ(fault("llama3-8b", 1, 1, ulysses), ContextFault::kNone);
+  // Windows in most layers, 16 heads of keys and values.
+  EXPECT_EQ(fault("gemma-3-27b", 1, 4, ContextKind::kRing), ContextFault::kWindows);
+  EXPECT_EQ(fault("gemma-3-27b", 1, 4, ContextKind::kRing, false), ContextFault::kNone);
+  EXPECT_EQ(fault("gemma-3-27b", 1, 4, ContextKind::kAllGather), ContextFault::kNone);
+  EXPECT_EQ(fault("gemma-3-27b", 1, 4, either), ContextFault::kNone);
+  EXPECT_EQ(fault("gemma-3-27b", 1, 32, either), ContextFault::kWindows);
+  // Sinks too, 8 heads of keys and values.
+  EXPECT_EQ(fault("gpt-oss-120b", 1, 4, ContextKind::kAllGather), ContextFault::kSinks);
+  EXPECT_EQ(fault("gpt-oss-120b", 1, 8, either), ContextFault::kNone);
+  EXPECT_EQ(fault("gpt-oss-120b", 2, 8, either), ContextFault::kSinks);
+}
+
+TEST(ParallelismsTest, LatentAttentionPassesKeysAroundARing) {
+  const ModelSpec model = TextJob("deepseek-v3-671b", "h100-sxm-80gb", 8).model;
+  EXPECT_EQ(HeadRanks(model, 1, 8, {ContextKind::kUlyssesOrRing, true, 8}), 1);
+  EXPECT_EQ(HeadRanks(model, 1, 8, {ContextKind::kUlyssesOrRing, false, 8}), 8);
+  EXPECT_EQ(HeadRanks(model, 1, 8, {ContextKind::kUlysses, true, 8}), 8);
 }
 
 TEST(ParallelismsTest, ExpertTensorDividesTheRanksLeftForExperts) {
@@ -220,12 +260,19 @@ TEST(ParallelismsTest, StepsMissTheBatchByAnEighthUnlessNothingElseRemains) {
   EXPECT_EQ(degrees(64).count(40), 1u);
 }
 
-TEST(ParallelismsTest, ChunksMayHaveFewerPacksThanStages) {
+TEST(ParallelismsTest, ChunksHaveAsManyPacksAsStagesUnlessNothingElseRemains) {
   Job job = WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 64));
-  bool few = false;
-  for (const Parallelism& p : Parallelisms(job, 16))
-    few = few || (p.virtual_stages > 1 && MicroBatches(16, p.data) < p.pipeline);
-  EXPECT_TRUE(few);
+  const auto count = [&](bool few) {
+    int64_t counted = 0;
+    for (const Parallelism& p : Parallelisms(job, 16))
+      counted += p.virtual_stages > 1 && (MicroBatches(16, p.data) < p.pipeline) == few;
+    return counted;
+  };
+  EXPECT_EQ(count(true), 0);
+  EXPECT_GT(count(false), 0);
+  FixDegrees(job, 2, 16, 2);  // 8 packs for each rank
+  job.constraints.virtual_stages = {2, 2};
+  EXPECT_EQ(count(true), 1);
 }
 
 TEST(ParallelismsTest, PrimeCountsAndOne) {

@@ -1,0 +1,122 @@
+#include "client/cli/from/megatron_yaml.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+#include <utility>
+
+#include "client/cli/base/byte_source.h"
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/from/documents.h"
+#include "client/cli/from/keys.h"
+
+namespace evenkeel::cli {
+namespace {
+
+[[noreturn]] void FailMegatronYaml(const std::string& message) {
+  throw CommandError(ExitCode::kBadInput, message);
+}
+
+// Reads the train section that "defaults: - train: NAME" of an experiment names.
+std::vector<Setting> TrainSection(const std::vector<Setting>& experiment, const std::string& path) {
+  for (const Setting& setting : experiment) {
+    if (setting.key != "defaults.train" && setting.key != "train") continue;
+    const std::string& name = setting.values.empty() ? setting.key : setting.values.front();
+    if (name.find("..") != std::string::npos || absl::StartsWith(name, "/"))
+      FailMegatronYaml(Describe(setting) + ": must name a file of the folder train");
+    const std::filesystem::path file =
+        std::filesystem::path(path).parent_path() / "train" / (name + ".yaml");
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored))
+      FailMegatronYaml(Describe(setting) + ": there is no file " + file.string());
+    return ReadYaml(ReadWholeFile(file.string(), kMaxConfigText), file.string());
+  }
+  return {};
+}
+
+bool IsOfExperiment(const std::string& key) {
+  return absl::StartsWith(key, "experiment") || absl::StartsWith(key, "hydra") ||
+         absl::StartsWith(key, "defaults") || key == "action" || key == "train" ||
+         key == "compress";
+}
+
+// Returns the fields of Megatron-LM's names that say the same: Megatron-Bridge names what is shared
+// where Megatron-LM names what is not, and whole recipes of precision (mixed_precision.py of
+// megatron/bridge/training).
+std::vector<Setting> BridgeSettings(const std::vector<Setting>& settings) {
+  std::vector<Setting> out;
+  for (const Setting& setting : settings) {
+    const std::string key = MegatronKey(setting.key);
+    const std::string word =
+        setting.values.size() == 1 ? absl::AsciiStrToLower(setting.values.front()) : "";
+    const auto add = [&](const char* name, const char* value) {
+      out.push_back({name, {value}, setting.where, setting.key, setting.values});
+    };
+    if (key == "share-embeddings-and-output-weights") {
+      if (word == "false") add("untie_embeddings_and_output_weights", "true");
+    } else if (key == "grad-reduce-in-fp32" && word == "false") {
+      add("grad_reduce_in_bf16", "true");
+    } else if (key == "mixed-precision" && !word.empty()) {
+      add(absl::StrContains(word, "fp16") ? "fp16" : "bf16", "true");
+      for (const auto& [part, format, recipe] :
+           {std::tuple("mxfp8", "e4m3", "mxfp8"), std::tuple("fp8_delayed", "hybrid", "delayed"),
+            std::tuple("fp8_current", "hybrid", "tensorwise"),
+            std::tuple("fp8_subchannel", "e4m3", "blockwise")}) {
+        if (!absl::StrContains(word, part)) continue;
+        add("fp8_format", format);
+        add("fp8_recipe", recipe);
+      }
+      if (absl::StrContains(word, "nvfp4")) add("fp4_format", "e2m1");
+    } else {
+      out.push_back(setting);
+    }
+  }
+  return out;
+}
+
+// Returns whether Megatron-Bridge wrote the configuration.
+bool IsOfBridge(const std::vector<Setting>& settings) {
+  return std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
+    return absl::EndsWith(setting.key, "_target_") && setting.values.size() == 1 &&
+           absl::StartsWith(setting.values.front(), "megatron.bridge");
+  });
+}
+
+}  // namespace
+
+UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& path,
+                            const std::string& framework) {
+  UserConfig config{.format = ConfigFormat::kMegatron, .syntax = Syntax::kMegatronYaml};
+  if (framework != "flagscale" && (framework == "megatron-bridge" || IsOfBridge(settings))) {
+    config.format = ConfigFormat::kMegatronBridge;
+    settings = BridgeSettings(settings);
+  }
+  const std::vector<Setting> train = TrainSection(settings, path);
+  bool sections = !train.empty();
+  for (const Setting& setting : settings)
+    sections = sections || absl::StartsWith(setting.key, "experiment.") ||
+               absl::StartsWith(setting.key, "system.") || absl::StartsWith(setting.key, "train.");
+  if (config.format == ConfigFormat::kMegatron &&
+      (framework == "flagscale" || (framework.empty() && sections)))
+    config.format = ConfigFormat::kFlagScale;
+  settings.insert(settings.end(), train.begin(), train.end());
+  for (Setting& setting : settings) {
+    const std::string key = MegatronKey(setting.key);
+    const bool counts = key == "nnodes" || key == "nproc-per-node";
+    const bool off =
+        setting.values.size() == 1 && absl::EqualsIgnoreCase(setting.values.front(), "false");
+    const bool aside =
+        IsOfExperiment(setting.key) && config.format != ConfigFormat::kMegatronBridge;
+    if ((aside && !counts) || off || absl::EndsWith(setting.key, "_target_") ||
+        absl::StartsWith(setting.key, "ENV_VARS.")) {
+      ++config.irrelevant;
+    } else {
+      Sort(MegatronKeys(), key, std::move(setting), &config);
+    }
+  }
+  return config;
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,116 @@
+// Tests what is read of Megatron-Bridge's fields and of groups of micro-batches, and what is
+// refused by the name of its trainer.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "client/cli/base/exit_codes.h"
+#include "client/cli/from/read_config.h"
+#include "client/cli/from/user_run.h"
+
+namespace evenkeel::cli {
+namespace {
+
+std::string RefusalOfFile(const std::string& text, const std::string& path) {
+  try {
+    ReadConfigText(text, path, "");
+  } catch (const CommandError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(MegatronFieldsTest, ConfigurationsOfOtherTrainersAreNamed) {
+  const std::pair<const char*, const char*> files[] = {
+      {"tokenizer:\n  _component_: torchtune.models.llama3.llama3_tokenizer\n", "torchtune"},
+      {"from xtuner.v1.train import TrainerConfig\n", "XTuner"},
+      {"python3 -m verl.trainer.fsdp_sft_trainer trainer.n_gpus_per_node=8\n", "verl"},
+      {"model:\n  model_config:\n    hidden_size: 16\nparallelism:\n  dp: 2\ntokens:\n  a: 1\n",
+       "nanotron"},
+      {"exp_manager:\n  name: a\nmodel:\n  micro_batch_size: 4\n", "NeMo"}};
+  for (const auto& [text, trainer] : files)
+    EXPECT_NE(RefusalOfFile(text, "c.yaml")
+                  .find(std::string("a configuration of ") + trainer + ", which is not read yet"),
+              std::string::npos)
+        << text;
+}
+
+TEST(MegatronFieldsTest, ReadsMegatronBridgesFields) {
+  const std::string yaml =
+      "_target_: megatron.bridge.training.config.ConfigContainer\n"
+      "ddp:\n  use_distributed_optimizer: true\n  grad_reduce_in_fp32: false\n"
+      "mixed_precision: bf16_with_mxfp8_mixed\n"
+      "model:\n  num_layers: 32\n  hidden_size: 4096\n  ffn_hidden_size: 14336\n"
+      "  num_attention_heads: 32\n  num_query_groups: 8\n  gated_linear_unit: true\n"
+      "  normalization: RMSNorm\n  share_embeddings_and_output_weights: false\n"
+      "  pipeline_model_parallel_size: 4\n  virtual_pipeline_model_parallel_size: 2\n"
+      "  seq_length: 8192\n  vocab_size: 128256\n"
+      "train:\n  global_batch_size: 128\n  micro_batch_size: 1\n";
+  const UserConfig config = ReadConfigText(yaml, "bridge.yaml", "");
+  EXPECT_EQ(config.format, ConfigFormat::kMegatronBridge);
+  EXPECT_TRUE(config.unknown.empty());
+  JobFlags flags;
+  flags.gpu = "b200-sxm-180gb";
+  flags.gpus = {8};
+  const UserRun run = RunOf(config, flags);
+  EXPECT_EQ(run.job.model().name(), "llama3-8b (as described)");
+  EXPECT_EQ(run.job.training().trainer().name(), "megatron-bridge");
+  EXPECT_EQ(run.job.training().precision(), v1::PRECISION_MXFP8);
+  EXPECT_EQ(run.job.training().gradient_precision(), v1::GRADIENT_PRECISION_16BIT);
+  EXPECT_EQ(run.degrees.virtual_stages(), 2);
+  EXPECT_EQ(InSyntax(config.syntax, "--num-layers 2 --swiglu without --fp16 and --bf16"),
+            "num_layers: 2, swiglu: true without fp16 and bf16");
+}
+
+TEST(MegatronFieldsTest, RefusesGroupsOfMicroBatchesThatMegatronRefuses) {
+  const auto refusal = [](const std::string& more) -> std::string {
+    JobFlags flags;
+    flags.model = "llama3-8b";
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {4};
+    const std::string command =
+        "torchrun pretrain_gpt.py --bf16 --micro-batch-size 1 "
+        "--seq-length 4096 --pipeline-model-parallel-size 4 "
+        "--num-virtual-stages-per-pipeline-rank 2 " +
+        more + "\n";
+    try {
+      RunOf(ReadConfigText(command, "run.sh", ""), flags);
+    } catch (const CommandError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("--global-batch-size 8"), "");
+  EXPECT_EQ(refusal("--global-batch-size 3"),
+            "Megatron-Core refuses an interleaved pipeline of 4 stages with 3 micro-batches for "
+            "each data-parallel rank: it needs 4 or more");
+  EXPECT_EQ(refusal("--global-batch-size 11"),
+            "Megatron-Core refuses 11 micro-batches in groups of 4 over 4 stages: set "
+            "--microbatch-group-size-per-virtual-pipeline-stage 6");
+  EXPECT_EQ(refusal("--global-batch-size 11 --microbatch-group-size-per-virtual-pipeline-stage 7"),
+            "");
+}
+
+TEST(MegatronFieldsTest, ReadsDeepSpeedsStatesIn16Bits) {
+  const auto run = [](const std::string& more) {
+    JobFlags flags;
+    flags.model = "llama3-8b";
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {8};
+    flags.token_cap = 4096;
+    return RunOf(ReadConfigText("{\"train_micro_batch_size_per_gpu\": 1, \"zero_optimization\": "
+                                "{\"stage\": 3}, \"bf16\": {\"enabled\": true" +
+                                    more + "}}",
+                                "ds.json", ""),
+                 flags);
+  };
+  const std::string master = ", \"bf16_master_weights_and_grads\": true";
+  EXPECT_EQ(run("").job.training().optimizer(), v1::OPTIMIZER_ADAM);
+  EXPECT_EQ(run(master + ", \"bf16_optimizer_states\": true").job.training().optimizer(),
+            v1::OPTIMIZER_ADAM_16BIT);
+  EXPECT_THROW(run(master), CommandError);
+}
+
+}  // namespace
+}  // namespace evenkeel::cli
