@@ -136,22 +136,24 @@ class Checker {
     }
   }
 
-  // Checks that context-parallel ranks can run a layer's attention.
   void CheckContext(const LanguageLayer& layer, const Parallelism& p) {
     if (p.context == 1) return;
-    const ContextKind kind = job_.training.execution.context;
+    const Execution& e = job_.training.execution;
     const LanguageModel& model = job_.model.language_model;
-    const bool engine =
-        job_.training.trainer->transformer_engine_context && job_.training.execution.fused_kernels;
+    const bool engine = job_.training.trainer->transformer_engine_context && e.fused_kernels;
     // Whether every rank gets whole heads, and of keys and values where none are copied.
-    const bool heads = layer.heads % (p.tensor * p.context) == 0 &&
-                       (!engine || model.mla || layer.kv_heads % (p.tensor * p.context) == 0);
-    Require(kind != ContextKind::kUlysses || heads, "context parallel does not divide heads");
-    const bool keys = kind == ContextKind::kRing || kind == ContextKind::kAllGather || !heads;
-    Require(!engine || !keys || !(layer.sinks || model.attention_sinks), "a ring with sinks");
-    Require(!engine || !keys || kind == ContextKind::kAllGather ||
-                layer.attention != AttentionKind::kWindow,
-            "a ring with windows");
+    const int64_t shares = p.tensor * p.context;
+    const bool queries = layer.heads % shares == 0;
+    const bool heads = queries && (!engine || model.mla || layer.kv_heads % shares == 0);
+    Require((e.context != ContextKind::kUlysses || heads) &&
+                (e.context != ContextKind::kUlyssesOrRing || queries),
+            "context parallel does not divide heads");
+    const bool exchanges = e.context != ContextKind::kAllGather && e.context != ContextKind::kRing;
+    if (!engine || (heads && exchanges)) return;
+    const bool windows = layer.attention == AttentionKind::kWindow;
+    Require(!layer.sinks && !model.attention_sinks &&
+                (!windows || e.context == ContextKind::kAllGather),
+            "a ring with windows or sinks");
   }
 
   // Checks what ranks share: heads or keys and values, experts, weights.

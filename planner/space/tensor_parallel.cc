@@ -76,11 +76,12 @@ ContextFault ContextFaultOf(const ModelSpec& model, int64_t tensor, int64_t cont
     windows = windows || layer.attention == AttentionKind::kWindow;
     sinks = sinks || layer.sinks || m.attention_sinks;
   }
-  if (rules.kind == ContextKind::kUlysses) {
-    if (ExchangedHeads(model, tensor, false) % context != 0) return ContextFault::kHeads;
-    if (ExchangedHeads(model, tensor, rules.transformer_engine) % context != 0)
-      return ContextFault::kKeyValueHeads;
-  }
+  const bool ulysses = rules.kind == ContextKind::kUlysses;
+  if ((ulysses || rules.kind == ContextKind::kUlyssesOrRing) &&
+      ExchangedHeads(model, tensor, false) % context != 0)
+    return ContextFault::kHeads;
+  if (ulysses && ExchangedHeads(model, tensor, rules.transformer_engine) % context != 0)
+    return ContextFault::kKeyValueHeads;
   if (!rules.transformer_engine || HeadRanks(model, tensor, context, rules) == context)
     return ContextFault::kNone;
   if (sinks) return ContextFault::kSinks;

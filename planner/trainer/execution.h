@@ -17,7 +17,7 @@ enum class AttentionKernel { kFlash, kFlash2, kUnfused };
 // What context-parallel ranks exchange: heads (kUlysses), keys and values around a ring (kRing) or
 // all at once (kAllGather), or heads inside a node and keys and values around a ring of such groups
 // (kHierarchical). kUlyssesOrRing is kUlysses with degrees for which there are heads enough, and
-// else kRing.
+// else kRing, with degrees that divide the heads of attention.
 enum class ContextKind { kUlysses, kRing, kAllGather, kHierarchical, kUlyssesOrRing };
 
 // Kinds of trainers, by schedules and memory layout. kFsdp has no pipeline, kDeepSpeed has neither

@@ -18,9 +18,9 @@ inline Cluster ClusterOf(std::string_view gpu, int64_t gpu_count) {
   cluster.gpu = FindGpu(gpu)->spec;
   cluster.gpu_count = gpu_count;
   cluster.gpus_per_node = std::min<int64_t>(8, gpu_count);
-  cluster.intra_node_bytes_per_second = cluster.gpu.scaleup_bytes_per_second > 0
-                                            ? cluster.gpu.scaleup_bytes_per_second
-                                            : cluster.gpu.pcie_bytes_per_second;
+  const bool linked = cluster.gpu.scaleup_bytes_per_second > 0 && !cluster.gpu.scaleup_pairs_only;
+  cluster.intra_node_bytes_per_second =
+      linked ? cluster.gpu.scaleup_bytes_per_second : cluster.gpu.pcie_bytes_per_second;
   cluster.inter_node_bytes_per_second = 12.5e9;
   return cluster;
 }

@@ -163,7 +163,7 @@ const (
 	// keys and values around a ring of such groups. Any degree is possible.
 	ContextExchange_CONTEXT_EXCHANGE_HIERARCHICAL ContextExchange = 4
 	// CONTEXT_EXCHANGE_ULYSSES with degrees that it allows (under TransformerEngine none for latent attention), and else
-	// CONTEXT_EXCHANGE_RING.
+	// CONTEXT_EXCHANGE_RING. The degree must divide the heads of a tensor-parallel rank.
 	ContextExchange_CONTEXT_EXCHANGE_ULYSSES_OR_RING ContextExchange = 5
 )
 

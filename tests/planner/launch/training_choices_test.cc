@@ -345,14 +345,15 @@ TEST(TrainingChoicesTest, InterleavedMicroBatchesRunInGroups) {
 }
 
 TEST(TrainingChoicesTest, MegatronGetsABackendThatHasTheAttention) {
-  const auto backend = [](const char* model, const char* name) {
-    Job job = TextJob(model, "h200-sxm-141gb", 256);
-    job.training.global_batch_samples = 512;
+  const auto has = [](const Job& job, const char* name) {
     return HasArguments(LaunchOf(job, LaunchFramework::kMegatron), {"--attention-backend", name});
   };
-  EXPECT_TRUE(backend("llama3-8b", "flash"));
-  EXPECT_TRUE(backend("gpt-oss-120b", "fused"));     // sinks
-  EXPECT_TRUE(backend("deepseek-v3-671b", "auto"));  // latent attention
+  Job job = Llama8b("h100-sxm-80gb");
+  EXPECT_TRUE(has(job, "flash"));
+  job.model.language_model.attention_sinks = true;
+  EXPECT_TRUE(has(job, "fused"));
+  job = TextJob("deepseek-v3-671b", "h200-sxm-141gb", 256);  // latent attention
+  EXPECT_TRUE(has(job, "auto"));
 }
 
 TEST(TrainingChoicesTest, MegatronsMuonOverlapsNothingAndShardsOnlyStates) {
@@ -375,6 +376,7 @@ TEST(TrainingChoicesTest, ContextRanksExchangeWhatThePlanSays) {
   job.training.token_cap = 65536;
   const std::pair<ContextKind, std::vector<std::string>> flags[] = {
       {ContextKind::kUlysses, {"--cp-comm-type", "a2a"}},
+      {ContextKind::kUlyssesOrRing, {"--cp-comm-type", "a2a"}},
       {ContextKind::kRing, {"--cp-comm-type", "p2p"}},
       {ContextKind::kAllGather, {"--cp-comm-type", "all_gather"}},
       // 4 of the 8 GPUs of a node are a tensor-parallel group.
@@ -389,12 +391,12 @@ TEST(TrainingChoicesTest, ContextRanksExchangeWhatThePlanSays) {
     EXPECT_EQ(HasArguments(megatron, {"--hierarchical-context-parallel-sizes"}),
               kind == ContextKind::kHierarchical);
     const Launch torchtitan = LaunchOf(job, LaunchFramework::kTorchtitan);
-    // Ulysses is what Megatron's jobs have unasked, and torchtitan's have all-gather.
+    // Ulysses or a ring is what Megatron's jobs have unasked, and torchtitan's have all-gather.
     const bool other =
         std::any_of(torchtitan.notes.begin(), torchtitan.notes.end(), [](const LaunchNote& note) {
           return note.text.find("have no other exchange") != std::string::npos;
         });
-    EXPECT_EQ(other, kind == ContextKind::kRing || kind == ContextKind::kHierarchical);
+    EXPECT_EQ(other, kind != ContextKind::kAllGather && kind != ContextKind::kUlyssesOrRing);
   }
 }
 

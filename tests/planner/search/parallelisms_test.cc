@@ -155,29 +155,31 @@ TEST(ParallelismsTest, HeadsAreExchangedInsideNodes) {
 }
 
 TEST(ParallelismsTest, TransformerEngineCopiesNoKeysAndRingsNoWindows) {
-  const auto fault = [](const char* model, int64_t tensor, int64_t context, ContextKind kind,
-                        bool engine = true) {
-    return ContextFaultOf(TextJob(model, "h100-sxm-80gb", 8).model, tensor, context,
-                          {kind, engine, 8});
+  ModelSpec model = TextJob("llama3-8b", "h100-sxm-80gb", 8).model;  // 32 heads, 8 of keys
+  const auto fault = [&](int64_t tensor, int64_t context, ContextKind kind, bool engine = true) {
+    return ContextFaultOf(model, tensor, context, {kind, engine, 8});
   };
   const ContextKind ulysses = ContextKind::kUlysses, either = ContextKind::kUlyssesOrRing;
-  // 32 heads and 8 of keys and values.
-  EXPECT_EQ(fault("llama3-8b", 1, 8, ulysses), ContextFault::kNone);
-  EXPECT_EQ(fault("llama3-8b", 1, 16, ulysses), ContextFault::kKeyValueHeads);
-  EXPECT_EQ(fault("llama3-8b", 1, 16, ulysses, false), ContextFault::kNone);
-  EXPECT_EQ(fault("llama3-8b", 1, 64, ulysses, false), ContextFault::kHeads);
-  EXPECT_EQ(fault("llama3-8b", 1, 16, either), ContextFault::kNone);
-  EXPECT_EQ(fault("llama3-8b", 1, 1, ulysses), ContextFault::kNone);
-  // Windows in most layers, 16 heads of keys and values.
-  EXPECT_EQ(fault("gemma-3-27b", 1, 4, ContextKind::kRing), ContextFault::kWindows);
-  EXPECT_EQ(fault("gemma-3-27b", 1, 4, ContextKind::kRing, false), ContextFault::kNone);
-  EXPECT_EQ(fault("gemma-3-27b", 1, 4, ContextKind::kAllGather), ContextFault::kNone);
-  EXPECT_EQ(fault("gemma-3-27b", 1, 4, either), ContextFault::kNone);
-  EXPECT_EQ(fault("gemma-3-27b", 1, 32, either), ContextFault::kWindows);
-  // Sinks too, 8 heads of keys and values.
-  EXPECT_EQ(fault("gpt-oss-120b", 1, 4, ContextKind::kAllGather), ContextFault::kSinks);
-  EXPECT_EQ(fault("gpt-oss-120b", 1, 8, either), ContextFault::kNone);
-  EXPECT_EQ(fault("gpt-oss-120b", 2, 8, either), ContextFault::kSinks);
+  EXPECT_EQ(fault(1, 8, ulysses), ContextFault::kNone);
+  EXPECT_EQ(fault(1, 16, ulysses), ContextFault::kKeyValueHeads);
+  EXPECT_EQ(fault(1, 16, ulysses, false), ContextFault::kNone);
+  EXPECT_EQ(fault(1, 64, ulysses, false), ContextFault::kHeads);
+  EXPECT_EQ(fault(1, 16, either), ContextFault::kNone);
+  EXPECT_EQ(fault(1, 64, either), ContextFault::kHeads);
+  EXPECT_EQ(fault(1, 1, ulysses), ContextFault::kNone);
+  LanguageLayer windows;
+  windows.attention = AttentionKind::kWindow;
+  windows.window_tokens = 1024;
+  model.language_model.runs = {{windows, 32}};
+  EXPECT_EQ(fault(1, 4, ContextKind::kRing), ContextFault::kWindows);
+  EXPECT_EQ(fault(1, 4, ContextKind::kRing, false), ContextFault::kNone);
+  EXPECT_EQ(fault(1, 4, ContextKind::kAllGather), ContextFault::kNone);
+  EXPECT_EQ(fault(1, 4, either), ContextFault::kNone);
+  EXPECT_EQ(fault(1, 16, either), ContextFault::kWindows);
+  model.language_model.attention_sinks = true;
+  EXPECT_EQ(fault(1, 4, ContextKind::kAllGather), ContextFault::kSinks);
+  EXPECT_EQ(fault(1, 8, either), ContextFault::kNone);
+  EXPECT_EQ(fault(2, 8, either), ContextFault::kSinks);
 }
 
 TEST(ParallelismsTest, LatentAttentionPassesKeysAroundARing) {

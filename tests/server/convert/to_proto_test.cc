@@ -270,7 +270,8 @@ TEST(PlanToProto, AMisfitIsASentence) {
   const v1::Misfit misfit = Converted(Misfitting()).misfit();
   EXPECT_EQ(
       misfit.text(),
-      "Stage 2 of TP 2 x PP 4 x DP 4 needs 93.1 GiB, has 79.2 GiB: 13.9 GiB short (token "
+      "Stage 2 of TP 2 x PP 4 x DP 4 needs 93.1 GiB but has only 79.2 GiB: it lacks 13.9 GiB "
+      "(token "
       "embedding, 24 language layers (24 recomputed), 1 language layer with experts). Nearest "
       "change: use 64 GPUs instead of 32.");
   EXPECT_EQ(misfit.remedies(0).kind(), v1::REMEDY_KIND_MORE_GPUS);
