@@ -145,9 +145,8 @@ class Checker {
     const int64_t shares = p.tensor * p.context;
     const bool queries = layer.heads % shares == 0;
     const bool heads = queries && (!engine || model.mla || layer.kv_heads % shares == 0);
-    Require((e.context != ContextKind::kUlysses || heads) &&
-                (e.context != ContextKind::kUlyssesOrRing || queries),
-            "context parallel does not divide heads");
+    const bool either = e.context == ContextKind::kUlyssesOrRing;
+    Require(e.context == ContextKind::kUlysses ? heads : !either || queries, "context over heads");
     const bool exchanges = e.context != ContextKind::kAllGather && e.context != ContextKind::kRing;
     if (!engine || (heads && exchanges)) return;
     const bool windows = layer.attention == AttentionKind::kWindow;
