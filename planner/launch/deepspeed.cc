@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "planner/launch/batch_text.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/nearest.h"
 #include "planner/launch/python_parts.h"

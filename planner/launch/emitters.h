@@ -62,9 +62,6 @@ int64_t EvenLength(const Trials& trials, const PlanSpec& spec, int64_t tokens);
 int64_t SamplesOf(const Training& training);
 int64_t SampleTokens(const Trials& trials);
 
-// Describes the packs of a step, for notes and for comments in files.
-std::string BatchText(const Trials& trials, const PlanSpec& spec, LaunchFramework framework);
-
 // Adds a note of topic "model" if the model has several encoders: their names, and `text`, which
 // says what becomes of them in the trainer's settings.
 void NoteSeveralEncoders(const ModelSpec& model, const std::string& text, Launch* out);

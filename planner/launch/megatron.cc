@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "planner/base/decimal_text.h"
+#include "planner/launch/batch_text.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/megatron_arguments.h"
 #include "planner/launch/nearest.h"

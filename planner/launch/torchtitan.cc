@@ -8,6 +8,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/cost/memory.h"
+#include "planner/launch/batch_text.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/nearest.h"
 #include "planner/launch/python_parts.h"

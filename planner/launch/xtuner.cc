@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "planner/base/decimal_text.h"
+#include "planner/launch/batch_text.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/python_parts.h"
 #include "planner/model/towers.h"

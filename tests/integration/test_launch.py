@@ -133,8 +133,8 @@ class Settings(unittest.TestCase):
 
     def test_a_job_is_planned_for_the_trainer_unless_it_lacks_what_is_asked_for(self):
         def planned_for(framework, *flags):
-            done = self.server.ctl("plan", "--launch", framework, "--model", "llama3-8b", "--gpu", "h100-sxm-80gb",
-                                   "--gpus", "16", "--output", "json", *flags)
+            done = harness.run([harness.CTL, "plan", "--local", "--launch", framework, "--model", "llama3-8b", "--gpu",
+                                "h100-sxm-80gb", "--gpus", "16", "--output", "json", *flags])
             return json.loads(done.stdout)["plan"]["subject"]["trainer"]["name"]
 
         self.assertEqual(planned_for("torchtitan", "--zero", "3", "--pp", "1", "--tp", "2"), "torchtitan")

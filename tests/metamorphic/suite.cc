@@ -169,10 +169,16 @@ class JobCheck {
     }
     if (!answer.planned()) return;
     Alone(pin.request, answer.plan(), pin.name + " ");
-    if (!answer.fits()) return;
+    if (!answer.fits() || StarvesStages(answer.plan())) return;
     ledger_.Judge(DominanceOf(free, answer.plan()), CheckNoSlower(free, answer.plan()), pin.name,
                   capped, &pin.request);
     if (!free.has_misfit()) Bounded(free, answer.plan(), pin.name, capped, &pin.request);
+  }
+
+  // Interleaved plans with fewer micro-batches than stages are made only if pins leave nothing else.
+  static bool StarvesStages(const v1::Plan& plan) {
+    return plan.parallelism().virtual_stages() > 1 &&
+           plan.predictions().micro_batches() < plan.parallelism().pipeline();
   }
 
   // The bound does not concern a plan with more samples per step than requested, or whose step

@@ -6,32 +6,12 @@
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
 
-#include <map>
-#include <set>
 #include <string>
-#include <vector>
 
 #include "client/cli/base/environment.h"
-#include "client/cli/from/shell_words.h"
-#include "client/cli/from/slurm.h"
+#include "client/cli/from/shell_script.h"
 
 namespace evenkeel::cli {
-
-// A here-document that was written to a file.
-struct ShellFile {
-  std::string name, text;
-  int line = 0;  // of its first line
-};
-
-struct ShellScript {
-  std::vector<std::vector<ShellWord>> commands;  // with variables put in
-  std::vector<ShellFile> files;
-  std::set<std::string> unset;                   // variables that the script uses and does not set
-  std::map<std::string, std::string> variables;  // at the end, the first value of each
-  SlurmRequest slurm;
-  // Assignments may not run: an `if`, `case`, `&&` or `||` is not decided, or there is a loop.
-  bool branches = false;
-};
 
 // `name` stands in messages. Throws CommandError(kBadInput) where a quote or bracket is not closed,
 // if variables grow beyond what a script of a trainer needs, or if the text does not have the name

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "client/cli/base/exit_codes.h"
-#include "client/cli/from/shell.h"
 #include "client/cli/from/shell_branches.h"
+#include "client/cli/from/shell_script.h"
 #include "client/cli/from/shell_words.h"
 
 namespace evenkeel::cli {

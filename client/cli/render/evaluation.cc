@@ -68,7 +68,7 @@ class Comparison {
     Text("tensor x pipeline x data",
          [](const v1::Plan& plan) { return SplitText(plan.parallelism()); });
     Text("schedule", ScheduleText);
-    Text("a pack holds", [](const v1::Plan& plan) { return CapsText(plan.batch_rule()); });
+    Text("pack cap", [](const v1::Plan& plan) { return CapsText(plan.batch_rule()); });
     Text("packs per rank and step",
          [](const v1::Plan& plan) { return Integer(plan.predictions().micro_batches()); });
     Text("recomputed layers", [](const v1::Plan& plan) { return Integer(RecomputedLayers(plan)); });

@@ -73,8 +73,8 @@ std::string ExactText(const v1::GroupChoice& choice) {
 }  // namespace
 
 TextTable PlannedGroups(const v1::Plan& plan) {
-  TextTable table = {{"a pack holds", "GPUs per pack", "packs per step", "recomputed", "packs",
-                      "steps", "share", "a step", "attention"},
+  TextTable table = {{"pack cap", "GPUs per pack", "packs per step", "recomputed", "packs", "steps",
+                      "share", "a step", "attention"},
                      {}};
   for (const v1::PackingGroup& group : plan.packing_groups()) {
     const int64_t step_packs = int64_t{group.data_parallel()} * group.packs_per_rank();

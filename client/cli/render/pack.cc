@@ -62,7 +62,7 @@ Pairs PackPairs(const Style& style, const v1::PackDatasetSummary& summary,
   const bool grouped = summary.groups_size() > 0;
   if (!grouped)
     pairs.emplace_back(
-        "a pack holds",
+        "pack cap",
         "at most " +
             both(Integer(rule.unit_cap()) + " units", Integer(rule.token_cap()) + " tokens") +
             (rule.caps_derived() ? " (derived from the data)" : " (as given)") +

@@ -127,7 +127,8 @@ TEST(RenderPlanTest, NotesMissedDeadlinesAndGroups) {
                   "note: the deadline is missed: training takes 14.0 h, 4.0 h more than 10.0 h"))
       << RenderNotes({.width = 1000}, plan);
   plan.mutable_group_choice();
-  EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan), "--groups one gives a plan that they can run"));
+  EXPECT_TRUE(
+      Has(RenderNotes({.width = 1000}, plan), "--groups one gives a plan that they can run"));
   plan.mutable_subject()->mutable_trainer()->set_name("unlimited");
   EXPECT_FALSE(Has(RenderNotes({.width = 1000}, plan), "--groups one"));
 }
