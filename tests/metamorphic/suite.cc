@@ -175,7 +175,8 @@ class JobCheck {
     if (!free.has_misfit()) Bounded(free, answer.plan(), pin.name, capped, &pin.request);
   }
 
-  // Interleaved plans with fewer micro-batches than stages are made only if pins leave nothing else.
+  // Interleaved plans with fewer micro-batches than stages are made only if pins leave nothing
+  // else.
   static bool StarvesStages(const v1::Plan& plan) {
     return plan.parallelism().virtual_stages() > 1 &&
            plan.predictions().micro_batches() < plan.parallelism().pipeline();
