@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "planner/base/integers.h"
+#include "planner/cost/host_memory.h"
 #include "planner/cost/uncertainty.h"
 #include "planner/hardware/gpu_costs.h"
 #include "planner/hardware/hosts.h"

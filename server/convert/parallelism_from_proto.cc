@@ -6,6 +6,7 @@
 
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/space/degrees.h"
 #include "planner/space/dispatcher_reach.h"
 #include "planner/space/network_tiers.h"
 #include "server/convert/checks.h"

@@ -10,6 +10,7 @@
 #include "client/cli/base/byte_source.h"
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/from/documents.h"
+#include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
 
 namespace evenkeel::cli {

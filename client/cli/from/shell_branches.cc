@@ -25,7 +25,7 @@ void ShellBranches::EndCommand(const std::vector<ShellWord>& words, Joint joint)
     return AddToCondition(words, 1, joint);
   }
   if (first == "elif" && !branches_.empty()) {
-    condition_.emplace();
+    condition_ = Condition{};
     return AddToCondition(words, 1, joint);
   }
   if (first == "for" || first == "select") {
