@@ -192,7 +192,7 @@ class SlurmTest(unittest.TestCase):
 
     def test_an_impossible_job_is_refused_with_the_reason(self):
         self.refused(self.slurm.submit("--comment=evenkeel:model=llama3-70b", "--gpus=h100:1"),
-                     "does not fit", "short", "Nearest change: 24 GPUs instead of 1")
+                     "does not fit", "it lacks", "Nearest change: 24 GPUs instead of 1")
 
     def test_bad_input_is_refused_with_what_would_do(self):
         for comment, words in (("evenkeel:model", "is not KEY=VALUE"), ("evenkeel:", "is not KEY=VALUE"),
