@@ -173,7 +173,7 @@ constexpr Trainer MegatronCore(const About& about) {
 
 // Returns a record of Megatron-Core as the performance recipes of its wrappers run it: they set
 // fp8_param_gather.
-constexpr Trainer WithSmallGradients(const About& about) {
+constexpr Trainer MegatronWrapper(const About& about) {
   Trainer trainer = MegatronCore(about);
   trainer.fp32_gradients = false;
   trainer.default_execution.holds_quantised_weights = true;
@@ -323,14 +323,14 @@ constexpr std::array kTrainers = {
                   .source = "the flags that its users set; host time from AWS's published runs of "
                             "mixtures of experts",
                   .fitted_runs = 9}),
-    WithSmallGradients({.name = "megatron-bridge",
-                        .title = "Megatron-Bridge",
-                        .source = "Megatron-Core; its performance recipes set "
-                                  "grad_reduce_in_fp32=False"}),
-    WithSmallGradients({.name = "nemo",
-                        .title = "NeMo",
-                        .source = "Megatron-Core; its performance recipes set "
-                                  "grad_reduce_in_fp32=False"}),
+    MegatronWrapper({.name = "megatron-bridge",
+                     .title = "Megatron-Bridge",
+                     .source = "Megatron-Core; its performance recipes set "
+                               "grad_reduce_in_fp32=False"}),
+    MegatronWrapper({.name = "nemo",
+                     .title = "NeMo",
+                     .source = "Megatron-Core; its performance recipes set "
+                               "grad_reduce_in_fp32=False"}),
     WithWholeLayers({.name = "megatron-deepspeed",
                      .title = "Megatron-DeepSpeed",
                      .source = "its fork of Megatron-LM has neither sequence parallelism nor a "

@@ -188,9 +188,10 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
             StyleOf(options),
             fmt::format(
                 "{} trainers. Plan for one with --trainer; any other name has the defaults of "
-                "generic. Kernels: their speed relative to Megatron-Core's. Whole encoder: "
-                "interleaved, with the encoder on the first stage. Own cut: the trainer chooses "
-                "the layers of each stage, and you cannot. Images: which ranks share those of a "
+                "generic. Kernels: their speed relative to Megatron-Core's. Whole encoder: a "
+                "model with an encoder keeps it on the first stage, without virtual stages. Own "
+                "cut: the trainer chooses the layers of each stage, and you cannot. Images: which "
+                "ranks share those of a "
                 "pack (--encoder-dp). To host: what it can keep in host memory: optimizer states "
                 "(--offload-optimizer), weights (--offload-weights), all that layers keep or the "
                 "inputs of recomputed ones (--offload-activations), modules (--offload-modules). "

@@ -239,9 +239,14 @@ const FrontEnd& Axolotl() {
       .keys = {.read = {},
                .not_predicted = {std::begin(kAxolotlNotPredicted), std::end(kAxolotlNotPredicted)},
                .irrelevant = {std::begin(kAxolotlIrrelevant), std::end(kAxolotlIrrelevant)}},
-      .words = {{"per_device_train_batch_size", "micro_batch_size"},
-                {"\"fsdp\" without offload and in \"fsdp_config\" no \"cpu_offload\"",
-                 "fsdp_config without offload_params and fsdp_offload_params"}},
+      .words =
+          {{"per_device_train_batch_size", "micro_batch_size"},
+           {"\"fsdp\" without offload and in \"fsdp_config\" no \"cpu_offload\"",
+            "fsdp_config without offload_params and fsdp_offload_params"},
+           {"\"shard_grad_op\" in \"fsdp\", or in \"fsdp_config\", \"reshard_after_forward\": ",
+            "in fsdp_config, reshard_after_forward: "},
+           {"\"full_shard\" in \"fsdp\", or in \"fsdp_config\", \"reshard_after_forward\": ",
+            "in fsdp_config, reshard_after_forward: "}},
       .freezes_encoders = false};
   return *kFrontEnd;
 }

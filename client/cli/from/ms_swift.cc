@@ -178,7 +178,10 @@ const FrontEnd& MsSwift() {
       .keys = {.read = {},
                .not_predicted = {std::begin(kSwiftNotPredicted), std::end(kSwiftNotPredicted)},
                .irrelevant = {std::begin(kSwiftIrrelevant), std::end(kSwiftIrrelevant)}},
-      .words = {},
+      .words = {{"in \"deepspeed\", \"zero_optimization\": {\"stage\": 0}", "--deepspeed zero0"},
+                {"in \"deepspeed\", \"zero_optimization\": {\"stage\": 1}", "--deepspeed zero1"},
+                {"in \"deepspeed\", \"zero_optimization\": {\"stage\": 2}", "--deepspeed zero2"},
+                {"in \"deepspeed\", \"zero_optimization\": {\"stage\": 3}", "--deepspeed zero3"}},
       .freezes_encoders = true};
   return *kFrontEnd;
 }

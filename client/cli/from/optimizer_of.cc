@@ -107,8 +107,11 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
 // its own.
 void SetUnfusedAdam(const UserConfig& config, UserRun* run) {
   const v1::Optimizer optimizer = run->job.training().optimizer();
-  if (config.format != ConfigFormat::kHuggingFace || config.uses_deepspeed ||
-      config.Text(Field::kOptimizer) != "adamw_torch" ||
+  const bool hugging_face = config.format == ConfigFormat::kHuggingFace &&
+                            config.Text(Field::kOptimizer) == "adamw_torch";
+  const bool torchtitan = config.format == ConfigFormat::kTorchtitan &&
+                          config.Text(Field::kOptimizerKernel) == "foreach";
+  if ((!hugging_face && !torchtitan) || config.uses_deepspeed ||
       (optimizer != v1::OPTIMIZER_ADAM && optimizer != v1::OPTIMIZER_ADAM_16BIT))
     return;
   run->unfused_adam = true;

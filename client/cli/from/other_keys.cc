@@ -148,6 +148,7 @@ constexpr KeyRecord kTorchtitanRead[] = {
     {"activation_checkpoint.selective_ac_option", Field::kRecomputeMethod,
      "stages.layers.recomputed"},
     {"optimizer.name", Field::kOptimizer, "training.optimizer"},
+    {"optimizer.implementation", Field::kOptimizerKernel, "execution.update_parameter_bytes"},
     {"parallelism.pipeline_parallel_first_stage_less_layers", Field::kEmbeddingLayers,
      "stages.layers"},
     {"parallelism.pipeline_parallel_last_stage_less_layers", Field::kHeadLayers, "stages.layers"},

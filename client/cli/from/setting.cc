@@ -170,8 +170,10 @@ std::string InSyntax(Syntax syntax, std::string argument) {
                         script ? " \"gradient_accumulation" : "\n\"gradient_accumulation"},
                        {", and ", " and "}},
                       &argument);
-  // A shell takes an object as one word.
-  if (const size_t object = argument.find('{'); script && object != std::string::npos) {
+  // A shell takes an object as one word. DeepSpeed's stand in a file of their own.
+  const size_t object = argument.find('{');
+  const bool in_file = absl::StartsWith(argument, "in \"deepspeed\"");
+  if (script && !in_file && object != std::string::npos) {
     argument.insert(argument.rfind('}') + 1, "'");
     argument.insert(object, "'");
   }

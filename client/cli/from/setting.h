@@ -142,7 +142,8 @@ enum class Field {
   kGradientType,
   kOptimizer,
   kPreciseOptimizer,
-  kMaster16Bit,  // DeepSpeed: no copy of the weights in fp32
+  kOptimizerKernel,  // "fused", "foreach" or "for-loop"
+  kMaster16Bit,      // DeepSpeed: no copy of the weights in fp32
   kStates16Bit,
   kMomentType,
   kSecondMomentType,

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <absl/strings/str_replace.h>
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "client/cli/backend/backend.h"
+#include "client/cli/from/front_ends.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/render_from.h"
 
@@ -244,6 +246,16 @@ TEST(ChangesTest, TorchtitansPipelineHasMicroBatchesOfItsOwn) {
   const std::string text = "micro-batches of 2 instead of 1";
   EXPECT_EQ(Named(ChangesOf(""), text).argument,
             "parallelism.pipeline_parallel_microbatch_size = 2");
+}
+
+TEST(ChangesTest, DeepSpeedsObjectsStandInItsFile) {
+  const std::string stage = "in \"deepspeed\", \"zero_optimization\": {\"stage\": 1}";
+  EXPECT_EQ(InSyntax(Syntax::kScript, stage), stage);
+  EXPECT_EQ(InSyntax(Syntax::kScript, "\"accelerator_config\": {\"a\": 1}"),
+            "--accelerator_config '{\"a\": 1}'");
+  std::string of_swift = stage;
+  absl::StrReplaceAll(MsSwift().words, &of_swift);
+  EXPECT_EQ(of_swift, "--deepspeed zero1");
 }
 
 TEST(ChangesTest, LinesOfAYamlStayLines) {

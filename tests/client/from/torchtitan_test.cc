@@ -251,6 +251,24 @@ TEST(TorchtitanTest, RanksCountTheLayersThatTheyRecompute) {
             (std::vector<bool>{0, 1, 0, 1, 0, 1, 0, 1, 0}));
 }
 
+TEST(TorchtitanTest, AnOptimizerOfManyKernelsHoldsMore) {
+  const auto bytes = [](const std::string& implementation) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {8};
+    const std::string toml =
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[optimizer]\nname = \"AdamW\"\n" +
+        implementation;
+    return RunOf(ReadConfigText(toml, "a.toml", ""), flags)
+        .job.training()
+        .execution()
+        .update_parameter_bytes();
+  };
+  EXPECT_EQ(bytes(""), 0);
+  EXPECT_EQ(bytes("implementation = \"fused\"\n"), 0);
+  EXPECT_EQ(bytes("implementation = \"foreach\"\n"), 4);
+}
+
 TEST(TorchtitanTest, DegreesAreAllOfItsGpus) {
   const auto gpus = [](const std::string& shards) {
     JobFlags flags;
