@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <absl/strings/numbers.h>
+#include <algorithm>
 #include <cstdint>
 #include <regex>
 #include <string>
@@ -13,10 +14,23 @@ namespace {
 // Returns whether the word is text as it stands.
 bool IsKnown(const std::string& word) { return word.find_first_of("$`") == std::string::npos; }
 
+// Matching tries every way to divide a text among the parts of a pattern that repeat, so texts and
+// patterns have limits.
+constexpr size_t kMaxSize = 200;
+constexpr int64_t kMaxRepeats = 3;
+
+int64_t Repeats(const std::string& pattern, const std::string& signs) {
+  return std::count_if(pattern.begin(), pattern.end(),
+                       [&](char c) { return signs.find(c) != std::string::npos; });
+}
+
 // Returns whether some part of the text fits the regular expression.
 std::optional<bool> FitsExpression(const std::string& text, const std::string& expression) {
-  constexpr size_t kMaxSize = 200;  // std::regex calls itself for each character
-  if (text.size() > kMaxSize || expression.size() > kMaxSize) return std::nullopt;
+  if (text.size() > kMaxSize || expression.size() > kMaxSize ||
+      Repeats(expression, "*+{") > kMaxRepeats)
+    return std::nullopt;
+  for (const char* repeated_group : {")*", ")+", "){"})
+    if (expression.find(repeated_group) != std::string::npos) return std::nullopt;
   try {
     return std::regex_search(text, std::regex(expression, std::regex::extended));
   } catch (const std::regex_error&) {
@@ -129,6 +143,8 @@ std::optional<bool> Either(std::optional<bool> a, std::optional<bool> b) {
 
 std::optional<bool> FitsPattern(const std::string& text, const std::string& pattern) {
   if (!IsKnown(text) || !IsKnown(pattern)) return std::nullopt;
+  const int64_t stars = Repeats(pattern, "*");
+  if (stars > kMaxRepeats || (stars > 1 && text.size() > kMaxSize)) return std::nullopt;
   return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 

@@ -15,7 +15,7 @@ std::optional<bool> Both(std::optional<bool> a, std::optional<bool> b);
 std::optional<bool> Either(std::optional<bool> a, std::optional<bool> b);
 
 // Returns whether the text fits a pattern of a shell ("8b", "llama*", "[ab]?"), or nullopt if one
-// of them holds variables.
+// of them holds variables, or the pattern has more stars than a script of a trainer needs.
 std::optional<bool> FitsPattern(const std::string& text, const std::string& pattern);
 
 // Returns whether a command succeeds that is a test, true, false or a sum in double brackets, or

@@ -44,8 +44,9 @@ std::optional<std::string> Edited(const std::string& value, const std::string& e
     const size_t size = twice ? value.size() - i : i;
     const std::string part =
         sign == '#' ? value.substr(0, size) : value.substr(value.size() - size);
-    if (FitsPattern(part, pattern).value_or(false))
-      return sign == '#' ? value.substr(size) : value.substr(0, value.size() - size);
+    const std::optional<bool> fits = FitsPattern(part, pattern);
+    if (!fits) return std::nullopt;
+    if (*fits) return sign == '#' ? value.substr(size) : value.substr(0, value.size() - size);
   }
   return value;
 }

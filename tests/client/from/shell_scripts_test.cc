@@ -166,8 +166,8 @@ TEST(ShellScriptsTest, BranchesThatTheScriptDecidesAreFollowed) {
                              "while [ 1 = 1 ]; do A=1; done\n"})
     EXPECT_TRUE(ReadShell(script, "s").branches) << script;
   // What is not known counts as run, the last one last.
-  for (const char* test :
-       {"[ -f x ]", "[ \"$Y\" = 1 ]", "[ 1 = 1 ] && grep x y", "[[ x =~ $Y ]]", "grep x y"}) {
+  for (const char* test : {"[ -f x ]", "[ \"$Y\" = 1 ]", "[ 1 = 1 ] && grep x y", "[[ x =~ $Y ]]",
+                           "[[ aaaa =~ (a+)+b ]]", "[[ aa == *a*a*a*a*b ]]", "grep x y"}) {
     const std::string script = std::string("if ") + test + "; then A=1; else A=2; fi\nrun $A\n";
     EXPECT_EQ(Commands(script).back(), "run 2") << test;
     EXPECT_TRUE(ReadShell(script, "s").branches) << test;
