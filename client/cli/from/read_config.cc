@@ -7,6 +7,8 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/string_view.h>
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -349,7 +351,11 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
 }
 
 // Refuses configurations of trainers that are not read, by their names.
-void RefuseOtherTrainers(const std::string& text, const std::string& name) {
+void RefuseOtherTrainers(const std::string& whole, const std::string& name) {
+  std::string text;  // without lines that are comments
+  for (const absl::string_view line : absl::StrSplit(whole, '\n'))
+    if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "#"))
+      text += std::string(line) + "\n";
   constexpr std::pair<const char*, const char*> kOtherTrainers[] = {
       {"_component_: torchtune", "torchtune"},
       {"from xtuner", "XTuner"},
@@ -358,7 +364,6 @@ void RefuseOtherTrainers(const std::string& text, const std::string& name) {
       {"actor_rollout_ref", "verl"},
       {"openrlhf.cli", "OpenRLHF"},
       {"PretrainDatasetsArgs", "nanotron"},
-      {"nanotron.", "nanotron"},
       {"nemo.collections", "NeMo"},
       {"mcore_gpt:", "NeMo"},
       {"exp_manager:", "NeMo"}};
@@ -396,7 +401,7 @@ const char* FlagOf(ConfigFormat format) {
 UserConfig ReadConfigText(const std::string& text, const std::string& path,
                           const std::string& framework, const Environment& environment) {
   const std::string name = FileNameOf(path);
-  RefuseOtherTrainers(text, name);
+  if (framework.empty()) RefuseOtherTrainers(text, name);
   const std::string kind = KindOf(text, path);
   UserConfig config = ReadByKind(kind, text, path, name, framework, environment);
   const char* const found = FlagOf(config.format);

@@ -64,7 +64,7 @@ void SetGpus(const UserConfig& config, v1::Job* job) {
   }
   // torchtitan's degrees are all of its GPUs, unless one is left open
   // (torchtitan/distributed/parallel_dims.py).
-  if (config.format == ConfigFormat::kTorchtitan &&
+  if (config.format == ConfigFormat::kTorchtitan && (per_node == 0 || !both) &&
       config.Int(Field::kData, -1, -1, kMaxDegree) > 0) {
     int64_t all = 1;
     for (const Field field :

@@ -31,6 +31,8 @@ void ShellBranches::EndCommand(const std::vector<ShellWord>& words, Joint joint)
   if (first == "for" || first == "select") {
     branches_.push_back({.kind = Kind::kLoop, .outer = Runs(), .word = ""});
     Enter(std::nullopt, &branches_.back());
+  } else if (first == "}") {
+    Leave(Kind::kGroup);
   } else if (first == "fi") {
     Leave(Kind::kIf);
   } else if (first == "done") {
@@ -40,7 +42,8 @@ void ShellBranches::EndCommand(const std::vector<ShellWord>& words, Joint joint)
   } else {
     return Join(words, joint);
   }
-  skips_ = conditional_ = false;
+  skips_ = false;
+  conditional_ = joint != Joint::kNone;  // whether a branch or a group succeeds is not known
   status_.reset();
 }
 
@@ -78,6 +81,14 @@ void ShellBranches::Else() {
   if (branches_.empty() || !branches_.back().decided) return;
   Branch& branch = branches_.back();
   branch.runs = branch.outer && !branch.taken;
+}
+
+void ShellBranches::BeginGroup() {
+  undecided_ = undecided_ || conditional_;
+  const bool runs = Runs();
+  branches_.push_back({.kind = Kind::kGroup, .outer = runs, .runs = runs, .word = ""});
+  skips_ = conditional_ = false;
+  status_.reset();
 }
 
 void ShellBranches::BeginCase(const std::string& word) {

@@ -25,6 +25,9 @@ class ShellBranches {
   void EndCommand(const std::vector<ShellWord>& words, Joint joint);
   void Else();
 
+  // "{", whose commands run together or not at all.
+  void BeginGroup();
+
   // "case WORD in", the patterns of one branch, ";;" and "esac".
   void BeginCase(const std::string& word);
   void BeginBranch(const std::vector<std::string>& patterns);
@@ -40,7 +43,7 @@ class ShellBranches {
   bool undecided() const { return undecided_; }
 
  private:
-  enum class Kind { kIf, kLoop, kCase };
+  enum class Kind { kIf, kLoop, kCase, kGroup };
   struct Branch {
     Kind kind = Kind::kIf;
     bool outer = true;    // what is around it runs

@@ -27,10 +27,12 @@ std::optional<std::string> Edited(const std::string& value, const std::string& e
     return std::nullopt;
   const char sign = edit[0];
   const bool twice = edit[1] == sign;
-  const std::string pattern = edit.substr(twice ? 2 : 1);
+  const std::string pattern =
+      absl::StrReplaceAll(edit.substr(twice ? 2 : 1), {{"\"", ""}, {"'", ""}});
   if (sign == '/') {
     const std::vector<std::string> parts = absl::StrSplit(pattern, '/');
-    if (parts.size() > 2 || parts[0].empty() || pattern.find_first_of("*?[\\") != std::string::npos)
+    if (parts.size() > 2 || parts[0].empty() || parts[0][0] == '#' || parts[0][0] == '%' ||
+        pattern.find_first_of("*?[\\") != std::string::npos)
       return std::nullopt;
     const std::string to = parts.size() == 2 ? parts[1] : "";
     if (twice) return absl::StrReplaceAll(value, {{parts[0], to}});
@@ -166,7 +168,9 @@ void ShellReader::Default(const std::string& text, bool quoted, int depth) {
 
 void ShellReader::PutIn(const std::vector<std::string>& values, bool all, bool quoted,
                         bool joined) {
-  const bool assigned = InAssignment() || InDoubleBrackets();  // where no words are split
+  // Where no words are split.
+  const bool assigned = InAssignment() || InDoubleBrackets() ||
+                        (command_.size() == 1 && command_.front().text == "case");
   if (all && (assigned || joined)) return Append(absl::StrJoin(values, " "));
   quoted = quoted || assigned;
   if (!all && quoted) return Append(values.empty() ? "" : values.front());

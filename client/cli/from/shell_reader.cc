@@ -44,7 +44,11 @@ void ShellReader::Next() {
       Append(std::string(1, next));
     }
   } else if (c == '\n') {
-    EndCommand();
+    if (ContinuesCommand()) {
+      EndWord();
+    } else {
+      EndCommand();
+    }
     Take();
     ReadHeredocs();
   } else if (absl::ascii_isspace(c)) {
@@ -62,6 +66,7 @@ void ShellReader::Next() {
   } else if (c == ';' || c == '|' || c == '&' || (c == ')' && !array_)) {
     const bool joins = (c == '&' || c == '|') && Peek(1) == c;
     EndCommand(!joins ? Joint::kNone : c == '&' ? Joint::kAnd : Joint::kOr);
+    joined_ = joins;
     Take();
     if (joins) Take();
   } else if (c == '<' || c == '>') {
@@ -87,6 +92,7 @@ void ShellReader::Next() {
 }
 
 bool ShellReader::InDoubleBrackets() const {
+  if (in_word_ && word_ == "]]") return false;
   const auto opens = std::find_if(command_.begin(), command_.end(),
                                   [](const ShellWord& word) { return !BeginsTest(word.text); });
   return opens != command_.end() && opens->text == "[[" && command_.back().text != "]]";
@@ -124,6 +130,17 @@ void ShellReader::Arithmetic() {
   const std::optional<int64_t> value =
       closed ? ShellSum(inside, [&](const std::string& name) { return Scalar(name); })
              : std::nullopt;
+  const size_t equals = inside.find('=');
+  if (!value && closed && equals != std::string::npos) {
+    const std::string name(absl::StripAsciiWhitespace(inside.substr(0, equals)));
+    const std::optional<int64_t> assigned = ShellSum(
+        inside.substr(equals + 1), [&](const std::string& other) { return Scalar(other); });
+    if (assigned && IsAssignment(name + "=")) {
+      Assign(name, {std::to_string(*assigned)});
+    } else {
+      script_.branches = true;  // "((I += 1))" and the like are not read
+    }
+  }
   Append(value ? (*value != 0 ? "true" : "false") : "((" + inside + "))");
   EndWord();
 }
@@ -243,7 +260,7 @@ void ShellReader::Assign(std::string name, std::vector<std::string> values) {
 
 void ShellReader::EndWord() {
   if (!in_word_) return;
-  in_word_ = false;
+  in_word_ = joined_ = false;
   std::string word = std::exchange(word_, "");
   if (redirected_) {
     redirected_ = false;
@@ -255,6 +272,7 @@ void ShellReader::EndWord() {
     Assign(word.substr(0, equals), {word.substr(equals + 1)});
   } else if (command_.empty() && IsPrefix(word)) {
     if (word == "else") branches_.Else();
+    if (word == "{") branches_.BeginGroup();
   } else if (word == "in" && !command_.empty() && command_.size() <= 2 &&
              command_.front().text == "case") {
     branches_.BeginCase(command_.size() == 2 ? command_[1].text : "");

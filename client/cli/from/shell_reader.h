@@ -81,6 +81,13 @@ class ShellReader {
                        [](const ShellWord& word) { return BeginsTest(word.text); });
   }
 
+  // Returns whether a new line ends no command: after "&&" or "||", and before the "in" of "case".
+  bool ContinuesCommand() const {
+    if (joined_ && command_.empty() && !in_word_) return true;
+    return !command_.empty() && command_.front().text == "case" &&
+           command_.size() + (in_word_ ? 1 : 0) == 2;
+  }
+
   // Returns whether the next characters are part of a test in double brackets, where "&&", "||",
   // "<" and brackets end no command.
   bool InDoubleBrackets() const;
@@ -159,6 +166,7 @@ class ShellReader {
   int word_line_ = 1;
   std::vector<ShellWord> command_;
   bool array_ = false, redirected_ = false;
+  bool joined_ = false;  // "&&" or "||" stands before the next command
   ShellBranches branches_;
   std::string array_name_, target_;
   std::vector<std::string> elements_;

@@ -150,7 +150,17 @@ TEST(ShellScriptsTest, BranchesThatTheScriptDecidesAreFollowed) {
        "run 1"},
       {"A=1\nuntil true; do A=2; done\nrun $A\n", "run 1"},
       {"set -- 4 b\nif [ $# -ge 2 ]; then A=$1; else A=8; fi\nrun $A ${2} \"$@\"\n", "run 4 b 4 b"},
+      {"TP=1\nX=8b\nif [[ $X == 8b ]]\nthen\n A=2\nelse\n A=4\nfi\nrun $A\n", "run 2"},
+      {"X=8b\n[[ $X == 8b ]]&&A=2\nrun $A\n", "run 2"},
+      {"X=8b\n[[ $X == 8b ]]\nA=2\nrun $A\n", "run 2"},
+      {"A=2\n[ 1 -eq 2 ] &&\n  A=4\nrun $A\n", "run 2"},
+      {"A=2\n[ 1 -eq 2 ] && { echo hi; A=4; }\nrun $A\n", "run 2"},
+      {"A=2\n[ 1 -eq 1 ] && { echo hi; A=4; }\nrun $A\n", "run 4"},
+      {"X=\"llama 8b\"\ncase $X in\n \"llama 8b\") A=2;;\n *) A=4;;\nesac\nrun $A\n", "run 2"},
+      {"X=8b\ncase $X\nin\n 7b) A=4;;\n 8b) A=2;;\n 9b) A=8;;\nesac\nrun $A\n", "run 2"},
+      {"A=1\n((A=2))\nrun $A\n", "run 2"},
       // Edits of values.
+      {"X=2-hf\nrun ${X%\"-hf\"}\n", "run 2"},
       {"X=FP8\nF=/a/b.c.sh\nrun ${X,,} ${F##*/} ${F%.*} ${F%%.*} ${X/P/Q}\n",
        "run fp8 b.c.sh /a/b.c /a/b FQ8"}};
   for (const auto& [script, last] : scripts) {
