@@ -85,19 +85,17 @@ namespace {
 // Latencies and the rate of 2 ranks are those of the measured L40S. Among 4 and 8 ranks, that host
 // has 4.7 and 1.2 GB/s on each link, in contrast to 35 and 28 of 63 GB/s among RTX 5090s behind two
 // Xeon 8480+ (github.com/NVIDIA/nccl/issues/1639), which stand for all others.
-constexpr CollectiveTable MakePcieTable() {
-  CollectiveTable table{.link_bytes_per_second = 31.5e9, .us = {}};
+CollectiveTable MakePcieTable() {
+  CollectiveTable table = L40sCollectives();
   constexpr std::array<double, 3> kRates = {19.6e9, 35.0 / 63 * 31.5e9, 28.0 / 63 * 31.5e9};
-  constexpr std::array<std::array<double, 3>, 4> kLatencies = {
-      {{9.31, 20.97, 86}, {9.15, 23.15, 98.37}, {12.56, 32.2, 164.5}, {11.5, 29.95, 82.51}}};
   for (std::size_t op = 0; op < table.us.size(); ++op) {
     const bool twice = op == static_cast<std::size_t>(Collective::kAllReduce);
     for (std::size_t r = 0; r < kRates.size(); ++r) {
       const double ranks = static_cast<double>(CollectiveTable::kRanks[r]);
       const double share = (twice ? 2 : 1) * (ranks - 1) / ranks;
-      for (std::size_t k = 0; k < CollectiveTable::kBytes.size(); ++k)
+      for (std::size_t k = 1; k < CollectiveTable::kBytes.size(); ++k)
         table.us[op][r][k] =
-            kLatencies[op][r] +
+            table.us[op][r].front() +
             1e6 * share * (CollectiveTable::kBytes[k] - CollectiveTable::kBytes[0]) / kRates[r];
     }
   }
@@ -107,7 +105,7 @@ constexpr CollectiveTable MakePcieTable() {
 }  // namespace
 
 const CollectiveTable& PcieCollectives() {
-  static constexpr CollectiveTable kTable = MakePcieTable();
+  static const CollectiveTable kTable = MakePcieTable();
   return kTable;
 }
 

@@ -20,6 +20,7 @@ void AddSamples(Value* values, size_t begin, size_t end, size_t step, Value pric
     Value* __restrict to = values + block;
     const Value* __restrict from = to - step;
     size_t i = 0;
+    // Where it knows how many there are, the compiler computes several at once.
     for (; i + 4 <= size; i += 4)
       for (size_t k = i; k < i + 4; ++k) to[k] = std::max(to[k], from[k] + price);
     for (; i < size; ++i) to[i] = std::max(to[i], from[i] + price);

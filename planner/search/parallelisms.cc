@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "planner/base/integers.h"
 #include "planner/space/degrees.h"
@@ -18,6 +17,12 @@ bool StarvesStages(const Job& job, const Parallelism& p, double packs_per_step) 
          MicroBatches(packs_per_step, p.data) < p.pipeline;
 }
 
+// Leaves out the degrees that `bad` is true of, unless it is true of all.
+template <typename Predicate>
+void LeaveOut(const Predicate& bad, std::vector<Parallelism>* all) {
+  if (!std::all_of(all->begin(), all->end(), bad)) std::erase_if(*all, bad);
+}
+
 // Returns all degrees, those that train on a larger batch too.
 std::vector<Parallelism> AllParallelisms(const Job& job, double packs_per_step) {
   std::vector<Parallelism> all;
@@ -28,8 +33,7 @@ std::vector<Parallelism> AllParallelisms(const Job& job, double packs_per_step) 
     }
     return true;
   });
-  const auto starves = [&](const Parallelism& p) { return StarvesStages(job, p, packs_per_step); };
-  if (!std::all_of(all.begin(), all.end(), starves)) std::erase_if(all, starves);
+  LeaveOut([&](const Parallelism& p) { return StarvesStages(job, p, packs_per_step); }, &all);
   if (job.training.fused_step)
     std::erase_if(all,
                   [&](const Parallelism& p) { return MicroBatches(packs_per_step, p.data) > 1; });
@@ -54,12 +58,6 @@ bool MeetsBatch(const Parallelism& p, double packs_per_step) {
   return std::abs(packs / packs_per_step - 1) <= kBatchErrorAtMost;
 }
 
-// Leaves out degrees that miss the batch, if some do not.
-void LeaveOutOtherBatches(double packs_per_step, std::vector<Parallelism>* all) {
-  const auto meets = [&](const Parallelism& p) { return MeetsBatch(p, packs_per_step); };
-  if (std::any_of(all->begin(), all->end(), meets)) std::erase_if(*all, std::not_fn(meets));
-}
-
 }  // namespace
 
 std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
@@ -67,7 +65,8 @@ std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
   if (all.empty()) return all;
   const int64_t most_packs = MostPacks(all, packs_per_step);
   std::erase_if(all, [&](const Parallelism& p) { return p.data > most_packs; });
-  if (job.training.keeps_batch) LeaveOutOtherBatches(packs_per_step, &all);
+  if (job.training.keeps_batch)
+    LeaveOut([&](const Parallelism& p) { return !MeetsBatch(p, packs_per_step); }, &all);
   return all;
 }
 

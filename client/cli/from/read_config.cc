@@ -367,15 +367,17 @@ void RefuseOtherTrainers(const std::string& whole, const std::string& name) {
       {"nemo.collections", "NeMo"},
       {"mcore_gpt:", "NeMo"},
       {"exp_manager:", "NeMo"}};
-  const bool nanotron = absl::StrContains(text, "model_config:") &&
-                        absl::StrContains(text, "parallelism:") &&
-                        absl::StrContains(text, "tokens:");
+  std::string found;
   for (const auto& [mark, trainer] : kOtherTrainers)
-    if (absl::StrContains(text, mark) || (nanotron && std::string(trainer) == "nanotron"))
-      FailReading(fmt::format(
-          "{} looks like a configuration of {}, which is not read yet; docs/LAUNCH.md lists those "
-          "that are. `plan --trainer NAME` plans for the trainer",
-          name, trainer));
+    if (found.empty() && absl::StrContains(text, mark)) found = trainer;
+  if (absl::StrContains(text, "model_config:") && absl::StrContains(text, "parallelism:") &&
+      absl::StrContains(text, "tokens:"))
+    found = "nanotron";
+  if (found.empty()) return;
+  FailReading(
+      fmt::format("{} looks like a configuration of {}, which is not read yet; docs/LAUNCH.md "
+                  "lists those that are. `plan --trainer NAME` plans for the trainer",
+                  name, found));
 }
 
 const char* FlagOf(ConfigFormat format) {

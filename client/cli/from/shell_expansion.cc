@@ -11,7 +11,6 @@
 
 #include "client/cli/from/shell_conditions.h"
 #include "client/cli/from/shell_reader.h"
-#include "client/cli/from/shell_sum.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -57,8 +56,7 @@ std::optional<std::string> Edited(const std::string& value, const std::string& e
 
 std::optional<int64_t> ShellReader::Expression(const std::string& command) const {
   if (!absl::StartsWith(command, "expr ")) return std::nullopt;
-  const std::string sum = absl::StrReplaceAll(command.substr(5), {{"\\", ""}, {"\"", ""}});
-  return ShellSum(sum, [&](const std::string& name) { return Scalar(name); });
+  return SumOf(absl::StrReplaceAll(command.substr(5), {{"\\", ""}, {"\"", ""}}));
 }
 
 void ShellReader::Variable(bool quoted, int depth) {
@@ -68,11 +66,8 @@ void ShellReader::Variable(bool quoted, int depth) {
     const std::string inside = Bracketed('(', ')');
     const bool sum = inside.size() > 1 && inside.front() == '(' && inside.back() == ')';
     const std::optional<int64_t> value =
-        sum ? ShellSum(inside.substr(1, inside.size() - 2),
-                       [&](const std::string& name) { return Scalar(name); })
-            : std::nullopt;
-    const std::optional<int64_t> result = value ? value : Expression(inside);
-    Append(result ? std::to_string(*result) : "$(" + inside + ")");
+        sum ? SumOf(inside.substr(1, inside.size() - 2)) : Expression(inside);
+    Append(value ? std::to_string(*value) : "$(" + inside + ")");
   } else if (Peek() == '{') {
     Take();
     Expand(Bracketed('{', '}'), quoted, depth);
@@ -117,7 +112,6 @@ void ShellReader::Expand(const std::string& inside, bool quoted, int depth) {
     return PutIn({*edited}, false, quoted);
   if (!set && !name.empty() && name != "@" && name != "*") script_.unset.insert(name);
   if (name.empty() && inside.empty()) return Append("$");
-  if (quoted || in_word_) return Append("${" + inside + "}");
   Append("${" + inside + "}");
 }
 

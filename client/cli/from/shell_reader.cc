@@ -6,8 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "client/cli/from/shell_sum.h"
-
 namespace evenkeel::cli {
 namespace {
 
@@ -127,14 +125,11 @@ void ShellReader::Arithmetic() {
   const std::string inside = Bracketed('(', ')');
   const bool closed = Peek() == ')';
   if (closed) Take();
-  const std::optional<int64_t> value =
-      closed ? ShellSum(inside, [&](const std::string& name) { return Scalar(name); })
-             : std::nullopt;
+  const std::optional<int64_t> value = closed ? SumOf(inside) : std::nullopt;
   const size_t equals = inside.find('=');
   if (!value && closed && equals != std::string::npos) {
     const std::string name(absl::StripAsciiWhitespace(inside.substr(0, equals)));
-    const std::optional<int64_t> assigned = ShellSum(
-        inside.substr(equals + 1), [&](const std::string& other) { return Scalar(other); });
+    const std::optional<int64_t> assigned = SumOf(inside.substr(equals + 1));
     if (assigned && IsAssignment(name + "=")) {
       Assign(name, {std::to_string(*assigned)});
     } else {

@@ -17,6 +17,7 @@
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/from/shell_branches.h"
 #include "client/cli/from/shell_script.h"
+#include "client/cli/from/shell_sum.h"
 #include "client/cli/from/shell_words.h"
 
 namespace evenkeel::cli {
@@ -108,6 +109,10 @@ class ShellReader {
 
   // Returns the text between here and the bracket that closes the one just taken.
   std::string Bracketed(char open, char close);
+  // Returns the value of a sum over the script's variables.
+  std::optional<int64_t> SumOf(const std::string& text) const {
+    return ShellSum(text, [this](const std::string& name) { return Scalar(name); });
+  }
   // Returns the value of "expr 16 / $N".
   std::optional<int64_t> Expression(const std::string& command) const;
   void Variable(bool quoted, int depth);

@@ -11,6 +11,7 @@
 #include "client/cli/base/environment.h"
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/base/text.h"
+#include "planner/trainer/trainers.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -76,8 +77,8 @@ const LaunchTarget* TargetOf(const std::string& name) {
   return nullptr;
 }
 
-// Returns whether the target's trainer has all that the job asks for.
-bool Has(const LaunchTarget& target, const v1::Job& job) {
+// Returns whether the trainer has all that the job asks for.
+bool Has(const planner::Trainer& trainer, const v1::Job& job) {
   const v1::Constraints& c = job.constraints();
   const auto admits_one = [](const v1::DegreeRange& range) { return range.min() <= 1; };
   const bool cuts =
@@ -85,36 +86,22 @@ bool Has(const LaunchTarget& target, const v1::Job& job) {
       c.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED || !admits_one(c.pipeline_parallel());
   const bool shards = job.training().zero_stage() == v1::ZERO_STAGE_UNSPECIFIED ||
                       job.training().zero_stage() == v1::ZERO_STAGE_3;
-  return (target.pipeline || (!cuts && shards)) &&
-         ((target.pipeline && target.interleaves) || admits_one(c.virtual_stages())) &&
-         (target.tensor_parallel || admits_one(c.tensor_parallel())) &&
-         (target.expert_parallel || admits_one(c.expert_parallel()));
+  return (trainer.pipeline || (!cuts && shards)) &&
+         ((trainer.pipeline && trainer.interleaves) || admits_one(c.virtual_stages())) &&
+         (trainer.tensor_parallel || admits_one(c.tensor_parallel())) &&
+         (trainer.expert_parallel || admits_one(c.expert_parallel()));
 }
 
 }  // namespace
 
 const std::vector<LaunchTarget>& LaunchTargets() {
   static const auto* const kTargets = new std::vector<LaunchTarget>{
-      {.name = "megatron", .framework = v1::LAUNCH_FRAMEWORK_MEGATRON, .trainer = nullptr},
-      {.name = "deepspeed",
-       .framework = v1::LAUNCH_FRAMEWORK_DEEPSPEED,
-       .trainer = "megatron-deepspeed",
-       .interleaves = false},
-      {.name = "torchtitan",
-       .framework = v1::LAUNCH_FRAMEWORK_TORCHTITAN,
-       .trainer = "torchtitan",
-       .pipeline = false},
-      {.name = "flagscale", .framework = v1::LAUNCH_FRAMEWORK_FLAGSCALE, .trainer = nullptr},
-      {.name = "fsdp",
-       .framework = v1::LAUNCH_FRAMEWORK_FSDP,
-       .trainer = "pytorch-fsdp",
-       .pipeline = false,
-       .tensor_parallel = false,
-       .expert_parallel = false},
-      {.name = "xtuner",
-       .framework = v1::LAUNCH_FRAMEWORK_XTUNER,
-       .trainer = "xtuner",
-       .pipeline = false}};
+      {"megatron", v1::LAUNCH_FRAMEWORK_MEGATRON, nullptr},
+      {"deepspeed", v1::LAUNCH_FRAMEWORK_DEEPSPEED, "megatron-deepspeed"},
+      {"torchtitan", v1::LAUNCH_FRAMEWORK_TORCHTITAN, "torchtitan"},
+      {"flagscale", v1::LAUNCH_FRAMEWORK_FLAGSCALE, nullptr},
+      {"fsdp", v1::LAUNCH_FRAMEWORK_FSDP, "pytorch-fsdp"},
+      {"xtuner", v1::LAUNCH_FRAMEWORK_XTUNER, "xtuner"}};
   return *kTargets;
 }
 
@@ -154,7 +141,8 @@ void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& 
       !flags.job_file.empty())
     return;
   const LaunchTarget* const target = TargetOf(names.front());
-  if (target != nullptr && target->trainer != nullptr && Has(*target, *job))
+  if (target != nullptr && target->trainer != nullptr &&
+      Has(*planner::FindTrainer(target->trainer), *job))
     job->mutable_training()->mutable_trainer()->set_name(target->trainer);
 }
 

@@ -16,8 +16,6 @@ struct LaunchTarget {
   const char* name;  // of --framework and --launch
   v1::LaunchFramework framework;
   const char* trainer;  // that a job is planned for if it names none; null: the service's default
-  // What that trainer has.
-  bool pipeline = true, interleaves = true, tensor_parallel = true, expert_parallel = true;
 };
 
 const std::vector<LaunchTarget>& LaunchTargets();
