@@ -21,7 +21,7 @@ namespace {
 
 const std::string kText = AllHiddenTexts();
 
-TEST(HiddenTextTest, OnTheTerminal) {
+TEST(HiddenTextTest, IsEscapedOnTheTerminal) {
   EXPECT_EQ(Plain({}, "a\u202eb"), "a\\u202eb");
   EXPECT_EQ(FirstHidden(Plain({}, kText)), "");
   EXPECT_EQ(FirstHidden(Plain({.unicode = false}, kText)), "");
@@ -35,12 +35,12 @@ TEST(HiddenTextTest, OnTheTerminal) {
   EXPECT_EQ(FirstHidden(testing::internal::GetCapturedStderr()), "");
 }
 
-TEST(HiddenTextTest, InReports) {
+TEST(HiddenTextTest, IsEscapedInReports) {
   EXPECT_EQ(FirstHidden(Escaped(kText)), "");
   EXPECT_EQ(Escaped("<\u2028&"), "&lt;\\u2028&amp;");
 }
 
-TEST(HiddenTextTest, InJsonTheValueStays) {
+TEST(HiddenTextTest, IsEscapedInJsonWithTheSameValue) {
   v1::PlanJobRequest request;
   request.mutable_job()->mutable_model()->set_name(kText);
   const std::string json = ToJson(request, /*pretty=*/true);
@@ -50,13 +50,13 @@ TEST(HiddenTextTest, InJsonTheValueStays) {
   EXPECT_EQ(read.job().model().name(), kText);
 }
 
-TEST(HiddenTextTest, InManifests) {
+TEST(HiddenTextTest, IsEscapedInManifests) {
   const nlohmann::ordered_json manifest = {
       {"kind", "Job"}, {kText, kText}, {"block", "first\n" + kText + "\n"}, {"list", {kText}}};
   EXPECT_EQ(FirstHidden(ToYaml(manifest)), "");
 }
 
-TEST(HiddenTextTest, InFiles) {
+TEST(HiddenTextTest, IsEscapedInFiles) {
   const std::string path = testing::TempDir() + "/hidden_text_test";
   WriteFile(path, "a\tb\n" + kText);
   std::ifstream file(path, std::ios::binary);

@@ -30,14 +30,14 @@ std::string WhyRefused(const Action& action) {
 
 UserConfig TrainerFolder::Read(const std::string& name, const std::string& text,
                                const std::string& framework) const {
-  return ReadConfigText(text, Path(name), framework);
+  return ReadConfigText(text, Path(name), FormatNamed(framework));
 }
 
 UserRun TrainerFolder::Run(const std::vector<std::string>& names,
                            const std::string& framework) const {
   std::vector<std::string> paths;
   for (const std::string& name : names) paths.push_back(Path(name));
-  return OnH100(ReadUserConfig(paths, framework));
+  return OnH100(ReadUserConfig(paths, FormatNamed(framework)));
 }
 
 UserRun TrainerFolder::RunScript(const std::string& text) const { return OnH100(Script(text)); }

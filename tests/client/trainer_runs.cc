@@ -14,7 +14,7 @@ namespace evenkeel::cli {
 UserRun TrainerRun(const std::vector<std::string>& texts, JobFlags flags) {
   UserConfig config;
   for (const std::string& text : texts) {
-    UserConfig next = ReadConfigText(text, "args.json", "");
+    UserConfig next = ReadConfigText(text, "args.json");
     EXPECT_EQ(next.format, ConfigFormat::kHuggingFace) << text;
     if (&text == &texts.front())
       config = std::move(next);

@@ -106,7 +106,7 @@ class CurveTest(unittest.TestCase):
                 (("--nodes", "2", "--gpus", "8"), "--nodes says how many"),
                 (("--nodes", "2", "--compare-sizes"), "are for `plan`"),
                 (("--nodes", "2", "--deadline", "5"), "--objective and --deadline are for `plan`"),
-                (("--nodes", "2", "--type", "h200@x"), "is no TYPE[@PRICE]"),
+                (("--nodes", "2", "--type", "h200@x"), "is not TYPE[@PRICE]"),
                 ((), "--nodes is required")):
             with self.subTest(arguments=arguments):
                 done = self.ctl("curve", *JOB, *arguments)

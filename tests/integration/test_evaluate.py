@@ -1,4 +1,4 @@
-"""Tests EvaluatePlan and `evenkeelctl evaluate`: a caller's plan beside ours, and its simulated step."""
+"""Tests EvaluatePlan and `evenkeelctl evaluate`: a caller's plan next to ours, and its simulated step."""
 import json
 import os
 import tempfile
@@ -110,6 +110,10 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("plan.parallelism", done.stderr)
         self.assertEqual(self.ctl("evaluate", "--plan", self.spec, "--compare-sizes").returncode, 2)
+        for source, framework in (("--plan", "megatron-bridge"), ("--from", "fsdp")):
+            done = self.ctl("evaluate", source, self.spec, "--framework", framework)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"with {source}, --framework must be ", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,12 @@
 #include "client/cli/base/command_line.h"
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
+
 #include <algorithm>
-#include <cctype>
 
 namespace evenkeel::cli {
 namespace {
@@ -10,24 +15,15 @@ bool IsFlag(const std::string& argument, const std::string& flag) {
   return argument == flag || argument.compare(0, flag.size() + 1, flag + "=") == 0;
 }
 
-std::string Quoted(const std::string& argument) {
-  const bool safe = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string("-_./:,=+@%").find(c) != std::string::npos;
-  });
-  if (safe) return argument;
-  std::string quoted = "'";
-  for (const char c : argument) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
 }  // namespace
+
+std::string Quoted(const std::string& text) {
+  const auto is_plain = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_./:,=+@%", c);
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
 
 bool CommandLine::Has(const std::string& flag) const {
   return std::any_of(arguments_.begin(), arguments_.end(),
@@ -74,11 +70,9 @@ CommandLine CommandLine::Without(const std::string& flag) const {
 }
 
 std::string CommandLine::Text() const {
-  std::string text;
-  for (const std::string& argument : arguments_) {
-    text += (text.empty() ? "" : " ") + Quoted(argument);
-  }
-  return text;
+  return absl::StrJoin(arguments_, " ", [](std::string* text, const std::string& argument) {
+    text->append(Quoted(argument));
+  });
 }
 
 }  // namespace evenkeel::cli

@@ -8,6 +8,9 @@
 
 namespace evenkeel::cli {
 
+// Quotes `text` as one word of a POSIX shell, if it must be quoted.
+std::string Quoted(const std::string& text);
+
 class CommandLine {
  public:
   // The first of `arguments` is the program's name.

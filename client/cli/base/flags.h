@@ -6,17 +6,18 @@
 
 #include <CLI/App.hpp>
 #include <CLI/Validators.hpp>
-#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <system_error>
+
+#include "client/cli/base/parse_number.h"
 
 namespace evenkeel::cli {
 
 // Adds an option whose last value counts. `type` is the name of its value in the help.
 template <typename T>
-CLI::Option* Add(CLI::App* command, const char* name, T* target, const char* type, const char* help,
-                 const char* group) {
+CLI::Option* Add(CLI::App* command, const std::string& name, T* target, const std::string& type,
+                 const std::string& help, const std::string& group) {
   return command->add_option(name, *target, help)->type_name(type)->group(group)->take_last();
 }
 
@@ -25,10 +26,8 @@ CLI::Option* Add(CLI::App* command, const char* name, T* target, const char* typ
 template <typename Number>
 CLI::Validator In(Number min, Number max, const char* what) {
   const auto check = [=](const std::string& text) -> std::string {
-    Number value{};
-    const char* const last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, value);
-    if (error == std::errc() && end == last && value >= min && value <= max) return "";
+    const std::optional<Number> value = ParseNumber<Number>(text);
+    if (value && *value >= min && *value <= max) return "";
     return fmt::format("must be {} from {} to {}, but is \"{}\"", what, min, max, text);
   };
   return CLI::Validator(check, "");

@@ -1,5 +1,7 @@
 #include "client/cli/base/text.h"
 
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,6 +107,11 @@ std::vector<std::string> Wrap(std::string_view text, int width) {
   }
   if (!line.empty() || lines.empty()) lines.push_back(line);
   return lines;
+}
+
+std::string Listed(const std::vector<std::string>& words) {
+  if (words.size() < 2) return absl::StrJoin(words, "");
+  return absl::StrCat(absl::StrJoin(words.begin(), words.end() - 1, ", "), " or ", words.back());
 }
 
 std::string Plain(const Style& style, std::string_view text) {

@@ -36,6 +36,9 @@ std::string Shorten(const Style& style, std::string_view text, int width);
 // Returns lines of at most `width` columns, broken at blanks.
 std::vector<std::string> Wrap(std::string_view text, int width);
 
+// Returns "a, b or c".
+std::string Listed(const std::vector<std::string>& words);
+
 // If `style` is ASCII, replaces multiplication signs, dashes and the like; other characters outside
 // ASCII become '?'. Writes out hidden characters and bytes that are not UTF-8: "\u202e".
 std::string Plain(const Style& style, std::string_view text);

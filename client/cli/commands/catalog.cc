@@ -1,4 +1,5 @@
 // `models`, `gpus` and `trainers`: the catalogue.
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <CLI/Config.hpp>
@@ -73,8 +74,7 @@ void RunModels(const GlobalOptions& options, const std::string& filter) {
                sparse ? BigCount(static_cast<double>(model.active_parameter_count())) : "-",
                Integer(model.layers()), std::to_string(model.hidden_size()),
                model.llm_tokens_per_unit() > 0 ? std::to_string(model.llm_tokens_per_unit()) : "-",
-               model.plannable() ? "yes" : "not yet",
-               fmt::format("{}", fmt::join(model.aliases(), ", "))});
+               model.plannable() ? "yes" : "not yet", absl::StrJoin(model.aliases(), ", ")});
   }
   Print(
       table.Render(StyleOf(options), /*indent=*/0) +
@@ -108,7 +108,7 @@ void RunGpus(const GlobalOptions& options, const std::string& filter) {
                Integer(gpu.gpus_per_node()), ByteRate(gpu.pcie_bytes_per_second()),
                gpu.power_watts() > 0 ? Significant(gpu.power_watts()) : "-",
                gpu.bfloat16() ? "yes" : "no", gpu.measured_kernels() ? "measured" : "-",
-               fmt::format("{}", fmt::join(gpu.aliases(), ", "))});
+               absl::StrJoin(gpu.aliases(), ", ")});
   }
   Print(
       table.Render(StyleOf(options), /*indent=*/0) +
@@ -139,16 +139,16 @@ const char* ImagesName(v1::EncoderSplit split) {
 
 // Names what a trainer can keep in host memory.
 std::string OffloadName(const v1::OffloadAbility& able) {
-  std::string text;
-  const auto add = [&text](bool has, const char* name) {
-    if (has) text += (text.empty() ? "" : ", ") + std::string(name);
+  std::vector<const char*> names;
+  const auto add = [&names](bool has, const char* name) {
+    if (has) names.push_back(name);
   };
   add(able.optimizer_stages_size() > 0, "states");
   add(able.weights(), "weights");
   add(able.activations().all_kept(), "layers");
   add(able.activations().inputs(), "inputs");
   add(able.activations().modules_size() > 0, "modules");
-  return text.empty() ? "-" : text;
+  return names.empty() ? "-" : absl::StrJoin(names, ", ");
 }
 
 void RunTrainers(const GlobalOptions& options, const std::string& filter) {

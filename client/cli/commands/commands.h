@@ -19,7 +19,7 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
 void AddStoredPlanCommands(CLI::App* app, const GlobalOptions* options,
                            ExitCode* exit_code);  // get, list
 void AddProfileCommands(CLI::App* app, const GlobalOptions* options,
-                        ExitCode* exit_code);  // profile record, list, roll-back
+                        ExitCode* exit_code);  // profile record, drift, list, roll-back
 void AddCatalogCommands(CLI::App* app, const GlobalOptions* options);  // models, gpus, trainers
 void AddStatsCommand(CLI::App* app, const GlobalOptions* options);
 void AddPackCommand(CLI::App* app, const GlobalOptions* options);

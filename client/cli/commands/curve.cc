@@ -1,20 +1,21 @@
 // `curve`: shows a job by number of nodes.
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "client/cli/base/flags.h"
+#include "client/cli/base/parse_number.h"
 #include "client/cli/base/proto_json.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/job/job_flags.h"
+#include "client/cli/job/priced.h"
 #include "client/cli/launch/launch_command.h"
 #include "client/cli/render/curve.h"
 #include "client/cli/render/plan.h"
@@ -35,10 +36,8 @@ struct CurveFlags {
 }
 
 int32_t NodesOf(const std::string& text, const std::string& whole) {
-  int32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= 65536)
-    return value;
+  const std::optional<int32_t> value = ParseNumber<int32_t>(text);
+  if (value && *value >= 1 && *value <= 65536) return *value;
   RefuseCurve(
       fmt::format("--nodes: \"{}\" is not MIN..MAX, MIN..MAX:STEP or N,N,..., each from 1 to "
                   "65536, such as 1..64, 8..64:8 or 1,2,4,8",
@@ -48,10 +47,8 @@ int32_t NodesOf(const std::string& text, const std::string& whole) {
 void ParseNodes(const std::string& text, v1::NodeRange* range) {
   const size_t dots = text.find("..");
   if (dots == std::string::npos) {
-    std::istringstream numbers(text);
-    for (std::string number; std::getline(numbers, number, ',');)
+    for (const std::string& number : std::vector<std::string>(absl::StrSplit(text, ',')))
       range->add_counts(NodesOf(number, text));
-    if (range->counts_size() == 0 || text.back() == ',') NodesOf("", text);
     return;
   }
   const size_t colon = text.find(':', dots);
@@ -70,16 +67,11 @@ void AddType(const std::string& text, v1::Cluster* cluster) {
   pool.clear_intra_node_bytes_per_second();  // a link belongs to its type, and so does its domain
   if (pool.network_tiers_size() == 1) pool.clear_network_tiers();
   if (pool.network_tiers_size() > 1) pool.mutable_network_tiers(0)->Clear();
-  const size_t at = text.find('@');
-  pool.set_gpu_type(text.substr(0, at));
-  if (at != std::string::npos) {
-    double price = 0;
-    const char* const last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data() + at + 1, last, price);
-    if (error != std::errc() || end != last || !(price >= 0))
-      RefuseCurve(fmt::format("--type: \"{}\" is no TYPE[@PRICE], such as h200@3.80", text));
-    pool.set_price_per_gpu_hour(price);
-  }
+  const std::optional<Priced> type = ParsePriced(text);
+  if (!type)
+    RefuseCurve(fmt::format("--type: \"{}\" is not TYPE[@PRICE], such as h200@3.80", text));
+  pool.set_gpu_type(type->what);
+  if (type->price) pool.set_price_per_gpu_hour(*type->price);
   *cluster->add_pools() = pool;
 }
 
@@ -179,7 +171,7 @@ void AddCurveCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit
       ->check(Whole(1, 65536));
   curve
       ->add_flag("--short", flags->in_short,
-                 "Estimate sizes that the server has not planned yet by a short search")
+                 "Use a short search to estimate sizes that the server has not planned yet")
       ->group(kSizes);
   Add(curve, "--resize-gbytes", &flags->resize_gbytes, "GB/S",
       "Rate at which a node writes and reads checkpoints when the size changes [1, assumed]",

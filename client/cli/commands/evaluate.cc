@@ -1,20 +1,24 @@
 // `evaluate`: shows a plan that the caller wrote, or a configuration of a trainer, next to ours.
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/cli/base/environment.h"
 #include "client/cli/base/proto_json.h"
+#include "client/cli/base/text.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/plan_file.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/render_from.h"
 #include "client/cli/job/job_flags.h"
+#include "client/cli/job/option_names.h"
 #include "client/cli/render/evaluation.h"
 #include "client/cli/render/plan.h"
 #include "client/cli/timeline/timeline_files.h"
@@ -31,9 +35,10 @@ constexpr const char* kEvaluateFooter =
     "--from reads arguments of Megatron-LM (a script, a file of arguments, YAML), a YAML of "
     "FlagScale,\n"
     "a JSON of DeepSpeed, a TOML of torchtitan, a YAML of LLaMA-Factory or axolotl, a script of\n"
-    "ms-swift, or Hugging Face's TrainingArguments (JSON, YAML, a script). Beside the latter,\n"
-    "--from adapter_config.json is PEFT's, and --from launch.yaml is accelerate's. The answer\n"
-    "says what it will do, and what to change first.\n"
+    "ms-swift, or Hugging Face's TrainingArguments (JSON, YAML, a script). With "
+    "TrainingArguments,\n"
+    "also pass PEFT's adapter_config.json or accelerate's launch.yaml by a second --from. The\n"
+    "answer says what the configuration will do, and what to change first.\n"
     "\n"
     "--plan reads a Plan in protobuf JSON, or an answer that contains one (`plan --save`,\n"
     "`plan --output json`, `get --output json`), edited or not. Only these fields count:\n"
@@ -45,6 +50,21 @@ constexpr const char* kEvaluateFooter =
     "constrain degrees apply only to Evenkeel's plan. Returns 1 if your plan does not fit.\n"
     "`evenkeelctl --help` lists options that every command takes (--local, --server, --output, "
     "...).";
+
+// Returns the names of formats that --from reads.
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names;
+  for (const ConfigFormatRecord& record : kConfigFormats) names.emplace_back(record.name);
+  return names;
+}
+
+// Returns these, and the kinds of trainers that --plan may be for.
+std::vector<std::string> FrameworkNames() {
+  std::vector<std::string> names = FormatNames();
+  for (std::string& kind : AllNames(kFrameworkNames))
+    if (!FormatNamed(kind)) names.push_back(std::move(kind));
+  return names;
+}
 
 struct EvaluateFlags {
   JobFlags job;
@@ -78,7 +98,11 @@ ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
     auto [name, value] = VariableOf(variable, /*of_script=*/true);
     environment[std::move(name)] = std::move(value);
   }
-  answer.config = ReadUserConfig(flags.from, flags.framework, environment);
+  const std::optional<ConfigFormat> wanted = FormatNamed(flags.framework);
+  if (!wanted && !flags.framework.empty())
+    throw CommandError(ExitCode::kBadInput,
+                       "with --from, --framework must be " + Listed(FormatNames()));
+  answer.config = ReadUserConfig(flags.from, wanted, environment);
   answer.run = RunOf(answer.config, flags.job);
   try {
     FillAnswer(options, answer);
@@ -113,10 +137,10 @@ ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
   v1::EvaluatePlanRequest request;
   JobFlags job = flags.job;
   if (job.framework.empty()) job.framework = flags.framework;
-  if (job.framework == "flagscale" || job.framework == "torchtitan" ||
-      job.framework == "huggingface")
+  if (!job.framework.empty() &&
+      ValueOf(kFrameworkNames, job.framework) == v1::TRAINING_FRAMEWORK_UNSPECIFIED)
     throw CommandError(ExitCode::kBadInput,
-                       "with --plan, --framework must be megatron, fsdp or deepspeed");
+                       "with --plan, --framework must be " + Listed(AllNames(kFrameworkNames)));
   *request.mutable_job() = RequestFromFlags(job).job();
   *request.mutable_plan() = TimelineRequest({}, ReadPlanFile(flags.plan_file)).plan();
   request.set_include_timeline(flags.timeline.any());
@@ -164,13 +188,11 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
   // Without --from, --framework means what it does in `plan`: the kind of trainer.
   evaluate
       ->add_option("--framework", flags->framework,
-                   "Trainer whose configuration --from is [found by its content]; with --plan, the "
+                   "Format of the file that --from names [found by its content]; with --plan, the "
                    "kind of trainer")
-      ->type_name("megatron|flagscale|megatron-bridge|deepspeed|torchtitan|huggingface|fsdp")
+      ->type_name(absl::StrJoin(FrameworkNames(), "|"))
       ->take_last()
-      ->check(CLI::IsMember({"megatron", "flagscale", "megatron-bridge", "deepspeed", "torchtitan",
-                             "huggingface", "fsdp"})
-                  .description(""));
+      ->check(CLI::IsMember(FrameworkNames()).description(""));
   AddJobFlags(evaluate, &flags->job, "--training-framework");
   AddTimelineFlags(evaluate, &flags->timeline);
   evaluate->callback([=] { *exit_code = RunEvaluate(*options, *flags); });

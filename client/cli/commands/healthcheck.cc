@@ -48,7 +48,7 @@ void AddHealthCheckCommand(CLI::App* app, const GlobalOptions* options, ExitCode
   const auto service = std::make_shared<std::string>(kService);
   check
       ->add_option("--service", *service,
-                   fmt::format("The service asked about; \"\" is the whole server [{}]", kService))
+                   fmt::format("Service to check; \"\" is the whole server [{}]", kService))
       ->type_name("NAME");
   check->callback([=] {
     if (options->local) {

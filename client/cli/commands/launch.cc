@@ -1,4 +1,5 @@
 // `launch`: settings for trainers, and Kubernetes manifests.
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <CLI/Config.hpp>
@@ -35,15 +36,15 @@ struct LaunchFlags {
 // Returns the launch settings for `name`. They are part of a plan, so a plan that was made without
 // them has none.
 const v1::Launch& LaunchOf(const v1::Plan& plan, const std::string& name) {
-  std::string there;
+  std::vector<std::string> there;
   for (const v1::Launch& launch : plan.launch()) {
     if (launch.framework() == FrameworkOf(name)) return launch;
-    there += (there.empty() ? "" : ", ") + NameOf(launch.framework());
+    there.push_back(NameOf(launch.framework()));
   }
   Fail(fmt::format(
       "{} has no launch settings for {} (it has: {}). They are made with the plan: name the job "
       "here, by --job or flags, or plan it with --launch {} (launch_frameworks: [{}])",
-      plan.plan_id(), name, there.empty() ? "none" : there, name,
+      plan.plan_id(), name, there.empty() ? "none" : absl::StrJoin(there, ", "), name,
       v1::LaunchFramework_Name(FrameworkOf(name))));
 }
 
@@ -124,7 +125,7 @@ void AddManifestFlags(CLI::App* command, LaunchFlags* flags) {
       ->check(CLI::IsMember({"pytorchjob", "trainjob", "jobset"}).description(""));
   add("--image", &flags->manifest.image, "IMAGE", "Container image with the trainer");
   add("--name", &flags->manifest.name, "NAME", "Name of the job [training]");
-  add("--namespace", &flags->manifest.name_space, "NAME", "Namespace. Default: the caller's");
+  add("--namespace", &flags->manifest.name_space, "NAME", "Namespace [the caller's]");
   add("--runtime", &flags->manifest.runtime, "NAME",
       "ClusterTrainingRuntime of a TrainJob [torch-distributed]");
   add("--gpu-resource", &flags->manifest.gpu_resource, "NAME",

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "client/cli/base/exit_codes.h"
+#include "client/cli/base/parse_number.h"
 #include "client/cli/dataset/length_files.h"
 
 namespace evenkeel::cli {
@@ -120,11 +121,11 @@ class HeaderParser {
     Expect('(');
     while (!Accept(')')) {
       SkipSpace();
-      int64_t value = 0;
-      const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-      if (error != std::errc() || value < 0) Fail(source_, "npy header: bad shape");
-      rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
-      shape.push_back(value);
+      const std::string_view digits = rest_.substr(0, rest_.find_first_not_of("0123456789"));
+      const std::optional<int64_t> value = ParseNumber<int64_t>(digits);
+      if (!value) Fail(source_, "npy header: bad shape");
+      rest_.remove_prefix(digits.size());
+      shape.push_back(*value);
       if (!Accept(',')) {
         Expect(')');
         break;

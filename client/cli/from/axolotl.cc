@@ -230,6 +230,8 @@ const FrontEnd& Axolotl() {
       .title = "axolotl",
       .translate = TranslateAxolotl,
       .defaults = {{"gradient_checkpointing", "false", nullptr},
+                   // normalize_config() of axolotl/utils/config.
+                   {"gradient_checkpointing_kwargs.use_reentrant", "true", nullptr},
                    {"max_length", "512", "sequence_len 512"},
                    {"bf16", "true", "bf16 auto"},
                    {"num_train_epochs", "1", "num_epochs 1"},

@@ -3,8 +3,10 @@
 #define EVENKEEL_CLIENT_CLI_FROM_CHOICE_H_
 
 #include <absl/strings/match.h>
+#include <absl/strings/str_join.h>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "client/cli/from/setting.h"
 
@@ -21,12 +23,12 @@ template <typename Value, size_t N>
 Value Chosen(const UserConfig& config, Field field, const std::string& fallback,
              const Choice<Value> (&choices)[N]) {
   const std::string name = config.Text(field, fallback);
-  std::string known;
+  std::vector<const char*> known;
   for (const auto& [text, value] : choices) {
     if (absl::EqualsIgnoreCase(name, text)) return value;
-    known += (known.empty() ? "" : ", ") + std::string(text);
+    known.push_back(text);
   }
-  config.Refuse(field, "not yet: supported are " + known);
+  config.Refuse(field, "not yet: supported are " + absl::StrJoin(known, ", "));
 }
 
 }  // namespace evenkeel::cli

@@ -20,7 +20,7 @@ const FrontEnd* FrontEndOf(const std::vector<Setting>& settings) {
 }
 
 const char* TrainerName(const UserConfig& config) {
-  return config.front_end != nullptr ? config.front_end->title : FormatName(config.format);
+  return config.front_end != nullptr ? config.front_end->title : RecordOf(config.format).title;
 }
 
 }  // namespace evenkeel::cli

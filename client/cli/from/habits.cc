@@ -351,6 +351,9 @@ void SetOtherExecution(const UserConfig& config, UserRun* run) {
   if (config.Has(Field::kOverlapGradients))
     e->set_overlap_gradient_reduce(config.On(Field::kOverlapGradients));
   if (config.Has(Field::kAttentionBackend)) SetTrainerAttention(config, run);
+  // Accelerate wraps the layers of FSDP in PyTorch's non-reentrant checkpoint.
+  if (config.Has(Field::kReentrant) && !config.On(Field::kFsdpRecompute))
+    e->set_stops_recompute_early(!config.On(Field::kReentrant));
   SetBuckets(config, run);
 }
 

@@ -1,6 +1,7 @@
 #include "client/cli/from/hugging_face.h"
 
 #include <absl/strings/match.h>
+#include <absl/strings/str_join.h>
 #include <algorithm>
 #include <utility>
 
@@ -117,7 +118,7 @@ void CheckAgreement(const KeyTables& tables, const Setting& own, const UserConfi
 // Says which of the front end's defaults count, where nothing else is said. Those of adapters need
 // adapters.
 void SetDefaults(const FrontEnd& front_end, UserConfig* config) {
-  std::string said;
+  std::vector<const char*> said;
   for (const auto& [key, value, written] : front_end.defaults) {
     for (const KeyRecord& record : TrainingArgumentsKeys().read) {
       if (std::string(key) != record.key || config->Has(record.field)) continue;
@@ -129,11 +130,12 @@ void SetDefaults(const FrontEnd& front_end, UserConfig* config) {
       if (record.field == Field::kBf16 && config->On(Field::kFp16)) continue;
       config->fields[record.field] = {key, {value}, std::string(front_end.title) + "'s default"};
       config->said.insert(record.field);
-      if (written != nullptr) said += (said.empty() ? "" : ", ") + std::string(written);
+      if (written != nullptr) said.push_back(written);
     }
   }
   if (!said.empty())
-    config->notes.push_back(std::string(front_end.title) + "'s defaults: " + said + ".");
+    config->notes.push_back(std::string(front_end.title) +
+                            "'s defaults: " + absl::StrJoin(said, ", ") + ".");
 }
 
 }  // namespace

@@ -86,6 +86,8 @@ std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, User
       TranslateFactoryQuantization(setting, &out);
     } else if (key == "flash_attn") {
       TranslateFactoryAttention(setting, &out);
+    } else if (key == "use_reentrant_gc") {
+      out.push_back(As("gradient_checkpointing_kwargs.use_reentrant", setting));
     } else if (key == "disable_gradient_checkpointing") {
       out.push_back(As("gradient_checkpointing", IsTrue(setting) ? "false" : "true", setting));
     } else if (key == "pure_bf16") {
@@ -147,13 +149,13 @@ constexpr const char* kFactoryIrrelevant[] = {
     "ppo_*", "kto_*", "simpo_*", "dpo_*", "reward_model_type", "oft_*", "module_dropout",
     "num_layer_trainable", "name_module_trainable", "fp8_*", "moe_aux_loss_coef",
     // What is loaded, logged and exported.
-    "rope_scaling", "use_reentrant_gc", "add_tokens", "add_special_tokens", "split_special_tokens",
-    "low_cpu_mem_usage", "quantization_device_map", "plot_loss", "compute_accuracy",
-    "early_stopping_steps", "print_param_status", "use_swanlab", "init_special_tokens",
-    "predict_with_generate", "generation_*", "temperature", "top_p", "top_k", "max_new_tokens",
-    "use_kv_cache", "offload_folder", "adapter_folder", "hf_hub_token", "ms_hub_token",
-    "om_hub_token", "visual_inputs", "train_from_scratch", "swanlab_*", "export_*", "infer_*",
-    "ray_*", "resources_*", "num_workers", "placement_strategy"};
+    "rope_scaling", "add_tokens", "add_special_tokens", "split_special_tokens", "low_cpu_mem_usage",
+    "quantization_device_map", "plot_loss", "compute_accuracy", "early_stopping_steps",
+    "print_param_status", "use_swanlab", "init_special_tokens", "predict_with_generate",
+    "generation_*", "temperature", "top_p", "top_k", "max_new_tokens", "use_kv_cache",
+    "offload_folder", "adapter_folder", "hf_hub_token", "ms_hub_token", "om_hub_token",
+    "visual_inputs", "train_from_scratch", "swanlab_*", "export_*", "infer_*", "ray_*",
+    "resources_*", "num_workers", "placement_strategy"};
 
 }  // namespace
 
@@ -163,6 +165,7 @@ const FrontEnd& LlamaFactory() {
       .translate = TranslateFactory,
       .defaults = {{"use_peft", "true", "finetuning_type lora"},
                    {"gradient_checkpointing", "true", "gradient checkpointing"},
+                   {"gradient_checkpointing_kwargs.use_reentrant", "true", nullptr},
                    {"max_length", "2048", "cutoff_len 2048"},
                    {"lora_r", "8", "lora_rank 8"},
                    {"lora_dropout", "0.0", nullptr},

@@ -88,9 +88,10 @@ bool IsOfBridge(const std::vector<Setting>& settings) {
 }  // namespace
 
 UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& path,
-                            const std::string& framework) {
+                            std::optional<ConfigFormat> wanted) {
   UserConfig config{.format = ConfigFormat::kMegatron, .syntax = Syntax::kMegatronYaml};
-  if (framework != "flagscale" && (framework == "megatron-bridge" || IsOfBridge(settings))) {
+  if (wanted != ConfigFormat::kFlagScale &&
+      (wanted == ConfigFormat::kMegatronBridge || IsOfBridge(settings))) {
     config.format = ConfigFormat::kMegatronBridge;
     settings = BridgeSettings(settings);
   }
@@ -100,7 +101,7 @@ UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& pa
     sections = sections || absl::StartsWith(setting.key, "experiment.") ||
                absl::StartsWith(setting.key, "system.") || absl::StartsWith(setting.key, "train.");
   if (config.format == ConfigFormat::kMegatron &&
-      (framework == "flagscale" || (framework.empty() && sections)))
+      (wanted == ConfigFormat::kFlagScale || (!wanted && sections)))
     config.format = ConfigFormat::kFlagScale;
   settings.insert(settings.end(), train.begin(), train.end());
   for (Setting& setting : settings) {

@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_CLIENT_CLI_FROM_MEGATRON_YAML_H_
 #define EVENKEEL_CLIENT_CLI_FROM_MEGATRON_YAML_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,10 @@
 namespace evenkeel::cli {
 
 // Sorts the settings of the file `path`, and of the file that an experiment of FlagScale names.
-// `framework` is that of --framework, or empty. Throws CommandError(kBadInput) if that file is
-// missing.
+// `wanted` is the format that --framework names, if any. Throws CommandError(kBadInput) if that
+// file is missing.
 UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& path,
-                            const std::string& framework);
+                            std::optional<ConfigFormat> wanted);
 
 }  // namespace evenkeel::cli
 

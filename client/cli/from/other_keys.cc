@@ -145,6 +145,8 @@ constexpr KeyRecord kTorchtitanRead[] = {
     {"experimental.enable_async_tensor_parallel", Field::kOverlapTensor,
      "execution.overlap_tensor"},
     {"activation_checkpoint.mode", Field::kRecompute, "stages.layers.recomputed"},
+    {"activation_checkpoint.early_stop", Field::kEarlyStop,
+     "training.execution.stops_recompute_early"},
     {"activation_checkpoint.selective_ac_option", Field::kRecomputeMethod,
      "stages.layers.recomputed"},
     {"optimizer.name", Field::kOptimizer, "training.optimizer"},
@@ -202,7 +204,7 @@ constexpr const char* kTorchtitanIrrelevant[] = {
     "compile.backend", "memory_estimation.*", "fault_tolerance.*", "experimental.*", "debug.*",
     "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
     // Only with a mode of its own, which is refused.
-    "activation_checkpoint.memory_budget", "activation_checkpoint.early_stop",
+    "activation_checkpoint.memory_budget",
     // What is left of quantisation: how scales and 8-bit weights are computed.
     "float8.*", "quantize.*"};
 

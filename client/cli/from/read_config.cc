@@ -11,6 +11,7 @@
 #include <absl/strings/string_view.h>
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "client/cli/base/byte_source.h"
@@ -222,21 +223,21 @@ void RefuseMegatronSwift(const ShellScript& script, const std::string& name) {
 }
 
 UserConfig ReadScript(const std::string& text, const std::string& path, const std::string& name,
-                      const std::string& framework, const Environment& environment) {
+                      std::optional<ConfigFormat> wanted, const Environment& environment) {
   ShellScript script = ReadShell(text, name, environment);
   RefuseMegatronSwift(script, name);
   UserConfig trainer;
   AddNotes(script, &trainer);
   std::string missing;
-  if (SortTrainerCommand(script, path, framework == "huggingface", &trainer, &missing)) {
+  if (SortTrainerCommand(script, path, wanted == ConfigFormat::kHuggingFace, &trainer, &missing)) {
     AddSlurmCounts(script.slurm, &trainer);
     return trainer;
   }
-  if (framework == "huggingface")
+  if (wanted == ConfigFormat::kHuggingFace)
     FailReading(name +
                 ": no command with arguments of Hugging Face Trainer is in it, such as "
                 "--per_device_train_batch_size");
-  bool flagscale = framework == "flagscale";
+  bool flagscale = wanted == ConfigFormat::kFlagScale;
   int found = 0;
   const std::vector<ShellWord> command = TrainingCommand(script, &found);
   for (const ShellWord& word : command)
@@ -264,8 +265,8 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
   return config;
 }
 
-// Returns what the content is, in the words of --framework, with "yaml" for Megatron's or
-// FlagScale's and "script" for a script or arguments.
+// Returns how the content is written: "json", "toml", "yaml", "python", or "script" for a script or
+// arguments.
 std::string KindOf(const std::string& text, const std::string& path) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) FailReading(path + " is empty");
@@ -292,10 +293,10 @@ void CheckFilledIn(const std::vector<Setting>& settings) {
 }
 
 UserConfig ReadByKind(const std::string& kind, const std::string& text, const std::string& path,
-                      const std::string& name, const std::string& framework,
+                      const std::string& name, std::optional<ConfigFormat> wanted,
                       const Environment& environment) {
-  if (kind == "script") return ReadScript(text, path, name, framework, environment);
-  const bool hugging_face = framework == "huggingface";
+  if (kind == "script") return ReadScript(text, path, name, wanted, environment);
+  const bool hugging_face = wanted == ConfigFormat::kHuggingFace;
   UserConfig config;
   if (kind == "yaml") {
     std::set<std::string> nulls;
@@ -315,7 +316,7 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
       config.files[RunFile::kLaunch] = name;
       SortAccelerate(std::move(settings), path, &config);
     } else {
-      config = ReadMegatronYaml(std::move(settings), path, framework);
+      config = ReadMegatronYaml(std::move(settings), path, wanted);
     }
     return config;
   }
@@ -380,49 +381,30 @@ void RefuseOtherTrainers(const std::string& whole, const std::string& name) {
                   name, found));
 }
 
-const char* FlagOf(ConfigFormat format) {
-  switch (format) {
-    case ConfigFormat::kMegatron:
-      return "megatron";
-    case ConfigFormat::kFlagScale:
-      return "flagscale";
-    case ConfigFormat::kMegatronBridge:
-      return "megatron-bridge";
-    case ConfigFormat::kDeepSpeed:
-      return "deepspeed";
-    case ConfigFormat::kTorchtitan:
-      return "torchtitan";
-    case ConfigFormat::kHuggingFace:
-      return "huggingface";
-  }
-  return "";
-}
-
 }  // namespace
 
 UserConfig ReadConfigText(const std::string& text, const std::string& path,
-                          const std::string& framework, const Environment& environment) {
+                          std::optional<ConfigFormat> wanted, const Environment& environment) {
   const std::string name = FileNameOf(path);
-  if (framework.empty()) RefuseOtherTrainers(text, name);
+  if (!wanted) RefuseOtherTrainers(text, name);
   const std::string kind = KindOf(text, path);
-  UserConfig config = ReadByKind(kind, text, path, name, framework, environment);
-  const char* const found = FlagOf(config.format);
-  if (!framework.empty() && framework != found)
+  UserConfig config = ReadByKind(kind, text, path, name, wanted, environment);
+  if (wanted && *wanted != config.format)
     FailReading(fmt::format("{} looks like a configuration of {}, not of --framework {}", name,
-                            FormatName(config.format), framework));
+                            RecordOf(config.format).title, RecordOf(*wanted).name));
   if (config.used.empty())
     FailReading(fmt::format("{}: nothing in it is a setting of {}", name, TrainerName(config)));
   return config;
 }
 
-UserConfig ReadUserConfig(const std::vector<std::string>& paths, const std::string& framework,
+UserConfig ReadUserConfig(const std::vector<std::string>& paths, std::optional<ConfigFormat> wanted,
                           const Environment& environment) {
   std::vector<UserConfig> files;
   bool scripts = false;
   for (const std::string& path : paths) {
     const std::string text = ReadWholeFile(path, kMaxConfigText);
     scripts = scripts || KindOf(text, path) == "script";
-    files.push_back(ReadConfigText(text, path, framework, environment));
+    files.push_back(ReadConfigText(text, path, wanted, environment));
     if (files.size() > 1 && (files.front().format != ConfigFormat::kHuggingFace ||
                              files.back().format != ConfigFormat::kHuggingFace))
       FailReading(path +

@@ -9,8 +9,10 @@
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
 #include <absl/strings/str_split.h>
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 
 #include "client/cli/base/exit_codes.h"
 
@@ -27,22 +29,15 @@ std::string Shown(const Setting& setting) {
 
 }  // namespace
 
-const char* FormatName(ConfigFormat format) {
-  switch (format) {
-    case ConfigFormat::kMegatron:
-      return "Megatron-LM";
-    case ConfigFormat::kFlagScale:
-      return "FlagScale";
-    case ConfigFormat::kMegatronBridge:
-      return "Megatron-Bridge";
-    case ConfigFormat::kDeepSpeed:
-      return "DeepSpeed";
-    case ConfigFormat::kTorchtitan:
-      return "torchtitan";
-    case ConfigFormat::kHuggingFace:
-      return "Hugging Face Trainer";
-  }
-  return "";
+const ConfigFormatRecord& RecordOf(ConfigFormat format) {
+  return *std::find_if(std::begin(kConfigFormats), std::end(kConfigFormats),
+                       [&](const ConfigFormatRecord& record) { return record.format == format; });
+}
+
+std::optional<ConfigFormat> FormatNamed(const std::string& name) {
+  for (const ConfigFormatRecord& record : kConfigFormats)
+    if (name == record.name) return record.format;
+  return std::nullopt;
 }
 
 std::vector<std::string> WordsOf(const std::string& list) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,8 +28,22 @@ constexpr bool HasMegatronArguments(ConfigFormat format) {
          format == ConfigFormat::kMegatronBridge;
 }
 
-// Returns the name for people: "Megatron-LM".
-const char* FormatName(ConfigFormat format);
+struct ConfigFormatRecord {
+  const char* name;   // of --framework
+  const char* title;  // for people
+  ConfigFormat format;
+};
+inline constexpr ConfigFormatRecord kConfigFormats[] = {
+    {"megatron", "Megatron-LM", ConfigFormat::kMegatron},
+    {"flagscale", "FlagScale", ConfigFormat::kFlagScale},
+    {"megatron-bridge", "Megatron-Bridge", ConfigFormat::kMegatronBridge},
+    {"deepspeed", "DeepSpeed", ConfigFormat::kDeepSpeed},
+    {"torchtitan", "torchtitan", ConfigFormat::kTorchtitan},
+    {"huggingface", "Hugging Face Trainer", ConfigFormat::kHuggingFace}};
+
+const ConfigFormatRecord& RecordOf(ConfigFormat format);
+// Returns nothing for a name that no record has.
+std::optional<ConfigFormat> FormatNamed(const std::string& name);
 
 // One key with its values, as written. A key without values is a switch that is on.
 struct Setting {
@@ -199,6 +214,8 @@ enum class Field {
   kSyncEachBatch,
   kFsdpRecompute,
   kRecomputeEvery,
+  kReentrant,
+  kEarlyStop,  // torchtitan's
   kAdafactor,
   kLiger,
   kLigerLoss,

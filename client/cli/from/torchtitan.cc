@@ -112,6 +112,7 @@ void SetTorchtitanExecution(const UserConfig& config, UserRun* run) {
   v1::Execution* e = run->job.mutable_training()->mutable_execution();
   e->set_sequence_parallel(config.On(Field::kSequenceParallel, true));
   e->set_overlap_tensor(config.On(Field::kOverlapTensor));
+  e->set_stops_recompute_early(config.On(Field::kEarlyStop));
   if (run->degrees.context() > 1)
     e->set_context_exchange(config.Text(Field::kContextExchange, "allgather") == "alltoall"
                                 ? v1::CONTEXT_EXCHANGE_RING

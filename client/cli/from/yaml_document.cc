@@ -1,3 +1,4 @@
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -85,9 +86,7 @@ class YamlLeaves : public YAML::EventHandler {
     levels_.pop_back();
     if (level.map) return;
     if (level.in_list) {
-      std::string text;
-      for (const std::string& item : level.items) text += (text.empty() ? "" : ",") + item;
-      levels_.back().items.push_back("[" + text + "]");
+      levels_.back().items.push_back("[" + absl::StrJoin(level.items, ",") + "]");
       return;
     }
     settings_.push_back(

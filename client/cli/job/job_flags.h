@@ -1,4 +1,4 @@
-// The flags of `plan`, `validate` and `launch`, and the request that they make.
+// The flags that describe a job, which several commands take, and the request that they make.
 #ifndef EVENKEEL_CLIENT_CLI_JOB_JOB_FLAGS_H_
 #define EVENKEEL_CLIENT_CLI_JOB_JOB_FLAGS_H_
 
@@ -12,7 +12,8 @@
 
 namespace evenkeel::cli {
 
-// The flags as given. Unset flags leave the job file's value, or the server's default, unchanged.
+// The flags as given: job_options.cc says which flag each is. Unset flags leave the job file's
+// value, or the server's default, unchanged.
 struct JobFlags {
   std::string job_file;  // "-" for standard input
   std::string model, gpu;
@@ -27,18 +28,18 @@ struct JobFlags {
   std::optional<int32_t> epochs, zero, alternatives;
   // "N" or "MIN:MAX"
   std::string tensor, context, pipeline, data, expert, virtual_stages, encoder_data;
-  std::string schedule, partition;  // names that --help lists
+  std::string schedule, partition;  // names of kScheduleNames and kPartitionNames, or empty
   std::vector<int32_t> stage_layers;
-  std::string framework;  // "megatron", "fsdp" or "deepspeed"
+  std::string framework;  // a name of kFrameworkNames, or empty
   std::string trainer;    // "NAME" or "NAME@VERSION"
-  std::string groups;     // "one", "published" or "exact"
+  std::string groups;     // a name of kGroupSelectionNames, or empty
   std::vector<int64_t> group_lengths;
   std::optional<int64_t> curriculum;
-  std::string context_exchange;   // "ulysses", "ring", "all-gather" or "hierarchical"
-  std::string recompute;          // a name of kPolicies in job_request.cc
+  std::string context_exchange;   // a name of kContextExchangeNames, or empty
+  std::string recompute;          // a name of kRecomputeNames, or empty
   std::string precision;          // a name of kPrecisionNames, or empty
   std::string expert_dispatcher;  // a name of kDispatcherNames, or empty
-  std::string network_fabric;     // "rdma" or "efa"
+  std::string network_fabric;     // a name of kFabricNames, or empty
   std::optional<int32_t> start_layers_16bit, end_layers_16bit;
   std::optional<int32_t> zero_group;
   std::optional<int64_t> micro_batch_samples, pad_to, pad_multiple;
@@ -46,10 +47,10 @@ struct JobFlags {
   std::string optimizer;          // a name of kOptimizerNames, or empty
   std::string offload_optimizer;  // "auto" or a share, or empty
   bool offload_weights = false;
-  std::string fused_step;                    // "on" or "off", or empty
+  std::string fused_step;                    // a name of kOnOffNames, or empty
   std::string overlap_tensor;                // the same
   std::string overlap_experts;               // the same
-  std::string gradients;                     // "fp32" or "16bit", or empty
+  std::string gradients;                     // a name of kGradientNames, or empty
   std::string offload_activations;           // "auto" or a number of layers, or empty
   std::vector<std::string> offload_modules;  // only "auto", or names of kOffloadModuleNames
   std::optional<double> host_memory_gib, host_link_gbytes, host_memory_gbytes, power_limit;
@@ -60,7 +61,7 @@ struct JobFlags {
   std::vector<std::string> lora_train;  // "embedding", "head"
   std::string lora_base;                // a name of kFrozenFormatNames, or empty
   std::string label;
-  std::string objective;  // "step-time", "gpu-days", "fewest-gpus" or "cost"
+  std::string objective;  // a name of kObjectiveNames, or empty
   std::optional<double> deadline_hours, mtbf_hours, checkpoint_gbytes, restart_seconds,
       checkpoint_interval_seconds;
   bool compare_sizes = false;

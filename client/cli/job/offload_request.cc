@@ -1,9 +1,10 @@
 #include "client/cli/job/offload_request.h"
 
-#include <cstdlib>
+#include <cstdint>
 #include <string>
 
 #include "client/cli/base/exit_codes.h"
+#include "client/cli/base/parse_number.h"
 #include "client/cli/job/option_names.h"
 
 namespace evenkeel::cli {
@@ -35,14 +36,15 @@ void SetOffload(const JobFlags& flags, v1::Job* job) {
     offload->clear_optimizer_ratio();
     offload->set_choose_optimizer_ratio(optimizer == "auto" &&
                                         !(layers.empty() && flags.offload_modules.empty()));
-    if (optimizer != "auto") offload->set_optimizer_ratio(std::strtod(optimizer.c_str(), nullptr));
+    if (optimizer != "auto")
+      offload->set_optimizer_ratio(ParseNumber<double>(optimizer).value_or(0));
   }
   SetModules(flags, job);
   if (layers.empty()) return;
   v1::Offload* offload = job->mutable_training()->mutable_offload();
   offload->clear_activation_layers();
   offload->set_choose_activation_layers(layers == "auto");
-  if (layers != "auto") offload->set_activation_layers(std::atoi(layers.c_str()));
+  if (layers != "auto") offload->set_activation_layers(ParseNumber<int32_t>(layers).value_or(0));
 }
 
 }  // namespace evenkeel::cli

@@ -1,12 +1,18 @@
-// Names of the contract's enums on the command line and in its output: one table for each.
+// Names of the contract's enums, and of yes and no, on the command line and in its output: one
+// table for each.
 #ifndef EVENKEEL_CLIENT_CLI_JOB_OPTION_NAMES_H_
 #define EVENKEEL_CLIENT_CLI_JOB_OPTION_NAMES_H_
+
+#include <absl/strings/str_join.h>
 
 #include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "client/cli/base/text.h"
+#include "evenkeel/v1/batching.pb.h"
+#include "evenkeel/v1/cluster.pb.h"
 #include "evenkeel/v1/job.pb.h"
 #include "evenkeel/v1/planner_service.pb.h"
 
@@ -42,10 +48,10 @@ std::vector<std::string> AllNames(const OptionNames<Enum, kSize>& names) {
 // Returns all names with `between` between them.
 template <typename Enum, size_t kSize>
 std::string JoinedNames(const OptionNames<Enum, kSize>& names, const std::string& between) {
-  std::string joined;
-  for (const auto& [name, value] : names) joined += (joined.empty() ? "" : between) + name;
-  return joined;
+  return absl::StrJoin(AllNames(names), between);
 }
+
+inline constexpr std::pair<const char*, bool> kOnOffNames[] = {{"on", true}, {"off", false}};
 
 inline constexpr std::pair<const char*, v1::Precision> kPrecisionNames[] = {
     {"bf16", v1::PRECISION_BF16},
@@ -107,6 +113,26 @@ inline constexpr std::pair<const char*, v1::ContextExchange> kContextExchangeNam
     {"hierarchical", v1::CONTEXT_EXCHANGE_HIERARCHICAL},
     {"ulysses-or-ring", v1::CONTEXT_EXCHANGE_ULYSSES_OR_RING}};
 
+inline constexpr std::pair<const char*, v1::GradientPrecision> kGradientNames[] = {
+    {"fp32", v1::GRADIENT_PRECISION_FP32}, {"16bit", v1::GRADIENT_PRECISION_16BIT}};
+
+inline constexpr std::pair<const char*, v1::NetworkFabric> kFabricNames[] = {
+    {"rdma", v1::NETWORK_FABRIC_RDMA}, {"efa", v1::NETWORK_FABRIC_EFA}};
+
+inline constexpr std::pair<const char*, v1::Packer> kPackerNames[] = {
+    {"balanced", v1::PACKER_BALANCED},
+    {"isf", v1::PACKER_ISF},
+    {"first-fit-decreasing", v1::PACKER_FIRST_FIT_DECREASING},
+    {"best-fit-decreasing", v1::PACKER_BEST_FIT_DECREASING},
+    {"greedy-knapsack", v1::PACKER_GREEDY_KNAPSACK},
+    {"next-fit", v1::PACKER_NEXT_FIT}};
+
+inline constexpr std::pair<const char*, v1::PackLevel> kPackLevelNames[] = {
+    {"tokens", v1::PACK_LEVEL_TOKENS}, {"time", v1::PACK_LEVEL_TIME}};
+
+inline constexpr std::pair<const char*, v1::OversizePolicy> kOversizeNames[] = {
+    {"alone", v1::OVERSIZE_POLICY_ALONE}, {"reject", v1::OVERSIZE_POLICY_REJECT}};
+
 inline constexpr std::pair<const char*, v1::PipelineSchedule> kScheduleNames[] = {
     {"1f1b", v1::PIPELINE_SCHEDULE_1F1B},
     {"interleaved", v1::PIPELINE_SCHEDULE_INTERLEAVED},
@@ -136,13 +162,16 @@ inline constexpr std::pair<const char*, v1::ObjectiveKind> kObjectiveNames[] = {
     {"fewest-gpus", v1::OBJECTIVE_KIND_FEWEST_GPUS},
     {"cost", v1::OBJECTIVE_KIND_COST}};
 
-// Return the name of a precision or a dispatcher of experts, or that of the default for one that is
-// not set.
+// Return the name of a precision, a dispatcher of experts or a packer, or that of the default for
+// one that is not set.
 inline std::string PrecisionName(v1::Precision precision) {
   return NameOf(kPrecisionNames, precision, "bf16");
 }
 inline std::string DispatcherName(v1::ExpertDispatcher dispatcher) {
   return NameOf(kDispatcherNames, dispatcher, "all-to-all");
+}
+inline std::string PackerName(v1::Packer packer) {
+  return NameOf(kPackerNames, packer, packer == v1::PACKER_UNSPECIFIED ? "balanced" : "unknown");
 }
 
 }  // namespace evenkeel::cli

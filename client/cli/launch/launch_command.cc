@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <set>
 #include <sstream>
 
+#include "client/cli/base/command_line.h"
 #include "client/cli/base/environment.h"
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/base/text.h"
@@ -146,17 +146,6 @@ void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& 
     job->mutable_training()->mutable_trainer()->set_name(target->trainer);
 }
 
-std::string ShellWord(const std::string& text) {
-  const auto plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) ||
-           std::string("-_./=:,+@%").find(c) != std::string::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 std::vector<std::string> ProgramWords(const v1::Launch& launch, const std::string& program) {
   std::string text = program;
   if (text.empty()) text = launch.program().empty() ? "train.py" : launch.program();
@@ -189,15 +178,15 @@ std::string RenderLaunch(const v1::Plan& plan, const v1::Launch& launch, const s
   if (!files_written) {
     for (const v1::LaunchFile& file : launch.files()) {
       const std::string mark = EndMark(file.content());
-      text += fmt::format("cat > {} <<'{}'\n{}{}\n", ShellWord(file.name()), mark, file.content(),
-                          mark);
+      text +=
+          fmt::format("cat > {} <<'{}'\n{}{}\n", Quoted(file.name()), mark, file.content(), mark);
     }
   }
   std::vector<std::string> words;
   // With exec, torchrun replaces the script, so that signals reach torchrun, for example in a pod.
   if (files_written) words.push_back(launch.environment().empty() ? "exec" : "exec env");
   for (const v1::LaunchVariable& variable : launch.environment())
-    words.push_back(variable.name() + "=" + ShellWord(variable.value()));
+    words.push_back(variable.name() + "=" + Quoted(variable.value()));
   words.push_back("torchrun");
   const v1::Placement& placement = plan.placement();
   const auto add = [&](const std::string& option, const std::string& value) {
@@ -215,7 +204,7 @@ std::string RenderLaunch(const v1::Plan& plan, const v1::Launch& launch, const s
     add("--nproc-per-node", std::to_string(placement.gpus_per_node()));
   }
   const size_t at = words.size();
-  for (const std::string& word : ProgramWords(launch, program)) words.push_back(ShellWord(word));
+  for (const std::string& word : ProgramWords(launch, program)) words.push_back(Quoted(word));
   return text + CommandText(words, at);
 }
 

@@ -33,9 +33,6 @@ void AddLaunchOption(CLI::App* command, std::vector<std::string>* names, const s
 void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& flags,
                          v1::Job* job);
 
-// Quotes `text` as one word of a shell.
-std::string ShellWord(const std::string& text);
-
 // Returns the words of the program and its arguments. `program` is the user's own, if not empty.
 std::vector<std::string> ProgramWords(const v1::Launch& launch, const std::string& program);
 

@@ -2,13 +2,13 @@
 // tokens of its padding, and the whole.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "client/cli/base/parse_number.h"
 #include "client/cli/media/resize.h"
 #include "client/cli/media/rules.h"
 #include "planner/base/integers.h"
@@ -42,9 +42,7 @@ std::pair<int64_t, int64_t> BestResolution(const Image& image, const Resolutions
 // Python's int(round(value, 7)).
 int64_t RoundToSevenPlaces(double value) {
   const std::string text = fmt::format("{:.7f}", value);
-  int64_t whole = 0;
-  std::from_chars(text.data(), text.data() + text.size(), whole);
-  return whole;
+  return ParseNumber<int64_t>(text.substr(0, text.find('.'))).value_or(0);
 }
 
 // Removes the rows or columns of padding from a grid that the image was fitted into.
@@ -112,9 +110,9 @@ ImageRule OneVisionRule(const RuleSource& from) {
   const std::string aspect =
       p.Has("vision_aspect_ratio") ? p.Text("vision_aspect_ratio") : "anyres_max_9";
   constexpr std::string_view kPrefix = "anyres_max_";
-  int64_t most_tiles = 0;
-  if (aspect.starts_with(kPrefix))
-    std::from_chars(aspect.data() + kPrefix.size(), aspect.data() + aspect.size(), most_tiles);
+  const int64_t most_tiles = aspect.starts_with(kPrefix)
+                                 ? ParseNumber<int64_t>(aspect.substr(kPrefix.size())).value_or(0)
+                                 : 0;
   if (most_tiles < 1) Refuse("\"vision_aspect_ratio\" must be \"anyres_max_N\"");
   return [=](const Image& image, int64_t images_of_sample) -> MediaLengths {
     // Several images of a sample are not cut.

@@ -1,4 +1,5 @@
 // Recordings, as Whisper's feature extractor cuts and pads them. Samples are at its rate.
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,15 +95,15 @@ AudioRule MakeAudioRule(const std::string& type, const RuleSource& from) {
   if (spectra.longest < spectra.hop) Refuse("\"hop_length\" must be at most a chunk");
   if (from.owner == "VoxtralProcessor" && (rate != 16000 || spectra.hop != 160))
     Refuse("\"sampling_rate\" and \"hop_length\" of VoxtralProcessor must be 16000 and 160");
-  std::string known;
+  std::vector<std::string> known;
   for (const KnownOwner& k : kOwners) {
     if (from.owner == k.owner) return k.make(spectra);
-    known += (known.empty() ? "" : ", ") + std::string(k.owner);
+    known.emplace_back(k.owner);
   }
   Refuse(
       fmt::format("\"processor_class\" is \"{}\", and tells what becomes of recordings; "
                   "accepted: {}",
-                  from.owner, known));
+                  from.owner, absl::StrJoin(known, ", ")));
 }
 
 }  // namespace evenkeel::cli

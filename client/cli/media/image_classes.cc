@@ -1,10 +1,12 @@
 // The classes of image processors that are known, and what processors they may belong to.
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "client/cli/media/rules.h"
 
@@ -44,30 +46,30 @@ constexpr KnownImageProcessor kImageProcessors[] = {
 
 void CheckOwner(const KnownImageProcessor& known, const std::string& owner) {
   if (owner.empty()) return;
-  std::string accepted;
+  std::vector<std::string> accepted;
   for (const std::string_view name : known.owners) {
     if (name == owner) return;
-    if (!name.empty()) accepted += (accepted.empty() ? "" : ", ") + std::string(name);
+    if (!name.empty()) accepted.emplace_back(name);
   }
   Refuse(
       fmt::format("\"processor_class\" is \"{}\", whose marks around images of {} are not known; "
                   "accepted: {}",
-                  owner, known.type, accepted));
+                  owner, known.type, absl::StrJoin(accepted, ", ")));
 }
 
 }  // namespace
 
 ImageRule MakeImageRule(const std::string& type, const RuleSource& from) {
-  std::string accepted;
+  std::vector<std::string> accepted;
   for (const KnownImageProcessor& known : kImageProcessors) {
     if (known.type == type) {
       CheckOwner(known, from.owner);
       return known.make(from);
     }
-    accepted += (accepted.empty() ? "" : ", ") + std::string(known.type);
+    accepted.emplace_back(known.type);
   }
   Refuse(fmt::format("\"image_processor_type\" is \"{}\", which is not known; accepted: {}", type,
-                     accepted));
+                     absl::StrJoin(accepted, ", ")));
 }
 
 }  // namespace evenkeel::cli

@@ -1,4 +1,5 @@
 // Videos: frames that are sampled, resized and, in some models, merged in pairs.
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -243,13 +244,13 @@ bool IsVideoProcessor(const std::string& type) {
 }
 
 VideoRule MakeVideoRule(const std::string& type, const RuleSource& from) {
-  std::string known;
+  std::vector<std::string> known;
   for (const KnownVideoProcessor& processor : kVideoProcessors) {
     if (type == processor.type) return processor.make(from);
-    known += (known.empty() ? "" : ", ") + std::string(processor.type);
+    known.emplace_back(processor.type);
   }
   Refuse(fmt::format("\"video_processor_type\" is \"{}\", which is not known; accepted: {}", type,
-                     known));
+                     absl::StrJoin(known, ", ")));
 }
 
 }  // namespace evenkeel::cli

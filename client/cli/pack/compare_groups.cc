@@ -5,9 +5,9 @@
 
 #include "client/cli/base/progress.h"
 #include "client/cli/base/table.h"
+#include "client/cli/job/option_names.h"
 #include "client/cli/pack/compare.h"
 #include "client/cli/pack/packing_job.h"
-#include "client/cli/render/pack.h"
 #include "server/convert/packing_rule.h"
 
 namespace evenkeel::cli {

@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "client/cli/base/exit_codes.h"
+#include "client/cli/base/parse_number.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -21,10 +22,8 @@ constexpr int64_t kMaxLength = 16'777'216, kMaxDegree = 65536;
 }
 
 int64_t WholeNumber(std::string_view text, std::string_view group, const char* what, int64_t most) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= most)
-    return value;
+  const std::optional<int64_t> value = ParseNumber<int64_t>(text);
+  if (value && *value >= 1 && *value <= most) return *value;
   FailGroups(fmt::format("{} of \"{}\" must be a whole number from 1 to {}, but is \"{}\"", what,
                          group, most, text));
 }

@@ -1,5 +1,6 @@
 #include "client/cli/pack/npy_writer.h"
 
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,9 +22,7 @@ constexpr size_t kHeaderBytes = 128;
 
 std::string Header(const std::vector<int64_t>& shape, bool real) {
   std::string text = fmt::format("{{'descr': '<{}8', ", real ? 'f' : 'i');
-  text += "'fortran_order': False, 'shape': (";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += fmt::format("{}{}", i > 0 ? ", " : "", shape[i]);
+  text += "'fortran_order': False, 'shape': (" + absl::StrJoin(shape, ", ");
   text += shape.size() == 1 ? ",), }" : "), }";
   text.resize(kHeaderBytes - 11, ' ');  // any four int64s leave room
   text += '\n';

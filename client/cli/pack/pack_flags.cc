@@ -9,6 +9,8 @@
 #include <string>
 
 #include "client/cli/base/flags.h"
+#include "client/cli/base/text.h"
+#include "client/cli/job/option_names.h"
 #include "client/cli/media/media_processor.h"
 
 namespace evenkeel::cli {
@@ -48,18 +50,14 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
   Add(command, "--plan", &flags->plan_id, "ID", "The same, from a plan that the server keeps",
       kRule)
       ->excludes("--rule");
-  Add(command, "--packer", &flags->packer, "NAME",
-      "balanced, isf, first-fit-decreasing, best-fit-decreasing, greedy-knapsack or next-fit "
-      "[balanced]",
+  Add(command, "--packer", &flags->packer, "NAME", Listed(AllNames(kPackerNames)) + " [balanced]",
       kRule)
-      ->check(CLI::IsMember({"balanced", "isf", "first-fit-decreasing", "best-fit-decreasing",
-                             "greedy-knapsack", "next-fit"})
-                  .description(""));
-  Add(command, "--level", &flags->level, "tokens|time",
+      ->check(CLI::IsMember(AllNames(kPackerNames)).description(""));
+  Add(command, "--level", &flags->level, JoinedNames(kPackLevelNames, "|"),
       "Balance packs by tokens and units, or by the predicted time of a plan's rule, if that makes "
       "the epoch shorter [tokens]",
       kRule)
-      ->check(CLI::IsMember({"tokens", "time"}).description(""));
+      ->check(CLI::IsMember(AllNames(kPackLevelNames)).description(""));
   Add(command, "--keep-units", &flags->keep_units, "N",
       "isf: keep packs of at least this many units [--unit-cap]", kRule)
       ->check(Whole(1, 1'000'000));
@@ -68,11 +66,11 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
       ->check(Whole(1, kMaxTokenCap));
   Add(command, "--iterations", &flags->iterations, "N", "isf: rounds [10]", kRule)
       ->check(Whole(1, 100));
-  Add(command, "--oversize", &flags->oversize, "alone|reject",
+  Add(command, "--oversize", &flags->oversize, JoinedNames(kOversizeNames, "|"),
       "A sample that exceeds a cap gets its own pack, or none; it is reported in either case "
       "[alone]",
       kRule)
-      ->check(CLI::IsMember({"alone", "reject"}).description(""));
+      ->check(CLI::IsMember(AllNames(kOversizeNames)).description(""));
   command->add_flag("--apart", flags->apart, "No pack mixes samples of several files")
       ->group(kRule);
 }

@@ -2,16 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "client/cli/base/byte_source.h"
 #include "client/cli/base/exit_codes.h"
+#include "client/cli/base/parse_number.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/proto_json.h"
-#include "client/cli/base/text.h"
+#include "client/cli/job/option_names.h"
 #include "client/cli/pack/group_flags.h"
 #include "client/cli/pack/pack_flags.h"
 #include "evenkeel/v1/planner_service.pb.h"
@@ -29,17 +28,6 @@ constexpr int64_t kWholeEpoch = 1'000'000'000;  // as the contract defines it
   throw CommandError(ExitCode::kBadInput, message);
 }
 
-v1::Packer PackerOf(const std::string& name) {
-  static const std::map<std::string, v1::Packer> kPackers = {
-      {"balanced", v1::PACKER_BALANCED},
-      {"isf", v1::PACKER_ISF},
-      {"first-fit-decreasing", v1::PACKER_FIRST_FIT_DECREASING},
-      {"best-fit-decreasing", v1::PACKER_BEST_FIT_DECREASING},
-      {"greedy-knapsack", v1::PACKER_GREEDY_KNAPSACK},
-      {"next-fit", v1::PACKER_NEXT_FIT}};
-  return kPackers.at(name);
-}
-
 void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
   if (flags.unit_cap || flags.token_cap) {
     // Thresholds belong to the caps for which they were made.
@@ -52,23 +40,19 @@ void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
     rule->mutable_unit_scales()->Assign(flags.unit_scales.begin(), flags.unit_scales.end());
   if (flags.unit_cap) rule->set_unit_cap(*flags.unit_cap);
   if (flags.token_cap) rule->set_token_cap(*flags.token_cap);
-  if (!flags.packer.empty()) rule->set_packer(PackerOf(flags.packer));
-  if (flags.level == "tokens") rule->set_level(v1::PACK_LEVEL_TOKENS);
-  if (flags.level == "time") rule->set_level(v1::PACK_LEVEL_TIME);
+  if (!flags.packer.empty()) rule->set_packer(ValueOf(kPackerNames, flags.packer));
+  if (!flags.level.empty()) rule->set_level(ValueOf(kPackLevelNames, flags.level));
   if (flags.keep_units) rule->set_keep_units(*flags.keep_units);
   if (flags.keep_tokens) rule->set_keep_tokens(*flags.keep_tokens);
   if (flags.iterations) rule->set_iterations(*flags.iterations);
   if (flags.seed) rule->set_seed(*flags.seed);
-  if (flags.oversize == "alone") rule->set_oversize_policy(v1::OVERSIZE_POLICY_ALONE);
-  if (flags.oversize == "reject") rule->set_oversize_policy(v1::OVERSIZE_POLICY_REJECT);
+  if (!flags.oversize.empty()) rule->set_oversize_policy(ValueOf(kOversizeNames, flags.oversize));
   if (flags.window == "all") {
     rule->set_order_window(kWholeEpoch);
   } else if (flags.window == "auto") {
     rule->clear_order_window();
   } else if (!flags.window.empty()) {
-    int64_t window = 0;
-    std::from_chars(flags.window.data(), flags.window.data() + flags.window.size(), window);
-    rule->set_order_window(window);
+    rule->set_order_window(ParseNumber<int64_t>(flags.window).value_or(0));
   }
 }
 

@@ -1,7 +1,7 @@
 #include "client/cli/pack/report_case.h"
 
 #include "client/cli/base/text.h"
-#include "client/cli/render/pack.h"
+#include "client/cli/job/option_names.h"
 
 namespace evenkeel::cli {
 

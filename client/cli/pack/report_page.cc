@@ -1,5 +1,6 @@
 #include "client/cli/pack/report_page.h"
 
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "client/cli/base/text.h"
+#include "client/cli/job/option_names.h"
 #include "client/cli/pack/group_sections.h"
 #include "client/cli/pack/pack_style.h"
 #include "client/cli/pack/report_charts.h"
@@ -38,11 +40,12 @@ class Page {
   const ReportCase& ours() const { return data_.cases.back(); }
 
   std::string Header() const {
-    std::string inputs;
+    std::vector<std::string> names;
     for (size_t i = 0; i < std::min(kListedInputs, samples_.parts.size()); ++i) {
       const std::string& path = samples_.parts[i].path;
-      inputs += (i > 0 ? ", " : "") + path.substr(path.find_last_of('/') + 1);
+      names.push_back(path.substr(path.find_last_of('/') + 1));
     }
+    std::string inputs = absl::StrJoin(names, ", ");
     if (samples_.parts.size() > kListedInputs) {
       inputs += fmt::format(" and {} more", samples_.parts.size() - kListedInputs);
     }
@@ -72,15 +75,15 @@ class Page {
   // Returns "random 0.281" and "ISF 0.0702", one per line.
   template <typename Value>
   std::string Before(Value value) const {
-    std::string text;
+    std::vector<std::string> lines;
     for (const ReportCase& made : data_.cases) {
       if (&made == &ours()) break;
       const char* name = made.style == "isf" ? (grouped() ? "random order " : "ISF ")
                          : grouped()         ? "one group "
                                              : "random ";
-      text += (text.empty() ? "" : "\n") + (name + value(made.balance));
+      lines.push_back(name + value(made.balance));
     }
-    return text;
+    return absl::StrJoin(lines, "\n");
   }
 
   // Shows the packs, and how full they are.

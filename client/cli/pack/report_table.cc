@@ -1,5 +1,6 @@
 #include "client/cli/pack/report_table.h"
 
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,11 +76,9 @@ std::vector<ColumnGroup> Columns(const ReportData& data, const v1::BatchRule& ru
 std::string OversizeNote(const v1::PackDatasetSummary& summary) {
   const int64_t count = summary.rule().oversize_sample_count();
   if (count == 0) return "";
-  std::string list;
   const int listed = std::min(kListedRows, summary.oversize_sample_index_size());
-  for (int i = 0; i < listed; ++i) {
-    list += (i > 0 ? ", " : "") + std::to_string(summary.oversize_sample_index(i));
-  }
+  const auto first = summary.oversize_sample_index().begin();
+  std::string list = absl::StrJoin(first, first + listed, ", ");
   if (count > listed) list += ", ...";
   return fmt::format(
       "<p>Samples that exceed a cap on their own: {}, {}. By index: {}.</p>\n", Integer(count),

@@ -1,4 +1,5 @@
 // Compares the plan with unbalanced training and with other splits.
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -102,7 +103,7 @@ std::string RenderAlternatives(const Style& style, const v1::Plan& plan) {
     cells.push_back(Significant(other.gpu_days()));
     cells.push_back(PercentChange(other.gpu_days(), ours));
     cells.push_back(Gib(other.least_free_bytes()));
-    cells.push_back(fmt::format("{}", fmt::join(other.stage_layers(), ",")));
+    cells.push_back(absl::StrJoin(other.stage_layers(), ","));
     table.Add(cells);
   }
   const std::string remark = fmt::format("tensor x pipeline x data{}; change in GPU-days",

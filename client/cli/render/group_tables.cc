@@ -1,5 +1,6 @@
 #include "client/cli/render/group_tables.h"
 
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -27,13 +28,13 @@ const char* MethodName(v1::BatchingMethod method) {
   }
 }
 
+void AppendInteger(std::string* text, int64_t value) { text->append(Integer(value)); }
+
 // Returns "{16,384; 131,072} on {1; 8} GPUs per pack".
 template <typename Lengths, typename Degrees>
 std::string SetText(const Lengths& lengths, const Degrees& degrees) {
-  std::string left, right;
-  for (const auto length : lengths) left += (left.empty() ? "" : "; ") + Integer(length);
-  for (const auto degree : degrees) right += (right.empty() ? "" : "; ") + Integer(degree);
-  return fmt::format("{{{}}} on {{{}}} GPUs per pack", left, right);
+  return fmt::format("{{{}}} on {{{}}} GPUs per pack", absl::StrJoin(lengths, "; ", AppendInteger),
+                     absl::StrJoin(degrees, "; ", AppendInteger));
 }
 
 template <typename Lengths, typename Degrees>
@@ -49,9 +50,7 @@ bool HasSet(const v1::Plan& plan, const Lengths& lengths, const Degrees& degrees
 
 std::string ChoiceText(const v1::Plan& plan) {
   const v1::GroupChoice& choice = plan.group_choice();
-  std::string lengths;
-  for (const int64_t length : choice.candidate_lengths())
-    lengths += (lengths.empty() ? "" : ", ") + Integer(length);
+  const std::string lengths = absl::StrJoin(choice.candidate_lengths(), ", ", AppendInteger);
   const std::string sets = Integer(choice.examined_set_count());
   const bool best = HasSet(plan, choice.exact_lengths(), choice.exact_sequence_parallel());
   if (!best && HasSet(plan, choice.published_lengths(), choice.published_sequence_parallel()))

@@ -1,5 +1,6 @@
 #include "client/cli/render/methods.h"
 
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ std::string LayersPerStage(const v1::Plan& plan) {
     for (const v1::LayerGroup& group : stage.layers())
       layers.back() += IsTransformer(group.kind()) ? group.layer_count() : 0;
   }
-  return fmt::format("{}", fmt::join(layers, ","));
+  return absl::StrJoin(layers, ",");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Shows what the reader can do next: remedies of a misfit as flags, and command lines to run
 // next.
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,115 +17,105 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr const char* kDegreeFlags[] = {"--tp", "--pp", "--dp", "--stage-layers", "--partition"};
+template <auto kField>
+std::string NumberOf(const v1::Remedy& remedy) {
+  const auto number = (remedy.*kField)();
+  return number == 0 ? "" : std::to_string(number);
+}
+
+template <const char* kWord>
+std::string Always(const v1::Remedy&) {
+  return kWord;
+}
+
+constexpr char kAuto[] = "auto", kOn[] = "on", kOff[] = "off", k16Bit[] = "16bit", kStates[] = "1",
+               kWeights[] = "3";
+
+std::string GpuType(const v1::Remedy& remedy) { return remedy.gpu_type(); }
+std::string HostGib(const v1::Remedy& remedy) {
+  return std::to_string(remedy.host_memory_bytes() >> 30);
+}
+std::string StageLayers(const v1::Remedy& remedy) {
+  return absl::StrJoin(remedy.stage_layers(), ",");
+}
+std::string PrecisionOf(const v1::Remedy& remedy) { return PrecisionName(remedy.precision()); }
+
+// What a remedy does with a flag. kReplaced is left out of the text, as another flag of the remedy
+// takes its place.
+enum class FlagChange { kSet, kSwitchedOn, kDropped, kReplaced };
+
+// A kind may have several rows.
+struct RemedyFlag {
+  v1::RemedyKind kind;
+  const char* flag;
+  FlagChange change;
+  std::string (*value)(const v1::Remedy&) = nullptr;  // of kSet; "" leaves the flag as it is
+};
+constexpr RemedyFlag kRemedyFlags[] = {
+    {v1::REMEDY_KIND_MORE_GPUS, "--gpus", FlagChange::kSet, NumberOf<&v1::Remedy::gpu_count>},
+    {v1::REMEDY_KIND_SMALLER_CAPS, "--unit-cap", FlagChange::kSet, NumberOf<&v1::Remedy::unit_cap>},
+    {v1::REMEDY_KIND_SMALLER_CAPS, "--token-cap", FlagChange::kSet,
+     NumberOf<&v1::Remedy::token_cap>},
+    {v1::REMEDY_KIND_ALLOW_RECOMPUTE, "--recompute", FlagChange::kSet, Always<kAuto>},
+    {v1::REMEDY_KIND_SHARD_OPTIMIZER, "--zero", FlagChange::kSet, Always<kStates>},
+    {v1::REMEDY_KIND_FREE_DEGREES, "--tp", FlagChange::kDropped},
+    {v1::REMEDY_KIND_FREE_DEGREES, "--pp", FlagChange::kDropped},
+    {v1::REMEDY_KIND_FREE_DEGREES, "--dp", FlagChange::kDropped},
+    {v1::REMEDY_KIND_FREE_DEGREES, "--stage-layers", FlagChange::kDropped},
+    {v1::REMEDY_KIND_FREE_DEGREES, "--partition", FlagChange::kDropped},
+    {v1::REMEDY_KIND_LARGER_GPU, "--gpu", FlagChange::kSet, GpuType},
+    {v1::REMEDY_KIND_CONTEXT_PARALLEL, "--cp", FlagChange::kDropped},
+    {v1::REMEDY_KIND_EXPERT_PARALLEL, "--ep", FlagChange::kDropped},
+    {v1::REMEDY_KIND_SHARD_WEIGHTS, "--zero", FlagChange::kSet, Always<kWeights>},
+    {v1::REMEDY_KIND_STAGE_LAYERS, "--partition", FlagChange::kReplaced},
+    {v1::REMEDY_KIND_STAGE_LAYERS, "--stage-layers", FlagChange::kSet, StageLayers},
+    {v1::REMEDY_KIND_FREE_SCHEDULE, "--schedule", FlagChange::kDropped},
+    {v1::REMEDY_KIND_SMALLER_MICRO_BATCH, "--micro-batch-samples", FlagChange::kSet,
+     NumberOf<&v1::Remedy::micro_batch_samples>},
+    {v1::REMEDY_KIND_OFFLOAD_OPTIMIZER, "--offload-optimizer", FlagChange::kSet, Always<kAuto>},
+    {v1::REMEDY_KIND_GRADIENTS_16BIT, "--gradients", FlagChange::kSet, Always<k16Bit>},
+    {v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS, "--offload-activations", FlagChange::kSet, Always<kAuto>},
+    {v1::REMEDY_KIND_FUSED_STEP, "--fused-step", FlagChange::kSet, Always<kOn>},
+    {v1::REMEDY_KIND_SEPARATE_STEP, "--fused-step", FlagChange::kSet, Always<kOff>},
+    {v1::REMEDY_KIND_SMALLER_BATCH, "--global-batch", FlagChange::kSet,
+     NumberOf<&v1::Remedy::global_batch_samples>},
+    {v1::REMEDY_KIND_LOWER_PRECISION, "--precision", FlagChange::kSet, PrecisionOf},
+    {v1::REMEDY_KIND_OFFLOAD_MODULES, "--offload-modules", FlagChange::kSet, Always<kAuto>},
+    {v1::REMEDY_KIND_MORE_HOST_MEMORY, "--host-memory-gib", FlagChange::kSet, HostGib},
+    {v1::REMEDY_KIND_OFFLOAD_WEIGHTS, "--offload-weights", FlagChange::kSwitchedOn}};
 
 // A command with a remedy, and the flags by themselves.
 class AppliedRemedy {
  public:
   AppliedRemedy(const v1::Remedy& remedy, const CommandLine& command) : command_(command) {
-    ApplyDegreesAndPacks(remedy);
-    ApplyTraining(remedy);
+    for (const RemedyFlag& row : kRemedyFlags)
+      if (row.kind == remedy.kind()) Apply(row, remedy);
   }
 
   const CommandLine& command() const { return command_; }
   const std::string& flags() const { return flags_; }
 
  private:
-  void Set(const std::string& flag, const std::string& value) {
-    command_ = command_.With(flag, value);
-    flags_ += (flags_.empty() ? "" : " ") + flag + " " + value;
-  }
-  void SetSwitch(const std::string& flag) {
-    command_ = command_.With(flag);
-    flags_ += (flags_.empty() ? "" : " ") + flag;
-  }
-  void Drop(const char* flag) {
-    if (!command_.Has(flag)) return;
-    command_ = command_.Without(flag);
-    flags_ += fmt::format("{}{}", flags_.empty() ? "without " : " ", flag);
-  }
-
-  void ApplyDegreesAndPacks(const v1::Remedy& remedy) {
-    switch (remedy.kind()) {
-      case v1::REMEDY_KIND_MORE_GPUS:
-        Set("--gpus", std::to_string(remedy.gpu_count()));
-        break;
-      case v1::REMEDY_KIND_SMALLER_CAPS:
-        if (remedy.unit_cap() > 0) Set("--unit-cap", std::to_string(remedy.unit_cap()));
-        if (remedy.token_cap() > 0) Set("--token-cap", std::to_string(remedy.token_cap()));
-        break;
-      case v1::REMEDY_KIND_SMALLER_MICRO_BATCH:
-        Set("--micro-batch-samples", std::to_string(remedy.micro_batch_samples()));
-        break;
-      case v1::REMEDY_KIND_CONTEXT_PARALLEL:
-      case v1::REMEDY_KIND_EXPERT_PARALLEL:
-        Drop(remedy.kind() == v1::REMEDY_KIND_CONTEXT_PARALLEL ? "--cp" : "--ep");
-        break;
-      case v1::REMEDY_KIND_LARGER_GPU:
-        Set("--gpu", remedy.gpu_type());
-        break;
-      case v1::REMEDY_KIND_MORE_HOST_MEMORY:
-        Set("--host-memory-gib", std::to_string(remedy.host_memory_bytes() >> 30));
-        break;
-      case v1::REMEDY_KIND_STAGE_LAYERS: {
-        std::string layers;
-        for (const int32_t count : remedy.stage_layers())
-          layers += (layers.empty() ? "" : ",") + std::to_string(count);
-        command_ = command_.Without("--partition");
-        Set("--stage-layers", layers);
-        break;
+  void Apply(const RemedyFlag& row, const v1::Remedy& remedy) {
+    switch (row.change) {
+      case FlagChange::kSet: {
+        const std::string value = row.value(remedy);
+        if (value.empty()) return;
+        command_ = command_.With(row.flag, value);
+        return AddText(fmt::format("{} {}", row.flag, value));
       }
-      case v1::REMEDY_KIND_FREE_SCHEDULE:
-        Drop("--schedule");
-        break;
-      case v1::REMEDY_KIND_FREE_DEGREES:
-        for (const char* flag : kDegreeFlags) Drop(flag);
-        break;
-      default:
-        break;
+      case FlagChange::kSwitchedOn:
+        command_ = command_.With(row.flag);
+        return AddText(row.flag);
+      case FlagChange::kDropped:
+        if (!command_.Has(row.flag)) return;
+        AddText(flags_.empty() ? fmt::format("without {}", row.flag) : row.flag);
+        [[fallthrough]];
+      case FlagChange::kReplaced:
+        command_ = command_.Without(row.flag);
     }
   }
-
-  void ApplyTraining(const v1::Remedy& remedy) {
-    switch (remedy.kind()) {
-      case v1::REMEDY_KIND_ALLOW_RECOMPUTE:
-        Set("--recompute", "auto");
-        break;
-      case v1::REMEDY_KIND_SHARD_OPTIMIZER:
-        Set("--zero", "1");
-        break;
-      case v1::REMEDY_KIND_SHARD_WEIGHTS:
-        Set("--zero", "3");
-        break;
-      case v1::REMEDY_KIND_GRADIENTS_16BIT:
-        Set("--gradients", "16bit");
-        break;
-      case v1::REMEDY_KIND_OFFLOAD_OPTIMIZER:
-        Set("--offload-optimizer", "auto");
-        break;
-      case v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS:
-        Set("--offload-activations", "auto");
-        break;
-      case v1::REMEDY_KIND_OFFLOAD_MODULES:
-        Set("--offload-modules", "auto");
-        break;
-      case v1::REMEDY_KIND_OFFLOAD_WEIGHTS:
-        SetSwitch("--offload-weights");
-        break;
-      case v1::REMEDY_KIND_FUSED_STEP:
-      case v1::REMEDY_KIND_SEPARATE_STEP:
-        Set("--fused-step", remedy.kind() == v1::REMEDY_KIND_FUSED_STEP ? "on" : "off");
-        break;
-      case v1::REMEDY_KIND_SMALLER_BATCH:
-        Set("--global-batch", std::to_string(remedy.global_batch_samples()));
-        break;
-      case v1::REMEDY_KIND_LOWER_PRECISION:
-        Set("--precision", PrecisionName(remedy.precision()));
-        break;
-      default:
-        break;
-    }
-  }
+  void AddText(const std::string& text) { flags_ += (flags_.empty() ? "" : " ") + text; }
 
   CommandLine command_;
   std::string flags_;

@@ -1,11 +1,13 @@
 #include "client/cli/render/pack.h"
 
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "client/cli/base/table.h"
+#include "client/cli/job/option_names.h"
 #include "client/cli/render/group_tables.h"
 
 namespace evenkeel::cli {
@@ -42,9 +44,8 @@ std::string Oversize(const v1::PackDatasetSummary& summary, const PackOrigin& or
                                  : (count == 1) ? "has a pack to itself"
                                                 : "have packs to themselves");
   const int listed = std::min(kListedSamples, summary.oversize_sample_index_size());
-  for (int i = 0; i < listed; ++i) {
-    text += (i > 0 ? ", " : "index ") + std::to_string(summary.oversize_sample_index(i));
-  }
+  const auto first = summary.oversize_sample_index().begin();
+  if (listed > 0) text += "index " + absl::StrJoin(first, first + listed, ", ");
   if (count > listed) {
     text += origin.oversize_listed ? ", ... (all of them in oversize_index.npy)" : ", ...";
   }
@@ -176,20 +177,10 @@ std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summa
 }  // namespace
 
 std::string UnitScalesText(const v1::BatchRule& rule) {
-  std::string counted;
+  std::vector<std::string> counted;
   for (int e = 0; e < rule.unit_scales_size(); ++e)
-    counted +=
-        fmt::format("{}encoder {}'s as {}", e > 0 ? ", " : "", e + 1, Integer(rule.unit_scales(e)));
-  return counted + ", about as their work";
-}
-
-std::string PackerName(v1::Packer packer) {
-  constexpr size_t kPrefix = sizeof("PACKER_") - 1;
-  std::string name = v1::Packer_Name(packer);
-  if (name.size() <= kPrefix) return "unknown";
-  name.erase(0, kPrefix);
-  for (char& c : name) c = c == '_' ? '-' : static_cast<char>(c - 'A' + 'a');
-  return name;
+    counted.push_back(fmt::format("encoder {}'s as {}", e + 1, Integer(rule.unit_scales(e))));
+  return absl::StrJoin(counted, ", ") + ", about as their work";
 }
 
 double BoundGap(const v1::BatchRule& rule) {

@@ -22,9 +22,6 @@ struct PackOrigin {
 std::string RenderPack(const Style& style, const v1::PackDatasetSummary& summary,
                        const v1::PackDatasetStart& start, const PackOrigin& origin);
 
-// Returns the name of a packer, such as "first-fit-decreasing".
-std::string PackerName(v1::Packer packer);
-
 // Says what a unit of each encoder counts for. Requires a rule of several encoders.
 std::string UnitScalesText(const v1::BatchRule& rule);
 

@@ -1,6 +1,7 @@
 #include "client/cli/render/plan.h"
 #include <cmath>
 
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <string>
@@ -207,40 +208,39 @@ std::string OffloadGain(const v1::Plan& plan) {
 
 std::string OffloadText(const v1::Plan& plan) {
   const v1::OffloadReport& offload = plan.offload();
-  std::string text;
+  std::vector<std::string> parts;
   if (offload.weights())
-    text = fmt::format(
+    parts.push_back(fmt::format(
         "weights, gradients and the optimizer's states in host memory: {} of a GPU, {} of the {} "
         "of "
         "a node; a step takes {} longer for it",
         Bytes(offload.gpu_bytes()), Bytes(offload.host_bytes()),
-        Bytes(offload.host_capacity_bytes()), Duration(offload.added_seconds()));
+        Bytes(offload.host_capacity_bytes()), Duration(offload.added_seconds())));
   else if (offload.optimizer_ratio() > 0)
-    text = fmt::format(
+    parts.push_back(fmt::format(
         "{} of the optimizer's states in host memory: {} of a GPU, {} of the {} of a node; a step "
         "takes {} longer for it",
         Percent(offload.optimizer_ratio()), Bytes(offload.gpu_bytes()), Bytes(offload.host_bytes()),
-        Bytes(offload.host_capacity_bytes()), Duration(offload.added_seconds()));
+        Bytes(offload.host_capacity_bytes()), Duration(offload.added_seconds())));
   if (offload.activation_layers() > 0)
-    text += fmt::format(
-        "{}activations of {} language layers in host memory: {} of a GPU, {} of the {} of a node; "
+    parts.push_back(fmt::format(
+        "activations of {} language layers in host memory: {} of a GPU, {} of the {} of a node; "
         "passes wait {} of a step for copies",
-        text.empty() ? "" : "; ", offload.activation_layers(), Bytes(offload.activation_bytes()),
+        offload.activation_layers(), Bytes(offload.activation_bytes()),
         Bytes(offload.activation_host_bytes()), Bytes(offload.host_capacity_bytes()),
-        Duration(offload.activation_added_seconds()));
+        Duration(offload.activation_added_seconds())));
   if (offload.activation_modules_size() > 0) {
-    std::string modules;
-    for (const int module : offload.activation_modules())
-      modules += (modules.empty() ? "" : ", ") +
-                 NameOf(kOffloadModuleNames, static_cast<v1::OffloadModule>(module), "?");
-    text += fmt::format(
-        "{}inputs of {} in host memory: {} of a GPU, {} of the {} of a node; passes wait {} of a "
+    const auto append_name = [](std::string* out, int module) {
+      out->append(NameOf(kOffloadModuleNames, static_cast<v1::OffloadModule>(module), "?"));
+    };
+    parts.push_back(fmt::format(
+        "inputs of {} in host memory: {} of a GPU, {} of the {} of a node; passes wait {} of a "
         "step for copies",
-        text.empty() ? "" : "; ", modules, Bytes(offload.activation_bytes()),
-        Bytes(offload.activation_host_bytes()), Bytes(offload.host_capacity_bytes()),
-        Duration(offload.activation_added_seconds()));
+        absl::StrJoin(offload.activation_modules(), ", ", append_name),
+        Bytes(offload.activation_bytes()), Bytes(offload.activation_host_bytes()),
+        Bytes(offload.host_capacity_bytes()), Duration(offload.activation_added_seconds())));
   }
-  if (!text.empty()) return text + OffloadGain(plan);
+  if (!parts.empty()) return absl::StrJoin(parts, "; ") + OffloadGain(plan);
   const bool activations =
       offload.has_activation_layers() || plan.subject().offload().choose_activation_modules();
   return activations ? "none: activations in host memory gain nothing"

@@ -1,5 +1,6 @@
 #include "client/cli/render/profiles.h"
 
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <ctime>
@@ -140,7 +141,7 @@ std::string What(const v1::ProfileRevision& revision) {
 }
 
 std::string Revisions(const google::protobuf::RepeatedField<int64_t>& revisions) {
-  return fmt::format("{}", fmt::join(revisions, ", "));
+  return absl::StrJoin(revisions, ", ");
 }
 
 }  // namespace

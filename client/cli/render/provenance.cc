@@ -1,4 +1,5 @@
 // Shows what a plan assumes.
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +11,6 @@
 
 namespace evenkeel::cli {
 namespace {
-
-std::string Joined(const std::vector<std::string>& lines) {
-  return fmt::format("{}", fmt::join(lines, "\n"));
-}
 
 // Returns "" if nothing was measured.
 std::string CalibrationText(const v1::Provenance& provenance) {
@@ -40,7 +37,7 @@ std::string FigureTable(const Style& style, const char* basis, const Figures& fi
   Table table({{"figure", Align::kLeft}, {basis, Align::kLeft}});
   for (const auto* figure : figures)
     table.Add({Plain(style, figure->figure()),
-               Joined(Wrap(Plain(style, figure->detail()), detail_width))});
+               absl::StrJoin(Wrap(Plain(style, figure->detail()), detail_width), "\n")});
   return table.Render(style);
 }
 

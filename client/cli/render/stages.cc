@@ -1,4 +1,5 @@
 // Shows the plan's stages: their content, time and fill.
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,18 +49,17 @@ Groups Joined(const Groups& groups) {
 // Returns "12/22": recomputed layers of all transformer layers. Lists kinds separately if a stage
 // has several.
 std::string RecomputedText(const v1::Stage& stage) {
-  std::string text;
+  std::vector<std::string> runs;
   bool any = false;
-  int again = 0, all = 0, runs = 0;
+  int again = 0, all = 0;
   for (const v1::LayerGroup& group : Joined(stage.layers())) {
     if (!IsTransformer(group.kind())) continue;
-    if (!text.empty()) text += " + ";
-    text += fmt::format("{}/{}", group.recomputed_count(), group.layer_count());
+    runs.push_back(fmt::format("{}/{}", group.recomputed_count(), group.layer_count()));
     any = any || group.recomputed_count() > 0;
-    again += group.recomputed_count(), all += group.layer_count(), ++runs;
+    again += group.recomputed_count(), all += group.layer_count();
   }
-  if (runs > 4) text = fmt::format("{}/{}", again, all);
-  return any ? text : "none";
+  if (!any) return "none";
+  return runs.size() > 4 ? fmt::format("{}/{}", again, all) : absl::StrJoin(runs, " + ");
 }
 
 const char* PartName(int part) {
@@ -87,18 +87,17 @@ std::string PartsText(const v1::Plan& plan) {
   for (const v1::Stage& stage : plan.stages()) {
     for (const v1::LayerGroup& group : stage.layers()) {
       for (const v1::RecomputedLayers& recomputed : group.recomputed()) {
-        std::string parts;
-        for (const int part : recomputed.parts())
-          parts += (parts.empty() ? "" : " and ") + std::string(PartName(part));
+        const std::string parts =
+            absl::StrJoin(recomputed.parts(), " and ",
+                          [](std::string* out, int part) { out->append(PartName(part)); });
         layers[parts] += recomputed.layer_count();
       }
     }
   }
-  std::string text;
-  for (const auto& [parts, count] : layers)
-    text += fmt::format("{}{} of {} layer{}", text.empty() ? "" : ", ", parts, count,
-                        count == 1 ? "" : "s");
-  return text;
+  return absl::StrJoin(layers, ", ", [](std::string* out, const auto& entry) {
+    const auto& [parts, count] = entry;
+    out->append(fmt::format("{} of {} layer{}", parts, count, count == 1 ? "" : "s"));
+  });
 }
 
 std::string Milliseconds(double seconds) { return Significant(seconds * 1e3); }

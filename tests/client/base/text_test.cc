@@ -20,6 +20,12 @@ TEST(TextTest, ShortenKeepsTheWidth) {
   EXPECT_EQ(Shorten({.unicode = false}, "abcdef", 4), "ab..");
 }
 
+TEST(TextTest, ListsEndWithOr) {
+  EXPECT_EQ(Listed({}), "");
+  EXPECT_EQ(Listed({"a"}), "a");
+  EXPECT_EQ(Listed({"a", "b", "c"}), "a, b or c");
+}
+
 TEST(TextTest, WrapBreaksAtBlanksOnly) {
   EXPECT_EQ(Wrap("aa bb  cc", 5), (std::vector<std::string>{"aa bb", "cc"}));
   EXPECT_EQ(Wrap("unbreakable", 4), (std::vector<std::string>{"unbreakable"}));

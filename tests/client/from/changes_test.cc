@@ -83,7 +83,7 @@ std::vector<Change> ChangesIn(const std::string& text, const std::string& file) 
   JobFlags flags;
   flags.gpu = "h100-sxm-80gb";
   flags.gpus = {16};
-  const UserConfig config = ReadConfigText(text, file, "");
+  const UserConfig config = ReadConfigText(text, file);
   UserRun run = RunOf(config, flags);
   const ModelLayers layers(kLayers, v1::LAYER_KIND_DENSE);
   AdaptToLayers(layers, &run);
@@ -218,7 +218,7 @@ TEST(ChangesTest, TorchtitanIsNotToldToLeaveItsPipeline) {
   EXPECT_FALSE(Named(ChangesOf("", "2"), "pipeline stages 4 instead of 2").text.empty());
 }
 
-TEST(ChangesTest, LayersThatDoNotDivideAreCutToo) {
+TEST(ChangesTest, LayersThatDoNotDivideMakeUnequalChunks) {
   const std::vector<Change> changes =
       ChangesOf("pipeline_parallel_first_stage_less_layers = 2\n");  // 35 counted
   EXPECT_EQ(Named(changes, "pipeline stages 8 instead of 4").run.chunks,

@@ -28,7 +28,7 @@ std::vector<std::string> LastCommand(const std::string& text) {
 
 std::string ErrorOf(const std::string& text, const std::string& path) {
   try {
-    ReadConfigText(text, path, "");
+    ReadConfigText(text, path);
   } catch (const CommandError& error) {
     EXPECT_EQ(error.code(), ExitCode::kBadInput);
     return error.what();
@@ -44,7 +44,7 @@ TEST(ReadUserConfigTest, VariablesNeedAScript) {
   std::ofstream(arguments) << R"({"per_device_train_batch_size": 2})";
   std::ofstream(adapter) << R"({"peft_type": "LORA", "r": 8})";
   try {
-    ReadUserConfig({arguments, adapter}, "", {{"TP", "8"}});
+    ReadUserConfig({arguments, adapter}, std::nullopt, {{"TP", "8"}});
     ADD_FAILURE() << "not refused";
   } catch (const CommandError& error) {
     EXPECT_STREQ(error.what(), "--env TP: args.json is no shell script");
@@ -118,7 +118,7 @@ TEST(ReadConfigTest, ListsWhatItDoesNotUnderstand) {
   const UserConfig config = ReadConfigText(
       "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 4 --hidden-size=512 --lr 1e-4 "
       "--new-thing 3 --window-size 4095,0 --bf16 --no-ckpt-fully-parallel-save",
-      "run.sh", "");
+      "run.sh");
   EXPECT_EQ(config.format, ConfigFormat::kMegatron);
   EXPECT_EQ(config.Int(Field::kHidden, 0, 1, 100000), 512);
   EXPECT_TRUE(config.On(Field::kBf16));
@@ -130,7 +130,7 @@ TEST(ReadConfigTest, ListsWhatItDoesNotUnderstand) {
 
 TEST(ReadConfigTest, ListsWhatIsNotPredictedUnlessItIsTheDefault) {
   const auto unpredicted = [](const std::string& section) {
-    return ReadConfigText("{\"train_micro_batch_size_per_gpu\": 1, " + section + "}", "ds.json", "")
+    return ReadConfigText("{\"train_micro_batch_size_per_gpu\": 1, " + section + "}", "ds.json")
         .not_predicted.size();
   };
   EXPECT_EQ(unpredicted("\"zero_optimization\": {\"stage3_max_live_parameters\": 1e9, "
@@ -142,9 +142,9 @@ TEST(ReadConfigTest, ListsWhatIsNotPredictedUnlessItIsTheDefault) {
                         "\"zero_hpz_partition_size\": 8}"),
             2u);
   EXPECT_EQ(unpredicted("\"data_parallel_size\": 99"), 1u);
-  EXPECT_EQ(ReadConfigText("--num-layers 4 --hidden-size 8 --no-fp8-wgrad", "args", "")
-                .not_predicted.size(),
-            1u);
+  EXPECT_EQ(
+      ReadConfigText("--num-layers 4 --hidden-size 8 --no-fp8-wgrad", "args").not_predicted.size(),
+      1u);
 }
 
 TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
@@ -162,7 +162,7 @@ TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
   EXPECT_NE(ErrorOf("torchrun -m torchtitan.train --job.config_file x.toml\n", "x.sh")
                 .find("x.sh:1: torchtitan.train: not yet: torchtitan's options: give the TOML"),
             std::string::npos);
-  const UserConfig config = ReadConfigText("--num-layers four --hidden-size 8", "args", "");
+  const UserConfig config = ReadConfigText("--num-layers four --hidden-size 8", "args");
   EXPECT_THROW(config.Int(Field::kLayers, 0, 1, 9), CommandError);
 }
 
@@ -173,7 +173,7 @@ UserRun RunOfArguments(const std::string& more, const std::string& weights = "--
   const std::string text =
       "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 128 --vocab-size 1000 "
       "--micro-batch-size 1 --global-batch-size 16 ";
-  return RunOf(ReadConfigText(text + weights + more, "args", ""), flags);
+  return RunOf(ReadConfigText(text + weights + more, "args"), flags);
 }
 
 TEST(RunOfTest, LeavesPredictedTokensOutAloud) {
@@ -263,7 +263,7 @@ TEST(RunOfTest, ReadsTheTypesOfAPreciseOptimizer) {
   EXPECT_EQ(mentions(run), 0);
   EXPECT_EQ(mentions(RunOfArguments(precise + "--exp-avg-dtype bf16")), 1);
   const auto unpredicted = [](const std::string& type) {
-    return ReadConfigText("--num-layers 4 --hidden-size 8 --main-params-dtype " + type, "args", "")
+    return ReadConfigText("--num-layers 4 --hidden-size 8 --main-params-dtype " + type, "args")
         .not_predicted.size();
   };
   EXPECT_EQ(unpredicted("fp16"), 1u);
@@ -275,7 +275,7 @@ TEST(RunOfTest, ReadsGraphsByNameAndBySwitch) {
     JobFlags flags;
     flags.gpu = "h100-sxm-80gb";
     flags.gpus = {16};
-    return RunOf(ReadConfigText(text, path, ""), flags)
+    return RunOf(ReadConfigText(text, path), flags)
         .job.training()
         .execution()
         .has_host_launch_seconds();
@@ -353,7 +353,7 @@ TEST(RunOfTest, ReadsOffloadOfDeepSpeedsWeights) {
         "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": true}, "
         "\"zero_optimization\": {\"stage\": 3" +
         sections + "}}";
-    return RunOf(ReadConfigText(text, "ds.json", ""), flags).job.training();
+    return RunOf(ReadConfigText(text, "ds.json"), flags).job.training();
   };
   const std::string states = ", \"offload_optimizer\": {\"device\": \"cpu\"}";
   const v1::Training both = offload(states + ", \"offload_param\": {\"device\": \"cpu\"}");
@@ -375,12 +375,12 @@ TEST(RunOfTest, DeepSpeedPadsSamplesUnlessPacksAreGiven) {
   const TestFolder folder;
   flags.datasets = {
       folder.Write("lengths.jsonl", "{\"llm_tokens\": 900}\n{\"llm_tokens\": 4000}\n")};
-  const UserRun padded = RunOf(ReadConfigText(text, "ds.json", ""), flags);
+  const UserRun padded = RunOf(ReadConfigText(text, "ds.json"), flags);
   EXPECT_TRUE(padded.padded);
   EXPECT_EQ(padded.job.training().micro_batch_samples(), 2);
   EXPECT_EQ(padded.job.training().global_batch_samples(), 256);
   flags.token_cap = 4096;
-  const UserRun packed = RunOf(ReadConfigText(text, "ds.json", ""), flags);
+  const UserRun packed = RunOf(ReadConfigText(text, "ds.json"), flags);
   EXPECT_FALSE(packed.padded);
   EXPECT_EQ(packed.job.training().micro_batch_samples(), 0);
 }
@@ -389,7 +389,7 @@ TEST(ReadConfigTest, ModulesThatLaunchWroteForOtherTrainersAreNamed) {
   const std::string text =
       "# Written by Evenkeel for llama3-8b.\n\"\"\"The plan for XTuner v1\"\"\"\n";
   try {
-    ReadConfigText(text + "ZERO = 3\n", "evenkeel_xtuner.py", "");
+    ReadConfigText(text + "ZERO = 3\n", "evenkeel_xtuner.py");
     FAIL();
   } catch (const CommandError& error) {
     EXPECT_NE(std::string(error.what()).find("evenkeel_xtuner.py is a module that `launch` wrote"),
@@ -409,7 +409,7 @@ TEST(RunOfTest, SaysThatBatchSizesOfDeepSpeedImplyTensorParallelism) {
     return RunOf(
         ReadConfigText("{\"train_batch_size\": 256, \"gradient_accumulation_steps\": 16, "
                        "\"train_micro_batch_size_per_gpu\": 2, \"bf16\": {\"enabled\": true}}",
-                       "ds.json", ""),
+                       "ds.json"),
         flags);
   };
   const std::string note =
@@ -434,7 +434,7 @@ TEST(RunOfTest, NamesTheNearestGlobalBatches) {
                                        "\"train_micro_batch_size_per_gpu\": 3, "
                                        "\"bf16\": {{\"enabled\": true}}}}",
                                        batch),
-                           "ds.json", ""),
+                           "ds.json"),
             flags);
     } catch (const CommandError& error) {
       return std::string(error.what());
@@ -455,7 +455,7 @@ TEST(RunOfTest, ReadsOffloadOfTorchtitansWeights) {
     flags.gpus = {8};
     flags.model = "llama3-8b";
     const std::string text = "[training]\nlocal_batch_size = 1\nseq_len = 8192\n" + setting;
-    return RunOf(ReadConfigText(text, "train.toml", ""), flags).job.training();
+    return RunOf(ReadConfigText(text, "train.toml"), flags).job.training();
   };
   EXPECT_TRUE(offload("enable_cpu_offload = true\n").offload().weights());
   EXPECT_FALSE(offload("enable_cpu_offload = false\n").has_offload());

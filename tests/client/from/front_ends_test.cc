@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "client/cli/base/exit_codes.h"
@@ -63,6 +64,22 @@ TEST(FrontEndsTest, LlamaFactoryHasItsOwnDefaults) {
   EXPECT_EQ(run.seq_length, 2048);
   EXPECT_EQ(run.micro_batch, 8);
   EXPECT_EQ(run.job.training().epochs(), 3);
+}
+
+// PyTorch's reentrant checkpoint repeats all of a layer.
+TEST(FrontEndsTest, ReentrantCheckpointsRepeatWholeLayers) {
+  const auto stops = [](const std::string& text) {
+    const v1::Execution execution = RunOfYaml(text).job.training().execution();
+    return execution.has_stops_recompute_early()
+               ? std::optional<bool>(execution.stops_recompute_early())
+               : std::nullopt;
+  };
+  EXPECT_EQ(stops(kFactoryLora), false);  // use_reentrant_gc is true unless it is set
+  EXPECT_EQ(stops(std::string(kFactoryLora) + "use_reentrant_gc: false\n"), true);
+  EXPECT_EQ(stops(kAxolotlFull), false);
+  EXPECT_EQ(
+      stops(std::string(kAxolotlFull) + "gradient_checkpointing_kwargs:\n  use_reentrant: false\n"),
+      true);
 }
 
 TEST(FrontEndsTest, LlamaFactorySettingsAreTranslated) {

@@ -180,7 +180,7 @@ TEST(HuggingFaceFsdpTest, EveryNthLayerOfTheWholeModelRecomputes) {
   EXPECT_EQ(recomputed, (std::vector<int>{0, 3, 6}));
 }
 
-TEST(HuggingFaceFsdpTest, ConfigIsAFileToo) {
+TEST(HuggingFaceFsdpTest, ConfigMayNameAFile) {
   const std::string path = testing::TempDir() + "/evenkeel_fsdp.json";
   std::ofstream(path) << "{\"fsdp_version\": 2, \"reshard_after_forward\": false}";
   EXPECT_EQ(FsdpRun("true", "\"" + path + "\"").job.training().zero_stage(), v1::ZERO_STAGE_2);
@@ -275,7 +275,7 @@ TEST(HuggingFaceFsdpTest, NumbersOfDeepSpeedAloneAreNoted) {
                "{\"output_dir\": \"out\", \"bf16\": true, \"deepspeed\": "
                "{\"train_micro_batch_size_per_gpu\": 4}" +
                    arguments + "}",
-               "args.json", "")
+               "args.json")
         .notes;
   };
   ASSERT_EQ(notes("").size(), 1u);
@@ -287,7 +287,7 @@ TEST(HuggingFaceFsdpTest, AutoNeedsTheArguments) {
   try {
     ReadConfigText(
         "{\"train_micro_batch_size_per_gpu\": \"auto\", \"bf16\": {\"enabled\": \"auto\"}}",
-        "ds.json", "");
+        "ds.json");
     FAIL();
   } catch (const CommandError& error) {
     EXPECT_NE(std::string(error.what()).find("give its arguments (JSON, YAML or a script)"),

@@ -181,7 +181,7 @@ TEST(HuggingFaceTest, FrozenWeightsAreAsTheModelSays) {
 TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
   const UserConfig config = ReadConfigText(
       ArgumentsWith(", \"learning_rate\": 1e-4, \"torch_compile\": true, \"new_thing\": 5"),
-      "args.json", "huggingface");
+      "args.json", ConfigFormat::kHuggingFace);
   ASSERT_EQ(config.unknown.size(), 1u);
   EXPECT_EQ(config.unknown[0].key, "new_thing");
   ASSERT_EQ(config.not_predicted.size(), 1u);
@@ -192,11 +192,11 @@ TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
                     "\"model_init_kwargs\": {\"new\": 1, \"use_cache\": false}, "
                     "\"accelerator_config\": {\"new\": 1, \"even_batches\": true}, "
                     "\"gradient_checkpointing_kwargs\": {\"new\": 1, \"use_reentrant\": true}"),
-      "args.json", "");
+      "args.json");
   EXPECT_EQ(sections.unknown.size(), 4u);
-  EXPECT_EQ(sections.irrelevant, 4);
+  EXPECT_EQ(sections.irrelevant, 3);
   const auto predicted = [](const std::string& more) {
-    return ReadConfigText(ArgumentsWith(more), "args.json", "").not_predicted.empty();
+    return ReadConfigText(ArgumentsWith(more), "args.json").not_predicted.empty();
   };
   EXPECT_FALSE(predicted(", \"label_smoothing_factor\": 0.1"));
   EXPECT_TRUE(predicted(", \"label_smoothing_factor\": 0.0"));
@@ -227,7 +227,8 @@ TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
   EXPECT_EQ(attention("flash_attention_2"), v1::ATTENTION_KERNEL_FLASH_2);
   EXPECT_EQ(attention("sdpa"), v1::ATTENTION_KERNEL_FLASH);
   EXPECT_EQ(attention("flash_attention_3"), v1::ATTENTION_KERNEL_FLASH);
-  EXPECT_THROW(ReadConfigText(ArgumentsWith(""), "args.json", "deepspeed"), CommandError);
+  EXPECT_THROW(ReadConfigText(ArgumentsWith(""), "args.json", ConfigFormat::kDeepSpeed),
+               CommandError);
 }
 
 TEST(HuggingFaceTest, TwoFilesOfOneKindAreRefused) {
@@ -240,8 +241,8 @@ TEST(HuggingFaceTest, TwoFilesOfOneKindAreRefused) {
   // The arguments say which model is loaded, in whatever order the files come.
   const std::string named = ArgumentsWith(", \"model_name_or_path\": \"qwen2.5-7b\"");
   for (const bool first : {true, false}) {
-    UserConfig config = ReadConfigText(first ? named : adapter, "a.json", "");
-    Merge(ReadConfigText(first ? adapter : named, "b.json", ""), &config);
+    UserConfig config = ReadConfigText(first ? named : adapter, "a.json");
+    Merge(ReadConfigText(first ? adapter : named, "b.json"), &config);
     EXPECT_EQ(config.Text(Field::kModelName), "qwen2.5-7b");
     ASSERT_EQ(config.notes.size(), 1u);
     EXPECT_NE(config.notes[0].find("not "), std::string::npos);

@@ -14,7 +14,7 @@ namespace {
 
 std::string RefusalOfFile(const std::string& text, const std::string& path) {
   try {
-    ReadConfigText(text, path, "");
+    ReadConfigText(text, path);
   } catch (const CommandError& error) {
     return error.what();
   }
@@ -47,7 +47,7 @@ TEST(MegatronFieldsTest, ReadsMegatronBridgesFields) {
       "  pipeline_model_parallel_size: 4\n  virtual_pipeline_model_parallel_size: 2\n"
       "  seq_length: 8192\n  vocab_size: 128256\n"
       "train:\n  global_batch_size: 128\n  micro_batch_size: 1\n";
-  const UserConfig config = ReadConfigText(yaml, "bridge.yaml", "");
+  const UserConfig config = ReadConfigText(yaml, "bridge.yaml");
   EXPECT_EQ(config.format, ConfigFormat::kMegatronBridge);
   EXPECT_TRUE(config.unknown.empty());
   JobFlags flags;
@@ -75,7 +75,7 @@ TEST(MegatronFieldsTest, RefusesGroupsOfMicroBatchesThatMegatronRefuses) {
         "--num-virtual-stages-per-pipeline-rank 2 " +
         more + "\n";
     try {
-      RunOf(ReadConfigText(command, "run.sh", ""), flags);
+      RunOf(ReadConfigText(command, "run.sh"), flags);
     } catch (const CommandError& error) {
       return error.what();
     }
@@ -102,7 +102,7 @@ TEST(MegatronFieldsTest, ReadsDeepSpeedsStatesIn16Bits) {
     return RunOf(ReadConfigText("{\"train_micro_batch_size_per_gpu\": 1, \"zero_optimization\": "
                                 "{\"stage\": 3}, \"bf16\": {\"enabled\": true" +
                                     more + "}}",
-                                "ds.json", ""),
+                                "ds.json"),
                  flags);
   };
   const std::string master = ", \"bf16_master_weights_and_grads\": true";

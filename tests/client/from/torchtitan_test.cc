@@ -18,7 +18,7 @@ constexpr char kLlama[] = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n";
 UserRun TorchtitanRun(const std::string& toml, JobFlags flags = {}) {
   flags.gpu = "h100-sxm-80gb";
   flags.gpus = {8};
-  UserRun run = RunOf(ReadConfigText(toml, "train.toml", ""), flags);
+  UserRun run = RunOf(ReadConfigText(toml, "train.toml"), flags);
   AdaptToLayers(ModelLayers(32, v1::LAYER_KIND_DENSE), &run);
   return run;
 }
@@ -52,7 +52,7 @@ TEST(TorchtitanTest, BatchAndLengthHaveDefaults) {
 
 TEST(TorchtitanTest, ARefusalOfTheRequestNamesTheSettingBehindIt) {
   const UserConfig config =
-      ReadConfigText(std::string(kLlama) + "converters = [\"mx\"]\n", "train.toml", "");
+      ReadConfigText(std::string(kLlama) + "converters = [\"mx\"]\n", "train.toml");
   EXPECT_EQ(WithItsSetting(config, "job.training.precision (--precision): not so"),
             "job.training.precision (--precision): not so (set by train.toml:4: model.converters "
             "mx)");
@@ -187,8 +187,8 @@ TEST(TorchtitanTest, KeysThatHalveMemoryAreNotPassedOver) {
   EXPECT_EQ(bytes(model), 0);
   EXPECT_TRUE(Assumes(model, "modules are taken to be eager, the loss to be eager"));
   EXPECT_EQ(bytes(TorchtitanRun(with("[compile]\nenable = false\n"))), 0);
-  EXPECT_EQ(ReadConfigText(with("[compile]\nenable = true\n"), "t.toml", "").irrelevant, 0);
-  EXPECT_EQ(ReadConfigText(with("compile = true\n"), "t.toml", "").not_predicted.size(), 1u);
+  EXPECT_EQ(ReadConfigText(with("[compile]\nenable = true\n"), "t.toml").irrelevant, 0);
+  EXPECT_EQ(ReadConfigText(with("compile = true\n"), "t.toml").not_predicted.size(), 1u);
 }
 
 // FSDP casts what it has reduced back to the type of the weights.
@@ -200,10 +200,10 @@ TEST(TorchtitanTest, GradientsAreHeldInTheTypeOfTheWeights) {
     EXPECT_EQ(TorchtitanRun(with(type)).job.training().gradient_precision(),
               v1::GRADIENT_PRECISION_FP32)
         << type;
-  const UserConfig reduced = ReadConfigText(with("bfloat16"), "t.toml", "");
+  const UserConfig reduced = ReadConfigText(with("bfloat16"), "t.toml");
   ASSERT_EQ(reduced.not_predicted.size(), 1u);
   EXPECT_EQ(reduced.not_predicted[0].first.key, "training.mixed_precision_reduce");
-  EXPECT_TRUE(ReadConfigText(with("float32"), "t.toml", "").not_predicted.empty());
+  EXPECT_TRUE(ReadConfigText(with("float32"), "t.toml").not_predicted.empty());
 }
 
 TEST(TorchtitanTest, TheModeOfRecomputeDecides) {
@@ -215,6 +215,14 @@ TEST(TorchtitanTest, TheModeOfRecomputeDecides) {
       TorchtitanRefusal(std::string(kLlama) + "[activation_checkpoint]\nmode = \"memory_budget\"\n")
           .find("activation_checkpoint.mode memory_budget: not yet"),
       std::string::npos);
+  const auto stops = [](const std::string& more) {
+    return TorchtitanRun(std::string(kLlama) + "[activation_checkpoint]\n" + more)
+        .job.training()
+        .execution()
+        .stops_recompute_early();
+  };
+  EXPECT_FALSE(stops("mode = \"full\"\n"));
+  EXPECT_TRUE(stops("mode = \"full\"\nearly_stop = true\n"));
   // Every third layer: the third, the sixth and so on.
   const UserRun run =
       TorchtitanRun(std::string(kLlama) +
@@ -259,7 +267,7 @@ TEST(TorchtitanTest, AnOptimizerOfManyKernelsHoldsMore) {
     const std::string toml =
         "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[optimizer]\nname = \"AdamW\"\n" +
         implementation;
-    return RunOf(ReadConfigText(toml, "a.toml", ""), flags)
+    return RunOf(ReadConfigText(toml, "a.toml"), flags)
         .job.training()
         .execution()
         .update_parameter_bytes();
@@ -278,7 +286,7 @@ TEST(TorchtitanTest, DegreesAreAllOfItsGpus) {
         "[parallelism]\ndata_parallel_replicate_degree = 2\ntensor_parallel_degree = 4\n"
         "data_parallel_shard_degree = " +
         shards + "\n";
-    return RunOf(ReadConfigText(toml, "a.toml", ""), flags).job.cluster().pools(0).gpu_count();
+    return RunOf(ReadConfigText(toml, "a.toml"), flags).job.cluster().pools(0).gpu_count();
   };
   EXPECT_EQ(gpus("8"), 64);
   EXPECT_THROW(gpus("-1"), CommandError);

@@ -23,7 +23,7 @@ class TrainerScriptTest : public testing::Test {
   }
 
   UserConfig Read(const std::string& text) {
-    return ReadConfigText(text, testing::TempDir() + "/run.sh", "");
+    return ReadConfigText(text, testing::TempDir() + "/run.sh");
   }
 
   UserRun Run(const UserConfig& config) {
@@ -113,9 +113,8 @@ constexpr char kFsdpFile[] =
 TEST_F(TrainerScriptTest, AccelerateSaysTheEngine) {
   const auto run = [&](const std::string& launch, const std::string& more = "") {
     UserConfig config = ReadConfigText(
-        "{\"per_device_train_batch_size\": 2, \"model_max_length\": 512" + more + "}", "a.json",
-        "");
-    Merge(ReadConfigText(launch, "launch.yaml", ""), &config);
+        "{\"per_device_train_batch_size\": 2, \"model_max_length\": 512" + more + "}", "a.json");
+    Merge(ReadConfigText(launch, "launch.yaml"), &config);
     return Run(config);
   };
   const UserRun fsdp = run(kFsdpFile);
@@ -155,7 +154,7 @@ TEST_F(TrainerScriptTest, AccelerateSaysTheEngine) {
       run(kFsdpFile + std::string("parallelism_config:\n  parallelism_config_cp_size: 2\n")),
       CommandError);
   // It says nothing of batches.
-  EXPECT_THROW(ReadUserConfig({Write("launch.yaml", kFsdpFile)}, ""), CommandError);
+  EXPECT_THROW(ReadUserConfig({Write("launch.yaml", kFsdpFile)}), CommandError);
 }
 
 TEST_F(TrainerScriptTest, AdaptersOfTrl) {
@@ -163,7 +162,7 @@ TEST_F(TrainerScriptTest, AdaptersOfTrl) {
       "per_device_train_batch_size: 2\nmax_length: 512\nbf16: true\nuse_peft: true\n"
       "lora_target_modules: [q_proj, o_proj]\nmodel_name_or_path: llama3-8b\n";
   const auto lora = [&](const std::string& more) {
-    UserConfig config = ReadConfigText(base + more, "sft.yaml", "");
+    UserConfig config = ReadConfigText(base + more, "sft.yaml");
     JobFlags flags;
     flags.gpu = "h100-sxm-80gb";
     flags.gpus = {8};

@@ -40,27 +40,6 @@ TEST(JobFlagsTest, ThreeAreEnoughAndNothingElseIsSet) {
   EXPECT_EQ(request.DebugString(), want.DebugString());
 }
 
-TEST(JobFlagsTest, SeveralCountsAndPoolsAreOffers) {
-  const v1::PlanJobRequest counts = Parse({"--model", "m", "--gpu", "g", "--gpus", "16,32"});
-  EXPECT_EQ(counts.job().cluster().pools(0).gpu_count(), 0);
-  EXPECT_EQ(counts.job().cluster().pools(0).gpu_counts_size(), 2);
-
-  const v1::Cluster cluster =
-      Parse(Three({"--pool", "h:8,16@4.5", "--pool", "k:4", "--gpus-per-node", "4"}))
-          .job()
-          .cluster();
-  ASSERT_EQ(cluster.pools_size(), 3);
-  EXPECT_EQ(cluster.pools(0).gpu_count(), 32);
-  EXPECT_EQ(cluster.pools(1).gpu_type(), "h");
-  EXPECT_EQ(cluster.pools(1).gpu_counts(1), 16);
-  EXPECT_DOUBLE_EQ(cluster.pools(1).price_per_gpu_hour(), 4.5);
-  EXPECT_EQ(cluster.pools(2).gpu_count(), 4);
-  EXPECT_EQ(cluster.pools(2).gpus_per_node(), 4);
-  EXPECT_EQ(Parse({"--model", "m", "--pool", "h:8"}).job().cluster().pools_size(), 1);
-  for (const char* bad : {"h", "h:", ":8", "h:8,x", "h:0", "h:8@", "h:8@x", "h@3:8"})
-    EXPECT_THROW(Parse(Three({"--pool", bad})), CommandError) << bad;
-}
-
 TEST(JobFlagsTest, ObjectiveAndFailures) {
   v1::PlanJobRequest request = Parse(Three({"--deadline",
                                             "2",
