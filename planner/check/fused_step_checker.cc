@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/check/faults.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/optimizer_time.h"
@@ -12,20 +13,18 @@ namespace evenkeel::planner {
 
 std::vector<std::string> CheckFusedStep(const Job& job, const Batching& batching,
                                         const Plan& plan) {
-  std::vector<std::string> faults;
-  if (!job.training.fused_step) return faults;
-  const auto require = [&faults](bool holds, const char* fault) {
-    if (!holds) faults.push_back(std::string("fused step: ") + fault);
-  };
+  if (!job.training.fused_step) return {};
+  Faults faults("fused step: ");
   const Parallelism& p = plan.parallelism;
   const FusedStep ability = job.training.trainer->fused_step;
-  require(ability != FusedStep::kNone && job.training.zero_stage == ZeroStage::kWeights &&
-              !RecordOf(job.training.optimizer).whole_matrices && job.training.offload.ratio == 0,
-          "a job that cannot have it");
-  require(plan.prediction.micro_batches == 1 && p.pipeline == 1 && plan.stages.size() == 1,
-          "several micro-batches or stages");
-  require(ability == FusedStep::kAny || p.expert == 1, "beside expert parallelism");
-  if (!faults.empty()) return faults;
+  faults.Require(ability != FusedStep::kNone && job.training.zero_stage == ZeroStage::kWeights &&
+                     !RecordOf(job.training.optimizer).whole_matrices &&
+                     job.training.offload.ratio == 0,
+                 "a job that cannot have it");
+  faults.Require(plan.prediction.micro_batches == 1 && p.pipeline == 1 && plan.stages.size() == 1,
+                 "several micro-batches or stages");
+  faults.Require(ability == FusedStep::kAny || p.expert == 1, "with expert parallelism");
+  if (!faults.empty()) return faults.Take();
 
   Job separate = job;
   separate.training.fused_step = false;
@@ -40,10 +39,11 @@ std::vector<std::string> CheckFusedStep(const Job& job, const Batching& batching
     trained += TrainedBy(layer);
   }
   const StagePlan& stage = plan.stages.front();
-  require(stage.memory.weights == weights && stage.memory.optimizer == states,
-          "other weights or states than those of a separate step");
-  require(stage.memory.gradients == 0, "gradients that outlast their layer");
-  require(stage.memory.workspace >= of_layer, "no room for the gradients of the largest layer");
+  faults.Require(stage.memory.weights == weights && stage.memory.optimizer == states,
+                 "other weights or states than those of a separate step");
+  faults.Require(stage.memory.gradients == 0, "gradients that outlast their layer");
+  faults.Require(stage.memory.workspace >= of_layer,
+                 "no room for the gradients of the largest layer");
   // A separate step may clip gradients, too. Each layer pays for launches of its own. Its time is
   // rounded.
   const KernelTime kernels(job.cluster.gpu, job.constants);
@@ -55,12 +55,12 @@ std::vector<std::string> CheckFusedStep(const Job& job, const Batching& batching
   const int64_t off = profile.size() + 1;
   // Measured times are of layers without an update, and what the host does for one may hide a
   // gather.
-  require(!job.calibration.empty() || stage.backward_ns + off >= backward + update,
-          "updates that take no time");
-  require(plan.prediction.step.optimizer_ns + off >= update &&
-              plan.prediction.step.optimizer_ns <= stage.backward_ns,
-          "a time of the optimizer that is not that of the updates");
-  return faults;
+  faults.Require(!job.calibration.empty() || stage.backward_ns + off >= backward + update,
+                 "updates that take no time");
+  faults.Require(plan.prediction.step.optimizer_ns + off >= update &&
+                     plan.prediction.step.optimizer_ns <= stage.backward_ns,
+                 "a time of the optimizer that is not that of the updates");
+  return faults.Take();
 }
 
 }  // namespace evenkeel::planner

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "planner/base/integers.h"
+#include "planner/check/faults.h"
 #include "planner/check/plan_checker.h"
 
 namespace evenkeel::planner {
@@ -19,25 +20,20 @@ class GroupChecker {
   std::vector<std::string> Run() {
     Require(plan_.grouping && groups().size() >= 2 && groups().size() == batchings_.size(),
             "fewer than two groups");
-    if (!faults_.empty()) return std::move(faults_);
+    if (!faults_.empty()) return faults_.Take();
     for (size_t g = 0; g < groups().size(); ++g) {
       CheckGroup(g);
-      if (!faults_.empty()) return std::move(faults_);
+      if (!faults_.empty()) return faults_.Take();
     }
     CheckCover();
     CheckSums();
-    return std::move(faults_);
+    return faults_.Take();
   }
 
  private:
   const std::vector<GroupPlan>& groups() const { return plan_.grouping->groups; }
 
-  void Require(bool holds, const std::string& fault) {
-    if (!holds) faults_.push_back(fault);
-  }
-  static bool Near(double a, double b, double tolerance = 1e-9) {
-    return std::abs(a - b) <= tolerance * std::abs(b);
-  }
+  void Require(bool holds, const std::string& fault) { faults_.Require(holds, fault); }
 
   static std::vector<int64_t> Layers(const std::vector<StagePlan>& stages) {
     std::vector<int64_t> layers;
@@ -74,7 +70,7 @@ class GroupChecker {
     alone.prediction.micro_batches = group.micro_batches;
     alone.prediction.step = group.step;
     for (const std::string& fault : CheckSteps(job_, *batchings_[g], alone))
-      faults_.push_back(name + fault);
+      Require(false, name + fault);
   }
 
   // Checks that every sample has a group, and that the packs hold the tokens of the data.
@@ -142,7 +138,7 @@ class GroupChecker {
   const Job& job_;
   const std::vector<const Batching*>& batchings_;
   const Plan& plan_;
-  std::vector<std::string> faults_;
+  Faults faults_;
 };
 
 }  // namespace

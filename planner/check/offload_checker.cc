@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "planner/base/integers.h"
+#include "planner/check/faults.h"
 #include "planner/check/most_held.h"
 #include "planner/cost/host_memory.h"
 #include "planner/cost/layer_profile.h"
@@ -24,13 +25,11 @@ class OffloadChecker {
     CheckOptimizer();
     CheckLayers();
     CheckHost();
-    return std::move(faults_);
+    return faults_.Take();
   }
 
  private:
-  void Require(bool holds, const std::string& fault) {
-    if (!holds) faults_.push_back("offload: " + fault);
-  }
+  void Require(bool holds, const std::string& fault) { faults_.Require(holds, fault); }
 
   void CheckOptimizer() {
     const OptimizerOffload& asked = job_.training.offload;
@@ -257,7 +256,7 @@ class OffloadChecker {
   const Job& job_;
   const Batching& batching_;
   const Plan& plan_;
-  std::vector<std::string> faults_;
+  Faults faults_{"offload: "};
 };
 
 }  // namespace

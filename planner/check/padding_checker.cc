@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <utility>
 
+#include "planner/check/faults.h"
+
 namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kSamplesAtMost = 2'000'000;  // whose rows are counted again, one by one
+constexpr double kProducts = 1e-6;  // tolerance: products of so many factors lose some digits
 
 class PaddingChecker {
  public:
@@ -19,21 +22,17 @@ class PaddingChecker {
     const int64_t samples = job_.training.micro_batch_samples;
     if (samples == 0) {
       Require(!plan_.padded && !batching_.padded, "padding that the job does not ask for");
-      return std::move(faults_);
+      return faults_.Take();
     }
     CheckShapes(samples);
-    if (plan_.misfit) return std::move(faults_);
+    if (plan_.misfit) return faults_.Take();
     Require(plan_.padded.has_value(), "padding: nothing said of it");
     if (plan_.padded) CheckFigures(*plan_.padded);
-    return std::move(faults_);
+    return faults_.Take();
   }
 
  private:
-  void Require(bool holds, const char* fault) {
-    if (!holds) faults_.emplace_back(fault);
-  }
-  // Products of so many factors lose some digits.
-  static bool Near(double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); }
+  void Require(bool holds, const std::string& fault) { faults_.Require(holds, fault); }
 
   int64_t Row(int64_t longest) const {
     const Training& t = job_.training;
@@ -88,16 +87,16 @@ class PaddingChecker {
     if (job_.training.group_by_length)
       CheckSorted(samples, all, tokens / static_cast<double>(all));
     else if (all <= kSamplesAtMost)
-      Require(Near(rule.mean_tokens, n * MeanRow(samples, all)),
+      Require(Near(rule.mean_tokens, n * MeanRow(samples, all), kProducts),
               "padding: the mean row is not that of the histogram");
-    Require(
-        Near(batching_.mean.tokens * (1 - rule.pad_ratio), n * tokens / static_cast<double>(all)),
-        "padding: its share is not what the rows lack");
+    Require(Near(batching_.mean.tokens * (1 - rule.pad_ratio),
+                 n * tokens / static_cast<double>(all), kProducts),
+            "padding: its share is not what the rows lack");
   }
 
   void CheckFigures(const PaddedBatches& padded) {
     const double n = static_cast<double>(job_.training.micro_batch_samples);
-    Require(Near(padded.mean_row_tokens * n, plan_.batch_rule.mean_tokens) &&
+    Require(Near(padded.mean_row_tokens * n, plan_.batch_rule.mean_tokens, kProducts) &&
                 static_cast<double>(padded.longest_row_tokens) * n ==
                     static_cast<double>(plan_.batch_rule.token_cap),
             "padding: rows differ from the micro-batches");
@@ -105,14 +104,14 @@ class PaddingChecker {
                 padded.slowest_rank_ratio <= 1.01 * static_cast<double>(plan_.parallelism.data),
             "padding: the slowest rank has more than all ranks together");
     Require(!padded.packed || Near((1 + padded.packing_gain) * padded.packed->gpu_days,
-                                   plan_.prediction.gpu_days),
+                                   plan_.prediction.gpu_days, kProducts),
             "padding: the gain of packing does not follow from the plans");
   }
 
   const Job& job_;
   const Batching& batching_;
   const Plan& plan_;
-  std::vector<std::string> faults_;
+  Faults faults_;
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "planner/check/stage_checker.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "planner/check/backward_walk.h"
+#include "planner/check/faults.h"
 #include "planner/check/most_held.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
@@ -38,7 +40,7 @@ class StageChecker {
     for (int64_t c = 0; c < chunks; ++c) {
       for (int64_t s = 0; s < stages; ++s) {
         const size_t at = static_cast<size_t>(s);
-        if (!CheckChunk(s, c, next[at], position, expected[at])) return std::move(faults_);
+        if (!CheckChunk(s, c, next[at], position, expected[at])) return faults_.Take();
         expected[at].chunk_ends.push_back(position);
       }
     }
@@ -50,13 +52,12 @@ class StageChecker {
       CheckStageTotals(s, stage, expected[static_cast<size_t>(s)]);
       CheckSend(s, stage, expected[static_cast<size_t>(s)]);
     }
-    return std::move(faults_);
+    CheckMethod();
+    return faults_.Take();
   }
 
  private:
-  void Require(bool holds, const std::string& fault) {
-    if (!holds) faults_.push_back(fault);
-  }
+  void Require(bool holds, const std::string& fault) { faults_.Require(holds, fault); }
   static std::string Name(int64_t s) { return "stage " + std::to_string(s) + ": "; }
 
   // Checks the layers of one chunk from `position` on. Returns false if they do not follow the
@@ -214,12 +215,47 @@ class StageChecker {
             Name(s) + "p2p differs from its boundaries");
   }
 
+  // Checks the layers of each stage against a method that leaves no choice.
+  void CheckMethod() {
+    const PartitionMethod method = job_.constraints.partition_method;
+    const bool first = method == PartitionMethod::kLayers;
+    const bool last = method == PartitionMethod::kLayersLast;
+    const bool weights = method == PartitionMethod::kWeights;
+    if (!job_.constraints.stage_layers.empty() || (!first && !last && !weights)) return;
+    std::vector<int64_t> layers;
+    for (const StagePlan& stage : plan_.stages) {
+      layers.push_back(0);
+      for (const LayerGroup& group : stage.layers)
+        layers.back() += IsTransformerLayer(group.kind) ? group.count : 0;
+    }
+    if (weights) return CheckWeights(layers);
+    Require((first ? std::is_sorted(layers.rbegin(), layers.rend())
+                   : std::is_sorted(layers.begin(), layers.end())) &&
+                std::abs(layers.front() - layers.back()) <= 1,
+            "layers are not as equal as the partition method makes them");
+  }
+
+  // Checks that each stage but the last exceeds its share with its last layer only.
+  void CheckWeights(const std::vector<int64_t>& layers) {
+    const LanguageModel& m = job_.model.language_model;
+    const double layer = 4.0 * static_cast<double>(m.heads * m.head_dim * m.hidden) +
+                         3.0 * static_cast<double>(m.ffn * m.hidden);
+    double all = static_cast<double>(m.vocab * m.hidden), before = 0;
+    for (const int64_t count : layers) all += layer * static_cast<double>(count);
+    for (size_t s = 0; s + 1 < layers.size(); ++s) {
+      const double share = all * static_cast<double>(s + 1) / static_cast<double>(layers.size());
+      before += layer * static_cast<double>(layers[s]);
+      Require(share <= before * (1 + 1e-9) && before - layer <= share * (1 + 1e-9),
+              Name(static_cast<int64_t>(s)) + "does not end where the weights exceed its share");
+    }
+  }
+
   const Job& job_;
   const LayerProfile& profile_;
   const Plan& plan_;
   const Network network_;
   const BackwardWalk walk_;
-  std::vector<std::string> faults_;
+  Faults faults_;
 };
 
 }  // namespace
