@@ -5,12 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/groups/length_classes.h"
 #include "planner/job.h"
 #include "planner/plan.h"
@@ -37,8 +37,8 @@ enum class GroupBatch { kGlobal, kOnePackPerRank };
 // The work that several GroupSteps may spend together, in simulated passes.
 struct GroupWork {
   int64_t left = 0;
-  std::function<bool()> stop;  // called often; returns true to end the work; may be empty
-  bool over = false;           // once true, classes have no steps, and results are invalid
+  Stop stop;          // called often; returns true to end the work; may be empty
+  bool over = false;  // once true, classes have no steps, and results are invalid
 };
 
 // The steps of every class (from, to) under one family.

@@ -230,7 +230,7 @@ class Writer {
 
 }  // namespace
 
-Alternative InShort(const Job& job, const GroupedSearch& found) {
+Alternative SummaryOf(const Job& job, const GroupedSearch& found) {
   const GroupRun& last = found.runs.back();
   Alternative alternative = MakeAlternative(job, last.data.batching, last.candidate);
   double steps = 0, samples = 0;

@@ -16,7 +16,7 @@ void FillGroupedPlan(const Job& job, const LengthClasses& classes, const Grouped
                      const Stop& stop, Plan* plan);
 
 // Returns a summary of the plan: degrees and stages of its longest group, mean step, GPU-days.
-Alternative InShort(const Job& job, const GroupedSearch& found);
+Alternative SummaryOf(const Job& job, const GroupedSearch& found);
 
 }  // namespace evenkeel::planner
 

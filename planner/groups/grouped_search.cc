@@ -31,7 +31,7 @@ struct Prospect {
 
 class GroupedSearcher {
  public:
-  GroupedSearcher(const Job& job, const LengthClasses& classes, const std::function<bool()>& stop,
+  GroupedSearcher(const Job& job, const LengthClasses& classes, const Stop& stop,
                   const std::vector<Parallelism>& first)
       : job_(job), classes_(classes), stop_(stop), first_(first), work_{kGroupWorkAtMost, stop} {}
 
@@ -70,7 +70,7 @@ class GroupedSearcher {
   }
 
  private:
-  bool Stopped() { return result_.stopped = result_.stopped || (stop_ && stop_()); }
+  bool Stopped() { return result_.stopped = result_.stopped || stop_(); }
 
   static bool SameSplit(const Parallelism& a, const Parallelism& b) {
     return a.tensor == b.tensor && a.pipeline == b.pipeline && a.expert == b.expert;
@@ -89,7 +89,7 @@ class GroupedSearcher {
   std::vector<Promising> Promise(std::vector<Family>& later) {
     std::vector<Promising> all;
     for (Family& family : Families(job_)) {
-      if (stop_ && stop_()) return all;
+      if (stop_()) return all;
       ++result_.parallelisms;
       if (family.front().virtual_stages > LeastVirtualStages(family)) {
         later.push_back(std::move(family));
@@ -292,7 +292,7 @@ class GroupedSearcher {
 
   const Job& job_;
   const LengthClasses& classes_;
-  const std::function<bool()>& stop_;
+  const Stop stop_;
   const std::vector<Parallelism>& first_;
   GroupWork work_;
   std::vector<Prospect> prospects_;
@@ -305,8 +305,7 @@ class GroupedSearcher {
 
 double GroupRun::steps() const { return group.tokens / group.step.tokens; }
 
-GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes,
-                           const std::function<bool()>& stop,
+GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes, const Stop& stop,
                            const std::vector<Parallelism>& first) {
   return GroupedSearcher(job, classes, stop, first).Run();
 }

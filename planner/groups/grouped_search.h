@@ -4,9 +4,9 @@
 #define EVENKEEL_PLANNER_GROUPS_GROUPED_SEARCH_H_
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/groups/group_batching.h"
 #include "planner/groups/group_sets.h"
@@ -47,8 +47,7 @@ struct GroupedSearch {
 // groups, and real packs decide between them. Splits of `first` are examined first, then the others
 // from the most promising on. Once a fixed amount of work is done, the rest stays unsearched and
 // enters the bound with the time of the dataset's FLOPs at the GPUs' peak rate.
-GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes,
-                           const std::function<bool()>& stop,
+GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes, const Stop& stop,
                            const std::vector<Parallelism>& first = {});
 
 }  // namespace evenkeel::planner

@@ -314,7 +314,7 @@ ModeCounts SmallestRecompute(const LayerProfile& profile, const ChunkLoad& stage
   if (policy == RecomputePolicy::kFull || policy == RecomputePolicy::kAdaptive) return all;
   if (policy == RecomputePolicy::kOneSetting && profile.setting)
     return RecomputedUnderSetting(profile, counts, stage.begin);
-  // Under each limit of the workspace, all layers of a kind are best in the mode that keeps least.
+  // Under each limit of the workspace, all layers of a class are best in the mode that keeps least.
   std::vector<int64_t> limits{std::numeric_limits<int64_t>::max()};
   for (size_t k = 0; k < profile.classes.size(); ++k) {
     if (counts[k] == 0) continue;

@@ -49,10 +49,10 @@ ModeCounts RecomputedUnderSetting(const LayerProfile& profile, const ClassCounts
                                   int64_t begin) {
   const RecomputeSetting& setting = *profile.setting;
   ModeCounts recomputed{};
-  int64_t kinds = 0;  // that share the block; its place means nothing to a single one
+  int64_t classes = 0;  // that share the block; its place means nothing to a single one
   for (size_t k = 0; k < profile.classes.size(); ++k)
-    kinds += counts[k] > 0 && profile.classes[k].kind != LayerKind::kEncoder ? 1 : 0;
-  const bool by_place = kinds > 1 && DependsOnPlace(profile);
+    classes += counts[k] > 0 && profile.classes[k].kind != LayerKind::kEncoder ? 1 : 0;
+  const bool by_place = classes > 1 && DependsOnPlace(profile);
   int64_t left = setting.block > 0 ? setting.block : RecomputeSetting::kEveryLayer;
   if (by_place) TakeBlock(profile, counts, begin, left, recomputed);
   for (size_t k = 0; k < profile.classes.size(); ++k) {

@@ -58,8 +58,8 @@ void AddEnds(const LayerProfile& profile, ChainWork* work) {
   const int64_t first = std::max<int64_t>(1, profile.first_stage_layers);
   for (size_t k = 0; k < work->classes.size(); ++k) {
     const auto time_of = [&](int64_t i) {
-      const size_t kind = static_cast<size_t>(profile.chain[static_cast<size_t>(i)]);
-      return kind == k ? 0 : work->classes[kind].each_ns;
+      const size_t other = static_cast<size_t>(profile.chain[static_cast<size_t>(i)]);
+      return other == k ? 0 : work->classes[other].each_ns;
     };
     ChainWork::Class& of_class = work->classes[k];
     for (int64_t i = 0; i < first; ++i) of_class.first_ns += time_of(i);

@@ -30,7 +30,8 @@ class Chooser {
         alternatives_(alternatives),
         hooks_(hooks),
         limits_(limits),
-        limits_in_short_(limits.segments < kWorkInShort.segments ? limits : kWorkInShort),
+        side_limits_(limits.segments < kWorkForSideQuestion.segments ? limits
+                                                                     : kWorkForSideQuestion),
         rule_(CapsRuleOf(job, hooks.stop)),
         level_(OneMicroBatch(rule_.Balanced())) {}
 
@@ -166,7 +167,7 @@ class Chooser {
         static_cast<double>(job_.training.global_batch_samples) / (packs * sizes.fill));
     if (!choice || choice->caps == CapsOf(best) || choice->caps == sizes.tried) return false;
     sizes.tried = choice->caps;
-    CapsSearch other = InShort(*choice, best);
+    CapsSearch other = SideSearch(*choice, best);
     sizes.fill = std::min(1.0, other.batching.rule.samples_per_pack / choice->samples_per_pack);
     if (!Take(best, std::move(other))) {
       ++sizes.in_vain;
@@ -211,14 +212,14 @@ class Chooser {
       choice.caps = {CapsOf(best).units,
                      std::max(LongestSample(), RoundUp(static_cast<int64_t>(tokens), kTokenStep))};
       if (choice.caps.tokens >= CapsOf(best).tokens) continue;
-      Take(best, InShort(choice, best));
+      Take(best, SideSearch(choice, best));
       if (choice.caps.tokens == LongestSample()) return;
     }
   }
 
-  // Searches packs of these caps in short for plans quicker than the best of `than`.
-  CapsSearch InShort(const CapsChoice& choice, const CapsSearch& than) const {
-    return Beating(choice, than, "", 0, limits_in_short_);
+  // Searches packs of these caps briefly, for plans quicker than the best of `than`.
+  CapsSearch SideSearch(const CapsChoice& choice, const CapsSearch& than) const {
+    return Beating(choice, than, "", 0, side_limits_);
   }
 
   static Caps CapsOf(const CapsSearch& search) {
@@ -352,7 +353,7 @@ class Chooser {
   const Job& job_;
   int64_t alternatives_;
   const PlanHooks& hooks_;
-  const SearchWork limits_, limits_in_short_;
+  const SearchWork limits_, side_limits_;
   CapsRule rule_;
   CapsChoice level_;
 };

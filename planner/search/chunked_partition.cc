@@ -25,7 +25,7 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kPassesAtMost = 1'000'000;  // passes simulated to improve one candidate
-constexpr int64_t kMovesInShort = 100;        // made to improve one candidate in short
+constexpr int64_t kMovesWhenBrief = 100;      // made to improve one candidate briefly
 constexpr int64_t kEventsPerScore = 3000;
 // If a simulation takes no more passes than this, runs of boundaries are moved too.
 constexpr int64_t kPassesOfRuns = 2000;
@@ -234,7 +234,7 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
   if (cuts.front() == cuts.back()) cuts.resize(1);
   std::optional<Candidate> best;
   for (std::vector<int64_t>& cut : cuts) {
-    if (stop && stop()) return std::nullopt;
+    if (stop()) return std::nullopt;
     Candidate c = chunks.Cut(std::move(cut));
     if (chunks.Complete(c, best ? best->score_ns : kNoPlan) &&
         (!best || c.score_ns < best->score_ns))
@@ -248,17 +248,17 @@ std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profi
                                        int64_t micro_batches, int64_t trying, const Stop& stop,
                                        PassLists* lists) {
   if (!job.constraints.stage_layers.empty()) return std::nullopt;
-  Shard shard;
-  shard.parallelism = p;
-  shard.shape = ShapeOf(p, schedule, micro_batches);
-  shard.profile = profile;
-  const StageNeeds needs(job, shard, stop);
-  if (p.virtual_stages > 1 && NoRoom(job, shard, needs)) return std::nullopt;
-  LeastFull least = LeastFullest(job, shard, needs, stop, trying);
+  MemoryProspect prospect;
+  prospect.parallelism = p;
+  prospect.shape = ShapeOf(p, schedule, micro_batches);
+  prospect.profile = profile;
+  const StageNeeds needs(job, prospect, stop);
+  if (p.virtual_stages > 1 && NoRoom(job, prospect, needs)) return std::nullopt;
+  LeastFull least = LeastFullest(job, prospect, needs, stop, trying);
   if (!least.found || least.held.allocated > AllocatableBytes(job)) return std::nullopt;
   const Chunks chunks(job, profile, p, schedule, micro_batches, stop, lists);
   Candidate c = chunks.Cut(std::move(least.boundaries));
-  if (!chunks.Complete(c)) chunks.Complete(c, SmallestRecompute(job, shard, c.boundaries));
+  if (!chunks.Complete(c)) chunks.Complete(c, SmallestRecompute(job, prospect, c.boundaries));
   return c;
 }
 
@@ -381,14 +381,14 @@ void MoveFromEach(const Chunks& chunks, const LayerProfile& profile,
   }
 }
 
-int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
+int64_t ImproveChunksBriefly(const Job& job, const LayerProfile& profile, Candidate& candidate,
                              const Stop& stop, PassLists* lists) {
   if (!job.constraints.stage_layers.empty()) return 0;
   const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
                       candidate.micro_batches, stop, lists);
   chunks.Score(candidate);
   const int64_t per_move = chunks.passes() + kPassesPerMove;
-  const int64_t most = std::min(kMovesInShort, kPassesAtMost / per_move);
+  const int64_t most = std::min(kMovesWhenBrief, kPassesAtMost / per_move);
   int64_t moves = most;
   Mover(chunks, profile, stop, moves, candidate).Run();
   return (most - moves + 1) * per_move;

@@ -52,7 +52,7 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
                       const Stop& stop, PassLists* lists = nullptr);
 
 // Makes a few such moves from the candidate's cut.
-int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
+int64_t ImproveChunksBriefly(const Job& job, const LayerProfile& profile, Candidate& candidate,
                              const Stop& stop, PassLists* lists = nullptr);
 
 // Makes such moves while that is quicker with the given real packs, MovesByRealPacks at most. Never

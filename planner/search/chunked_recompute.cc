@@ -60,7 +60,8 @@ std::vector<Exchange> Exchanges(const LayerProfile& profile, const std::vector<C
       }
     }
   }
-  // An exchange of a kind costs no less per byte than the one before, so their order stays.
+  // An exchange of layers of one class costs no less per byte than the one before, so their order
+  // stays.
   std::stable_sort(all.begin(), all.end(), Cheaper);
   return all;
 }

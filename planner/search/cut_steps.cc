@@ -12,11 +12,11 @@ CutSteps::CutSteps(const Job& job, const Candidate& like, const std::vector<Pack
       same_(
           SimulatesAlike(job, like.parallelism, like.shape(), kEventsPerRealMove, kEventsAtMost)) {}
 
-SimulatedStep CutSteps::InShort(const Candidate& cut, int64_t longest_ns) {
-  return Simulate(cut, kEventsPerRealMove, longest_ns, same_ ? whole_ : in_short_);
+SimulatedStep CutSteps::StepOfFewEvents(const Candidate& cut, int64_t longest_ns) {
+  return Simulate(cut, kEventsPerRealMove, longest_ns, same_ ? whole_ : of_few_events_);
 }
 
-SimulatedStep CutSteps::Whole(const Candidate& cut) {
+SimulatedStep CutSteps::StepOfAllEvents(const Candidate& cut) {
   return Simulate(cut, kEventsAtMost, kNoPlan, whole_);
 }
 

@@ -23,9 +23,9 @@ class CutSteps {
 
   // Returns SimulateStep of a few events (kEventsPerRealMove). If it is longer than `longest_ns`,
   // any step that is longer than that may be returned.
-  SimulatedStep InShort(const Candidate& cut, int64_t longest_ns = kNoPlan);
+  SimulatedStep StepOfFewEvents(const Candidate& cut, int64_t longest_ns = kNoPlan);
   // Returns SimulateStep of all events.
-  SimulatedStep Whole(const Candidate& cut);
+  SimulatedStep StepOfAllEvents(const Candidate& cut);
 
   // Returns whether both are the same.
   bool same() const { return same_; }
@@ -42,7 +42,7 @@ class CutSteps {
   const std::vector<PackShape>& packs_;
   const Stop stop_;
   const bool same_;
-  Known whole_, in_short_;
+  Known whole_, of_few_events_;
 };
 
 }  // namespace evenkeel::planner

@@ -104,8 +104,8 @@ int64_t Finisher::Improve(const LayerProfile& profile, Candidate& c, int64_t& wo
   return MeanStep(c);
 }
 
-int64_t Finisher::ImproveInShort(const LayerProfile& profile, Candidate& c, int64_t& work) const {
-  work += ImproveChunksInShort(job_, profile, c, stop_, &lists_);
+int64_t Finisher::ImproveBriefly(const LayerProfile& profile, Candidate& c, int64_t& work) const {
+  work += ImproveChunksBriefly(job_, profile, c, stop_, &lists_);
   return MeanStep(c);
 }
 
@@ -139,10 +139,10 @@ Finished Finisher::FinishPartition(const LayerProfile& profile, Candidate& c, bo
     start.boundaries = std::move(cut);
     if (!FillStages(table, start)) continue;
     const int64_t longest = quickest == 0 ? kNoPlan : quickest + quickest / kTooCloseToCall;
-    const int64_t step = steps.InShort(start, longest).total_ns();
+    const int64_t step = steps.StepOfFewEvents(start, longest).total_ns();
     if (quickest == 0 || step < quickest) quickest = step;
     if (step > longest) continue;
-    start.step = steps.Whole(start);
+    start.step = steps.StepOfAllEvents(start);
     if (quickest_of_all != 0 && start.step.total_ns() >= quickest_of_all) continue;
     quickest_of_all = start.step.total_ns();
     c = std::move(start);

@@ -47,7 +47,7 @@ class Finisher {
   // step, not scaled. Adds roughly the simulated passes to `work`.
   int64_t Improve(const LayerProfile& profile, Candidate& c, int64_t& work) const;
   // Makes a few such moves, which tell whether more may pay.
-  int64_t ImproveInShort(const LayerProfile& profile, Candidate& c, int64_t& work) const;
+  int64_t ImproveBriefly(const LayerProfile& profile, Candidate& c, int64_t& work) const;
 
   // Returns what a few real packs add to the step of mean packs, ns. Simulates kTryingWork passes.
   int64_t TryRealPacks(const Candidate& c);

@@ -27,8 +27,8 @@ std::optional<int64_t> Certify(const SegmentTable& table, const Stop& stop, Cand
     std::erase_if(starts, [](const std::vector<int64_t>& cut) { return cut.empty(); });
   }
   const CertifiedPartition found = CertifyPartition(
-      table, starts, {.step_ns = score, .events = kEventsInShort, .starts_fit = true}, stop);
-  if (found.end == CertifiedEnd::kStopped || (stop && stop())) return std::nullopt;
+      table, starts, {.step_ns = score, .events = kEventsOfFirstCut, .starts_fit = true}, stop);
+  if (found.end == CertifiedEnd::kStopped || stop()) return std::nullopt;
   const int64_t bound = std::min(score, found.lower_bound_ns);
   Candidate better = c;
   better.boundaries = found.boundaries;
@@ -42,7 +42,7 @@ std::optional<int64_t> Certify(const SegmentTable& table, const Stop& stop, Cand
 
 }  // namespace
 
-std::optional<Entry> FirstPartitions::Of(const Prospect& prospect, int64_t* examined) {
+std::optional<Entry> FirstPartitions::PartitionFor(const Prospect& prospect, int64_t* examined) {
   if (prospect.schedule == Schedule::kOneFOneB) {
     std::optional<Entry> entry = Partition(prospect, examined);
     if (entry) entry->candidate.score_ns = Scale(entry->candidate, entry->score_ns);
@@ -97,12 +97,13 @@ int64_t FirstPartitions::WorkOf(const Prospect& prospect) const {
 
 const LayerProfile& FirstPartitions::ProfileOf(const Prospect& prospect) {
   const Parallelism& p = prospect.parallelism;
-  return (prospect.setting ? profiles_.Of(p, *prospect.setting) : profiles_.Of(p)).profile;
+  return (prospect.setting ? profiles_.EntryFor(p, *prospect.setting) : profiles_.EntryFor(p))
+      .profile;
 }
 
 std::optional<Entry> FirstPartitions::EntryOf(const Prospect& prospect,
                                               std::optional<Candidate> found) const {
-  if (!found || (stop_ && stop_())) return std::nullopt;
+  if (!found || stop_()) return std::nullopt;
   const int64_t score = found->score_ns;
   found->score_ns = Scale(*found, score);
   found->setting = prospect.setting;
@@ -124,7 +125,7 @@ std::optional<Entry> FirstPartitions::Partition(const Prospect& prospect, int64_
     c.boundaries = PartitionBy(job_.constraints.partition_method, table, stop_);
     ++*examined;
   }
-  if (stop_ && stop_()) return std::nullopt;
+  if (stop_()) return std::nullopt;
   if (c.boundaries.empty() || !Finisher::FillStages(table, c)) return std::nullopt;
   c.closed_form_optimum_ns = ClosedForm(c.stages, c.micro_batches);
   c.closed_form_boundaries = c.boundaries;

@@ -1,4 +1,4 @@
-// Finds the first partition of each prospect, by mean packs and in short.
+// Finds the first partition of each prospect, by mean packs and few events.
 #ifndef EVENKEEL_PLANNER_SEARCH_FIRST_PARTITIONS_H_
 #define EVENKEEL_PLANNER_SEARCH_FIRST_PARTITIONS_H_
 
@@ -29,7 +29,7 @@ class FirstPartitions {
   // its closed form or a short certified search, or that of a published method, with a bound on all
   // partitions; otherwise, the better of simple cuts. Adds the partial partitions looked at to
   // `examined`.
-  std::optional<Entry> Of(const Prospect& prospect, int64_t* examined);
+  std::optional<Entry> PartitionFor(const Prospect& prospect, int64_t* examined);
 
   // Returns a cut that fits for schedules other than 1F1B (FittingChunks), or nullopt if none was
   // found.

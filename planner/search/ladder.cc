@@ -85,7 +85,7 @@ double GpuDays(const Job& job, int64_t step_ns, double micro_batch_count,
 
 std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
                                    const Candidate& chosen, const Stop& stop) {
-  const auto stopped = [&] { return stop && stop(); };
+  const auto stopped = [&] { return stop(); };
   // The other rungs are 1F1B with one chunk per stage.
   Candidate plan = chosen;
   plan.parallelism.virtual_stages = 1;

@@ -2,7 +2,6 @@
 #ifndef EVENKEEL_PLANNER_SEARCH_LADDER_H_
 #define EVENKEEL_PLANNER_SEARCH_LADDER_H_
 
-#include <functional>
 #include <vector>
 
 #include "planner/base/stop.h"

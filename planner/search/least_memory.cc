@@ -28,12 +28,12 @@ __extension__ using Wide = __int128;
 // Moves single layers between segments.
 class Reliever {
  public:
-  Reliever(const Job& job, const Shard& shard, const StageNeeds& needs,
-           const std::function<bool()>& stop)
-      : profile_(shard.profile),
+  Reliever(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs,
+           const Stop& stop)
+      : profile_(prospect.profile),
         needs_(needs),
         stop_(stop),
-        stages_(shard.shape.stages),
+        stages_(prospect.shape.stages),
         allocatable_(AllocatableBytes(job)),
         layers_before_(static_cast<size_t>(profile_.size()) + 1) {
     for (int64_t i = 0; i < profile_.size(); ++i) {
@@ -48,7 +48,7 @@ class Reliever {
     for (int64_t s = 0; s < stages_; ++s) cut.loads.push_back(needs_.Allocated(cut.boundaries, s));
     while (Fullest(cut) > allocatable_ && left_ > 0) {
       std::optional<Cut> better = BestMove(cut);
-      if (stop_ && stop_()) return {};
+      if (stop_()) return {};
       if (!better) break;
       cut = std::move(*better);
     }
@@ -116,7 +116,7 @@ class Reliever {
 
   const LayerProfile& profile_;
   const StageNeeds& needs_;
-  const std::function<bool()>& stop_;
+  const Stop stop_;
   const int64_t stages_;
   const int64_t allocatable_;
   std::vector<int64_t> layers_before_;  // transformer layers in front of each chain position
@@ -125,23 +125,23 @@ class Reliever {
 };
 
 // Returns the cut whose fullest stage holds least, or nothing if stopped or if none is allowed.
-std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
-                                     const std::function<bool()>& stop) {
-  const Segments table(job, shard.profile, shard.parallelism, shard.shape.micro_batches);
+std::vector<int64_t> LeastFullestCut(const Job& job, const MemoryProspect& prospect,
+                                     const Stop& stop) {
+  const Segments table(job, prospect.profile, prospect.parallelism, prospect.shape.micro_batches);
   const int64_t n = table.size(), stages = table.stages();
   const size_t width = static_cast<size_t>(n) + 1;
   std::vector<int64_t> value(width, kNoPlan), next(width);
   std::vector<int64_t> cuts(static_cast<size_t>(stages) * width, -1);
   value[0] = 0;
   for (int64_t s = 0; s < stages; ++s) {
-    const int64_t in_flight = MostHeld(shard.shape, s).front();
+    const int64_t in_flight = MostHeld(prospect.shape, s).front();
     std::fill(next.begin(), next.end(), kNoPlan);
     for (int64_t j = 1; j <= n; ++j) {
       int64_t& best = next[static_cast<size_t>(j)];
       for (int64_t i = j - 1; i >= 0; --i) {
         if (value[static_cast<size_t>(i)] >= best || !table.Allowed(s, i, j)) continue;
-        if (stop && stop()) return {};
-        const int64_t memory = LeastAllocated(shard.profile, {table.Counts(i, j), in_flight, i},
+        if (stop()) return {};
+        const int64_t memory = LeastAllocated(prospect.profile, {table.Counts(i, j), in_flight, i},
                                               job.constraints.recompute);
         if (memory >= best) break;  // a longer stage holds more
         best = std::max(value[static_cast<size_t>(i)], memory);
@@ -162,13 +162,13 @@ std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
 class Exhaustion {
  public:
   // Looks at `trying` chunks at most.
-  Exhaustion(const Job& job, const Shard& shard, const StageNeeds& needs, int64_t trying,
-             const Stop& stop)
-      : profile_(shard.profile),
+  Exhaustion(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs,
+             int64_t trying, const Stop& stop)
+      : profile_(prospect.profile),
         needs_(needs),
         stop_(stop),
-        stages_(shard.shape.stages),
-        segments_(shard.shape.virtual_stages()),
+        stages_(prospect.shape.stages),
+        segments_(prospect.shape.virtual_stages()),
         allocatable_(AllocatableBytes(job)),
         boundaries_(static_cast<size_t>(segments_) + 1),
         left_(trying) {}
@@ -211,12 +211,13 @@ class Exhaustion {
 };
 
 // Returns the least full of the cuts that a partition method names, if it names any.
-LeastFull LeastFullestNamed(const Job& job, const Shard& shard, const StageNeeds& needs,
-                            const std::function<bool()>& stop) {
-  const SegmentTable table(job, shard.profile, shard.parallelism, shard.shape.micro_batches);
+LeastFull LeastFullestNamed(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs,
+                            const Stop& stop) {
+  const SegmentTable table(job, prospect.profile, prospect.parallelism,
+                           prospect.shape.micro_batches);
   LeastFull least;
   for (std::vector<int64_t>& cut : CutsNamed(job.constraints.partition_method, table)) {
-    if (stop && stop()) return {};
+    if (stop()) return {};
     LeastFull of = needs.FullestOf(std::move(cut));
     if (!least.found || of.held.allocated < least.held.allocated) least = std::move(of);
   }
@@ -224,20 +225,21 @@ LeastFull LeastFullestNamed(const Job& job, const Shard& shard, const StageNeeds
 }
 
 // Tells whether some cut could fit if layers were divisible, in addition to one transformer layer
-// in each chunk. Whatever the price of a layer of each kind, all stages together must be able to
-// hold layers worth as much as the model's. A kind with price 0 needs no room.
+// in each chunk. Whatever the price of a layer of each class, all stages together must be able to
+// hold layers worth as much as the model's. A class with price 0 needs no room.
 class Room {
  public:
-  Room(const Job& job, const Shard& shard, const StageNeeds& needs)
-      : profile_(shard.profile), needs_(needs), chunks_(shard.shape.chunks) {
+  Room(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs)
+      : profile_(prospect.profile), needs_(needs), chunks_(prospect.shape.chunks) {
     const int64_t allocatable = AllocatableBytes(job);
     for (int64_t i = 0; i < profile_.size(); ++i)
       ++layers_[static_cast<size_t>(profile_.chain[static_cast<size_t>(i)])];
-    for (int64_t s = 0; s < shard.shape.stages; ++s) stages_.push_back(Options(s, allocatable));
+    for (int64_t s = 0; s < prospect.shape.stages; ++s) stages_.push_back(Options(s, allocatable));
   }
 
   bool Enough() const {
-    // Prices at which a stage does not prefer any kind. With two kinds, one of these is decisive.
+    // Prices at which a stage does not prefer any class. With two classes, one of these is
+    // decisive.
     std::vector<std::vector<double>> prices;
     for (size_t k = 0; k < profile_.classes.size(); ++k) {
       prices.emplace_back(profile_.classes.size());
@@ -253,7 +255,7 @@ class Room {
   // A stage under one limit of the workspace.
   struct Option {
     double room = 0;            // bytes that the workspace leaves
-    std::vector<double> bytes;  // of one layer of each kind, in the chunk that holds least of it
+    std::vector<double> bytes;  // of one layer of each class, in the chunk that holds least of it
   };
 
   std::vector<Option> Options(int64_t stage, int64_t allocatable) const {
@@ -314,14 +316,14 @@ class Room {
   std::vector<std::vector<Option>> stages_;
 };
 
-LeastFull LeastFullestOfChunks(const Job& job, const Shard& shard, const StageNeeds& needs,
-                               const std::function<bool()>& stop, int64_t trying) {
-  LeastFull least =
-      Reliever(job, shard, needs, stop).Run(EvenLayerCut(shard.profile, shard.parallelism));
+LeastFull LeastFullestOfChunks(const Job& job, const MemoryProspect& prospect,
+                               const StageNeeds& needs, const Stop& stop, int64_t trying) {
+  LeastFull least = Reliever(job, prospect, needs, stop)
+                        .Run(EvenLayerCut(prospect.profile, prospect.parallelism));
   if (!least.found || least.held.allocated <= AllocatableBytes(job)) return least;
-  least.proven = !Room(job, shard, needs).Enough();
+  least.proven = !Room(job, prospect, needs).Enough();
   if (least.proven) return least;
-  Exhaustion all(job, shard, needs, trying, stop);
+  Exhaustion all(job, prospect, needs, trying, stop);
   std::vector<int64_t> fits = all.Run();
   if (!fits.empty()) return needs.FullestOf(std::move(fits));
   least.proven = !all.over();
@@ -330,65 +332,64 @@ LeastFull LeastFullestOfChunks(const Job& job, const Shard& shard, const StageNe
 
 }  // namespace
 
-LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<bool()>& stop) {
-  return LeastFullest(job, shard, StageNeeds(job, shard, stop), stop);
+LeastFull LeastFullest(const Job& job, const MemoryProspect& prospect, const Stop& stop) {
+  return LeastFullest(job, prospect, StageNeeds(job, prospect, stop), stop);
 }
 
-LeastFull LeastFullest(const Job& job, const Shard& shard, const StageNeeds& needs,
-                       const std::function<bool()>& stop, int64_t trying) {
-  if (shard.shape.chunks > 1) return LeastFullestOfChunks(job, shard, needs, stop, trying);
+LeastFull LeastFullest(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs,
+                       const Stop& stop, int64_t trying) {
+  if (prospect.shape.chunks > 1) return LeastFullestOfChunks(job, prospect, needs, stop, trying);
   if (job.constraints.partition_method != PartitionMethod::kExact &&
-      job.constraints.stage_layers.empty() && shard.shape.schedule == Schedule::kOneFOneB) {
-    LeastFull named = LeastFullestNamed(job, shard, needs, stop);
+      job.constraints.stage_layers.empty() && prospect.shape.schedule == Schedule::kOneFOneB) {
+    LeastFull named = LeastFullestNamed(job, prospect, needs, stop);
     named.proven = true;
-    if (named.found || (stop && stop())) return named;
+    if (named.found || stop()) return named;
   }
-  std::vector<int64_t> boundaries = LeastFullestCut(job, shard, stop);
+  std::vector<int64_t> boundaries = LeastFullestCut(job, prospect, stop);
   if (boundaries.empty()) return {};
   LeastFull least = needs.FullestOf(std::move(boundaries));
   least.proven = true;
   return least;
 }
 
-LeastFull Relieve(const Job& job, const Shard& shard, std::vector<int64_t> boundaries,
-                  const std::function<bool()>& stop) {
-  const StageNeeds needs(job, shard, stop);
-  return Reliever(job, shard, needs, stop).Run(std::move(boundaries));
+LeastFull Relieve(const Job& job, const MemoryProspect& prospect, std::vector<int64_t> boundaries,
+                  const Stop& stop) {
+  const StageNeeds needs(job, prospect, stop);
+  return Reliever(job, prospect, needs, stop).Run(std::move(boundaries));
 }
 
-bool NoRoom(const Job& job, const Shard& shard) {
+bool NoRoom(const Job& job, const MemoryProspect& prospect) {
   const int64_t allocatable = AllocatableBytes(job);
-  if (allocatable <= 0 || shard.least_static_bytes > allocatable) return true;
-  return NoRoom(job, shard, StageNeeds(job, shard));
+  if (allocatable <= 0 || prospect.least_static_bytes > allocatable) return true;
+  return NoRoom(job, prospect, StageNeeds(job, prospect));
 }
 
-bool NoRoom(const Job& job, const Shard& shard, const StageNeeds& needs) {
-  return AllocatableBytes(job) <= 0 || !Room(job, shard, needs).Enough();
+bool NoRoom(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs) {
+  return AllocatableBytes(job) <= 0 || !Room(job, prospect, needs).Enough();
 }
 
-std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,
+std::vector<ModeCounts> SmallestRecompute(const Job& job, const MemoryProspect& prospect,
                                           const std::vector<int64_t>& boundaries) {
-  const StageNeeds needs(job, shard);
+  const StageNeeds needs(job, prospect);
   std::vector<ModeCounts> recomputed(boundaries.size() - 1);
-  for (int64_t s = 0; s < shard.shape.stages; ++s) {
-    StageHeld held = needs.Of(boundaries, s);
-    for (int64_t c = 0; c < shard.shape.chunks; ++c)
-      recomputed[static_cast<size_t>(c * shard.shape.stages + s)] =
+  for (int64_t s = 0; s < prospect.shape.stages; ++s) {
+    StageHeld held = needs.LeastHeld(boundaries, s);
+    for (int64_t c = 0; c < prospect.shape.chunks; ++c)
+      recomputed[static_cast<size_t>(c * prospect.shape.stages + s)] =
           held.recomputed[static_cast<size_t>(c)];
   }
   return recomputed;
 }
 
-bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
-               int64_t* segments_left) {
+bool FitsAtAll(const Job& job, const Batching& batching, const Stop& stop, int64_t* segments_left) {
   if (*segments_left <= 0) return false;
   const int64_t allocatable = AllocatableBytes(job);
-  for (const Shard& shard : ShardsBySize(job, batching, stop)) {
-    if (shard.least_static_bytes > allocatable || (stop && stop())) return false;
-    if (shard.shape.chunks > 1 && NoRoom(job, shard)) continue;
-    *segments_left -= shard.segments();
+  for (const MemoryProspect& prospect : ProspectsByMemory(job, batching, stop)) {
+    if (prospect.least_static_bytes > allocatable || stop()) return false;
+    if (prospect.shape.chunks > 1 && NoRoom(job, prospect)) continue;
+    *segments_left -= prospect.segments();
     if (*segments_left < 0) return false;
-    const LeastFull tightest = LeastFullest(job, shard, stop);
+    const LeastFull tightest = LeastFullest(job, prospect, stop);
     if (tightest.found && tightest.held.allocated <= allocatable) return true;
   }
   return false;

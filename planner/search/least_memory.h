@@ -3,7 +3,6 @@
 #define EVENKEEL_PLANNER_SEARCH_LEAST_MEMORY_H_
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "planner/base/stop.h"
@@ -11,7 +10,7 @@
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/recompute/stage_memory.h"
-#include "planner/search/shard.h"
+#include "planner/search/memory_prospect.h"
 
 namespace evenkeel::planner {
 
@@ -25,30 +24,29 @@ inline constexpr int64_t kCutsTried = 200'000;
 // fits, or the best found: layers move from the fullest stage of the cut that is even in layers to
 // others, then all cuts are tried. Both end after a fixed amount of work; `trying` is that of the
 // latter, in chunks looked at. A partition method limits it to the cuts that the method names.
-LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<bool()>& stop);
-// The same, for callers that know what the shard's stages need.
-LeastFull LeastFullest(const Job& job, const Shard& shard, const StageNeeds& needs,
-                       const std::function<bool()>& stop, int64_t trying = kCutsTried);
+LeastFull LeastFullest(const Job& job, const MemoryProspect& prospect, const Stop& stop);
+// The same, for callers that know what the prospect's stages need.
+LeastFull LeastFullest(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs,
+                       const Stop& stop, int64_t trying = kCutsTried);
 
 // Moves layers of a cut, of one or several chunks per stage, from the fullest stage to others until
 // all fit or no move helps. Returns the cut found. REQUIRES that constraints leave the partition
 // free.
-LeastFull Relieve(const Job& job, const Shard& shard, std::vector<int64_t> boundaries,
-                  const std::function<bool()>& stop);
+LeastFull Relieve(const Job& job, const MemoryProspect& prospect, std::vector<int64_t> boundaries,
+                  const Stop& stop);
 
-// Returns true if no cut of the shard fits in memory, whatever is recomputed. A quick test: false
-// proves nothing.
-bool NoRoom(const Job& job, const Shard& shard);
-bool NoRoom(const Job& job, const Shard& shard, const StageNeeds& needs);
+// Returns true if no cut of the prospect fits in memory, whatever is recomputed. A quick test:
+// false proves nothing.
+bool NoRoom(const Job& job, const MemoryProspect& prospect);
+bool NoRoom(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs);
 
 // Returns the recompute of each segment that brings every stage to its least memory.
-std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,
+std::vector<ModeCounts> SmallestRecompute(const Job& job, const MemoryProspect& prospect,
                                           const std::vector<int64_t>& boundaries);
 
 // Returns whether some plan of the job fits in memory under these packs: the search without times.
 // Takes the segments looked at from `segments_left`; returns false if they run out.
-bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
-               int64_t* segments_left);
+bool FitsAtAll(const Job& job, const Batching& batching, const Stop& stop, int64_t* segments_left);
 
 }  // namespace evenkeel::planner
 

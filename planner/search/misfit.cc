@@ -15,14 +15,14 @@ namespace {
 constexpr int64_t kSegmentsToCount = 2'000'000;
 
 // Returns the layers of the fullest stage as a plan would list them.
-std::vector<LayerGroup> LayersOf(const Shard& shard, const LeastFull& tightest) {
+std::vector<LayerGroup> LayersOf(const MemoryProspect& prospect, const LeastFull& tightest) {
   std::vector<LayerGroup> layers;
   for (size_t c = 0; c < tightest.held.loads.size(); ++c) {
     const size_t segment =
-        c * static_cast<size_t>(shard.shape.stages) + static_cast<size_t>(tightest.stage);
+        c * static_cast<size_t>(prospect.shape.stages) + static_cast<size_t>(tightest.stage);
     for (LayerGroup& group :
-         LayerGroups(shard.profile, tightest.boundaries[segment], tightest.boundaries[segment + 1],
-                     tightest.held.recomputed[c])) {
+         LayerGroups(prospect.profile, tightest.boundaries[segment],
+                     tightest.boundaries[segment + 1], tightest.held.recomputed[c])) {
       group.chunk = static_cast<int64_t>(c);
       layers.push_back(std::move(group));
     }
@@ -48,40 +48,40 @@ Misfit TooManyMicroBatches(const Job& job, const Batching& batching) {
 
 }  // namespace
 
-std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
-                                    const std::function<bool()>& stop) {
+std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching, const Stop& stop) {
   Misfit misfit;
   std::optional<int64_t> least;
   int64_t work = 0, host_short = 0;
-  const std::vector<Shard> shards = ShardsBySize(job, batching, stop);
-  if (shards.empty() && job.training.fused_step) {
+  const std::vector<MemoryProspect> prospects = ProspectsByMemory(job, batching, stop);
+  if (prospects.empty() && job.training.fused_step) {
     misfit = TooManyMicroBatches(job, batching);
     misfit.remedies = FindRemedies(job, batching, misfit, stop);
-    return stop && stop() ? std::nullopt : std::optional<Misfit>(std::move(misfit));
+    return stop() ? std::nullopt : std::optional<Misfit>(std::move(misfit));
   }
-  const bool plain = std::any_of(shards.begin(), shards.end(),
-                                 [](const Shard& shard) { return shard.shape.chunks == 1; });
-  for (const Shard& shard : shards) {
-    if (stop && stop()) return std::nullopt;
-    if (least && shard.least_static_bytes >= *least) break;
+  const bool plain =
+      std::any_of(prospects.begin(), prospects.end(),
+                  [](const MemoryProspect& prospect) { return prospect.shape.chunks == 1; });
+  for (const MemoryProspect& prospect : prospects) {
+    if (stop()) return std::nullopt;
+    if (least && prospect.least_static_bytes >= *least) break;
     // Several chunks are rarely nearer to fitting than one. They are examined only if they may fit,
     // or if all parallelisms have several.
-    const bool open = shard.shape.chunks > 1 && !NoRoom(job, shard);
-    if (plain && !open && shard.shape.chunks > 1) continue;
-    work += shard.segments();
+    const bool open = prospect.shape.chunks > 1 && !NoRoom(job, prospect);
+    if (plain && !open && prospect.shape.chunks > 1) continue;
+    work += prospect.segments();
     if (least && work > kSegmentsToCount) {
       misfit.proven = misfit.proven && !open;
       continue;
     }
-    const LeastFull tightest = LeastFullest(job, shard, stop);
+    const LeastFull tightest = LeastFullest(job, prospect, stop);
     misfit.proven = misfit.proven && (!open || tightest.proven);
     if (!tightest.found || (least && tightest.held.allocated >= *least)) continue;
     least = tightest.held.allocated;
-    misfit.parallelism = shard.parallelism;
+    misfit.parallelism = prospect.parallelism;
     misfit.stage = tightest.stage;
-    misfit.layers = LayersOf(shard, tightest);
-    host_short = job.cluster.gpus_per_node * HostExcess(shard.profile, tightest.held.loads);
-    misfit.memory = MemoryPartsOf(shard.profile, tightest.held.loads, tightest.held.recomputed);
+    misfit.layers = LayersOf(prospect, tightest);
+    host_short = job.cluster.gpus_per_node * HostExcess(prospect.profile, tightest.held.loads);
+    misfit.memory = MemoryPartsOf(prospect.profile, tightest.held.loads, tightest.held.recomputed);
   }
   misfit.capacity_bytes = CapacityBytes(job);
   // Above 0 if nothing fits. The checker requires it.
@@ -90,7 +90,7 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
     misfit.short_bytes = 0, misfit.host_short_bytes = host_short;
   if (misfit.short_bytes > 0 || misfit.host_short_bytes > 0)
     misfit.remedies = FindRemedies(job, batching, misfit, stop);
-  if (stop && stop()) return std::nullopt;
+  if (stop()) return std::nullopt;
   return misfit;
 }
 

@@ -2,9 +2,9 @@
 #ifndef EVENKEEL_PLANNER_SEARCH_MISFIT_H_
 #define EVENKEEL_PLANNER_SEARCH_MISFIT_H_
 
-#include <functional>
 #include <optional>
 
+#include "planner/base/stop.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/plan.h"
@@ -15,8 +15,7 @@ namespace evenkeel::planner {
 // how much of this is proven, and the tried remedies that help. Work is limited, so not all may be
 // looked at. A shortage of 0 or less means that the search missed a plan, which is a defect.
 // Returns nullopt if stopped. REQUIRES that the search found nothing that fits.
-std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
-                                    const std::function<bool()>& stop);
+std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching, const Stop& stop);
 
 }  // namespace evenkeel::planner
 

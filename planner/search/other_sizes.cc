@@ -75,7 +75,7 @@ Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {
   return changed;
 }
 
-std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const Stop& stop) {
+std::vector<OtherSize> OtherSizes(const Job& job, const ShortPlanner& plan, const Stop& stop) {
   std::vector<OtherSize> sizes;
   for (const Change& change : Changes(job)) {
     Job changed = job;
@@ -85,7 +85,7 @@ std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const
       changed.calibration = WithoutTimes(job.calibration);
     if (change.cluster.gpu_count != job.cluster.gpu_count) changed.constraints.data_parallel = {};
     const std::optional<Alternative> found = plan(changed);
-    if (stop && stop()) return sizes;
+    if (stop()) return sizes;
     sizes.push_back({.change = change.kind,
                      .gpu = change.cluster.gpu.name,
                      .gpu_count = change.cluster.gpu_count,
@@ -95,7 +95,7 @@ std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const
   return sizes;
 }
 
-std::vector<OtherPrecision> OtherPrecisions(const Job& job, const PlanInShort& plan,
+std::vector<OtherPrecision> OtherPrecisions(const Job& job, const ShortPlanner& plan,
                                             const Stop& stop) {
   std::vector<OtherPrecision> others;
   if (!job.training.trainer->low_precision) return others;
@@ -106,7 +106,7 @@ std::vector<OtherPrecision> OtherPrecisions(const Job& job, const PlanInShort& p
     Job changed = job;
     ChangePrecision(recipe.precision, &changed);
     std::optional<Alternative> found = plan(changed);
-    if (stop && stop()) return others;
+    if (stop()) return others;
     others.push_back({recipe.precision, std::move(found)});
   }
   return others;

@@ -25,12 +25,12 @@ Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu);
 // memory, then peak rate. If the GPU count changes, a data-parallel degree that the job fixes is
 // free, or no plan could have it. `plan` makes a short plan of a job, nullopt if it does not fit.
 // Incomplete if stopped.
-using PlanInShort = std::function<std::optional<Alternative>(const Job&)>;
-std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const Stop& stop);
+using ShortPlanner = std::function<std::optional<Alternative>(const Job&)>;
+std::vector<OtherSize> OtherSizes(const Job& job, const ShortPlanner& plan, const Stop& stop);
 
 // Returns the job in each other precision that the GPU type and the trainer have. Measured times
 // hold only for the job's own precision. Incomplete if stopped.
-std::vector<OtherPrecision> OtherPrecisions(const Job& job, const PlanInShort& plan,
+std::vector<OtherPrecision> OtherPrecisions(const Job& job, const ShortPlanner& plan,
                                             const Stop& stop);
 
 }  // namespace evenkeel::planner

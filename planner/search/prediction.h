@@ -13,7 +13,7 @@ namespace evenkeel::planner {
 Prediction Predict(const Job& job, const Batching& batching, const LayerProfile& profile,
                    const Candidate& candidate);
 
-// Returns the candidate in short, for lists.
+// Returns a summary of the candidate, for lists.
 Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& candidate,
                             const Stop& stop = {});
 

@@ -57,7 +57,7 @@ int64_t RecomputeEstimate(const Job& job, const LayerProfile& profile, const Par
   return Nearest(share * repeated_ns / stages * static_cast<double>(micro_batches));
 }
 
-// Returns the most layers of a kind that fit on a stage that holds `held` packs.
+// Returns the most layers of a class that fit on a stage that holds `held` packs.
 int64_t MostLayers(const RecomputeSetting& setting, const LayerCost& layer, int64_t held,
                    int64_t room) {
   const RecomputeMode& mode = layer.modes[*ModeUnder(setting, layer)];
@@ -80,7 +80,7 @@ Profiles::Key Profiles::KeyOf(const Parallelism& p) {
           p.expert, p.encoder_data, p.pipeline == 1 ? 0 : p.virtual_stages};
 }
 
-const Profiles::Entry& Profiles::Of(const Parallelism& p) {
+const Profiles::Entry& Profiles::EntryFor(const Parallelism& p) {
   const auto [at, added] = entries_.try_emplace(KeyOf(p));
   if (added) {
     // Numbers of micro-batches that are planned for the same degrees are all 1, or all more.
@@ -92,10 +92,10 @@ const Profiles::Entry& Profiles::Of(const Parallelism& p) {
   return at->second;
 }
 
-const Profiles::Entry& Profiles::Of(const Parallelism& p, const RecomputeSetting& setting) {
+const Profiles::Entry& Profiles::EntryFor(const Parallelism& p, const RecomputeSetting& setting) {
   const auto [at, added] = under_settings_.try_emplace({KeyOf(p), setting});
   if (added) {
-    at->second.profile = Of(p).profile;
+    at->second.profile = EntryFor(p).profile;
     at->second.profile.setting = setting;
     at->second.work = WorkOf(at->second.profile);
   }
@@ -105,7 +105,7 @@ const Profiles::Entry& Profiles::Of(const Parallelism& p, const RecomputeSetting
 const ChainWork& Profiles::WorkUnder(const Parallelism& p, const RecomputeSetting& setting) {
   const auto [at, added] = work_under_settings_.try_emplace({KeyOf(p), setting});
   if (added) {
-    LayerProfile profile = Of(p).profile;
+    LayerProfile profile = EntryFor(p).profile;
     profile.setting = setting;
     at->second = WorkOf(profile);
   }
@@ -118,13 +118,13 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
   const Profiles::Entry* entry = nullptr;
   int64_t least_send_ns = 0, sync_bound_ns = 0, sync_estimate_ns = 0;
   for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
-    if (stop && stop()) return prospects;
+    if (stop()) return prospects;
     // What is known of one parallelism holds for all that differ only in virtual stages.
     if (entry == nullptr || !SameButForChunks(prospects.back().parallelism, p)) {
       // Times and shares of the memory are those of one chunk.
       Parallelism one_chunk = p;
       one_chunk.virtual_stages = 1;
-      entry = &profiles.Of(one_chunk);
+      entry = &profiles.EntryFor(one_chunk);
       least_send_ns = LeastSend(job, p, entry->work);
       sync_bound_ns = SyncBound(job, entry->profile, p);
       sync_estimate_ns = SyncEstimate(job, entry->profile, p);
@@ -161,14 +161,14 @@ Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& 
   under.setting = setting;
   if (p.pipeline == 1)
     under.sync_estimate_ns = under.sync_bound_ns =
-        SyncBound(job, profiles.Of(one_chunk, setting).profile, p);
+        SyncBound(job, profiles.EntryFor(one_chunk, setting).profile, p);
   const int64_t m = prospect.micro_batches;
   under.bound_ns = std::max(
       prospect.free_bound_ns,
       PipelineBound(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_bound_ns);
   under.estimate_ns =
       PipelineEstimate(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_estimate_ns;
-  // Adds what blocks repeat on a stage that has its share of every kind.
+  // Adds what blocks repeat on a stage that has its share of every class.
   for (const ChainWork::Class& of_class : work.classes) {
     const int64_t chunk = CeilDivide(of_class.layers, p.pipeline * p.virtual_stages);
     under.estimate_ns +=

@@ -30,11 +30,11 @@ class Profiles {
   };
   Profiles(const Job& job, const Batching& batching) : job_(job), batching_(batching) {}
 
-  const Entry& Of(const Parallelism& p);
+  const Entry& EntryFor(const Parallelism& p);
   // Returns the same with every stage under one recompute setting.
-  const Entry& Of(const Parallelism& p, const RecomputeSetting& setting);
-  const Entry& Of(const Candidate& c) {
-    return c.setting ? Of(c.parallelism, *c.setting) : Of(c.parallelism);
+  const Entry& EntryFor(const Parallelism& p, const RecomputeSetting& setting);
+  const Entry& EntryFor(const Candidate& c) {
+    return c.setting ? EntryFor(c.parallelism, *c.setting) : EntryFor(c.parallelism);
   }
   // Returns only the work, without keeping a profile under the setting.
   const ChainWork& WorkUnder(const Parallelism& p, const RecomputeSetting& setting);
@@ -75,7 +75,7 @@ Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& 
                Profiles& profiles);
 
 // Returns false if some stage cannot hold its share of weights, gradients and optimizer or, under a
-// setting, all together cannot hold the layers of some kind: then no cut fits.
+// setting, all together cannot hold the layers of some class: then no cut fits.
 bool MayFit(const Job& job, const Prospect& prospect);
 
 }  // namespace evenkeel::planner

@@ -25,7 +25,7 @@ using Quality = std::tuple<int64_t, int64_t, double>;
 
 class Refiner {
  public:
-  Refiner(const SegmentTable& segments, Candidate& candidate, const std::function<bool()>& stop)
+  Refiner(const SegmentTable& segments, Candidate& candidate, const Stop& stop)
       : segments_(segments),
         network_(segments.job().cluster, segments.job().constants),
         candidate_(candidate),
@@ -42,7 +42,7 @@ class Refiner {
       bool improved = false;
       for (size_t b = 1; b + run <= inner + 1; ++b) {
         for (const int64_t move : kBoundaryMoves) {
-          if (moves <= 0 || (stop_ && stop_())) return;
+          if (moves <= 0 || stop_()) return;
           std::optional<Candidate> moved = Moved(b, run, move);
           if (!moved) continue;
           --moves;
@@ -115,7 +115,7 @@ class Refiner {
   const SegmentTable& segments_;
   const Network network_;
   Candidate& candidate_;
-  const std::function<bool()>& stop_;
+  const Stop stop_;
   bool keeps_ = false;
   std::vector<std::pair<int64_t, Candidate>> quickest_;
 };
@@ -143,8 +143,7 @@ int64_t MovesByRealPacks(const Candidate& c) {
   return std::max(kRealMovesAtLeast, kRealPassesAtMost / (passes + kPassesPerMove));
 }
 
-void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
-                       const std::function<bool()>& stop) {
+void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate, const Stop& stop) {
   CertifiedPartition found = CertifyPartition(table, {candidate.boundaries}, {}, stop);
   if (found.boundaries.empty()) return;  // stopped
   Cut(table, std::move(found.boundaries), candidate);
@@ -158,7 +157,7 @@ void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
 }
 
 void RefineByRealPacks(const SegmentTable& table, CutSteps& steps, Candidate& candidate,
-                       const std::function<bool()>& stop) {
+                       const Stop& stop) {
   if (candidate.step.imbalance_ns == 0) return;  // then mean packs are all there is
   const Candidate before = candidate;
   // Uneven packs wait most at the slowest stage, so the second start has the quickest one.
@@ -166,22 +165,22 @@ void RefineByRealPacks(const SegmentTable& table, CutSteps& steps, Candidate& ca
       !quickest.empty()) {
     Candidate other = candidate;
     Cut(table, std::move(quickest), other);
-    const int64_t step_ns = steps.InShort(candidate).total_ns();
-    if (steps.InShort(other, step_ns).total_ns() < step_ns) candidate = std::move(other);
+    const int64_t step_ns = steps.StepOfFewEvents(candidate).total_ns();
+    if (steps.StepOfFewEvents(other, step_ns).total_ns() < step_ns) candidate = std::move(other);
   }
   Refiner refiner(table, candidate, stop);
   // Few steps may choose the moves; then all of them may prefer another cut.
   if (!steps.same()) refiner.KeepQuickest();
   refiner.Run(MovesByRealPacks(candidate), candidate.stages.size(),
               [&](const Candidate& cut, int64_t longest_ns) {
-                return refiner.Tie(steps.InShort(cut, longest_ns).total_ns(), cut.stages);
+                return refiner.Tie(steps.StepOfFewEvents(cut, longest_ns).total_ns(), cut.stages);
               });
-  candidate.step = steps.Whole(candidate);
+  candidate.step = steps.StepOfAllEvents(candidate);
   for (const auto& [total_ns, kept] : refiner.quickest()) {
-    if (stop && stop()) break;
+    if (stop()) break;
     if (kept.boundaries == candidate.boundaries) continue;
     Candidate other = kept;
-    other.step = steps.Whole(other);
+    other.step = steps.StepOfAllEvents(other);
     if (other.step.total_ns() < candidate.step.total_ns()) candidate = std::move(other);
   }
   if (candidate.step.total_ns() > before.step.total_ns()) candidate = before;

@@ -3,8 +3,8 @@
 #define EVENKEEL_PLANNER_SEARCH_REFINE_H_
 
 #include <cstdint>
-#include <functional>
 
+#include "planner/base/stop.h"
 #include "planner/partition/segment_table.h"
 #include "planner/search/candidate.h"
 #include "planner/search/cut_steps.h"
@@ -14,8 +14,7 @@ namespace evenkeel::planner {
 // Gives the candidate the partition with the least simulated step of mean packs (CertifyPartition,
 // which starts from the candidate's own); among neighbours of equal step, it prefers the quicker
 // slowest stage, then more even stages. The candidate's boundaries must fit.
-void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
-                       const std::function<bool()>& stop);
+void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate, const Stop& stop);
 
 // Returns how many cuts of the candidate's schedule real packs may judge: the more, the shorter the
 // simulation of one.
@@ -26,7 +25,7 @@ int64_t MovesByRealPacks(const Candidate& candidate);
 // least recompute on each side, while that is faster and a fixed amount of work allows. Never makes
 // the candidate slower. candidate.step must be filled in.
 void RefineByRealPacks(const SegmentTable& table, CutSteps& steps, Candidate& candidate,
-                       const std::function<bool()>& stop);
+                       const Stop& stop);
 
 }  // namespace evenkeel::planner
 

@@ -37,8 +37,7 @@ constexpr int64_t kHostMemoryAtMost = int64_t{1} << 46;
 
 class Remedies {
  public:
-  Remedies(const Job& job, const Batching& batching, const Misfit& misfit,
-           const std::function<bool()>& stop)
+  Remedies(const Job& job, const Batching& batching, const Misfit& misfit, const Stop& stop)
       : job_(job), batching_(batching), misfit_(misfit), stop_(stop) {}
 
   std::vector<Remedy> Find() {
@@ -75,7 +74,7 @@ class Remedies {
   }
 
  private:
-  bool Stopped() const { return stop_ && stop_(); }
+  bool Stopped() const { return stop_(); }
 
   // Derived packs of a fused step grow until a step has one for each rank.
   void TryWithoutLongPacks() {
@@ -165,25 +164,25 @@ class Remedies {
     open.constraints.stage_layers.clear();
     open.constraints.partition_method = PartitionMethod::kExact;
     const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
-    Shard shard;
-    shard.parallelism = p;
-    shard.shape = ShapeOf(p, ScheduleOf(open.constraints, p), MicroBatches(packs, p.data));
-    shard.profile = BuildLayerProfile(open, p, batching_.mean, batching_.largest, {},
-                                      shard.shape.micro_batches);
+    MemoryProspect prospect;
+    prospect.parallelism = p;
+    prospect.shape = ShapeOf(p, ScheduleOf(open.constraints, p), MicroBatches(packs, p.data));
+    prospect.profile = BuildLayerProfile(open, p, batching_.mean, batching_.largest, {},
+                                         prospect.shape.micro_batches);
     // Moves few layers if that is enough, or else fills the stages least.
     if (given) {
-      const Segments fixed(job_, shard.profile, p, shard.shape.micro_batches);
-      if (OfferLayers(shard, Relieve(open, shard, fixed.fixed_boundaries(), stop_))) return;
+      const Segments fixed(job_, prospect.profile, p, prospect.shape.micro_batches);
+      if (OfferLayers(prospect, Relieve(open, prospect, fixed.fixed_boundaries(), stop_))) return;
     }
-    segments_left_ -= shard.segments();
-    if (segments_left_ >= 0) OfferLayers(shard, LeastFullest(open, shard, stop_));
+    segments_left_ -= prospect.segments();
+    if (segments_left_ >= 0) OfferLayers(prospect, LeastFullest(open, prospect, stop_));
   }
 
-  bool OfferLayers(const Shard& shard, const LeastFull& cut) {
+  bool OfferLayers(const MemoryProspect& prospect, const LeastFull& cut) {
     if (!cut.found || cut.held.allocated > AllocatableBytes(job_)) return false;
     Remedy remedy{.kind = RemedyKind::kStageLayers,
                   .text = "other layers per stage: ",
-                  .stage_layers = LayersOf(shard.profile, cut.boundaries)};
+                  .stage_layers = LayersOf(prospect.profile, cut.boundaries)};
     for (size_t s = 0; s < remedy.stage_layers.size(); ++s)
       remedy.text += (s == 0 ? "" : ", ") + std::to_string(remedy.stage_layers[s]);
     return Offer(std::move(remedy));
@@ -483,7 +482,7 @@ class Remedies {
   const Job& job_;
   const Batching& batching_;
   const Misfit& misfit_;
-  const std::function<bool()>& stop_;
+  const Stop stop_;
   int64_t segments_left_ = kSegmentsToTry;
   int64_t own_segments_left_ = kSegmentsToTry;  // for the degrees of the misfit
   std::vector<Remedy> found_;
@@ -492,7 +491,7 @@ class Remedies {
 }  // namespace
 
 std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const Misfit& misfit,
-                                 const std::function<bool()>& stop) {
+                                 const Stop& stop) {
   return Remedies(job, batching, misfit, stop).Find();
 }
 

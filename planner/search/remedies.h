@@ -2,9 +2,9 @@
 #ifndef EVENKEEL_PLANNER_SEARCH_REMEDIES_H_
 #define EVENKEEL_PLANNER_SEARCH_REMEDIES_H_
 
-#include <functional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/plan.h"
@@ -15,7 +15,7 @@ namespace evenkeel::planner {
 // Returns each change that helps on its own, nearest first: the job with it was planned, and has a
 // plan. Incomplete if stopped. REQUIRES that nothing fits, and that `misfit` says why.
 std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const Misfit& misfit,
-                                 const std::function<bool()>& stop);
+                                 const Stop& stop);
 
 }  // namespace evenkeel::planner
 

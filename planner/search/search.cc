@@ -10,8 +10,8 @@
 #include "planner/search/finish.h"
 #include "planner/search/first_partitions.h"
 #include "planner/search/least_memory.h"
+#include "planner/search/plan_order.h"
 #include "planner/search/prospects.h"
-#include "planner/search/rank.h"
 #include "planner/search/setting_choices.h"
 
 namespace evenkeel::planner {
@@ -57,7 +57,7 @@ class Searcher {
 
  private:
   bool Stopped() {
-    result_.stopped = result_.stopped || (stop_ && stop_());
+    result_.stopped = result_.stopped || stop_();
     return result_.stopped;
   }
 
@@ -72,7 +72,7 @@ class Searcher {
     std::stable_sort(prospects.begin(), prospects.end(),
                      [this](const Prospect& a, const Prospect& b) {
                        stop_.Spend(40);
-                       return RankOf(a, a.estimate_ns) < RankOf(b, b.estimate_ns);
+                       return OrderOf(a, a.estimate_ns) < OrderOf(b, b.estimate_ns);
                      });
     for (const Prospect& prospect : prospects) {
       if (Done()) return;
@@ -85,7 +85,7 @@ class Searcher {
   void ConsiderSettings(const std::vector<Prospect>& prospects) {
     SettingQueue queue(job_, profiles_, [this](const Prospect& prospect) {
       stop_.Spend(40);
-      return RankOf(prospect, prospect.estimate_ns);
+      return OrderOf(prospect, prospect.estimate_ns);
     });
     for (const Prospect& prospect : prospects) queue.Add(prospect);
     while (const std::optional<Prospect> next = queue.Next()) {
@@ -111,17 +111,18 @@ class Searcher {
   }
 
   template <typename Choice>
-  Rank RankOf(const Choice& choice, int64_t step_ns) const {
+  PlanOrder OrderOf(const Choice& choice, int64_t step_ns) const {
     const int64_t packs = choice.micro_batches * choice.parallelism.data;
-    return {Rank::Wide{CeilDivide(batching_.rule.packs, packs)} * step_ns, Scale(choice, step_ns)};
+    return {PlanOrder::Wide{CeilDivide(batching_.rule.packs, packs)} * step_ns,
+            Scale(choice, step_ns)};
   }
 
   // Returns whether a plan with this step would beat the best so far.
   template <typename Choice>
   bool Beats(const Choice& choice, int64_t step_ns) const {
-    const Rank rank = RankOf(choice, step_ns);
-    if (beat_ns_ > 0 && rank.batch_ns >= beat_ns_) return false;
-    return !best_ || rank < best_rank_;
+    const PlanOrder order = OrderOf(choice, step_ns);
+    if (beat_ns_ > 0 && order.batch_ns >= beat_ns_) return false;
+    return !best_ || order < best_order_;
   }
 
   // Returns a step with which no plan would beat the best so far, as short as is easily told.
@@ -130,7 +131,7 @@ class Searcher {
     const int64_t least = beat_ns_ > 0 ? StepScaledTo(beat_ns_, packs_per_step_, m, data) : kNoPlan;
     if (!best_) return least;
     const int64_t steps = CeilDivide(batching_.rule.packs, m * data);
-    return std::min(least, static_cast<int64_t>(best_rank_.epoch_ns / steps) + 1);
+    return std::min(least, static_cast<int64_t>(best_order_.epoch_ns / steps) + 1);
   }
 
   void Bound(int64_t scaled_ns) {
@@ -167,7 +168,7 @@ class Searcher {
     const int64_t limit = LeastUnbeaten(prospect);
     if (const std::optional<Tried> none_below = first_.NoneBelow(limit, prospect))
       return Dismiss(prospect, limit, *none_below);
-    std::optional<Entry> entry = first_.Of(prospect, &proof.partitions_examined);
+    std::optional<Entry> entry = first_.PartitionFor(prospect, &proof.partitions_examined);
     if (Stopped()) return Tried::kUnfit;
     if (entry) {
       const bool settled = !entry->memory_binds;
@@ -214,9 +215,9 @@ class Searcher {
 
   // Simulates the quickest entry so far with real packs, to tell how much the others must promise.
   void SimulateIfQuickest(Entry& entry) {
-    const Rank rank = RankOf(entry.candidate, entry.score_ns);
-    if (!entries_.empty() && !(rank < best_score_)) return;
-    best_score_ = rank;
+    const PlanOrder order = OrderOf(entry.candidate, entry.score_ns);
+    if (!entries_.empty() && !(order < best_score_)) return;
+    best_score_ = order;
     finisher_.Simulate(entry.candidate);
   }
 
@@ -247,14 +248,14 @@ class Searcher {
     const int64_t step = c.step.total_ns();
     if (step == 0 || !Beats(c, step)) return;
     best_ = at;
-    best_rank_ = RankOf(c, step);
+    best_order_ = OrderOf(c, step);
   }
 
   // Sorts entries by what is known of their steps.
   void SortByStep(std::vector<size_t>& entries) const {
     std::stable_sort(entries.begin(), entries.end(), [this](size_t a, size_t b) {
-      return RankOf(entries_[a].candidate, entries_[a].best_known_ns()) <
-             RankOf(entries_[b].candidate, entries_[b].best_known_ns());
+      return OrderOf(entries_[a].candidate, entries_[a].best_known_ns()) <
+             OrderOf(entries_[b].candidate, entries_[b].best_known_ns());
     });
   }
 
@@ -276,8 +277,8 @@ class Searcher {
       for (const size_t at : InOrder()) {
         if (Stopped()) return;
         if (entries_[at].fitted != fitted || !MayImprove(at)) continue;
-        if (work <= (fitted ? limits_.improving_fitted_in_short : limits_.improving_in_short))
-          ImproveInShort(at, work);
+        if (work <= (fitted ? limits_.improving_fitted_briefly : limits_.improving_briefly))
+          ImproveBriefly(at, work);
       }
       work = 0;
       for (const size_t at : InOrder()) {
@@ -310,8 +311,8 @@ class Searcher {
            MayBeBest(entry.candidate, entry.bound_ns);
   }
 
-  void ImproveInShort(size_t at, int64_t& work) {
-    ImproveCut(entries_[at], &Finisher::ImproveInShort, work);
+  void ImproveBriefly(size_t at, int64_t& work) {
+    ImproveCut(entries_[at], &Finisher::ImproveBriefly, work);
     SimulateIfQuickest(entries_[at]);
     Offer(at);
   }
@@ -324,7 +325,7 @@ class Searcher {
   void ImproveCut(Entry& entry, decltype(&Finisher::Improve) improve, int64_t& work) {
     Candidate before = entry.candidate;
     entry.candidate.step = {};
-    const LayerProfile& profile = profiles_.Of(before).profile;
+    const LayerProfile& profile = profiles_.EntryFor(before).profile;
     entry.score_ns = (finisher_.*improve)(profile, entry.candidate, work);
     entry.candidate.score_ns = Scale(entry.candidate, entry.score_ns);
     if (entry.candidate.boundaries == before.boundaries &&
@@ -362,12 +363,12 @@ class Searcher {
   template <typename Choice>
   bool MayBeBest(const Choice& c, int64_t bound_ns) {
     if (!Beats(c, bound_ns)) return false;
-    return Beats(c, finisher_.RealBound(profiles_.Of(c.parallelism).profile, c.parallelism,
+    return Beats(c, finisher_.RealBound(profiles_.EntryFor(c.parallelism).profile, c.parallelism,
                                         c.micro_batches));
   }
 
   void Finish(Entry& entry, Proof* proof) {
-    const LayerProfile& profile = profiles_.Of(entry.candidate).profile;
+    const LayerProfile& profile = profiles_.EntryFor(entry.candidate).profile;
     const Finished finished =
         finisher_.Finish(profile, entry.candidate, /*proven=*/proof != nullptr);
     entry.finished = true;
@@ -436,13 +437,14 @@ class Searcher {
       });
       for (const Prospect& choice : choices) {
         if (best && choice.bound_ns >= best->score_ns) continue;
-        std::optional<Entry> entry = first_.Of(choice, &result_.proof.partitions_examined);
+        std::optional<Entry> entry =
+            first_.PartitionFor(choice, &result_.proof.partitions_examined);
         if (entry && (!best || entry->score_ns < best->score_ns)) best = std::move(entry);
       }
       if (!best && chunks) best = FittingEntry(Under(job_, EveryLayer(), prospect, profiles_));
       return best;
     }
-    best = first_.Of(prospect, &result_.proof.partitions_examined);
+    best = first_.PartitionFor(prospect, &result_.proof.partitions_examined);
     if (!best && chunks) best = FittingEntry(prospect);
     return best;
   }
@@ -480,7 +482,7 @@ class Searcher {
   std::vector<Prospect> deferred_;   // whose simple cuts do not fit
   std::vector<Prospect> dismissed_;  // by their bound, the most promising first
   std::optional<size_t> best_;       // of the entries, by real packs
-  Rank best_rank_, best_score_;
+  PlanOrder best_order_, best_score_;
   SearchResult result_;
 };
 

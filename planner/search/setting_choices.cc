@@ -25,7 +25,7 @@ class Choices {
       : job_(job),
         prospect_(prospect),
         profiles_(profiles),
-        profile_(profiles.Of(prospect.parallelism).profile),
+        profile_(profiles.EntryFor(prospect.parallelism).profile),
         even_(job, profile_, prospect.parallelism, prospect.schedule, prospect.micro_batches),
         under_(profile_) {}
 
@@ -98,7 +98,7 @@ std::vector<Prospect> SettingChoices(const Job& job, const Prospect& prospect, P
 }
 
 void SettingQueue::Push(const Prospect& prospect, size_t family, Blocks blocks) {
-  pending_.push({rank_of_(prospect), order_++, family, blocks, prospect});
+  pending_.push({order_of_(prospect), added_++, family, blocks, prospect});
 }
 
 std::optional<Prospect> SettingQueue::Next() {

@@ -11,8 +11,8 @@
 
 #include "planner/job.h"
 #include "planner/model/recompute_setting.h"
+#include "planner/search/plan_order.h"
 #include "planner/search/prospects.h"
-#include "planner/search/rank.h"
 
 namespace evenkeel::planner {
 
@@ -37,10 +37,10 @@ std::vector<Prospect> SettingChoices(const Job& job, const Prospect& prospect, P
 // only on its degrees, not on what else is searched.
 class SettingQueue {
  public:
-  using RankOf = std::function<Rank(const Prospect&)>;
+  using OrderOf = std::function<PlanOrder(const Prospect&)>;
   // Job and profiles must outlive it.
-  SettingQueue(const Job& job, Profiles& profiles, RankOf rank_of)
-      : job_(job), profiles_(profiles), rank_of_(std::move(rank_of)) {}
+  SettingQueue(const Job& job, Profiles& profiles, OrderOf order_of)
+      : job_(job), profiles_(profiles), order_of_(std::move(order_of)) {}
 
   // Adds degrees whose setting is open.
   void Add(const Prospect& prospect) { Push(prospect, families_++, Blocks::kBoth); }
@@ -57,24 +57,24 @@ class SettingQueue {
  private:
   enum class Blocks { kBoth, kShorter, kLonger };  // that may follow a block of whole layers
   struct Pending {
-    Rank rank;
-    size_t order = 0;   // in which it was added
+    PlanOrder order;
+    size_t number = 0;  // in the order in which they were added
     size_t family = 0;  // the same for all settings of the same degrees
     Blocks blocks = Blocks::kBoth;
     Prospect prospect;
     // Returns whether it comes after the other, as a priority queue expects.
     friend bool operator<(const Pending& a, const Pending& b) {
-      if (a.rank < b.rank) return false;
-      return b.rank < a.rank || a.order > b.order;
+      if (a.order < b.order) return false;
+      return b.order < a.order || a.number > b.number;
     }
   };
   void Push(const Prospect& prospect, size_t family, Blocks blocks);
 
   const Job& job_;
   Profiles& profiles_;
-  const RankOf rank_of_;
+  const OrderOf order_of_;
   std::priority_queue<Pending> pending_;
-  size_t order_ = 0, families_ = 0;
+  size_t added_ = 0, families_ = 0;
   Pending last_;
   std::vector<bool> settled_;  // by family
 };

@@ -2,126 +2,42 @@
 #ifndef EVENKEEL_PLANNER_SEARCH_STAGE_NEEDS_H_
 #define EVENKEEL_PLANNER_SEARCH_STAGE_NEEDS_H_
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "planner/base/stop.h"
-#include "planner/cost/memory.h"
-#include "planner/recompute/least_recompute.h"
-#include "planner/recompute/one_setting.h"
-#include "planner/search/host_loads.h"
-#include "planner/search/shard.h"
-#include "planner/simulate/held_passes.h"
+#include "planner/search/memory_prospect.h"
 
 namespace evenkeel::planner {
 
-// What the stages of a shard hold under any cut.
+// What the stages of a prospect hold under any cut.
 class StageNeeds {
  public:
   // Throws Stopped if `stop` says so.
-  StageNeeds(const Job& job, const Shard& shard, const Stop& stop = {})
-      : profile_(shard.profile),
-        policy_(job.constraints.recompute),
-        stages_(shard.shape.stages),
-        chunks_(shard.shape.chunks) {
-    for (int64_t s = 0; s < stages_; ++s) {
-      stop.Ask();
-      peaks_.push_back(PeaksHeld(shard.shape, s));
-      for (const std::vector<int64_t>& held : peaks_.back())
-        most_passes_ =
-            std::max(most_passes_, std::accumulate(held.begin(), held.end(), int64_t{0}));
-    }
-    for (const LayerCost& layer : profile_.classes) {
-      for (size_t q = 0; q < layer.modes.size(); ++q)
-        if (Allowed(layer, q)) limits_.push_back(layer.modes[q].workspace_bytes);
-    }
-    std::sort(limits_.begin(), limits_.end());
-    limits_.erase(std::unique(limits_.begin(), limits_.end()), limits_.end());
-    for (const int64_t limit : limits_) {
-      modes_.emplace_back();
-      for (const LayerCost& layer : profile_.classes) modes_.back().push_back(ModeOf(layer, limit));
-    }
-    before_.resize(static_cast<size_t>(profile_.size()) + 1);
-    held_before_.resize(before_.size());
-    on_host_before_.resize(before_.size());
-    kept_before_.assign(modes_.size(), std::vector<int64_t>(before_.size()));
-    for (size_t i = 0; i + 1 < before_.size(); ++i) AddLayer(i);
-    kept_.resize(static_cast<size_t>(chunks_));
-  }
+  StageNeeds(const Job& job, const MemoryProspect& prospect, const Stop& stop = {});
 
-  // Returns Of(...).allocated more quickly than Of.
-  int64_t Allocated(const std::vector<int64_t>& boundaries, int64_t stage) const {
-    const Contents contents = ContentsOf(boundaries, stage);
-    int64_t least = kNothingFits;
-    for (size_t limit = 0; limit < modes_.size(); ++limit)
-      least = std::min(least, AllocatedUnder(limit, contents, boundaries, stage, least));
-    return least == kNothingFits || HasHostRoom(boundaries, stage) ? least : least + kNoHostRoom;
-  }
+  // Returns LeastHeld(...).allocated, more quickly.
+  int64_t Allocated(const std::vector<int64_t>& boundaries, int64_t stage) const;
 
   // Returns whether Allocated is at most that, more quickly. REQUIRES: allocatable < kNoHostRoom.
-  bool Fits(const std::vector<int64_t>& boundaries, int64_t stage, int64_t allocatable) const {
-    const Contents contents = ContentsOf(boundaries, stage);
-    for (size_t limit = modes_.size(); limit-- > 0;) {
-      if (AllocatedUnder(limit, contents, boundaries, stage, allocatable + 1) <= allocatable)
-        return HasHostRoom(boundaries, stage);
-    }
-    return false;
-  }
+  bool Fits(const std::vector<int64_t>& boundaries, int64_t stage, int64_t allocatable) const;
 
-  StageHeld Of(const std::vector<int64_t>& boundaries, int64_t stage) const {
-    StageHeld best;
-    std::vector<ChunkLoad> loads;
-    for (int64_t c = 0; c < chunks_; ++c) {
-      const size_t segment = static_cast<size_t>(c * stages_ + stage);
-      ChunkLoad load{.begin = boundaries[segment]};
-      for (int64_t i = boundaries[segment]; i < boundaries[segment + 1]; ++i)
-        ++load.counts[static_cast<size_t>(profile_.chain[static_cast<size_t>(i)])];
-      loads.push_back(load);
-    }
-    if (on_host_before_.back().kept > 0) CountOnHost(profile_, peaks(stage), loads);
-    // Under each limit of the workspace, every kind is best in the mode that keeps least.
-    for (const KindModes& modes : modes_) {
-      std::vector<ModeCounts> recomputed;
-      std::vector<int64_t> kept;  // of one pack, by chunk
-      if (!Choose(loads, modes, &recomputed, &kept)) continue;
-      const std::vector<int64_t>& held = FullestMoment(peaks(stage), kept);
-      for (size_t c = 0; c < held.size(); ++c) loads[c].in_flight = held[c];
-      const int64_t allocated = MemoryOf(profile_, loads, recomputed).allocated() +
-                                (HostHasRoom(profile_, loads) ? 0 : kNoHostRoom);
-      if (best.loads.empty() || allocated < best.allocated)
-        best = {loads, std::move(recomputed), allocated};
-    }
-    return best;
-  }
+  // Returns what the stage holds with the recompute that brings it to its least memory.
+  StageHeld LeastHeld(const std::vector<int64_t>& boundaries, int64_t stage) const;
 
   // Returns the work of looking at one stage, in chunks.
-  int64_t work(int64_t stage) const {
-    return chunks_ * static_cast<int64_t>(limits_.size() + peaks(stage).size());
-  }
+  int64_t work(int64_t stage) const;
 
   // Returns the cut with its fullest stage.
-  LeastFull FullestOf(std::vector<int64_t> boundaries) const {
-    LeastFull result{.found = true, .boundaries = std::move(boundaries)};
-    for (int64_t s = 0; s < stages_; ++s) {
-      StageHeld held = Of(result.boundaries, s);
-      if (s == 0 || held.allocated > result.held.allocated)
-        result.held = std::move(held), result.stage = s;
-    }
-    return result;
-  }
+  LeastFull FullestOf(std::vector<int64_t> boundaries) const;
 
-  // Returns the least that a layer of the kind keeps of one pack with workspaces up to the limit,
+  // Returns the least that a layer of the class keeps of one pack with workspaces up to the limit,
   // or -1 if it needs a larger one.
-  int64_t KeptAtLeast(const LayerCost& layer, int64_t limit) const {
-    const std::optional<size_t> mode = ModeOf(layer, limit);
-    return mode ? layer.modes[*mode].kept_bytes : -1;
-  }
+  int64_t KeptAtLeast(const LayerCost& layer, int64_t limit) const;
   const std::vector<int64_t>& limits() const { return limits_; }
   const std::vector<std::vector<int64_t>>& peaks(int64_t stage) const {
     return peaks_[static_cast<size_t>(stage)];
@@ -129,7 +45,7 @@ class StageNeeds {
 
  private:
   __extension__ using Wide = __int128;
-  using KindModes = std::vector<std::optional<size_t>>;  // nullopt: it needs a larger workspace
+  using ClassModes = std::vector<std::optional<size_t>>;  // nullopt: it needs a larger workspace
   static constexpr int64_t kNothingFits = std::numeric_limits<int64_t>::max();
 
   // Sums over layers.
@@ -141,157 +57,36 @@ class StageNeeds {
   };
   struct Contents {
     Sums sums;
-    std::array<bool, kLayerClassesAtMost> has{};  // layers of a kind
+    std::array<bool, kLayerClassesAtMost> has{};  // layers of a class
   };
 
-  Contents ContentsOf(const std::vector<int64_t>& boundaries, int64_t stage) const {
-    Contents contents;
-    for (int64_t c = 0; c < chunks_; ++c) {
-      const auto [begin, end] = Segment(boundaries, stage, c);
-      contents.sums.static_bytes +=
-          held_before_[end].static_bytes - held_before_[begin].static_bytes;
-      contents.sums.made_bytes += held_before_[end].made_bytes - held_before_[begin].made_bytes;
-      contents.sums.update_bytes +=
-          held_before_[end].update_bytes - held_before_[begin].update_bytes;
-      for (size_t k = 0; k < profile_.classes.size(); ++k)
-        contents.has[k] = contents.has[k] || before_[end][k] != before_[begin][k];
-    }
-    return contents;
-  }
+  Contents ContentsOf(const std::vector<int64_t>& boundaries, int64_t stage) const;
 
   // Returns the bytes with workspaces up to a limit, or some number that is no less than `enough`
   // if they are no less. Returns kNothingFits if some layer needs a larger workspace.
   int64_t AllocatedUnder(size_t limit, const Contents& contents,
                          const std::vector<int64_t>& boundaries, int64_t stage,
-                         int64_t enough) const {
-    const KindModes& modes = modes_[limit];
-    const Sums& sums = contents.sums;
-    EndBytes last{.made = sums.made_bytes, .update = sums.update_bytes};
-    int64_t workspace = 0;
-    for (size_t k = 0; k < profile_.classes.size(); ++k) {
-      if (!contents.has[k]) continue;
-      last.workspace = std::max(last.workspace, profile_.classes[k].end_workspace_bytes);
-      if (!modes[k]) return kNothingFits;
-      workspace = std::max(workspace, profile_.classes[k].modes[*modes[k]].workspace_bytes);
-    }
-    const std::vector<int64_t>& kept_before = kept_before_[limit];
-    for (int64_t c = 0; c < chunks_; ++c) {
-      const auto [begin, end] = Segment(boundaries, stage, c);
-      kept_[static_cast<size_t>(c)] = kept_before[end] - kept_before[begin];
-    }
-    const int64_t kept = MostKept(stage, enough - sums.static_bytes - workspace);
-    return sums.static_bytes + std::max(kept + workspace, last.total());
-  }
+                         int64_t enough) const;
 
-  bool HasHostRoom(const std::vector<int64_t>& boundaries, int64_t stage) const {
-    if (profile_.host_room == kNoHostLimit) return true;
-    Wide room = profile_.host_room;
-    for (int64_t c = 0; c < chunks_; ++c) {
-      const auto [begin, end] = Segment(boundaries, stage, c);
-      room -= on_host_before_[end].fixed - on_host_before_[begin].fixed;
-      kept_[static_cast<size_t>(c)] = on_host_before_[end].kept - on_host_before_[begin].kept;
-    }
-    if (on_host_before_.back().kept == 0) return room >= 0;
-    const auto has_room = [&](const std::vector<int64_t>& held) {
-      Wide bytes = 0;
-      for (size_t c = 0; c < held.size(); ++c) bytes += Wide{held[c]} * kept_[c];
-      return bytes <= room;
-    };
-    return std::all_of(peaks(stage).begin(), peaks(stage).end(), has_room);
-  }
+  bool HasHostRoom(const std::vector<int64_t>& boundaries, int64_t stage) const;
 
-  void AddLayer(size_t i) {
-    const size_t kind = static_cast<size_t>(profile_.chain[i]);
-    const LayerCost& layer = profile_.classes[kind];
-    before_[i + 1] = before_[i];
-    ++before_[i + 1][kind];
-    held_before_[i + 1] = {held_before_[i].static_bytes + layer.static_bytes(),
-                           held_before_[i].made_bytes + layer.made_bytes,
-                           held_before_[i].update_bytes + layer.update_bytes};
-    on_host_before_[i + 1] = {on_host_before_[i].fixed + layer.host_bytes,
-                              on_host_before_[i].kept + layer.host_kept_bytes};
-    for (size_t limit = 0; limit < modes_.size(); ++limit) {
-      const std::optional<size_t> mode = modes_[limit][kind];
-      kept_before_[limit][i + 1] =
-          kept_before_[limit][i] + (mode ? layer.modes[*mode].kept_bytes : 0);
-    }
-  }
+  void AddLayer(size_t i);
 
   // Returns the most bytes of activations that the stage holds at once of `kept_`, or some number
   // that is no less than `enough`.
-  int64_t MostKept(int64_t stage, int64_t enough) const {
-    const std::vector<std::vector<int64_t>>& all = peaks(stage);
-    int64_t largest = 0;
-    for (const int64_t kept : kept_) largest = std::max(largest, kept);
-    if (largest <= kActivationBytesAtMost / std::max<int64_t>(1, most_passes_)) {
-      int64_t most = 0;
-      for (const std::vector<int64_t>& held : all) {
-        int64_t bytes = 0;
-        for (size_t c = 0; c < held.size(); ++c) bytes += held[c] * kept_[c];
-        most = std::max(most, bytes);
-        if (most >= enough) break;
-      }
-      return most;
-    }
-    Wide most = 0;
-    for (const std::vector<int64_t>& held : all) {
-      Wide bytes = 0;
-      for (size_t c = 0; c < held.size(); ++c) bytes += Wide{held[c]} * kept_[c];
-      most = std::max(most, bytes);
-    }
-    return static_cast<int64_t>(std::min(most, Wide{kActivationBytesAtMost}));
-  }
+  int64_t MostKept(int64_t stage, int64_t enough) const;
 
   // Returns where a chunk of the stage begins and ends.
   std::pair<size_t, size_t> Segment(const std::vector<int64_t>& boundaries, int64_t stage,
-                                    int64_t chunk) const {
-    const size_t segment = static_cast<size_t>(chunk * stages_ + stage);
-    return {static_cast<size_t>(boundaries[segment]), static_cast<size_t>(boundaries[segment + 1])};
-  }
+                                    int64_t chunk) const;
 
-  bool Allowed(const LayerCost& layer, size_t q) const {
-    switch (policy_) {
-      case RecomputePolicy::kForbidden:
-        return q == 0;
-      case RecomputePolicy::kFull:
-      case RecomputePolicy::kAdaptive:  // which may recompute all
-        return q + 1 == layer.modes.size();
-      case RecomputePolicy::kWholeLayers:
-        return q == 0 || q + 1 == layer.modes.size();
-      case RecomputePolicy::kOneSetting:
-        return !profile_.setting || ModeUnder(*profile_.setting, layer) == q;
-      case RecomputePolicy::kAuto:
-        break;
-    }
-    return true;
-  }
+  bool Allowed(const LayerCost& layer, size_t q) const;
 
-  std::optional<size_t> ModeOf(const LayerCost& layer, int64_t limit) const {
-    std::optional<size_t> best;
-    for (size_t q = 0; q < layer.modes.size(); ++q) {
-      const RecomputeMode& mode = layer.modes[q];
-      if (!Allowed(layer, q) || mode.workspace_bytes > limit) continue;
-      if (!best || mode.kept_bytes < layer.modes[*best].kept_bytes) best = q;
-    }
-    return best;
-  }
+  std::optional<size_t> ModeOf(const LayerCost& layer, int64_t limit) const;
 
   // Returns false if some layer needs a larger workspace.
-  bool Choose(const std::vector<ChunkLoad>& loads, const KindModes& modes,
-              std::vector<ModeCounts>* recomputed, std::vector<int64_t>* kept) const {
-    recomputed->assign(loads.size(), {});
-    kept->assign(loads.size(), 0);
-    for (size_t c = 0; c < loads.size(); ++c) {
-      for (size_t k = 0; k < profile_.classes.size(); ++k) {
-        if (loads[c].counts[k] == 0) continue;
-        const std::optional<size_t> mode = modes[k];
-        if (!mode) return false;
-        (*kept)[c] += loads[c].counts[k] * profile_.classes[k].modes[*mode].kept_bytes;
-        if (*mode > 0) (*recomputed)[c][k][*mode] = loads[c].counts[k];
-      }
-    }
-    return true;
-  }
+  bool Choose(const std::vector<ChunkLoad>& loads, const ClassModes& modes,
+              std::vector<ModeCounts>* recomputed, std::vector<int64_t>* kept) const;
 
   const LayerProfile& profile_;
   const RecomputePolicy policy_;
@@ -299,7 +94,7 @@ class StageNeeds {
   std::vector<std::vector<std::vector<int64_t>>> peaks_;  // by stage
   int64_t most_passes_ = 0;                               // of any peak, all chunks together
   std::vector<int64_t> limits_;                           // workspaces, ascending
-  std::vector<KindModes> modes_;                          // by limit and kind
+  std::vector<ClassModes> modes_;                         // by limit and class
   std::vector<ClassCounts> before_;                       // layers in front of each chain position
   std::vector<Sums> held_before_;                         // by chain position
   std::vector<OnHost> on_host_before_;                    // by chain position

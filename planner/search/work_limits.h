@@ -20,10 +20,10 @@ struct SearchWork {
   // Passes of a few real packs that put contenders in order.
   int64_t trying = 8'000'000;
 
-  // Passes that improve chunks before the rest keep their simple cut: in short, then at length.
-  int64_t improving_in_short = 6'000'000, improving = 12'000'000;
+  // Passes that improve chunks before the rest keep their simple cut: briefly, then at length.
+  int64_t improving_briefly = 6'000'000, improving = 12'000'000;
   // The same, for cuts of chunks that fit without recompute where no even one does.
-  int64_t improving_fitted_in_short = 12'000'000, improving_fitted = 4'000'000;
+  int64_t improving_fitted_briefly = 12'000'000, improving_fitted = 4'000'000;
 
   // Passes that finish candidates before the rest stay as mean packs made them, and the least
   // number of candidates that are finished.
@@ -37,24 +37,24 @@ struct SearchWork {
 };
 
 // Limits for searches that answer a side question. They find most of what a whole search finds.
-inline constexpr SearchWork kWorkInShort = {.segments = 1'000'000,
-                                            .trying = 500'000,
-                                            .improving_in_short = 1'500'000,
-                                            .improving = 2'000'000,
-                                            .improving_fitted_in_short = 375'000,
-                                            .improving_fitted = 250'000,
-                                            .finishing = 1'000'000,
-                                            .finished_at_least = 3,
-                                            .fitting = 100'000};
+inline constexpr SearchWork kWorkForSideQuestion = {.segments = 1'000'000,
+                                                    .trying = 500'000,
+                                                    .improving_briefly = 1'500'000,
+                                                    .improving = 2'000'000,
+                                                    .improving_fitted_briefly = 375'000,
+                                                    .improving_fitted = 250'000,
+                                                    .finishing = 1'000'000,
+                                                    .finished_at_least = 3,
+                                                    .fitting = 100'000};
 
 // For what a freer trainer would gain: a figure beside the plan.
 inline constexpr SearchWork kWorkForGain = {.segments = 500'000,
                                             .one_stage_segments = 500'000,
                                             .longer_block_segments = 50'000,
                                             .trying = 150'000,
-                                            .improving_in_short = 450'000,
+                                            .improving_briefly = 450'000,
                                             .improving = 1'200'000,
-                                            .improving_fitted_in_short = 110'000,
+                                            .improving_fitted_briefly = 110'000,
                                             .improving_fitted = 150'000,
                                             .finishing = 300'000,
                                             .finished_at_least = 2,
@@ -65,16 +65,16 @@ inline constexpr SearchWork kWorkForSize = {.segments = 150'000,
                                             .one_stage_segments = 100'000,
                                             .longer_block_segments = 10'000,
                                             .trying = 30'000,
-                                            .improving_in_short = 60'000,
+                                            .improving_briefly = 60'000,
                                             .improving = 80'000,
-                                            .improving_fitted_in_short = 30'000,
+                                            .improving_fitted_briefly = 30'000,
                                             .improving_fitted = 30'000,
                                             .finishing = 50'000,
                                             .finished_at_least = 1,
                                             .fitting = 20'000};
 
-// Events of the certified search when mean packs choose a partition in short.
-inline constexpr int64_t kEventsInShort = 50'000;
+// Events of the certified search when mean packs choose a first partition.
+inline constexpr int64_t kEventsOfFirstCut = 50'000;
 
 // Cost, in passes, of choosing recompute and adding layers up for one moved cut.
 inline constexpr int64_t kPassesPerMove = 500;

@@ -152,7 +152,7 @@ TEST(ChooseOffloadTest, HoldsHostsOfEverySchedule) {
   }
 }
 
-TEST(ChooseOffloadTest, OfWholeStatesAllOrNothing) {
+TEST(ChooseOffloadTest, WholeStatesAreOffloadedAllOrNotAtAll) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 2);
   job.training.trainer = FindTrainer("deepspeed");
   job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kOptimizer);

@@ -18,7 +18,7 @@ Plan WithSizes(Job job) {
   return MakePlan(job, {}).plan;
 }
 
-TEST(OtherSizesTest, OnlyWhereAskedFor) {
+TEST(OtherSizesTest, AreEmptyUnlessAskedFor) {
   EXPECT_TRUE(MakePlan(TextJob("llama3-8b", "h100-sxm-80gb", 16), {}).plan.other_sizes.empty());
 }
 

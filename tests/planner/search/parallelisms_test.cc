@@ -90,7 +90,7 @@ TEST(ParallelismsTest, RanksShareImagesAsTheTrainerCan) {
   EXPECT_FALSE(Parallelisms(job, kManyPacks).empty());
 }
 
-TEST(ParallelismsTest, OneOfContextExpertAndChunksWhereTheJobSaysSo) {
+TEST(ParallelismsTest, ContextExpertAndChunksAreOneWhereTheJobSaysSo) {
   const Job job = TextJob("mixtral-8x7b", "a100-sxm-80gb", 48);
   for (const Parallelism& p : Parallelisms(job, kManyPacks)) {
     EXPECT_EQ(p.context * p.expert * p.virtual_stages, 1);

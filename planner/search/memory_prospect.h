@@ -1,12 +1,12 @@
 // One parallelism of the search and what its stages hold: the values that the searches for cuts
 // that fit share.
-#ifndef EVENKEEL_PLANNER_SEARCH_SHARD_H_
-#define EVENKEEL_PLANNER_SEARCH_SHARD_H_
+#ifndef EVENKEEL_PLANNER_SEARCH_MEMORY_PROSPECT_H_
+#define EVENKEEL_PLANNER_SEARCH_MEMORY_PROSPECT_H_
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
@@ -17,7 +17,7 @@
 namespace evenkeel::planner {
 
 // One parallelism and what its stages hold at least.
-struct Shard {
+struct MemoryProspect {
   Parallelism parallelism;
   PipelineShape shape;
   LayerProfile profile;
@@ -44,12 +44,12 @@ struct LeastFull {
 
 // Returns all degrees, those that hold least first and, of equal ones, fewer chunks first. Returns
 // none once `stop` has returned true.
-std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching,
-                                const std::function<bool()>& stop);
+std::vector<MemoryProspect> ProspectsByMemory(const Job& job, const Batching& batching,
+                                              const Stop& stop);
 
 // Returns the transformer layers of each segment of a cut.
 std::vector<int64_t> LayersOf(const LayerProfile& profile, const std::vector<int64_t>& boundaries);
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_SEARCH_SHARD_H_
+#endif  // EVENKEEL_PLANNER_SEARCH_MEMORY_PROSPECT_H_

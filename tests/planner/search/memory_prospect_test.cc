@@ -1,4 +1,4 @@
-#include "planner/search/shard.h"
+#include "planner/search/memory_prospect.h"
 
 #include <gtest/gtest.h>
 
@@ -8,18 +8,18 @@ namespace evenkeel::planner {
 namespace {
 
 // A profile of each degree takes a millisecond or more, and there may be hundreds.
-TEST(ShardsBySizeTest, AsksBeforeEachProfile) {
+TEST(MemoryProspectsTest, AsksBeforeEachProfile) {
   const Job job = VisionJob("internvit-300m-448px", "llama3-8b", "h100-sxm-80gb", 32);
   const Batching batching = MakeBatching(job);
   size_t asked = 0;
-  const std::vector<Shard> all = ShardsBySize(job, batching, [&] {
+  const std::vector<MemoryProspect> all = ProspectsByMemory(job, batching, [&] {
     ++asked;
     return false;
   });
   EXPECT_GT(all.size(), 3u);
   EXPECT_EQ(asked, all.size());
   asked = 0;
-  EXPECT_TRUE(ShardsBySize(job, batching, [&] { return ++asked == 3; }).empty());
+  EXPECT_TRUE(ProspectsByMemory(job, batching, [&] { return ++asked == 3; }).empty());
   EXPECT_EQ(asked, 3u);
 }
 

@@ -1,4 +1,4 @@
-#include "planner/search/shard.h"
+#include "planner/search/memory_prospect.h"
 
 #include <algorithm>
 
@@ -13,31 +13,33 @@ constexpr int64_t kSegmentsPerRelief = 20'000;
 
 }  // namespace
 
-int64_t Shard::segments() const {
+int64_t MemoryProspect::segments() const {
   if (shape.chunks > 1) return kSegmentsPerRelief;
   const int64_t window = profile.size() - shape.stages + 1;
   return window < 1 ? 0 : shape.stages * (window * (window + 1) / 2);
 }
 
-std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching,
-                                const std::function<bool()>& stop) {
+std::vector<MemoryProspect> ProspectsByMemory(const Job& job, const Batching& batching,
+                                              const Stop& stop) {
   const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
-  std::vector<Shard> shards;
+  std::vector<MemoryProspect> prospects;
   for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
-    if (stop && stop()) return {};
+    if (stop()) return {};
     // Fewer packs hold less.
     const int64_t packs = MicroBatchChoices(packs_per_step, p).back();
-    Shard shard{.parallelism = p, .shape = ShapeOf(p, ScheduleOf(job.constraints, p), packs)};
-    shard.profile = BuildLayerProfile(job, p, batching.mean, batching.largest, {}, packs);
-    for (int64_t i = 0; i < shard.profile.size(); ++i)
-      shard.least_static_bytes += shard.profile.at(i).states_bytes();
-    shard.least_static_bytes /= p.pipeline;
-    shards.push_back(std::move(shard));
+    MemoryProspect prospect{.parallelism = p,
+                            .shape = ShapeOf(p, ScheduleOf(job.constraints, p), packs)};
+    prospect.profile = BuildLayerProfile(job, p, batching.mean, batching.largest, {}, packs);
+    for (int64_t i = 0; i < prospect.profile.size(); ++i)
+      prospect.least_static_bytes += prospect.profile.at(i).states_bytes();
+    prospect.least_static_bytes /= p.pipeline;
+    prospects.push_back(std::move(prospect));
   }
-  std::stable_sort(shards.begin(), shards.end(), [](const Shard& a, const Shard& b) {
-    return a.least_static_bytes < b.least_static_bytes;
-  });
-  return shards;
+  std::stable_sort(prospects.begin(), prospects.end(),
+                   [](const MemoryProspect& a, const MemoryProspect& b) {
+                     return a.least_static_bytes < b.least_static_bytes;
+                   });
+  return prospects;
 }
 
 std::vector<int64_t> LayersOf(const LayerProfile& profile, const std::vector<int64_t>& boundaries) {
