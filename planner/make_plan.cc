@@ -41,12 +41,12 @@ namespace {
 
 class Planning {
  public:
-  Planning(const Job& job, const PlanHooks& hooks, bool in_short = false)
-      : job_(job), hooks_(hooks), in_short_(in_short) {}
+  Planning(const Job& job, const PlanHooks& hooks, bool short_search = false)
+      : job_(job), hooks_(hooks), short_search_(short_search) {}
 
   PlanResult Run() {
-    CapsSearch chosen = in_short_ ? ChooseCaps(job_, 0, hooks_, kWorkForSize)
-                                  : ChooseCaps(job_, job_.max_alternatives, hooks_);
+    CapsSearch chosen = short_search_ ? ChooseCaps(job_, 0, hooks_, kWorkForSize)
+                                      : ChooseCaps(job_, job_.max_alternatives, hooks_);
     if (chosen.stopped || Stopped()) return std::move(result_);
     batching_ = std::move(chosen.batching);
     found_ = std::move(chosen.found);
@@ -78,7 +78,7 @@ class Planning {
     result_.faults = grouped_.runs.empty() ? CheckPlan(job_, batching_, plan())
                                            : CheckGroupedPlan(job_, GroupBatchings(), plan());
     result_.end = result_.faults.empty() ? PlanEnd::kComplete : PlanEnd::kCheckFailed;
-    if (!in_short_ && plan().fits() && result_.end == PlanEnd::kComplete && !FillLaunch())
+    if (!short_search_ && plan().fits() && result_.end == PlanEnd::kComplete && !FillLaunch())
       result_.end = PlanEnd::kStopped;
     return std::move(result_);
   }
@@ -96,7 +96,7 @@ class Planning {
     for (std::optional<Job> larger = WithLargerSteps(job_, packs); larger;
          larger = WithLargerSteps(*larger, packs)) {
       if (Stopped() || !SomethingFits(*larger, hooks_.stop)) continue;
-      PlanResult of_larger = Planning(*larger, hooks_, in_short_).Run();
+      PlanResult of_larger = Planning(*larger, hooks_, short_search_).Run();
       if (of_larger.plan.misfit) return false;
       result_ = std::move(of_larger);
       return true;
@@ -130,7 +130,7 @@ class Planning {
     FillPlacement(p);
     plan().offload = OffloadOf(job_, batching_, chosen, plan().stages);
     plan().goodput = GoodputOf(job_, plan().prediction);
-    if (in_short_) return;
+    if (short_search_) return;
     // Baselines recompute instead of keeping activations in host memory.
     plan().ladder = !job_.training.activations.any()
                         ? MakeLadder(job_, batching_, chosen, hooks_.stop)
@@ -148,10 +148,10 @@ class Planning {
     FillAlternatives(1);
   }
 
-  void Compare(const PlanInShort& in_short) {
-    if (job_.compare_sizes) plan().other_sizes = OtherSizes(job_, in_short, hooks_.stop);
+  void Compare(const ShortPlanner& short_search) {
+    if (job_.compare_sizes) plan().other_sizes = OtherSizes(job_, short_search, hooks_.stop);
     if (job_.compare_precisions)
-      plan().other_precisions = OtherPrecisions(job_, in_short, hooks_.stop);
+      plan().other_precisions = OtherPrecisions(job_, short_search, hooks_.stop);
   }
 
   // Returns whether a plan without the trainer's limits may be better.
@@ -209,7 +209,7 @@ class Planning {
     for (const int64_t ranks : EncoderDataChoices(other, p)) {
       if (ranks == p.encoder_data) continue;
       c.encoder_data = {ranks, ranks};
-      const SearchResult found = Search(other, batching_, 0, hooks_.stop, 0, kWorkInShort);
+      const SearchResult found = Search(other, batching_, 0, hooks_.stop, 0, kWorkForSideQuestion);
       c.encoder_data = {};
       if (found.best.empty()) continue;
       const int64_t step_ns = found.best.front().simulated_ns;
@@ -224,7 +224,7 @@ class Planning {
   void FindOffloadGain() {
     if (!plan().offload || (plan().offload->ratio == 0 && !job_.training.activations.any())) return;
     const Job without = WithoutOffload(job_);
-    const SearchResult found = Search(without, batching_, 0, hooks_.stop, 0, kWorkInShort);
+    const SearchResult found = Search(without, batching_, 0, hooks_.stop, 0, kWorkForSideQuestion);
     if (!found.best.empty()) plan().offload->step_without_ns = found.best.front().simulated_ns;
   }
 
@@ -262,7 +262,7 @@ class Planning {
     if (grouped.stopped || grouped.runs.size() < 2) return;
     const bool asked = job_.training.group_selection == GroupSelection::kPublished;
     if (!asked && !found_.best.empty() &&
-        InShort(job_, grouped).gpu_days >=
+        SummaryOf(job_, grouped).gpu_days >=
             MakeAlternative(job_, batching_, found_.best.front(), hooks_.stop).gpu_days)
       return;
     grouped_ = std::move(grouped);
@@ -275,14 +275,14 @@ class Planning {
     Enter(Phase::kExplain);
     FillPlacement(plan().parallelism);
     plan().goodput = GoodputOf(job_, plan().prediction);
-    if (in_short_) return;
+    if (short_search_) return;
     std::vector<BatchingBaseline>& baselines = plan().grouping->choice.baselines;
     baselines = BatchingBaselines(job_, *classes_, grouped_, hooks_.stop);
     plan().ladder = GroupLadder(baselines);
     Compare([&](const Job& job) -> std::optional<Alternative> {
       const GroupedSearch found = SearchGroups(job, LengthClasses(job, hooks_.stop), hooks_.stop);
       if (found.runs.empty()) return std::nullopt;
-      return InShort(job, found);
+      return SummaryOf(job, found);
     });
     FillAlternatives(0);
   }
@@ -340,7 +340,7 @@ class Planning {
 
   const Job& job_;
   const PlanHooks& hooks_;
-  const bool in_short_;
+  const bool short_search_;
   Batching batching_;
   SearchResult found_;                    // with all samples in one group
   std::optional<LengthClasses> classes_;  // only if groups were looked for
@@ -356,8 +356,8 @@ double BatchError(const Job& job, const Plan& plan) {
 // Plans again with degrees that keep the batch where the plan misses it by more than an eighth and
 // such degrees exist. They count if they fit, come nearer, and take so little longer that
 // predictions cannot tell the plans apart.
-PlanResult PlanTheBatch(const Job& job, const PlanHooks& hooks, bool in_short) {
-  PlanResult result = Planning(job, hooks, in_short).Run();
+PlanResult PlanTheBatch(const Job& job, const PlanHooks& hooks, bool short_search) {
+  PlanResult result = Planning(job, hooks, short_search).Run();
   const Plan& plan = result.plan;
   if (result.end != PlanEnd::kComplete || !plan.fits() || plan.grouping ||
       BatchError(job, plan) <= kBatchErrorAtMost)
@@ -366,7 +366,7 @@ PlanResult PlanTheBatch(const Job& job, const PlanHooks& hooks, bool in_short) {
   keeping.training.keeps_batch = true;
   const double packs = D(job.training.global_batch_samples) / plan.batch_rule.samples_per_pack;
   if (Parallelisms(keeping, packs).size() == Parallelisms(job, packs).size()) return result;
-  PlanResult kept = Planning(keeping, hooks, in_short).Run();
+  PlanResult kept = Planning(keeping, hooks, short_search).Run();
   const bool nearer =
       kept.end == PlanEnd::kComplete && kept.plan.fits() &&
       BatchError(job, kept.plan) < BatchError(job, plan) &&
@@ -374,15 +374,15 @@ PlanResult PlanTheBatch(const Job& job, const PlanHooks& hooks, bool in_short) {
   return nearer ? std::move(kept) : std::move(result);
 }
 
-PlanResult PlanWhole(const Job& job, const PlanHooks& hooks, bool in_short) {
+PlanResult PlanWhole(const Job& job, const PlanHooks& hooks, bool short_search) {
   PlanResult result;
   if (!RunsThrough(hooks.stop, [&] {
         if (!ChoosesOffload(job)) {
-          result = PlanTheBatch(job, hooks, in_short);
+          result = PlanTheBatch(job, hooks, short_search);
           return;
         }
-        const Job chosen = WithBestOffload(job, hooks, in_short ? kWorkForSize : SearchWork{});
-        result = PlanTheBatch(chosen, hooks, in_short);
+        const Job chosen = WithBestOffload(job, hooks, short_search ? kWorkForSize : SearchWork{});
+        result = PlanTheBatch(chosen, hooks, short_search);
       }))
     return {};
   return result;
@@ -391,11 +391,11 @@ PlanResult PlanWhole(const Job& job, const PlanHooks& hooks, bool in_short) {
 }  // namespace
 
 PlanResult MakePlan(const Job& job, const PlanHooks& hooks) {
-  return PlanWhole(job, hooks, /*in_short=*/false);
+  return PlanWhole(job, hooks, /*short_search=*/false);
 }
 
 PlanResult MakeShortPlan(const Job& job, const PlanHooks& hooks) {
-  return PlanWhole(job, hooks, /*in_short=*/true);
+  return PlanWhole(job, hooks, /*short_search=*/true);
 }
 
 }  // namespace evenkeel::planner

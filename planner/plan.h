@@ -21,7 +21,7 @@
 namespace evenkeel::planner {
 
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 39;
+inline constexpr int64_t kPlannerRevision = 40;
 
 // How the data loader makes packs, and the packs that it makes from a sample of the dataset.
 struct BatchRule {
@@ -72,10 +72,10 @@ struct LayerGroup {
 
 struct StagePlan {
   std::vector<LayerGroup> layers;
-  int64_t forward_ns = 0;    // one mean micro-batch, tensor-parallel communication included
+  int64_t forward_ns = 0;    // one mean pack, tensor-parallel communication included
   int64_t backward_ns = 0;   // the same, without recompute
   int64_t recompute_ns = 0;  // forward passes repeated in the backward pass
-  // p2p of one micro-batch to the next stage, one way, over all chunks; 0 after the last stage.
+  // p2p of one pack to the next stage, one way, over all chunks; 0 after the last stage.
   int64_t send_ns = 0;
   int64_t send_bytes = 0;
   // Micro-batches whose activations are held at once, counted once per chunk.
@@ -95,8 +95,8 @@ struct StepTime {
   int64_t language_compute_ns = 0;  // embedding, decoder layers, head and loss
   int64_t recompute_ns = 0;
   int64_t tensor_communication_ns = 0;
-  int64_t pipeline_bubble_ns = 0;  // idle time with mean micro-batches, p2p included
-  // Added by the real spread of micro-batches: waiting for the slowest.
+  int64_t pipeline_bubble_ns = 0;  // idle time with mean packs, p2p included
+  // Added by the real spread of packs: waiting for the slowest.
   int64_t imbalance_ns = 0;
   int64_t data_sync_ns = 0;  // gradient reduction and, with ZeRO-1 or 2, parameter gathering
   int64_t optimizer_ns = 0;
@@ -130,7 +130,7 @@ struct Prediction {
   double cost = 0;           // GPU hours x price; 0 if no price was given
   double mfu = 0;  // model FLOPs of the step (no recompute) over those at the precision's peak
   double llm_tokens_per_second = 0;  // whole job
-  double bubble_ratio = 0;           // idle share of the pipeline with mean micro-batches
+  double bubble_ratio = 0;           // idle share of the pipeline with mean packs
   // Expected errors, as shares: mean absolute errors on published runs (cost/uncertainty.h). 0: not
   // validated.
   double step_uncertainty = 0, memory_uncertainty = 0;
@@ -138,7 +138,7 @@ struct Prediction {
 };
 
 // One rung of the ladder from the unbalanced start to the plan. Each rung is simulated with its own
-// spread of micro-batches.
+// spread of packs.
 struct LadderRung {
   std::string name;
   bool fits = true;

@@ -91,7 +91,7 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   if (s.rotary) {
     b.Begin("rotary");
     const double both = D(widths.queries + widths.keys);
-    if (b.setting().execution.fused_kernels) {
+    if (FusesNorms(b.setting().execution)) {
       b.Stream(2 * both);
     } else {
       b.operation().launches += 1;

@@ -15,7 +15,7 @@ struct CostConstants {
   // run, where heat and power lower the clock, over the rate of short isolated kernels.
   double ampere_clock = 0.91;
   double ada_clock = 0.70;
-  double hopper_clock = 0.78;
+  double hopper_clock = 0.79;
   double blackwell_clock = 0.60;
   // The same in runs whose products have fewer than 16 bits, which draw less power.
   double blackwell_low_clock = 0.77;
@@ -35,8 +35,12 @@ struct CostConstants {
   double send_latency_ns = 20e3;  // a point-to-point message between nodes, launch included
   double node_hop_ns = 5e3;       // one hop of a ring between nodes
   double rank_hop_ns = 1e3;       // one hop of a ring inside a node
-  // Share of the exchanges during products (Execution::overlap_tensor) that the products hide.
-  double tensor_overlap = 0.5;
+  // Share of the exchanges during products (Execution::overlap_tensor) that the products hide:
+  // PyTorch's asynchronous tensor parallelism, and TransformerEngine's copies (userbuffers).
+  double tensor_overlap = 0.5, engine_overlap = 0.7;
+  // A step waits for the slowest GPU: kernels take this share longer for each doubling of the GPUs
+  // beyond eight.
+  double slowest_gpu_ratio = 0.003;
   // Streaming multiprocessors that a collective takes from the compute that it overlaps with.
   double collective_processors = 20;
   // Gradients are reduced and weights gathered in buckets of at least this many parameters: the

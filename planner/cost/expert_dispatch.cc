@@ -57,10 +57,12 @@ double DispatchTime(Dispatcher dispatcher, const Network& network, const RoutedR
 }
 
 // An all-to-all orders rows by rank before it, and by expert behind it. A library's kernels take
-// rows as they are; those that came are copied out of its buffers and then ordered, which published
-// runs do not show to be cheaper. An all-gather reads what it needs.
+// rows as they are, and those that came are ordered by expert (section 5.2 of
+// docs/deepep_vs_hybridep_benchmark.md of NVIDIA-NeMo/Automodel). An all-gather reads what it
+// needs.
 double PermutedValues(Dispatcher dispatcher, const RoutedRows& routed) {
-  return (dispatcher == Dispatcher::kAllGather && routed.group.ranks > 1 ? 2 : 4) * D(routed.top_k);
+  const bool twice = dispatcher == Dispatcher::kAllToAll || routed.group.ranks == 1;
+  return (twice ? 4 : 2) * D(routed.top_k);
 }
 
 double GatheredRows(Dispatcher dispatcher, int64_t ranks) {

@@ -366,7 +366,8 @@ void LayerBuilder::HideTensorPasses() {
   const double ranks = tensor();
   // TransformerEngine's copies leave the products their processors (userbuffers); PyTorch's
   // asynchronous tensor parallelism slows them down.
-  const double share = setting_.megatron ? 1 : setting_.kernels.constants().tensor_overlap;
+  const double share = setting_.megatron ? setting_.kernels.constants().engine_overlap
+                                         : setting_.kernels.constants().tensor_overlap;
   for (const Exchanged& pass : tensor_passes_) {
     const double rows = PerRowOf(pass.rows, 1).at(setting_.mean);
     LayerOperation& op = work_.operations[pass.operation];
@@ -432,21 +433,19 @@ void LayerBuilder::AddNorm(Norm norm, double width, double share) {
 }
 
 void LayerBuilder::AddNormRows(Norm norm, double width, double share) {
-  if (setting_.execution.fused_kernels) {
+  const bool layer_norm = norm == Norm::kLayerNorm, eager = !setting_.execution.fused_kernels;
+  if (FusesNorms(setting_.execution)) {
     Stream(2 * width * share);
-    Keep(width * share);  // its input; the output belongs to the product that reads it
-    return;
+  } else {
+    operation().launches += 1;
+    const double* const bytes = layer_norm ? kLayerNormBytes : kRmsNormBytes;
+    StreamBytes(bytes[0] * width, bytes[1] * width, share);
   }
-  operation().launches += 1;
-  if (norm == Norm::kLayerNorm) {
-    StreamBytes(kLayerNormBytes[0] * width, kLayerNormBytes[1] * width, share);
-    Keep(width * share);
-    return;
-  }
-  // Hugging Face's RMSNorm keeps the input as fp32, and the normalised rows before the weight if
-  // that trains.
-  StreamBytes(kRmsNormBytes[0] * width, kRmsNormBytes[1] * width, share);
-  Keep((train_ == TrainMode::kFull ? 3 : 2) * width * share);
+  // Its input; the output belongs to the product that reads it. Hugging Face's RMSNorm keeps the
+  // input as fp32, and the normalised rows before the weight if that trains. Where eager modules
+  // have fused norms, copies of queries, keys and values hold as much (nanotron's published peaks).
+  const double values = layer_norm || !eager ? 1 : train_ == TrainMode::kFull ? 3 : 2;
+  Keep(values * width * share);
 }
 
 LayerWork LayerBuilder::Finish(double width) {
@@ -459,6 +458,7 @@ LayerWork LayerBuilder::Finish(double width) {
   }
   work_.input_bytes = PerRow(kValueBytes * width * shard_);
   work_.input_bytes += kept_always_;
+  work_.stops_early = setting_.execution.stops_recompute_early;
   return std::move(work_);
 }
 

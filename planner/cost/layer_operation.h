@@ -52,6 +52,9 @@ struct LayerOperation {
   // that are kept, and whether the result of `communication` is among them.
   PackCost products_again, kept_results;
   bool keeps_exchange = false;
+  // Its backward pass reads small tensors that it makes itself, such as the order of rows, which
+  // `kept` leaves out.
+  bool reads_own = false;
 };
 
 // A layer of one component. Parameters are those of one GPU.
@@ -74,6 +77,7 @@ struct LayerWork {
   int64_t trained_tensors = 0;  // weights and biases that train in full
   double weight_shapes = 0;     // parameters of one matrix of each shape that trains
   PackCost input_bytes;         // bytes that full recompute keeps
+  bool stops_early = false;     // full recompute ends with the last tensor that is kept
 };
 
 }  // namespace evenkeel::planner

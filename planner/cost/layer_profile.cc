@@ -11,12 +11,14 @@
 #include "planner/cost/end_layers.h"
 #include "planner/cost/expert_dispatch.h"
 #include "planner/cost/host_memory.h"
+#include "planner/cost/host_time.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/made_gradients.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
 #include "planner/cost/optimizer_time.h"
 #include "planner/cost/recompute_modes.h"
+#include "planner/cost/slowest_gpu.h"
 #include "planner/cost/transformer_layer.h"
 #include "planner/model/layer_runs.h"
 #include "planner/model/towers.h"
@@ -32,16 +34,6 @@ int64_t WorkspaceBytes(double value) { return Nearest(std::min(value, D(kWorkspa
 // Returns whether every pack has the same rows: then none is larger than the mean.
 bool EqualRows(const PackShape& mean, const PackShape& largest) {
   return mean.units == largest.units && mean.tokens == largest.tokens;
-}
-
-// Returns the time of a layer that the host launches while the device computes. It is the longer of
-// both if they differ much, and 1.19 times that if they are equal, as each waits for the other in
-// turn.
-double Together(double device, double host) {
-  const double longer = std::max(device, host);
-  if (longer <= 0) return 0;
-  const double ratio = std::min(device, host) / longer;
-  return longer * std::sqrt(std::sqrt(1 + ratio * ratio * ratio * ratio));
 }
 
 // Returns the job's execution with its dispatcher chosen.
@@ -267,10 +259,12 @@ class ProfileBuilder {
       layer.copied = KeptBytes(work, PartsBesideOffload(job_));
     // Full recompute repeats the whole layer, with the time that the host adds. It may use the
     // weights that ZeRO-3 gathers for the backward pass, which counts them.
-    layer.modes.back().repeated = layer.forward;
-    layer.modes.back().repeated_communication = layer.forward_communication;
+    RecomputeMode& whole = layer.modes.back();
+    const Tail tail = TailOf(work, mean_);
+    (whole.repeated = layer.forward) += -1 * tail.compute;
+    (whole.repeated_communication = layer.forward_communication) += -1 * tail.communication;
     if (!job_.training.trainer->gathers_to_recompute)
-      layer.modes.back().repeated_communication.constant -= gather_ns_;
+      whole.repeated_communication.constant -= gather_ns_;
   }
 
   // Beside an offload of modules, other layers recompute nothing.
@@ -337,7 +331,7 @@ class ProfileBuilder {
   LayerCost CostOf(LayerKind kind, LayerWork work, TrainMode train) {
     const bool runs = !IsTowerLayer(kind) || mean_.units[static_cast<size_t>(encoder_)] > 0;
     if (!runs) work.operations.clear();  // trainers skip an encoder for which no pack has images
-    const double longer = 1 / job_.training.execution.kernel_rate;
+    const double longer = SlowestGpu(job_) / job_.training.execution.kernel_rate;
     for (LayerOperation& op : work.operations)
       for (PackCost* part :
            {&op.matrices, &op.input_gradients, &op.weight_gradients, &op.adapters, &op.attention,

@@ -24,6 +24,17 @@ constexpr double kDroplessImbalance = 1.2;
 // in addition to the ordering of rows. Fused kernels do all of it at once.
 constexpr double kEagerCombine[] = {6, 14};
 
+// Time of the products of the fullest rank over that of the mean if no row is dropped. Fitted to
+// four pairs of Qwen3 235B on 256 H100, 16 experts to a rank, with and without routing forced to
+// balance (yanring/Megatron-MoE-ModelZoo, best_practice/qwen3).
+constexpr double kDroplessTime = 1.5;
+
+// Returns the time of a rank's expert products over that of the mean rows.
+double FullestRankTime(const RankSetting& setting) {
+  const bool even = setting.parallelism.expert == 1 || setting.execution.expert_capacity > 0;
+  return even ? 1 : kDroplessTime;
+}
+
 // Returns the rows that take memory, over the mean rows.
 double HeldRows(const Execution& execution) {
   return execution.expert_capacity > 0 ? execution.expert_capacity : kDroplessImbalance;
@@ -40,6 +51,7 @@ struct Products {
   // Gathers its input from, and scatters its output to, tensor-parallel ranks.
   bool gathers = false;
   double held = 1;          // rows held in memory over the mean
+  double slower = 1;        // time of the products over that of the mean rows
   double input_values = 0;  // per row, kept by the first product
   RecomputeParts input_dropped_by = 0;
 };
@@ -61,6 +73,7 @@ void AddProducts(LayerBuilder& b, const Products& p) {
                .share = p.share,
                .copies = p.copies,
                .expert = p.expert,
+               .slower = p.slower,
                .products = {p.ffn, p.gated ? p.ffn : 0}});
   b.Transient(ups * held + (p.gathers ? 2 : 1) * rows + residual);
 
@@ -82,7 +95,8 @@ void AddProducts(LayerBuilder& b, const Products& p) {
                .target = kLoraMlpDown,
                .share = p.share,
                .copies = p.copies,
-               .expert = p.expert});
+               .expert = p.expert,
+               .slower = p.slower});
   if (p.gathers) b.TensorPass(h);
   b.Transient(held + rows + residual);
 }
@@ -217,6 +231,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
                     .bias = m.linear_bias || moe.mlp_bias,
                     .expert = true,
                     .held = held,
+                    .slower = FullestRankTime(b.setting()),
                     .input_values = w * of_rows * share * held,
                     .input_dropped_by = kMlp});
   };
@@ -224,6 +239,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   if (moe.image_ffn > 0) experts(moe.image_ffn, of_images);
 
   b.Begin("combine", kMlp);
+  b.operation().reads_own = true;
   if (moe.latent > 0 && moe.latent_norm) b.AddNorm(m.norm, w, own);
   exchange();
   if (!b.setting().execution.fused_kernels)

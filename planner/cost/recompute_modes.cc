@@ -16,6 +16,13 @@ bool Repeats(const LayerOperation& op, RecomputeParts parts) {
   return (parts & kWholeLayer) != 0 || (op.repeated_by & parts) != 0;
 }
 
+// Returns the last operation that makes or reads something that the backward pass needs.
+size_t LastNeeded(const LayerWork& work) {
+  size_t i = work.operations.size();
+  while (i > 0 && work.operations[i - 1].kept.empty() && !work.operations[i - 1].reads_own) --i;
+  return i == 0 ? 0 : i - 1;
+}
+
 // Adds what kAlternateProducts runs again of an operation.
 void RepeatAlternates(const LayerOperation& op, RecomputeMode& mode) {
   mode.repeated += op.products_again;
@@ -36,6 +43,11 @@ RecomputeMode ModeOf(const LayerWork& work, RecomputeParts parts, const PackShap
     mode.repeated += op.attention;
     mode.repeated += op.streams;
     mode.repeated_communication += op.communication;
+  }
+  if ((parts & kWholeLayer) != 0) {
+    const Tail tail = TailOf(work, mean);
+    mode.repeated += -1 * tail.compute;
+    mode.repeated_communication += -1 * tail.communication;
   }
   PackCost both = mode.repeated;
   both += mode.repeated_communication;
@@ -90,6 +102,23 @@ std::vector<RecomputeParts> PartSets(const LayerWork& work) {
     if (has && !twice) sets.push_back(parts);
   }
   return sets;
+}
+
+Tail TailOf(const LayerWork& work, const PackShape& mean) {
+  Tail tail;
+  if (!work.stops_early || work.operations.empty()) return tail;
+  const size_t last = LastNeeded(work);
+  for (size_t i = last; i < work.operations.size(); ++i) {
+    const LayerOperation& op = work.operations[i];
+    tail.communication += op.communication;
+    // Its product comes after its input was kept, but adapters run behind that.
+    if (i > last || (!op.reads_own && op.adapters.at(mean) == 0)) tail.compute += op.matrices;
+    if (i == last) continue;
+    tail.compute += op.adapters;
+    tail.compute += op.attention;
+    tail.compute += op.streams;
+  }
+  return tail;
 }
 
 PackCost KeptBytes(const LayerWork& work, RecomputeParts parts) {

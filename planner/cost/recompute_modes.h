@@ -11,6 +11,15 @@
 
 namespace evenkeel::planner {
 
+// The end of a layer's forward pass that a recompute of the whole layer leaves out.
+struct Tail {
+  PackCost compute, communication;  // ns
+};
+
+// Returns what comes after the last tensor that the backward pass needs: nothing unless
+// work.stops_early.
+Tail TailOf(const LayerWork& work, const PackShape& mean);
+
 // Returns the bytes that a layer keeps from forward to backward if it recomputes `parts`.
 PackCost KeptBytes(const LayerWork& work, RecomputeParts parts);
 

@@ -20,9 +20,9 @@ Uncertainty UncertaintyOf(const GpuCosts& gpu, bool has_encoders) {
             "slower than predicted; their lengths are not public"};
   switch (generation) {
     case GpuGeneration::kAmpere:
-      return {0.106, kMemory, "42 published iterations on A100 that nothing was fitted to"};
+      return {0.096, kMemory, "42 published iterations on A100 that nothing was fitted to"};
     case GpuGeneration::kHopper:
-      return {0.108, kMemory, "13 published iterations on H100 that nothing was fitted to"};
+      return {0.096, kMemory, "13 published iterations on H100 that nothing was fitted to"};
     case GpuGeneration::kBlackwell:
       return {0, kMemory, "not validated: all published iterations on B200 were used to fit"};
     case GpuGeneration::kAda:

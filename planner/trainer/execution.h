@@ -43,6 +43,8 @@ struct Execution {
   int64_t expert_tensor = 1;  // tensor parallelism inside an expert, if expert parallelism > 1
   // If false: eager modules (Hugging Face), which keep all intermediate values.
   bool fused_kernels = true;
+  // With eager modules: norms and rotary embeddings are fused kernels nevertheless.
+  bool fused_norms = false;
   // Cross entropy is compiled (Megatron's "native" fusion). Used only if !fused_loss.
   bool compiled_loss = false;
   // Rows of an expert are padded or cut to this multiple of the mean. If 0, no row is dropped
@@ -63,6 +65,9 @@ struct Execution {
   double kernel_rate = 1;
   // Bytes per logit at the loss. 0 means: derived from `fused_loss` and `compiled_loss`.
   double loss_bytes_per_logit = 0;
+  // The forward pass of a whole recomputed layer ends as soon as it has made what the backward pass
+  // needs, as PyTorch's non-reentrant checkpoint does: without the layer's last product.
+  bool stops_recompute_early = false;
   // Each rank keeps the inputs that it gathers from tensor-parallel ranks. If false, it gathers
   // them again in the backward pass.
   bool keeps_gathered_inputs = false;
@@ -90,6 +95,11 @@ struct Execution {
   // its own.
   double gather_ns_per_rank = 0;
 };
+
+// Returns whether norms and rotary embeddings are fused kernels.
+inline bool FusesNorms(const Execution& execution) {
+  return execution.fused_kernels || execution.fused_norms;
+}
 
 }  // namespace evenkeel::planner
 

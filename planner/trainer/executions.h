@@ -48,6 +48,7 @@ constexpr Execution EagerShards(double kernel_rate) {
   execution.casts_master_weights = true;
   execution.keeps_quantised_inputs = false;  // torchao quantises 16-bit inputs again
   execution.frees_gradients = true;
+  execution.stops_recompute_early = true;
   return execution;
 }
 
@@ -70,6 +71,7 @@ constexpr Execution DeepSpeed(bool shards_weights, double loss_bytes) {
   execution.overlap_gradient_reduce = execution.overlap_weight_gather = shards_weights;
   execution.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
   execution.weight_hook_ns = 1.2e6;
+  execution.stops_recompute_early = true;
   if (!shards_weights) {
     execution.update_bytes_per_parameter = kFlatGradients;
     execution.frees_gradients = true;
@@ -91,8 +93,10 @@ inline constexpr Execution kInternEvo = {.fused_loss = false,
 inline constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
                                         .fused_loss = false,
                                         .fused_kernels = false,
+                                        .fused_norms = true,
                                         .fused_weight_gradients = false,
                                         .host_launch_ns = kEagerLaunchNs,
+                                        .kernel_rate = 0.88,
                                         .loss_bytes_per_logit = kShardedLossBytes,
                                         .keeps_gathered_inputs = true};
 // FSDP2 around layers of TransformerEngine, whose loss is PyTorch's (examples/benchmark/configs and
@@ -102,6 +106,7 @@ inline constexpr Execution kAutoModel = {.fused_loss = false,
                                          .fused_weight_gradients = false,
                                          .host_launch_ns = 0,
                                          .loss_bytes_per_logit = kEagerLossBytes,
+                                         .stops_recompute_early = true,
                                          .frees_gradients = true};
 
 // PyTorch modules, as most of the trainers above; its kernel rate and its host time are between

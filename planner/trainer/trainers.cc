@@ -257,6 +257,8 @@ constexpr Trainer Torchtitan(const About& about) {
   // allocator keeps their block, into which no fp32 tensor fits.
   execution.loss_bytes_per_logit = kHeldLogitsLossBytes;
   execution.context = ContextKind::kAllGather;
+  // activation_checkpoint.early_stop is off unless it is set, and did not exist before 0.2.
+  execution.stops_recompute_early = false;
   Trainer trainer = With(kTitanDispatchers, Sharded(about, execution));
   trainer.alternate_products = true;
   return trainer;
@@ -291,6 +293,7 @@ constexpr Trainer AroundHuggingFace(const About& about, double loss_bytes) {
 // tests/measure/h100.jsonl).
 constexpr Trainer WithoutEngine(Trainer trainer) {
   trainer.default_execution_unsharded = kEager;
+  trainer.default_execution_unsharded->stops_recompute_early = true;
   trainer.default_execution_unsharded->frees_gradients = true;
   trainer.default_execution_unsharded->loss_bytes_per_logit = kEagerLossBytes;
   return trainer;
@@ -313,6 +316,9 @@ constexpr Trainer Generic(const About& about) {
   trainer.dispatchers = kMegatronDispatchers;
   trainer.activations = kAnyLayers;
   trainer.fused_step = FusedStep::kAny;
+  // Only a sharded optimizer flattens gradients.
+  trainer.default_execution_unsharded = kGeneric;
+  trainer.default_execution_unsharded->update_bytes_per_parameter = 0;
   return trainer;
 }
 
@@ -331,13 +337,14 @@ constexpr std::array kTrainers = {
                      .title = "NeMo",
                      .source = "Megatron-Core; its performance recipes set "
                                "grad_reduce_in_fp32=False"}),
-    WithWholeLayers({.name = "megatron-deepspeed",
-                     .title = "Megatron-DeepSpeed",
-                     .source = "its fork of Megatron-LM has neither sequence parallelism nor a "
-                               "fused loss; host time from vTrain's published runs of one node",
-                     .fitted_runs = 714},
-                    kMegatronDeepSpeed,
-                    {.interleaves = false, .megatrons = true, .offload = kCpuAdam}),
+    WithWholeLayers(
+        {.name = "megatron-deepspeed",
+         .title = "Megatron-DeepSpeed",
+         .source =
+             "its fork of Megatron-LM has neither sequence parallelism nor a fused loss; host "
+             "time from vTrain's published runs of one node",
+         .fitted_runs = 714},
+        kMegatronDeepSpeed, {.interleaves = false, .megatrons = true, .offload = kCpuAdam}),
     MegatronFsdp(
         {.name = "fsdp",
          .title = "FSDP with fused kernels",

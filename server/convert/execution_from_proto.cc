@@ -96,6 +96,8 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   flag(from.has_frees_gradients(), from.frees_gradients(), &to.frees_gradients);
   flag(from.has_accumulates_whole_gradients(), from.accumulates_whole_gradients(),
        &to.accumulates_whole_gradients);
+  flag(from.has_fused_norms(), from.fused_norms(), &to.fused_norms);
+  flag(from.has_stops_recompute_early(), from.stops_recompute_early(), &to.stops_recompute_early);
   ConvertFigures(from, path, sink, to);
 }
 
@@ -131,6 +133,8 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_update_parameter_bytes(execution.update_bytes_per_parameter);
   out->set_frees_gradients(execution.frees_gradients);
   out->set_accumulates_whole_gradients(execution.accumulates_whole_gradients);
+  out->set_fused_norms(execution.fused_norms);
+  out->set_stops_recompute_early(execution.stops_recompute_early);
   out->set_keeps_gathered_inputs(execution.keeps_gathered_inputs);
   out->set_host_launch_seconds(execution.host_launch_ns / planner::kNsPerSecond);
 }

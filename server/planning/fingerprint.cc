@@ -55,6 +55,8 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kModulesTag = 120;
   static constexpr int kFreedGradientsTag = 145;
   static constexpr int kWholeGradientsTag = 202;
+  static constexpr int kFusedNormsTag = 203;
+  static constexpr int kEarlyStopTag = 204;
   static constexpr int kGroupByLengthTag = 121;
   static constexpr int kGivenShareTag = 197;
   static constexpr int kStageByGpusTag = 198;
@@ -128,13 +130,13 @@ class JobWriter : public ModelWriter<JobWriter> {
   void Put(int /*tag*/, const planner::Execution& execution) {
     const auto& [sequence_parallel, attention, context, dropout, deterministic, fused_loss,
                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
-                 dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, compiled_loss,
-                 expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients,
-                 host_launch_ns, weight_hook_ns, kernel_rate, loss_bytes_per_logit,
-                 keeps_gathered_inputs, casts_master_weights, keeps_quantised_inputs,
-                 holds_quantised_weights, start_layers_16bit, end_layers_16bit,
-                 update_bytes_per_parameter, frees_gradients, accumulates_whole_gradients,
-                 gather_ns_per_rank] = execution;
+                 dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, fused_norms,
+                 compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
+                 fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
+                 loss_bytes_per_logit, stops_recompute_early, keeps_gathered_inputs,
+                 casts_master_weights, keeps_quantised_inputs, holds_quantised_weights,
+                 start_layers_16bit, end_layers_16bit, update_bytes_per_parameter, frees_gradients,
+                 accumulates_whole_gradients, gather_ns_per_rank] = execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
            expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
@@ -147,6 +149,8 @@ class JobWriter : public ModelWriter<JobWriter> {
     if (overlap_experts) out_.Count(kExpertOverlapTag, 1);
     if (frees_gradients) out_.Count(kFreedGradientsTag, 1);
     if (accumulates_whole_gradients) out_.Count(kWholeGradientsTag, 1);
+    if (fused_norms) out_.Count(kFusedNormsTag, 1);
+    if (stops_recompute_early) out_.Count(kEarlyStopTag, 1);
     if (dispatcher != planner::Dispatcher::kAllToAll || overlap_shared_expert) {
       out_.Count(kDispatcherTag, 1);
       Fields(dispatcher, overlap_shared_expert);

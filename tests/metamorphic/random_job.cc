@@ -125,6 +125,8 @@ void DrawTrainer(Draws& draws, v1::Training* training) {
   if (draws.OneIn(8)) drawn.set_keeps_gathered_inputs(draws.OneIn(2));
   if (draws.OneIn(4)) drawn.set_frees_gradients(draws.OneIn(2));
   if (draws.OneIn(4)) drawn.set_accumulates_whole_gradients(draws.OneIn(2));
+  if (draws.OneIn(8)) drawn.set_fused_norms(draws.OneIn(2));
+  if (draws.OneIn(4)) drawn.set_stops_recompute_early(draws.OneIn(2));
   if (drawn.ByteSizeLong() > 0) training->mutable_execution()->MergeFrom(drawn);
 }
 

@@ -78,7 +78,7 @@ Job Seeing() {
   return job;
 }
 
-TEST(CrossAttentionTest, InPlaceOfAttention) {
+TEST(CrossAttentionTest, ReplacesAttentionInItsLayers) {
   const Job job = Seeing();
   const LayerProfile profile = BuildLayerProfile(job, {}, kCrossPack, kCrossPack);
   EXPECT_EQ(SumOfParameters(profile), CountParameters(job.model));

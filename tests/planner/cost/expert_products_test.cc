@@ -69,14 +69,14 @@ double Microseconds(const PackCost& cost, const MeasuredProducts& m) {
   return cost.at({.tokens = tokens, .squared = tokens * tokens}) / 1e3;
 }
 
-TEST(ExpertProductsTest, OneLaunchAsMeasured) {
+TEST(ExpertProductsTest, OneLaunchTakesAsLongAsMeasured) {
   for (const MeasuredProducts& m : kMeasured) {
     const double us = Microseconds(ProductOf(m, {}, /*megatron=*/false).matrices, m);
     EXPECT_NEAR(us / m.grouped, 1, 0.11) << m.hidden << " " << m.ffn << " " << m.rows;
   }
 }
 
-TEST(ExpertProductsTest, FourStreamsAsMeasured) {
+TEST(ExpertProductsTest, FourStreamsTakeAsLongAsMeasured) {
   double sum = 0;
   for (const MeasuredProducts& m : kMeasured) {
     const LayerOperation product = ProductOf(m, {}, /*megatron=*/true);
@@ -90,7 +90,7 @@ TEST(ExpertProductsTest, FourStreamsAsMeasured) {
   EXPECT_LT(sum / 20, 0.09);
 }
 
-TEST(ExpertProductsTest, InTurnAsMeasured) {
+TEST(ExpertProductsTest, ProductsInTurnTakeAsLongAsMeasured) {
   double sum = 0;
   for (const MeasuredProducts& m : kMeasured) {
     const Execution apart{.grouped_experts = false};

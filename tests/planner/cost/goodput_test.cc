@@ -71,7 +71,7 @@ TEST(GoodputTest, ExpectedTimeIsThatOfManyPlayedOut) {
   }
 }
 
-TEST(GoodputTest, OfAPlan) {
+TEST(GoodputTest, APlanHasTheFiguresOfItsCheckpoints) {
   Job job = QuickstartJob();
   EXPECT_FALSE(MakePlan(job, {}).plan.goodput);
   job.reliability = {.node_mean_time_between_failures_seconds = 30 * 86400.0,

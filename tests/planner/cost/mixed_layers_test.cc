@@ -177,7 +177,7 @@ int64_t MixedParameters(const LayerProfile& profile) {
 
 // Norms of heads are Hugging Face's RMSNorm where modules are eager: 42 bytes a value forward, 98
 // backward, as measured. The weights are of one head.
-TEST(MixedLayersTest, NormsOfHeadsAreEagerToo) {
+TEST(MixedLayersTest, EagerNormsOfHeadsTakeMoreThanFusedOnes) {
   Job job = JobOf({{LanguageLayer{}, 1}});
   const PackShape pack{.tokens = 1 << 19, .squared = 4096.0 * (1 << 19)};
   const auto layer = [&](bool norms) {

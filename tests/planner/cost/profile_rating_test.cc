@@ -93,7 +93,7 @@ TEST(ProfileRatingTest, RefusesOutliersOfMany) {
   EXPECT_EQ(judgement.refused[0].reason, RefusalReason::kOutlier);
 }
 
-TEST(ProfileRatingTest, OutliersAreJudgedByWhatIsInForceToo) {
+TEST(ProfileRatingTest, OutliersAreJudgedByTheProfilesInForce) {
   Profile known = QuickstartProfile();
   for (const double ratio : {1.00, 1.02, 1.04, 1.06}) {
     AddLayerTime(known, LayerKind::kDense, kText, ratio);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace evenkeel::planner {
 namespace {
@@ -53,6 +54,26 @@ TEST(RecomputeModesTest, KeepsWhatThePartsDoNotBringBack) {
   EXPECT_EQ(KeptBytes(work, kMlp).at(kModesPack), 24000);
   EXPECT_EQ(KeptBytes(work, kMlp | kCoreAttention | kNorms).at(kModesPack), 2000);
   EXPECT_EQ(KeptBytes(work, kWholeLayer).at(kModesPack), 2000);
+}
+
+TEST(RecomputeModesTest, TheTailComesAfterTheLastTensorThatIsNeeded) {
+  LayerWork work = Layer();
+  work.operations.push_back({.name = "down",
+                             .matrices = {.per_token = 4},
+                             .communication = {.per_token = 3},
+                             .kept = {Tensor(6, kMlp)}});
+  work.operations.push_back({.name = "residual", .streams = {.per_token = 2}});
+  const auto tail = [&] {
+    const Tail of = TailOf(work, kModesPack);
+    return std::pair(of.compute.at(kModesPack), of.communication.at(kModesPack));
+  };
+  EXPECT_EQ(tail(), std::pair(0.0, 0.0));  // all of the layer is repeated
+  work.stops_early = true;
+  EXPECT_EQ(tail(), std::pair(6000.0, 3000.0));
+  work.operations[4].adapters = {.per_token = 1};
+  EXPECT_EQ(tail(), std::pair(2000.0, 3000.0));
+  work.operations[5].reads_own = true;
+  EXPECT_EQ(tail(), std::pair(0.0, 0.0));
 }
 
 TEST(RecomputeModesTest, TransientsCountWhatLaterOperationsHaveFreed) {

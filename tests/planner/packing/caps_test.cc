@@ -40,7 +40,6 @@ TEST(CapsTest, PacksUnderTheDerivedCapsAreLevel) {
 
 // The rule does not pack, but its expectation matches the result of packing.
 TEST(CapsTest, ExpectsWhatPackingGives) {
-  const CapsRule rule(DatasetTypes(DefaultVisionLanguageDataset()), {});
   for (const int64_t units : {10, 18, 20, 24, 32, 40}) {
     const CapsChoice choice =
         CapsRule(DatasetTypes(DefaultVisionLanguageDataset()), {units, 0}).Balanced();

@@ -62,7 +62,7 @@ TEST(StageSyncTest, ExpertsHaveFewerCopies) {
   EXPECT_GT(SyncOf(job, p, experts).optimizer_ns, SyncOf(job, p, kBillion).optimizer_ns);
 }
 
-TEST(StageSyncTest, WholeEncodersAreReducedOverTensorRanksToo) {
+TEST(StageSyncTest, WholeEncodersAreReducedOverDataAndTensorRanks) {
   const Job job = JobOn(ZeroStage::kOptimizer);
   Parallelism p{.tensor = 4, .pipeline = 1, .data = 4, .context = 2};
   const TrainedParameters encoders{.all = 1'000'000'000, .encoders = 1'000'000'000};

@@ -124,7 +124,7 @@ TEST(TrainerTest, CutsStagesAsItDoes) {
   EXPECT_EQ(method("nanotron", "stage_layers: [16, 16]"), PartitionMethod::kExact);
 }
 
-TEST(TrainerTest, WithoutARecordIsTheGenericOneAndSaysSo) {
+TEST(TrainerTest, ATrainerWithoutARecordHasTheGenericOneAndSaysSo) {
   const Job job = JobOf(TrainerRequest(R"(trainer { name: "tiny-trainer" })"));
   EXPECT_EQ(job.training.trainer, &planner::GenericTrainer());
   EXPECT_EQ(job.training.trainer_name, "tiny-trainer");
@@ -140,7 +140,8 @@ TEST(TrainerTest, EachHabitCanBeSet) {
       kernel_rate_ratio: 0.5 rank_gather_seconds: 0.25 loss_logit_bytes: 9
       update_parameter_bytes: 8
       weight_hook_seconds: 3e-4 casts_master_weights: true keeps_gathered_inputs: true
-      frees_gradients: true accumulates_whole_gradients: true })");
+      frees_gradients: true accumulates_whole_gradients: true fused_norms: true
+      stops_recompute_early: true })");
   request.mutable_job()->mutable_model()->set_name("mixtral-8x7b");
   const planner::Execution e = JobOf(request).training.execution;
   EXPECT_EQ(e.expert_capacity, 1);
@@ -156,6 +157,8 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   EXPECT_TRUE(e.keeps_gathered_inputs);
   EXPECT_TRUE(e.frees_gradients);
   EXPECT_TRUE(e.accumulates_whole_gradients);
+  EXPECT_TRUE(e.fused_norms);
+  EXPECT_TRUE(e.stops_recompute_early);
   EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's habit, not set by the request
 }
 

@@ -20,11 +20,9 @@ namespace {
 // Returns a job in which every optional part is set.
 planner::Job FullJob() {
   planner::Job job = JobOf(DescribedText());
-  job.model.language_model.mla = planner::MlaSpec{.q_lora_rank = 1536,
-                                                  .kv_lora_rank = 512,
-                                                  .qk_nope_dim = 128,
-                                                  .qk_rope_dim = 64,
-                                                  .v_dim = 128};
+  planner::MlaSpec mla{.q_lora_rank = 1536, .kv_lora_rank = 512};
+  mla.qk_nope_dim = mla.v_dim = 128, mla.qk_rope_dim = 64;
+  job.model.language_model.mla = mla;
   return job;
 }
 
@@ -284,6 +282,8 @@ std::vector<NamedChange> ChangesOfTrainingAndTrainer() {
       {"master_weights", [](auto& j) { Exec(j).casts_master_weights ^= true; }},
       {"freed_gradients", [](auto& j) { Exec(j).frees_gradients ^= true; }},
       {"whole_gradients", [](auto& j) { Exec(j).accumulates_whole_gradients ^= true; }},
+      {"fused_norms", [](auto& j) { Exec(j).fused_norms ^= true; }},
+      {"early_stop", [](auto& j) { Exec(j).stops_recompute_early ^= true; }},
       {"weight_hook", [](auto& j) { ++Exec(j).weight_hook_ns; }},
       {"gather_per_rank", [](auto& j) { ++Exec(j).gather_ns_per_rank; }},
       {"expert_capacity", [](auto& j) { ++Exec(j).expert_capacity; }},

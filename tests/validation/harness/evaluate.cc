@@ -94,7 +94,10 @@ class Evaluator {
       outcome_.predicted.resize(run.measured.size());
       return outcome_;
     }
-    for (const StagePlan& stage : evaluation.plan.stages) outcome_.stages.push_back(stage.memory);
+    for (const StagePlan& stage : evaluation.plan.stages) {
+      outcome_.stages.push_back(stage.memory);
+      outcome_.stage_ns.push_back(stage.forward_ns + stage.backward_ns + stage.recompute_ns);
+    }
     outcome_.step = evaluation.plan.prediction.step;
     outcome_.regime = RegimeOf(run.job, run.spec.parallelism, run.batching.mean.tokens,
                                evaluation.plan.prediction.step);

@@ -16,6 +16,7 @@ struct Outcome {
   planner::Interval step_interval, memory_interval;
   std::vector<std::optional<double>> predicted;  // like Case::measured; nullopt if `fault` is set
   std::vector<planner::MemoryParts> stages;
+  std::vector<int64_t> stage_ns;  // passes of a micro-batch over each stage
   planner::StepTime step;
   std::string fault;
   std::string chosen;  // micro-batch or recompute that the row left open

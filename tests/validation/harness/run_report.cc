@@ -251,6 +251,10 @@ void ReportEachRun(const std::vector<Result>& results) {
         ms(step.encoder_compute_ns + step.language_compute_ns), ms(step.recompute_ns),
         ms(step.tensor_communication_ns), ms(step.pipeline_bubble_ns), ms(step.data_sync_ns),
         ms(step.optimizer_ns));
+    if (result.outcome.stage_ns.size() < 2) continue;
+    std::printf("  a micro-batch on each stage:");
+    for (const int64_t ns : result.outcome.stage_ns) std::printf(" %.1f", ms(ns));
+    std::printf(" ms\n");
   }
 }
 

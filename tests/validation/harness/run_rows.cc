@@ -256,7 +256,10 @@ std::string LayoutOfNotes(const Json& row) {
 const Trainer& TrainerOfRow(const Json& row) {
   const std::string name = Text(Child(row, "trainer"), "name");
   static const std::map<std::string, const char*> kOtherNames = {
-      {"fsdp", "pytorch-fsdp"}, {"mlperf-nemo", "nemo"}, {"fsdp_qlora", "huggingface-trainer"}};
+      {"fsdp", "pytorch-fsdp"},
+      {"megatron-fsdp", "fsdp"},
+      {"mlperf-nemo", "nemo"},
+      {"fsdp_qlora", "huggingface-trainer"}};
   // XTuner's page compares splits of Megatron with its own, and FSDP has no pipeline.
   if (name == "xtuner" && Int(row, "pp", 1) > 1) return DefaultTrainer();
   const auto other = kOtherNames.find(name);
@@ -277,6 +280,16 @@ Optimizer OptimizerOf(const Json& row, const Job& job) {
   // model (finetune_lora_single_gpu.sh).
   const bool alone = job.training.zero_stage == ZeroStage::kNone;
   return SavesHead(job.model.language_model) && alone ? Optimizer::kAdam16Bit : Optimizer::kAdam;
+}
+
+// Hugging Face's models repeated all of a layer before transformers 5 (pull request 43203), and
+// PyTorch before 2.1, with which LLM Foundry's runs on A100 were made. torchtitan repeats all since
+// its setting for that came in 2025.
+bool StopsRecomputeEarly(const Json& row, const Trainer& trainer, const Execution& usual) {
+  const std::string date = Text(row, "date");
+  if (trainer.framework == planner::Framework::kDeepSpeed) return date >= "2026-01";
+  if (trainer.name == "llm-foundry") return !Has(Text(row, "gpu"), "A100");
+  return trainer.name == "torchtitan" ? date < "2025-09" : usual.stops_recompute_early;
 }
 
 void SetExecution(const Json& row, Training& training) {
@@ -312,6 +325,7 @@ void SetExecution(const Json& row, Training& training) {
   if (training.trainer->name == "huggingface-trainer" && !date.empty() && date < "2025-08" &&
       training.zero_stage == ZeroStage::kNone)
     e.update_bytes_per_parameter = training.optimizer == Optimizer::kAdam16Bit ? 2 : 4;
+  e.stops_recompute_early = StopsRecomputeEarly(row, *training.trainer, e);
   e.expert_tensor = Int(row, "etp", 1);
   e.dropout = Flag(row, "dropout");
   e.deterministic = Flag(row, "deterministic");
@@ -388,6 +402,14 @@ std::string WhyNot(const Json& row) {
   return PrecisionOf(row) ? "" : "precision " + Text(row, "precision");
 }
 
+// Of layers that are recomputed, an offload copies the inputs.
+void SetOffload(const Json& row, Job& job) {
+  const auto layers = NumberBefore(Text(row, "notes"), "layers offloaded to the host");
+  if (!layers) return;
+  job.training.activations = {.asked = true, .layers = *layers, .charged_layers = *layers};
+  if (Text(row, "recompute") == "full") job.constraints.recompute = planner::RecomputePolicy::kFull;
+}
+
 }  // namespace
 
 // Reads a run. `row` is a whole row, with what its family shares.
@@ -427,8 +449,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   training.precision = PrecisionOf(row).value();
   training.optimizer = OptimizerOf(row, job);
   SetExecution(row, training);
-  if (const auto layers = NumberBefore(Text(row, "notes"), "layers offloaded to the host"))
-    training.activations = {.asked = true, .layers = *layers, .charged_layers = *layers};
+  SetOffload(row, job);
   training.global_batch_samples = Int(row, "global_batch");
   run.batching = EqualPacks(Int(row, "micro_batch", 1), sequence);
   run.spec.micro_batches = std::max<int64_t>(1, Int(row, "grad_accum", 1));
