@@ -95,14 +95,14 @@ v1::PlanCurveResponse PlanCurve(const v1::PlanCurveRequest& request,
                                 const std::function<void(size_t, size_t)>& begin) {
   server::CurveJobs curve;
   RefuseWhatNeedsAServer(request, server::CurveFromProto(request, &curve));
-  const auto compute = curve.in_short ? server::ComputeShortPlan : server::ComputePlan;
+  const auto compute = curve.short_search ? server::ComputeShortPlan : server::ComputePlan;
   std::vector<server::ComputedPlan> computed(curve.sizes.size());
   std::vector<server::CurvePlan> plans(curve.sizes.size());
   for (size_t i = 0; i < curve.sizes.size(); ++i) {
     if (!curve.sizes[i].possible()) continue;
     if (begin) begin(i + 1, curve.sizes.size());
     const planner::Job& job = curve.sizes[i].job;
-    plans[i] = {server::PlanId(job), {}, curve.in_short};
+    plans[i] = {server::PlanId(job), {}, curve.short_search};
     std::vector<std::string> faults;
     CheckEnd(compute(job, plans[i].plan_id, hooks, &computed[i], &faults), faults);
     plans[i].plan_bytes = computed[i].plan_bytes;

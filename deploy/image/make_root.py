@@ -41,7 +41,7 @@ def put(root, path, source=None, text=None, mode=0o644):
 
 
 def put_library(root, path):
-    """Copies the file, and its soname beside it as a link if the two differ."""
+    """Copies the file, and its soname next to it as a link if the two differ."""
     put(root, path, source=path, mode=0o755)
     name = sbom.soname(path)
     if name != os.path.basename(path):

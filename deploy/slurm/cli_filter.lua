@@ -1,5 +1,5 @@
 -- Slurm's cli_filter/lua: sbatch, srun and salloc ask Evenkeel for the plan of a job that describes itself. Install it
--- beside slurm.conf with evenkeel.lua and evenkeel.conf (docs/SLURM.md). A site with a filter of its own adds these
+-- next to slurm.conf with evenkeel.lua and evenkeel.conf (docs/SLURM.md). A site with a filter of its own adds these
 -- two lines to it.
 local evenkeel = dofile((debug.getinfo(1, "S").source:match("^@(.*)/") or "/etc/slurm") .. "/evenkeel.lua")
 

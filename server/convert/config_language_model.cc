@@ -267,7 +267,7 @@ class LanguageModelReader {
     moe.mlp_bias = from.mlp_bias || model_.mlp_bias;
     if (from.unbiased && model_.mlp_bias)
       values_.NotYet(values_.Shown(architecture_.mlp_bias.key) +
-                     " beside experts that have no bias; it must be false");
+                     " with experts that have no bias; it must be false");
     moe.shared_gate = from.shared_gate;  // without a shared expert, too
     model_.moe = moe;
   }

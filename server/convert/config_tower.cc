@@ -91,7 +91,7 @@ class TowerReader {
     } else if (*type != "layer_norm") {
       values_.Fail(shown + " must be \"layer_norm\" or \"rms_norm\"");
     } else if (e.qk_norm) {  // those of queries and keys have no biases
-      values_.NotYet(values_.Shown(from_.width_norm.key) + " beside " + shown + " \"layer_norm\"");
+      values_.NotYet(values_.Shown(from_.width_norm.key) + " with " + shown + " \"layer_norm\"");
     }
   }
 

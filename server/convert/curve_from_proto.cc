@@ -197,7 +197,7 @@ class Converter {
     }
     CheckEnum(sink_, FieldPath("search"), request_.search(), v1::CurveSearch_IsValid,
               "CURVE_SEARCH_FULL, CURVE_SEARCH_SHORT");
-    curve_.in_short = request_.search() == v1::CURVE_SEARCH_SHORT;
+    curve_.short_search = request_.search() == v1::CURVE_SEARCH_SHORT;
     ResizeTerms& resize = curve_.resize;
     const double of_job = request_.job().reliability().checkpoint_bytes_per_second();
     resize.rate_given = request_.checkpoint_bytes_per_second() != 0 || of_job > 0;

@@ -41,7 +41,7 @@ struct CurveJobs {
   size_t pools = 0;
   std::vector<CurveSize> sizes;  // by pool, then ascending; at least one is possible
   ResizeTerms resize;
-  bool in_short = false;  // figures of a short search will do
+  bool short_search = false;  // figures of a short search will do
   std::string label;
 };
 

@@ -38,11 +38,11 @@ void Refuse(planner::FusedStepObstacle obstacle, const planner::Trainer& trainer
                       "must be false with an optimizer that needs whole matrices; accepted: any "
                       "training.optimizer but OPTIMIZER_MUON");
     case Obstacle::kAdapters:
-      return sink.Add(field, "must be false: beside adapters there are few gradients to free");
+      return sink.Add(field, "must be false with adapters, which have few gradients to free");
     case Obstacle::kOffload:
       return sink.Add(field,
                       std::string(kNotYet) +
-                          "a fused step beside an offload of the optimizer or of weights, where "
+                          "a fused step with an offload of the optimizer or of weights, where "
                           "the backward pass would wait for each layer's update on the "
                           "host; accepted: training.offload of activations alone");
     case Obstacle::kGroups:
@@ -55,8 +55,9 @@ void Refuse(planner::FusedStepObstacle obstacle, const planner::Trainer& trainer
                       "must allow 1, without several stage_layers: training.fused_step has no "
                       "pipeline");
     case Obstacle::kExpertParallel:
-      return sink.Add(constraints.Child("expert_parallel"),
-                      "must allow 1: " + title + " has no fused step beside expert parallelism");
+      return sink.Add(
+          constraints.Child("expert_parallel"),
+          "must allow 1: " + title + " cannot combine a fused step with expert parallelism");
   }
 }
 

@@ -128,7 +128,7 @@ DescribedLanguageModel LanguageModelFromProto(const v1::LanguageModel& from, con
   if (!spec.runs.empty() && fields.changed())
     sink.Add(path.Child("catalog_name"),
              Quoted(from.catalog_name()) +
-                 " has layers of several kinds: give no other dimensions beside it, or give the "
+                 " has layers of several kinds: give no other dimensions with it, or give the "
                  "changed model as config_json");
   const TrainSetting training = TrainSettingOf(
       from.train_mode(), from.has_lora() ? &from.lora() : nullptr, path, inherited, sink);

@@ -145,7 +145,7 @@ void ConvertConfig(const v1::Model& from, const FieldPath& path, const planner::
   if (from.has_language_model())
     sink.Add(field, "must be unset where language_model describes the model");
   if (!from.encoders().empty())
-    sink.Add(path.Child("encoders"), std::string(kNotYet) + "encoders beside config_json");
+    sink.Add(path.Child("encoders"), std::string(kNotYet) + "encoders together with config_json");
   CheckLabel(from, path, sink);
   std::optional<ConfiguredModel> model = ModelFromConfig(from.config_json(), field, sink);
   if (!model) return;

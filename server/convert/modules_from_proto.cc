@@ -64,8 +64,8 @@ planner::OffloadModules ModulesGiven(const v1::Offload& given, const planner::Jo
              "must list a module that the model has: " + NamesOf(has));
   if (planner::Complete(modules) != modules)
     sink.Add(path.Child("activation_modules"),
-             "OFFLOAD_MODULE_ATTENTION_PROJECTION needs OFFLOAD_MODULE_CORE_ATTENTION beside it, "
-             "whose backward pass reads its tensor");
+             "OFFLOAD_MODULE_ATTENTION_PROJECTION needs OFFLOAD_MODULE_CORE_ATTENTION too, whose "
+             "backward pass reads its tensor");
   return modules & has;
 }
 
@@ -101,9 +101,10 @@ void HoldModules(const planner::PlanSpec& plan, const FieldPath& path, Violation
     for (const planner::LayerGroup& group : chunk.layers) {
       const bool none = group.recomputed.empty();
       if (group.kind == planner::LayerKind::kEncoder && !none)
-        return sink.Add(path.Child("stages"),
-                        "must recompute nothing of encoders beside training.offload.activation_"
-                        "modules");
+        return sink.Add(
+            path.Child("stages"),
+            "must not recompute encoder layers when training.offload.activation_modules "
+            "is set");
       if (group.kind != planner::LayerKind::kDense && group.kind != planner::LayerKind::kMoe)
         continue;
       std::optional<planner::RecomputeParts>& parts =
@@ -113,20 +114,20 @@ void HoldModules(const planner::PlanSpec& plan, const FieldPath& path, Violation
           none || (group.recomputed.size() == 1 && group.recomputed_count() == group.count);
       if (!all || (parts && *parts != here))
         return sink.Add(path.Child("stages"),
-                        "must recompute the same of all layers of a kind beside "
-                        "training.offload.activation_modules");
+                        "must recompute the same parts in all layers of a kind when "
+                        "training.offload.activation_modules is set");
       parts = here;
     }
   }
-  const planner::RecomputeSetting beside{.dense_parts = dense.value_or(0),
-                                         .moe_parts = moe.value_or(0)};
-  const planner::OffloadModules stay = planner::ModulesBeside(modules, beside);
+  const planner::RecomputeSetting setting{.dense_parts = dense.value_or(0),
+                                          .moe_parts = moe.value_or(0)};
+  const planner::OffloadModules stay = planner::ModulesBeside(modules, setting);
   if (stay != modules)
     return sink.Add(path.Child("stages"),
                     "must not recompute what modules offload: what the plan recomputes drops "
                     "tensors of " +
                         NamesOf(modules & ~stay));
-  *job = planner::WithModules(*job, modules, modules, beside);
+  *job = planner::WithModules(*job, modules, modules, setting);
 }
 
 }  // namespace evenkeel::server

@@ -182,7 +182,7 @@ void CheckFrozenFormat(const v1::Training& from, const FieldPath& path, Violatio
     const std::string known =
         TrainersThat([](const planner::Trainer& trainer) { return trainer.quantised_base; });
     sink.Add(path.Child("trainer"), std::string(training.trainer->title) +
-                                        " cannot train adapters beside frozen weights in 4 or 8 "
+                                        " cannot train adapters with frozen weights in 4 or 8 "
                                         "bits (lora.base_format); accepted: " +
                                         known);
   }

@@ -111,7 +111,7 @@ PlanCurveCall::Step PlanCurveCall::NextStep(size_t* place) {
 }
 
 void PlanCurveCall::Begin(size_t place) {
-  if (curve_.in_short) {
+  if (curve_.short_search) {
     const StoredPlanPtr known =
         parts_.cache.Find(ScopedId(tenant_, ids_[place]), PlanCache::Count::kHitOnly);
     if (known != nullptr) {
@@ -134,13 +134,14 @@ void PlanCurveCall::Begin(size_t place) {
 PlanningCore::Ticket PlanCurveCall::Submit(size_t place) {
   const auto& job = curve_.sizes[place].job;
   const std::string& id = ids_[place];
-  const bool in_short = curve_.in_short;
+  const bool short_search = curve_.short_search;
   WorkTerms terms = terms_;
-  terms.cost_seconds = in_short ? ShortPlanCost(job) : PlanCost(job);
-  const auto take = [self = shared_from_this(), place, in_short](const PlanOutcome& outcome) {
-    self->Take(place, in_short, outcome);
+  terms.cost_seconds = short_search ? ShortPlanCost(job) : PlanCost(job);
+  const auto take = [self = shared_from_this(), place, short_search](const PlanOutcome& outcome) {
+    self->Take(place, short_search, outcome);
   };
-  if (in_short) return parts_.core.Compute("short of " + id, ShortPlanWork(id, job), take, terms);
+  if (short_search)
+    return parts_.core.Compute("short of " + id, ShortPlanWork(id, job), take, terms);
   return parts_.core.Plan({tenant_, id, std::nullopt}, PlanWork(parts_.compute, id, job), take,
                           terms);
 }

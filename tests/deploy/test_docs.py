@@ -24,7 +24,7 @@ def block(words):
 
 class DocsTest(unittest.TestCase):
     def rendered(self, **files):
-        """Makes a user's folder beside the checkout."""
+        """Makes a user's folder next to the checkout."""
         with tempfile.TemporaryDirectory(dir=manifests.TOOLS) as folder:
             os.symlink(harness.ROOT, os.path.join(folder, "checkout"))
             own = os.path.join(folder, "evenkeel")

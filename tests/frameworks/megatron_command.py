@@ -1,6 +1,6 @@
 """Reads command lines like Megatron-LM's pretrain_gpt.py and FlagScale's train_gpt.py: with their own parser, their own
 checks of arguments and, for encoders, the arguments of examples/multimodal. It runs in a separate process, because
-FlagScale contains a Megatron-LM whose modules are not those of the megatron-core beside it.
+FlagScale contains a Megatron-LM whose modules are not those of the megatron-core next to it.
 
     megatron_command.py FLAGSCALE_FOLDER < [{"words": [...], "world": 8, "environment": {...}, "vision": false}]
 

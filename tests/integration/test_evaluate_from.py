@@ -157,7 +157,7 @@ class FromTest(unittest.TestCase):
         for section in ("What was read", "Not understood", "Assumed", "What it will do", "Change first",
                         "Your plan and ours"):
             self.assertIn(section, text)
-        self.assertIn("1 setting was not understood.", " ".join(text.split()), "beside the verdict")
+        self.assertIn("1 setting was not understood.", " ".join(text.split()), "next to the verdict")
 
     def test_a_change_that_is_made_gives_what_was_said(self):
         first = self.answer(self.write("run.sh", MEGATRON), "--gpu", "h100-sxm-80gb")

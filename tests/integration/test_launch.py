@@ -327,7 +327,7 @@ class OnAServer(unittest.TestCase):
         self.assertEqual(unknown.returncode, 2)
         self.assertIn("--launch", unknown.stderr)
 
-    def test_an_evaluated_plan_has_settings_too(self):
+    def test_an_evaluated_plan_has_settings(self):
         client = self.server.client()
         request = harness.job_request(TEXT_JOB)
         request.job.launch_frameworks.append(1)

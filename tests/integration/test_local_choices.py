@@ -1,5 +1,5 @@
 """Tests `evenkeelctl --local`: modules in host memory from plan to settings and back, without virtual stages and with
-them, tables beside adapters, sorted micro-batches, and a reader that has seen enough."""
+them, tables with adapters, sorted micro-batches, and a reader that has seen enough."""
 import copy
 import json
 import os

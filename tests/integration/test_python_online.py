@@ -87,7 +87,7 @@ class PackingTest(unittest.TestCase):
                 self.assertLessEqual(report.dist_ratio["units"], .01)
                 self.assertLessEqual(report.dist_ratio["tokens"], .02)
 
-    def test_ranks_that_pack_for_themselves_are_alike_too(self):
+    def test_ranks_that_pack_for_themselves_are_alike(self):
         """The n-th packs of ranks are of the same place in their blocks, though nobody talks to anybody."""
         samples = dataset(8000, seed=4)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the contract's conventions that buf does not: a comment on every element, signed integers, units in names."""
+"""Holds the contract's conventions that buf does not: a comment on every element, a blank line between the fields of a
+message, signed integers, units in names."""
 import re
 
 import source_tree
@@ -42,8 +43,24 @@ def name_findings(kind, name):
         yield f"{name}: needs a unit as its ending, such as {', '.join(DOUBLE_ENDINGS[:4])}"
 
 
+def crowded(lines):
+    """Yields the numbers of comments that follow a field of the same message without a blank line."""
+    blocks = []
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if text.startswith("//"):
+            if blocks and blocks[-1] == "message" and lines[number - 2].strip().endswith(";"):
+                yield number
+        elif text.endswith("{"):
+            blocks.append(text.split()[0])
+        elif text.startswith("}") and blocks:
+            blocks.pop()
+
+
 def file_findings(root, path):
     lines = source_tree.read(root, path).split("\n")
+    for number in crowded(lines):
+        yield f"{path}:{number}: needs a blank line before it, as between all fields of a message"
     for number, line in enumerate(lines, 1):
         match = ELEMENT.match(line)
         if not match or line.lstrip().startswith(("//", "option ", "reserved ", "return ")):

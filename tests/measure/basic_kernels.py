@@ -283,7 +283,7 @@ def optimizers(record):
 
 
 def copies(record):
-    """Pinned copies between host and GPU, alone, both ways at once, and beside a product."""
+    """Pinned copies between host and GPU, alone, both ways at once, and during a product."""
     count = size(1 << 29, 1 << 14)
     host_in, host_out = (torch.empty(count, dtype=BF16, pin_memory=CUDA) for _ in range(2))
     device_in, device_out = normal(count), normal(count)

@@ -1,7 +1,7 @@
 """Steps of Hugging Face models of several kinds on one GPU, built from their configurations with random weights.
 
-Each step is forward, backward, clipping of gradients and AdamW, all in 16 bits, without DeepSpeed or FSDP. Beside the
-wall time stands the time that the GPU works, which does not depend on the host.
+Each step is forward, backward, clipping of gradients and AdamW, all in 16 bits, without DeepSpeed or FSDP. The
+time that the GPU works is given with the wall time, and does not depend on the host.
 """
 
 import torch

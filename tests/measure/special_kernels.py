@@ -91,7 +91,7 @@ def recurrences(record):
 
 
 def adapters(record):
-    """A layer of PEFT beside the layer that it adapts."""
+    """A layer of PEFT with the layer that it adapts."""
     from peft import LoraConfig, get_peft_model
 
     for n, k in ((4096, 4096), (14336, 4096), (4096, 14336)):
@@ -208,7 +208,7 @@ def experts(record):
 
 
 def four_bit(record):
-    """NF4 of bitsandbytes: writing the matrix in 16 bits, and a layer's passes beside those of a 16-bit one."""
+    """NF4 of bitsandbytes: writing the matrix in 16 bits, and a layer's passes next to those of a 16-bit one."""
     import bitsandbytes as bnb
     from bitsandbytes.functional import dequantize_4bit, quantize_4bit
 

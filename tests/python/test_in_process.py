@@ -1,4 +1,4 @@
-"""Tests the planner in this process: its bytes against a server's, errors, threads, ends, other libraries beside it."""
+"""Tests the planner in this process: its bytes against a server's, errors, threads, ends, other libraries with it."""
 import glob
 import importlib.util
 import itertools

@@ -110,7 +110,7 @@ class ColumnsTest(unittest.TestCase):
             evenkeel.read_lengths(self.folder)
 
     def test_other_columns_are_not_read(self):
-        """Reads 12 bytes of lengths beside 48 MB of text."""
+        """Reads 12 bytes of lengths in addition to 48 MB of text."""
         big = self.table.set_column(0, "text", [["x" * (16 << 20)] * 3])
         code = ("import sys, evenkeel, pyarrow; print(evenkeel.read_lengths(sys.argv[1]).tokens.tolist(), "
                 "pyarrow.default_memory_pool().max_memory() < 4 << 20)")

@@ -149,7 +149,7 @@ class HistogramTest(Case):
         self.assertEqual(stats.dump(evenkeel.ray.histogram(dataset(shuffled), partition_samples=30_000)),
                          stats.dump(whole))
 
-    def test_a_binned_one_is_that_of_all_samples_too(self):
+    def test_a_binned_histogram_is_that_of_all_samples(self):
         tokens = np.random.default_rng(2).integers(1, 100_000, 200_000)
         whole = evenkeel.histogram(from_columns(tokens))
         self.assertFalse(whole.exact)

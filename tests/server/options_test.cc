@@ -61,7 +61,7 @@ TEST(OptionsTest, AMisspeltFlagIsNamedWithItsLikeAndWithoutItsValue) {
             "See --help.\n");
 }
 
-TEST(OptionsTest, AWrongEnvironmentIsReportedToo) {
+TEST(OptionsTest, AWrongEnvironmentVariableIsReported) {
   setenv("EVENKEEL_LOG_LEVEL", "loud", 1);
   const ParsedOptions parsed = Parse({});
   unsetenv("EVENKEEL_LOG_LEVEL");

@@ -11,7 +11,7 @@
 #   replicas     10,000 calls during a rolling restart, and during an upgrade and back
 #   rotation     20 certificates in 30 s under load, and bad files for 5 s each
 #   floods       more connections than files, 60,000 resets, 400 slow peers, hostile messages
-#   overload     60 s at four times saturation, heavy jobs beside known plans, deadlines, fairness, histories
+#   overload     60 s at four times saturation, heavy jobs with known plans, deadlines, fairness, histories
 #   steady       30 minutes at half load, with all of it on: errors, memory, descriptors, threads, latency
 #   known        known plans against an echo: 1, 8 and 64 callers
 #   series       100,000 different jobs, and how many series of metrics they leave

@@ -4,9 +4,9 @@ descriptors and threads must stay flat.
 
 steady.py [--minutes 30] [--callers 4] [--share 0.5]
 
-On: mTLS beside the unix socket, a policy, files of plans, plans and profiles in a Redis over TLS, spans to an OTLP
-receiver, the status page, metrics. Calls: steady_calls.py has the mix, in which every method is called, and every
-200th call of a caller is on a new connection. Beside them a training reports its steps and packs a stream
+On: mTLS in addition to the unix socket, a policy, files of plans, plans and profiles in a Redis over TLS, spans to an
+OTLP receiver, the status page, metrics. Calls: steady_calls.py has the mix, in which every method is called, and every
+200th call of a caller is on a new connection. At the same time, a training reports its steps and packs a stream
 (steady_trainer.py).
 
 First the rate of saturation is measured for some seconds, then `share` of it is kept. Prints a table, and ends with 1

@@ -1,5 +1,5 @@
-"""What runs beside the callers of steady.py: a training that reports its steps and packs a stream, and a receiver of
-spans."""
+"""What runs together with the callers of steady.py: a training that reports its steps and packs a stream, and a
+receiver of spans."""
 import os
 import random
 import time

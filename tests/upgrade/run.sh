@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tries an earlier version of Evenkeel beside this one: its stores under this server and back, its evenkeelctl on this
-# server and the other way round. Builds server and evenkeelctl of that version into build/upgrade/. Needs what
+# Tries an earlier version of Evenkeel together with this one: its stores under this server and back, its evenkeelctl on
+# this server and the other way round. Builds server and evenkeelctl of that version into build/upgrade/. Needs what
 # tests/run.sh builds and installs.
 #
 #   tests/upgrade/run.sh [COMMIT]        COMMIT: the last release by default

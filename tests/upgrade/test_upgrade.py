@@ -1,4 +1,7 @@
-"""Tests an earlier version beside this one. tests/upgrade/run.sh builds it and sets EVENKEEL_EARLIER to its folder."""
+"""Tests an earlier version together with this one.
+
+tests/upgrade/run.sh builds it and sets EVENKEEL_EARLIER to its folder.
+"""
 import json
 import os
 import sys

@@ -263,8 +263,8 @@ type BatchRule struct {
 	// of the work of the lightest unit. Packs are then balanced in the time of all encoders together. 2 to 4 values from
 	// 1 to 1000, in the order of the model's encoders. Unset: there is at most one encoder.
 	UnitScales []int64 `protobuf:"varint,25,rep,packed,name=unit_scales,json=unitScales,proto3" json:"unit_scales,omitempty"`
-	// Rule. What packs and ranks are level in. PACK_LEVEL_TIME needs a time in `pack_times`, and does not go with packing
-	// groups, which level attention themselves. Unset: PACK_LEVEL_TOKENS.
+	// Rule. What packs and ranks are level in. PACK_LEVEL_TIME needs a time in `pack_times`. It cannot be combined with
+	// packing groups, which level attention themselves. Unset: PACK_LEVEL_TOKENS.
 	Level PackLevel `protobuf:"varint,26,opt,name=level,proto3,enum=evenkeel.v1.PackLevel" json:"level,omitempty"`
 	// Predicted time of the epoch divided by a proven lower bound for these packs in any order, less 1. The bound: ranks
 	// cannot all be faster than their mean, and no step ends before its longest pack. Set by PackDataset, with

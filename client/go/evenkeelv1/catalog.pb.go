@@ -570,7 +570,7 @@ type CatalogGpu struct {
 	ScaleupPairsOnly bool `protobuf:"varint,14,opt,name=scaleup_pairs_only,json=scaleupPairsOnly,proto3" json:"scaleup_pairs_only,omitempty"`
 	// GPUs that the scale-up link joins across nodes, such as 72. Unset: those of a node.
 	ScaleupDomainGpus int32 `protobuf:"varint,15,opt,name=scaleup_domain_gpus,json=scaleupDomainGpus,proto3" json:"scaleup_domain_gpus,omitempty"`
-	// GPUs of a usual node, which `GpuPool.gpus_per_node` is where it is unset.
+	// GPUs of a usual node: the value of `GpuPool.gpus_per_node` if that is unset.
 	GpusPerNode int32 `protobuf:"varint,16,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
 	// Power of the board in watts, without a lower limit. Unset: not known.
 	PowerWatts    float64 `protobuf:"fixed64,17,opt,name=power_watts,json=powerWatts,proto3" json:"power_watts,omitempty"`
@@ -891,7 +891,7 @@ type CatalogTrainer struct {
 	// Whether `Training.fused_step` may be true.
 	FusedStep bool `protobuf:"varint,14,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
 	// Value of `Constraints.partition_method` if a job sets none and asks for no schedule but PIPELINE_SCHEDULE_1F1B and
-	// no virtual stages. Other than PARTITION_METHOD_EXACT: the only cut that this trainer makes.
+	// no virtual stages. A value other than PARTITION_METHOD_EXACT is the only cut that this trainer makes.
 	PartitionMethod PartitionMethod `protobuf:"varint,15,opt,name=partition_method,json=partitionMethod,proto3,enum=evenkeel.v1.PartitionMethod" json:"partition_method,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -585,8 +585,8 @@ type CurvePoint struct {
 	StepLowSeconds float64 `protobuf:"fixed64,11,opt,name=step_low_seconds,json=stepLowSeconds,proto3" json:"step_low_seconds,omitempty"`
 	// Upper end of that range.
 	StepHighSeconds float64 `protobuf:"fixed64,12,opt,name=step_high_seconds,json=stepHighSeconds,proto3" json:"step_high_seconds,omitempty"`
-	// No plan of this size is faster, as `Proof.lower_bound_seconds`: for the requested global batch and mean packs. 0:
-	// there is no bound.
+	// Lower bound on the step of every plan of this size, as in `Proof.lower_bound_seconds`: for the requested global
+	// batch and mean packs. 0: there is no bound.
 	LowerBoundSeconds float64 `protobuf:"fixed64,13,opt,name=lower_bound_seconds,json=lowerBoundSeconds,proto3" json:"lower_bound_seconds,omitempty"`
 	// Samples that are trained per second.
 	SamplesPerSecond float64 `protobuf:"fixed64,14,opt,name=samples_per_second,json=samplesPerSecond,proto3" json:"samples_per_second,omitempty"`

@@ -169,9 +169,9 @@ const (
 	Precision_PRECISION_FP8_DELAYED Precision = 4
 	// FP8 with a scale for 128 values of an activation and 128 x 128 of a weight (DeepSeek-V3's).
 	Precision_PRECISION_FP8_BLOCK Precision = 5
-	// FP8 with a scale for each 32 values. On Blackwell.
+	// FP8 with a scale for each 32 values. Only on Blackwell.
 	Precision_PRECISION_MXFP8 Precision = 6
-	// FP4 with a scale for each 16 values. On Blackwell.
+	// FP4 with a scale for each 16 values. Only on Blackwell.
 	Precision_PRECISION_NVFP4 Precision = 7
 )
 
@@ -489,7 +489,7 @@ func (PipelineSchedule) EnumDescriptor() ([]byte, []int) {
 type PartitionMethod int32
 
 const (
-	// The trainer's own method, if it has one. Else PARTITION_METHOD_EXACT.
+	// The trainer's own method, if it has one, otherwise PARTITION_METHOD_EXACT.
 	PartitionMethod_PARTITION_METHOD_UNSPECIFIED PartitionMethod = 0
 	// The fastest cut, found by simulation and bounds together with what is recomputed.
 	PartitionMethod_PARTITION_METHOD_EXACT PartitionMethod = 1
@@ -504,8 +504,8 @@ const (
 	PartitionMethod_PARTITION_METHOD_PROFILE PartitionMethod = 5
 	// As LAYERS, but the last stages take the remainder (InternEvo).
 	PartitionMethod_PARTITION_METHOD_LAYERS_LAST PartitionMethod = 6
-	// Stage s of P ends with the layer at which the weights of linear layers exceed s / P of all, the head's included
-	// (nanotron). Degrees at which a stage would have no transformer layer are left out.
+	// Stage s of P ends with the layer at which the weights of linear layers exceed s / P of all such weights, those of
+	// the head included (nanotron). Degrees at which a stage would have no transformer layer are left out.
 	PartitionMethod_PARTITION_METHOD_WEIGHTS PartitionMethod = 7
 )
 
@@ -566,8 +566,8 @@ type RecomputePolicy int32
 const (
 	// The default: see Constraints.recompute.
 	RecomputePolicy_RECOMPUTE_POLICY_UNSPECIFIED RecomputePolicy = 0
-	// Each stage recomputes only as much as it must to fit in memory. Any set of layer parts may be recomputed; with
-	// trainers that can recompute alternate products, those or whole layers.
+	// Each stage recomputes only as much as it must to fit in memory. Any set of layer parts may be recomputed; trainers
+	// that can recompute alternate products recompute only those or whole layers.
 	RecomputePolicy_RECOMPUTE_POLICY_AUTO RecomputePolicy = 1
 	// No layer is recomputed.
 	RecomputePolicy_RECOMPUTE_POLICY_FORBIDDEN RecomputePolicy = 2
@@ -1071,7 +1071,6 @@ type Training struct {
 	// padded. `unit_cap`, `token_cap`, `packer`, `isf_iterations`, `order_window` and packing groups must then be unset.
 	// Range: 1 to 65536, and at most the samples of the dataset. Unset: packs are filled up to the caps.
 	MicroBatchSamples int64 `protobuf:"varint,12,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
-	// Dummy units that the encoder processes for a pack without units, so that ranks stay in step. Range: 0 to 1000000;
 	// values other than 1 are refused with "not yet" in this version. Unset: 1.
 	DummyVisionUnits *int64 `protobuf:"varint,13,opt,name=dummy_vision_units,json=dummyVisionUnits,proto3,oneof" json:"dummy_vision_units,omitempty"`
 	// How samples are put into packs. Unset: PACKER_BALANCED.
@@ -1087,8 +1086,8 @@ type Training struct {
 	// least four times the mean, and neither a token cap, an offload nor a fused step is given; otherwise
 	// GROUP_SELECTION_ONE, with which those two fields must be unset.
 	GroupSelection GroupSelection `protobuf:"varint,17,opt,name=group_selection,json=groupSelection,proto3,enum=evenkeel.v1.GroupSelection" json:"group_selection,omitempty"`
-	// Lengths that the packs of a group may have; the longest sample is always one of them. At most 12, each from 128 to
-	// 16777216, ascending. Unset: the powers of two from 8192 up to below the longest sample.
+	// Lengths that the packs of a group may have; the longest sample is always one of them. At most 12, each from
+	// 128 to 16777216, ascending. Unset: the powers of two from 8192 that are below the longest sample.
 	GroupLengths []int64 `protobuf:"varint,18,rep,packed,name=group_lengths,json=groupLengths,proto3" json:"group_lengths,omitempty"`
 	// Curriculum: number of steps at the start of training that run only the shortest group. Range: 0 to 10^9. Unset:
 	// 500, as published, or a tenth of the steps of all epochs if that is less.
@@ -1102,15 +1101,16 @@ type Training struct {
 	ZeroGroup int32 `protobuf:"varint,23,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
 	// What is kept in host memory. Unset: nothing.
 	Offload *Offload `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`
-	// To which length the samples of a micro-batch are padded. Must be unset without `micro_batch_samples`. Unset: to the
-	// longest of the micro-batch.
+	// The length to which the samples of a micro-batch are padded. Must be unset without `micro_batch_samples`.
+	// Unset: the longest sample of the micro-batch.
 	Padding *Padding `protobuf:"bytes,28,opt,name=padding,proto3" json:"padding,omitempty"`
 	// Update the weights of each layer inside the backward pass, as soon as their gradients are reduced, so that the
 	// gradients of one layer at a time are in memory (optimizer.early_step_in_backward of torchtitan up to 0.2,
 	// optimizer_in_bwd of torchtune, a hook of register_post_accumulate_grad_hook around FSDP2). Every rank then runs one
 	// micro-batch per step, and gradients are not clipped by their norm. Only at ZERO_STAGE_3 with trainers torchtitan,
-	// torchtune and pytorch-fsdp, a trainer without a record and one without limits; not with OPTIMIZER_MUON nor
-	// adapters. Not yet with an offload of the optimizer or of weights, nor with packing groups. Default: false.
+	// torchtune, pytorch-fsdp, `unlimited` and `generic` (any trainer that is not in ListTrainers); not with
+	// OPTIMIZER_MUON or adapters. Not yet with an offload of the optimizer or of weights, or with packing groups.
+	// Default: false.
 	FusedStep bool `protobuf:"varint,31,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
 	// Micro-batches hold samples of similar length: the loader draws a random megabatch, which is 50 times the
 	// micro-batches that a rank accumulates, or a quarter of the dataset if that is less. It sorts the megabatch by
@@ -1327,7 +1327,7 @@ func (x *Training) GetGroupByLength() bool {
 	return false
 }
 
-// To which length a data loader pads the samples of a micro-batch.
+// The length to which a data loader pads the samples of a micro-batch.
 type Padding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One length for all micro-batches (--seq-length of Megatron's data sets for fine-tuning, max_length padding of
@@ -1416,7 +1416,7 @@ type Constraints struct {
 	Schedule PipelineSchedule `protobuf:"varint,9,opt,name=schedule,proto3,enum=evenkeel.v1.PipelineSchedule" json:"schedule,omitempty"`
 	// How the model is cut into stages. Must be unset if `stage_layers` gives the partition. Methods other than
 	// PARTITION_METHOD_EXACT require 1F1B without virtual stages. Unset: `CatalogTrainer.partition_method`, where
-	// `schedule` and `virtual_stages` admit it; else PARTITION_METHOD_EXACT.
+	// `schedule` and `virtual_stages` allow it; otherwise PARTITION_METHOD_EXACT.
 	PartitionMethod PartitionMethod `protobuf:"varint,10,opt,name=partition_method,json=partitionMethod,proto3,enum=evenkeel.v1.PartitionMethod" json:"partition_method,omitempty"`
 	// Share of runs whose memory must fit. Plans then leave room for the upper end of `Predictions.memory_interval`,
 	// taken at this coverage. Range: 0.5 to 0.99. Unset: plans fit as predicted.

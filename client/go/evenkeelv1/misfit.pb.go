@@ -323,8 +323,8 @@ type Misfit struct {
 	Memory *MemoryParts `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Memory of one GPU that a plan may use.
 	CapacityBytes int64 `protobuf:"varint,5,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
-	// Memory that one GPU of the stage lacks: `memory.total_bytes` less `capacity_bytes`. 0: none, but its host does, see
-	// `host_short_bytes`.
+	// Memory that one GPU of the stage lacks: `memory.total_bytes` less `capacity_bytes`. 0: the GPU lacks none, but its
+	// host does (`host_short_bytes`).
 	ShortBytes int64 `protobuf:"varint,6,opt,name=short_bytes,json=shortBytes,proto3" json:"short_bytes,omitempty"`
 	// Changes under which the job fits, nearest first. Empty: none of those tried helps. Always empty in an evaluated
 	// plan, for which none is tried.
@@ -336,8 +336,8 @@ type Misfit struct {
 	Proven bool `protobuf:"varint,9,opt,name=proven,proto3" json:"proven,omitempty"`
 	// Host memory that a node lacks. Set only if the GPUs lack none.
 	HostShortBytes int64 `protobuf:"varint,12,opt,name=host_short_bytes,json=hostShortBytes,proto3" json:"host_short_bytes,omitempty"`
-	// Micro-batches that each rank has in a step with the most ranks, where `training.fused_step` allows one. If set,
-	// this is why nothing fits: `parallelism` has those ranks, and no memory is counted.
+	// Micro-batches per rank and step with as many data-parallel ranks as possible, where `training.fused_step` allows
+	// only one. If set, this is why nothing fits: `parallelism` has those ranks, and no memory is counted.
 	MicroBatches  int64 `protobuf:"varint,14,opt,name=micro_batches,json=microBatches,proto3" json:"micro_batches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

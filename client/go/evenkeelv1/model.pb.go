@@ -89,7 +89,8 @@ const (
 	// 4-bit NormalFloat (QLoRA, arXiv 2305.14314) with a scale in fp32 for each 64 weights: 4.5 bits per weight. Each use
 	// turns them into 16 bits first.
 	FrozenFormat_FROZEN_FORMAT_NF4 FrozenFormat = 2
-	// The same with scales in 8 bits, which have a scale in fp32 for each 256 (double quantization): 4.127 bits.
+	// The same with scales in 8 bits, which themselves have a scale in fp32 for each 256 of them (double quantization):
+	// 4.127 bits.
 	FrozenFormat_FROZEN_FORMAT_NF4_DOUBLE FrozenFormat = 3
 	// 8-bit integers (LLM.int8, arXiv 2208.07339) with a scale for each row, which is not counted: 8 bits. Each use is
 	// taken to turn them into 16 bits first. Not with ZERO_STAGE_3.
@@ -342,8 +343,8 @@ type Model struct {
 	// the thinker is read. A unit of the dataset is an image or tile for encoders that resize images, 30 seconds for
 	// those that pad audio (Voxtral), and one token of the language model for those that work at native resolution
 	// (Qwen-VL) or on chunks of audio (Qwen-Omni); attention then takes all units of a sample as one image or recording.
-	// A vision encoder comes before that of audio. Set one of this, `language_model` and a catalogue `name`; with this,
-	// the name is only a label. Unset: the model is named or described.
+	// The vision encoder comes before the audio encoder. Set one of this, `language_model` and a catalogue `name`; with
+	// this, the name is only a label. Unset: the model is named or described.
 	ConfigJson string `protobuf:"bytes,7,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
 	// Number of layers for multi-token prediction (MTP) that train. They follow the last layer. Each projects the output
 	// of the layer before it together with the embedding of the next token, runs a layer like the last one, and passes
@@ -453,8 +454,8 @@ type Lora struct {
 	// Train the language model's token embedding in full with the adapters (`embed_tokens` in modules_to_save of PEFT).
 	// With tied embeddings, the head trains with it. Must be false in the `lora` of an encoder. Default: false.
 	TrainEmbedding bool `protobuf:"varint,4,opt,name=train_embedding,json=trainEmbedding,proto3" json:"train_embedding,omitempty"`
-	// Train its output head in full with the adapters (`lm_head` in modules_to_save). With tied embeddings, the token
-	// embedding trains with it. Must be false in the `lora` of an encoder. Default: false.
+	// Train the language model's output head in full with the adapters (`lm_head` in modules_to_save). With tied
+	// embeddings, the token embedding trains with it. Must be false in the `lora` of an encoder. Default: false.
 	TrainHead bool `protobuf:"varint,5,opt,name=train_head,json=trainHead,proto3" json:"train_head,omitempty"`
 	// Share of the adapters' inputs that dropout sets to zero (`lora_dropout` of PEFT). Any share above 0 costs time, and
 	// memory: each adapter keeps a dropped copy of its input. Range: 0 to 0.999. Default: 0.

@@ -99,23 +99,24 @@ func (OffloadModule) EnumDescriptor() ([]byte, []int) {
 // the optimizer's states to offload.
 type Offload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Share of the optimizer's states (master weights and moments) that every rank keeps in host memory and updates
-	// there (--optimizer-offload-fraction of Megatron-Core, offload_optimizer.ratio of DeepSpeed). Only for
-	// OPTIMIZER_ADAM, and only what the trainer can do with the `zero_stage`: any share with Megatron-Core at
-	// ZERO_STAGE_1 and DeepSpeed at ZERO_STAGE_3, 0 or 1 with DeepSpeed at stages 1 and 2. Range: 0 to 1. Unset: the
-	// planner chooses the share, in thousandths, with the shortest step: the least that the plan needs, and 0 where
-	// offloading gains nothing; but 0 if activations are offloaded (fields 2, 3, 5 and 6), unless
-	// `choose_optimizer_ratio` is set, and 1 with `weights`.
-	// EvaluatePlan needs it set where the planner would choose. Not yet with packing groups.
+	// Share of the optimizer's states (master weights and moments) that every rank keeps in host memory and updates there
+	// (--optimizer-offload-fraction of Megatron-Core, offload_optimizer.ratio of DeepSpeed). Only for OPTIMIZER_ADAM, and
+	// only what the trainer can do with the `zero_stage`: any share with Megatron-Core at ZERO_STAGE_1 and DeepSpeed at
+	// ZERO_STAGE_3, 0 or 1 with DeepSpeed at stages 1 and 2. Range: 0 to 1. Unset: the planner chooses the share, in
+	// thousandths, with the shortest step: the least that the plan needs, and 0 where offloading gains nothing; but 0 if
+	// activations are offloaded (`activation_layers`, `choose_activation_layers`, `activation_modules` or
+	// `choose_activation_modules`), unless `choose_optimizer_ratio` is set, and 1 with `weights`. EvaluatePlan needs it
+	// set where the planner would choose. Not yet with packing groups.
 	OptimizerRatio *float64 `protobuf:"fixed64,1,opt,name=optimizer_ratio,json=optimizerRatio,proto3,oneof" json:"optimizer_ratio,omitempty"`
 	// Number of the language model's layers whose activations wait in host memory between their forward and their
 	// backward pass. With several stages, each stage offloads the same share of its layers. Only what the trainer can do:
 	//   - Megatron-Core, Megatron-Bridge and NeMo (--cpu-offloading-num-layers): less than all layers, all that they keep,
 	//     without a pipeline and without recompute.
-	//   - torchtune (enable_activation_offloading) and XTuner (XTUNER_ACTIVATION_OFFLOAD): 0 or all layers, the input of
-	//     each, which is recomputed whole.
-	//   - A trainer without a record, and one without limits: either, the former unless `constraints.recompute` is
-	//     RECOMPUTE_POLICY_FULL.
+	//   - torchtune (enable_activation_offloading), Hugging Face's Trainer (activation_offloading of TRL and axolotl),
+	//     PyTorch FSDP and XTuner (XTUNER_ACTIVATION_OFFLOAD): 0 or all layers, the input of each, which is recomputed
+	//     whole.
+	//   - `unlimited` and `generic` (any trainer that is not in ListTrainers): any number of layers. They offload all that
+	//     layers keep or, if `constraints.recompute` is RECOMPUTE_POLICY_FULL, their inputs.
 	//
 	// Recompute, pipeline_parallel and virtual_stages are held to that. Range: 0 to 1024, and at most the model's layers.
 	// Unset: 0. EvaluatePlan needs it set instead of `choose_activation_layers`. Not yet with packing groups.
@@ -123,30 +124,26 @@ type Offload struct {
 	// Let the planner choose `activation_layers`, with the shortest step: the least that the plan needs, and 0 where
 	// offloading gains nothing. Default: false. Must be false if `activation_layers` is set.
 	ChooseActivationLayers bool `protobuf:"varint,3,opt,name=choose_activation_layers,json=chooseActivationLayers,proto3" json:"choose_activation_layers,omitempty"`
-	// Keep weights, gradients and the optimizer's states in host memory, and update them there; each pass copies the
-	// shard of a layer's weights to the GPU before it gathers them, and the backward pass copies its shard of gradients
-	// back (CPUOffloadPolicy of FSDP2: training.enable_cpu_offload of torchtitan, fsdp_cpu_offload of torchtune;
 	// offload_param with offload_optimizer of DeepSpeed). Only for OPTIMIZER_ADAM with trainers torchtitan, torchtune,
-	// pytorch-fsdp, deepspeed, huggingface-trainer and megatron-deepspeed, a trainer without a record and one without
-	// limits, at ZERO_STAGE_3. `optimizer_ratio` must then be unset or 1. Default: false.
+	// pytorch-fsdp, deepspeed, huggingface-trainer, megatron-deepspeed, `unlimited` and `generic` (any trainer that is
+	// not in ListTrainers), at ZERO_STAGE_3. `optimizer_ratio` must then be unset or 1. Default: false.
 	Weights bool `protobuf:"varint,4,opt,name=weights,proto3" json:"weights,omitempty"`
 	// Modules of every language layer whose inputs wait in host memory between their forward and their backward pass
 	// (--fine-grained-activation-offloading --offload-modules of Megatron-Core). Tensors of less than 2^20 values in a
-	// mean pack stay on the GPU. Only with trainers megatron-core, megatron-bridge, nemo and one without limits. Modules
-	// that the model lacks move nothing, as in Megatron-Core: models have OFFLOAD_MODULE_ATTENTION_NORM with latent
-	// attention, and OFFLOAD_MODULE_MLP_NORM, OFFLOAD_MODULE_EXPERT_FC1 and OFFLOAD_MODULE_MOE_ACTIVATION with experts;
-	// at least one that the model has must be listed. OFFLOAD_MODULE_ATTENTION_PROJECTION needs
-	// OFFLOAD_MODULE_CORE_ATTENTION. With them, layers recompute nothing, or the norms, activations of experts and latent
-	// projections that no module offloads, as the planner chooses; `constraints.recompute` may be unset, AUTO,
-	// ONE_SETTING or FORBIDDEN. Must be unset if `activation_layers` or `choose_activation_layers` is set. Not yet with
-	// packing groups. Unset: none.
+	// mean pack stay on the GPU. Only with trainers megatron-core, megatron-bridge, nemo and `unlimited`. Modules that
+	// the model lacks move nothing, as in Megatron-Core: models have OFFLOAD_MODULE_ATTENTION_NORM with latent attention,
+	// and OFFLOAD_MODULE_MLP_NORM, OFFLOAD_MODULE_EXPERT_FC1 and OFFLOAD_MODULE_MOE_ACTIVATION with experts; at least one
+	// that the model has must be listed. OFFLOAD_MODULE_ATTENTION_PROJECTION needs OFFLOAD_MODULE_CORE_ATTENTION. With
+	// them, layers recompute nothing, or the norms, activations of experts and latent projections that no module
+	// offloads, as the planner chooses; `constraints.recompute` may be unset, AUTO, ONE_SETTING or FORBIDDEN. Must be
+	// unset if `activation_layers` or `choose_activation_layers` is set. Not yet with packing groups. Unset: none.
 	ActivationModules []OffloadModule `protobuf:"varint,5,rep,packed,name=activation_modules,json=activationModules,proto3,enum=evenkeel.v1.OffloadModule" json:"activation_modules,omitempty"`
 	// Let the planner choose `activation_modules`, with the shortest step, and none where offloading gains nothing.
 	// EvaluatePlan needs the list instead. Default: false. Must be false if `activation_modules` is set.
 	ChooseActivationModules bool `protobuf:"varint,6,opt,name=choose_activation_modules,json=chooseActivationModules,proto3" json:"choose_activation_modules,omitempty"`
-	// Let the planner choose `optimizer_ratio` as well as activations: it compares those that are best with the whole
-	// optimizer on the GPU and those that are best with none of it there, and chooses the share for the better ones.
-	// Default: false. Must be false if `optimizer_ratio` is set, or with `weights`.
+	// Let the planner choose `optimizer_ratio` as well as activations: it compares the activations that are best with the
+	// whole optimizer on the GPU with those that are best with none of it there, and chooses the share for the better
+	// ones. Default: false. Must be false if `optimizer_ratio` is set, or with `weights`.
 	ChooseOptimizerRatio bool `protobuf:"varint,7,opt,name=choose_optimizer_ratio,json=chooseOptimizerRatio,proto3" json:"choose_optimizer_ratio,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -236,32 +233,32 @@ type OffloadReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Share of the optimizer's states in host memory. 0: offloading gains nothing.
 	OptimizerRatio float64 `protobuf:"fixed64,1,opt,name=optimizer_ratio,json=optimizerRatio,proto3" json:"optimizer_ratio,omitempty"`
-	// Bytes of optimizer state that leave a GPU, on the stage with the most; with `Offload.weights`, of weights and
-	// gradients, too.
+	// Bytes of optimizer state that leave a GPU, on the stage with the most; with `Offload.weights`, bytes of weights and
+	// gradients too.
 	GpuBytes int64 `protobuf:"varint,2,opt,name=gpu_bytes,json=gpuBytes,proto3" json:"gpu_bytes,omitempty"`
-	// Host memory of a node that they take with the copies of their gradients. It is part of
+	// Host memory of a node that these states take, together with the copies of their gradients. It is part of
 	// `Placement.host_memory_bytes`.
 	HostBytes int64 `protobuf:"varint,3,opt,name=host_bytes,json=hostBytes,proto3" json:"host_bytes,omitempty"`
 	// Host memory of a node, as given or as usual for the GPU type.
 	HostCapacityBytes int64 `protobuf:"varint,4,opt,name=host_capacity_bytes,json=hostCapacityBytes,proto3" json:"host_capacity_bytes,omitempty"`
-	// Time that a step takes longer than with the same plan's states, and weights, all on the GPU. Unit: s.
+	// How much longer a step takes than with all of the same plan's states and weights on the GPU.
 	AddedSeconds float64 `protobuf:"fixed64,5,opt,name=added_seconds,json=addedSeconds,proto3" json:"added_seconds,omitempty"`
-	// Time of a step of the requested batch, simulated, as in `Proof.step_seconds` and with what real packs add. Unit: s.
+	// Time of a step of the requested batch, simulated, as in `Proof.step_seconds` and with what real packs add.
 	StepSeconds float64 `protobuf:"fixed64,6,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// The same of the best plan found for the same packs without offload. Unset: none fits.
+	// The same for the best plan that was found for the same packs without offload. Unset: none fits.
 	StepWithoutSeconds *float64 `protobuf:"fixed64,7,opt,name=step_without_seconds,json=stepWithoutSeconds,proto3,oneof" json:"step_without_seconds,omitempty"`
 	// Layers whose activations are in host memory. Unset: the request asks for none. 0: offloading gains nothing.
 	ActivationLayers *int32 `protobuf:"varint,8,opt,name=activation_layers,json=activationLayers,proto3,oneof" json:"activation_layers,omitempty"`
 	// Bytes of activations in host memory per GPU, on the stage with the most, for the largest packs.
 	ActivationBytes int64 `protobuf:"varint,9,opt,name=activation_bytes,json=activationBytes,proto3" json:"activation_bytes,omitempty"`
-	// Host memory of a node that they take. It is part of `Placement.host_memory_bytes`.
+	// Host memory of a node that these activations take. It is part of `Placement.host_memory_bytes`.
 	ActivationHostBytes int64 `protobuf:"varint,10,opt,name=activation_host_bytes,json=activationHostBytes,proto3" json:"activation_host_bytes,omitempty"`
-	// Time that a step takes longer because passes wait for copies. Unit: s.
+	// How much longer a step takes because passes wait for copies.
 	ActivationAddedSeconds float64 `protobuf:"fixed64,11,opt,name=activation_added_seconds,json=activationAddedSeconds,proto3" json:"activation_added_seconds,omitempty"`
-	// Whether weights and gradients are in host memory, too (`Offload.weights`).
+	// Whether weights and gradients are in host memory too (`Offload.weights`).
 	Weights bool `protobuf:"varint,12,opt,name=weights,proto3" json:"weights,omitempty"`
-	// Modules whose inputs are in host memory. Fields 9 to 11 say what they take. Empty: the request asks for none, or
-	// offloading gains nothing.
+	// Modules whose inputs are in host memory. `activation_bytes`, `activation_host_bytes` and `activation_added_seconds`
+	// say what they take. Empty: the request asks for none, or offloading gains nothing.
 	ActivationModules []OffloadModule `protobuf:"varint,13,rep,packed,name=activation_modules,json=activationModules,proto3,enum=evenkeel.v1.OffloadModule" json:"activation_modules,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

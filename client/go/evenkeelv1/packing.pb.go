@@ -174,7 +174,7 @@ type PackDatasetStart struct {
 	Epoch int64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Number of samples that the upload announces. Range: 0 to 2^31 - 1. If set, memory is reserved at once, and an
 	// upload with another number of samples is refused at its end. Unset: not announced. An upload that was cut off but
-	// ended cleanly can then not be distinguished from a complete one. The clients of this project set it; other clients
+	// ended cleanly cannot then be distinguished from a complete one. The clients of this project set it; other clients
 	// may compare the summary's `sample_count`.
 	SampleCount int64 `protobuf:"varint,5,opt,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
 	// Number of consecutive packs of a rank, of similar length, that sequence parallelism takes at once. Must divide
@@ -630,10 +630,10 @@ type PackDatasetSummary struct {
 	DistRatioVisionTime float64 `protobuf:"fixed64,11,opt,name=dist_ratio_vision_time,json=distRatioVisionTime,proto3" json:"dist_ratio_vision_time,omitempty"`
 	// DistRatio of the time of the language part (`rule.pack_times`).
 	DistRatioLanguageTime float64 `protobuf:"fixed64,12,opt,name=dist_ratio_language_time,json=distRatioLanguageTime,proto3" json:"dist_ratio_language_time,omitempty"`
-	// Variance of the mean sample length of steps, divided by its value if packs were dealt to steps at random. 1: as
-	// random.
+	// Variance of the mean sample length of steps, divided by its value if packs were dealt to steps at random. 1: as if
+	// dealt at random.
 	StepSpread float64 `protobuf:"fixed64,13,opt,name=step_spread,json=stepSpread,proto3" json:"step_spread,omitempty"`
-	// Correlation of a step's tokens with its number. 0: as random.
+	// Correlation of a step's tokens with its number. 0: as if dealt at random.
 	StepTrend float64 `protobuf:"fixed64,14,opt,name=step_trend,json=stepTrend,proto3" json:"step_trend,omitempty"`
 	// The groups as applied, with their figures. Empty without groups.
 	Groups []*PackingGroup `protobuf:"bytes,15,rep,name=groups,proto3" json:"groups,omitempty"`

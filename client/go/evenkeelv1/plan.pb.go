@@ -254,8 +254,8 @@ type Plan struct {
 	// What was planned, with every default filled in.
 	Subject *PlanSubject `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
 	// Why no plan fits. Unset: the job fits, and the fields below are the plan. If it is set, only `batch_rule`, `proof`
-	// and `provenance` are set below. In `EvaluatePlanResponse.evaluated` it names the stage of the
-	// caller's plan that lacks the most memory; the stages and predictions are set there nonetheless.
+	// and `provenance` are set below. In `EvaluatePlanResponse.evaluated` it names the stage of the caller's plan that
+	// lacks the most memory; the stages and predictions are set there nonetheless.
 	Misfit *Misfit `protobuf:"bytes,3,opt,name=misfit,proto3" json:"misfit,omitempty"`
 	// How the data loader makes micro-batches.
 	BatchRule *BatchRule `protobuf:"bytes,4,opt,name=batch_rule,json=batchRule,proto3" json:"batch_rule,omitempty"`
@@ -309,8 +309,8 @@ type Plan struct {
 	ExpertDispatchers []*DispatcherTime `protobuf:"bytes,23,rep,name=expert_dispatchers,json=expertDispatchers,proto3" json:"expert_dispatchers,omitempty"`
 	// What is kept in host memory, what that costs and what it gains. Unset: the job does not ask for it.
 	Offload *OffloadReport `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`
-	// Padded micro-batches. Then `batch_rule` describes them as packs: its caps are the largest one, its mean includes
-	// padding, and its order is random. Unset: packs are filled up to the caps.
+	// Micro-batches that are padded. `batch_rule` then describes them as packs: its caps are the size of the largest one,
+	// its means include padding, and its order is random. Unset: packs are filled up to the caps.
 	PaddedBatches *PaddedBatches `protobuf:"bytes,30,opt,name=padded_batches,json=paddedBatches,proto3" json:"padded_batches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -526,13 +526,13 @@ type PaddedBatches struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Samples per micro-batch.
 	MicroBatchSamples int64 `protobuf:"varint,1,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
-	// To which length they are padded. Unset: the longest of each.
+	// The length to which they are padded. Unset: the longest sample of each.
 	Padding *Padding `protobuf:"bytes,2,opt,name=padding,proto3" json:"padding,omitempty"`
 	// Expected length of a padded sample.
 	MeanRowTokens float64 `protobuf:"fixed64,3,opt,name=mean_row_tokens,json=meanRowTokens,proto3" json:"mean_row_tokens,omitempty"`
 	// Length of the longest sample, padded. Memory is planned for micro-batches that have it.
 	LongestRowTokens int64 `protobuf:"varint,4,opt,name=longest_row_tokens,json=longestRowTokens,proto3" json:"longest_row_tokens,omitempty"`
-	// Expected time of the rank with most work in a step, divided by that of a mean rank, by `BatchRule.pack_times`.
+	// Expected time of the rank with the most work in a step, divided by that of a mean rank, by `BatchRule.pack_times`.
 	// Computed from the distribution of lengths, not from simulated steps.
 	SlowestRankRatio float64 `protobuf:"fixed64,5,opt,name=slowest_rank_ratio,json=slowestRankRatio,proto3" json:"slowest_rank_ratio,omitempty"`
 	// The best plan that a short search finds for the same job with packs. Unset: none fits.
@@ -669,7 +669,7 @@ type PlanSubject struct {
 	// The constraints on the plan. `recompute` and `partition_method` are always set, other fields only where they
 	// exclude something.
 	Constraints *Constraints `protobuf:"bytes,21,opt,name=constraints,proto3" json:"constraints,omitempty"`
-	// Framework whose schedules and memory layout the plan assumes.
+	// Kind of the trainer.
 	Framework TrainingFramework `protobuf:"varint,22,opt,name=framework,proto3,enum=evenkeel.v1.TrainingFramework" json:"framework,omitempty"`
 	// How the trainer runs the model, with every field set.
 	Execution *Execution `protobuf:"bytes,23,opt,name=execution,proto3" json:"execution,omitempty"`
@@ -697,7 +697,7 @@ type PlanSubject struct {
 	HostMemoryBytesPerSecond float64 `protobuf:"fixed64,39,opt,name=host_memory_bytes_per_second,json=hostMemoryBytesPerSecond,proto3" json:"host_memory_bytes_per_second,omitempty"`
 	// Samples per micro-batch of a loader that pads. Unset: packs are filled up to the caps.
 	MicroBatchSamples int64 `protobuf:"varint,40,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
-	// To which length they are padded, as the job says.
+	// The length to which they are padded, as the job says.
 	Padding *Padding `protobuf:"bytes,41,opt,name=padding,proto3" json:"padding,omitempty"`
 	// Whether each layer is updated inside the backward pass.
 	FusedStep bool `protobuf:"varint,44,opt,name=fused_step,json=fusedStep,proto3" json:"fused_step,omitempty"`
@@ -1792,7 +1792,7 @@ func (x *Proof) GetUnrefinedParallelismCount() int32 {
 	return 0
 }
 
-// A plan with other degrees, in short.
+// Summary of a plan with other degrees.
 type Alternative struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Degrees of parallelism.
@@ -1905,7 +1905,7 @@ type OtherSize struct {
 	GpuCount int32 `protobuf:"varint,3,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
 	// Whether the job fits.
 	Fits bool `protobuf:"varint,4,opt,name=fits,proto3" json:"fits,omitempty"`
-	// The plan, in short. Unset if the job does not fit.
+	// Summary of the plan. Unset if the job does not fit.
 	Plan          *Alternative `protobuf:"bytes,5,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1983,7 +1983,7 @@ type OtherPrecision struct {
 	Precision Precision `protobuf:"varint,1,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
 	// Whether the job fits.
 	Fits bool `protobuf:"varint,2,opt,name=fits,proto3" json:"fits,omitempty"`
-	// The plan, in short. Unset if the job does not fit.
+	// Summary of the plan. Unset if the job does not fit.
 	Plan          *Alternative `protobuf:"bytes,3,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -158,8 +158,8 @@ type PlanJobRequest struct {
 	// Free text that the answer repeats; it is not part of the plan or its id. At most 256 bytes without control
 	// characters. Unset: nothing is repeated.
 	Label string `protobuf:"bytes,4,opt,name=label,proto3" json:"label,omitempty"`
-	// Compute the plan again instead of answering from a cache. The result is stored in place of the old one. Its
-	// bytes must be the same; a difference is a defect. Simultaneous requests with this flag share a computation.
+	// Compute the plan again instead of answering from a cache. The result is stored in place of the old one. Its bytes
+	// must be the same; a difference is a defect. Simultaneous requests with this flag share a computation.
 	// Default: false.
 	NoCache bool `protobuf:"varint,5,opt,name=no_cache,json=noCache,proto3" json:"no_cache,omitempty"`
 	// Greatest age of a cached plan to accept, in seconds since it was made. Range: 0 to 10^10; 0 has the effect of

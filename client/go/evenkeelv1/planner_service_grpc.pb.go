@@ -53,20 +53,20 @@ const (
 //     are the lengths of its B samples.
 //   - Errors are for bad input and for faults. Every error carries google.rpc details with ErrorInfo (domain
 //     "evenkeel.dev", reasons in docs/ERRORS.md). Bad input is INVALID_ARGUMENT with a BadRequest that names *every*
-//     offending field by its path. A job that cannot fit is not an error, but a plan with `misfit` set.
+//     offending field by its path. A job that cannot fit is not an error: its plan has `misfit` set.
 //   - Every answer carries the request id in the header `x-request-id`: the caller's, if that is 1 to 64 characters of
 //     [A-Za-z0-9._-], otherwise a new one.
 type PlannerServiceClient interface {
 	// Plans a job. The same normalised request (job, `max_alternatives`, `compare_sizes` and `compare_precisions`) under
 	// the same versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
 	// case, the order of bins and explicitly written defaults make no difference, with one exception: if provenance lists
-	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in less than
-	// a millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the server takes no
+	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in less than a
+	// millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the server takes no
 	// more work now. docs/ERRORS.md has the other errors.
 	PlanJob(ctx context.Context, in *PlanJobRequest, opts ...grpc.CallOption) (*PlanJobResponse, error)
 	// Plans a job at several sizes: step time, cost, memory and plan id by number of nodes, what the next node is worth
-	// and what a change of size costs. Each size is planned, identified and cached as in PlanJob. So known sizes cost
-	// almost nothing, and a call that was cut short can be repeated to continue. Same errors as PlanJob.
+	// and what a change of size costs. Each size is planned, identified and cached as in PlanJob. Known sizes therefore
+	// cost almost nothing, and a call that was cut short can be repeated to continue. Same errors as PlanJob.
 	PlanCurve(ctx context.Context, in *PlanCurveRequest, opts ...grpc.CallOption) (*PlanCurveResponse, error)
 	// Predicts the caller's plan, and plans the same job as PlanJob does, for comparison. A caller's plan that does not
 	// fit is predicted nonetheless, with `misfit` set. Same errors as PlanJob.
@@ -253,20 +253,20 @@ func (c *plannerServiceClient) ListTrainers(ctx context.Context, in *ListTrainer
 //     are the lengths of its B samples.
 //   - Errors are for bad input and for faults. Every error carries google.rpc details with ErrorInfo (domain
 //     "evenkeel.dev", reasons in docs/ERRORS.md). Bad input is INVALID_ARGUMENT with a BadRequest that names *every*
-//     offending field by its path. A job that cannot fit is not an error, but a plan with `misfit` set.
+//     offending field by its path. A job that cannot fit is not an error: its plan has `misfit` set.
 //   - Every answer carries the request id in the header `x-request-id`: the caller's, if that is 1 to 64 characters of
 //     [A-Za-z0-9._-], otherwise a new one.
 type PlannerServiceServer interface {
 	// Plans a job. The same normalised request (job, `max_alternatives`, `compare_sizes` and `compare_precisions`) under
 	// the same versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
 	// case, the order of bins and explicitly written defaults make no difference, with one exception: if provenance lists
-	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in less than
-	// a millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the server takes no
+	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in less than a
+	// millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the server takes no
 	// more work now. docs/ERRORS.md has the other errors.
 	PlanJob(context.Context, *PlanJobRequest) (*PlanJobResponse, error)
 	// Plans a job at several sizes: step time, cost, memory and plan id by number of nodes, what the next node is worth
-	// and what a change of size costs. Each size is planned, identified and cached as in PlanJob. So known sizes cost
-	// almost nothing, and a call that was cut short can be repeated to continue. Same errors as PlanJob.
+	// and what a change of size costs. Each size is planned, identified and cached as in PlanJob. Known sizes therefore
+	// cost almost nothing, and a call that was cut short can be repeated to continue. Same errors as PlanJob.
 	PlanCurve(context.Context, *PlanCurveRequest) (*PlanCurveResponse, error)
 	// Predicts the caller's plan, and plans the same job as PlanJob does, for comparison. A caller's plan that does not
 	// fit is predicted nonetheless, with `misfit` set. Same errors as PlanJob.

@@ -1170,7 +1170,7 @@ type StageDrift struct {
 	ForwardRatio float64 `protobuf:"fixed64,2,opt,name=forward_ratio,json=forwardRatio,proto3" json:"forward_ratio,omitempty"`
 	// Maximum memory that one of its ranks allocated. 0: not measured.
 	AllocatedBytes int64 `protobuf:"varint,3,opt,name=allocated_bytes,json=allocatedBytes,proto3" json:"allocated_bytes,omitempty"`
-	// Memory allocated by the plan.
+	// Memory that the plan predicts to be allocated.
 	PlannedBytes int64 `protobuf:"varint,4,opt,name=planned_bytes,json=plannedBytes,proto3" json:"planned_bytes,omitempty"`
 	// Where the memory is, relative to the interval of the plan's memory.
 	Memory        DriftVerdict `protobuf:"varint,5,opt,name=memory,proto3,enum=evenkeel.v1.DriftVerdict" json:"memory,omitempty"`
@@ -1320,11 +1320,11 @@ type StepDrift struct {
 	StepRatio float64 `protobuf:"fixed64,4,opt,name=step_ratio,json=stepRatio,proto3" json:"step_ratio,omitempty"`
 	// The plan's interval for that ratio.
 	StepInterval *Interval `protobuf:"bytes,5,opt,name=step_interval,json=stepInterval,proto3" json:"step_interval,omitempty"`
-	// Where the step time is, relative to it.
+	// Where the step time is, relative to that interval.
 	Step DriftVerdict `protobuf:"varint,6,opt,name=step,proto3,enum=evenkeel.v1.DriftVerdict" json:"step,omitempty"`
 	// The worst verdict over the stages' memory: ABOVE is worse than BELOW, and BELOW is worse than WITHIN.
 	Memory DriftVerdict `protobuf:"varint,7,opt,name=memory,proto3,enum=evenkeel.v1.DriftVerdict" json:"memory,omitempty"`
-	// To which part the difference belongs.
+	// The part to which the difference belongs.
 	Part DriftPart `protobuf:"varint,8,opt,name=part,proto3,enum=evenkeel.v1.DriftPart" json:"part,omitempty"`
 	// The stages of the plan, first to last. Unset: no rank and no memory was given.
 	Stages []*StageDrift `protobuf:"bytes,9,rep,name=stages,proto3" json:"stages,omitempty"`
@@ -1661,7 +1661,7 @@ type ErrorChange struct {
 	ValueCount int64 `protobuf:"varint,1,opt,name=value_count,json=valueCount,proto3" json:"value_count,omitempty"`
 	// Error with the calibration that was in force before.
 	BeforeRatio float64 `protobuf:"fixed64,2,opt,name=before_ratio,json=beforeRatio,proto3" json:"before_ratio,omitempty"`
-	// Error with this profile as well. Steps of a plan that was made under other layer times change nothing.
+	// Error with this profile as well. Steps of a plan that was made with other layer times change nothing.
 	AfterRatio    float64 `protobuf:"fixed64,3,opt,name=after_ratio,json=afterRatio,proto3" json:"after_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

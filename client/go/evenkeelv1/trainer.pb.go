@@ -90,7 +90,8 @@ const (
 	ExpertDispatcher_EXPERT_DISPATCHER_ALL_GATHER ExpertDispatcher = 2
 	// DeepEP's kernels: a row goes once to each node that has some of its experts, and there to each rank that does.
 	ExpertDispatcher_EXPERT_DISPATCHER_DEEPEP ExpertDispatcher = 3
-	// HybridEP's kernels: the same, over a whole NVLink domain with fewer processors. None between nodes on EFA.
+	// HybridEP's kernels: the same, over a whole NVLink domain and with fewer processors. It does not run between nodes
+	// on EFA.
 	ExpertDispatcher_EXPERT_DISPATCHER_HYBRIDEP ExpertDispatcher = 4
 	// The dispatcher with the least predicted time among those that the trainer has, for each split of the search.
 	// `Plan.expert_dispatchers` says which it is.
@@ -153,8 +154,8 @@ const (
 	// Heads: an all-to-all before and after attention (arXiv 2309.14509). The degree must divide the heads of a
 	// tensor-parallel rank, and under TransformerEngine its key and value heads.
 	ContextExchange_CONTEXT_EXCHANGE_ULYSSES ContextExchange = 1
-	// Keys and values, around a ring. Any degree is possible, but under TransformerEngine none for attention with windows
-	// or sinks.
+	// Keys and values, around a ring. Any degree is possible. Under TransformerEngine, attention with windows or sinks
+	// cannot use it.
 	ContextExchange_CONTEXT_EXCHANGE_RING ContextExchange = 2
 	// Keys and values, all of them before attention (an all-gather), which each rank then holds for the layer at work.
 	// Any degree is possible.
@@ -162,8 +163,8 @@ const (
 	// Heads between the ranks of a node (or scale-up domain), as many as divide the heads of a tensor-parallel rank, and
 	// keys and values around a ring of such groups. Any degree is possible.
 	ContextExchange_CONTEXT_EXCHANGE_HIERARCHICAL ContextExchange = 4
-	// CONTEXT_EXCHANGE_ULYSSES with degrees that it allows (under TransformerEngine none for latent attention), and else
-	// CONTEXT_EXCHANGE_RING. The degree must divide the heads of a tensor-parallel rank.
+	// CONTEXT_EXCHANGE_ULYSSES with degrees that it allows (under TransformerEngine never for latent attention),
+	// otherwise CONTEXT_EXCHANGE_RING. The degree must divide the heads of a tensor-parallel rank.
 	ContextExchange_CONTEXT_EXCHANGE_ULYSSES_OR_RING ContextExchange = 5
 )
 
@@ -309,19 +310,19 @@ type Execution struct {
 	FusedWeightGradients *bool `protobuf:"varint,12,opt,name=fused_weight_gradients,json=fusedWeightGradients,proto3,oneof" json:"fused_weight_gradients,omitempty"`
 	// Rows that an expert's buffer holds, divided by the mean; further rows are dropped. 1: routing is forced to be
 	// balanced. 0: no row is dropped, and the fullest rank has more rows than the mean. Range: 0 to 100. A model without
-	// experts takes no other than the default. Unset: 0.
+	// experts accepts only the default. Unset: 0.
 	ExpertCapacityRatio *float64 `protobuf:"fixed64,13,opt,name=expert_capacity_ratio,json=expertCapacityRatio,proto3,oneof" json:"expert_capacity_ratio,omitempty"`
 	// Whether one launch multiplies all experts of a rank. Unset: true.
 	GroupedExperts *bool `protobuf:"varint,14,opt,name=grouped_experts,json=groupedExperts,proto3,oneof" json:"grouped_experts,omitempty"`
 	// The sharded optimizer's own buffers. Range: 0 to 10^12. Unset: the trainer's.
 	BucketBytes *int64 `protobuf:"varint,15,opt,name=bucket_bytes,json=bucketBytes,proto3,oneof" json:"bucket_bytes,omitempty"`
-	// Host time to launch one operation of a layer; 0 with CUDA graphs. Unit: s. Range: 0 to 0.01. Unset: the trainer's.
+	// Host time to launch one operation of a layer; 0 with CUDA graphs. Range: 0 to 0.01. Unset: the trainer's.
 	HostLaunchSeconds *float64 `protobuf:"fixed64,16,opt,name=host_launch_seconds,json=hostLaunchSeconds,proto3,oneof" json:"host_launch_seconds,omitempty"`
 	// Speed of the trainer's compute kernels, divided by that of Megatron-Core's. Range: 0.1 to 1.25. Unset: the
 	// trainer's.
 	KernelRateRatio *float64 `protobuf:"fixed64,18,opt,name=kernel_rate_ratio,json=kernelRateRatio,proto3,oneof" json:"kernel_rate_ratio,omitempty"`
 	// Time that each rank adds to gathering the weights of a sharded optimizer, if every rank broadcasts its own in turn
-	// (InternEvo). Unit: s. Range: 0 to 1. Unset: the trainer's.
+	// (InternEvo). Range: 0 to 1. Unset: the trainer's.
 	RankGatherSeconds *float64 `protobuf:"fixed64,19,opt,name=rank_gather_seconds,json=rankGatherSeconds,proto3,oneof" json:"rank_gather_seconds,omitempty"`
 	// Bytes held per logit at the loss. Range: 0 to 64. Unset: the trainer's. 0: derived from `fused_loss` and
 	// `compiled_loss`.
@@ -349,14 +350,14 @@ type Execution struct {
 	HoldsQuantisedWeights *bool `protobuf:"varint,27,opt,name=holds_quantised_weights,json=holdsQuantisedWeights,proto3,oneof" json:"holds_quantised_weights,omitempty"`
 	// What exchanges the rows of tokens between the ranks of experts (--moe-token-dispatcher-type,
 	// --moe-flex-dispatcher-backend). The trainer and, for DeepEP and HybridEP, the GPU type must have it; a model
-	// without experts takes no other than the default. Unset: the trainer's default, EXPERT_DISPATCHER_ALL_TO_ALL.
+	// without experts accepts only the default. Unset: the trainer's default, EXPERT_DISPATCHER_ALL_TO_ALL.
 	ExpertDispatcher ExpertDispatcher `protobuf:"varint,28,opt,name=expert_dispatcher,json=expertDispatcher,proto3,enum=evenkeel.v1.ExpertDispatcher" json:"expert_dispatcher,omitempty"`
 	// Whether those exchanges overlap with the products of the shared expert (--moe-shared-expert-overlap). Only with
 	// EXPERT_DISPATCHER_ALL_TO_ALL, without `overlap_experts`, and for models with a shared expert. Unset: false.
 	OverlapSharedExpert *bool `protobuf:"varint,29,opt,name=overlap_shared_expert,json=overlapSharedExpert,proto3,oneof" json:"overlap_shared_expert,omitempty"`
 	// With a `precision` below 16 bits: transformer layers of the language model that stay in 16 bits, from its start
-	// (--first-last-layers-bf16, --num-layers-at-start-in-bf16). Range: 0 to the model's layers, less
-	// `end_layers_16bit`. Unset: 0.
+	// (--first-last-layers-bf16, --num-layers-at-start-in-bf16). Range: 0 to the model's layers, less `end_layers_16bit`.
+	// Unset: 0.
 	StartLayers_16Bit *int32 `protobuf:"varint,30,opt,name=start_layers_16bit,json=startLayers16bit,proto3,oneof" json:"start_layers_16bit,omitempty"`
 	// The same from its end (--num-layers-at-end-in-bf16). Unset: 0.
 	EndLayers_16Bit *int32 `protobuf:"varint,31,opt,name=end_layers_16bit,json=endLayers16bit,proto3,oneof" json:"end_layers_16bit,omitempty"`
@@ -374,8 +375,15 @@ type Execution struct {
 	// calls unless sync_each_batch is set. It changes the memory of steps with several micro-batches. Unset: the
 	// trainer's.
 	AccumulatesWholeGradients *bool `protobuf:"varint,34,opt,name=accumulates_whole_gradients,json=accumulatesWholeGradients,proto3,oneof" json:"accumulates_whole_gradients,omitempty"`
-	unknownFields             protoimpl.UnknownFields
-	sizeCache                 protoimpl.SizeCache
+	// Whether norms and rotary embeddings are fused kernels although `fused_kernels` is false. No effect if that is true.
+	// Unset: the trainer's; true for nanotron.
+	FusedNorms *bool `protobuf:"varint,35,opt,name=fused_norms,json=fusedNorms,proto3,oneof" json:"fused_norms,omitempty"`
+	// Whether the repeated forward pass of a whole layer ends when it has made all that the backward pass needs, and so
+	// without the layer's last product: PyTorch's non-reentrant checkpoint with its default early_stop. Unset: the
+	// trainer's; false for Megatron's trainers.
+	StopsRecomputeEarly *bool `protobuf:"varint,36,opt,name=stops_recompute_early,json=stopsRecomputeEarly,proto3,oneof" json:"stops_recompute_early,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -639,6 +647,20 @@ func (x *Execution) GetAccumulatesWholeGradients() bool {
 	return false
 }
 
+func (x *Execution) GetFusedNorms() bool {
+	if x != nil && x.FusedNorms != nil {
+		return *x.FusedNorms
+	}
+	return false
+}
+
+func (x *Execution) GetStopsRecomputeEarly() bool {
+	if x != nil && x.StopsRecomputeEarly != nil {
+		return *x.StopsRecomputeEarly
+	}
+	return false
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -705,7 +727,7 @@ type DispatcherTime struct {
 	Dispatcher ExpertDispatcher `protobuf:"varint,1,opt,name=dispatcher,proto3,enum=evenkeel.v1.ExpertDispatcher" json:"dispatcher,omitempty"`
 	// Whether this is the plan's own.
 	Planned bool `protobuf:"varint,2,opt,name=planned,proto3" json:"planned,omitempty"`
-	// Predicted time of a step, the total of `Predictions.step`. Unit: s.
+	// Predicted time of a step, the total of `Predictions.step`.
 	StepSeconds   float64 `protobuf:"fixed64,3,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -766,7 +788,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xed\x12\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xf6\x13\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -803,7 +825,10 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x10end_layers_16bit\x18\x1f \x01(\x05H\x19R\x0eendLayers16bit\x88\x01\x01\x12)\n" +
 	"\rdeterministic\x18  \x01(\bH\x1aR\rdeterministic\x88\x01\x01\x12,\n" +
 	"\x0ffrees_gradients\x18! \x01(\bH\x1bR\x0efreesGradients\x88\x01\x01\x12C\n" +
-	"\x1baccumulates_whole_gradients\x18\" \x01(\bH\x1cR\x19accumulatesWholeGradients\x88\x01\x01B\x14\n" +
+	"\x1baccumulates_whole_gradients\x18\" \x01(\bH\x1cR\x19accumulatesWholeGradients\x88\x01\x01\x12$\n" +
+	"\vfused_norms\x18# \x01(\bH\x1dR\n" +
+	"fusedNorms\x88\x01\x01\x127\n" +
+	"\x15stops_recompute_early\x18$ \x01(\bH\x1eR\x13stopsRecomputeEarly\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -833,7 +858,9 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x11_end_layers_16bitB\x10\n" +
 	"\x0e_deterministicB\x12\n" +
 	"\x10_frees_gradientsB\x1e\n" +
-	"\x1c_accumulates_whole_gradients\"7\n" +
+	"\x1c_accumulates_whole_gradientsB\x0e\n" +
+	"\f_fused_normsB\x18\n" +
+	"\x16_stops_recompute_early\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +

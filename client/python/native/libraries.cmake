@@ -6,7 +6,7 @@
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 add_compile_options(-fno-semantic-interposition)  # nothing of it is visible, so nothing of it is replaced
 find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter)
-set(EVENKEEL_LIBRARIES ${PROJECT_BINARY_DIR}/package/_libraries)  # beside the module
+set(EVENKEEL_LIBRARIES ${PROJECT_BINARY_DIR}/package/_libraries)  # next to the module
 set(EVENKEEL_PROTOBUF_COPY ${EVENKEEL_LIBRARIES}/libevkproto.so)
 file(MAKE_DIRECTORY ${EVENKEEL_LIBRARIES})
 get_target_property(shared protobuf::libprotobuf IMPORTED_LOCATION_RELEASE)

@@ -99,7 +99,7 @@ TEST(StatusPageTest, AHealthyServerAsHtmlAndJson) {
   ExpectGolden("statusz.json", RenderJson(page));
 }
 
-TEST(StatusPageTest, AnEmptyServerHasAPageToo) {
+TEST(StatusPageTest, AnEmptyServerHasAPage) {
   StatusInputs inputs{.metrics = MetricsSnapshot({})};
   const std::string html = RenderHtml(MakeStatusPage(inputs));
   EXPECT_THAT(html, HasSubstr("NOT SERVING"));

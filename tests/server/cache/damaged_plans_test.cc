@@ -187,7 +187,7 @@ TEST_F(DamagedPlansTest, AreSetAsideWhenTheDamageIsMetLater) {
   });
 }
 
-TEST_F(DamagedPlansTest, OfAnEarlierVersionLikewise) {
+TEST_F(DamagedPlansTest, OfAnEarlierVersionAreSetAside) {
   LmdbTransactions transactions = {{{"meta", "schema", "evenkeel-plans/1"}}};
   for (int i = 1; i <= kPlans; ++i) {
     const PlanEntry entry = Entry(i);

@@ -100,7 +100,7 @@ TEST_F(PlanTiersTest, TheFileOutlivesTheProcess) {
   EXPECT_EQ(tiers->store_counters().entries, 1);
 }
 
-TEST_F(PlanTiersTest, WhatReplicasShareIsKeptInTheFileToo) {
+TEST_F(PlanTiersTest, APlanFoundInTheSharedTierIsKeptInTheFile) {
   Open(false, true)->Put(Plan("a"));
   {
     auto tiers = Open(true, true);

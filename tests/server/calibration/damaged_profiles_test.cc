@@ -105,7 +105,7 @@ TEST(DamagedProfilesTest, AreRefusedOrWhole) {
   TryAll(path, FileBytes(path));
 }
 
-TEST(DamagedProfilesTest, OfAnEarlierVersionLikewise) {
+TEST(DamagedProfilesTest, OfAnEarlierVersionAreRefusedOrWhole) {
   const TemporaryFolder folder;
   const std::string path = folder.File("profiles");
   LmdbTransactions transactions = {

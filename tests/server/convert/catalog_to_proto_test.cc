@@ -135,7 +135,7 @@ TEST(ListGpuTypes, SaysWhichHaveMeasuredKernels) {
   EXPECT_TRUE(found.gpus(0).measured_kernels());
 }
 
-TEST(ListTrainers, WithTheirHabits) {
+TEST(ListTrainers, ShowsTheirHabits) {
   v1::ListTrainersResponse all;
   EXPECT_TRUE(ListTrainers({}, &all).empty());
   EXPECT_EQ(static_cast<size_t>(all.trainers_size()), planner::Trainers().size());
@@ -158,7 +158,7 @@ TEST(ListTrainers, WithTheirHabits) {
   EXPECT_FALSE(trainer.fused_step());
 }
 
-TEST(ListTrainers, WithWhatTheyCanKeepInHostMemory) {
+TEST(ListTrainers, ShowsWhatTheyCanKeepInHostMemory) {
   v1::ListTrainersResponse all;
   EXPECT_TRUE(ListTrainers({}, &all).empty());
   std::map<std::string, v1::CatalogTrainer> trainers;

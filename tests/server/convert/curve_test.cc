@@ -62,7 +62,7 @@ TEST(CurveFromProto, EachSizeIsTheJobOfPlanJob) {
         " } } }";
     EXPECT_EQ(PlanId(size.job), PlanId(JobOf(alone)));
   }
-  EXPECT_FALSE(curve.in_short);
+  EXPECT_FALSE(curve.short_search);
 }
 
 TEST(CurveFromProto, CountsAreSortedAndPoolsMayHaveTheirOwn) {
@@ -310,14 +310,14 @@ TEST(CurveToProto, AShortSearchBoundsThePlan) {
     const std::string id = PlanId(size.job);
     ASSERT_EQ(ComputePlan(size.job, id, {}, &whole, &faults), ComputeEnd::kDone);
     ASSERT_EQ(ComputeShortPlan(size.job, id, {}, &estimate, &faults), ComputeEnd::kDone);
-    v1::Plan plan, in_short;
+    v1::Plan plan, short_plan;
     ASSERT_TRUE(plan.ParseFromString(whole.plan_bytes));
-    ASSERT_TRUE(in_short.ParseFromString(estimate.plan_bytes));
-    EXPECT_FALSE(in_short.has_misfit());
-    EXPECT_LE(in_short.proof().lower_bound_seconds(), plan.proof().step_seconds());
-    EXPECT_LE(plan.predictions().gpu_days(), in_short.predictions().gpu_days());
-    EXPECT_EQ(in_short.ladder_size(), 0);
-    EXPECT_EQ(in_short.launch_size(), 0);
+    ASSERT_TRUE(short_plan.ParseFromString(estimate.plan_bytes));
+    EXPECT_FALSE(short_plan.has_misfit());
+    EXPECT_LE(short_plan.proof().lower_bound_seconds(), plan.proof().step_seconds());
+    EXPECT_LE(plan.predictions().gpu_days(), short_plan.predictions().gpu_days());
+    EXPECT_EQ(short_plan.ladder_size(), 0);
+    EXPECT_EQ(short_plan.launch_size(), 0);
   }
 }
 

@@ -54,7 +54,7 @@ TEST(FusedStepTest, RefusesWhatItExcludes) {
   const std::string titan = kTitan;
   ExpectStepRefused(FusedRequest(titan + "optimizer: OPTIMIZER_MUON"),
                     "job.training.fused_step: must be");
-  ExpectStepRefused(FusedRequest(titan + "offload { weights: true }"), "beside an offload");
+  ExpectStepRefused(FusedRequest(titan + "offload { weights: true }"), "with an offload");
   ExpectStepRefused(FusedRequest(titan + "group_selection: GROUP_SELECTION_EXACT"),
                     "GROUP_SELECTION_ONE");
   ExpectStepRefused(FusedRequest(titan, "constraints { pipeline_parallel { min: 2 } }"),
@@ -65,7 +65,7 @@ TEST(FusedStepTest, RefusesWhatItExcludes) {
   ExpectStepRefused(FusedRequest(titan, "",
                                  R"(name: "llama3.1-8b" language_model_train_mode: TRAIN_MODE_LORA
                            lora { rank: 8 })"),
-                    "beside adapters");
+                    "with adapters");
 }
 
 TEST(FusedStepTest, RefusesABatchOfSeveralMicroBatches) {

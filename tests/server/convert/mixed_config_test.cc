@@ -128,7 +128,7 @@ TEST(MixedConfigTest, KimiLinearAsPublished) {
 }
 
 // Kimi K3's layers have gates of full rank and residuals of their own.
-TEST(MixedConfigTest, WhatKimiK3HasBesidesIsRead) {
+TEST(MixedConfigTest, TheGatesAndResidualsOfKimiK3AreRead) {
   json config = KimiLinear();
   const int64_t before = planner::CountParameters(ReadConfig(config)->spec);
   config["linear_attn_config"]["use_full_rank_gate"] = true;

@@ -191,7 +191,7 @@ json QwenSeeing() {
                 {{"depth", 2}, {"hidden_size", 256}, {"num_heads", 4}, {"out_hidden_size", 512}});
 }
 
-TEST(PublishedConfigTest, WhatThePartSaysToo) {
+TEST(PublishedConfigTest, AKeyOfTheWholeMustAgreeWithItsPart) {
   json config = QwenSeeing();
   const int64_t expected = ParametersOf(config);
   for (const char* key : {"num_hidden_layers", "num_attention_heads", "intermediate_size"})
@@ -354,7 +354,7 @@ TEST(PublishedConfigTest, NormsOfInternVLsLargeEncoder) {
   EXPECT_EQ(ParametersOf(other) - ParametersOf(config), 3200);
   other = config;
   other["vision_config"]["norm_type"] = "layer_norm";
-  EXPECT_NE(Refusal(other).find("\"vision_config.use_qk_norm\" beside"), std::string::npos);
+  EXPECT_NE(Refusal(other).find("\"vision_config.use_qk_norm\" with"), std::string::npos);
 }
 
 // The expected sizes are those of the weights of internlm/internlm2-7b.

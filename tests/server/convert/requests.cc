@@ -96,7 +96,7 @@ std::string DescribedText() {
         overlap_experts: true expert_dispatcher: EXPERT_DISPATCHER_LEAST_TIME
         keeps_quantised_inputs: false holds_quantised_weights: true
         casts_master_weights: true update_parameter_bytes: 4 keeps_gathered_inputs: false
-        accumulates_whole_gradients: true
+        accumulates_whole_gradients: true fused_norms: true stops_recompute_early: true
       }
     }
     constraints {

@@ -117,16 +117,27 @@ class Counted : public Swept {
   std::atomic<int> sweeps = 0;
 };
 
+// Waits until there are that many sweeps, for at most ten seconds.
+bool Reaches(const std::atomic<int>& sweeps, int count) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (sweeps < count && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return sweeps >= count;
+}
+
 TEST(Sweeper, SweepsWhatLives) {
   Sweeper sweeper(std::chrono::milliseconds(1));
   const auto one = std::make_shared<Counted>();
   auto gone = std::make_shared<Counted>();
   sweeper.Add(one);
   sweeper.Add(gone);
-  while (gone->sweeps < 2) std::this_thread::yield();
+  EXPECT_TRUE(Reaches(gone->sweeps, 2));
+  const std::weak_ptr<Counted> watched = gone;
   gone.reset();
   const int before = one->sweeps;
-  while (one->sweeps < before + 2) std::this_thread::yield();
+  EXPECT_TRUE(Reaches(one->sweeps, before + 2));
+  EXPECT_TRUE(watched.expired());  // the sweeper does not keep it
 }
 
 }  // namespace

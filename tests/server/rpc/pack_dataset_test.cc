@@ -156,7 +156,7 @@ TEST_F(PackDatasetTest, CancelAndDeadlineStopThePacking) {
   EXPECT_EQ(packings_stopped_, 2);
 }
 
-TEST_F(PackDatasetTest, WaitingForAWorkerIsCancelledToo) {
+TEST_F(PackDatasetTest, ACallThatWaitsForAWorkerCanBeCancelled) {
   hold_ = true;
   Call first = Open({Start(), Chunk(10)});
   first.stream->WritesDone();

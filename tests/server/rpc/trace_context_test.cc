@@ -87,7 +87,7 @@ class TraceTest : public ServerFixture {
   }
 };
 
-TEST_F(TraceTest, AFailedCallAnswersItsSpanToo) {
+TEST_F(TraceTest, AFailedCallAnswersItsSpan) {
   const auto [parent, trace] = Call({"00-" + kOtherTrace + "-" + kOtherSpan + "-01"});
   const auto span = ParseTraceParent(parent);
   ASSERT_TRUE(span) << parent;

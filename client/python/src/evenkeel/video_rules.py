@@ -39,7 +39,7 @@ def _rate(video: Video) -> float:
         return video.fps
     if video.seconds:
         return video.frames / video.seconds
-    raise MediaError('a video needs "fps" or "seconds" beside "frames"')
+    raise MediaError('a video needs "fps" or "seconds" in addition to "frames"')
 
 
 class _Pace(NamedTuple):
