@@ -85,7 +85,7 @@ class Planning {
 
  private:
   Plan& plan() { return result_.plan; }
-  bool Stopped() const { return hooks_.stop && hooks_.stop(); }
+  bool Stopped() const { return hooks_.stop(); }
   void Enter(Phase phase) const {
     if (hooks_.enter) hooks_.enter(phase);
   }

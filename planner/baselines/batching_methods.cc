@@ -234,7 +234,7 @@ std::vector<BatchingBaseline> BatchingBaselines(const Job& job, const LengthClas
                                                 const GroupedSearch& found, const Stop& stop) {
   const Baselines make(job, classes, found, stop);
   std::vector<BatchingBaseline> all;
-  const auto stopped = [&] { return stop && stop(); };
+  const auto stopped = [&] { return stop(); };
   all.push_back(make.NaivePacking());
   if (stopped()) return all;
   all.push_back(make.Sorted());

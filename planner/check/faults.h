@@ -12,7 +12,7 @@ namespace evenkeel::planner {
 // Collects the faults of a plan, in words.
 class Faults {
  public:
-  // `prefix` begins the text of every fault that is required.
+  // `prefix` begins the text of every fault.
   explicit Faults(std::string prefix = "") : prefix_(std::move(prefix)) {}
 
   bool empty() const { return list_.empty(); }

@@ -20,7 +20,7 @@ class MisfitChecker {
 
   std::vector<std::string> Run() {
     CheckStage(*plan_.misfit);
-    Require(plan_.stages.empty(), "with stages");
+    Require(plan_.stages.empty(), "it has stages");
     return faults_.Take();
   }
 
@@ -41,7 +41,7 @@ class MisfitChecker {
       return;
     }
     Require(misfit.stage >= 0 && misfit.stage < p.pipeline, "no such stage");
-    Require(misfit.capacity_bytes == CapacityBytes(job_), "capacity");
+    Require(misfit.capacity_bytes == CapacityBytes(job_), "not the capacity of the GPU");
     const int64_t excess = misfit.memory.total() - misfit.capacity_bytes;
     if (misfit.host_short_bytes != 0) {
       Require(

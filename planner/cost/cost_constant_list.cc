@@ -9,7 +9,8 @@ std::span<const CostConstant> CostConstantList() {
        "Korthikanti 2022, table 4: a layer of 22 billion parameters on eight A100"},
       {"ada_clock", &C::ada_clock, Basis::kFitted, "long against short products in L40S's table"},
       {"hopper_clock", &C::hopper_clock, Basis::kFitted,
-       "Megatron-Core's model table, rows with a pipeline: five models on 768 to 6144 H100"},
+       "Megatron-Core's model table, rows with a pipeline: five models on 768 to 6144 H100; NeMo's "
+       "published runs of six models on 8 to 2304 H100"},
       {"blackwell_clock", &C::blackwell_clock, Basis::kFitted, "SimuMax's runs on eight B200"},
       {"blackwell_low_clock", &C::blackwell_low_clock, Basis::kFitted,
        "Megatron-Bridge's published FP8, MXFP8 and NVFP4 runs of dense models on B200 and GB200"},

@@ -135,11 +135,12 @@ Interval MemoryIntervalOf(const Job& job) {
   const bool low = job.training.precision != Precision::k16Bit;
   if (low) range = kOtherLowPrecisionMemory;
   if (megatron) {
-    range = !job.model.towers.empty()      ? kEncodersMemory
-            : low                          ? kLowPrecisionMemory
+    range = low                            ? kLowPrecisionMemory
             : job.model.language_model.moe ? kMegatronExpertsMemory
                                            : kMegatronMemory;
   }
+  // OmniBal's runs, whose trainer is Megatron-DeepSpeed.
+  if (!job.model.towers.empty() && trainer.default_execution.fused_kernels) range = kEncodersMemory;
   Interval interval =
       From(range, megatron ? Evidence::kSameTrainer : Evidence::kOtherTrainer, /*widened=*/1);
   if (job.calibration.rest_count > 0) {

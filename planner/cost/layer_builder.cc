@@ -364,8 +364,8 @@ void LayerBuilder::TensorPass(double width, bool in_16bit) {
 
 void LayerBuilder::HideTensorPasses() {
   const double ranks = tensor();
-  // TransformerEngine's copies leave the products their processors (userbuffers); PyTorch's
-  // asynchronous tensor parallelism slows them down.
+  // Neither hides all that it could: the parts are short, and PyTorch's also slow the products
+  // down.
   const double share = setting_.megatron ? setting_.kernels.constants().engine_overlap
                                          : setting_.kernels.constants().tensor_overlap;
   for (const Exchanged& pass : tensor_passes_) {

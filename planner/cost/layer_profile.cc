@@ -95,9 +95,8 @@ class ProfileBuilder {
             .gradient_bytes = GradientBytes(job_.training)};
   }
 
-  // Sets forward and backward times by what trains. Backward repeats each product for the input's
-  // gradient if a layer before it (or an adapter beside it) trains, and for the weight's gradient
-  // if the weight trains.
+  // Sets times by what trains. Backward repeats each product for the input's gradient if a layer
+  // before it (or an adapter next to it) trains, and for the weight's gradient if the weight does.
   void SetTimes(LayerCost& layer, const LayerWork& work, TrainMode train) {
     layer.trains = work.trained_parameters > 0;
     const bool input_gradient = trained_before_ || train == TrainMode::kLora;
@@ -133,6 +132,9 @@ class ProfileBuilder {
       for (const LayerOperation& op : work.operations)
         layer.backward_communication += op.gradient_communication;
     }
+    const Tail tail = TailOf(work, mean_);
+    (repeated_ = layer.forward) += -1 * tail.compute;
+    (repeated_communication_ = layer.forward_communication) += -1 * tail.communication;
     AddHostTime(layer, launches, work.trained_tensors, host_waits);
     trained_before_ = trained_before_ || layer.trains;
   }
@@ -141,8 +143,12 @@ class ProfileBuilder {
   // in the forward pass, its time does not run beside the device's.
   void AddHostTime(LayerCost& layer, int64_t launches, int64_t trained_tensors, bool host_waits) {
     const double host = D(launches) * job_.training.execution.host_launch_ns;
-    const double forward = layer.forward.at(mean_) + layer.forward_communication.at(mean_);
-    layer.forward.constant += host_waits ? host : Together(forward, host) - forward;
+    const auto beside = [&](PackCost device, const PackCost& communication) {
+      const double ns = (device += communication).at(mean_);
+      return host_waits ? host : Together(ns, host) - ns;
+    };
+    layer.forward.constant += beside(layer.forward, layer.forward_communication);
+    repeated_.constant += beside(repeated_, repeated_communication_);
     if (!layer.has_backward) return;
     const double hook = job_.training.execution.weight_hook_ns +
                         (job_.training.fused_step ? kFusedUpdateHostNs : 0);
@@ -260,9 +266,9 @@ class ProfileBuilder {
     // Full recompute repeats the whole layer, with the time that the host adds. It may use the
     // weights that ZeRO-3 gathers for the backward pass, which counts them.
     RecomputeMode& whole = layer.modes.back();
-    const Tail tail = TailOf(work, mean_);
-    (whole.repeated = layer.forward) += -1 * tail.compute;
-    (whole.repeated_communication = layer.forward_communication) += -1 * tail.communication;
+    whole.repeated = repeated_;
+    (whole.repeated_communication = layer.forward_communication) +=
+        -1 * TailOf(work, mean_).communication;
     if (!job_.training.trainer->gathers_to_recompute)
       whole.repeated_communication.constant -= gather_ns_;
   }
@@ -474,6 +480,7 @@ class ProfileBuilder {
   };
   std::vector<DecoderClass> decoder_classes_;
   double last_weight_gradients_ = 0;
+  PackCost repeated_, repeated_communication_;  // of the last layer, if it is recomputed whole
   double gather_ns_ = 0;  // that gathering the last layer's weights adds to its forward pass
   double in_turn_ = 0;    // bytes of gradients and update of the last layer, under a fused step
   LayerProfile profile_;

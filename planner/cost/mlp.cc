@@ -24,9 +24,10 @@ constexpr double kDroplessImbalance = 1.2;
 // in addition to the ordering of rows. Fused kernels do all of it at once.
 constexpr double kEagerCombine[] = {6, 14};
 
-// Time of the products of the fullest rank over that of the mean if no row is dropped. Fitted to
-// four pairs of Qwen3 235B on 256 H100, 16 experts to a rank, with and without routing forced to
-// balance (yanring/Megatron-MoE-ModelZoo, best_practice/qwen3).
+// Time of the products of the fullest rank over that of the mean if no row is dropped: half of what
+// four pairs of runs of Qwen3 235B on 256 H100, 16 experts to a rank, with and without routing
+// forced to balance, take longer (yanring/Megatron-MoE-ModelZoo, best_practice/qwen3). It is more
+// than the rows that memory is for, as another rank is the fullest in each layer.
 constexpr double kDroplessTime = 1.5;
 
 // Returns the time of a rank's expert products over that of the mean rows.
@@ -151,6 +152,7 @@ void AddSharedExpert(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe
                     .gathers = b.gathers()});
   if (!moe.shared_gate) return;
   b.Begin("shared gate", kMlp);
+  b.operation().reads_own = true;  // its product with the expert's output
   b.AddParameters(D(m.hidden));
   b.Stream(3 * D(m.hidden));
 }

@@ -74,7 +74,10 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, size_t 
              .bias = e.linear_bias,
              .norm = e.norm});
   for (int64_t i = conformer ? 4 : 2; i < e.layer_norms; ++i) AddOutputNorm(b, e.norm, e.hidden);
-  if (e.layer_scale) b.AddParameters(2 * static_cast<double>(e.hidden));
+  if (e.layer_scale) {
+    b.operation().reads_own = true;  // the gradient of the scale reads what it scales
+    b.AddParameters(2 * static_cast<double>(e.hidden));
+  }
   return b.Finish(static_cast<double>(e.hidden));
 }
 

@@ -34,7 +34,7 @@ class Trials {
   const Plan& plan() const { return plan_; }
   const Batching& batching() const { return batching_; }
   const Trial& base() const { return base_; }  // the plan itself
-  bool stopped() const { return stop_ && stop_(); }
+  bool stopped() const { return stop_(); }
 
   // Predicts a spec. Degrees that differ from the plan's need a `job` that allows them.
   Trial Predict(const PlanSpec& spec) const { return Predict(job_, spec); }

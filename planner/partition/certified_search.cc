@@ -84,7 +84,7 @@ class Certifying {
   }
 
   bool Stopped() {
-    stopped_ = stopped_ || (stop_ && stop_());
+    stopped_ = stopped_ || stop_();
     return stopped_;
   }
 

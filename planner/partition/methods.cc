@@ -125,7 +125,7 @@ std::vector<int64_t> LeastBottleneck(const SegmentTable& table, const Stop& stop
   value[0] = 0;
   for (int64_t s = 0; s < table.stages(); ++s) {
     std::vector<int64_t> next(width, kNoPlan);
-    if (stop && stop()) return {};
+    if (stop()) return {};
     for (int64_t j = s + 1; j <= table.size(); ++j) {
       const size_t end = static_cast<size_t>(j);
       for (int64_t i = j - 1; i >= s; --i) {

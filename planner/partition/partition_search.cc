@@ -24,7 +24,7 @@ class Programme {
     std::vector<int64_t> cuts(static_cast<size_t>(stages) * width, -1);
     value[0] = 0;
     for (int64_t s = 0; s < stages; ++s) {
-      stopped_ = stopped_ || (stop_ && stop_());
+      stopped_ = stopped_ || stop_();
       if (stopped_) return std::nullopt;
       std::fill(next.begin(), next.end(), kNoPlan);
       const int64_t first = s + 1 == stages ? n : s + 1;

@@ -106,7 +106,7 @@ class SegmentPool {
   }
   Front& FrontAt(int64_t s, int64_t i) { return fronts_[static_cast<size_t>(s * positions_ + i)]; }
 
-  bool Stopped() { return stopped_ = stopped_ || (stop_ && stop_()); }
+  bool Stopped() { return stopped_ = stopped_ || stop_(); }
 
   const int64_t stages_, positions_, micro_batches_;
   const Stop stop_;

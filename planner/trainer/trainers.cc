@@ -257,7 +257,8 @@ constexpr Trainer Torchtitan(const About& about) {
   // allocator keeps their block, into which no fp32 tensor fits.
   execution.loss_bytes_per_logit = kHeldLogitsLossBytes;
   execution.context = ContextKind::kAllGather;
-  // activation_checkpoint.early_stop is off unless it is set, and did not exist before 0.2.
+  // activation_checkpoint.early_stop, which came in 2025, is off unless it is set. Without it,
+  // recompute stopped early.
   execution.stops_recompute_early = false;
   Trainer trainer = With(kTitanDispatchers, Sharded(about, execution));
   trainer.alternate_products = true;
@@ -408,7 +409,9 @@ constexpr std::array kTrainers = {
            WithRawVocabulary(WithWholeLayers(
                {.name = "nanotron",
                 .title = "nanotron",
-                .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
+                .source = "eager modules with fused norms and FlashAttention-2 that keep gathered "
+                          "inputs; kernel rate from its published runs on H100",
+                .fitted_runs = 10},
                kNanotron, {.block_recompute = false, .interleaves = false}))),
     FreesGradients(OffloadsInputs(SharesImages(
         With(kXTunerDispatchers,

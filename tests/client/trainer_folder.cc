@@ -26,18 +26,24 @@ std::string WhyRefused(const Action& action) {
   return "";
 }
 
+// Returns the format with this name, or nothing for "".
+std::optional<ConfigFormat> FormatOf(const std::string& framework) {
+  if (framework.empty()) return std::nullopt;
+  return FormatNamed(framework).value();
+}
+
 }  // namespace
 
 UserConfig TrainerFolder::Read(const std::string& name, const std::string& text,
                                const std::string& framework) const {
-  return ReadConfigText(text, Path(name), FormatNamed(framework));
+  return ReadConfigText(text, Path(name), FormatOf(framework));
 }
 
 UserRun TrainerFolder::Run(const std::vector<std::string>& names,
                            const std::string& framework) const {
   std::vector<std::string> paths;
   for (const std::string& name : names) paths.push_back(Path(name));
-  return OnH100(ReadUserConfig(paths, FormatNamed(framework)));
+  return OnH100(ReadUserConfig(paths, FormatOf(framework)));
 }
 
 UserRun TrainerFolder::RunScript(const std::string& text) const { return OnH100(Script(text)); }

@@ -49,7 +49,9 @@ def crowded(lines):
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if text.startswith("//"):
-            if blocks and blocks[-1] == "message" and lines[number - 2].strip().endswith(";"):
+            before = lines[number - 2].strip()
+            field = before.endswith(";") and not before.startswith("//")
+            if field and blocks and blocks[-1] == "message":
                 yield number
         elif text.endswith("{"):
             blocks.append(text.split()[0])

@@ -308,7 +308,8 @@ class TablesTest(unittest.TestCase):
         planned = evenkeel.plan(evenkeel.load_job(EXAMPLE))
         page = planned._repr_html_()  # pylint: disable=protected-access
         for shown in (repr(planned), page):
-            for part in (planned.plan_id, "tensor 2 x pipeline 4 x data 4", "encoder 0-20", "on 32 x a100-sxm-80gb"):
+            for part in (planned.plan_id, f"x pipeline {len(planned.plan.stages)} x data", "patches + encoder 0-",
+                         "on 32 x a100-sxm-80gb"):
                 self.assertIn(part, shown)
         self.assertEqual(page.count("<tr>"), page.count("</tr>"))
         self.assertEqual(page.count('class="bar"'), len(planned.plan.stages))

@@ -28,7 +28,7 @@ struct CurveFlags {
   std::vector<std::string> nodes, types, launch;
   std::optional<int32_t> batch_nodes;
   std::optional<double> resize_gbytes, resize_restart_seconds;
-  bool in_short = false, csv = false;
+  bool short_search = false, csv = false;
 };
 
 [[noreturn]] void RefuseCurve(const std::string& message) {
@@ -110,7 +110,7 @@ v1::PlanCurveRequest CurveRequest(const CurveFlags& flags) {
     request.set_batch(v1::CURVE_BATCH_PER_NODE);
     request.set_batch_nodes(*flags.batch_nodes);
   }
-  if (flags.in_short) request.set_search(v1::CURVE_SEARCH_SHORT);
+  if (flags.short_search) request.set_search(v1::CURVE_SEARCH_SHORT);
   if (flags.resize_gbytes) request.set_checkpoint_bytes_per_second(*flags.resize_gbytes * 1e9);
   if (flags.resize_restart_seconds) request.set_restart_seconds(*flags.resize_restart_seconds);
   return request;
@@ -170,7 +170,7 @@ void AddCurveCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit
       kSizes)
       ->check(Whole(1, 65536));
   curve
-      ->add_flag("--short", flags->in_short,
+      ->add_flag("--short", flags->short_search,
                  "Use a short search to estimate sizes that the server has not planned yet")
       ->group(kSizes);
   Add(curve, "--resize-gbytes", &flags->resize_gbytes, "GB/S",

@@ -111,14 +111,19 @@ void SetOptions(const std::vector<JobOption>& options, const JobFlags& flags, v1
     if (option.value.set) option.value.set(option, flags, job);
 }
 
-// Describes the nodes of a pool. What belongs to the first pool's GPU type is left out.
+// Clears what belongs to the first pool's GPU type.
+void ClearOwnFigures(v1::GpuPool* pool) {
+  pool->clear_intra_node_bytes_per_second();
+  pool->clear_power_limit_watts();
+  pool->clear_price_per_gpu_hour();
+}
+
+// Describes the nodes of a pool, without figures of the first pool's GPU type.
 void DescribeNodes(const JobFlags& flags, v1::GpuPool* pool) {
   v1::Job job;
   SetOptions(PoolOptions(), flags, &job);
   *pool = *PartOf<v1::GpuPool>(&job);
-  pool->clear_intra_node_bytes_per_second();
-  pool->clear_power_limit_watts();
-  pool->clear_price_per_gpu_hour();
+  ClearOwnFigures(pool);
 }
 
 [[noreturn]] void FailPool(const std::string& text) {
@@ -266,7 +271,16 @@ v1::PlanJobRequest PartialRequestFromFlags(const JobFlags& flags) {
   if (!flags.dataset_weights.empty() || !flags.dataset_shares.empty())
     SetMix(flags, job->mutable_dataset());
   SetFirstPool(flags, job);
+  // Where --pool alone gives the GPUs, flags of nodes describe its pools. A first pool with figures
+  // of its own stays, so that it is refused.
+  const bool pools_alone = job->cluster().pools_size() == 0 && !flags.pools.empty();
   SetOptions(JobOptions(), flags, job);
+  if (pools_alone && job->cluster().pools_size() > 0) {
+    v1::GpuPool nodes = job->cluster().pools(0);
+    ClearOwnFigures(&nodes);
+    if (nodes.ByteSizeLong() == job->cluster().pools(0).ByteSizeLong())
+      job->mutable_cluster()->clear_pools();
+  }
   for (const std::string& pool : flags.pools) AddPool(pool, flags, job->mutable_cluster());
   SetOffload(flags, job);
   SetObjective(flags, job);

@@ -1071,6 +1071,7 @@ type Training struct {
 	// padded. `unit_cap`, `token_cap`, `packer`, `isf_iterations`, `order_window` and packing groups must then be unset.
 	// Range: 1 to 65536, and at most the samples of the dataset. Unset: packs are filled up to the caps.
 	MicroBatchSamples int64 `protobuf:"varint,12,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
+	// Dummy units that the encoder processes for a pack without units, so that ranks stay in step. Range: 0 to 1000000;
 	// values other than 1 are refused with "not yet" in this version. Unset: 1.
 	DummyVisionUnits *int64 `protobuf:"varint,13,opt,name=dummy_vision_units,json=dummyVisionUnits,proto3,oneof" json:"dummy_vision_units,omitempty"`
 	// How samples are put into packs. Unset: PACKER_BALANCED.

@@ -124,6 +124,9 @@ type Offload struct {
 	// Let the planner choose `activation_layers`, with the shortest step: the least that the plan needs, and 0 where
 	// offloading gains nothing. Default: false. Must be false if `activation_layers` is set.
 	ChooseActivationLayers bool `protobuf:"varint,3,opt,name=choose_activation_layers,json=chooseActivationLayers,proto3" json:"choose_activation_layers,omitempty"`
+	// Keep weights, gradients and the optimizer's states in host memory, and update them there; each pass copies the
+	// shard of a layer's weights to the GPU before it gathers them, and the backward pass copies its shard of gradients
+	// back (CPUOffloadPolicy of FSDP2: training.enable_cpu_offload of torchtitan, fsdp_cpu_offload of torchtune;
 	// offload_param with offload_optimizer of DeepSpeed). Only for OPTIMIZER_ADAM with trainers torchtitan, torchtune,
 	// pytorch-fsdp, deepspeed, huggingface-trainer, megatron-deepspeed, `unlimited` and `generic` (any trainer that is
 	// not in ListTrainers), at ZERO_STAGE_3. `optimizer_ratio` must then be unset or 1. Default: false.

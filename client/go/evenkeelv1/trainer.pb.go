@@ -375,8 +375,8 @@ type Execution struct {
 	// calls unless sync_each_batch is set. It changes the memory of steps with several micro-batches. Unset: the
 	// trainer's.
 	AccumulatesWholeGradients *bool `protobuf:"varint,34,opt,name=accumulates_whole_gradients,json=accumulatesWholeGradients,proto3,oneof" json:"accumulates_whole_gradients,omitempty"`
-	// Whether norms and rotary embeddings are fused kernels although `fused_kernels` is false. No effect if that is true.
-	// Unset: the trainer's; true for nanotron.
+	// Whether norms and rotary embeddings are fused kernels although `fused_kernels` is false. It changes times; what is
+	// held stays that of eager modules. No effect if `fused_kernels` is true. Unset: the trainer's; true for nanotron.
 	FusedNorms *bool `protobuf:"varint,35,opt,name=fused_norms,json=fusedNorms,proto3,oneof" json:"fused_norms,omitempty"`
 	// Whether the repeated forward pass of a whole layer ends when it has made all that the backward pass needs, and so
 	// without the layer's last product: PyTorch's non-reentrant checkpoint with its default early_stop. Unset: the

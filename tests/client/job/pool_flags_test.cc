@@ -39,8 +39,13 @@ TEST(PoolFlagsTest, SeveralCountsAndPoolsAreOffers) {
   EXPECT_EQ(cluster.pools(2).gpus_per_node(), 4);
   EXPECT_EQ(ClusterOf({"--pool", "h:8"}).pools_size(), 1);
   EXPECT_EQ(ClusterOf({"--pool", "h:8,"}).pools(0).gpu_count(), 8);
-  for (const char* bad :
-       {"h", "h:", "h:,", ":8", "h:8,x", "h:8,,4", "h:0", "h:8@", "h:8@x", "h@3:8"})
+  const v1::Cluster alone = ClusterOf({"--pool", "h:8", "--gpus-per-node", "4"});
+  ASSERT_EQ(alone.pools_size(), 1);
+  EXPECT_EQ(alone.pools(0).gpus_per_node(), 4);
+  // A price is that of --gpu's type, which is missing.
+  EXPECT_EQ(ClusterOf({"--pool", "h:8", "--price", "2"}).pools_size(), 2);
+  for (const char* bad : {"h", "h:", "h:,", ":8", "h:8,x", "h:8,,4", "h:0", "h:8@", "h:8@x",
+                          "h:8@inf", "h:8@nan", "h@3:8"})
     EXPECT_THROW(ClusterOf({"--pool", bad}), CommandError) << bad;
 }
 

@@ -105,7 +105,7 @@ TEST(LayerProfileTest, WeightGradientsOfFewRowsAreMovedOnce) {
   EXPECT_NEAR((backward(false) - backward(true)) / ((6 - 4 + 3.4) * ns), 1, .05);
 }
 
-// Hopper: two passes over the gradient of each pair, and other kernels where there are none.
+// On Hopper there are two passes over the gradient of each pair. Other GPUs have other kernels.
 TEST(LayerProfileTest, DeterministicBackwardPassesTakeLonger) {
   for (const char* gpu : {"a100-sxm-80gb", "h100-sxm-80gb", "b200-sxm-180gb"}) {
     Job job = TextJob("llama3-8b", gpu, 8);
