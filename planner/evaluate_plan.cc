@@ -168,7 +168,7 @@ void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& 
     one_expert_rank("expert parallelism");
   } else if (p.expert > 1 && job.training.fused_step &&
              trainer.fused_step == FusedStep::kWithoutExpertParallel) {
-    one_expert_rank("fused step beside expert parallelism");
+    one_expert_rank("fused step with expert parallelism");
   }
   if (p.pipeline > 1 && job.training.fused_step)
     faults.push_back({"parallelism.pipeline", "must be 1: training.fused_step has no pipeline"});

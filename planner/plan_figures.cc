@@ -26,7 +26,7 @@ void AddMemoryFigures(const Job& job, std::vector<FigureBasis>* figures) {
   }
   if (job.training.activations.any())
     figures->push_back({"offload.activations", Basis::kAssumed,
-                        "copies run beside the passes of the layers whose activations they are, at "
+                        "copies run during the passes of the layers whose activations they are, at "
                         "the rate of the link or of a GPU's share of the host's memory"});
   if (job.training.offload.ratio > 0) {
     figures->push_back({"offload.update", Basis::kAssumed,

@@ -46,7 +46,7 @@ class MisfitChecker {
     if (misfit.host_short_bytes != 0) {
       Require(
           misfit.short_bytes == 0 && excess <= 0 && misfit.host_short_bytes > 0 && HostBinds(job_),
-          "the host's shortage stands beside the GPU's, or nothing asks for its memory");
+          "the host's shortage stands next to the GPU's, or nothing asks for its memory");
     } else {
       Require(misfit.short_bytes == excess,
               "the shortage is not the excess of the parts over the capacity");

@@ -105,9 +105,9 @@ class OffloadChecker {
     const int64_t all = job_.model.language_model.layers;
     Require(able.any_count || asked.layers == all, "some layers, of a trainer that takes all");
     Require(asked.layers <= all - (able.all_layers ? 0 : 1), "more layers than the trainer can");
-    Require(able.pipeline || plan_.parallelism.pipeline == 1, "activations beside a pipeline");
+    Require(able.pipeline || plan_.parallelism.pipeline == 1, "activations with a pipeline");
     Require(able.experts || !job_.model.language_model.moe, "activations of layers with experts");
-    Require(plan_.parallelism.virtual_stages == 1, "activations beside virtual stages");
+    Require(plan_.parallelism.virtual_stages == 1, "activations with virtual stages");
     const bool whole = job_.constraints.recompute == RecomputePolicy::kFull;
     Require(whole ? able.inputs : able.kept, "what the trainer does not offload");
     // The same plan with everything on the GPU, for the largest packs and for mean ones.

@@ -129,7 +129,7 @@ class Checker {
         auto& [layers, wholes] = chunks[{s, group.chunk}];
         layers += group.count, wholes += whole;
         Require(whole == 0 || whole == group.recomputed_count(),
-                "recompute: parts beside whole layers");
+                "recompute: parts and whole layers together");
         if (whole == 0) {
           const bool some = !group.recomputed.empty();
           parts[group.kind].insert(some ? group.recomputed.front().parts : 0);
@@ -146,7 +146,7 @@ class Checker {
     }
     for (const auto& [kind, sets] : parts) {
       Require(sets.size() == 1, "recompute: stages differ in parts");
-      Require(block == 0 || *sets.rbegin() == 0, "recompute: parts beside whole layers");
+      Require(block == 0 || *sets.rbegin() == 0, "recompute: parts and whole layers together");
     }
     Require(encoder.size() <= 1 && (encoder.empty() || !*encoder.rbegin() || block > 0),
             "recompute: stages differ in encoder layers");

@@ -208,7 +208,7 @@ void NoteFrozenFormat(FrozenFormat format, const Trainer& trainer, Launch* launc
                     ? "The plan's frozen weights have " + bits +
                           ": load the model with BitsAndBytesConfig(" + arguments + ")."
                     : std::string(trainer.title) +
-                          " cannot train adapters beside frozen weights in " + bits + "."});
+                          " cannot train adapters with frozen weights in " + bits + "."});
 }
 
 // Makes settings for another trainer, from the best plan for it.

@@ -55,7 +55,7 @@ void NoteEncoders(const ModelSpec& model, bool pipeline, Launch* out) {
     text +=
         " The layout counts language layers alone; the encoder runs with its first entry. model.py "
         "there copies the layout to the encoder: set vision_config.pipeline_model_parallel_layout "
-        "= None beside its pipeline_model_parallel_size.";
+        "= None next to its pipeline_model_parallel_size.";
   out->notes.push_back({"model", std::move(text)});
   NoteSeveralEncoders(model,
                       "examples/multimodal has one encoder and one projector, so the model needs "
@@ -124,7 +124,7 @@ bool TakesMuon(const Job& job, const std::string& name, bool fsdp, Launch* out) 
   if (e.overlap_gradient_reduce || e.overlap_weight_gather)
     out->notes.push_back(
         {"optimizer",
-         "The predicted time counts gradients and weights that are exchanged beside the passes. "
+         "The predicted time counts gradients and weights that are exchanged during the passes. "
          "Megatron-Core 0.16 refuses --overlap-grad-reduce and --overlap-param-gather with Muon: "
          "add them where a newer one takes them."});
   return true;

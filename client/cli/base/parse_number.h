@@ -3,13 +3,16 @@
 #define EVENKEEL_CLIENT_CLI_BASE_PARSE_NUMBER_H_
 
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 
 namespace evenkeel::cli {
 
-// Returns the number that the whole text is, or nothing if it is none or out of the type's range.
+// Returns the number that the whole text is, or nothing if it is none, not finite or out of the
+// type's range.
 // Unlike absl::SimpleAtoi and SimpleAtod, it takes neither blanks around the number nor a plus.
 template <typename Number>
 std::optional<Number> ParseNumber(std::string_view text) {
@@ -17,6 +20,8 @@ std::optional<Number> ParseNumber(std::string_view text) {
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, value);
   if (error != std::errc() || end != last) return std::nullopt;
+  if constexpr (std::is_floating_point_v<Number>)
+    if (!std::isfinite(value)) return std::nullopt;
   return value;
 }
 

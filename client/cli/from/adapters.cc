@@ -197,7 +197,7 @@ void SetTargets(const UserConfig& config, v1::Lora* lora, UserRun* run) {
   }
   if (!missing.empty())
     run->assumed.push_back(
-        fmt::format("adapters: beside {} too, as one target holds them all: predicted memory and "
+        fmt::format("adapters: next to {} too, as one target holds them all: predicted memory and "
                     "time are slightly too high",
                     absl::StrJoin(missing, " and ")));
 }

@@ -86,7 +86,7 @@ void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run
   // language model in full.
   if (run->adapters && config.Has(Field::kTrainedParts))
     config.Refuse(Field::kTrainedParts,
-                  "not yet: beside adapters; say what has them by --lora, what is frozen by "
+                  "not yet: with adapters; say what has them by --lora, what is frozen by "
                   "--freeze");
   for (const ComponentRecord& component : kComponents)
     if (IsFrozen(config, component)) run->frozen.emplace_back(component.name);

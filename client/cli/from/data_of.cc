@@ -132,7 +132,7 @@ std::vector<v1::Histogram*> Histograms(const char* why, v1::Dataset* data) {
   if (!data->dataset_ref().empty())
     throw CommandError(
         ExitCode::kBadInput,
-        fmt::format("{}: not yet beside a dataset_ref: give the lengths by --dataset", why));
+        fmt::format("{}: not yet with a dataset_ref: give the lengths by --dataset", why));
   std::vector<v1::Histogram*> histograms;
   if (data->has_histogram()) histograms.push_back(data->mutable_histogram());
   for (v1::DatasetPart& part : *data->mutable_parts())
@@ -177,7 +177,7 @@ void RepackData(Packing packing, UserRun* run) {
 void CutData(const UserConfig& config, UserRun* run) {
   if (config.Has(Field::kBlockSize))
     config.Refuse(Field::kBlockSize,
-                  "not yet beside data: every sample is a block, so leave out --dataset");
+                  "not yet with data: every sample is a block, so leave out --dataset");
   const int64_t longest = LongestSample(config);
   if (longest == 0) return;
   int64_t cut = 0;

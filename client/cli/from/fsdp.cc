@@ -118,7 +118,7 @@ std::vector<std::string> FsdpOptions(const UserConfig& config) {
 
 v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* groups) {
   const std::vector<std::string> words = FsdpOptions(config);
-  if (config.uses_deepspeed) config.Refuse(Field::kFsdp, "must be unset beside deepspeed");
+  if (config.uses_deepspeed) config.Refuse(Field::kFsdp, "must be unset with deepspeed");
   const StrategyRecord* strategy = &NamedBy(config, words);
   if (config.Has(Field::kReshard)) {
     strategy = &ReshardedAs(config);

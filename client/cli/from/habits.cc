@@ -156,7 +156,7 @@ void SetOffloadedWeights(const UserConfig& config, const JobFlags& flags, UserRu
   if (RunsDeepSpeed(config)) {
     if (!OnHost(config, Field::kOffloadsWeights)) return;
     if (!OnHost(config, Field::kOffloadsOptimizer))
-      config.Refuse(Field::kOffloadsWeights, "not yet: only beside offload_optimizer");
+      config.Refuse(Field::kOffloadsWeights, "not yet: only with offload_optimizer");
   } else if (!config.On(Field::kOffloadsWeights)) {
     return;
   }

@@ -157,7 +157,7 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"model_init_kwargs.quantization_config", kQuantised, true},
     {"model_init_kwargs.load_in_4bit", kQuantisedBy, true},
     {"model_init_kwargs.load_in_8bit", kQuantisedBy, true},
-    {"lora_target_parameters", "adapters beside single parameters, such as experts", true},
+    {"lora_target_parameters", "adapters of single parameters, such as experts", true},
     {"use_dora", "the norms of DoRA are left out"},
     // DPO, KTO, reward models, PPO and GRPO of TRL.
     {"beta", kOtherLoss, true},
@@ -224,7 +224,7 @@ constexpr NotPredicted kAdapterNotPredicted[] = {
     {"rank_pattern.*", "ranks that differ between layers", true},
     {"layers_to_transform", "adapters in some layers alone", true, true},
     {"exclude_modules", "all modules with a listed name are taken to have an adapter"},
-    {"target_parameters", "adapters beside single parameters, such as experts", true},
+    {"target_parameters", "adapters of single parameters, such as experts", true},
     {"trainable_token_indices*", "single tokens that train", true, true},
     {"layer_replication", "layers that are copied", true, true},
     {"lora_bias", "biases of adapters are left out"},

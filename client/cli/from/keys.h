@@ -27,7 +27,7 @@ struct NotPredicted {
 };
 
 // Said of keys of several trainers.
-inline constexpr char kOtherLoss[] = "a loss beside a reference or reward model";
+inline constexpr char kOtherLoss[] = "a loss with a reference or reward model";
 inline constexpr char kNoFloatCopy[] = "weights and states in 16 bits without a copy in fp32";
 
 // Said of keys of FSDP and of ZeRO-3.

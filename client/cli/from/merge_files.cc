@@ -48,7 +48,7 @@ void MergeFields(UserConfig* other, UserConfig* config) {
     }
     if (field == Field::kFsdp)
       throw CommandError(ExitCode::kBadInput,
-                         Describe(setting) + ": beside " + Describe(found->second) +
+                         Describe(setting) + ": together with " + Describe(found->second) +
                              ": give FSDP in one place, the arguments or accelerate");
     if (field != Field::kModelName)
       throw CommandError(ExitCode::kBadInput,

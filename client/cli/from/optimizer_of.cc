@@ -58,7 +58,7 @@ void HoldDeepSpeeds16Bits(const UserConfig& config, UserRun* run) {
   if (!config.On(Field::kMaster16Bit)) return;
   if (!config.On(Field::kStates16Bit))
     config.Refuse(Field::kMaster16Bit,
-                  "not yet without bf16_optimizer_states: weights and gradients in 16 bits beside "
+                  "not yet without bf16_optimizer_states: weights and gradients in 16 bits with "
                   "states in fp32");
   HoldSixteenBits(run);
   run->job.mutable_training()->set_gradient_precision(v1::GRADIENT_PRECISION_16BIT);

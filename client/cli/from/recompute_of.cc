@@ -53,10 +53,10 @@ Recompute TrainerRecompute(const UserConfig& config) {
   const bool wrapped = fsdp && config.On(Field::kFsdpRecompute);
   if (own && wrapped && config.Has(Field::kRecompute))
     config.Refuse(Field::kRecompute,
-                  "the Trainer refuses this beside activation_checkpointing in fsdp_config");
+                  "the Trainer refuses this with activation_checkpointing in fsdp_config");
   if (own && wrapped)
     config.Refuse(Field::kFsdpRecompute,
-                  "the Trainer refuses this beside gradient_checkpointing, which is TRL's default: "
+                  "the Trainer refuses this with gradient_checkpointing, which is TRL's default: "
                   "set that to false");
   if (!own && !wrapped) return {};
   const int64_t nth = config.Int(Field::kRecomputeEvery, 1, 1, 512);
@@ -93,7 +93,7 @@ Recompute RecomputeOf(const UserConfig& config) {
     // With more, the inputs of every N-th layer are held, and N layers at a time.
     if (config.Int(Field::kRecomputeLayers, 1, 1, 512) > 1)
       config.Refuse(Field::kRecomputeLayers,
-                    "not yet: accepted beside --recompute-method uniform is 1; beside block, any");
+                    "not yet: accepted with --recompute-method uniform is 1, with block any");
     recompute.kind = Recompute::Kind::kEvery;
   }
   return recompute;

@@ -257,7 +257,7 @@ Options TrainedOptions() {
            "(modules_to_save of PEFT)",
            Several(&JobFlags::lora_train, ',', Words({"embedding", "head"}))},
           {"--lora-base", JoinedNames(kFrozenFormatNames, "|"),
-           "Format of the frozen linear layers beside adapters, with --lora [16bit]",
+           "Format of the frozen linear layers under adapters, with --lora [16bit]",
            Name(&JobFlags::lora_base, kFrozenFormatNames, &v1::Lora::set_base_format)}};
 }
 

@@ -230,7 +230,7 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
   }
   for (const std::string& component : flags.freeze) {
     if (std::count(flags.lora.begin(), flags.lora.end(), component) > 0)
-      Fail("--freeze and --lora both name " + component + ": adapters train beside frozen weights");
+      Fail("--freeze and --lora both name " + component + ": adapters train with frozen weights");
     SetTrainMode(component, v1::TRAIN_MODE_FROZEN, job->mutable_model());
   }
   for (const std::string& component : flags.lora)

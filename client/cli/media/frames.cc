@@ -39,7 +39,7 @@ void RequireOne(const Pace& pace) {
 double RateOf(const Video& video) {
   if (video.fps > 0) return video.fps;
   if (video.seconds > 0) return D(video.frames) / video.seconds;
-  Refuse("a video needs \"fps\" or \"seconds\" beside \"frames\"");
+  Refuse("a video needs \"fps\" or \"seconds\" in addition to \"frames\"");
 }
 
 // Returns these frames with the second of each.

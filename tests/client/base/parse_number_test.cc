@@ -17,6 +17,8 @@ TEST(ParseNumberTest, TheWholeTextIsTheNumber) {
     EXPECT_EQ(ParseNumber<double>(text), std::nullopt) << text;
   }
   EXPECT_EQ(ParseNumber<int64_t>("1.5"), std::nullopt);
+  for (const char* text : {"nan", "inf", "-inf", "1e999"})
+    EXPECT_EQ(ParseNumber<double>(text), std::nullopt) << text;
 }
 
 }  // namespace

@@ -140,11 +140,11 @@ TEST(AccelerateTest, FsdpIsSaidInOnePlace) {
                "{\"per_device_train_batch_size\": 2, \"bf16\": true, "
                "\"model_max_length\": 512, \"fsdp\": \"full_shard\"}");
   folder.Write("launch.yaml", "distributed_type: FSDP\nnum_processes: 8\n");
-  EXPECT_NE(
-      folder.RefusalOfFiles({"args.json", "launch.yaml"})
-          .find("launch.yaml:1: distributed_type FSDP: beside args.json: fsdp full_shard: give "
-                "FSDP in one place"),
-      std::string::npos);
+  EXPECT_NE(folder.RefusalOfFiles({"args.json", "launch.yaml"})
+                .find("launch.yaml:1: distributed_type FSDP: together with args.json: fsdp "
+                      "full_shard: give "
+                      "FSDP in one place"),
+            std::string::npos);
 }
 
 TEST(AccelerateTest, ADifferenceIsShownAsItIsWritten) {

@@ -26,9 +26,9 @@ TEST(AdaptersTest, WithoutModulesPeftHasADefault) {
     ASSERT_EQ(run.job.model().lora().targets_size(), 1) << model;
     EXPECT_EQ(run.job.model().lora().targets(0), v1::LORA_TARGET_QKV);
     EXPECT_TRUE(Assumes(run, "adapters: on q_proj and v_proj, PEFT's default for "));
-    EXPECT_TRUE(Assumes(run, "beside k_proj too"));
+    EXPECT_TRUE(Assumes(run, "next to k_proj too"));
   }
-  EXPECT_FALSE(Assumes(PeftRun("gpt2"), "beside k_proj too"));
+  EXPECT_FALSE(Assumes(PeftRun("gpt2"), "next to k_proj too"));
   const std::string path = testing::TempDir() + "/evenkeel_type.json";
   const auto typed = [&](const std::string& type) {
     std::ofstream(path) << "{\"model_type\": \"" << type << "\"}";
@@ -190,7 +190,7 @@ TEST(ComponentsTest, AnEncoderMayTrainBesideAdapters) {
   EXPECT_TRUE(Assumes(EncoderRun({ArgumentsWith(", \"tune_mm_vision\": true"), adapter}),
                       "encoders: trained in full, as the configuration says"));
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"mm_tunable_parts\": \"mm_vision_tower\""), adapter})
-                .find("mm_tunable_parts mm_vision_tower: not yet: beside adapters"),
+                .find("mm_tunable_parts mm_vision_tower: not yet: with adapters"),
             std::string::npos);
 }
 

@@ -429,7 +429,7 @@ TEST(FrontEndsTest, WhatIsNotPredictedIsRefusedInItsWords) {
   refused(kFactoryLora, "flash_attn: fa9", "must be auto, disabled, sdpa or fa2");
   refused(kAxolotlFull, "adapter: qlora", "needs load_in_4bit true");
   refused(kAxolotlFull, "adapter: lora", "needs lora_r");
-  refused(kAxolotlFull, "rl: dpo", "a loss beside a reference or reward model");
+  refused(kAxolotlFull, "rl: dpo", "a loss with a reference or reward model");
   refused(kAxolotlFull, "adapter: llama-adapter", "accepted: lora, qlora");
   refused(kAxolotlFull, "gradient_checkpointing: offload_disk",
           "accepted are true, false, offload");
@@ -440,7 +440,7 @@ TEST(FrontEndsTest, WhatIsNotPredictedIsRefusedInItsWords) {
                 .find("finetuning_type freeze: not yet: training of some weights alone"),
             std::string::npos);
   EXPECT_NE(YamlRefusal("model_name_or_path: a\nfinetuning_type: lora\nstage: dpo\n")
-                .find("stage dpo: not yet: a loss beside"),
+                .find("stage dpo: not yet: a loss with"),
             std::string::npos);
 }
 

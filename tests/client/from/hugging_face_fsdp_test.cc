@@ -137,7 +137,7 @@ TEST(HuggingFaceFsdpTest, TheFlagOfZeroChangesTheStageAlone) {
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"fsdp\": \"full_shard\", \"deepspeed\": "
                                      "{\"zero_optimization\": {\"stage\": 3}}")},
                       flags)
-                .find("must be unset beside deepspeed"),
+                .find("must be unset with deepspeed"),
             std::string::npos);
 }
 
@@ -151,7 +151,7 @@ TEST(HuggingFaceFsdpTest, RecomputeIsFsdpsOwnOrTheModels) {
   EXPECT_EQ(kind(", \"activation_checkpointing\": true"), Recompute::Kind::kEvery);
   EXPECT_NE(
       RefusalOf({ArgumentsWith(", \"fsdp\": true, \"gradient_checkpointing\": true" + config)})
-          .find("the Trainer refuses this beside activation_checkpointing"),
+          .find("the Trainer refuses this with activation_checkpointing"),
       std::string::npos);
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"fsdp\": true, \"max_length\": 512" + config)})
                 .find("gradient_checkpointing, which is TRL's default"),

@@ -120,7 +120,7 @@ TEST(HuggingFaceTest, AdaptersTrainBesideFrozenWeights) {
   EXPECT_EQ(model.lora().targets(1), v1::LORA_TARGET_MLP_DOWN);
   EXPECT_TRUE(model.lora().train_embedding());
   EXPECT_TRUE(model.lora().train_head());
-  EXPECT_TRUE(Assumes(run, "beside k_proj too"));
+  EXPECT_TRUE(Assumes(run, "next to k_proj too"));
   const std::string all = ", \"target_modules\": \"all-linear\"";
   EXPECT_EQ(TrainerRun({ArgumentsWith(""), AdapterWith(all)}).job.model().lora().targets_size(), 0);
   const std::string target = ", \"target_modules\": [\"q_proj\"], ";
@@ -210,7 +210,7 @@ TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
       {"\"model_init_kwargs\": {\"quantization_config\": {\"load_in_8bit\": true}}",
        "weights of 4 or 8 bits train only with adapters"},
       {"\"accelerator_config\": {\"split_batches\": true}", "divide among them"},
-      {"\"num_generations\": 8", "a loss beside"},
+      {"\"num_generations\": 8", "a loss with"},
       {"\"gradient_checkpointing_kwargs\": {\"offload\": true}", "activations in host memory"},
       {"\"model_init_kwargs\": {\"attn_implementation\": \"new\"}", "supported are eager, sdpa"}};
   for (const auto& [setting, why] : refused)

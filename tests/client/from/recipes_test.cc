@@ -48,7 +48,7 @@ const Recipe kRecipes[] = {
                "--model_name_or_path Qwen/Qwen2.5-VL-3B-Instruct --per_device_train_batch_size 2 "
                "--gradient_accumulation_steps 32 --dataset_num_proc 32 --bf16 --torch_dtype "
                "bfloat16 --gradient_checkpointing --use_peft --lora_target_modules=all-linear\n",
-     .refusal = "run.sh:1: examples/scripts/dpo_vlm.py: not yet: a loss beside a reference"},
+     .refusal = "run.sh:1: examples/scripts/dpo_vlm.py: not yet: a loss with a reference"},
     {.source = "LLaVA, scripts/v1_5/pretrain.sh",
      .script = "deepspeed llava/train/train_mem.py --deepspeed ./zero.json --model_name_or_path "
                "llama3-8b --version plain --vision_tower openai/clip-vit-large-patch14-336 "

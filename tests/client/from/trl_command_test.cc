@@ -79,7 +79,7 @@ TEST(TrlCommandTest, OtherMethodsAreRefused) {
     const std::string refusal =
         folder.Refusal(std::string(command) + " --per_device_train_batch_size 2 --bf16\n");
     EXPECT_NE(refusal.find("run.sh:1: "), std::string::npos) << command;
-    EXPECT_NE(refusal.find("a loss beside a reference"), std::string::npos) << command;
+    EXPECT_NE(refusal.find("a loss with a reference"), std::string::npos) << command;
   }
 }
 
