@@ -83,6 +83,9 @@ std::vector<FigureBasis> PlanFigures(const Job& job) {
                      "1 GiB for context and libraries, 1 GiB for NCCL and p2p buffers"});
   figures.push_back({"memory.allocator_reserve", Basis::kMeasured,
                      "4.3% above allocated: mean of 344 rank samples of B200 runs (SimuMax)"});
+  if (job.training.execution.pools_gradients && job.training.execution.frees_gradients)
+    figures.push_back({"memory.gradient_pool", Basis::kMeasured,
+                       "the allocator keeps gradients' memory for them: 21 peaks of torchtitan"});
   figures.push_back({"placement.host_memory", Basis::kAssumed,
                      "6 GiB per process, its GPU's weights and optimizer once for a checkpoint, 4 "
                      "loader workers per GPU with 2 packs each"});

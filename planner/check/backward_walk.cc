@@ -28,6 +28,10 @@ BackwardWalk::BackwardWalk(const Job& job, const LayerProfile& profile,
   const bool groups = training.group_selection != GroupSelection::kOne;
   const bool one_pass = micro_batches <= 1 && parallelism.virtual_stages == 1;
   if (!training.execution.frees_gradients || !one_pass || elsewhere || groups) return;
+  if (training.execution.pools_gradients && parallelism.data * parallelism.context > 1) {
+    gradients_ = Gradients::kPooled;
+    return;
+  }
   gradients_ = training.activations.any() ? Gradients::kHeld : Gradients::kOfAnyLayers;
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
@@ -47,6 +51,7 @@ BackwardWalk::BackwardWalk(const Job& job, const LayerProfile& profile,
 WalkedBytes BackwardWalk::Bytes(const std::vector<WalkedLayer>& layers, int64_t activations) const {
   switch (gradients_) {
     case Gradients::kHeld:
+    case Gradients::kPooled:
       break;
     case Gradients::kOfEqualLayers:
       return OfEqualLayers(layers);
@@ -65,9 +70,15 @@ WalkedBytes BackwardWalk::Held(const std::vector<WalkedLayer>& layers, int64_t a
     update += layer->update_bytes;
     last = std::max(last, layer->end_workspace_bytes);
   }
+  const int64_t at_loss = activations + bytes.transient, end = std::max(update, last);
+  if (gradients_ == Gradients::kPooled) {
+    const int64_t all = bytes.gradients;
+    bytes.pooled = all + std::max(at_loss, end) - std::max(at_loss, all + end);
+    bytes.gradients -= bytes.pooled;
+  }
   bytes.held = bytes.gradients;
   // No activations are left at the end.
-  bytes.transient = std::max({bytes.transient, update - activations, last - activations});
+  bytes.transient = std::max(bytes.transient, end - activations);
   bytes.most = activations + bytes.transient;
   return bytes;
 }

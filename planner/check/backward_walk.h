@@ -20,6 +20,7 @@ struct WalkedLayer {
 
 struct WalkedBytes {
   int64_t gradients = 0;  // MemoryParts::gradients
+  int64_t pooled = 0;     // MemoryParts::gradient_pool
   int64_t transient = 0;  // MemoryParts::workspace and buffers
   // The most that is held at any moment, without weights, states and `held` gradients: the plan has
   // room for it.
@@ -38,7 +39,7 @@ class BackwardWalk {
   WalkedBytes Bytes(const std::vector<WalkedLayer>& layers, int64_t activations) const;
 
  private:
-  enum class Gradients { kHeld, kOfEqualLayers, kOfAnyLayers };
+  enum class Gradients { kHeld, kPooled, kOfEqualLayers, kOfAnyLayers };
 
   WalkedBytes Held(const std::vector<WalkedLayer>& layers, int64_t activations) const;
   WalkedBytes OfEqualLayers(const std::vector<WalkedLayer>& layers) const;

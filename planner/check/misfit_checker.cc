@@ -60,7 +60,7 @@ class MisfitChecker {
     const MemoryParts& m = misfit.memory;
     for (const int64_t part :
          {m.weights, m.gradients, m.optimizer, m.activations, m.workspace, m.buffers,
-          m.communication, m.framework, m.allocator_reserve, m.logits}) {
+          m.communication, m.framework, m.allocator_reserve, m.logits, m.gradient_pool}) {
       Require(part >= 0, "a part of the memory is negative");
     }
     int64_t activations = 0;
@@ -71,8 +71,11 @@ class MisfitChecker {
     Require(activations == m.activations, "activations do not sum over the kinds of layers");
     Require(m.logits <= m.workspace, "logits above the workspace");
     Require(m.communication == CommunicationBytes() && m.framework == FrameworkBytes() &&
-                m.allocator_reserve == AllocatorReserve(m.allocated()),
+                m.allocator_reserve - m.gradient_pool ==
+                    AllocatorReserve(m.allocated() + m.gradient_pool),
             "memory outside the model");
+    Require(m.gradient_pool == 0 || job_.training.execution.pools_gradients,
+            "gradients in a pool that the trainer does not have");
   }
 
   // Returns the first layer of the group, found by its number among the transformer layers of its

@@ -184,8 +184,8 @@ class StageChecker {
     const MemoryParts& m = stage.memory;
     const WalkedBytes walked = walk_.Bytes(e.layers, held.bytes);
     Require(m.weights == e.weights && m.gradients == walked.gradients &&
-                m.optimizer == e.optimizer && m.activations == held.bytes &&
-                m.workspace + m.buffers == walked.transient,
+                m.gradient_pool == walked.pooled && m.optimizer == e.optimizer &&
+                m.activations == held.bytes && m.workspace + m.buffers == walked.transient,
             Name(s) + "memory differs from the sum over its layers");
     const int64_t allocated =
         e.weights + e.optimizer + walked.gradients + held.bytes + walked.transient;
@@ -193,7 +193,7 @@ class StageChecker {
             Name(s) + "its backward pass holds " +
                 std::to_string(e.weights + e.optimizer + walked.held + walked.most) +
                 " bytes, more than the " + std::to_string(allocated) + " allocated");
-    Require(m.allocator_reserve >= AllocatorReserve(allocated),
+    Require(m.allocator_reserve >= AllocatorReserve(allocated + walked.pooled) + walked.pooled,
             Name(s) + "allocator reserve too small");
     Require(m.framework >= FrameworkBytes() && m.communication >= CommunicationBytes(),
             Name(s) + "framework or communication memory too small");

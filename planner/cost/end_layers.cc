@@ -30,10 +30,11 @@ double Misaligned(const RankSetting& setting, int64_t vocab) {
 // Returns the bytes per logit at the loss. Megatron-Core holds 16-bit logits and an fp32 copy that
 // becomes the softmax in place; TransformerEngine's fused loss works in place in 16 bit; compiled
 // code holds one more fp32 copy.
-double LossBytes(const Execution& e) {
-  if (e.loss_bytes_per_logit > 0) return e.loss_bytes_per_logit;
-  if (e.fused_loss) return 2;
-  return e.compiled_loss ? 10 : 6;
+double LossBytes(const Execution& e, int64_t tensor) {
+  const double on_top = tensor > 1 ? e.tensor_loss_bytes_per_logit : 0;
+  if (e.loss_bytes_per_logit > 0) return e.loss_bytes_per_logit + on_top;
+  if (e.fused_loss) return 2 + on_top;
+  return (e.compiled_loss ? 10 : 6) + on_top;
 }
 
 // Returns the part of LossBytes that stays until the backward pass.
@@ -291,6 +292,10 @@ LayerWork HeadWork(const RankSetting& setting, const LanguageModel& m) {
   return b.Finish(D(m.hidden));
 }
 
+double HeadWeightBytes(const RankSetting& setting, const LanguageModel& m) {
+  return kValueBytes * D(RankVocabulary(setting, m)) * D(m.hidden);
+}
+
 HeadTransient HeadTransientOf(const RankSetting& setting, const LanguageModel& m,
                               const PackShape& largest) {
   const Execution& e = setting.execution;
@@ -299,16 +304,18 @@ HeadTransient HeadTransientOf(const RankSetting& setting, const LanguageModel& m
   const auto per_row = [&](double bytes) { return PackCost{.per_token = rows.share * bytes}; };
   const bool gathers = setting.parallelism.tensor > 1;
   const double earlier = D(m.predicted_tokens) * KeptLossBytes(e);
-  HeadTransient forward{.logits = per_row((LossBytes(e) + earlier) * vocab),
-                        .rest = per_row(gathers ? kValueBytes * h : 0)};
+  HeadTransient forward{
+      .logits = per_row((LossBytes(e, setting.parallelism.tensor) + earlier) * vocab),
+      .rest = per_row(gathers ? kValueBytes * h : 0)};
   // Backward holds the 16-bit gradient of the logits, the gathered rows and the gradient of the
   // rows.
-  HeadTransient backward{
-      .logits = per_row((kValueBytes + earlier) * vocab),
-      .rest = per_row(kValueBytes * h * (gathers ? 2 : 1)),
-      .weights = m.train == TrainMode::kFull || SavesHead(m) ? kValueBytes * vocab * h : 0};
+  HeadTransient backward{.logits = per_row((kValueBytes + earlier) * vocab),
+                         .rest = per_row(kValueBytes * h * (gathers ? 2 : 1)),
+                         .weight_gradient = m.train == TrainMode::kFull || SavesHead(m)
+                                                ? HeadWeightBytes(setting, m)
+                                                : 0};
   const auto bytes = [&](const HeadTransient& t) {
-    return t.logits.at(largest) + t.rest.at(largest) + t.weights;
+    return t.logits.at(largest) + t.rest.at(largest) + t.weight_gradient;
   };
   return bytes(forward) >= bytes(backward) ? forward : backward;
 }

@@ -21,13 +21,17 @@ LayerWork HeadWork(const RankSetting& setting, const LanguageModel& model);
 // What the head holds while it runs, besides what it keeps, at the larger of two moments: the loss
 // and the backward pass of its product. docs/COST_MODEL.md, section 1.6.
 struct HeadTransient {
-  PackCost logits;     // bytes of the logits, their softmax and gradient
-  PackCost rest;       // bytes of the gathered rows and their gradient
-  double weights = 0;  // bytes of the head's 16-bit weight gradient
+  PackCost logits;             // bytes of the logits, their softmax and gradient
+  PackCost rest;               // bytes of the gathered rows and their gradient
+  double weight_gradient = 0;  // bytes of the head's in 16 bits
 };
 // Returns the transient of `largest`, the pack that must fit.
 HeadTransient HeadTransientOf(const RankSetting& setting, const LanguageModel& model,
                               const PackShape& largest);
+
+// Returns the bytes of the head's 16-bit weights on one tensor-parallel rank, its own or a table
+// that it shares.
+double HeadWeightBytes(const RankSetting& setting, const LanguageModel& model);
 
 }  // namespace evenkeel::planner
 

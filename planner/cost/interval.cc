@@ -43,13 +43,13 @@ constexpr Range kEncoders = {0.95, 1.30, 1.75, 6};
 // models with encoders.
 constexpr Range kMegatronMemory = {0.98, 1.00, 1.03, 58};
 constexpr Range kMegatronExpertsMemory = {0.84, 1.00, 1.05, 24};
-constexpr Range kOtherMemory = {0.95, 1.01, 1.16, 68};
+constexpr Range kOtherMemory = {0.95, 1.02, 1.15, 109};
 // The lower end is that of all trainers, the upper end that of all but Megatron's.
-constexpr Range kUnknownMemory = {0.70, 1.00, 1.36, 112};
+constexpr Range kUnknownMemory = {0.70, 1.00, 1.33, 144};
 constexpr Range kEncodersMemory = {0.97, 1.05, 1.15, 5};
 // With fewer than 16 bits: Megatron's, and all other trainers'.
 constexpr Range kLowPrecisionMemory = {0.86, 1.00, 1.12, 3};
-constexpr Range kOtherLowPrecisionMemory = {0.90, 1.08, 1.22, 6};
+constexpr Range kOtherLowPrecisionMemory = {0.95, 1.01, 1.10, 15};
 
 Interval From(const Range& range, Evidence evidence, double widened) {
   return {.low = 1 - widened * (1 - range.low),
@@ -140,9 +140,11 @@ Interval MemoryIntervalOf(const Job& job) {
                                            : kMegatronMemory;
   }
   // OmniBal's runs, whose trainer is Megatron-DeepSpeed.
-  if (!job.model.towers.empty() && trainer.default_execution.fused_kernels) range = kEncodersMemory;
+  const bool as_omnibal = !job.model.towers.empty() && trainer.default_execution.fused_kernels;
+  if (as_omnibal) range = kEncodersMemory;
+  const bool same = megatron || (as_omnibal && trainer.megatron_kernels);
   Interval interval =
-      From(range, megatron ? Evidence::kSameTrainer : Evidence::kOtherTrainer, /*widened=*/1);
+      From(range, same ? Evidence::kSameTrainer : Evidence::kOtherTrainer, /*widened=*/1);
   if (job.calibration.rest_count > 0) {
     interval.evidence = Evidence::kSameJob;
     interval.runs = job.calibration.rest_count;

@@ -356,6 +356,11 @@ void LayerBuilder::TensorPass(double width, bool in_16bit) {
     KeepResults(width * shard_);
   }
   op.communication += PerRow(ns / rows);
+  if (setting_.execution.copies_tensor_rows) {
+    // Read and written, of the half that gathers and of the half that scatters.
+    const double bytes = (GatheredBytes(in_16bit) + kValueBytes) * width;
+    op.communication += PerRow(setting_.kernels.MemoryBound(bytes).per_row);
+  }
   // Without sequence parallelism, the host launches one all-reduce for both passes: after the
   // products forward, and before them backward.
   if (scatters || setting_.execution.sequence_parallel) op.launches += 1;

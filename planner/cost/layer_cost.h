@@ -111,6 +111,9 @@ struct LayerProfile {
   int64_t first_stage_layers = 0;
   // Part of every workspace: send and receive buffers of the pipeline, workspaces of libraries.
   int64_t buffer_bytes = 0;
+  // If true, LayerCost::gradient_bytes are memory that the allocator reserves for gradients, which
+  // do not exist at the peak (Execution::pools_gradients).
+  bool pools_gradients = false;
   // Host memory that a rank's layers may take (LayerCost::host_bytes).
   int64_t host_room = kNoHostLimit;
   // What every stage recomputes under RecomputePolicy::kOneSetting. If nullopt, each stage chooses

@@ -10,7 +10,6 @@
 #include "planner/cost/encoder_share.h"
 #include "planner/cost/end_layers.h"
 #include "planner/cost/expert_dispatch.h"
-#include "planner/cost/host_memory.h"
 #include "planner/cost/host_time.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/made_gradients.h"
@@ -20,6 +19,7 @@
 #include "planner/cost/recompute_modes.h"
 #include "planner/cost/slowest_gpu.h"
 #include "planner/cost/transformer_layer.h"
+#include "planner/cost/weight_gather.h"
 #include "planner/model/layer_runs.h"
 #include "planner/model/towers.h"
 #include "planner/space/degrees.h"
@@ -170,7 +170,7 @@ class ProfileBuilder {
     layer.offloaded_bytes = Bytes(bytes.offloaded);
     layer.host_bytes = layer.weight_bytes + layer.optimizer_bytes + layer.offloaded_bytes;
     gather_ns_ = 0;
-    if (job_.training.zero_stage == ZeroStage::kWeights) GatherWeights(layer, work);
+    if (gathers()) GatherWeights(layer, work);
     in_turn_ = bytes.in_turn;
     if (!job_.training.fused_step || !layer.trains) return;
     const double update = UpdateTime(job_, kernels_, p_.tensor, bytes.updated);
@@ -187,34 +187,19 @@ class ProfileBuilder {
            job_.constants.collective_processors / job_.cluster.gpu.costs.processors * hidden;
   }
 
-  // ZeRO-3 gathers a layer's weights before its forward and its backward pass, and scatters its
-  // gradients. Adds what that takes beside compute, the same for every pack.
+  bool gathers() const { return job_.training.zero_stage == ZeroStage::kWeights; }
+
+  // Adds what gathering weights and reducing gradients take beside compute, the same for every
+  // pack.
   void GatherWeights(LayerCost& layer, const LayerWork& work) {
-    const double weights = GatheredBytes(work);
-    const RankGroup all = network_.DataGroup(p_);
-    const int64_t shards = ShardRanks(job_.training, all.ranks);
-    const auto [inside, across] = SplitBy(all, shards);
-    const double gather = network_.GroupCollective(Collective::kAllGather, inside, weights);
-    const double down = ShardDownTime(job_, work.parameters / D(shards));
+    const GatherTimes times = GatherTimesOf(job_, kernels_, network_, p_, work);
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
-    gather_ns_ = Beside(forward, gather, down);
+    gather_ns_ = Beside(forward, times.gather, times.down) + times.gather_traffic;
     layer.forward_communication.constant += gather_ns_;
     if (!layer.has_backward) return;
-    const double reduced =
-        work.packed_parameters > 0 ? kValueBytes * work.trained_parameters : weights;
-    const double scatter =
-        !layer.trains
-            ? 0
-            : network_.GroupCollective(Collective::kReduceScatter, inside, reduced) +
-                  network_.GroupCollective(Collective::kAllReduce, across, reduced / D(shards));
-    const double up = layer.trains ? ShardUpTime(job_, work.trained_parameters / D(shards)) : 0;
-    layer.backward_communication.constant += Beside(backward, gather + scatter, down + up);
-  }
-
-  // Returns the bytes of a layer's weights as they are gathered: frozen ones may have 4 bits.
-  static double GatheredBytes(const LayerWork& work) {
-    return kValueBytes * work.parameters -
-           (kValueBytes - BytesOf(work.packed_format)) * work.packed_parameters;
+    layer.backward_communication.constant +=
+        Beside(backward, times.gather + times.reduce, times.down + times.up) +
+        times.gather_traffic + times.reduce_traffic;
   }
 
   // Returns the bytes held besides a layer's kept tensors and transients: buffers, weight gradients
@@ -224,9 +209,11 @@ class ProfileBuilder {
     // If weights have 4 bits, the matrix in use also takes its memory in 16 bits.
     double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work) +
                    kValueBytes * work.largest_packed + in_turn_;
-    if (job_.training.zero_stage == ZeroStage::kWeights)
-      bytes += 2 * GatheredBytes(work) + kValueBytes * work.trained_parameters +
+    if (gathers()) {
+      const SharedWeights gathered = GatheredWeights(job_.training, p_, work);
+      bytes += 2 * gathered.bytes + kValueBytes * gathered.trained +
                (work.quantised ? 2 * QuantisedWeightBytes(job_) * work.matrix_parameters : 0);
+    }
     return bytes;
   }
 
@@ -267,10 +254,9 @@ class ProfileBuilder {
     // weights that ZeRO-3 gathers for the backward pass, which counts them.
     RecomputeMode& whole = layer.modes.back();
     whole.repeated = repeated_;
-    (whole.repeated_communication = layer.forward_communication) +=
-        -1 * TailOf(work, mean_).communication;
-    if (!job_.training.trainer->gathers_to_recompute)
-      whole.repeated_communication.constant -= gather_ns_;
+    whole.repeated_communication = repeated_communication_;
+    if (job_.training.trainer->gathers_to_recompute)
+      whole.repeated_communication.constant += gather_ns_;
   }
 
   // Beside an offload of modules, other layers recompute nothing.
@@ -415,15 +401,17 @@ class ProfileBuilder {
   int ClassOf(const LanguageModel& m, const LanguageLayer& layer, bool in_16bit) {
     for (const DecoderClass& known : decoder_classes_) {
       if (known.in_16bit != in_16bit || known.layer != layer) continue;
-      last_weight_gradients_ = known.weight_gradients;
+      left_to_head_ = known.left_to_head;
       return known.of_class;
     }
     const LayerWork work = DecoderLayerWork(in_16bit ? setting_16bit_ : setting_, m, layer);
     LayerCost cost = CostOf(KindOf(layer), work, m.train);
     SetOutput(cost, TokenRows(p_), PassedWidth(m));
-    last_weight_gradients_ = WeightGradientBytes(job_.training, work);
-    decoder_classes_.push_back(
-        {layer, in_16bit, AddClass(std::move(cost)), last_weight_gradients_});
+    // The head's backward pass finds the buffers of their weight gradients, and ZeRO-3 gathers the
+    // last layer's weights meanwhile.
+    left_to_head_ = WeightGradientBytes(job_.training, work) +
+                    (gathers() ? GatheredWeights(job_.training, p_, work).bytes : 0);
+    decoder_classes_.push_back({layer, in_16bit, AddClass(std::move(cost)), left_to_head_});
     return decoder_classes_.back().of_class;
   }
 
@@ -446,12 +434,12 @@ class ProfileBuilder {
   void AddHead(const LanguageModel& m) {
     LayerCost layer = CostOf(LayerKind::kHead, HeadWork(setting_, m), m.train);
     if (layer.has_backward) {
-      // The last stage's transformer layers leave the buffers of their weight gradients allocated.
       const HeadTransient held = HeadTransientOf(setting_, m, largest_);
       layer.logits_bytes = Bytes(held.logits.at(largest_));
       layer.modes.front().workspace_bytes =
-          WorkspaceBytes(D(profile_.buffer_bytes) + last_weight_gradients_ + held.weights +
-                         held.logits.at(largest_) + held.rest.at(largest_) + in_turn_);
+          WorkspaceBytes(D(profile_.buffer_bytes) + left_to_head_ + held.weight_gradient +
+                         (gathers() ? HeadWeightBytes(setting_, m) : 0) + held.logits.at(largest_) +
+                         held.rest.at(largest_) + in_turn_);
     }
     Add(std::move(layer), 1);
   }
@@ -476,10 +464,10 @@ class ProfileBuilder {
     LanguageLayer layer;
     bool in_16bit = false;
     int of_class = 0;
-    double weight_gradients = 0;
+    double left_to_head = 0;
   };
   std::vector<DecoderClass> decoder_classes_;
-  double last_weight_gradients_ = 0;
+  double left_to_head_ = 0;  // bytes of the last decoder layer that the head's backward pass finds
   PackCost repeated_, repeated_communication_;  // of the last layer, if it is recomputed whole
   double gather_ns_ = 0;  // that gathering the last layer's weights adds to its forward pass
   double in_turn_ = 0;    // bytes of gradients and update of the last layer, under a fused step

@@ -8,7 +8,7 @@
 namespace evenkeel::planner {
 namespace {
 
-enum class GradientsMade { kBefore, kByEqualLayers, kByAnyLayers };
+enum class GradientsMade { kBefore, kInTheirPool, kByEqualLayers, kByAnyLayers };
 
 bool IsLanguageLayer(LayerKind kind) {
   return IsTransformerLayer(kind) && kind != LayerKind::kEncoder;
@@ -155,6 +155,8 @@ GradientsMade GradientsMadeBy(const Job& job, const LayerProfile& profile,
   if (training.group_selection != GroupSelection::kOne) return GradientsMade::kBefore;
   // Gradients of the later chunk are there while the earlier one still keeps all.
   if (parallelism.virtual_stages > 1) return GradientsMade::kBefore;
+  if (training.execution.pools_gradients && WeightCopies(parallelism) > 1)
+    return GradientsMade::kInTheirPool;
   // The front layers of each chunk recompute. So while equal layers of one chunk run backward, what
   // is held falls and then grows, and is most at one end. Layers of two classes can hold more in
   // between.
@@ -179,6 +181,9 @@ void SetGradients(const Job& job, const Parallelism& parallelism, int64_t micro_
   AddWholeGradients(job.training, micro_batches, profile);
   switch (GradientsMadeBy(job, *profile, parallelism, micro_batches, ordered)) {
     case GradientsMade::kBefore:
+      break;
+    case GradientsMade::kInTheirPool:
+      profile->pools_gradients = true;
       break;
     case GradientsMade::kByEqualLayers:
       return MakeByEqualLayers(job, parallelism.pipeline, profile);

@@ -17,6 +17,7 @@ namespace evenkeel::planner {
 //   layer keeps less than one in front of it.
 // - Through layers of any kind and order, each holds either its activations or its gradients. The
 //   larger of both counts, which is an upper bound.
+// - Where gradients have a pool of their own, the profile stays as it is, and says so.
 // Also adds whole gradients where ranks accumulate these over several micro-batches
 // (Execution::accumulates_whole_gradients), and sets what an embedding's backward pass holds on the
 // only stage if its table is the head's too: without fusion into a buffer, the gradients of both

@@ -25,6 +25,9 @@ struct MemoryParts {
   // logits, their softmax and gradient (0 if another layer's transient is larger).
   std::map<LayerKind, int64_t> activations_by_kind;
   int64_t logits = 0;
+  // Part of `allocator_reserve` that is kept for gradients, which do not exist at the peak
+  // (Execution::pools_gradients).
+  int64_t gradient_pool = 0;
 
   // These count as torch.cuda.max_memory_allocated, max_memory_reserved and nvidia-smi do.
   int64_t allocated() const {

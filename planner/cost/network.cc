@@ -18,13 +18,12 @@ Network::Network(const Cluster& cluster, const CostConstants& constants)
       pod_(PodGpus(cluster)) {}
 
 RankGroup Network::Group(int64_t ranks, int64_t stride) const {
-  // Groups are blocks of ranks side by side. One that does not divide a unit lies across the
-  // border of two.
+  // Groups are blocks of consecutive ranks. One that does not divide a unit crosses the border of
+  // two.
   const auto sharing = [&](int64_t unit) {
     return std::clamp<int64_t>(std::gcd(ranks * stride, unit) / stride, 1, ranks);
   };
-  const bool one = domain_ == cluster_.gpus_per_node || domain_ >= cluster_.gpu_count;
-  RankGroup group{ranks, one ? std::clamp<int64_t>(domain_ / stride, 1, ranks) : sharing(domain_)};
+  RankGroup group{ranks, domain_ >= cluster_.gpu_count ? ranks : sharing(domain_)};
   if (pod_ < cluster_.gpu_count) group.ranks_per_pod = sharing(pod_) % ranks;
   return group;
 }

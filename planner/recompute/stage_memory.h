@@ -66,12 +66,14 @@ struct StageBytes {
   int64_t workspace_bytes = 0;        // while a layer runs backward
   // What EndBytes hold beyond activations and workspace, whose memory they reuse.
   int64_t end_bytes = 0;
+  int64_t at_end = 0;  // EndBytes::total()
   int64_t kept_activation_bytes() const { return activation_bytes - gradient_excess_bytes; }
   int64_t allocated() const {
     return static_bytes + activation_bytes + workspace_bytes + end_bytes;
   }
   void SetEnd(const EndBytes& end) {
-    end_bytes = std::max<int64_t>(0, end.total() - activation_bytes - workspace_bytes);
+    at_end = end.total();
+    end_bytes = std::max<int64_t>(0, at_end - activation_bytes - workspace_bytes);
   }
 };
 

@@ -89,6 +89,14 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
   parts.communication = CommunicationBytes();
   parts.framework = FrameworkBytes();
   parts.allocator_reserve = AllocatorReserve(memory.allocated());
+  if (profile.pools_gradients) {
+    // At the optimizer's step gradients are allocated.
+    const int64_t at_loss = memory.activation_bytes + memory.workspace_bytes;
+    const int64_t most = std::max(at_loss, parts.gradients + memory.at_end);
+    parts.gradient_pool = parts.gradients + at_loss + memory.end_bytes - most;
+    parts.gradients -= parts.gradient_pool;
+    parts.allocator_reserve += parts.gradient_pool;
+  }
   return parts;
 }
 

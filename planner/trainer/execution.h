@@ -65,12 +65,17 @@ struct Execution {
   double kernel_rate = 1;
   // Bytes per logit at the loss. 0 means: derived from `fused_loss` and `compiled_loss`.
   double loss_bytes_per_logit = 0;
+  // Bytes per logit of a rank on top, where tensor-parallel ranks share the vocabulary.
+  double tensor_loss_bytes_per_logit = 0;
   // The forward pass of a whole recomputed layer ends as soon as it has made what the backward pass
   // needs, as PyTorch's non-reentrant checkpoint does: without the layer's last product.
   bool stops_recompute_early = false;
   // Each rank keeps the inputs that it gathers from tensor-parallel ranks. If false, it gathers
   // them again in the backward pass.
   bool keeps_gathered_inputs = false;
+  // Tensor-parallel collectives copy the whole rows: they gather and scatter along the sequence,
+  // which is not the first dimension of the tensor (PyTorch's DTensor).
+  bool copies_tensor_rows = false;
   // Sharded weights (ZeRO-3) are held in fp32 only, and cast when they are gathered.
   bool casts_master_weights = false;
   // With a recipe below 16 bits (PrecisionRecipe): linear layers keep their inputs quantised until
@@ -88,9 +93,16 @@ struct Execution {
   // Gradients are freed after the optimizer's step, and the first backward pass of the next one
   // makes them again (zero_grad with set_to_none). If false, they are held all the time.
   bool frees_gradients = false;
+  // Shards of gradients are allocated on a stream of their own, as PyTorch's FSDP does. The caching
+  // allocator keeps memory by stream, so what freed gradients leave stays reserved for the next.
+  bool pools_gradients = false;
   // Where gradients are sharded and a step has several micro-batches: ranks reduce them after the
   // last one, and until then accumulate whole ones in 16 bits (no_sync of PyTorch's FSDP).
   bool accumulates_whole_gradients = false;
+  // Bytes of the GPU's memory that gathering one 16-bit weight (ZeRO-3) moves, and reducing its
+  // gradient. Compute waits for the memory meanwhile.
+  double gather_traffic_bytes = 0, reduce_traffic_bytes = 0;
+  bool reduces_fp32 = false;  // ZeRO-3: gradients are sent in fp32 instead of 16 bits
   // Time in ns that each rank of a sharded optimizer adds to gathering weights, if each broadcasts
   // its own.
   double gather_ns_per_rank = 0;

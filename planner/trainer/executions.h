@@ -40,6 +40,8 @@ inline constexpr double kShardedLossBytes = 4 + 4;
 // own (foreach_reduce of torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py), which
 // zero_grad(set_to_none=True) frees: train_step of torchtitan/train.py, torchtune's
 // recipes/full_finetune_distributed.py, _train_microbatches of Composer's trainer.py (LLM Foundry).
+// foreach_reduce allocates them on the stream of reductions; FSDP1 on its post-backward stream
+// (_reduce_grad of torch/distributed/fsdp/_runtime_utils.py).
 // Megatron-FSDP's gradients are in a buffer that is there from the start
 // (param_and_grad_buffer.py).
 constexpr Execution EagerShards(double kernel_rate) {
@@ -47,8 +49,30 @@ constexpr Execution EagerShards(double kernel_rate) {
   execution.kernel_rate = kernel_rate;
   execution.casts_master_weights = true;
   execution.keeps_quantised_inputs = false;  // torchao quantises 16-bit inputs again
-  execution.frees_gradients = true;
+  execution.frees_gradients = execution.pools_gradients = true;
   execution.stops_recompute_early = true;
+  return execution;
+}
+
+// Bytes of memory that a collective of NCCL moves per value of two bytes: an all-gather writes what
+// it receives and reads what it sends on, a reduce-scatter also reads what it adds to.
+inline constexpr double kGatherTraffic = 2 + 2, kReduceTraffic = 2 + 2 + 2;
+
+// Returns the habits of a trainer around FSDP2, which copies what it gathered to each weight
+// (foreach_all_gather_copy_out of the same file), and gradients to what it reduces
+// (foreach_reduce_scatter_copy_in).
+constexpr Execution AroundFsdp2(Execution execution, bool reduces_fp32) {
+  execution.reduces_fp32 = reduces_fp32;
+  execution.gather_traffic_bytes = kGatherTraffic + 4;
+  execution.reduce_traffic_bytes = reduces_fp32 ? 2 * kReduceTraffic + 6 : kReduceTraffic + 4;
+  return execution;
+}
+
+// The same around FSDP1, whose weights are views of what it gathered. It joins their gradients in
+// one tensor and divides it (_flat_param.py, _reduce_grad).
+constexpr Execution AroundFsdp1(Execution execution) {
+  execution.gather_traffic_bytes = kGatherTraffic;
+  execution.reduce_traffic_bytes = kReduceTraffic + 4 + 4;
   return execution;
 }
 
@@ -72,7 +96,10 @@ constexpr Execution DeepSpeed(bool shards_weights, double loss_bytes) {
   execution.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
   execution.weight_hook_ns = 1.2e6;
   execution.stops_recompute_early = true;
-  if (!shards_weights) {
+  if (shards_weights) {
+    execution.gather_traffic_bytes = kGatherTraffic;
+    execution.reduce_traffic_bytes = kReduceTraffic + 4;  // gradients are copied to a bucket
+  } else {
     execution.update_bytes_per_parameter = kFlatGradients;
     execution.frees_gradients = true;
   }
@@ -102,12 +129,14 @@ inline constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
 // FSDP2 around layers of TransformerEngine, whose loss is PyTorch's (examples/benchmark/configs and
 // nemo_automodel/components of NVIDIA-NeMo/Automodel). Its published runs, all with experts, show
 // no time of the host.
-inline constexpr Execution kAutoModel = {.fused_loss = false,
-                                         .fused_weight_gradients = false,
-                                         .host_launch_ns = 0,
-                                         .loss_bytes_per_logit = kEagerLossBytes,
-                                         .stops_recompute_early = true,
-                                         .frees_gradients = true};
+inline constexpr Execution kAutoModel = AroundFsdp2({.fused_loss = false,
+                                                     .fused_weight_gradients = false,
+                                                     .host_launch_ns = 0,
+                                                     .loss_bytes_per_logit = kEagerLossBytes,
+                                                     .stops_recompute_early = true,
+                                                     .frees_gradients = true,
+                                                     .pools_gradients = true},
+                                                    /*reduces_fp32=*/true);
 
 // PyTorch modules, as most of the trainers above; its kernel rate and its host time are between
 // theirs.

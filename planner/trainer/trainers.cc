@@ -224,8 +224,8 @@ constexpr Trainer ShardsAlone(Trainer trainer) {
 // XTuner v1 calls zero_grad, which sets gradients to None, after each step (step_optimizer of
 // xtuner/v1/engine/train_engine.py).
 constexpr Trainer FreesGradients(Trainer trainer) {
-  trainer.default_execution.frees_gradients = trainer.default_execution_at_zero3.frees_gradients =
-      true;
+  for (Execution* e : {&trainer.default_execution, &trainer.default_execution_at_zero3})
+    e->frees_gradients = e->pools_gradients = true;
   return trainer;
 }
 
@@ -252,10 +252,16 @@ constexpr DispatcherSet kTitanDispatchers =
 // ranks gather keys and values (distributed/context_parallel/api.py, 0.3.0; the default of
 // PyTorch's _ContextParallelOptions).
 constexpr Trainer Torchtitan(const About& about) {
-  Execution execution = EagerShards(0.9);
+  Execution execution = AroundFsdp2(EagerShards(0.96), /*reduces_fp32=*/true);
   // components/loss.py. train_step drops the 16-bit logits before the backward pass, but the
   // allocator keeps their block, into which no fp32 tensor fits.
   execution.loss_bytes_per_logit = kHeldLogitsLossBytes;
+  // _nll_loss_and_log_softmax_backward of torch/distributed/tensor/parallel/loss.py holds four fp32
+  // tensors at once: log-softmax, gradient of the target, exponential and their sum.
+  execution.tensor_loss_bytes_per_logit = 4;
+  // Linear layers of DTensors. all_gather_tensor and reduce_scatter_tensor of
+  // torch/distributed/_functional_collectives.py join chunks along any dimension but the first.
+  execution.keeps_gathered_inputs = execution.copies_tensor_rows = true;
   execution.context = ContextKind::kAllGather;
   // activation_checkpoint.early_stop, which came in 2025, is off unless it is set. Without it,
   // recompute stopped early.
@@ -356,7 +362,7 @@ constexpr std::array kTrainers = {
                                  .title = "PyTorch FSDP",
                                  .source = "FSDP2 around modules that are not compiled, as "
                                            "torchtitan"},
-                                WithEagerLoss(EagerShards(0.9)))))))),
+                                WithEagerLoss(AroundFsdp2(EagerShards(0.96), false)))))))),
     StepsInBackward(
         FusedStep::kWithoutExpertParallel,
         "torchtitan up to 0.2 has optimizer.early_step_in_backward, 0.3.0 has none",
@@ -373,7 +379,7 @@ constexpr std::array kTrainers = {
          .source = "FSDP around eager modules; kernel rate from its published runs on A100 and "
                    "H100",
          .fitted_runs = 58},
-        WithTransformerEngine(EagerShards(0.93)))),
+        WithTransformerEngine(AroundFsdp1(EagerShards(0.96))))),
     WithQuantisedBase(AroundHuggingFace({.name = "deepspeed",
                                          .title = "DeepSpeed with Hugging Face modules",
                                          .source = "DeepSpeed's default configuration"},
@@ -392,7 +398,7 @@ constexpr std::array kTrainers = {
                             {.name = "torchtune",
                              .title = "torchtune",
                              .source = "FSDP2 around modules that are not compiled, as torchtitan"},
-                            EagerShards(0.9)))),
+                            EagerShards(0.96)))),
                         "set enable_activation_offloading with enable_activation_checkpointing"))),
     // partition_uniform of internlm/core/parallel/shard.py.
     CutsBy(PartitionMethod::kLayersLast,
@@ -419,7 +425,7 @@ constexpr std::array kTrainers = {
                       .title = "XTuner",
                       .source = "FSDP2 with fused kernels; sequence-parallel ranks share the "
                                 "images (modeling_intern_s1.py, modeling_qwen3_vl.py)"},
-                     {}))))),
+                     AroundFsdp2({}, false)))))),
     AutoModel({.name = "nemo-automodel",
                .alias = "automodel",
                .title = "NeMo AutoModel",

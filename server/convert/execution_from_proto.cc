@@ -34,6 +34,12 @@ void ConvertFigures(const v1::Execution& from, const FieldPath& path, ViolationS
        {0, 64}, 1, &to.update_bytes_per_parameter);
   real(from.has_loss_logit_bytes(), from.loss_logit_bytes(), "loss_logit_bytes", {0, 64}, 1,
        &to.loss_bytes_per_logit);
+  real(from.has_tensor_loss_logit_bytes(), from.tensor_loss_logit_bytes(),
+       "tensor_loss_logit_bytes", {0, 64}, 1, &to.tensor_loss_bytes_per_logit);
+  real(from.has_gather_traffic_bytes(), from.gather_traffic_bytes(), "gather_traffic_bytes",
+       {0, 256}, 1, &to.gather_traffic_bytes);
+  real(from.has_reduce_traffic_bytes(), from.reduce_traffic_bytes(), "reduce_traffic_bytes",
+       {0, 256}, 1, &to.reduce_traffic_bytes);
   real(from.has_host_launch_seconds(), from.host_launch_seconds(), "host_launch_seconds", {0, 0.01},
        planner::kNsPerSecond, &to.host_launch_ns);
   real(from.has_weight_hook_seconds(), from.weight_hook_seconds(), "weight_hook_seconds", {0, 0.1},
@@ -94,6 +100,9 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   flag(from.has_casts_master_weights(), from.casts_master_weights(), &to.casts_master_weights);
   flag(from.has_keeps_gathered_inputs(), from.keeps_gathered_inputs(), &to.keeps_gathered_inputs);
   flag(from.has_frees_gradients(), from.frees_gradients(), &to.frees_gradients);
+  flag(from.has_copies_tensor_rows(), from.copies_tensor_rows(), &to.copies_tensor_rows);
+  flag(from.has_reduces_fp32(), from.reduces_fp32(), &to.reduces_fp32);
+  flag(from.has_pools_gradients(), from.pools_gradients(), &to.pools_gradients);
   flag(from.has_accumulates_whole_gradients(), from.accumulates_whole_gradients(),
        &to.accumulates_whole_gradients);
   flag(from.has_fused_norms(), from.fused_norms(), &to.fused_norms);
@@ -129,9 +138,15 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_weight_hook_seconds(execution.weight_hook_ns / planner::kNsPerSecond);
   out->set_rank_gather_seconds(execution.gather_ns_per_rank / planner::kNsPerSecond);
   out->set_loss_logit_bytes(execution.loss_bytes_per_logit);
+  out->set_tensor_loss_logit_bytes(execution.tensor_loss_bytes_per_logit);
+  out->set_gather_traffic_bytes(execution.gather_traffic_bytes);
+  out->set_reduce_traffic_bytes(execution.reduce_traffic_bytes);
   out->set_casts_master_weights(execution.casts_master_weights);
   out->set_update_parameter_bytes(execution.update_bytes_per_parameter);
   out->set_frees_gradients(execution.frees_gradients);
+  out->set_copies_tensor_rows(execution.copies_tensor_rows);
+  out->set_reduces_fp32(execution.reduces_fp32);
+  out->set_pools_gradients(execution.pools_gradients);
   out->set_accumulates_whole_gradients(execution.accumulates_whole_gradients);
   out->set_fused_norms(execution.fused_norms);
   out->set_stops_recompute_early(execution.stops_recompute_early);

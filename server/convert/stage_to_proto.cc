@@ -50,6 +50,7 @@ void Fill(const planner::MemoryParts& memory, v1::MemoryParts* out) {
   out->set_allocated_bytes(memory.allocated());
   out->set_reserved_bytes(memory.reserved());
   out->set_logits_bytes(memory.logits);
+  out->set_gradient_pool_bytes(memory.gradient_pool);
   for (const auto& [kind, bytes] : memory.activations_by_kind) {
     if (bytes == 0) continue;
     v1::KindBytes* to = out->add_activations_by_kind();

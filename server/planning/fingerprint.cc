@@ -57,6 +57,11 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kWholeGradientsTag = 202;
   static constexpr int kFusedNormsTag = 203;
   static constexpr int kEarlyStopTag = 204;
+  static constexpr int kPooledGradientsTag = 205;
+  static constexpr int kTensorLossTag = 206;
+  static constexpr int kWeightTrafficTag = 207;
+  static constexpr int kReducesFp32Tag = 208;
+  static constexpr int kCopiedRowsTag = 209;
   static constexpr int kGroupByLengthTag = 121;
   static constexpr int kGivenShareTag = 197;
   static constexpr int kStageByGpusTag = 198;
@@ -133,10 +138,12 @@ class JobWriter : public ModelWriter<JobWriter> {
                  dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, fused_norms,
                  compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
                  fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
-                 loss_bytes_per_logit, stops_recompute_early, keeps_gathered_inputs,
-                 casts_master_weights, keeps_quantised_inputs, holds_quantised_weights,
-                 start_layers_16bit, end_layers_16bit, update_bytes_per_parameter, frees_gradients,
-                 accumulates_whole_gradients, gather_ns_per_rank] = execution;
+                 loss_bytes_per_logit, tensor_loss_bytes_per_logit, stops_recompute_early,
+                 keeps_gathered_inputs, copies_tensor_rows, casts_master_weights,
+                 keeps_quantised_inputs, holds_quantised_weights, start_layers_16bit,
+                 end_layers_16bit, update_bytes_per_parameter, frees_gradients, pools_gradients,
+                 accumulates_whole_gradients, gather_traffic_bytes, reduce_traffic_bytes,
+                 reduces_fp32, gather_ns_per_rank] = execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
            expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
@@ -151,6 +158,17 @@ class JobWriter : public ModelWriter<JobWriter> {
     if (accumulates_whole_gradients) out_.Count(kWholeGradientsTag, 1);
     if (fused_norms) out_.Count(kFusedNormsTag, 1);
     if (stops_recompute_early) out_.Count(kEarlyStopTag, 1);
+    if (pools_gradients) out_.Count(kPooledGradientsTag, 1);
+    if (tensor_loss_bytes_per_logit != 0) {
+      out_.Count(kTensorLossTag, 1);
+      Fields(tensor_loss_bytes_per_logit);
+    }
+    if (copies_tensor_rows) out_.Count(kCopiedRowsTag, 1);
+    if (reduces_fp32) out_.Count(kReducesFp32Tag, 1);
+    if (gather_traffic_bytes != 0 || reduce_traffic_bytes != 0) {
+      out_.Count(kWeightTrafficTag, 1);
+      Fields(gather_traffic_bytes, reduce_traffic_bytes);
+    }
     if (dispatcher != planner::Dispatcher::kAllToAll || overlap_shared_expert) {
       out_.Count(kDispatcherTag, 1);
       Fields(dispatcher, overlap_shared_expert);

@@ -67,6 +67,9 @@ void MemorySum(const v1::MemoryParts& m, const std::string& where, Faults* fault
   if (m.logits_bytes() > m.workspace_bytes())
     Add(faults, where, ": logits_bytes ", m.logits_bytes(), " are more than the workspace ",
         m.workspace_bytes(), " that they are part of");
+  if (m.gradient_pool_bytes() > m.allocator_reserve_bytes())
+    Add(faults, where, ": gradient_pool_bytes ", m.gradient_pool_bytes(),
+        " are more than the reserve ", m.allocator_reserve_bytes(), " that they are part of");
 }
 
 void StagesSum(const google::protobuf::RepeatedPtrField<v1::Stage>& stages,

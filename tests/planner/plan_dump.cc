@@ -26,7 +26,7 @@ class Dump {
   void Add(const Parallelism& p) { Line("degrees", p.tensor, p.pipeline, p.data); }
   void Add(const MemoryParts& m) {
     Line("memory", m.weights, m.gradients, m.optimizer, m.activations, m.workspace, m.communication,
-         m.framework, m.allocator_reserve);
+         m.framework, m.allocator_reserve, m.gradient_pool);
   }
   void Add(const std::vector<LayerGroup>& layers) {
     for (const LayerGroup& g : layers)

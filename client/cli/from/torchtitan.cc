@@ -124,7 +124,10 @@ void SetTorchtitanExecution(const UserConfig& config, UserRun* run) {
   std::vector<std::string> parts = config.List(Field::kCompiledParts);
   if (!config.Has(Field::kCompiledParts)) parts = {"model", "loss"};
   const bool loss = std::count(parts.begin(), parts.end(), "loss") > 0;
-  if (loss) e->set_loss_logit_bytes(kCompiledLossBytes);
+  if (loss) {
+    e->set_loss_logit_bytes(kCompiledLossBytes);
+    e->set_tensor_loss_logit_bytes(0);
+  }
   run->assumed.push_back(std::string("compile: modules are taken to be eager, the loss to be ") +
                          (loss ? "compiled" : "eager"));
 }

@@ -68,6 +68,7 @@ const Planted kFaults[] = {
     {"activations", [](Plan& p) { p.stages[0].memory.activations /= 2; }},
     {"workspace", [](Plan& p) { p.stages[0].memory.workspace = 0; }},
     {"reserve", [](Plan& p) { p.stages[0].memory.allocator_reserve = 0; }},
+    {"gradient pool", [](Plan& p) { p.stages[0].memory.gradient_pool = 1; }},
     {"framework", [](Plan& p) { p.stages[0].memory.framework = 0; }},
     {"communication buffers", [](Plan& p) { p.stages[0].memory.communication = 0; }},
     {"does not fit", [](Plan& p) { p.stages[0].capacity_bytes = p.stages[0].memory.total() - 1; }},

@@ -10,6 +10,7 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
 #include "planner/recompute/stage_memory.h"
+#include "planner/search/stage_plans.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 
@@ -26,6 +27,12 @@ Job JobOf(std::string_view trainer, ZeroStage stage, std::string_view model = "l
   job.training.execution = DefaultExecution(*job.training.trainer, stage);
   job.training.distributed_gradients_fp32 = false;
   job.constraints.recompute = RecomputePolicy::kAuto;
+  return job;
+}
+// Makes a job of FSDP whose gradients leave their memory to activations.
+Job WithoutPool(std::string_view trainer, std::string_view model = "llama3-8b") {
+  Job job = JobOf(trainer, ZeroStage::kWeights, model);
+  job.training.execution.pools_gradients = false;
   return job;
 }
 Job HuggingFace(std::string_view model = "llama3-8b") {
@@ -177,7 +184,7 @@ TEST(MadeGradientsTest, TheWholeBackwardPassFits) {
   int at_loss = 0, at_end = 0;
   for (int run = 0; run < 300; ++run) {
     const auto below = [&](uint64_t n) { return static_cast<int64_t>(random.Below(n)); };
-    Job job = below(2) == 0 ? HuggingFace() : JobOf("torchtitan", ZeroStage::kWeights);
+    Job job = below(2) == 0 ? HuggingFace() : WithoutPool("torchtitan");
     LanguageModel& m = job.model.language_model;
     m.layers = 1 + below(40), m.vocab = 1000 << below(8), m.ffn = 1024 << below(5);
     if (below(4) == 0) m.train = TrainMode::kLora, m.lora = {.rank = 16};
@@ -208,11 +215,11 @@ TEST(MadeGradientsTest, TheWholeBackwardPassFits) {
 }
 
 TEST(MadeGradientsTest, SomeJobsHoldThemAllTheTime) {
-  Job job = JobOf("torchtitan", ZeroStage::kWeights);
+  Job job = WithoutPool("torchtitan");
   ASSERT_TRUE(Made(ProfileOf(job, 1)));
   job.training.fused_step = true;
   EXPECT_FALSE(Made(ProfileOf(job, 1)));
-  job = JobOf("torchtitan", ZeroStage::kWeights);
+  job = WithoutPool("torchtitan");
   job.training.offload.weights = true;
   EXPECT_FALSE(Made(ProfileOf(job, 1)));
   job = HuggingFace();
@@ -230,7 +237,7 @@ Job OfUnequalLayers(int64_t kind) {
     job.training.execution.frees_gradients = true;
     return job;
   }
-  if (kind == 1) return JobOf("torchtitan", ZeroStage::kWeights, "deepseek-v3-671b");
+  if (kind == 1) return WithoutPool("torchtitan", "deepseek-v3-671b");
   // Windows in most layers, and a tied table.
   Job job = HuggingFace("llama3.2-3b");
   constexpr LanguageLayer kWindow{.attention = AttentionKind::kWindow, .window_tokens = 512};
@@ -336,7 +343,7 @@ TEST(MadeGradientsTest, ATiedTableIsSummedAtTheEnd) {
 
 // Besides the three, ZeRO-3 has the gathered table. The rank's shard of the gradient comes last.
 TEST(MadeGradientsTest, ATiedTableThatIsGatheredIsThereOnce) {
-  const Job job = JobOf("pytorch-fsdp", ZeroStage::kWeights, "llama3.2-3b");
+  const Job job = WithoutPool("pytorch-fsdp", "llama3.2-3b");
   const LanguageModel& m = job.model.language_model;
   const PackShape small{.tokens = 64, .squared = 64.0 * 64};
   const LayerProfile held = ProfileOf(job, 2, small), made = ProfileOf(job, 1, small);
@@ -347,6 +354,27 @@ TEST(MadeGradientsTest, ATiedTableThatIsGatheredIsThereOnce) {
   const int64_t table = kWeightBytes * m.vocab * m.hidden;
   EXPECT_GE(Allocated(made, {}), states + 4 * table - table / 8);
   EXPECT_LE(Allocated(made, {}), states + 4 * table + made.buffer_bytes + (int64_t{1} << 20));
+}
+
+TEST(PooledGradientsTest, TakeMemoryAllTheTimeButAreNotAllocated) {
+  const Job job = JobOf("torchtitan", ZeroStage::kWeights);
+  const LayerProfile held = ProfileOf(job, 2), pooled = ProfileOf(job, 1);
+  EXPECT_TRUE(pooled.pools_gradients);
+  EXPECT_FALSE(held.pools_gradients);
+  const MemoryParts several = MemoryPartsOf(held, CountsOf(held), {}, 1);
+  const MemoryParts once = MemoryPartsOf(pooled, CountsOf(pooled), {}, 1);
+  EXPECT_EQ(once.gradients, 0);
+  EXPECT_EQ(once.gradient_pool, Sum(held, &LayerCost::gradient_bytes));
+  EXPECT_EQ(once.gradient_pool, several.gradients);
+  EXPECT_EQ(several.gradient_pool, 0);
+  EXPECT_EQ(once.total(), several.total());
+  EXPECT_EQ(once.allocated() + once.gradient_pool, several.allocated());
+}
+
+TEST(PooledGradientsTest, NeedRanksThatShareWeights) {
+  const Job job = JobOf("pytorch-fsdp", ZeroStage::kWeights);
+  EXPECT_FALSE(ProfileOf(job, 1, kGradientsPack, {1, 1, 1}).pools_gradients);
+  EXPECT_TRUE(ProfileOf(job, 1, kGradientsPack, {1, 1, 2}).pools_gradients);
 }
 
 // Mixtral-8x7B on 8 GPUs of 80 GB takes 69 GB with one micro-batch and does not fit with two

@@ -97,6 +97,7 @@ std::string DescribedText() {
         keeps_quantised_inputs: false holds_quantised_weights: true
         casts_master_weights: true update_parameter_bytes: 4 keeps_gathered_inputs: false
         accumulates_whole_gradients: true fused_norms: true stops_recompute_early: true
+        pools_gradients: true tensor_loss_logit_bytes: 4
       }
     }
     constraints {

@@ -141,7 +141,7 @@ TEST(TrainerTest, EachHabitCanBeSet) {
       update_parameter_bytes: 8
       weight_hook_seconds: 3e-4 casts_master_weights: true keeps_gathered_inputs: true
       frees_gradients: true accumulates_whole_gradients: true fused_norms: true
-      stops_recompute_early: true })");
+      stops_recompute_early: true pools_gradients: true tensor_loss_logit_bytes: 3 })");
   request.mutable_job()->mutable_model()->set_name("mixtral-8x7b");
   const planner::Execution e = JobOf(request).training.execution;
   EXPECT_EQ(e.expert_capacity, 1);
@@ -159,6 +159,8 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   EXPECT_TRUE(e.accumulates_whole_gradients);
   EXPECT_TRUE(e.fused_norms);
   EXPECT_TRUE(e.stops_recompute_early);
+  EXPECT_TRUE(e.pools_gradients);
+  EXPECT_EQ(e.tensor_loss_bytes_per_logit, 3);
   EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's habit, not set by the request
 }
 

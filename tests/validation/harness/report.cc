@@ -34,17 +34,7 @@ std::string Percent(Figure figure, double error) {
 }
 
 void PrintParts(const Outcome& outcome) {
-  for (size_t s = 0; s < outcome.stages.size(); ++s) {
-    const planner::MemoryParts& m = outcome.stages[s];
-    std::printf(
-        "      stage %zu GiB: weights %.2f gradients %.2f optimizer %.2f activations %.2f "
-        "workspace %.2f (logits %.2f) buffers %.2f reserve %.2f\n",
-        s, static_cast<double>(m.weights) / kGiBytes, static_cast<double>(m.gradients) / kGiBytes,
-        static_cast<double>(m.optimizer) / kGiBytes, static_cast<double>(m.activations) / kGiBytes,
-        static_cast<double>(m.workspace) / kGiBytes, static_cast<double>(m.logits) / kGiBytes,
-        static_cast<double>(m.buffers) / kGiBytes,
-        static_cast<double>(m.allocator_reserve) / kGiBytes);
-  }
+  PrintMemory(outcome);
   const planner::StepTime& t = outcome.step;
   const auto ms = [](int64_t ns) { return static_cast<double>(ns) * 1e-6; };
   std::printf(
@@ -205,6 +195,18 @@ double ErrorOf(Figure figure, double predicted, double measured) {
   // Out of memory on only one side is worse than any count.
   if ((predicted == kNoFit) != (measured == kNoFit)) return predicted == kNoFit ? 99 : -99;
   return predicted - measured;
+}
+
+void PrintMemory(const Outcome& outcome) {
+  const auto gib = [](int64_t bytes) { return static_cast<double>(bytes) / kGiBytes; };
+  for (size_t s = 0; s < outcome.stages.size(); ++s) {
+    const planner::MemoryParts& m = outcome.stages[s];
+    std::printf(
+        "      stage %zu GiB: weights %.2f gradients %.2f optimizer %.2f activations %.2f "
+        "workspace %.2f (logits %.2f) buffers %.2f reserve %.2f\n",
+        s, gib(m.weights), gib(m.gradients), gib(m.optimizer), gib(m.activations), gib(m.workspace),
+        gib(m.logits), gib(m.buffers), gib(m.allocator_reserve));
+  }
 }
 
 int Report(const std::vector<Result>& results, const Cases& cases, const ReportOptions& options) {

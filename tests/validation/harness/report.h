@@ -22,6 +22,9 @@ double KendallTau(const std::vector<double>& a, const std::vector<double>& b);
 // Returns the relative error; for counts, the difference.
 double ErrorOf(Figure figure, double predicted, double measured);
 
+// Prints the memory of each stage by part.
+void PrintMemory(const Outcome& outcome);
+
 struct ReportOptions {
   bool parts = false;  // memory and time by part under each case
 };

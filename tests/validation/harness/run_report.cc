@@ -244,6 +244,7 @@ void ReportEachRun(const std::vector<Result>& results) {
                   Shown(Figure::kUsed, D(capacity)),
                   FitOf(result) == planner::MemoryFit::kWithinMargin ? ", within the margin" : "",
                   run.ran_out_of_memory ? ", as measured" : ", but ran");
+    PrintMemory(result.outcome);
     const planner::StepTime& step = result.outcome.step;
     const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
     std::printf(

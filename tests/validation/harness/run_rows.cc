@@ -320,7 +320,7 @@ void SetExecution(const Json& row, Training& training) {
                                             e.loss_bytes_per_logit == kEagerLossBytes);
   if (eager_loss && Flag(row, "compiled") &&
       (!training.trainer->alternate_products || date.empty() || date >= "2025-04"))
-    e.loss_bytes_per_logit = 4;
+    e.loss_bytes_per_logit = 4, e.tensor_loss_bytes_per_logit = 0;
   // Hugging Face's Trainer took an AdamW that is not fused, with PyTorch before 2.8.
   if (training.trainer->name == "huggingface-trainer" && !date.empty() && date < "2025-08" &&
       training.zero_stage == ZeroStage::kNone)

@@ -1,0 +1,64 @@
+#include "planner/cost/weight_gather.h"
+
+#include "planner/base/integers.h"
+#include "planner/base/units.h"
+#include "planner/cost/host_memory.h"
+#include "planner/cost/memory.h"
+
+namespace evenkeel::planner {
+namespace {
+
+SharedWeights DenseWeights(const LayerWork& work) {
+  const double parameters = work.parameters - work.expert_parameters;
+  const double packed = work.packed_parameters - work.packed_expert_parameters;
+  return {.parameters = parameters,
+          .trained = work.trained_parameters - work.trained_expert_parameters,
+          .bytes = kValueBytes * parameters - (kValueBytes - BytesOf(work.packed_format)) * packed};
+}
+
+SharedWeights ExpertWeights(const LayerWork& work) {
+  return {.parameters = work.expert_parameters,
+          .trained = work.trained_expert_parameters,
+          .bytes = kValueBytes * work.expert_parameters -
+                   (kValueBytes - BytesOf(work.packed_format)) * work.packed_expert_parameters};
+}
+
+}  // namespace
+
+SharedWeights GatheredWeights(const Training& training, const Parallelism& p,
+                              const LayerWork& work) {
+  SharedWeights gathered = DenseWeights(work);
+  if (ExpertCopies(training, p) == 1) return gathered;
+  const SharedWeights experts = ExpertWeights(work);
+  gathered.parameters += experts.parameters;
+  gathered.trained += experts.trained;
+  gathered.bytes += experts.bytes;
+  return gathered;
+}
+
+GatherTimes GatherTimesOf(const Job& job, const KernelTime& kernels, const Network& network,
+                          const Parallelism& p, const LayerWork& work) {
+  const Execution& e = job.training.execution;
+  const double ns_per_byte = kernels.MemoryBound(1).per_row;
+  const double reduced_bytes = (e.reduces_fp32 ? 2 : 1) * kValueBytes;
+  GatherTimes times;
+  const auto add = [&](const SharedWeights& weights, const RankGroup& all) {
+    if (weights.parameters == 0) return;
+    const int64_t shards = ShardRanks(job.training, all.ranks);
+    const auto [inside, across] = SplitBy(all, shards);
+    const double reduced = reduced_bytes * weights.trained;
+    times.gather += network.GroupCollective(Collective::kAllGather, inside, weights.bytes);
+    times.reduce += network.GroupCollective(Collective::kReduceScatter, inside, reduced) +
+                    network.GroupCollective(Collective::kAllReduce, across, reduced / D(shards));
+    times.down += ShardDownTime(job, weights.parameters / D(shards));
+    if (weights.trained > 0) times.up += ShardUpTime(job, weights.trained / D(shards));
+    if (all.ranks == 1) return;
+    times.gather_traffic += ns_per_byte * e.gather_traffic_bytes / kValueBytes * weights.bytes;
+    times.reduce_traffic += ns_per_byte * e.reduce_traffic_bytes * weights.trained;
+  };
+  add(DenseWeights(work), network.DataGroup(p));
+  add(ExpertWeights(work), network.ExpertDataGroup(p, e.expert_tensor));
+  return times;
+}
+
+}  // namespace evenkeel::planner
