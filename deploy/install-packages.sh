@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs lists of Debian packages; a list is deploy/packages-NAME.txt. Does nothing if all packages are there.
 #
-#   deploy/install-packages.sh NAME [NAME ...]        NAME: build, runtime, test, deploy, python or slurm
+#   deploy/install-packages.sh NAME [NAME ...]        NAME: build, runtime, test, image, deploy, python or slurm
 #
 # A line is a package, or "PACKAGE unless COMMAND": the package is not wanted if that command is there from elsewhere
 # (Node.js of another origin, say, whose npm conflicts with Debian's).

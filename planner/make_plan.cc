@@ -383,6 +383,13 @@ PlanResult PlanWhole(const Job& job, const PlanHooks& hooks, bool short_search) 
         }
         const Job chosen = WithBestOffload(job, hooks, short_search ? kWorkForSize : SearchWork{});
         result = PlanTheBatch(chosen, hooks, short_search);
+        // The share was chosen by searches of limited work, of packs that may differ.
+        if (chosen.training.offload.ratio == 0 || job.training.activations.choose) return;
+        PlanResult without = PlanTheBatch(WithOffload(job, 0), hooks, short_search);
+        if (without.end == PlanEnd::kComplete && without.plan.fits() &&
+            (!result.plan.fits() ||
+             without.plan.prediction.gpu_days <= result.plan.prediction.gpu_days))
+          result = std::move(without);
       }))
     return {};
   return result;

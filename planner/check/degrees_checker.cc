@@ -112,7 +112,10 @@ class DegreesChecker {
 
   void CheckSchedule(const Parallelism& p) {
     const std::optional<Schedule>& asked = job_.constraints.schedule;
-    Require(!asked || *asked == plan_.schedule, "not the schedule asked for");
+    Require(!asked || *asked == plan_.schedule ||
+                (*asked == Schedule::kGPipe && p.pipeline == 1 &&
+                 plan_.schedule == Schedule::kOneFOneB),
+            "not the schedule asked for");
     Require((p.virtual_stages > 1) == (plan_.schedule == Schedule::kInterleaved),
             "virtual stages and interleaving go together");
     Require(p.virtual_stages == 1 || (p.pipeline > 1 && job_.constraints.stage_layers.empty()),

@@ -85,7 +85,8 @@ int64_t HostRoom(const Job& job, const PackShape& largest) {
   if (!HostBinds(job)) return kNoHostLimit;
   const int64_t ranks = job.cluster.gpus_per_node;
   const int64_t others = HostMemoryOf(job, ranks, 0, largest).total();
-  return std::max<int64_t>(0, HostOf(job.cluster).memory_bytes - others) / ranks;
+  const int64_t left = HostOf(job.cluster).memory_bytes - others;
+  return left >= 0 ? left / ranks : -CeilDivide(-left, ranks);
 }
 
 double HostCopyRate(const Cluster& cluster) {

@@ -33,7 +33,8 @@ Host HostOf(const Cluster& cluster);
 // Returns whether plans are held to the host's memory: if they offload, or if the job states it.
 bool HostBinds(const Job& job);
 
-// Returns the bytes that one rank's layers may take of the host's memory, or kNoHostLimit.
+// Returns the bytes that one rank's layers may take of the host's memory, or kNoHostLimit. Negative
+// if the host lacks memory even without them.
 int64_t HostRoom(const Job& job, const PackShape& largest);
 
 // Returns the bytes/s at which each GPU of a node copies to or from its host while all others do

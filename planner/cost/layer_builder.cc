@@ -369,8 +369,8 @@ void LayerBuilder::TensorPass(double width, bool in_16bit) {
 
 void LayerBuilder::HideTensorPasses() {
   const double ranks = tensor();
-  // Neither hides all that it could: the parts are short, and PyTorch's also slow the products
-  // down.
+  // Neither TransformerEngine nor PyTorch hides all that it could: the parts are short, and
+  // PyTorch's also slow the products down.
   const double share = setting_.megatron ? setting_.kernels.constants().engine_overlap
                                          : setting_.kernels.constants().tensor_overlap;
   for (const Exchanged& pass : tensor_passes_) {
@@ -410,12 +410,12 @@ void LayerBuilder::ExpertExchange(double values, int64_t top_k) {
   KeepResults(values * D(top_k) / tensor());
   operation().communication += PerRow(ns / MeanRows());
   operation().launches += 1;
-  expert_exchanges_.push_back({work_.operations.size() - 1, ns});
+  expert_exchanges_.push_back({work_.operations.size() - 1, ns, rows_});
 }
 
 void LayerBuilder::ExpertGather(int64_t ranks, double bytes_per_row) {
   const double ns = Exchange(Collective::kAllGather, {ranks, ranks}, bytes_per_row);
-  if (ns > 0) expert_exchanges_.push_back({work_.operations.size() - 1, ns});
+  if (ns > 0) expert_exchanges_.push_back({work_.operations.size() - 1, ns, rows_});
 }
 
 void LayerBuilder::HideExpertExchanges(size_t from, size_t to) {
@@ -427,9 +427,12 @@ void LayerBuilder::HideExpertExchanges(size_t from, size_t to) {
   }
   for (const Exchanged& exchange : expert_exchanges_) exchanged += exchange.ns;
   if (exchanged <= 0) return;
-  const double share = std::min(1.0, compute / exchanged), rows = MeanRows();
-  for (const Exchanged& exchange : expert_exchanges_)
-    work_.operations[exchange.operation].communication += PerRow(-share * exchange.ns / rows);
+  const double share = std::min(1.0, compute / exchanged);
+  for (const Exchanged& exchange : expert_exchanges_) {
+    const double rows = PerRowOf(exchange.rows, 1).at(setting_.mean);
+    work_.operations[exchange.operation].communication +=
+        PerRowOf(exchange.rows, -share * exchange.ns / rows);
+  }
 }
 
 void LayerBuilder::AddNorm(Norm norm, double width, double share) {

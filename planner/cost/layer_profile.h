@@ -25,9 +25,10 @@ inline constexpr int64_t kSeveralMicroBatches = 2;
 // bytes): a mix of two of them over the layers is as good as any other set, to within one layer.
 // `also` names sets to keep besides, for plans that somebody else wrote; a mode added this way may
 // take longer and keep more than its neighbour. Under RecomputePolicy::kOneSetting the modes are
-// those of the trainer's settings instead (GivenModes). `micro_batches` of a rank and step matter
-// only for gradients; with several, which hold more, they are there all the time. So does whether
-// plans are `ordered`: no layer keeps less than one of its class in front of it on its stage.
+// those of the trainer's settings instead (GivenModes). `micro_batches`, per rank and step, affect
+// only gradients: with several, gradients are held during the whole step; with one, the backward
+// pass makes them (SetGradients). `ordered` promises that on every stage no layer keeps less than
+// an earlier one of its class. It, too, affects only gradients.
 LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const PackShape& mean, const PackShape& largest,
                                const std::vector<RecomputeParts>& also = {},

@@ -69,12 +69,6 @@ double Network::NodeCollective(Collective op, int64_t ranks, double bytes) const
   return GroupCollective(op, {ranks, ranks}, bytes);
 }
 
-double Network::NodeCollective(int64_t ranks, double total_bytes) const {
-  return (NodeCollective(Collective::kAllGather, ranks, total_bytes) +
-          NodeCollective(Collective::kReduceScatter, ranks, total_bytes)) /
-         2;
-}
-
 double Network::GroupCollective(Collective op, const RankGroup& group, double bytes) const {
   if (group.ranks <= 1 || bytes <= 0) return 0;
   return MeasuredRatio(op, group, bytes) * GroupModel(op, group, bytes);

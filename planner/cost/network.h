@@ -14,7 +14,7 @@
 namespace evenkeel::planner {
 
 // Ranks that communicate, and how many of them share a node, or a scale-up domain where that spans
-// nodes. If the stride fills them unevenly, the least full one counts.
+// nodes. If they fill nodes unevenly, the least full one counts.
 struct RankGroup {
   int64_t ranks = 1;
   int64_t ranks_per_node = 1;
@@ -22,7 +22,8 @@ struct RankGroup {
   friend bool operator==(const RankGroup&, const RankGroup&) = default;
 };
 
-// The same ranks as equal groups that share something, and as groups of one rank of each.
+// Two groupings of the same ranks: `inside`, the parts of neighbouring ranks, and `across`, the
+// ranks at the same place of every part.
 struct SplitGroups {
   RankGroup inside, across;
 };
@@ -48,9 +49,6 @@ class Network {
   // Returns the ns of a collective inside one node; `bytes` counts as in CollectiveTable. This and
   // the functions below use measurements (Cluster::collectives) where there are any.
   double NodeCollective(Collective op, int64_t ranks, double bytes) const;
-  // Returns the mean ns of an all-gather and a reduce-scatter inside one node; `total_bytes` is the
-  // gathered size.
-  double NodeCollective(int64_t ranks, double total_bytes) const;
 
   // Returns the ns of a collective over a group that may span nodes; `bytes` counts as in
   // CollectiveTable.

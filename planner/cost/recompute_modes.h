@@ -47,8 +47,8 @@ std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& me
                                       const std::vector<RecomputeParts>& also);
 
 // Returns the mode that recomputes nothing and, if the layer has such parts, one that recomputes
-// them: what layers do when modules are offloaded. Each says what `moved` and `charged` modules
-// have of it in host memory.
+// them: what layers do when modules are offloaded. Each mode has the shares of its kept bytes that
+// the modules `moved` and `charged` place in host memory.
 std::vector<RecomputeMode> ModesBesideModules(const LayerWork& work, const PackShape& mean,
                                               const PackShape& largest, double workspace,
                                               RecomputeParts parts, OffloadModules moved,

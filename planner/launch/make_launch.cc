@@ -271,14 +271,15 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
       RecordOf(framework).emit(trials, &launch);
       NoteWhoseTimes(*job.training.trainer, trainer, &launch);
     }
-    NoteOptimizer(job.training, &launch);
-    NoteOffloadedWeights(job.training, &launch);
-    NoteFusedStep(job.training, other ? other->training : job.training, &launch);
-    NoteActivations(other ? *other : job, plan, &launch);
-    NoteDeterminism((other ? *other : job).training.execution, &launch);
-    NoteZeroGroup(job.training, &launch);
-    NoteDispatcher(other ? *other : job, batching, plan, &launch);
-    NoteLayersIn16Bit(other ? other->training : job.training, &launch);
+    const Job& launched = other ? *other : job;
+    NoteOptimizer(launched.training, &launch);
+    NoteOffloadedWeights(launched.training, &launch);
+    NoteFusedStep(job.training, launched.training, &launch);
+    NoteActivations(launched, plan, &launch);
+    NoteDeterminism(launched.training.execution, &launch);
+    NoteZeroGroup(launched.training, &launch);
+    NoteDispatcher(launched, batching, plan, &launch);
+    NoteLayersIn16Bit(launched.training, &launch);
     NoteGroups(plan, &launch);
     launches.push_back(std::move(launch));
   }

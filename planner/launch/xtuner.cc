@@ -122,7 +122,8 @@ void EmitXTuner(const Trials& trials, Launch* out) {
   const RecomputedIndices indices = RecomputedOf(runs->spec);
   Counts counts{.encoder = static_cast<int64_t>(indices.encoder.size()),
                 .language = static_cast<int64_t>(indices.language.size())};
-  // Kinds of layers keep different amounts, so the same number from the front may not be enough.
+  // Layers of different kinds keep different amounts, so the same number from the front may not be
+  // enough.
   Trial front = *runs;
   const int64_t layers = trials.job().model.language_model.layers;
   for (;; ++counts.language) {
@@ -135,6 +136,13 @@ void EmitXTuner(const Trials& trials, Launch* out) {
     if (front.fits() || counts.language == layers || trials.stopped()) break;
   }
   if (!SameRun(front.spec, runs->spec)) {
+    if (!front.fits() && !trials.stopped()) {
+      out->match = LaunchMatch::kNone;
+      out->notes.push_back({"recompute",
+                            "XTuner recomputes layers from the front. Even with all layers of the "
+                            "language model recomputed, such a run does not fit."});
+      return;
+    }
     const double slower = SlowerBy(front, *runs);
     out->notes.push_back({"recompute",
                           "XTuner recomputes layers from the front: the first " +

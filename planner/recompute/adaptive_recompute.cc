@@ -23,7 +23,8 @@ std::optional<ChunkedRecompute> AdaptiveRecompute(const LayerProfile& profile,
     for (size_t k = 0; k < profile.classes.size(); ++k) {
       if (!profile.classes[k].recomputable() || chunks[c].counts[k] == 0) continue;
       int32_t& layers = recomputed[c][k][profile.classes[k].modes.size() - 1];
-      // At least one layer still recomputes, so that the probe sees no change of the workspace.
+      // If there are several, at least one layer still recomputes, so that the probe sees no change
+      // of the workspace.
       const int32_t probed = std::min(kProbedLayers, std::max(1, layers - 1));
       const int64_t before = free();
       layers -= probed;

@@ -23,7 +23,7 @@ void SetGpu(const std::string& name, Job* job) {
 void FreeDegrees(const Trainer& trainer, Constraints* c) {
   c->tensor_parallel = c->pipeline_parallel = c->data_parallel = {};
   c->virtual_stages.min = c->context_parallel.min = c->expert_parallel.min = 1;
-  c->encoder_data = {};
+  c->encoder_data.min = 1;
   c->stage_layers.clear();
   c->partition_method = DefaultMethod(trainer, *c);
 }

@@ -22,6 +22,8 @@ constexpr int64_t kMost = 4'000'000'000'000'000'000;
 // - fill / m, and by `send`.
 double FillBound(double work, int64_t stages, int64_t micro_batches, double fill, double send) {
   const double m = D(micro_batches), q = 1 - fill / m;
+  // In the limit of no certain work in front of a stage, all stages share the work evenly.
+  if (fill <= 0) return m * work / D(stages);
   double power = 1;  // q^(stages - 1)
   for (int64_t s = 0; s + 1 < stages; ++s) power *= q;
   const double sends = send * (D(stages - 1) - q * (1 - power) * m / fill);

@@ -61,7 +61,7 @@ class Chooser {
       return fits(caps);
     };
     const std::vector<int64_t> shorter = ShorterTokens(true);
-    return fits_with(2 * level_.caps.tokens) ||
+    return (2 * level_.caps.tokens <= kTokenCapAtMost && fits_with(2 * level_.caps.tokens)) ||
            std::any_of(shorter.begin(), shorter.end(), fits_with);
   }
 
@@ -228,8 +228,9 @@ class Chooser {
 
   // Without units, only the longest sample says how long packs must be. Packs twice as long run
   // longer products and fewer collectives, but take more memory and longer to fill a pipeline.
-  // Doubles the rule's choice while that is better, and tries half as much more of the last; if
-  // none is better, halves it.
+  // Doubles the rule's choice until two doublings in a row are no better, and tries half as much
+  // more of the best; if none is better, halves it. Packs twice as long may be no better while
+  // those of four times the length are, with other degrees.
   CapsSearch ByTokens(const std::string& reason) const {
     CapsSearch best = Search(level_, reason);
     if (job_.training.token_cap > 0) return best;
@@ -239,7 +240,13 @@ class Chooser {
       if (best.stopped) return false;
       return Take(best, Tokens(tokens, best));
     };
-    for (int64_t tokens = 2 * level; improve(tokens); tokens *= 2) longer = true;
+    for (int64_t tokens = 2 * level; tokens <= kTokenCapAtMost; tokens *= 2) {
+      if (improve(tokens)) {
+        longer = true;
+      } else if (2 * tokens > kTokenCapAtMost || !LooksBetter(2 * tokens, best)) {
+        break;
+      }
+    }
     if (longer) improve(best.batching.rule.token_cap / 2 * 3);
     if (longer || best.stopped) return best;
     for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
@@ -295,6 +302,15 @@ class Chooser {
                        ? "packs of " + text + " tokens do not fit in memory"
                        : "the same batch has a shorter step than with packs of " + text + " tokens",
                    alternatives_, limits_);
+  }
+
+  // Returns whether a brief search finds a better plan than `than` for packs of `tokens` tokens.
+  bool LooksBetter(int64_t tokens, const CapsSearch& than) const {
+    if (than.stopped) return false;
+    CapsChoice choice = level_;
+    choice.caps.tokens = tokens;
+    const CapsSearch look = Beating(choice, than, "", 0, side_limits_);
+    return !look.stopped && Better(look, than);
   }
 
   // Makes packs under these caps and searches for plans quicker than the best of `than`.

@@ -18,12 +18,12 @@ struct CapsSearch {
   bool stopped = false;  // then nothing else is valid
 };
 
-// Has no caps to choose if the job pads micro-batches. Keeps caps that the job gives. Otherwise it
-// searches caps with level packs first. These are long: a step has few of them, so few ranks get
-// one, the pipeline bubble is larger, and each needs more memory. So shorter ones are searched in
-// short, two sizes of each octave and some between, and the best are searched in full. If level
-// packs do not fit, the shortest are searched first. `alternatives` is the number of plans of other
-// degrees to list.
+// Chooses caps and searches plans for them. A job that pads micro-batches has no caps, and caps
+// that the job gives are kept. Otherwise level packs are searched first. They are long: a step has
+// few of them, so few ranks get one, the pipeline bubble is larger, and each needs more memory. So
+// shorter packs are tried in brief searches, two sizes of each octave and some between, and the
+// best are searched in full. If level packs do not fit, the shortest are searched first.
+// `alternatives` is the number of plans of other degrees to list.
 CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
                       const SearchWork& limits = {});
 

@@ -84,6 +84,8 @@ std::optional<Job> WithLargerSteps(const Job& job, double packs_per_step) {
 }
 
 Schedule ScheduleOf(const Constraints& constraints, const Parallelism& p) {
+  // Without a pipeline, no trainer runs all forward passes first.
+  if (constraints.schedule == Schedule::kGPipe && p.pipeline == 1) return Schedule::kOneFOneB;
   if (constraints.schedule) return *constraints.schedule;
   return p.virtual_stages > 1 ? Schedule::kInterleaved : Schedule::kOneFOneB;
 }

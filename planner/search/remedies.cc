@@ -65,8 +65,9 @@ class Remedies {
     TryActivations();
     TryModules();
     const auto changes_more = [](const Remedy& remedy) {
-      return remedy.kind == RemedyKind::kSmallerCaps || remedy.kind == RemedyKind::kMoreGpus ||
-             remedy.kind == RemedyKind::kLargerGpu;
+      return remedy.kind == RemedyKind::kSmallerCaps ||
+             remedy.kind == RemedyKind::kSmallerMicroBatch ||
+             remedy.kind == RemedyKind::kMoreGpus || remedy.kind == RemedyKind::kLargerGpu;
     };
     const auto last = found_.begin() + static_cast<std::ptrdiff_t>(others);
     std::rotate(std::find_if(found_.begin(), last, changes_more), last, found_.end());
@@ -117,7 +118,10 @@ class Remedies {
     if (Stopped()) return false;
     if (HasBatch(changed) && FitsAtAll(OfMisfit(changed), batching_, stop_, &own_segments_left_))
       return true;
-    return FitsAtAll(changed, batching_, stop_, &segments_left_);
+    // Each number of GPUs has segments of its own: one on which nothing fits says little of more.
+    int64_t of_gpus = kSegmentsToTry;
+    const bool more_gpus = changed.cluster.gpu_count != job_.cluster.gpu_count;
+    return FitsAtAll(changed, batching_, stop_, more_gpus ? &of_gpus : &segments_left_);
   }
 
   bool Plans(const Remedy& remedy) const { return Plans(ApplyRemedy(job_, remedy)); }

@@ -29,11 +29,11 @@ int64_t HeadRanks(const ModelSpec& model, int64_t tensor, int64_t context,
 // Why `context` ranks cannot share samples under a tensor-parallel degree.
 enum class ContextFault {
   kNone,
-  kRecurrentHeads,  // they divide the heads of recurrent layers
-  kHeads,           // they divide the heads of attention
-  kKeyValueHeads,   // and its key and value heads
-  kWindows,         // with windows, TransformerEngine exchanges heads or gathers
-  kSinks            // with sinks, TransformerEngine exchanges heads
+  kRecurrentHeads,  // they do not divide the heads of a tensor rank's recurrent layers
+  kHeads,           // they do not divide the attention heads of a tensor rank
+  kKeyValueHeads,   // nor its key and value heads
+  kWindows,         // TransformerEngine has no ring for attention with windows
+  kSinks            // TransformerEngine has neither a ring nor gathers for attention with sinks
 };
 ContextFault ContextFaultOf(const ModelSpec& model, int64_t tensor, int64_t context,
                             const ContextRules& rules);

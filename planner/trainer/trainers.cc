@@ -409,7 +409,8 @@ constexpr std::array kTrainers = {
                           "hybrid_zero_optim.py); kernel rate and time of a broadcast from "
                           "its published runs on A100",
                 .fitted_runs = 54},
-               kInternEvo, {}))),
+               // It has chunks, but how it cuts them is not modelled.
+               kInternEvo, {.interleaves = false}))),
     // build_model of nanotron/models/base.py.
     CutsBy(PartitionMethod::kWeights,
            WithRawVocabulary(WithWholeLayers(

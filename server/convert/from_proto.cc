@@ -107,6 +107,7 @@ void HoldLastGroup(const v1::Plan& plan, const FieldPath& path, ViolationSink& s
                    EvaluationJob* evaluation) {
   const int groups = plan.packing_groups_size();
   if (groups < 2) return;
+  evaluation->last_group = true;
   planner::Dataset* dataset = &evaluation->packs.dataset;
   evaluation->plan.spec.micro_batches = std::max<int64_t>(
       1, CheckInt(sink, path.Child("packing_groups", groups - 1).Child("packs_per_rank"),
@@ -161,7 +162,13 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
   const FieldPath plan_path("plan");
   job.max_alternatives = kDefaultMaxAlternatives;
   if (request.has_job()) {
-    ConvertJob(request.job(), job_path, sink, datasets, &job);
+    const bool settles = request.plan().has_offload() && request.job().training().has_offload();
+    v1::Job settled;
+    if (settles) {
+      settled = request.job();
+      TakeOffloadOf(request.plan(), &settled);
+    }
+    ConvertJob(settles ? settled : request.job(), job_path, sink, datasets, &job);
   } else {
     sink.Add(job_path, "required: the job that the plan is for");
   }

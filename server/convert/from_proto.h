@@ -44,6 +44,7 @@ struct EvaluationJob {
   planner::Job packs;  // `job` with the batch rule of the caller's plan
   bool include_timeline = false;
   bool evaluate_only = false;  // the job's own plan is not wanted
+  bool last_group = false;     // predicts steps of the plan's last packing group alone
 };
 
 // Does the same for EvaluatePlan.

@@ -83,12 +83,14 @@ std::string ShortageText(const planner::Misfit& misfit) {
            std::to_string(misfit.micro_batches) +
            " micro-batches in a step, where training.fused_step allows one.";
   std::string text =
-      "Stage " + std::to_string(misfit.stage) + " of " + DegreesText(misfit.parallelism) +
-      " needs " + SizeText(misfit.memory.total()) + " but has only " +
-      SizeText(misfit.capacity_bytes) + ": " +
-      (misfit.host_short_bytes > 0
-           ? "its nodes lack " + SizeText(misfit.host_short_bytes) + " of host memory"
-           : "it lacks " + SizeText(misfit.short_bytes));
+      "Stage " + std::to_string(misfit.stage) + " of " + DegreesText(misfit.parallelism);
+  if (misfit.host_short_bytes > 0) {
+    text += " fits its GPUs, but its nodes lack " + SizeText(misfit.host_short_bytes) +
+            " of host memory";
+  } else {
+    text += " needs " + SizeText(misfit.memory.total()) + " but has only " +
+            SizeText(misfit.capacity_bytes) + ": it lacks " + SizeText(misfit.short_bytes);
+  }
   std::string layers;
   for (const LayerCount& of_kind : CountsOf(misfit.layers))
     layers += (layers.empty() ? "" : ", ") + TextOf(of_kind);

@@ -205,6 +205,23 @@ void ActivationsFromProto(const v1::Job& from, const FieldPath& path, ViolationS
       given.has_activation_layers() ? std::optional<int64_t>(layers) : std::nullopt, job);
 }
 
+void TakeOffloadOf(const v1::Plan& plan, v1::Job* job) {
+  const v1::OffloadReport& planned = plan.offload();
+  v1::Offload& asked = *job->mutable_training()->mutable_offload();
+  if (!asked.has_optimizer_ratio() && !asked.weights()) {
+    asked.set_optimizer_ratio(planned.optimizer_ratio());
+    asked.clear_choose_optimizer_ratio();
+  }
+  if (asked.choose_activation_layers() && planned.has_activation_layers()) {
+    asked.set_activation_layers(planned.activation_layers());
+    asked.clear_choose_activation_layers();
+  }
+  if (asked.choose_activation_modules()) {
+    *asked.mutable_activation_modules() = planned.activation_modules();
+    asked.clear_choose_activation_modules();
+  }
+}
+
 void CheckShareGiven(const planner::Job& job, const FieldPath& path, ViolationSink& sink) {
   const planner::ActivationOffload& activations = job.training.activations;
   if (activations.choose && activations.of_modules && activations.given_modules == 0)

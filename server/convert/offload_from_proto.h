@@ -8,6 +8,7 @@
 
 namespace evenkeel::v1 {
 class Job;
+class Plan;
 class PlanSubject;
 }  // namespace evenkeel::v1
 
@@ -20,6 +21,10 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
 // Converts what Training.offload says of activations, of a job with constraints.
 void ActivationsFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                           planner::Job* job);
+
+// Sets what the job leaves to the planner to what the plan's own report says that it offloads.
+// REQUIRES: both have an offload.
+void TakeOffloadOf(const v1::Plan& plan, v1::Job* job);
 
 // Refuses a share or a number of layers that the planner would have to choose: a plan is evaluated
 // with it.

@@ -17,6 +17,7 @@ struct PlanFacts {
   double step_seconds = 0;  // 0 if the job does not fit
   double gpu_days = 0;      // 0 if the job does not fit
   int64_t unit_cap = 0, token_cap = 0;
+  bool of_last_group = false;  // the figures are those of steps of a plan's last packing group
 };
 
 struct ComputedPlan {

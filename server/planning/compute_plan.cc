@@ -72,6 +72,7 @@ ComputedEvaluation Evaluated(const EvaluationJob& evaluation, const planner::Job
   computed.end = ComputeEnd::kDone;
   computed.plan.plan_bytes = EvaluationBytes(job, found.plan);
   computed.plan.facts = FactsOf(job, found.plan);
+  computed.plan.facts.of_last_group = evaluation.last_group;
   computed.plan.timeline_bytes = std::move(timeline);
   return computed;
 }
@@ -115,7 +116,7 @@ ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,
 }
 
 std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best) {
-  if (!plan.fits || !best.fits || best.gpu_days <= 0) return std::nullopt;
+  if (!plan.fits || !best.fits || plan.of_last_group || best.gpu_days <= 0) return std::nullopt;
   return plan.gpu_days / best.gpu_days - 1;
 }
 

@@ -37,7 +37,8 @@ using ComputeFunction =
 ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,
                         const std::string& plan_id);
 
-// Returns the GPU-days of a plan divided by those of another, less 1, or nullopt unless both fit.
+// Returns the GPU-days of a plan divided by those of another, less 1, or nullopt unless both fit
+// and are of whole plans.
 std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best);
 
 // Limit on the length of a timeline: packs of a rank x stages x virtual stages. The longest

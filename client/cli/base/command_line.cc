@@ -30,6 +30,15 @@ bool CommandLine::Has(const std::string& flag) const {
                      [&](const std::string& argument) { return IsFlag(argument, flag); });
 }
 
+std::string CommandLine::ValueOf(const std::string& flag) const {
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    if (!IsFlag(arguments_[i], flag)) continue;
+    if (arguments_[i] != flag) return arguments_[i].substr(flag.size() + 1);
+    return i + 1 < arguments_.size() ? arguments_[i + 1] : "";
+  }
+  return "";
+}
+
 CommandLine CommandLine::With(const std::string& flag, const std::string& value) const {
   std::vector<std::string> changed;
   bool done = false;

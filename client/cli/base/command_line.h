@@ -17,6 +17,8 @@ class CommandLine {
   explicit CommandLine(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
 
   bool Has(const std::string& flag) const;
+  // Returns the value of a flag, or "".
+  std::string ValueOf(const std::string& flag) const;
 
   // Returns the same command line with `flag` set to `value` (replaced in its place, or added at
   // the end), or without it.

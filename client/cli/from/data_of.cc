@@ -173,6 +173,26 @@ void RepackData(Packing packing, UserRun* run) {
   run->fixed_lengths = packing == Packing::kJoined;
 }
 
+// Loaders of pretraining join texts and cut them at the sequence's length, so no sample is longer.
+void SplitLongSamples(UserRun* run) {
+  v1::Dataset* data = run->job.mutable_dataset();
+  const bool shares = std::any_of(data->parts().begin(), data->parts().end(),
+                                  [](const v1::DatasetPart& part) { return part.share() > 0; });
+  if (run->seq_length == 0 || shares || !data->dataset_ref().empty()) return;
+  int64_t longer = 0;
+  for (v1::Histogram* histogram : Histograms("data", data)) {
+    if (histogram->units_size() > 0) continue;  // only text can be cut
+    const int64_t before = longer;
+    for (int i = 0; i < histogram->llm_tokens_size(); ++i)
+      if (histogram->llm_tokens(i) > run->seq_length)
+        longer = Added(longer, 1, histogram->sample_count(i));
+    if (longer > before) SplitSamples(run->seq_length, histogram);
+  }
+  if (longer > 0)
+    run->assumed.push_back(fmt::format("data: {} longer sample{} split into some of {} tokens",
+                                       longer, longer == 1 ? " is" : "s are", run->seq_length));
+}
+
 // The Trainer of TRL cuts tokens off; other programs cut at the tokenizer's model_max_length.
 void CutData(const UserConfig& config, UserRun* run) {
   if (config.Has(Field::kBlockSize))
@@ -276,7 +296,7 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   run->text_only = config.text_only;
   run->knows_samples = HasData(there);
   if (HasData(there)) {
-    if (!hugging_face) return;
+    if (!hugging_face) return SplitLongSamples(run);
     const Packing packing = PackingOf(config);
     if (packing == Packing::kNone || packing == Packing::kWhole) return CutData(config, run);
     return RepackData(packing, run);

@@ -55,6 +55,8 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
                   "not yet: weights and states in 16 bits without a copy in fp32; accepted: "
                   "float32; --precision bf16 --optimizer adam-16bit evaluates such");
   const std::string mixed = config.Text(Field::kMixedPrecision);
+  if (config.On(Field::kFp16) && config.On(Field::kBf16))
+    config.Refuse(Field::kFp16, "must not be on together with bf16: the trainer refuses both");
   if (config.On(Field::kFp16)) {
     training->set_precision(v1::PRECISION_FP16);
   } else if (torchtitan) {

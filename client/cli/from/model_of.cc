@@ -147,7 +147,8 @@ Shape ShapeOf(const UserConfig& config) {
 bool SameShape(const Shape& s, const planner::LanguageModel& m) {
   if (s.layers != m.layers || s.hidden != m.hidden || s.heads != m.heads ||
       s.gated != m.gated_mlp || s.tied != m.tied_embeddings || s.qk_norm != m.qk_norm ||
-      s.latent != m.mla.has_value() || (s.experts > 0) != m.moe.has_value())
+      s.rms != (m.norm == planner::Norm::kRmsNorm) || s.latent != m.mla.has_value() ||
+      (s.experts > 0) != m.moe.has_value())
     return false;
   if (!s.latent && (s.kv_heads != m.kv_heads || s.head_size != m.head_dim)) return false;
   if (s.latent &&
@@ -155,6 +156,7 @@ bool SameShape(const Shape& s, const planner::LanguageModel& m) {
        s.nope != m.mla->qk_nope_dim || s.rope != m.mla->qk_rope_dim || s.value != m.mla->v_dim))
     return false;
   if (s.experts == 0) return s.ffn == m.ffn;
+  if (m.runs.empty() && s.dense_layers != m.moe->first_dense_layers) return false;
   return s.experts == m.moe->experts && s.top_k == m.moe->top_k &&
          s.expert_ffn == m.moe->expert_ffn && s.shared_ffn == m.moe->shared_ffn;
 }

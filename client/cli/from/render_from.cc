@@ -95,6 +95,15 @@ std::string ReadSection(const Style& style, const FromAnswer& answer) {
                                              config.irrelevant == 1 ? "changes" : "change"));
 }
 
+// Returns what the reading of the configuration assumed, and the network if no flag gives it.
+std::vector<std::string> AssumedOf(const FromAnswer& answer) {
+  std::vector<std::string> assumed = answer.run.assumed;
+  for (const v1::FigureBasis& figure : answer.response.evaluated().provenance().figures())
+    if (figure.figure() == "cluster.inter_node_bandwidth" && figure.basis() == v1::BASIS_ASSUMED)
+      assumed.push_back("network between nodes: " + figure.detail() + " (--inter-node-gbps)");
+  return assumed;
+}
+
 std::string DoubtSection(const Style& style, const FromAnswer& answer) {
   const UserConfig& config = answer.config;
   std::string text;
@@ -109,9 +118,10 @@ std::string DoubtSection(const Style& style, const FromAnswer& answer) {
     for (const auto& [setting, what] : config.not_predicted)
       text += Paragraph(style, Plain(style, Describe(setting) + ": " + what));
   }
-  if (!answer.run.assumed.empty() || !config.notes.empty()) {
+  const std::vector<std::string> assumed = AssumedOf(answer);
+  if (!assumed.empty() || !config.notes.empty()) {
     text += Section(style, "Assumed");
-    for (const std::string& line : answer.run.assumed) text += Paragraph(style, Plain(style, line));
+    for (const std::string& line : assumed) text += Paragraph(style, Plain(style, line));
     for (const std::string& line : config.notes) text += Paragraph(style, Plain(style, line));
   }
   return text;
@@ -123,9 +133,11 @@ std::string DoesSection(const Style& style, const FromAnswer& answer) {
   std::vector<std::pair<std::string, std::string>> rows = {
       {"split", ParallelismText(yours.parallelism()) + ", " + ScheduleText(yours)},
       {"batch",
-       fmt::format("{} samples: {} micro-{} on each of {} data-parallel ranks",
-                   Integer(std::llround(p.samples_per_step())), p.micro_batches(),
-                   p.micro_batches() == 1 ? "batch" : "batches", yours.parallelism().data())},
+       fmt::format("{} samples: {} micro-{} on {}", Integer(std::llround(p.samples_per_step())),
+                   p.micro_batches(), p.micro_batches() == 1 ? "batch" : "batches",
+                   yours.parallelism().data() == 1 ? "one data-parallel rank"
+                                                   : fmt::format("each of {} data-parallel ranks",
+                                                                 yours.parallelism().data()))},
       {"step", IntervalText(p)},
       {"tokens/s",
        Integer(static_cast<int64_t>(p.llm_tokens_per_second())) + ", MFU " + Percent(p.mfu())}};
@@ -239,7 +251,7 @@ std::string FromAnswerJson(const FromAnswer& answer) {
     json["not_predicted"].push_back(std::move(row));
   }
   json["irrelevant_count"] = answer.config.irrelevant;
-  json["assumed"] = answer.run.assumed;
+  json["assumed"] = AssumedOf(answer);
   json["notes"] = answer.config.notes;
   json["request"] = Json::parse(ToJson(answer.request));
   json["changes_tried"] = answer.changes.tried;

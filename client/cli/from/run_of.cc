@@ -19,12 +19,14 @@ namespace evenkeel::cli {
 namespace {
 
 constexpr int64_t kMaxDegree = 65536;
+constexpr int64_t kMostSequences = 10'000'000;
 
 [[noreturn]] void FailRun(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
 }
 
-void SetGpus(const UserConfig& config, v1::Job* job) {
+void SetGpus(const UserConfig& config, UserRun* run) {
+  v1::Job* job = &run->job;
   if (job->cluster().pools_size() > 1 ||
       (job->cluster().pools_size() == 1 && job->cluster().pools(0).gpu_counts_size() > 0))
     FailRun("--from evaluates one offer: give one --gpus, and no --pool");
@@ -50,7 +52,12 @@ void SetGpus(const UserConfig& config, v1::Job* job) {
     if (pool->gpus_per_node() == 0 && (open ? pool->gpu_count() > per_node : nodes > 1))
       pool->set_gpus_per_node(static_cast<int32_t>(per_node));
   }
-  if (pool->gpu_count() > 0) return;
+  if (pool->gpu_count() > 0) {
+    if (both && !open && per_node > 0 && nodes * per_node != pool->gpu_count())
+      run->assumed.push_back(fmt::format("{} GPUs (--gpus), not the {} of the configuration",
+                                         pool->gpu_count(), nodes * per_node));
+    return;
+  }
   if (config.Has(Field::kProcesses)) {
     if (config.Text(Field::kProcesses).find('$') != std::string::npos)
       config.Refuse(Field::kProcesses, "this is no number of processes: give it by --gpus N");
@@ -286,9 +293,14 @@ void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
     run->micro_batch = pipeline ? config.Int(Field::kPipelineMicroBatch, 1, 1, 1 << 20) : local;
   int64_t steps = config.Int(Field::kAccumulation, 1, 1, 1 << 20);
   if (torchtitan && pipeline) steps = std::max<int64_t>(1, local / run->micro_batch);
-  run->sequences = config.Int(Field::kGlobalBatch, -1, -1, 10000000);
+  run->sequences = config.Int(Field::kGlobalBatch, -1, -1, kMostSequences);
   run->batch_follows_ranks = torchtitan && run->sequences <= 0;
   if (run->sequences <= 0) run->sequences = run->micro_batch * steps * data;
+  if (run->sequences > kMostSequences)
+    FailRun(
+        fmt::format("a step of {} samples x {} accumulation steps x {} data-parallel ranks has "
+                    "more than {} samples",
+                    run->micro_batch, steps, data, kMostSequences));
   // As the Trainer does: DeepSpeed's train_batch_size is checked.
   if (const int64_t product = run->micro_batch * steps * data;
       hugging_face && !flags.micro_batch_samples && run->sequences != product)
@@ -389,7 +401,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   UserRun run;
   run.job = PartialRequestFromFlags(flags).job();
   run.job.clear_launch_frameworks();
-  SetGpus(config, &run.job);
+  SetGpus(config, &run);
   const v1::Model& model = *run.job.mutable_model();
   if (config.format == ConfigFormat::kHuggingFace && model.name().empty() &&
       !model.has_language_model() && model.config_json().empty())

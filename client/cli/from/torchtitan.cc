@@ -61,7 +61,10 @@ void CutTorchtitanStages(int64_t layers, UserRun* run) {
 v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run) {
   const std::string reshard = config.Text(Field::kReshard, "default");
   const int64_t replicas = config.Int(Field::kDataReplicas, 1, 1, 65536);
-  if (replicas == run.degrees.data() && run.degrees.context() == 1) return v1::ZERO_STAGE_0;
+  // Nothing is shared with one rank, so that its record's stage says what is held.
+  const bool alone = run.degrees.data() == 1 && run.degrees.context() == 1;
+  if (replicas == run.degrees.data() && run.degrees.context() == 1 && !alone)
+    return v1::ZERO_STAGE_0;
   if (reshard == "always" || (reshard == "default" && run.degrees.pipeline() == 1))
     return v1::ZERO_STAGE_3;
   return v1::ZERO_STAGE_1;

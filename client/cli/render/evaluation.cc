@@ -28,6 +28,11 @@ std::string Verdict(const Style& style, const v1::EvaluatePlanResponse& response
                  fmt::format("Your plan does not fit: {} on stage {}.", ShortText(yours.misfit()),
                              yours.misfit().stage_index()));
   }
+  if (!response.has_slower_by_ratio() && !response.best().has_misfit())
+    return Paint(
+        style, Tone::kGood,
+        "Your plan fits. It has packing groups: the figures are those of steps of the last "
+        "one, and do not compare with those of a whole plan.");
   if (!response.has_slower_by_ratio())
     return Paint(style, Tone::kGood,
                  "Your plan fits. The planner found no plan that fits under its own constraints.");

@@ -42,7 +42,8 @@ std::string PrecisionOf(const v1::Remedy& remedy) { return PrecisionName(remedy.
 
 // What a remedy does with a flag. kReplaced is left out of the text, as another flag of the remedy
 // takes its place.
-enum class FlagChange { kSet, kSwitchedOn, kDropped, kReplaced };
+// kAtMost leaves only the upper end of a range.
+enum class FlagChange { kSet, kSwitchedOn, kDropped, kReplaced, kAtMost };
 
 // A kind may have several rows.
 struct RemedyFlag {
@@ -63,6 +64,10 @@ constexpr RemedyFlag kRemedyFlags[] = {
     {v1::REMEDY_KIND_FREE_DEGREES, "--dp", FlagChange::kDropped},
     {v1::REMEDY_KIND_FREE_DEGREES, "--stage-layers", FlagChange::kDropped},
     {v1::REMEDY_KIND_FREE_DEGREES, "--partition", FlagChange::kDropped},
+    {v1::REMEDY_KIND_FREE_DEGREES, "--virtual-stages", FlagChange::kAtMost},
+    {v1::REMEDY_KIND_FREE_DEGREES, "--cp", FlagChange::kAtMost},
+    {v1::REMEDY_KIND_FREE_DEGREES, "--ep", FlagChange::kAtMost},
+    {v1::REMEDY_KIND_FREE_DEGREES, "--encoder-dp", FlagChange::kAtMost},
     {v1::REMEDY_KIND_LARGER_GPU, "--gpu", FlagChange::kSet, GpuType},
     {v1::REMEDY_KIND_CONTEXT_PARALLEL, "--cp", FlagChange::kDropped},
     {v1::REMEDY_KIND_EXPERT_PARALLEL, "--ep", FlagChange::kDropped},
@@ -107,6 +112,8 @@ class AppliedRemedy {
       case FlagChange::kSwitchedOn:
         command_ = command_.With(row.flag);
         return AddText(row.flag);
+      case FlagChange::kAtMost:
+        return LowerTo1(row.flag);
       case FlagChange::kDropped:
         if (!command_.Has(row.flag)) return;
         AddText(flags_.empty() ? fmt::format("without {}", row.flag) : row.flag);
@@ -114,6 +121,19 @@ class AppliedRemedy {
       case FlagChange::kReplaced:
         command_ = command_.Without(row.flag);
     }
+  }
+  // "4" and "2:4" become "1:4", and "2:" is dropped.
+  void LowerTo1(const char* flag) {
+    if (!command_.Has(flag)) return;
+    const std::string range = command_.ValueOf(flag);
+    const std::string most = range.substr(range.find(':') + 1);
+    if (range == "1" || range == "1:" + most) return;
+    if (most.empty()) {
+      command_ = command_.Without(flag);
+      return AddText(flags_.empty() ? fmt::format("without {}", flag) : flag);
+    }
+    command_ = command_.With(flag, "1:" + most);
+    AddText(fmt::format("{}{} 1:{}", flags_.empty() ? "" : "and ", flag, most));
   }
   void AddText(const std::string& text) { flags_ += (flags_.empty() ? "" : " ") + text; }
 

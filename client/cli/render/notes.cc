@@ -51,8 +51,8 @@ std::string SmallDatasetNote(const v1::Plan& plan) {
                           : static_cast<double>(plan.subject().global_batch_samples());
   if (samples <= 0 || samples >= step) return "";
   return fmt::format(
-      "the dataset has {} samples, fewer than the {} of one step{}",
-      Integer(plan.subject().sample_count()), Significant(step),
+      "the dataset has {} sample{}, fewer than the {} of one step{}",
+      Integer(plan.subject().sample_count()), samples == 1 ? "" : "s", Significant(step),
       predictions.holed_steps() > 0 ? ": some ranks lack a pack and run a zero-weight dummy" : "");
 }
 

@@ -360,9 +360,10 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
     pairs.emplace_back(
         "a step",
         fmt::format(
-            "{} packs on each rank, {} samples; {} step{} per epoch{}",
-            Integer(predictions.micro_batches()), Significant(predictions.samples_per_step()),
-            Integer(predictions.steps_per_epoch()), predictions.steps_per_epoch() == 1 ? "" : "s",
+            "{} pack{} on each rank, {} samples; {} step{} per epoch{}",
+            Integer(predictions.micro_batches()), predictions.micro_batches() == 1 ? "" : "s",
+            Significant(predictions.samples_per_step()), Integer(predictions.steps_per_epoch()),
+            predictions.steps_per_epoch() == 1 ? "" : "s",
             predictions.holed_steps() > 0 ? ", the last with zero-weight dummies on some ranks"
                                           : ""));
   }

@@ -49,6 +49,13 @@ TEST(HuggingFaceDataTest, LongerSamplesAreCut) {
   EXPECT_EQ(run.job.dataset().histogram().llm_tokens(0), 500);
 }
 
+TEST(HuggingFaceDataTest, StepsOfTooManySamplesAreRefused) {
+  const std::string refusal =
+      RefusalOf({"{\"per_device_train_batch_size\": 1000000, "
+                 "\"gradient_accumulation_steps\": 1000000, \"bf16\": true}"});
+  EXPECT_NE(refusal.find("more than 10000000 samples"), std::string::npos) << refusal;
+}
+
 TEST(HuggingFaceDataTest, SamplesWithImagesAreNotCut) {
   const JobFlags flags = FlagsWithLengths(", \"units\": 1");
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"max_length\": 1000")}, flags).find("max_length 1000"),

@@ -33,7 +33,7 @@ TEST(HuggingFaceFsdpTest, WordsNameTheStrategy) {
   EXPECT_EQ(training("\"shard_grad_op\"").trainer().name(), "huggingface-trainer");
   EXPECT_TRUE(training("\"shard_grad_op\"").execution().has_bucket_bytes());
   EXPECT_EQ(training("\"shard_grad_op\"").execution().bucket_bytes(), 0);
-  EXPECT_EQ(training("\"shard_grad_op\"").execution().kernel_rate_ratio(), .9);
+  EXPECT_EQ(training("\"shard_grad_op\"").execution().kernel_rate_ratio(), .96);
   EXPECT_TRUE(Assumes(FsdpRun("\"shard_grad_op\""), "defaults of pytorch-fsdp, with ZeRO-2"));
   EXPECT_TRUE(training("\"full_shard offload\"").offload().weights());
   EXPECT_EQ(training("\"\"").trainer().name(), "huggingface-trainer");

@@ -2,12 +2,14 @@
 // refused by the name of its trainer.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 #include <utility>
 
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/user_run.h"
+#include "tests/client/trainer_runs.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -110,6 +112,65 @@ TEST(MegatronFieldsTest, ReadsDeepSpeedsStatesIn16Bits) {
   EXPECT_EQ(run(master + ", \"bf16_optimizer_states\": true").job.training().optimizer(),
             v1::OPTIMIZER_ADAM_16BIT);
   EXPECT_THROW(run(master), CommandError);
+}
+
+// Returns the run of Megatron arguments that describe Llama 3 8B.
+UserRun RunOfLlama(const std::string& more, JobFlags flags = {}) {
+  flags.gpu = "h100-sxm-80gb";
+  if (flags.gpus.empty()) flags.gpus = {8};
+  return RunOf(
+      ReadConfigText("torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 32 "
+                     "--hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 "
+                     "--group-query-attention --num-query-groups 8 --swiglu "
+                     "--untie-embeddings-and-output-weights --position-embedding-type rope "
+                     "--disable-bias-linear --vocab-size 128256 --seq-length 4096 "
+                     "--micro-batch-size 1 --global-batch-size 16 " +
+                         more + "\n",
+                     "run.sh"),
+      flags);
+}
+
+TEST(MegatronFieldsTest, AnotherNormIsAnotherModel) {
+  EXPECT_EQ(RunOfLlama("--bf16 --normalization RMSNorm").job.model().name(),
+            "llama3-8b (as described)");
+  const UserRun run = RunOfLlama("--bf16 --normalization LayerNorm");
+  EXPECT_EQ(run.job.model().language_model().norm(), v1::NORM_LAYER);
+  EXPECT_EQ(run.job.model().name().find("llama3-8b"), std::string::npos);
+}
+
+TEST(MegatronFieldsTest, OtherDenseLayersAreAnotherModel) {
+  const std::string experts =
+      "--bf16 --normalization RMSNorm --num-experts 8 --moe-router-topk 2 --vocab-size 32000 "
+      "--expert-model-parallel-size 8 ";
+  EXPECT_EQ(RunOfLlama(experts).job.model().name(), "mixtral-8x7b (as described)");
+  const UserRun run = RunOfLlama(experts + "--moe-layer-freq '([0]*4+[1]*28)'");
+  EXPECT_EQ(run.job.model().language_model().mixture_of_experts().first_dense_layers(), 4);
+}
+
+TEST(MegatronFieldsTest, BothHalfPrecisionsAreRefused) {
+  EXPECT_THROW(RunOfLlama("--bf16 --fp16"), CommandError);
+  EXPECT_NO_THROW(RunOfLlama("--fp16"));
+}
+
+TEST(MegatronFieldsTest, SaysThatAFlagOverridesTheGpusOfTheScript) {
+  JobFlags flags;
+  flags.gpus = {16};
+  EXPECT_TRUE(Assumes(RunOfLlama("--bf16", flags), "16 GPUs (--gpus), not the 8 of"));
+  EXPECT_FALSE(Assumes(RunOfLlama("--bf16"), "(--gpus)"));
+}
+
+TEST(MegatronFieldsTest, LongerTextsAreSplit) {
+  const std::string path = testing::TempDir() + "one_long_text.json";
+  std::ofstream(path) << R"([{"llm_tokens": 4096}, {"llm_tokens": 4096}, {"llm_tokens": 10000}])";
+  JobFlags flags;
+  flags.datasets = {path};
+  const UserRun run = RunOfLlama("--bf16", flags);
+  const v1::Histogram& histogram = run.job.dataset().histogram();
+  ASSERT_EQ(histogram.llm_tokens_size(), 2);
+  EXPECT_EQ(histogram.llm_tokens(0), 10000 - 2 * 4096);
+  EXPECT_EQ(histogram.llm_tokens(1), 4096);
+  EXPECT_EQ(histogram.sample_count(1), 4);
+  EXPECT_TRUE(Assumes(run, "data: 1 longer sample is split into some of 4096 tokens"));
 }
 
 }  // namespace

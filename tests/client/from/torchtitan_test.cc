@@ -102,7 +102,7 @@ TEST(TorchtitanTest, TheModulesAreThoseOfTorchtitanInEverySplit) {
     const v1::Training other = training(split);
     EXPECT_EQ(other.trainer().name(), "generic");
     EXPECT_FALSE(other.execution().fused_kernels());
-    EXPECT_EQ(other.execution().kernel_rate_ratio(), 0.9);
+    EXPECT_EQ(other.execution().kernel_rate_ratio(), 0.96);
     EXPECT_TRUE(other.execution().casts_master_weights());
   }
   const v1::Training compiled = training(InPipeline("[compile]\nenable = true\n"));

@@ -80,5 +80,91 @@ TEST(LayerHabitsTest, EagerModulesMayHaveFusedNorms) {
   EXPECT_EQ(forward(true, true), forward(true, false));
 }
 
+// Each pass of a layer takes longer by its traffic, whatever the pack.
+TEST(LayerHabitsTest, GatheringWeightsMovesMemory) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  job.training.zero_stage = ZeroStage::kWeights;
+  Execution& e = job.training.execution;
+  const auto layer = [&] { return LayerOf(HabitsProfile(job, {.data = 8}), LayerKind::kDense); };
+  const LayerCost before = layer();
+  e.gather_traffic_bytes = 10;
+  e.reduce_traffic_bytes = 20;
+  const LayerCost after = layer();
+  const double ns =
+      static_cast<double>(before.parameters) / (3.35e12 * job.constants.hbm_efficiency) * 1e9;
+  const auto longer = [&](PackCost LayerCost::*part) {
+    return (after.*part).at(kHabitsPack) - (before.*part).at(kHabitsPack);
+  };
+  EXPECT_NEAR(longer(&LayerCost::forward_communication), 10 * ns, 0.02 * ns);
+  EXPECT_NEAR(longer(&LayerCost::backward_communication), 30 * ns, 0.02 * ns);
+  job.training.zero_stage = ZeroStage::kOptimizer;  // nothing is gathered
+  const LayerCost without = layer();
+  e.gather_traffic_bytes = e.reduce_traffic_bytes = 0;
+  EXPECT_EQ(layer().forward_ns, without.forward_ns);
+}
+
+TEST(LayerHabitsTest, ReducingInFp32TakesLonger) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 64);
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.cluster.inter_node_bytes_per_second = 1e9;  // so that compute hides nothing
+  const auto layer = [&](bool wide) {
+    job.training.execution.reduces_fp32 = wide;
+    return LayerOf(HabitsProfile(job, {.data = 64}), LayerKind::kDense);
+  };
+  const LayerCost narrow = layer(false), wide = layer(true);
+  EXPECT_EQ(narrow.forward_ns, wide.forward_ns);
+  EXPECT_GT(static_cast<double>(wide.backward_ns), 1.3 * static_cast<double>(narrow.backward_ns));
+}
+
+// With as many ranks as share them, experts have no copies: nothing of them is gathered or reduced.
+TEST(LayerHabitsTest, ExpertsWithoutCopiesAreNotGathered) {
+  Job job = TextJob("mixtral-8x7b", "h100-sxm-80gb", 8);
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.training.execution.gather_traffic_bytes = 64;
+  const auto communication = [&](int64_t expert) {
+    const LayerProfile profile = HabitsProfile(job, {.data = 8, .expert = expert});
+    const LayerCost& layer = LayerOf(profile, LayerKind::kMoe);
+    return layer.forward_communication.constant / static_cast<double>(layer.parameters);
+  };
+  EXPECT_LT(communication(8), 0.3 * communication(1));
+}
+
+// Adapters alone are reduced; the frozen weights next to them are only gathered.
+TEST(LayerHabitsTest, FrozenWeightsAreNotReduced) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.training.execution.reduce_traffic_bytes = 64;
+  const auto backward = [&](TrainMode train) {
+    job.model.language_model.train = train;
+    job.model.language_model.lora = {.rank = 16};
+    return LayerOf(HabitsProfile(job, {.data = 8}), LayerKind::kDense)
+        .backward_communication.constant;
+  };
+  EXPECT_LT(backward(TrainMode::kLora), 0.2 * backward(TrainMode::kFull));
+}
+
+TEST(LayerHabitsTest, CopiedRowsTakeTimeOnlyWithTensorParallelism) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  const auto forward = [&](bool copies, int64_t tensor) {
+    job.training.execution.copies_tensor_rows = copies;
+    return LayerOf(HabitsProfile(job, {.tensor = tensor, .data = 8 / tensor}), LayerKind::kDense)
+        .forward_communication.at(kHabitsPack);
+  };
+  EXPECT_EQ(forward(true, 1), forward(false, 1));
+  // Four passes around attention and MLP read and write all rows.
+  const double bytes = 4 * 4 * 4096.0 * 4096;
+  const double ns = bytes / (3.35e12 * job.constants.hbm_efficiency) * 1e9;
+  EXPECT_NEAR(forward(true, 4) - forward(false, 4), ns, 0.02 * ns);
+}
+
+TEST(LayerHabitsTest, AnEncoderThatDoesNotRunTakesNoTime) {
+  Job job = VisionJob("internvit-300m-448px", "llama3.2-3b", "h100-sxm-80gb", 8);
+  job.training.execution.weight_hook_ns = 1e6;
+  const LayerProfile profile = HabitsProfile(job, {.data = 8});  // a pack without images
+  const LayerCost& layer = LayerOf(profile, LayerKind::kEncoder);
+  EXPECT_EQ(layer.forward_ns, 0);
+  EXPECT_EQ(layer.backward_ns, 0);
+}
+
 }  // namespace
 }  // namespace evenkeel::planner

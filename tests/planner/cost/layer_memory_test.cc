@@ -310,6 +310,26 @@ TEST(LayerMemoryTest, LossesDifferByTheirBytesPerLogit) {
   EXPECT_DOUBLE_EQ(bytes(), 10);
   e.loss_bytes_per_logit = 14;
   EXPECT_DOUBLE_EQ(bytes(), 14);
+  // Ranks that share the vocabulary hold more per logit of theirs.
+  e.tensor_loss_bytes_per_logit = 4;
+  EXPECT_DOUBLE_EQ(bytes(), 14);
+  const LayerCost head = KindOf(job, {4, 1, 8}, LayerKind::kHead);
+  EXPECT_DOUBLE_EQ(static_cast<double>(head.logits_bytes) / logits, 18. / 4);
+}
+
+// The loss finds the head's weights, and those of the last layer, which are gathered next.
+TEST(LayerMemoryTest, ShardedWeightsAreGatheredForTheHead) {
+  Job job = Llama();
+  job.training.execution.loss_bytes_per_logit = 14;  // so that the loss is the peak
+  const Parallelism p{1, 1, 32};
+  const auto workspace = [&](ZeroStage stage) {
+    job.training.zero_stage = stage;
+    return KindOf(job, p, LayerKind::kHead).modes.front().workspace_bytes;
+  };
+  const LanguageModel& m = job.model.language_model;
+  const int64_t head = 2 * m.vocab * m.hidden;
+  const int64_t layer = 2 * KindOf(job, p, LayerKind::kDense).parameters;
+  EXPECT_EQ(workspace(ZeroStage::kWeights) - workspace(ZeroStage::kGradients), head + layer);
 }
 
 TEST(LayerMemoryTest, FsdpHoldsNoSecondCopyOfItsShards) {

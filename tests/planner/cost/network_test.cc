@@ -40,6 +40,21 @@ TEST(NetworkTest, GroupsFollowTheOrderOfRanks) {
   EXPECT_EQ(network.ExpertGroup(wide), (RankGroup{1, 1}));
 }
 
+TEST(NetworkTest, GroupsThatCrossNodesAreNotInsideOne) {
+  const Network network(ClusterOf("a100-sxm-80gb", 48));
+  // Blocks of six ranks: the second one has ranks 6 to 11, of two nodes of eight.
+  EXPECT_EQ(network.DataGroup({.tensor = 2, .pipeline = 8, .data = 3}), (RankGroup{3, 1}));
+  EXPECT_EQ(network.DataGroup({.tensor = 1, .pipeline = 8, .data = 6}), (RankGroup{6, 2}));
+  EXPECT_EQ(network.DataGroup({.tensor = 2, .pipeline = 4, .data = 6}), (RankGroup{6, 2}));
+  EXPECT_EQ(network.ContextGroup({.tensor = 2, .pipeline = 8, .data = 1, .context = 3}),
+            (RankGroup{3, 1}));
+  EXPECT_EQ(network.ExpertGroup({.tensor = 1, .pipeline = 2, .data = 24, .expert = 6}),
+            (RankGroup{6, 2}));
+  // Inside the only node, nothing is crossed.
+  const Network alone(ClusterOf("a100-sxm-80gb", 8));
+  EXPECT_EQ(alone.DataGroup({.tensor = 2, .pipeline = 1, .data = 3}), (RankGroup{3, 3}));
+}
+
 TEST(NetworkTest, SendByHand) {
   const Cluster cluster = ClusterOf("a100-sxm-80gb", 32);
   const Network network(cluster);
@@ -63,10 +78,12 @@ TEST(NetworkTest, CollectivesInANodeAreTheTable) {
                    (303.3e3 + 327.2e3) / 2);
   EXPECT_DOUBLE_EQ(network.NodeCollective(Collective::kAllGather, 2, (512 + 448) * mib),
                    2 * 1790e3 - 266.3e3);
-  EXPECT_DOUBLE_EQ(network.NodeCollective(8, 64 * mib), (351.6e3 + 327.2e3) / 2);
-  EXPECT_EQ(network.NodeCollective(1, 1e8), 0);
-  EXPECT_EQ(network.NodeCollective(8, 0), 0);
-  EXPECT_LT(network.NodeCollective(8, 1e8), network.NodeCollective(16, 1e8));
+  const auto gather = [&](int64_t ranks, double bytes) {
+    return network.NodeCollective(Collective::kAllGather, ranks, bytes);
+  };
+  EXPECT_EQ(gather(1, 1e8), 0);
+  EXPECT_EQ(gather(8, 0), 0);
+  EXPECT_LT(gather(8, 1e8), gather(16, 1e8));
   // With half the link, the part beyond the latency takes twice as long.
   cluster.intra_node_bytes_per_second /= 2;
   EXPECT_DOUBLE_EQ(Network(cluster).NodeCollective(Collective::kAllGather, 8, 64 * mib),
@@ -89,8 +106,10 @@ TEST(NetworkTest, CollectivesGrowWithBytesOnEveryGpu) {
     }
   }
   // The traffic goes over PCIe through the host, not over NVLink.
-  EXPECT_GT(Network(ClusterOf("a100-pcie-80gb", 8)).NodeCollective(8, 1e8),
-            10 * Network(ClusterOf("a100-sxm-80gb", 8)).NodeCollective(8, 1e8));
+  const auto gather = [](const char* gpu) {
+    return Network(ClusterOf(gpu, 8)).NodeCollective(Collective::kAllGather, 8, 1e8);
+  };
+  EXPECT_GT(gather("a100-pcie-80gb"), 10 * gather("a100-sxm-80gb"));
 }
 
 TEST(NetworkTest, CollectivesAcrossNodesByHand) {

@@ -92,6 +92,17 @@ INSTANTIATE_TEST_SUITE_P(Schedules, PipelineBoundTest,
                          testing::Values(Schedule::kOneFOneB, Schedule::kInterleaved,
                                          Schedule::kGPipe, Schedule::kZeroBubble));
 
+// A chain with a layer that takes no time forward has no certain work in front of a stage.
+TEST(PipelineBoundTest, WithoutForwardWorkStagesShareTheWorkEvenly) {
+  const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  const Parallelism p{1, 4, 2};
+  const PackShape pack{0, 4096, 4096.0 * 4096};
+  ChainWork work = WorkOf(BuildLayerProfile(job, p, pack, pack));
+  work.least_forward = 0;
+  const int64_t bound = PipelineBound(work, p, Schedule::kZeroBubble, 8, 0);
+  EXPECT_GE(bound, static_cast<int64_t>(0.999 * 8 / 4 * static_cast<double>(work.total_ns)));
+}
+
 // With a slow network between data-parallel ranks, the estimate is near what an even cut pays.
 TEST(SyncEstimateTest, CountsTheExchangeThatPassesCannotHide) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 64);

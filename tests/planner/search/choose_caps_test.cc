@@ -7,6 +7,7 @@
 
 #include "planner/search/ladder.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -68,6 +69,18 @@ TEST(ChooseCapsTest, NoUnitCapIsMuchBetter) {
 }
 
 // Where level packs do not fit, the longest that fit are found, not only the shortest.
+// Of packs of 8,192 to 65,536 tokens, those of 32,768 are worse than both their neighbours.
+TEST(ChooseCapsTest, NoLengthThatIsAskedForIsBetter) {
+  Job job = TextJob("qwen3-30b-a3b", "h100-sxm-80gb", 64);
+  job.constraints.schedule = Schedule::kOneFOneB;
+  const Plan plan = CheckedPlan(job);
+  for (const int64_t tokens : {8192, 16384, 32768, 65536}) {
+    Job pinned = job;
+    pinned.training.token_cap = tokens;
+    EXPECT_LE(plan.prediction.gpu_days, CheckedPlan(pinned).prediction.gpu_days) << tokens;
+  }
+}
+
 TEST(ChooseCapsTest, FindsLongerPacksThanTheShortestThatFit) {
   Job job = VisionJob("internvit-6b-448px-v1.5", "internlm2-20b", "a100-sxm-40gb", 16);
   job.training.global_batch_samples = 64;

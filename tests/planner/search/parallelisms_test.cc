@@ -215,6 +215,13 @@ TEST(ParallelismsTest, ScheduleDecidesOnChunks) {
   }
 }
 
+TEST(ParallelismsTest, GPipeNeedsAPipeline) {
+  Constraints constraints;
+  constraints.schedule = Schedule::kGPipe;
+  EXPECT_EQ(ScheduleOf(constraints, {.tensor = 1, .pipeline = 2, .data = 1}), Schedule::kGPipe);
+  EXPECT_EQ(ScheduleOf(constraints, {.tensor = 1, .pipeline = 1, .data = 2}), Schedule::kOneFOneB);
+}
+
 TEST(ParallelismsTest, ShardedWeightsHaveNoPipeline) {
   for (const bool fsdp : {false, true}) {
     Job job = WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 16));

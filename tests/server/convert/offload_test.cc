@@ -32,6 +32,25 @@ std::string OffloadViolations(const std::string& training, const std::string& po
   return lines;
 }
 
+TEST(OffloadTest, AnEvaluatedPlanSaysWhatItOffloads) {
+  v1::EvaluatePlanRequest request;
+  *request.mutable_job() = OffloadRequest(
+                               "offload { choose_activation_layers: true "
+                               "choose_optimizer_ratio: true } "
+                               "trainer { name: \"unlimited\" }")
+                               .job();
+  v1::Plan* plan = request.mutable_plan();
+  plan->mutable_parallelism()->set_data(32);
+  plan->add_stages()->add_layers()->set_layer_count(32);
+  EvaluationJob evaluation;
+  EXPECT_FALSE(EvaluationFromProto(request, &evaluation).empty());  // nothing says how much
+  plan->mutable_offload()->set_optimizer_ratio(0.25);
+  plan->mutable_offload()->set_activation_layers(8);
+  EXPECT_TRUE(EvaluationFromProto(request, &evaluation).empty());
+  EXPECT_EQ(evaluation.job.training.offload.ratio, 0.25);
+  EXPECT_EQ(evaluation.job.training.activations.layers, 8);
+}
+
 TEST(OffloadTest, IsUnsetPinnedOrChosen) {
   EXPECT_FALSE(JobOf(OffloadRequest("")).training.offload.asked);
   const planner::OptimizerOffload chosen = JobOf(OffloadRequest("offload { }")).training.offload;

@@ -257,6 +257,7 @@ const Trainer& TrainerOfRow(const Json& row) {
   const std::string name = Text(Child(row, "trainer"), "name");
   static const std::map<std::string, const char*> kOtherNames = {
       {"fsdp", "pytorch-fsdp"},
+      {"huggingface-fsdp", "pytorch-fsdp"},
       {"megatron-fsdp", "fsdp"},
       {"mlperf-nemo", "nemo"},
       {"fsdp_qlora", "huggingface-trainer"}};
@@ -322,8 +323,10 @@ void SetExecution(const Json& row, Training& training) {
       (!training.trainer->alternate_products || date.empty() || date >= "2025-04"))
     e.loss_bytes_per_logit = 4, e.tensor_loss_bytes_per_logit = 0;
   // Hugging Face's Trainer took an AdamW that is not fused, with PyTorch before 2.8.
-  if (training.trainer->name == "huggingface-trainer" && !date.empty() && date < "2025-08" &&
-      training.zero_stage == ZeroStage::kNone)
+  const bool plain =
+      training.trainer->name == "huggingface-trainer" && training.zero_stage == ZeroStage::kNone;
+  const bool shards = Text(Child(row, "trainer"), "name") == "huggingface-fsdp";
+  if ((plain || shards) && !date.empty() && date < "2025-08")
     e.update_bytes_per_parameter = training.optimizer == Optimizer::kAdam16Bit ? 2 : 4;
   e.stops_recompute_early = StopsRecomputeEarly(row, *training.trainer, e);
   e.expert_tensor = Int(row, "etp", 1);
