@@ -214,11 +214,15 @@ constexpr Trainer WithoutExpertParallel(Trainer trainer) {
   return trainer;
 }
 
-// Returns the same trainer around modules that know no tensor parallelism either.
-constexpr Trainer ShardsAlone(Trainer trainer) {
-  trainer = WithoutExpertParallel(trainer);
+// Returns the same trainer without tensor parallelism.
+constexpr Trainer WithoutTensorParallel(Trainer trainer) {
   trainer.tensor_parallel = false;
   return trainer;
+}
+
+// Returns the same trainer around modules that know no tensor parallelism either.
+constexpr Trainer ShardsAlone(Trainer trainer) {
+  return WithoutTensorParallel(WithoutExpertParallel(trainer));
 }
 
 // XTuner v1 calls zero_grad, which sets gradients to None, after each step (step_optimizer of
@@ -420,13 +424,13 @@ constexpr std::array kTrainers = {
                           "inputs; kernel rate from its published runs on H100",
                 .fitted_runs = 10},
                kNanotron, {.block_recompute = false, .interleaves = false}))),
-    FreesGradients(OffloadsInputs(SharesImages(
+    WithoutTensorParallel(FreesGradients(OffloadsInputs(SharesImages(
         With(kXTunerDispatchers,
              Sharded({.name = "xtuner",
                       .title = "XTuner",
                       .source = "FSDP2 with fused kernels; sequence-parallel ranks share the "
                                 "images (modeling_intern_s1.py, modeling_qwen3_vl.py)"},
-                     AroundFsdp2({}, false)))))),
+                     AroundFsdp2({}, false))))))),
     AutoModel({.name = "nemo-automodel",
                .alias = "automodel",
                .title = "NeMo AutoModel",

@@ -202,6 +202,7 @@ TEST(LayerProfileTest, HiddenGathersAreNotFree) {
   job.training.trainer = FindTrainer("pytorch-fsdp");
   job.training.zero_stage = ZeroStage::kWeights;
   job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
+  job.training.execution.gather_traffic_bytes = 0;
   const auto communication = [&](double processors) {
     job.constants.collective_processors = processors;
     const LayerProfile profile = ProfileFor(job, {1, 1, 8});
