@@ -128,4 +128,10 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
   return changed;
 }
 
+bool ChangesPacksOrGpus(const Remedy& remedy) {
+  const RemedyKind kind = remedy.kind;
+  return kind == RemedyKind::kSmallerCaps || kind == RemedyKind::kSmallerMicroBatch ||
+         kind == RemedyKind::kMoreGpus || kind == RemedyKind::kLargerGpu;
+}
+
 }  // namespace evenkeel::planner

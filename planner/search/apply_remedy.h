@@ -28,6 +28,9 @@ namespace evenkeel::planner {
 //   kOffloadWeights   weights and gradients, with all states of the optimizer
 Job ApplyRemedy(const Job& job, const Remedy& remedy);
 
+// Returns whether the remedy changes packs, micro-batches or GPUs: more than a setting.
+bool ChangesPacksOrGpus(const Remedy& remedy);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SEARCH_APPLY_REMEDY_H_

@@ -28,12 +28,18 @@
 namespace evenkeel::planner {
 namespace {
 
-// Work for all remedies together. Changes that would take more are not offered.
+// Work for all remedies together, and for each number of GPUs. Changes that take more are not
+// found.
 constexpr int64_t kSegmentsToTry = 2'000'000;
 constexpr int kDoublings = 7;
 constexpr int64_t kStepsInsideNode = 16;
 constexpr int64_t kGpusAtMost = 65536;  // the contract's bounds
 constexpr int64_t kHostMemoryAtMost = int64_t{1} << 46;
+
+Remedy SeparateStep() {
+  return {.kind = RemedyKind::kSeparateStep,
+          .text = "update all layers after the backward pass (training.fused_step false)"};
+}
 
 class Remedies {
  public:
@@ -64,13 +70,8 @@ class Remedies {
     TryOffloadingWeights();
     TryActivations();
     TryModules();
-    const auto changes_more = [](const Remedy& remedy) {
-      return remedy.kind == RemedyKind::kSmallerCaps ||
-             remedy.kind == RemedyKind::kSmallerMicroBatch ||
-             remedy.kind == RemedyKind::kMoreGpus || remedy.kind == RemedyKind::kLargerGpu;
-    };
     const auto last = found_.begin() + static_cast<std::ptrdiff_t>(others);
-    std::rotate(std::find_if(found_.begin(), last, changes_more), last, found_.end());
+    std::rotate(std::find_if(found_.begin(), last, ChangesPacksOrGpus), last, found_.end());
     return std::move(found_);
   }
 
@@ -79,18 +80,13 @@ class Remedies {
 
   // Derived packs of a fused step grow until a step has one for each rank.
   void TryWithoutLongPacks() {
-    OfferSeparateStep();
+    Offer(SeparateStep());
     Remedy fewer{.kind = RemedyKind::kSmallerBatch,
                  .global_batch_samples = job_.training.global_batch_samples};
     for (int halvings = 0; halvings < kDoublings && fewer.global_batch_samples > 1; ++halvings) {
       fewer.global_batch_samples /= 2;
       if (Stopped() || OfferSmallerBatch(fewer)) return;
     }
-  }
-
-  void OfferSeparateStep() {
-    Offer({.kind = RemedyKind::kSeparateStep,
-           .text = "update all layers after the backward pass (training.fused_step false)"});
   }
 
   bool OfferSmallerBatch(Remedy fewer) {
@@ -101,7 +97,7 @@ class Remedies {
 
   // What brings a step to one micro-batch for each rank, or does without that.
   std::vector<Remedy> FewerMicroBatches() {
-    OfferSeparateStep();
+    Offer(SeparateStep());
     const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
     const double samples = D(job_.training.global_batch_samples) / packs;
     OfferSmallerBatch({.kind = RemedyKind::kSmallerBatch,
@@ -118,10 +114,9 @@ class Remedies {
     if (Stopped()) return false;
     if (HasBatch(changed) && FitsAtAll(OfMisfit(changed), batching_, stop_, &own_segments_left_))
       return true;
-    // Each number of GPUs has segments of its own: one on which nothing fits says little of more.
     int64_t of_gpus = kSegmentsToTry;
-    const bool more_gpus = changed.cluster.gpu_count != job_.cluster.gpu_count;
-    return FitsAtAll(changed, batching_, stop_, more_gpus ? &of_gpus : &segments_left_);
+    const bool same = changed.cluster.gpu_count == job_.cluster.gpu_count;
+    return FitsAtAll(changed, batching_, stop_, same ? &segments_left_ : &of_gpus);
   }
 
   bool Plans(const Remedy& remedy) const { return Plans(ApplyRemedy(job_, remedy)); }

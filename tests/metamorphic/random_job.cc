@@ -126,6 +126,10 @@ void DrawTrainer(Draws& draws, v1::Training* training) {
   if (draws.OneIn(8)) drawn.set_tensor_loss_logit_bytes(draws.Among({0.0, 4.0, 64.0}));
   if (draws.OneIn(4)) drawn.set_frees_gradients(draws.OneIn(2));
   if (draws.OneIn(4)) drawn.set_pools_gradients(draws.OneIn(2));
+  if (draws.OneIn(8)) drawn.set_gather_traffic_bytes(draws.Among({0.0, 8.0, 256.0}));
+  if (draws.OneIn(8)) drawn.set_reduce_traffic_bytes(draws.Among({0.0, 18.0, 256.0}));
+  if (draws.OneIn(8)) drawn.set_reduces_fp32(draws.OneIn(2));
+  if (draws.OneIn(8)) drawn.set_copies_tensor_rows(draws.OneIn(2));
   if (draws.OneIn(4)) drawn.set_accumulates_whole_gradients(draws.OneIn(2));
   if (draws.OneIn(8)) drawn.set_fused_norms(draws.OneIn(2));
   if (draws.OneIn(4)) drawn.set_stops_recompute_early(draws.OneIn(2));

@@ -105,8 +105,8 @@ type Offload struct {
 	// ZERO_STAGE_3, 0 or 1 with DeepSpeed at stages 1 and 2. Range: 0 to 1. Unset: the planner chooses the share, in
 	// thousandths, with the shortest step: the least that the plan needs, and 0 where offloading gains nothing; but 0 if
 	// activations are offloaded (`activation_layers`, `choose_activation_layers`, `activation_modules` or
-	// `choose_activation_modules`), unless `choose_optimizer_ratio` is set, and 1 with `weights`. EvaluatePlan needs it
-	// set where the planner would choose. Not yet with packing groups.
+	// `choose_activation_modules`), unless `choose_optimizer_ratio` is set, and 1 with `weights`. Where the planner would
+	// choose, EvaluatePlan takes the share from `Plan.offload`. Not yet with packing groups.
 	OptimizerRatio *float64 `protobuf:"fixed64,1,opt,name=optimizer_ratio,json=optimizerRatio,proto3,oneof" json:"optimizer_ratio,omitempty"`
 	// Number of the language model's layers whose activations wait in host memory between their forward and their
 	// backward pass. With several stages, each stage offloads the same share of its layers. Only what the trainer can do:
@@ -119,7 +119,7 @@ type Offload struct {
 	//     layers keep or, if `constraints.recompute` is RECOMPUTE_POLICY_FULL, their inputs.
 	//
 	// Recompute, pipeline_parallel and virtual_stages are held to that. Range: 0 to 1024, and at most the model's layers.
-	// Unset: 0. EvaluatePlan needs it set instead of `choose_activation_layers`. Not yet with packing groups.
+	// Unset: 0. With `choose_activation_layers`, EvaluatePlan takes it from `Plan.offload`. Not yet with packing groups.
 	ActivationLayers *int32 `protobuf:"varint,2,opt,name=activation_layers,json=activationLayers,proto3,oneof" json:"activation_layers,omitempty"`
 	// Let the planner choose `activation_layers`, with the shortest step: the least that the plan needs, and 0 where
 	// offloading gains nothing. Default: false. Must be false if `activation_layers` is set.
@@ -142,7 +142,7 @@ type Offload struct {
 	// unset if `activation_layers` or `choose_activation_layers` is set. Not yet with packing groups. Unset: none.
 	ActivationModules []OffloadModule `protobuf:"varint,5,rep,packed,name=activation_modules,json=activationModules,proto3,enum=evenkeel.v1.OffloadModule" json:"activation_modules,omitempty"`
 	// Let the planner choose `activation_modules`, with the shortest step, and none where offloading gains nothing.
-	// EvaluatePlan needs the list instead. Default: false. Must be false if `activation_modules` is set.
+	// EvaluatePlan takes them from `Plan.offload`. Default: false. Must be false if `activation_modules` is set.
 	ChooseActivationModules bool `protobuf:"varint,6,opt,name=choose_activation_modules,json=chooseActivationModules,proto3" json:"choose_activation_modules,omitempty"`
 	// Let the planner choose `optimizer_ratio` as well as activations: it compares the activations that are best with the
 	// whole optimizer on the GPU with those that are best with none of it there, and chooses the share for the better

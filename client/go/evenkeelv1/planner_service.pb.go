@@ -584,7 +584,8 @@ type EvaluatePlanResponse struct {
 	Evaluated *Plan `protobuf:"bytes,1,opt,name=evaluated,proto3" json:"evaluated,omitempty"`
 	// The planner's own plan for the same job, as PlanJob answers it. Unset if the request set `evaluate_only`.
 	Best *Plan `protobuf:"bytes,2,opt,name=best,proto3" json:"best,omitempty"`
-	// GPU-days of `evaluated` over those of `best`, less 1. Unset if either does not fit, or without `best`.
+	// GPU-days of `evaluated` over those of `best`, less 1. Unset if either does not fit, without `best`, or if the
+	// caller's plan has packing groups, of which only the last is predicted.
 	SlowerByRatio *float64 `protobuf:"fixed64,4,opt,name=slower_by_ratio,json=slowerByRatio,proto3,oneof" json:"slower_by_ratio,omitempty"`
 	// The first step of `evaluated` as simulated, with the packs that its rule deals to the ranks and without
 	// `StepTime.measured_correction_seconds`. Unset unless the request set `include_timeline`.

@@ -616,6 +616,9 @@ type MemoryParts struct {
 	LogitsBytes int64 `protobuf:"varint,13,opt,name=logits_bytes,json=logitsBytes,proto3" json:"logits_bytes,omitempty"`
 	// `activations_bytes` by kind of layer. Kinds without activations are left out.
 	ActivationsByKind []*KindBytes `protobuf:"bytes,14,rep,name=activations_by_kind,json=activationsByKind,proto3" json:"activations_by_kind,omitempty"`
+	// Part of `allocator_reserve_bytes` that the allocator keeps for gradients, which do not exist at the peak of what is
+	// allocated. See Execution.pools_gradients.
+	GradientPoolBytes int64 `protobuf:"varint,15,opt,name=gradient_pool_bytes,json=gradientPoolBytes,proto3" json:"gradient_pool_bytes,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -748,6 +751,13 @@ func (x *MemoryParts) GetActivationsByKind() []*KindBytes {
 	return nil
 }
 
+func (x *MemoryParts) GetGradientPoolBytes() int64 {
+	if x != nil {
+		return x.GradientPoolBytes
+	}
+	return 0
+}
+
 // Bytes that one kind of layer takes.
 type KindBytes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -848,7 +858,7 @@ const file_evenkeel_v1_stage_proto_rawDesc = "" +
 	" \x01(\v2\x18.evenkeel.v1.MemoryPartsR\x06memory\x12%\n" +
 	"\x0ecapacity_bytes\x18\v \x01(\x03R\rcapacityBytes\x12\x1d\n" +
 	"\n" +
-	"free_bytes\x18\f \x01(\x03R\tfreeBytes\"\xed\x04\n" +
+	"free_bytes\x18\f \x01(\x03R\tfreeBytes\"\x9d\x05\n" +
 	"\vMemoryParts\x12#\n" +
 	"\rweights_bytes\x18\x01 \x01(\x03R\fweightsBytes\x12'\n" +
 	"\x0fgradients_bytes\x18\x02 \x01(\x03R\x0egradientsBytes\x12'\n" +
@@ -865,7 +875,8 @@ const file_evenkeel_v1_stage_proto_rawDesc = "" +
 	"\x0fallocated_bytes\x18\v \x01(\x03R\x0eallocatedBytes\x12%\n" +
 	"\x0ereserved_bytes\x18\f \x01(\x03R\rreservedBytes\x12!\n" +
 	"\flogits_bytes\x18\r \x01(\x03R\vlogitsBytes\x12F\n" +
-	"\x13activations_by_kind\x18\x0e \x03(\v2\x16.evenkeel.v1.KindBytesR\x11activationsByKind\"V\n" +
+	"\x13activations_by_kind\x18\x0e \x03(\v2\x16.evenkeel.v1.KindBytesR\x11activationsByKind\x12.\n" +
+	"\x13gradient_pool_bytes\x18\x0f \x01(\x03R\x11gradientPoolBytes\"V\n" +
 	"\tKindBytes\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.evenkeel.v1.LayerKindR\x04kind\x12\x1d\n" +
 	"\n" +

@@ -382,8 +382,28 @@ type Execution struct {
 	// without the layer's last product: PyTorch's non-reentrant checkpoint with its default early_stop. Unset: the
 	// trainer's; false for Megatron's trainers.
 	StopsRecomputeEarly *bool `protobuf:"varint,36,opt,name=stops_recompute_early,json=stopsRecomputeEarly,proto3,oneof" json:"stops_recompute_early,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// Whether shards of gradients are allocated on a stream of their own, as PyTorch's FSDP does where several ranks
+	// share a weight. The caching allocator keeps memory by stream, so memory of freed gradients (`frees_gradients`)
+	// is not used for activations: see MemoryParts.gradient_pool_bytes. Unset: the trainer's; true for trainers
+	// around PyTorch's FSDP.
+	PoolsGradients *bool `protobuf:"varint,37,opt,name=pools_gradients,json=poolsGradients,proto3,oneof" json:"pools_gradients,omitempty"`
+	// Bytes held per logit of a rank in addition to `loss_logit_bytes`, where tensor-parallel ranks share the
+	// vocabulary. Range: 0 to 64. Unset: the trainer's; 4 for torchtitan (loss_parallel of PyTorch), 0 for others.
+	TensorLossLogitBytes *float64 `protobuf:"fixed64,38,opt,name=tensor_loss_logit_bytes,json=tensorLossLogitBytes,proto3,oneof" json:"tensor_loss_logit_bytes,omitempty"`
+	// Bytes of GPU memory that gathering one 16-bit weight moves (ZERO_STAGE_3): the collective and copies. Compute
+	// takes longer by the time of this traffic. Range: 0 to 256. Unset: the trainer's; 0 for those that neither are
+	// around PyTorch's FSDP nor DeepSpeed.
+	GatherTrafficBytes *float64 `protobuf:"fixed64,39,opt,name=gather_traffic_bytes,json=gatherTrafficBytes,proto3,oneof" json:"gather_traffic_bytes,omitempty"`
+	// The same for reducing the gradient of one weight. Range: 0 to 256. Unset: the trainer's.
+	ReduceTrafficBytes *float64 `protobuf:"fixed64,40,opt,name=reduce_traffic_bytes,json=reduceTrafficBytes,proto3,oneof" json:"reduce_traffic_bytes,omitempty"`
+	// Whether gradients of sharded weights (ZERO_STAGE_3) are reduced in fp32 instead of 16 bits. Unset: the
+	// trainer's; true for torchtitan and NeMo AutoModel.
+	ReducesFp32 *bool `protobuf:"varint,41,opt,name=reduces_fp32,json=reducesFp32,proto3,oneof" json:"reduces_fp32,omitempty"`
+	// Whether tensor-parallel collectives copy the whole rows, because they gather and scatter along the sequence,
+	// which is not the first dimension of the tensor (DTensor of PyTorch). Unset: the trainer's; true for torchtitan.
+	CopiesTensorRows *bool `protobuf:"varint,42,opt,name=copies_tensor_rows,json=copiesTensorRows,proto3,oneof" json:"copies_tensor_rows,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -661,6 +681,48 @@ func (x *Execution) GetStopsRecomputeEarly() bool {
 	return false
 }
 
+func (x *Execution) GetPoolsGradients() bool {
+	if x != nil && x.PoolsGradients != nil {
+		return *x.PoolsGradients
+	}
+	return false
+}
+
+func (x *Execution) GetTensorLossLogitBytes() float64 {
+	if x != nil && x.TensorLossLogitBytes != nil {
+		return *x.TensorLossLogitBytes
+	}
+	return 0
+}
+
+func (x *Execution) GetGatherTrafficBytes() float64 {
+	if x != nil && x.GatherTrafficBytes != nil {
+		return *x.GatherTrafficBytes
+	}
+	return 0
+}
+
+func (x *Execution) GetReduceTrafficBytes() float64 {
+	if x != nil && x.ReduceTrafficBytes != nil {
+		return *x.ReduceTrafficBytes
+	}
+	return 0
+}
+
+func (x *Execution) GetReducesFp32() bool {
+	if x != nil && x.ReducesFp32 != nil {
+		return *x.ReducesFp32
+	}
+	return false
+}
+
+func (x *Execution) GetCopiesTensorRows() bool {
+	if x != nil && x.CopiesTensorRows != nil {
+		return *x.CopiesTensorRows
+	}
+	return false
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -788,7 +850,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xf6\x13\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xb3\x17\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -828,7 +890,13 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x1baccumulates_whole_gradients\x18\" \x01(\bH\x1cR\x19accumulatesWholeGradients\x88\x01\x01\x12$\n" +
 	"\vfused_norms\x18# \x01(\bH\x1dR\n" +
 	"fusedNorms\x88\x01\x01\x127\n" +
-	"\x15stops_recompute_early\x18$ \x01(\bH\x1eR\x13stopsRecomputeEarly\x88\x01\x01B\x14\n" +
+	"\x15stops_recompute_early\x18$ \x01(\bH\x1eR\x13stopsRecomputeEarly\x88\x01\x01\x12,\n" +
+	"\x0fpools_gradients\x18% \x01(\bH\x1fR\x0epoolsGradients\x88\x01\x01\x12:\n" +
+	"\x17tensor_loss_logit_bytes\x18& \x01(\x01H R\x14tensorLossLogitBytes\x88\x01\x01\x125\n" +
+	"\x14gather_traffic_bytes\x18' \x01(\x01H!R\x12gatherTrafficBytes\x88\x01\x01\x125\n" +
+	"\x14reduce_traffic_bytes\x18( \x01(\x01H\"R\x12reduceTrafficBytes\x88\x01\x01\x12&\n" +
+	"\freduces_fp32\x18) \x01(\bH#R\vreducesFp32\x88\x01\x01\x121\n" +
+	"\x12copies_tensor_rows\x18* \x01(\bH$R\x10copiesTensorRows\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -860,7 +928,13 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x10_frees_gradientsB\x1e\n" +
 	"\x1c_accumulates_whole_gradientsB\x0e\n" +
 	"\f_fused_normsB\x18\n" +
-	"\x16_stops_recompute_early\"7\n" +
+	"\x16_stops_recompute_earlyB\x12\n" +
+	"\x10_pools_gradientsB\x1a\n" +
+	"\x18_tensor_loss_logit_bytesB\x17\n" +
+	"\x15_gather_traffic_bytesB\x17\n" +
+	"\x15_reduce_traffic_bytesB\x0f\n" +
+	"\r_reduces_fp32B\x15\n" +
+	"\x13_copies_tensor_rows\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +

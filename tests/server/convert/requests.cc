@@ -97,7 +97,8 @@ std::string DescribedText() {
         keeps_quantised_inputs: false holds_quantised_weights: true
         casts_master_weights: true update_parameter_bytes: 4 keeps_gathered_inputs: false
         accumulates_whole_gradients: true fused_norms: true stops_recompute_early: true
-        pools_gradients: true tensor_loss_logit_bytes: 4
+        pools_gradients: true tensor_loss_logit_bytes: 4 gather_traffic_bytes: 8
+        reduce_traffic_bytes: 10 reduces_fp32: true copies_tensor_rows: true
       }
     }
     constraints {

@@ -141,7 +141,9 @@ TEST(TrainerTest, EachHabitCanBeSet) {
       update_parameter_bytes: 8
       weight_hook_seconds: 3e-4 casts_master_weights: true keeps_gathered_inputs: true
       frees_gradients: true accumulates_whole_gradients: true fused_norms: true
-      stops_recompute_early: true pools_gradients: true tensor_loss_logit_bytes: 3 })");
+      stops_recompute_early: true pools_gradients: true tensor_loss_logit_bytes: 3
+      gather_traffic_bytes: 5 reduce_traffic_bytes: 6 reduces_fp32: true
+      copies_tensor_rows: true })");
   request.mutable_job()->mutable_model()->set_name("mixtral-8x7b");
   const planner::Execution e = JobOf(request).training.execution;
   EXPECT_EQ(e.expert_capacity, 1);
@@ -161,6 +163,10 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   EXPECT_TRUE(e.stops_recompute_early);
   EXPECT_TRUE(e.pools_gradients);
   EXPECT_EQ(e.tensor_loss_bytes_per_logit, 3);
+  EXPECT_EQ(e.gather_traffic_bytes, 5);
+  EXPECT_EQ(e.reduce_traffic_bytes, 6);
+  EXPECT_TRUE(e.reduces_fp32);
+  EXPECT_TRUE(e.copies_tensor_rows);
   EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's habit, not set by the request
 }
 

@@ -16,11 +16,33 @@ namespace {
 
 using planner::Job;
 
+using Changes = std::vector<std::function<void(Job&)>>;
+
+void ExpectAllDiffer(const Job& job, const Changes& changes) {
+  std::set<std::string> ids;
+  for (const auto& change : changes) {
+    Job changed = job;
+    change(changed);
+    ids.insert(PlanId(changed));
+  }
+  EXPECT_EQ(ids.size(), changes.size());
+}
+
+TEST(PlanId, TellsWhatFsdpDoesApart) {
+  ExpectAllDiffer(planner::TextJob("llama3-8b", "h100-sxm-80gb", 8),
+                  {[](Job&) {}, [](Job& j) { j.training.execution.pools_gradients = true; },
+                   [](Job& j) { j.training.execution.tensor_loss_bytes_per_logit = 4; },
+                   [](Job& j) { j.training.execution.gather_traffic_bytes = 4; },
+                   [](Job& j) { j.training.execution.reduce_traffic_bytes = 4; },
+                   [](Job& j) { j.training.execution.reduces_fp32 = true; },
+                   [](Job& j) { j.training.execution.copies_tensor_rows = true; }});
+}
+
 TEST(PlanId, TellsModulesTablesAndSortedMicroBatchesApart) {
   Job job = planner::TextJob("mixtral-8x7b", "h100-sxm-80gb", 8);
   job.model.language_model.train = planner::TrainMode::kLora;
   job.training.micro_batch_samples = 4;
-  const std::vector<std::function<void(Job&)>> changes = {
+  const Changes changes = {
       [](Job&) {},
       [](Job& j) { planner::AskModuleOffload(0, &j); },
       [](Job& j) { planner::AskModuleOffload(planner::kOffloadQkv, &j); },
@@ -31,13 +53,7 @@ TEST(PlanId, TellsModulesTablesAndSortedMicroBatchesApart) {
       [](Job& j) { j.model.language_model.lora.dropout = true; },
       [](Job& j) { j.training.group_by_length = true; },
       [](Job& j) { j.training.execution.deterministic = true; }};
-  std::set<std::string> ids;
-  for (const auto& change : changes) {
-    Job changed = job;
-    change(changed);
-    ids.insert(PlanId(changed));
-  }
-  EXPECT_EQ(ids.size(), changes.size());
+  ExpectAllDiffer(job, changes);
 }
 
 }  // namespace

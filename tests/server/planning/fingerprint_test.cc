@@ -283,8 +283,6 @@ std::vector<NamedChange> ChangesOfTrainingAndTrainer() {
       {"freed_gradients", [](auto& j) { Exec(j).frees_gradients ^= true; }},
       {"whole_gradients", [](auto& j) { Exec(j).accumulates_whole_gradients ^= true; }},
       {"fused_norms", [](auto& j) { Exec(j).fused_norms ^= true; }},
-      {"gradient_pool", [](auto& j) { Exec(j).pools_gradients ^= true; }},
-      {"tensor_loss_bytes", [](auto& j) { ++Exec(j).tensor_loss_bytes_per_logit; }},
       {"early_stop", [](auto& j) { Exec(j).stops_recompute_early ^= true; }},
       {"weight_hook", [](auto& j) { ++Exec(j).weight_hook_ns; }},
       {"gather_per_rank", [](auto& j) { ++Exec(j).gather_ns_per_rank; }},
