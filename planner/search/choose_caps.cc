@@ -228,9 +228,9 @@ class Chooser {
 
   // Without units, only the longest sample says how long packs must be. Packs twice as long run
   // longer products and fewer collectives, but take more memory and longer to fill a pipeline.
-  // Doubles the rule's choice until two doublings in a row are no better, and tries half as much
-  // more of the best; if none is better, halves it. Packs twice as long may be no better while
-  // those of four times the length are, with other degrees.
+  // Doubles the rule's choice while that is better (with experts, until two doublings in a row are
+  // not: packs of four times the length may be better where those of twice the length are not), and
+  // tries half as much more of the best; if none is better, halves it.
   CapsSearch ByTokens(const std::string& reason) const {
     CapsSearch best = Search(level_, reason);
     if (job_.training.token_cap > 0) return best;
@@ -305,8 +305,11 @@ class Chooser {
   }
 
   // Returns whether a brief search finds a better plan than `than` for packs of `tokens` tokens.
+  // Short searches do not look. Nor do those of models without experts: experts get few rows each,
+  // so that their products gain most from longer packs.
   bool LooksBetter(int64_t tokens, const CapsSearch& than) const {
-    if (than.stopped) return false;
+    const bool experts = job_.model.language_model.moe.has_value();
+    if (than.stopped || !experts || limits_.segments < SearchWork{}.segments) return false;
     CapsChoice choice = level_;
     choice.caps.tokens = tokens;
     const CapsSearch look = Beating(choice, than, "", 0, side_limits_);
