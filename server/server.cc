@@ -321,6 +321,8 @@ void Server::BeginDrain() {
 
 int64_t Server::calls_in_flight() const { return parts_->in_flight; }
 
+size_t Server::queue_depth() const { return parts_->core.queue_depth(); }
+
 void Server::Shutdown() {
   if (parts_->listener == nullptr) return;
   parts_->core.StopAll();

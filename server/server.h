@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_SERVER_SERVER_H_
 #define EVENKEEL_SERVER_SERVER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,8 @@ class Server {
   // Returns the number of calls being answered. Open Health.Watch and reflection streams do not
   // count.
   int64_t calls_in_flight() const;
+  // Returns the number of plans and packings that wait for a worker.
+  size_t queue_depth() const;
   // Stops what still runs, flushes the answers and closes the connections.
   void Shutdown();
 
