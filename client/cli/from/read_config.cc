@@ -376,7 +376,7 @@ void RefuseOtherTrainers(const std::string& whole, const std::string& name) {
     found = "nanotron";
   if (found.empty()) return;
   FailReading(
-      fmt::format("{} looks like a configuration of {}, which is not read yet; docs/LAUNCH.md "
+      fmt::format("{} looks like a configuration of {}, which is not read yet; docs/EVALUATE.md "
                   "lists those that are. `plan --trainer NAME` plans for the trainer",
                   name, found));
 }
