@@ -390,6 +390,12 @@ class FromTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, done.stdout)
                 self.assertIn(message, done.stderr)
 
+    def test_a_refusal_lists_what_was_not_understood(self):
+        misspelt = self.write("run.sh", MEGATRON.replace("--num-layers", "--num-layer"))
+        refused = self.evaluate(misspelt, "--gpu", "h100-sxm-80gb")
+        self.assertEqual(refused.returncode, 2)
+        self.assertRegex(refused.stderr, r"not understood: run.sh:\d+: --num-layer 32")
+
     def test_what_does_not_fit_says_by_how_much_and_what_would(self):
         text = MEGATRON.replace("--num-layers 32 --hidden-size 4096", "--num-layers 64 --hidden-size 8192")
         text = text.replace("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", "")

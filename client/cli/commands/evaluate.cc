@@ -1,6 +1,9 @@
 // `evaluate`: shows a plan that the caller wrote, or a configuration of a trainer, next to ours.
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>
@@ -91,6 +94,21 @@ void FillAnswer(const GlobalOptions& options, FromAnswer& answer) {
   answer.computed_by = "computed by " + backend->name() + UnconfirmedText(answer.response);
 }
 
+// Returns the details of a refusal, with the settings behind them. What seems to be missing or
+// wrong may be misspelt, so that a refusal lists what was not understood.
+std::vector<std::string> DetailsFor(const UserConfig& config, const CommandError& refused) {
+  constexpr size_t kMostUnknown = 8;
+  std::vector<std::string> details = refused.details();
+  for (std::string& detail : details) detail = WithItsSetting(config, std::move(detail));
+  if (refused.code() != ExitCode::kBadInput) return details;
+  for (size_t i = 0; i < std::min(kMostUnknown, config.unknown.size()); ++i)
+    details.push_back("not understood: " + Describe(config.unknown[i]));
+  if (config.unknown.size() > kMostUnknown)
+    details.push_back(
+        fmt::format("{} more were not understood", config.unknown.size() - kMostUnknown));
+  return details;
+}
+
 ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
   FromAnswer answer{.path = flags.from.front()};
   Environment environment;  // of several with one name, the last counts
@@ -103,13 +121,11 @@ ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
     throw CommandError(ExitCode::kBadInput,
                        "with --from, --framework must be " + Listed(FormatNames()));
   answer.config = ReadUserConfig(flags.from, wanted, environment);
-  answer.run = RunOf(answer.config, flags.job);
   try {
+    answer.run = RunOf(answer.config, flags.job);
     FillAnswer(options, answer);
   } catch (const CommandError& refused) {
-    std::vector<std::string> details = refused.details();
-    for (std::string& detail : details) detail = WithItsSetting(answer.config, std::move(detail));
-    throw CommandError(refused.code(), refused.what(), std::move(details));
+    throw CommandError(refused.code(), refused.what(), DetailsFor(answer.config, refused));
   }
   Print(options.json() ? FromAnswerJson(answer) : RenderFrom(StyleOf(options), answer));
   return answer.response.evaluated().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;
