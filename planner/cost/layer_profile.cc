@@ -10,6 +10,7 @@
 #include "planner/cost/encoder_share.h"
 #include "planner/cost/end_layers.h"
 #include "planner/cost/expert_dispatch.h"
+#include "planner/cost/host_memory.h"
 #include "planner/cost/host_time.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/made_gradients.h"
