@@ -3,9 +3,9 @@
 #include <absl/strings/str_replace.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
