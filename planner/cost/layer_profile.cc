@@ -324,7 +324,10 @@ class ProfileBuilder {
   LayerCost CostOf(LayerKind kind, LayerWork work, TrainMode train) {
     const bool runs = !IsTowerLayer(kind) || mean_.units[static_cast<size_t>(encoder_)] > 0;
     // Trainers skip an encoder for which no pack has images.
-    if (!runs) work.operations.clear(), work.trained_tensors = 0;
+    if (!runs) {
+      work.operations.clear();
+      work.trained_tensors = 0;
+    }
     const double longer = SlowestGpu(job_) / job_.training.execution.kernel_rate;
     for (LayerOperation& op : work.operations)
       for (PackCost* part :

@@ -8,19 +8,21 @@
 namespace evenkeel::planner {
 namespace {
 
-SharedWeights DenseWeights(const LayerWork& work) {
-  const double parameters = work.parameters - work.expert_parameters;
-  const double packed = work.packed_parameters - work.packed_expert_parameters;
+SharedWeights WeightsOf(const LayerWork& work, double parameters, double trained, double packed) {
   return {.parameters = parameters,
-          .trained = work.trained_parameters - work.trained_expert_parameters,
+          .trained = trained,
           .bytes = kValueBytes * parameters - (kValueBytes - BytesOf(work.packed_format)) * packed};
 }
 
+SharedWeights DenseWeights(const LayerWork& work) {
+  return WeightsOf(work, work.parameters - work.expert_parameters,
+                   work.trained_parameters - work.trained_expert_parameters,
+                   work.packed_parameters - work.packed_expert_parameters);
+}
+
 SharedWeights ExpertWeights(const LayerWork& work) {
-  return {.parameters = work.expert_parameters,
-          .trained = work.trained_expert_parameters,
-          .bytes = kValueBytes * work.expert_parameters -
-                   (kValueBytes - BytesOf(work.packed_format)) * work.packed_expert_parameters};
+  return WeightsOf(work, work.expert_parameters, work.trained_expert_parameters,
+                   work.packed_expert_parameters);
 }
 
 }  // namespace

@@ -115,12 +115,15 @@ class AppliedRemedy {
       case FlagChange::kAtMost:
         return LowerTo1(row.flag);
       case FlagChange::kDropped:
-        if (!command_.Has(row.flag)) return;
-        AddText(flags_.empty() ? fmt::format("without {}", row.flag) : row.flag);
-        [[fallthrough]];
+        return Drop(row.flag);
       case FlagChange::kReplaced:
         command_ = command_.Without(row.flag);
     }
+  }
+  void Drop(const char* flag) {
+    if (!command_.Has(flag)) return;
+    command_ = command_.Without(flag);
+    AddText(flags_.empty() ? fmt::format("without {}", flag) : flag);
   }
   // "4" and "2:4" become "1:4", and "2:" is dropped.
   void LowerTo1(const char* flag) {
@@ -128,10 +131,7 @@ class AppliedRemedy {
     const std::string range = command_.ValueOf(flag);
     const std::string most = range.substr(range.find(':') + 1);
     if (range == "1" || range == "1:" + most) return;
-    if (most.empty()) {
-      command_ = command_.Without(flag);
-      return AddText(flags_.empty() ? fmt::format("without {}", flag) : flag);
-    }
+    if (most.empty()) return Drop(flag);
     command_ = command_.With(flag, "1:" + most);
     AddText(fmt::format("{}{} 1:{}", flags_.empty() ? "" : "and ", flag, most));
   }
