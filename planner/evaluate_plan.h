@@ -54,8 +54,8 @@ struct Evaluation {
   Plan plan;
 };
 
-// Evaluates the plan on packs made under the job's caps. The job's constraints on degrees and
-// recompute are ignored.
+// Evaluates the plan on packs made under the job's caps. Ignores the job's constraints on degrees
+// and recompute.
 Evaluation EvaluatePlan(const Job& job, const PlanSpec& spec);
 
 // Does the same for packs that exist already.

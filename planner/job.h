@@ -122,13 +122,13 @@ struct ActivationOffload {
 // Unset caps (0) are derived from the data.
 struct Training {
   int64_t global_batch_samples = 0;  // samples per optimizer step, mean
-  // Degrees whose steps miss this batch by more than an eighth are left out where others do not.
-  // Set by the planner where its plan would miss it.
+  // Whether to leave out degrees whose steps miss this batch by more than an eighth, if other
+  // degrees do not. The planner sets it when its plan would miss the batch.
   bool keeps_batch = false;
   int64_t unit_cap = 0;   // Qv
   int64_t token_cap = 0;  // Qt
   ZeroStage zero_stage = ZeroStage::kOptimizer;
-  // The job gives no stage: with one GPU it is kNone, with more the trainer's own.
+  // The job leaves the ZeRO stage open: it is kNone with one GPU, and the trainer's own with more.
   bool stage_by_gpus = false;
   // Ranks that share the sharded states. If it does not divide the ranks that hold copies, the next
   // smaller divisor counts. 0: all of these ranks.
@@ -144,7 +144,8 @@ struct Training {
   ActivationOffload activations;
   // fp32 gradient accumulation (Megatron's default), else 16-bit.
   bool distributed_gradients_fp32 = true;
-  // They are 16-bit because weights are float16 and the job does not give their precision.
+  // Gradients are 16-bit only because weights are float16 and the job does not give the precision
+  // of gradients.
   bool gradients_follow_float16 = false;
   int64_t epochs = 1;
   uint64_t seed = 0;

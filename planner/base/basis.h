@@ -1,4 +1,4 @@
-// What a figure rests on.
+// The kinds of evidence that a figure of a plan can have.
 #ifndef EVENKEEL_PLANNER_BASE_BASIS_H_
 #define EVENKEEL_PLANNER_BASE_BASIS_H_
 

@@ -1,4 +1,4 @@
-// Ids of plans and digests of requests, in little memory.
+// Stores ids of plans and digests of requests in little memory.
 #ifndef EVENKEEL_PLANNER_BASE_COMPACT_ID_H_
 #define EVENKEEL_PLANNER_BASE_COMPACT_ID_H_
 
@@ -11,7 +11,8 @@
 
 namespace evenkeel::planner {
 
-// Holds any text. One like "plan-" and 32 lower-case hexadecimal digits takes no memory of its own.
+// Holds any text. A text of five characters and 32 lower-case hexadecimal digits, such as a plan
+// id, is stored inside the object, without an allocation.
 class CompactId {
  public:
   CompactId() = default;
@@ -27,7 +28,7 @@ class CompactId {
   // The five characters in front, and the digits as 16 bytes.
   using Packed = std::array<char, 21>;
 
-  // A text that can be packed is packed, so equal ids are of the same type.
+  // A text that can be packed always is, so equal ids hold the same alternative.
   std::variant<SharedValue<std::string>, Packed> value_;
 };
 

@@ -25,7 +25,8 @@ constexpr double ValueBytesOf(NumberFormat format) {
   return 2;
 }
 
-// Returns the dense peak that a format's rates are shares of, over that of 16 bits.
+// Returns the dense peak of a format over that of 16 bits. The format's rates are given as shares
+// of that peak.
 constexpr double PeakRatioOf(NumberFormat format) {
   return format == NumberFormat::k16Bit ? 1 : format == NumberFormat::kNvfp4 ? 4 : 2;
 }

@@ -1,4 +1,4 @@
-// A value whose copies are one object in memory.
+// A value whose copies share one object in memory.
 #ifndef EVENKEEL_PLANNER_BASE_SHARED_VALUE_H_
 #define EVENKEEL_PLANNER_BASE_SHARED_VALUE_H_
 
@@ -7,8 +7,8 @@
 
 namespace evenkeel::planner {
 
-// Holds a T that never changes; assign a whole new one instead. For values that many records have
-// in common. Never empty: without move operations, what is moved from is only copied.
+// Holds an immutable T, for values that many records have in common. To change the value, assign a
+// new one. It is never empty, even after a move, because it has no move operations: a move copies.
 template <typename T>
 class SharedValue {
  public:
@@ -20,7 +20,7 @@ class SharedValue {
   operator const T&() const { return *value_; }
   const T& operator*() const { return *value_; }
   const T* operator->() const { return value_.get(); }
-  // Returns whether no copy of it is left.
+  // Returns whether this is the only copy.
   bool alone() const { return value_.use_count() == 1; }
 
  private:

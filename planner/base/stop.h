@@ -1,6 +1,6 @@
-// Tells a computation that its answer is no longer wanted. A Stop is passed down to everything that
-// may take long; all copies share one state. Results never depend on it: a computation either ends
-// as if there were no Stop, or ends as Stopped.
+// Tells a computation that its answer is no longer wanted. A Stop is passed to every function that
+// may run for long; all copies share one state. Results never depend on it: a computation either
+// ends as if there were no Stop, or ends as Stopped.
 #ifndef EVENKEEL_PLANNER_BASE_STOP_H_
 #define EVENKEEL_PLANNER_BASE_STOP_H_
 

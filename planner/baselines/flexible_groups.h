@@ -22,11 +22,11 @@ struct FlexibleGroup {
 // Time of a group's work in ns, by degree: forward, backward and recompute of the whole model.
 using DegreeTimes = std::map<int64_t, PackCost>;
 
-// Assigns `samples` to `gpus` GPUs at once. Each sample gets the least degree at which no GPU holds
-// more than `tokens_per_gpu` of it, in groups filled by first fit decreasing; the remaining GPUs
-// form groups of degree 1. Then the samples, largest first, go to the group that will end first
-// among those with room for them. All degrees are keys of `times`. Returns an empty vector if the
-// samples do not all fit.
+// Assigns `samples` to `gpus` GPUs, so that all of them run at the same time. Each sample gets the
+// least degree at which no GPU holds more than `tokens_per_gpu` of it, in groups filled by first
+// fit decreasing; the remaining GPUs form groups of degree 1. Then the samples, largest first, go
+// to the group that will end first among those with room for them. All degrees are keys of `times`.
+// Returns an empty vector if the samples do not all fit.
 std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples, int64_t gpus,
                                           double tokens_per_gpu, const DegreeTimes& times,
                                           const Stop& stop = {});

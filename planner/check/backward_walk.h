@@ -1,5 +1,5 @@
-// The memory of a stage besides weights and states, from a walk through its layers: at the loss,
-// then layer by layer backward, then at the optimizer's step.
+// Computes the memory of a stage besides weights and states by walking through its layers: at the
+// loss, then layer by layer backward, then at the optimizer's step.
 #ifndef EVENKEEL_PLANNER_CHECK_BACKWARD_WALK_H_
 #define EVENKEEL_PLANNER_CHECK_BACKWARD_WALK_H_
 
@@ -12,7 +12,8 @@
 
 namespace evenkeel::planner {
 
-// A layer of the stage, of a profile whose gradients are held all the time, and how it runs.
+// A layer of the stage, with the mode in which it runs. The layer is from a profile whose gradients
+// are held all the time.
 struct WalkedLayer {
   const LayerCost* layer = nullptr;
   const RecomputeMode* mode = nullptr;
@@ -22,8 +23,8 @@ struct WalkedBytes {
   int64_t gradients = 0;  // MemoryParts::gradients
   int64_t pooled = 0;     // MemoryParts::gradient_pool
   int64_t transient = 0;  // MemoryParts::workspace and buffers
-  // The most that is held at any moment, without weights, states and `held` gradients: the plan has
-  // room for it.
+  // The most bytes held at any moment, without weights, states and `held` gradients. The plan must
+  // have room for them.
   int64_t most = 0;
   int64_t held = 0;  // of `gradients`, all the time
 };

@@ -16,7 +16,7 @@ struct HeldMost {
   int64_t passes = 0, bytes = 0;
 };
 
-// Finds it by going through the order in which the schedule runs the passes of a step. `of_chunk`
+// Finds both by going through the order in which the schedule runs the passes of a step. `of_chunk`
 // has the bytes that a pass keeps, by the number of its chunk on the stage.
 HeldMost MostHeldOf(const Plan& plan, int64_t stage, const std::vector<int64_t>& of_chunk);
 

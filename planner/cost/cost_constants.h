@@ -1,7 +1,7 @@
 // The constants of the time model that belong to no single GPU type, in one place, so that a fit
 // can list and vary them: docs/COST_MODEL.md, sections 2 and 3. Constants that are fitted per GPU
-// type on its kernel tables are in planner/hardware. A plain value that planner::Job holds. The
-// basis and source of each constant are in cost_constant_list.cc.
+// type on its kernel tables are in planner/hardware. A CostConstants is a plain value that
+// planner::Job holds. The basis and source of each constant are in cost_constant_list.cc.
 #ifndef EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_
 #define EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_
 

@@ -11,8 +11,8 @@
 
 namespace evenkeel::planner {
 
-// Shares of a pack's units that the rank with most of them encodes, from 1 / ranks to 1. Images
-// stay whole, so both are above 1 / ranks where packs have few images, or a large one.
+// The share of a pack's units that the rank with the most of them encodes, from 1 / ranks to 1.
+// Images stay whole, so it is above 1 / ranks if packs have few images, or one large image.
 struct EncoderShare {
   double mean = 1;     // of the mean pack
   double largest = 1;  // of the pack that must fit: at most, whatever its images

@@ -21,15 +21,15 @@ struct RoutedRows {
   RankGroup group;  // the ranks that share the layer's experts
 };
 
-// Returns how many of n equal parts hold some of the k experts of a row, if each part is as likely
-// for each expert. REQUIRES: n >= 1.
+// Returns the expected number of n equal parts that hold at least one of the k experts of a row, if
+// every expert is equally likely to be in any part. REQUIRES: n >= 1.
 double PartsReached(int64_t n, int64_t k);
 
 // Returns the ns of one exchange: to the experts, or back.
 double DispatchTime(Dispatcher dispatcher, const Network& network, const RoutedRows& routed);
 
-// Returns the 16-bit values per row and per value of its width that a rank reads and writes to
-// order rows around one exchange.
+// Returns how many 16-bit values a rank reads and writes to order rows around one exchange, for
+// each row and each value of its width.
 double PermutedValues(Dispatcher dispatcher, const RoutedRows& routed);
 
 // Returns how many rows a rank holds of all `ranks` that share a layer's experts, as multiples of
@@ -42,11 +42,11 @@ bool RunsDispatcher(Dispatcher dispatcher, const Cluster& cluster, const RankGro
 // Returns why a GPU type cannot run a dispatcher, or "" if it can.
 std::string_view UnfitFor(Dispatcher dispatcher, const GpuSpec& gpu);
 
-// Returns those that the job may use: the one that it names, or the trainer's.
+// Returns the dispatchers that the job may use: the one that it names, or those of its trainer.
 DispatcherSet DispatchersOf(const Job& job);
 
-// Returns the one of `among` with the least time of an exchange and of ordering its rows, the first
-// of equals. Returns kAllToAll if the cluster runs none of them over this group.
+// Returns the dispatcher in `among` for which exchanging and ordering rows takes the least time; of
+// equals, the first. Returns kAllToAll if the cluster runs none of them over this group.
 Dispatcher QuickestDispatcher(DispatcherSet among, const Network& network,
                               const KernelTime& kernels, const RoutedRows& routed);
 

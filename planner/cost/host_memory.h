@@ -27,14 +27,15 @@ struct Host {
   double link_bytes_per_second = 0;  // that copies reach, per direction
 };
 
-// Returns what the cluster says, else the share of the GPU type's usual host.
+// Returns what the cluster says of its hosts, or otherwise the share of the GPU type's usual host.
 Host HostOf(const Cluster& cluster);
 
-// Returns whether plans are held to the host's memory: if they offload, or if the job states it.
+// Returns whether plans must fit in the host's memory: they must if they offload, or if the job
+// states that memory.
 bool HostBinds(const Job& job);
 
-// Returns the bytes that one rank's layers may take of the host's memory, or kNoHostLimit. Negative
-// if the host lacks memory even without them.
+// Returns the bytes of host memory that one rank's layers may take, or kNoHostLimit. The result is
+// negative if the host lacks memory even without these layers.
 int64_t HostRoom(const Job& job, const PackShape& largest);
 
 // Returns the bytes/s at which each GPU of a node copies to or from its host while all others do

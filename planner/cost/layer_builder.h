@@ -83,8 +83,8 @@ class LayerBuilder {
     std::array<int64_t, 4> products = {};
   };
   void AddLinear(const Linear& linear);
-  // Adds what frozen weights in 4 bits cost at each use: they are read and written in 16 bits
-  // first.
+  // Adds what frozen weights in 4 or 8 bits cost at each use: they are first read, and written in
+  // 16 bits.
   void Unpack(const Linear& linear);
   // Returns the number of adapters next to the product.
   int64_t AdaptersOf(const Linear& linear) const;
@@ -105,8 +105,8 @@ class LayerBuilder {
   void KeepBytes(const PackCost& bytes, RecomputeParts dropped_by = 0);
   // From here on, says what the modules of the setting offload.
   void OffloadsModules() { offload_modules_ = setting_.offload_modules; }
-  // Says that the module's offload moves what was kept last, if it was kept: as one tensor, or as
-  // tensors of this many 16-bit values per row. Small tensors stay.
+  // Says that the module's offload moves what the last call kept, if it kept anything: as one
+  // tensor, or as tensors of this many 16-bit values per row. Small tensors stay on the GPU.
   void Offloads(OffloadModule module);
   void Offloads(OffloadModule module, std::initializer_list<double> tensors);
   // Keeps `values` per row that full recompute of the layer keeps too.
@@ -143,7 +143,7 @@ class LayerBuilder {
   // the compute that another micro-batch has in a layer of this kind, with overlap_shared_expert
   // with the products from SharedExpert() on.
   void ExpertExchange(double values, int64_t top_k);
-  // Does the same for a gathering or scattering among the ranks of one expert.
+  // Does the same for an all-gather or reduce-scatter among the ranks of one expert.
   void ExpertGather(int64_t ranks, double bytes_per_row);
   // Says that the operations that follow are the shared expert's.
   void SharedExpert() { shared_from_ = work_.operations.size(); }

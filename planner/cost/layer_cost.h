@@ -69,9 +69,9 @@ struct LayerCost {
   // Host memory that the rank takes for the layer: the states that a checkpoint stages, and what is
   // offloaded.
   int64_t host_bytes = 0;
-  // If activations are offloaded: the bytes that the layer keeps of a pack, on GPU and host
-  // together, or that its offloaded modules do; and the part of the largest pack's bytes that is on
-  // the host.
+  // If activations are offloaded: `copied` is what the layer, or its offloaded modules, keep of a
+  // pack on GPU and host together; `host_kept_bytes` is the part of the largest pack's bytes that
+  // is on the host.
   PackCost copied;
   int64_t host_kept_bytes = 0;
   int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept

@@ -52,8 +52,8 @@ struct LayerOperation {
   // that are kept, and whether the result of `communication` is among them.
   PackCost products_again, kept_results;
   bool keeps_exchange = false;
-  // Its backward pass reads small tensors that it makes itself, such as the order of rows, which
-  // `kept` leaves out.
+  // The backward pass reads small tensors that the operation made, such as the order of rows.
+  // `kept` leaves them out.
   bool reads_own = false;
 };
 
@@ -67,7 +67,8 @@ struct LayerWork {
   // The weights among `parameters` of linear layers in transformer layers.
   double matrix_parameters = 0;
   double matrix_expert_parameters = 0;
-  // The part of `parameters` that is held in 4 bits: frozen linear layers, where adapters train.
+  // The part of `parameters` that is held in `packed_format`, 4 or 8 bits: frozen linear layers,
+  // where adapters train.
   double packed_parameters = 0;
   double packed_expert_parameters = 0;
   FrozenFormat packed_format = FrozenFormat::k16Bit;

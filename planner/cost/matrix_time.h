@@ -9,7 +9,7 @@
 
 namespace evenkeel::planner {
 
-// One GPU at one precision.
+// A GPU that multiplies in one number format.
 struct MatrixMachine {
   MatrixRates rates;
   double flops_per_ns = 0;  // dense peak times the sustained clock

@@ -42,7 +42,7 @@ int64_t AllocatorReserve(int64_t allocated);
 // on A100 and H100), less the bytes that the job keeps free.
 int64_t CapacityBytes(const Cluster& cluster);
 
-// Returns the same less the margin for errors of prediction that the job asks for.
+// Returns CapacityBytes(job.cluster) less the margin for prediction errors that the job asks for.
 int64_t CapacityBytes(const Job& job);
 
 // Returns the most bytes that may be allocated so that the reserve and the framework still fit.
@@ -62,8 +62,9 @@ int64_t LibraryBytes(const Job& job);
 // the libraries' workspaces, inside the allocator.
 int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& largest);
 
-// Returns the bytes per parameter, above 2, that a weight takes whose products are quantised: one
-// copy for each layout that they read, in addition to the 16-bit weight or in place of it.
+// Returns the bytes per parameter, beyond the 16-bit weight's 2, of a weight whose products are
+// quantised. It has one quantised copy for each layout that products read, in addition to the
+// 16-bit weight or in its place.
 double QuantisedWeightBytes(const Job& job);
 
 // Returns whether the trainer holds, and gathers, weights in the format of the recipe's products.

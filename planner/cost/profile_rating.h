@@ -13,9 +13,10 @@
 
 namespace evenkeel::planner {
 
-// If there are at least kOthersAtLeast other measurements of its kind and tensor degree, it is also
-// refused if its distance from their median exceeds both kDeviationsAtMost times their median
-// absolute deviation (scaled to a standard deviation) and kDeviationShare of the median.
+// If there are at least kOthersAtLeast other measurements of its kind and tensor degree, a
+// measurement is also refused if its distance from their median exceeds both kDeviationsAtMost
+// times their median absolute deviation (scaled to a standard deviation) and kDeviationShare of the
+// median.
 inline constexpr int64_t kOthersAtLeast = 4;
 inline constexpr double kDeviationsAtMost = 3;
 inline constexpr double kDeviationShare = 0.25;

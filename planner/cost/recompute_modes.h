@@ -27,8 +27,8 @@ PackCost KeptBytes(const LayerWork& work, RecomputeParts parts);
 // the operations after it have freed by then. At least 0.
 double BackwardTransient(const LayerWork& work, const PackShape& largest);
 
-// Returns the sets of parts that the layer has. The MLP includes the activation, and
-// kAlternateProducts is in none.
+// Returns all sets of the parts that the layer has. The MLP includes the activation, so no set
+// names both. kAlternateProducts is in no set.
 std::vector<RecomputeParts> PartSets(const LayerWork& work);
 
 // Returns the modes that recompute nothing, everything, those of `sets` on the lower hull in

@@ -41,7 +41,7 @@ struct GroupWork {
   bool over = false;  // once true, classes have no steps, and results are invalid
 };
 
-// The steps of every class (from, to) under one family.
+// Computes the steps of every class (from, to) under one family.
 class GroupSteps {
  public:
   // All arguments must outlive it. All of `family` have the same number of virtual stages. If

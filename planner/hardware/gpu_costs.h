@@ -32,7 +32,8 @@ struct MatrixRates {
 // Formats of fewer than 16 bits; nullopt where the GPU has no such products.
 struct LowPrecisionRates {
   std::optional<MatrixRates> fp8, fp8_block, mxfp8, nvfp4;
-  // Products read an fp8 operand in either layout, so that a weight needs one copy, not two.
+  // Whether products can read an fp8 operand in either layout. A weight then needs one copy instead
+  // of two.
   bool fp8_any_layout = false;
 
   const std::optional<MatrixRates>& of(NumberFormat format) const {

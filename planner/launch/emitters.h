@@ -20,8 +20,8 @@ void EmitTorchtitan(const Trials& trials, Launch* out);
 void EmitFsdp(const Trials& trials, Launch* out);
 void EmitXTuner(const Trials& trials, Launch* out);
 
-// Fills in what runs: `match` and, if `runs` differs from the plan, its stages, degrees, schedule
-// and times.
+// Fills in what the trainer runs: `match` and, if `runs` differs from the plan, the stages,
+// degrees, schedule and times of `runs`.
 void Settle(const Trials& trials, const Trial& runs, Launch* out);
 
 // Returns the pipeline of `spec` for --pipeline-model-parallel-layout: E, t, m and L stand for

@@ -27,7 +27,7 @@ struct LaunchRecord {
   std::string_view activation_variable;
   // How to turn on what the settings do not say, in words that follow a colon, or empty.
   std::string_view fused_step, deterministic;
-  // The same for the dispatcher of experts, whose quoted name stands between both.
+  // The same for the dispatcher of experts: the words before and after its quoted name.
   std::string_view before_dispatcher, after_dispatcher;
   // How the trainer sorts samples by length, or empty if its own loader does not.
   std::string_view sorting;

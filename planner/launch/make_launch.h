@@ -12,8 +12,8 @@
 
 namespace evenkeel::planner {
 
-// Says whose plan is launched. For another trainer than the job's, our own plan is made again on
-// the same packs, while a caller's plan is translated.
+// Says whether the plan is the planner's own or the caller's. For another trainer than the job's,
+// the planner makes its own plan again on the same packs, but translates a caller's plan.
 enum class LaunchedPlan { kOurs, kCallers };
 
 // Returns one entry for each of job.launch.frameworks; if `stop` ends the work, the rest is left

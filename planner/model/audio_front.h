@@ -1,4 +1,4 @@
-// The layers that make an audio encoder's tokens of spectra, as products of matrices.
+// The layers that turn spectra into the tokens of an audio encoder, as matrix products.
 #ifndef EVENKEEL_PLANNER_MODEL_AUDIO_FRONT_H_
 #define EVENKEEL_PLANNER_MODEL_AUDIO_FRONT_H_
 
@@ -9,7 +9,8 @@
 
 namespace evenkeel::planner {
 
-// A convolution is a product at each of its positions with the values that its kernel covers.
+// A convolution, as a matrix product at each of its positions with the values that its kernel
+// covers.
 struct FrontLayer {
   int64_t in = 0, out = 0;
   int64_t positions = 1;  // per token of the encoder

@@ -1,4 +1,4 @@
-// The layers of a language model as classes: what its layers differ in, and in which order they
+// The layers of a language model as classes: how the layers differ, and the order in which they
 // come.
 #ifndef EVENKEEL_PLANNER_MODEL_LAYER_RUNS_H_
 #define EVENKEEL_PLANNER_MODEL_LAYER_RUNS_H_
@@ -26,7 +26,7 @@ std::vector<LanguageLayer> ClassesOf(const LanguageModel& model);
 
 // Returns the values per token that pass from one layer to the next: all residual streams, and what
 // later layers read of the second embedding and of earlier keys and values. The latter two count at
-// every layer, though some are read by then or not yet there.
+// every layer, although some are no longer needed there, or do not exist yet.
 int64_t PassedWidth(const LanguageModel& model);
 
 // Returns the kind of a layer: with experts or dense.

@@ -50,18 +50,19 @@ struct LoraSpec {
   int64_t rank = 16;
   FrozenFormat base = FrozenFormat::k16Bit;  // of the component's frozen linear layers
   uint32_t targets = kLoraQkv | kLoraAttentionOut | kLoraMlpUp | kLoraMlpDown;
-  // Tables of the language model that train in full, along with the adapters: a copy of each does,
-  // and the frozen one stays (ModulesToSaveWrapper of PEFT). Tied ones are one table.
+  // Tables of the language model that train in full, along with the adapters. A copy of the table
+  // trains, and the frozen table stays in memory (ModulesToSaveWrapper of PEFT). Tied tables count
+  // as one.
   bool train_embedding = false, train_head = false;
   bool dropout = false;  // of the adapters' inputs
 };
 
 enum class Modality { kImage, kVideo, kAudio };
 
-// The layers that turn audio, which comes as 100 spectra a second, into tokens. Either two
+// The layers that turn audio, which comes as 100 spectra a second, into tokens. They are either two
 // convolutions over time, of which the second keeps every other spectrum (Whisper large v3, arXiv
-// 2212.04356); or three over time and bins, each of which halves both, and a linear layer over the
-// rest (Qwen3-Omni).
+// 2212.04356), or three convolutions over time and bins, each of which halves both, followed by a
+// linear layer (Qwen3-Omni).
 struct AudioFront {
   int64_t mel_bins = 128;
   int64_t channels = 0;  // of the three convolutions; 0: there are two, of the encoder's width
@@ -86,13 +87,14 @@ struct MoeSpec {
   bool expert_bias = false;  // a router bias per expert (DeepSeek-V3)
   bool mlp_bias = false;     // bias on both linear layers of every expert (GPT-OSS)
   bool shared_gate = false;  // the shared MLP's output is scaled by a learned gate (Qwen2-MoE)
-  // Width in which experts read and write: projections from and to the hidden size surround them
-  // (Nemotron 3). 0: the hidden size.
+  // Width of the rows that experts read and write; projections from and to the hidden size surround
+  // the experts (Nemotron 3). 0: the hidden size.
   int64_t latent = 0;
   bool router_scales = false;  // learned scales of the router's input and of each expert (Gemma 4)
   bool latent_norm = false;    // a norm over `latent` of what experts give (Kimi K3)
-  // Inner width of a second set of as many experts, with a router of their own, which tokens of
-  // images visit instead: one token for each unit (ERNIE-4.5-VL). 0: there is no second set.
+  // Inner width of a second set with the same number of experts and a router of its own. Tokens of
+  // images, one for each unit, visit this set instead of the first (ERNIE-4.5-VL). 0: there is no
+  // second set.
   int64_t image_ffn = 0;
 };
 
@@ -103,8 +105,8 @@ struct MlaSpec {
   int64_t qk_nope_dim = 0;
   int64_t qk_rope_dim = 0;
   int64_t v_dim = 0;
-  // The index of sparse attention (DeepSeek-V3.2, arXiv 2512.02556): heads that score every earlier
-  // token, of which attention then sees the best. 0: there is none.
+  // The index of sparse attention (DeepSeek-V3.2, arXiv 2512.02556): its heads score every earlier
+  // token, and attention sees only the best ones. 0: there is no index.
   int64_t index_heads = 0;
   int64_t index_dim = 0;
 };
@@ -153,7 +155,8 @@ enum class ScanKind {
   kGatedDelta,    // Gated DeltaNet (arXiv 2412.06464): chunks of products
   kChannelDelta,  // Kimi Delta Attention (arXiv 2510.26692): the same with a decay per channel
   kLightning,     // Lightning Attention (arXiv 2401.04658): chunks of products, fixed decays
-  // None: a gate scales what the short convolution reads, and another one what it gives (LFM2).
+  // There is no scan: one gate scales the input of the short convolution, and another its output
+  // (LFM2).
   kConvolution
 };
 
@@ -194,8 +197,9 @@ struct CrossSpec {
 enum class StreamKind {
   kHyper,  // hyper-connections (arXiv 2512.24880) around the mixer and around the MLP
   kAltUp,  // alternating updates (arXiv 2301.13310) around the layer, of one stream (Gemma 3n)
-  // What earlier blocks of layers gave, which each mixer and each MLP reads as a sum weighted by
-  // scores (attention residuals, arXiv 2603.15031, Kimi K3). `streams` counts the blocks.
+  // The streams are the outputs of earlier blocks of layers. Each mixer and each MLP reads a sum of
+  // them that is weighted by scores (attention residuals, arXiv 2603.15031, Kimi K3). `streams`
+  // counts the blocks.
   kBlocks
 };
 
@@ -217,7 +221,8 @@ enum class KeyValues {
   kReused          // those of the last earlier layer of its kind that projects them
 };
 
-// What the layers of one language model may differ in. A 0 stands for the model's own figure.
+// The properties in which the layers of one language model may differ. 0 stands for the model's own
+// figure.
 struct LanguageLayer {
   Mixer mixer = Mixer::kAttention;
   AttentionKind attention = AttentionKind::kFull;
@@ -315,9 +320,9 @@ inline bool SavesHead(const LanguageModel& m) {
          (m.lora.train_head || (m.tied_embeddings && m.lora.train_embedding));
 }
 
-// What makes an encoder's layer a conformer's (arXiv 2005.08100): a second MLP before attention,
-// and between attention and the other MLP a convolution over tokens for each channel, after a
-// projection to twice the width whose half is a gate.
+// The additional parts of a conformer's layer (arXiv 2005.08100): a second MLP before attention,
+// and, between attention and the other MLP, a projection to twice the width, half of which is a
+// gate, and a convolution over tokens for each channel.
 struct ConformerSpec {
   int64_t conv_width = 0;        // tokens; 0: the layer is no conformer's
   int64_t pointwise = 1;         // products hidden x hidden after the convolution
@@ -354,12 +359,12 @@ struct Encoder {
   // Tokens that one unit becomes in the language model. 0: none, its layers attend to the
   // encoder's.
   int64_t llm_tokens_per_unit = 0;
-  // Attention covers a whole image, whatever its size, and not one unit (Qwen2-VL). Nothing tells
-  // images of a sample apart, so all units of a sample count as one image.
+  // Attention covers a whole image of any size instead of one unit (Qwen2-VL). Lengths do not tell
+  // the images of a sample apart, so all units of a sample count as one image.
   bool native_resolution = false;
   TrainMode train = TrainMode::kFull;
   LoraSpec lora = {};
-  // At native resolution: tokens of a window outside which a token does not attend, but in
+  // At native resolution: tokens of the window to which attention is limited, except in
   // `full_layers` (indices from 0). 0: attention covers the whole image in all layers.
   int64_t window_tokens = 0;
   std::vector<int64_t> full_layers = {};

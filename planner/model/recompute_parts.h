@@ -1,4 +1,4 @@
-// What of a layer the backward pass can recompute.
+// The parts of a layer that the backward pass can recompute.
 #ifndef EVENKEEL_PLANNER_MODEL_RECOMPUTE_PARTS_H_
 #define EVENKEEL_PLANNER_MODEL_RECOMPUTE_PARTS_H_
 
@@ -16,8 +16,8 @@ enum RecomputePart : uint32_t {
   kMlp = 8,                // "mlp" or "moe": the whole MLP with its norm
   kWholeLayer = 16,        // --recompute-granularity full
   kLatentProjection = 32,  // "mla_up_proj": from the latents of MLA to queries, keys and values
-  // All but attention, exchanges and every other product, counted from the first: torchtitan's
-  // SelectiveAC. Never with other parts.
+  // Everything but attention, exchanges and every other product, beginning with the first
+  // (torchtitan's SelectiveAC). It is never combined with other parts.
   kAlternateProducts = 64
 };
 using RecomputeParts = uint32_t;

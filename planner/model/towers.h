@@ -1,4 +1,4 @@
-// What holds of all encoder towers of a model together.
+// Figures over all encoders ("towers") of a model together.
 #ifndef EVENKEEL_PLANNER_MODEL_TOWERS_H_
 #define EVENKEEL_PLANNER_MODEL_TOWERS_H_
 

@@ -19,16 +19,17 @@
 namespace evenkeel::planner {
 
 // Samples, largest first, each go to the pack with the least in it. Then packs that deviate in
-// opposite ways exchange samples, or hand one over. Packs over a cap pass on what is too much in
-// any number of steps. Once none is over, more exchanges level the packs within the caps.
+// opposite ways exchange samples, or hand one over. Packs over a cap pass their excess on to other
+// packs, in any number of steps. Once none is over, more exchanges level the packs within the caps.
 class ColumnLeveler {
  public:
   // `columns` are not owned. REQUIRES: packs > 0, and every sample fits the caps alone.
   ColumnLeveler(const Columns& columns, int64_t packs, const Stop& stop = {});
 
-  // Returns whether all packs are within the caps; packs may have been added to that end. The work
-  // on packs over a cap is limited, in exchanges examined. Only once. `start` may say which pack a
-  // row is in at first (kNoPack: none); it then takes the place of the first exchanges.
+  // Returns whether all packs are within the caps; packs may have been added to that end.
+  // `work_per_sample` limits the exchanges that are examined for packs over a cap. Call at most
+  // once. `start` may say which pack each row is in at first (kNoPack: none); the first exchanges
+  // are then left out.
   bool Run(int64_t work_per_sample, std::span<const uint32_t> start = {});
 
   static constexpr uint32_t kNoPack = std::numeric_limits<uint32_t>::max();

@@ -1,5 +1,5 @@
-// The places 0 .. n - 1, which are used up one by one. Finds the first place left from any place
-// on.
+// A set of the places 0 .. n - 1, which are used up one by one. It finds the first place that is
+// left, from any place on.
 #ifndef EVENKEEL_PLANNER_PACKING_NEXT_LEFT_H_
 #define EVENKEEL_PLANNER_PACKING_NEXT_LEFT_H_
 

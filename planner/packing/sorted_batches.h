@@ -13,8 +13,8 @@
 namespace evenkeel::planner {
 
 // Returns how many micro-batches are sorted together: 50 times as many as a rank accumulates, or as
-// many as a quarter of the dataset has; 0 if the job sorts none. All GPUs count as data-parallel
-// ranks: with fewer, ranks accumulate more, and less is padded.
+// many as a quarter of the dataset has; 0 if the job sorts none. All GPUs are taken to be
+// data-parallel ranks; with fewer ranks, each accumulates more micro-batches, and less is padded.
 int64_t SortedTogether(const Job& job);
 
 // Returns the share of micro-batches of `size` samples, `sorted` of which are sorted together,

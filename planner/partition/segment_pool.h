@@ -30,8 +30,8 @@ enum class SegmentsAsked { kAll, kOfUse };
 // length over all ways to cut the rest of the chain: docs/ALGORITHMS.md, "Bounds".
 class SegmentPool {
  public:
-  // The least that the stages in front of a stage add to a path, over all ways to cut them. Each
-  // field is a minimum of its own; they need not come from the same cut.
+  // The least time that the stages in front of a stage add to a path, over all ways to cut them.
+  // Each field is a separate minimum; the minima need not come from the same cut.
   struct Front {
     int64_t sum = kNoPlan;   // forwards, backwards and both sends of one pack
     int64_t fill = kNoPlan;  // forwards and sends of one pack

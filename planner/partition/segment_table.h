@@ -1,5 +1,5 @@
-// Times of all possible stages: segment [i, j) of the chain on stage s, with the least recompute
-// that fits.
+// The times of all possible stages: of each segment [i, j) of the chain on each stage s, with the
+// least recompute that fits.
 #ifndef EVENKEEL_PLANNER_PARTITION_SEGMENT_TABLE_H_
 #define EVENKEEL_PLANNER_PARTITION_SEGMENT_TABLE_H_
 
@@ -65,8 +65,8 @@ class SegmentTable : public Segments {
 
   const bool depends_on_place_;  // what a segment recomputes
   const Stop stop_;
-  // Least recompute by stage, then Index; negative if not computed yet, no stage's before it is
-  // asked for.
+  // Least recompute by stage, then Index; negative if not computed yet. A stage's values are
+  // allocated when they are first asked for.
   mutable std::vector<std::vector<int64_t>> times_;
   // By stage and begin: the first end known not to fit. Longer segments do not fit either.
   mutable std::vector<int64_t> unfit_;

@@ -51,7 +51,7 @@ class ModeKnapsack {
     Mode base_;  // the quickest mode
     size_t base_at_ = 0, modes_ = 0;
     std::vector<Option> options_;  // those that save most first
-    // Hulls of the options from each one on, cheapest byte first.
+    // For each option, the hull of that option and all after it, cheapest byte first.
     std::vector<std::vector<Segment>> hulls_;
   };
 
@@ -83,7 +83,7 @@ class ModeKnapsack {
   static constexpr int64_t kNodesAtMost = 1'000;
 
  private:
-  // What is known of the groups from one on.
+  // Facts about a group and all groups after it.
   struct Rest {
     size_t first_segment = 0, first_option = 0;  // in behind_, and in a list of all options
     int64_t most_saved = 0;                      // by one layer, at most

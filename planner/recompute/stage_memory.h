@@ -15,8 +15,8 @@ namespace evenkeel::planner {
 // Layers of each class on a stage, indexed as LayerProfile::classes.
 using ClassCounts = std::array<int64_t, kLayerClassesAtMost>;
 
-// Layers of each class in each of its modes (LayerCost::modes). Entry 0 of a class is unused:
-// layers in no other mode recompute nothing.
+// The number of layers of each class in each of its modes (LayerCost::modes). Entry 0 of a class is
+// unused, because layers in no other mode recompute nothing.
 using ModeCounts = std::array<std::array<int32_t, kModesAtMost>, kLayerClassesAtMost>;
 
 // Layers of one chunk of a stage, and the packs whose activations it holds at once. A stage without

@@ -1,4 +1,4 @@
-// Changes of a job, with what follows from each in a request that says it.
+// Changes of a job. Each also changes what would follow from it in a request.
 #ifndef EVENKEEL_PLANNER_SEARCH_CHANGED_JOB_H_
 #define EVENKEEL_PLANNER_SEARCH_CHANGED_JOB_H_
 
@@ -16,15 +16,15 @@ Cluster Resized(const Cluster& cluster, int64_t gpu_count);
 // Allows only these degrees; virtual stages and ranks that share images stay as they are.
 void PinDegrees(const Parallelism& p, Constraints* constraints);
 
-// Changes the stage, and the trainer's habits that depend on it.
+// Changes the ZeRO stage, and the trainer's habits that depend on it.
 void ChangeZeroStage(ZeroStage stage, Training* training);
 
 // Changes the precision. Gradients that are 16-bit only because of float16 return to the trainer's
 // default. Measured times are dropped, because they hold for the job's own precision.
 void ChangePrecision(Precision precision, Job* job);
 
-// Changes the number of GPUs and, unless the job gives a ZeRO stage, the stage that follows from
-// it: one GPU shares nothing.
+// Changes the number of GPUs and, if the ZeRO stage follows from it (Training::stage_by_gpus), that
+// stage too: one GPU shards nothing.
 void ChangeGpuCount(int64_t gpu_count, Job* job);
 
 }  // namespace evenkeel::planner

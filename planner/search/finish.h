@@ -26,8 +26,8 @@ struct Finished {
   int64_t states = 0;    // partial partitions looked at
 };
 
-// Treats every candidate the same, whatever else is searched: with constraints that admit fewer
-// degrees, the remaining ones are finished exactly as without.
+// Finishes every candidate in the same way, whatever else is searched. Constraints that admit fewer
+// degrees therefore do not change how the remaining degrees are finished.
 class Finisher {
  public:
   // Job, batching and lists must outlive it.

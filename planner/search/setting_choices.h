@@ -16,7 +16,7 @@
 
 namespace evenkeel::planner {
 
-// What came of a prospect under a setting.
+// The outcome of trying a prospect under a setting.
 enum class Tried {
   kSettled,    // no cut was too large, or none that was can be the best
   kFits,       // a cut that was too large may be the best
@@ -51,7 +51,7 @@ class SettingQueue {
   // Adds the settings of the degrees that Next returned last. REQUIRES: their setting is open.
   void Expand();
 
-  // Takes what came of the prospect that Next returned last. REQUIRES: it has a setting.
+  // Takes the outcome of the prospect that Next returned last. REQUIRES: it has a setting.
   void Report(Tried tried);
 
  private:

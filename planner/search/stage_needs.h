@@ -1,4 +1,4 @@
-// What the stages of a cut hold at least. The searches for cuts that fit share it.
+// The least memory that the stages of a cut can hold. All searches for cuts that fit use it.
 #ifndef EVENKEEL_PLANNER_SEARCH_STAGE_NEEDS_H_
 #define EVENKEEL_PLANNER_SEARCH_STAGE_NEEDS_H_
 

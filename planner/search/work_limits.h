@@ -1,5 +1,5 @@
-// How much a search looks at: a few tenths of a second in all. What is left out is counted in the
-// proof and in the bound, never dropped silently.
+// Limits on how much a search looks at, a few tenths of a second in all. The proof counts what is
+// left out, and the lower bound covers it.
 #ifndef EVENKEEL_PLANNER_SEARCH_WORK_LIMITS_H_
 #define EVENKEEL_PLANNER_SEARCH_WORK_LIMITS_H_
 
@@ -29,8 +29,8 @@ struct SearchWork {
   // number of candidates that are finished.
   int64_t finishing = 12'000'000, finished_at_least = 6;
 
-  // Layers x segments of chunked stages for which a cut that fits is looked for although a plan is
-  // known.
+  // Layers x segments of stages with several chunks for which a cut that fits is looked for,
+  // although a plan is known already.
   int64_t fitting = 8'000'000;
   // Chunks looked at for each, when all its cuts are tried.
   int64_t trying_cuts = 20'000;
@@ -47,7 +47,7 @@ inline constexpr SearchWork kWorkForSideQuestion = {.segments = 1'000'000,
                                                     .finished_at_least = 3,
                                                     .fitting = 100'000};
 
-// For what a freer trainer would gain: a figure beside the plan.
+// For the figure that says what a trainer with fewer limits would gain.
 inline constexpr SearchWork kWorkForGain = {.segments = 500'000,
                                             .one_stage_segments = 500'000,
                                             .longer_block_segments = 50'000,

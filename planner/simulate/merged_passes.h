@@ -11,8 +11,8 @@
 
 namespace evenkeel::planner {
 
-// Takes passes one after the other from the stages' orders, each as soon as those it waits for were
-// taken.
+// Takes passes one after the other from the orders of the stages. A pass is taken as soon as all
+// passes that it waits for have been taken.
 class MergedPasses {
  public:
   MergedPasses(const PipelineShape& shape, const Stop& stop)

@@ -31,7 +31,7 @@ Job WithModules(const Job& job, OffloadModules modules, OffloadModules charged,
 // Returns the modules that the trainer can offload and that the model has.
 OffloadModules OffloadModulesOf(const Job& job);
 
-// Returns those of `modules` none of whose tensors the setting drops.
+// Returns the modules in `modules` of which the setting drops no tensor.
 OffloadModules ModulesBeside(OffloadModules modules, const RecomputeSetting& setting);
 
 // Returns `modules` without attention's output if its backward pass keeps that on the GPU.

@@ -1,4 +1,5 @@
-// What a job needs whose layers are updated inside the backward pass (Training::fused_step).
+// What a job needs so that its layers can be updated inside the backward pass
+// (Training::fused_step).
 #ifndef EVENKEEL_PLANNER_SPACE_FUSED_STEP_H_
 #define EVENKEEL_PLANNER_SPACE_FUSED_STEP_H_
 

@@ -1,4 +1,4 @@
-// The habits that a job sets, under another trainer or another stage of ZeRO.
+// Carries the habits that a job sets over to another trainer or another ZeRO stage.
 #ifndef EVENKEEL_PLANNER_TRAINER_CARRIED_H_
 #define EVENKEEL_PLANNER_TRAINER_CARRIED_H_
 

@@ -102,22 +102,21 @@ inline const Trainer& DefaultTrainer() { return TrainerOf(Framework::kMegatron);
 // Returns the record of a name or alias in lower case, or nullptr if there is none.
 const Trainer* FindTrainer(std::string_view name);
 
-// Returns the record for a trainer that has none of its own.
+// Returns the record "generic", which stands for trainers without a record.
 const Trainer& GenericTrainer();
 
-// Returns which shares of the optimizer it can move to the host if it shards as `stage` says.
+// Returns which shares of the optimizer the trainer can keep on the host at this ZeRO stage.
 inline OffloadShares OffloadSharesOf(const Trainer& trainer, ZeroStage stage) {
   return trainer.offload.by_stage[static_cast<size_t>(stage)];
 }
 
-// Returns whether the trainer accumulates gradients in fp32 by default if it shards as `stage`
-// says.
+// Returns whether the trainer accumulates gradients in fp32 by default at this ZeRO stage.
 inline bool AccumulatesInFp32(const Trainer& trainer, ZeroStage stage, bool float16) {
   return trainer.fp32_gradients && !(float16 && trainer.fp16_gradients_16bit) &&
          !(stage != ZeroStage::kNone && trainer.sharded_gradients_16bit);
 }
 
-// Returns how the trainer runs a model by default if it shards as `stage` says.
+// Returns how the trainer runs a model by default at this ZeRO stage.
 const Execution& DefaultExecution(const Trainer& trainer, ZeroStage stage);
 
 }  // namespace evenkeel::planner
