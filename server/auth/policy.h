@@ -1,4 +1,4 @@
-// Defines who may call what, and whose plans they see. Immutable once made; free of gRPC.
+// The policy: who may call what, and as which tenant. It is immutable once made, and free of gRPC.
 #ifndef EVENKEEL_SERVER_AUTH_POLICY_H_
 #define EVENKEEL_SERVER_AUTH_POLICY_H_
 

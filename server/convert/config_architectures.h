@@ -24,18 +24,18 @@ enum class ExpertLayers {
   kPeriod  // in each `expert_layer_period` the one at `expert_layer_offset`
 };
 
-// Which layers attend, where others have a recurrent mixer. `layer_types` says so for all of these
-// but kBlocks.
+// Which layers have attention, if others have a recurrent mixer. If the config has `layer_types`,
+// that list decides instead, except for kBlocks.
 enum class MixerLayers {
-  kNone,      // all attend
-  kTypes,     // none without `layer_types`
+  kNone,      // all layers have attention
+  kTypes,     // no layer, unless `layer_types` says so
   kInterval,  // every `full_attention_interval`-th
   kPeriod,    // in each `attn_layer_period` the one at `attn_layer_offset`
   kIndices,   // `attn_layer_indices`
-  kListed,    // the same, but all attend without a list
+  kListed,    // the same, but all layers if there is no list
   kFifth,     // the fifth and every fourth after it
   kSecond,    // the first and every second after it
-  kBeside,    // all attend and recur, in parallel
+  kBeside,    // all layers have attention and a recurrent mixer, in parallel
   kBlocks     // each layer is only a mixer or MLP: `layers_block_type`, `hybrid_override_pattern`
 };
 
@@ -45,8 +45,9 @@ enum class WindowLayers {
   kAll,          // all, if `sliding_window` is set
   kBehindFirst,  // those after the first `max_window_layers`, if `use_sliding_window` is set
   kPattern,      // all but every `sliding_window_pattern`-th
-  kBehindOne,    // the same, but the first layer does not either
-  kCompressed,   // all, and entries of few and of many tokens by turns, of many in the first two
+  kBehindOne,    // the same, but the first layer has no window either
+  kCompressed,   // all; they also see entries, of many tokens in the first two layers, then of many
+                 // and few in turn
   kChunks        // all but every `no_rope_layer_interval`-th, in chunks of `attention_chunk_size`
 };
 
@@ -82,15 +83,15 @@ struct ConfigRecurrent {
   std::string_view width = {};  // key of the values' width, in place of `expand`
   ConfigFlag norm = kYes;
   ConfigFlag full_gate = {};
-  // As many heads as attention has, with keys of three quarters of the width together and values
-  // twice as wide, where the config does not say.
+  // Where the config does not say otherwise: the mixer has as many heads as attention; its keys
+  // together have three quarters of the width, and its values are twice as wide.
   bool derived = false;
 };
 
 // Keys of the figures that layers with one kind of attention have instead of the model's.
 struct ConfigLayerFigures {
   std::string_view heads = {}, kv_heads = {}, head_dim = {}, value_dim = {};
-  int kv_times = 1;  // heads of keys over the model's, where the config has no such key
+  int kv_times = 1;  // key heads over the model's, if the config does not give their number
   ConfigFlag sinks = {};
   ConfigFlag one_projection =
       {};  // keys are values too; if a key says so, `kv_heads` counts only then
@@ -107,8 +108,8 @@ struct ConfigPlaces {
   std::string_view key, type;
 };
 
-// An object of the config whose values count as if they stood next to it, by their own keys or by
-// others.
+// An object of the config whose values are read as if they stood next to it, under their own keys
+// or under those in `names`.
 struct ConfigPart {
   std::string_view key;
   std::vector<std::pair<std::string_view, std::string_view>> names;
@@ -117,8 +118,9 @@ struct ConfigPart {
 
 struct ConfigArchitecture {
   std::string_view model_type;
-  // What transformers takes for keys that the config leaves out, as JSON. Without `head_dim` it is
-  // hidden_size / num_attention_heads, without `num_key_value_heads` one per attention head.
+  // The values that transformers takes for keys that the config leaves out, as JSON. If it has none
+  // for `head_dim`, that is hidden_size / num_attention_heads; for `num_key_value_heads`, it is the
+  // number of attention heads.
   std::string_view defaults;
   std::string_view layers = "num_hidden_layers", width = "hidden_size",
                    heads = "num_attention_heads";
@@ -181,17 +183,19 @@ struct ConfigArchitecture {
   std::string_view source = "transformers 5.23";
 };
 
-// All of them.
+// Returns all architectures.
 const std::vector<ConfigArchitecture>& ConfigArchitectures();
-// Those from before 2024 that have keys, positions or norms of their own.
+// The functions below return groups of them. This one: architectures from before 2024 that have
+// keys, positions or norms of their own.
 std::vector<ConfigArchitecture> EarlyArchitectures();
-// Those that transformers has no code for.
+// Architectures that transformers has no code for.
 std::vector<ConfigArchitecture> OwnCodeArchitectures();
-// Those with mixtures of experts and plain attention.
+// Architectures with mixtures of experts and plain attention.
 std::vector<ConfigArchitecture> MixtureArchitectures();
-// Those whose layers do not all attend.
+// Architectures in which not all layers have attention.
 std::vector<ConfigArchitecture> RecurrentArchitectures();
-// Those whose layers differ in more than windows and experts, or attend in other ways.
+// Architectures whose layers differ in more than windows and experts, or have another kind of
+// attention.
 std::vector<ConfigArchitecture> MixedArchitectures();
 
 }  // namespace evenkeel::server

@@ -12,11 +12,11 @@
 
 namespace evenkeel::server {
 
-// Conformers, by their keys and by what comes before their layers.
+// Kinds of conformers. They differ in their keys and in what comes before their layers.
 enum class ConfigConformer {
   kNone,
-  // Attention sees a chunk and what comes before and after it, MLPs are four times as wide as it,
-  // and two convolutions with norms come first (Gemma 4).
+  // Attention sees a chunk and its neighbours, MLPs are four times as wide as the encoder, and two
+  // convolutions with norms come first (Gemma 4).
   kChunks,
   // Attention sees 500 tokens, and three separable convolutions come first (Phi-4).
   kSeparable
@@ -57,8 +57,9 @@ struct ConfigEncoder {
   std::string_view deep_stacked = {};      // key of the layers whose outputs are projected too
   bool native = false;                     // images keep their resolution, audio its length
   bool image_positions = false;  // a native one's table has a row for each patch of an image
-  // Audio only: key of half the spectra of a chunk, whose tokens attend to each other; key of the
-  // spectra that attention spans if it has no chunks; key of AudioFront::channels.
+  // Audio only. `chunk` is the key of half the spectra of a chunk, whose tokens attend to each
+  // other. `reach` is the key of the spectra that attention spans if it has no chunks. `channels`
+  // is the key of AudioFront::channels.
   std::string_view chunk = {}, reach = {}, channels = {};
   ConfigConformer conformer = ConfigConformer::kNone;
   bool pooling_head = false;              // built, though nothing reads it
@@ -84,10 +85,10 @@ enum class PatchMerge {
 // Projectors that are more than a norm and two linear layers.
 enum class ConfigSteps {
   kNone,
-  kNormAlone,    // and layers of the language model attend to the encoder's tokens
+  kNormAlone,    // only a norm; layers of the language model attend to the encoder's tokens
   kGatedMerger,  // a product that merges patches, one more, a norm and a gated MLP
   kTwoMlps,      // an MLP for each patch, and one for those that are merged
-  kTwoLinears,   // into `inner`, and from there
+  kTwoLinears,   // two linear layers, with width `inner` between them
   kTwins,        // an MLP, and another one for samples with images too
   kAdapter,      // an MLP for merged patches, as wide as `inner`, and a linear layer
   kGatedMlp,     // a gated MLP whose two halves are `inner` wide together

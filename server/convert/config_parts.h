@@ -1,5 +1,5 @@
-// Reads what a config.json says in objects of its own or in numbers as if it said it in the usual
-// keys.
+// Rewrites what a config.json says in objects of its own, or in numbers that stand for names, into
+// the usual keys.
 #ifndef EVENKEEL_SERVER_CONVERT_CONFIG_PARTS_H_
 #define EVENKEEL_SERVER_CONVERT_CONFIG_PARTS_H_
 

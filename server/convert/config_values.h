@@ -1,5 +1,5 @@
-// The values of one JSON object of a config.json, with what transformers takes where it leaves
-// something out.
+// Reads the values of one JSON object of a config.json, with the defaults of transformers for keys
+// that it leaves out.
 #ifndef EVENKEEL_SERVER_CONVERT_CONFIG_VALUES_H_
 #define EVENKEEL_SERVER_CONVERT_CONFIG_VALUES_H_
 

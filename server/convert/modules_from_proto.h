@@ -17,8 +17,8 @@ namespace evenkeel::server {
 void ModulesFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                       planner::Job* job);
 
-// Holds a job with given modules to what the plan recomputes, which must be the same in all layers
-// of a kind.
+// Sets what layers recompute, in a job with given modules, to what the caller's plan recomputes.
+// This must be the same in all layers of a kind.
 void HoldModules(const planner::PlanSpec& plan, const FieldPath& path, ViolationSink& sink,
                  planner::Job* job);
 

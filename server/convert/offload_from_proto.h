@@ -26,15 +26,15 @@ void ActivationsFromProto(const v1::Job& from, const FieldPath& path, ViolationS
 // REQUIRES: both have an offload.
 void TakeOffloadOf(const v1::Plan& plan, v1::Job* job);
 
-// Refuses a share or a number of layers that the planner would have to choose: a plan is evaluated
-// with it.
+// Refuses a share or a number of layers that the planner would have to choose, because a caller's
+// plan must give it.
 void CheckShareGiven(const planner::Job& job, const FieldPath& path, ViolationSink& sink);
 
 // Refuses a plan that the trainer cannot run with the activations that the job offloads.
 void CheckOffloadOf(const planner::PlanSpec& plan, const planner::Job& job, const FieldPath& path,
                     ViolationSink& sink);
 
-// Writes what the job says of it and of the host.
+// Writes what the job says about its offload and about the host.
 void OffloadToProto(const planner::Job& job, v1::PlanSubject* out);
 
 }  // namespace evenkeel::server

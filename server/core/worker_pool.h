@@ -1,5 +1,5 @@
-// A fixed number of threads behind a bounded fair queue. It refuses work instead of waiting.
-// Thread-safe.
+// A fixed number of threads behind a bounded fair queue. If the queue is full, it refuses work
+// instead of waiting. Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_WORKER_POOL_H_
 #define EVENKEEL_SERVER_CORE_WORKER_POOL_H_
 

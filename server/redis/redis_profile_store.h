@@ -35,7 +35,7 @@ std::string ProfilesKey(std::string_view tenant);
 class RedisProfileStore : public ProfileStore {
  public:
   // Reads the whole history. Returns nullptr, with the reason in *error, if Redis cannot be
-  // reached, is not configured to keep what it acknowledges (see docs/OPERATING.md), or holds a
+  // reached, is not configured to keep what it acknowledges (see docs/RELIABILITY.md), or holds a
   // record that is damaged or not ours.
   static std::unique_ptr<RedisProfileStore> Open(const RedisStoreSettings& settings,
                                                  std::string* error);

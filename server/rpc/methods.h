@@ -1,4 +1,5 @@
-// The methods of evenkeel.v1.PlannerService by number, with their names in metrics and log.
+// Numbers the methods of evenkeel.v1.PlannerService, and gives their names in metrics and in the
+// log.
 #ifndef EVENKEEL_SERVER_RPC_METHODS_H_
 #define EVENKEEL_SERVER_RPC_METHODS_H_
 

@@ -1,4 +1,4 @@
-// Command lines to suggest to the user: the given one with a change.
+// Makes command lines to suggest to the user: the given one with a change.
 #ifndef EVENKEEL_CLIENT_CLI_BASE_COMMAND_LINE_H_
 #define EVENKEEL_CLIENT_CLI_BASE_COMMAND_LINE_H_
 

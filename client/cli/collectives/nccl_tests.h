@@ -1,6 +1,6 @@
 // Reads what nccl-tests prints, as text or as JSON (its -J option), for `profile record`. Text may
 // hold several tests, and lines of other programs. The first rows of a test name its ranks with
-// their hosts and GPUs; what they do not say, the caller does.
+// their hosts and GPUs. The caller gives what the rows do not say.
 #ifndef EVENKEEL_CLIENT_CLI_COLLECTIVES_NCCL_TESTS_H_
 #define EVENKEEL_CLIENT_CLI_COLLECTIVES_NCCL_TESTS_H_
 

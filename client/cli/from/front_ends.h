@@ -12,7 +12,7 @@
 
 namespace evenkeel::cli {
 
-// A default that is not that of TrainingArguments, or of TRL for adapters.
+// A default that differs from that of TrainingArguments, or from TRL's for adapters.
 struct FrontEndDefault {
   const char *key, *value;  // of TrainingArguments
   const char* written;      // in the front end's words; nullptr if it goes without saying
@@ -25,8 +25,8 @@ struct FrontEnd {
   // that it does not know.
   std::vector<Setting> (*translate)(const std::vector<Setting>& settings, UserConfig* config);
   std::vector<FrontEndDefault> defaults;
-  KeyTables keys;  // of its own, without those that are translated
-  // What advice for YAML says in its words.
+  KeyTables keys;  // the front end's own keys, except those that are translated
+  // Pairs of words for advice: what this project writes, and what the front end's YAML calls it.
   std::vector<std::pair<absl::string_view, absl::string_view>> words;
   bool freezes_encoders;
 };
@@ -37,7 +37,7 @@ const FrontEnd& MsSwift();
 
 // The key that stands for "swift sft" or "swift pt" in front of the arguments of a command.
 inline constexpr char kSwiftCommand[] = "swift";
-// The keys of its method: sft_type before release 3, tuner_type from 4 on.
+// The keys of ms-swift's training method: sft_type before release 3, tuner_type from release 4 on.
 inline constexpr const char* kSwiftMethods[] = {"train_type", "tuner_type", "sft_type"};
 
 // Returns the front end whose keys these are, or nullptr if there is none.

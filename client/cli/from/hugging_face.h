@@ -21,52 +21,54 @@ bool IsHuggingFace(const std::vector<Setting>& settings);
 // read do not have it.
 bool IsHuggingFaceJson(const std::vector<Setting>& settings);
 
-// Returns whether the Trainer fills the value in.
+// Returns whether the value is "auto", which the Trainer replaces.
 bool IsAuto(const Setting& setting);
 
-// Files what the file at `path` says, with the configurations of DeepSpeed and FSDP that it holds
-// or names. In DeepSpeed's, "auto" stands for what the arguments say. `nulls` are keys that are
-// null. config->trl says whether TRL's command runs.
+// Adds to *config what the file at `path` says, and what the configurations of DeepSpeed and FSDP
+// say that it contains or names. In DeepSpeed's, "auto" stands for what the arguments say. `nulls`
+// are the keys whose value is null. config->trl says whether TRL's command runs.
 void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>& nulls,
                      const std::string& path, UserConfig* config);
 
-// The same for the YAML of `accelerate launch --config_file`.
+// The two functions below do the same for the YAML of `accelerate launch --config_file`.
 bool IsAccelerate(const std::vector<Setting>& settings);
 void SortAccelerate(std::vector<Setting> settings, const std::string& path, UserConfig* config);
 
-// Returns whether `accelerate launch` has the option, or TRL for it.
+// Returns whether `accelerate launch` has the option, or TRL passes it on to that command.
 bool IsLaunchOption(const std::string& option);
 
-// Takes the options of `accelerate launch` out of TRL's arguments, which may be among them.
+// Removes the options of `accelerate launch` from TRL's arguments, among which they may be, and
+// returns them.
 std::vector<Setting> TakeLaunchOptions(std::vector<Setting>* arguments);
 
-// Returns what options of `accelerate launch` say, by the keys of its file, with what the file that
-// they name says, whose path is stored.
+// Returns what the options of `accelerate launch`, and the launch file that they name, say. The
+// settings have the keys of that file. Stores the path of the file in *file.
 std::vector<Setting> LaunchSettings(const std::vector<Setting>& options, const std::string& path,
                                     std::string* file, std::vector<std::string>* notes);
 
-// Adds the settings of a launch file to those of options, which come first. Notes say where older
-// releases of accelerate differ.
+// Adds the settings of a launch file to those of options, which take precedence. Notes say where
+// older releases of accelerate differ.
 std::vector<Setting> JoinLaunch(std::vector<Setting> options, std::vector<Setting> file,
                                 std::vector<std::string>* notes);
 
-// Returns the launch file that TRL has by this name, with a name for places in it. The text is
-// empty if there is none.
+// Returns the launch file that TRL ships under this name, and the name by which messages call it.
+// The text is empty if there is none.
 struct LaunchProfile {
   std::string text, name;
 };
 LaunchProfile LaunchProfileOf(const std::string& name);
 
-// Files options of `accelerate launch`, or of TRL for it, in addition to the arguments.
+// Adds to *config the options of `accelerate launch`, or those that TRL passes on to it.
 void AddLaunch(const std::vector<Setting>& options, const std::string& path, UserConfig* config);
 
-// Files the command of `script` that runs a Trainer. If not `known` to be one, its arguments
-// decide. Returns false if there is none, and then stores where a file that it names is missing.
+// Adds to *config the command of `script` that runs a Trainer. Unless the script is `known` to run
+// one, the arguments of a command decide whether it does. Returns false if no command does;
+// *missing then says which file that a command names is missing, if any.
 bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool known,
                         UserConfig* config, std::string* missing);
 
-// Notes numbers of DeepSpeed's part that the Trainer refuses, as the arguments leave theirs at
-// other defaults.
+// Adds notes on numbers of DeepSpeed's configuration that the Trainer refuses, because the
+// arguments leave theirs at other defaults.
 void NoteDefaults(const UserConfig& engine, UserConfig* config);
 
 // Returns the note that one of several commands was read.
@@ -83,7 +85,7 @@ std::string NamedPath(const Setting& setting, const std::string& path);
 std::vector<Setting> NamedFile(const Setting& setting, const std::string& path,
                                std::set<std::string>* nulls = nullptr);
 
-// Files DeepSpeed's configuration. "auto" is left to the arguments, except of buckets.
+// Adds DeepSpeed's configuration to *config. "auto" is left to the arguments, except for buckets.
 void SortEngine(std::vector<Setting> settings, UserConfig* config);
 
 // Returns what the file at `path` is called, for people.

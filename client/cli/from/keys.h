@@ -1,5 +1,5 @@
-// Which key of a trainer says what. A new key is a new line in one of these tables, and a new Field
-// with its reader if no field has its meaning.
+// Tables of the keys of each trainer, with their meanings. To add a key, add a row to a table, and
+// a Field with its reader if no field has the key's meaning.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_KEYS_H_
 #define EVENKEEL_CLIENT_CLI_FROM_KEYS_H_
 
@@ -14,7 +14,7 @@ namespace evenkeel::cli {
 struct KeyRecord {
   const char* key;
   Field field;
-  const char* meaning;  // the field of the contract, or what it goes into
+  const char* meaning;  // the field of the contract that it sets, or what follows from it
 };
 
 // A key that changes memory or time in a way that is not predicted.
@@ -54,7 +54,8 @@ std::string MegatronKey(const std::string& key);
 // Returns whether a table has the key `name`.
 bool Knows(const KeyTables& tables, const std::string& name);
 
-// Files `setting` under what `name`, its key as the tables spell it, says.
+// Adds `setting` to the list of *config to which its key belongs. `name` is the key as the tables
+// spell it.
 void Sort(const KeyTables& tables, const std::string& name, Setting setting, UserConfig* config);
 
 }  // namespace evenkeel::cli

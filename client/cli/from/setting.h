@@ -63,7 +63,7 @@ struct Setting {
 // Returns the words between commas, without the spaces around them.
 std::vector<std::string> WordsOf(const std::string& list);
 
-// What a setting says, whatever its trainer calls it.
+// The meaning of a setting, independent of what its trainer calls it.
 enum class Field {
   // Degrees.
   kNodes,
@@ -303,7 +303,8 @@ struct UserConfig {
   std::shared_ptr<const UserConfig> without_launch;
 
   bool Has(Field field) const { return fields.count(field) > 0; }
-  // These throw CommandError(kBadInput) that names place and key where the value is no such thing.
+  // If the value is not of the type that is asked for, these throw a CommandError(kBadInput) that
+  // names place and key.
   bool On(Field field, bool fallback = false) const;
   int64_t Int(Field field, int64_t fallback, int64_t min, int64_t max) const;
   double Real(Field field, double fallback) const;

@@ -1,4 +1,4 @@
-// Which branches of a shell's script run, as far as the script itself says so.
+// Finds out which branches of a shell script run, as far as the script itself decides it.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_BRANCHES_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SHELL_BRANCHES_H_
 
@@ -25,7 +25,7 @@ class ShellBranches {
   void EndCommand(const std::vector<ShellWord>& words, Joint joint);
   void Else();
 
-  // "{", whose commands run together or not at all.
+  // Begins a group in "{ }", whose commands run together or not at all.
   void BeginGroup();
 
   // "case WORD in", the patterns of one branch, ";;" and "esac".

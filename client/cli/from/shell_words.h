@@ -12,7 +12,7 @@ struct ShellWord {
   int line = 0;
 };
 
-// Returns whether a word only stands before a command.
+// Returns whether a word only precedes a command, such as "then" or "env".
 bool IsPrefix(const std::string& word);
 
 // Returns whether a test may stand after this word: "if", "while", "!" and the like.
@@ -25,7 +25,7 @@ std::string BaseName(const std::string& word);
 // like.
 bool TakesScript(const std::vector<ShellWord>& command);
 
-// Returns whether a command runs what it reads.
+// Returns whether a command runs its standard input as a script.
 bool RunsItsInput(const std::vector<ShellWord>& command);
 
 }  // namespace evenkeel::cli

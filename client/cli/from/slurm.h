@@ -1,4 +1,4 @@
-// What a script asks of Slurm: by the "#SBATCH" lines at its top, and by options of srun.
+// What a script asks of Slurm, in the "#SBATCH" lines at its top and in options of srun.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SLURM_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SLURM_H_
 
@@ -10,7 +10,7 @@
 
 namespace evenkeel::cli {
 
-// Values of 0 stand for what the script does not ask for, or not as one number ("--nodes=2-4").
+// A value is 0 if the script does not ask for it, or not as one number ("--nodes=2-4").
 struct SlurmRequest {
   int64_t nodes = 0, gpus_per_node = 0, tasks_per_node = 0, gpus = 0, tasks = 0;
   std::string nodes_where, gpus_where;  // "run.sh:3", of the lines that say so
@@ -22,11 +22,11 @@ struct SlurmRequest {
   std::map<std::string, std::string> Variables() const;
 };
 
-// `name` stands in places.
+// Reads the "#SBATCH" lines of `text`. `name` is the name of the script, for messages.
 SlurmRequest ReadSlurmRequest(const std::string& text, const std::string& name);
 
-// Takes what srun, if it starts the command of these words, asks for in place of the script. The
-// command stands at `where`.
+// If srun starts the command of these words, replaces the values of *request that srun's options
+// give. `where` is the place of the command.
 void TakeSrunOptions(const std::vector<std::string>& words, const std::string& where,
                      SlurmRequest* request);
 

@@ -1,5 +1,5 @@
-// Helpers of the front ends: settings become those of TrainingArguments, and keep how they were
-// written.
+// Helpers of the front ends. They translate settings into those of TrainingArguments, and keep the
+// words in which the settings were written.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_TRANSLATION_H_
 #define EVENKEEL_CLIENT_CLI_FROM_TRANSLATION_H_
 
@@ -21,7 +21,7 @@ struct RenamedKey {
   const char *theirs, *ours;
 };
 
-// Returns the new name, or nullptr if there is none.
+// Returns the name that TrainingArguments have for the key, or nullptr if there is none.
 const char* OursOf(std::span<const RenamedKey> keys, const std::string& theirs);
 
 // Returns the only value in lower case, or "".

@@ -59,13 +59,14 @@ struct UserRun {
   int64_t layers = 0;       // that the configuration says; 0 if it does not
   int64_t micro_batch = 1;  // sequences
   int64_t seq_length = 0;   // 0: the job's packs decide
-  // Caps of packs that neither the configuration nor a flag gives: those of the first evaluation,
-  // so that all changes are evaluated over the same packs. 0 before it.
+  // Caps of packs that neither the configuration nor a flag gives. They are taken from the first
+  // evaluation, so that all changes are evaluated over the same packs; 0 before it.
   int64_t derived_unit_cap = 0, derived_token_cap = 0;
   int64_t sequences = 0;             // of a step, over all ranks; 0: the job's
   bool batch_follows_ranks = false;  // a data-parallel rank has a number of its own
   bool fixed_lengths = false;        // every sample is a sequence
-  // Nothing says what the data is: the line of `assumed` that says what stands for it.
+  // If nothing says what the data is: the index of the line in `assumed` that says what is taken in
+  // its place.
   std::optional<size_t> invented_data;
   bool knows_samples = false;     // how many the data has
   int64_t steps = 0;              // after which training ends; 0: it does with the data
@@ -79,9 +80,10 @@ struct UserRun {
   bool adapters = false;          // train with frozen weights
   bool four_bit_weights = false;  // the model's name says so
   bool offloads_inputs = false;   // of recomputed layers, to host memory
-  // The setting that says that the model has an encoder, and the components that are frozen.
+  // Encoders: the setting that shows that the model has one, the front end that freezes encoders
+  // unless told otherwise, and the components that are frozen.
   std::string encoder_setting;
-  std::string freezes_encoders;  // the front end that does unless told otherwise
+  std::string freezes_encoders;  // the front end
   std::vector<std::string> frozen;
   bool trains_encoder = false;       // a setting says so
   bool text_only = false;            // the data, though the model may have an encoder
@@ -92,9 +94,9 @@ struct UserRun {
 // Layers of a model, front to back.
 using ModelLayers = std::vector<v1::LayerKind>;
 
-// Returns the run of the configuration. What flags give comes first, then the configuration, then
-// the job file. Throws CommandError(kBadInput) that names the argument, or the flag that is
-// missing.
+// Returns the run of the configuration. Flags take precedence over the configuration, and the
+// configuration over the job file. Throws CommandError(kBadInput) that names the argument, or the
+// flag that is missing.
 UserRun RunOf(const UserConfig& config, const JobFlags& flags);
 
 // Sets the model of arguments that describe one. Returns false if they describe none.
@@ -143,7 +145,8 @@ void SetAdapters(const UserConfig& config, const JobFlags& flags, UserRun* run);
 // Notes which components of a model with encoders are frozen, unless flags say it.
 void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run);
 
-// Freezes them. Throws CommandError(kBadInput) if the model should have `encoders` and has none.
+// Freezes the components that SetComponents noted. Throws CommandError(kBadInput) if the model
+// should have `encoders` and has none.
 void ApplyComponents(bool encoders, UserRun* run);
 
 // Returns whether accelerate turns FSDP on, not Hugging Face's arguments.
@@ -161,7 +164,7 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
 // full shards.
 void SetFsdpTrainer(UserRun* run);
 
-// Returns what recomputes.
+// Returns what the run recomputes.
 Recompute RecomputeOf(const UserConfig& config);
 
 // Returns a request that shows the model's layers, whatever the run is.

@@ -1,7 +1,8 @@
 // How many encoder units and tokens media become: the arithmetic of Hugging Face's processors,
 // without pixels or samples. Source: transformers 5.23, models/*/*processing_*.py and
-// feature_extraction_*.py; tests/models/lengths.py compares. client/python/src/evenkeel/media has
-// the same in Python, and tests/client/media/media_vectors.json holds both to the same answers.
+// feature_extraction_*.py; tests/models/lengths.py compares. image_rules.py and video_rules.py of
+// client/python/src/evenkeel have the same rules in Python, and tests compare the answers of both
+// programs with tests/client/media/media_vectors.json.
 #ifndef EVENKEEL_CLIENT_CLI_MEDIA_RULES_H_
 #define EVENKEEL_CLIENT_CLI_MEDIA_RULES_H_
 
