@@ -28,9 +28,9 @@ class Client:
     def __init__(self, target: str = "127.0.0.1:50051", *, tls: Tls | grpc.ChannelCredentials | None = None,
                  timeout: float = 30.0, pack_timeout: float = 300.0, retry: RetryPolicy | None = None,
                  wait_for_ready: bool = False, options: Sequence[tuple[str, Any]] = ()) -> None:
-        """`target`: HOST:PORT, dns:///NAME:PORT (all replicas behind a headless Service) or unix:PATH. `tls`: None is
-        plaintext. `wait_for_ready`: waits, within the timeout, for a server that has not started yet, such as a
-        sidecar. `options`: channel options of gRPC, after ours."""
+        """`target`: HOST:PORT, dns:///NAME:PORT (all replicas behind a headless Service) or unix:PATH. `tls`: None
+        means plaintext. `wait_for_ready`: whether to wait, within the timeout, for a server that has not started yet,
+        such as a sidecar. `options`: channel options of gRPC, added after ours."""
         policy = retry if retry is not None else RetryPolicy()
         self._settings = calls.Settings(target, timeout, pack_timeout, policy, wait_for_ready)
         given = connection.credentials(tls)
@@ -47,7 +47,7 @@ class Client:
         return self._settings.target
 
     async def close(self) -> None:
-        """Closes the connection. Calls under way end with CallCancelledError."""
+        """Closes the connection. Calls in progress end with CallCancelledError."""
         self._closed = True
         await self._channel.close()
 
@@ -59,8 +59,8 @@ class Client:
 
     async def plan_job(self, job: JobLike, *, timeout: float | None = None,
                        **fields: Any) -> planner_service_pb2.PlanJobResponse:
-        """Plans a job. `fields`: others of PlanJobRequest, such as compare_sizes=True or label="run 7". A job that does
-        not fit is no error: `response.plan.HasField("misfit")`."""
+        """Plans a job. `fields` are other fields of PlanJobRequest, such as compare_sizes=True or label="run 7". A job
+        that does not fit is not an error: see `response.plan.HasField("misfit")`."""
         request = requests.with_fields(requests.plan_job_request(job), fields)
         return await self._call(planner_service_pb2.PlanJobResponse, request, timeout)
 
@@ -75,20 +75,20 @@ class Client:
     async def evaluate_plan(self, job: JobLike, plan: PlanLike, *, include_timeline: bool = False,
                             evaluate_only: bool = False, min_calibration_revision: int = 0,
                             timeout: float | None = None) -> planner_service_pb2.EvaluatePlanResponse:
-        """Predicts the caller's plan next to ours. With `evaluate_only` ours is not computed, which is quicker."""
+        """Predicts the caller's plan next to ours. With `evaluate_only`, our plan is not computed, which is quicker."""
         request = planner_service_pb2.EvaluatePlanRequest(
             job=requests.plan_job_request(job).job, plan=requests.plan_of(plan), include_timeline=include_timeline,
             evaluate_only=evaluate_only, min_calibration_revision=min_calibration_revision)
         return await self._call(planner_service_pb2.EvaluatePlanResponse, request, timeout)
 
     async def get_plan(self, plan_id: str, *, timeout: float | None = None) -> planner_service_pb2.GetPlanResponse:
-        """Reads a stored plan. After a NotFoundError, plan_job makes it again, under the same id."""
+        """Reads a stored plan. After a NotFoundError, plan_job computes it again, under the same id."""
         return await self._call(planner_service_pb2.GetPlanResponse,
                                 planner_service_pb2.GetPlanRequest(plan_id=plan_id), timeout)
 
     async def list_plans(self, *, page_size: int = 0,
                          timeout: float | None = None) -> AsyncIterator[planner_service_pb2.PlanSummary]:
-        """Lists stored plans, newest first, page by page as they are asked for. `timeout` holds for each page."""
+        """Lists stored plans, newest first, fetching pages on demand. `timeout` applies to each page."""
         token = ""
         while True:
             request = planner_service_pb2.ListPlansRequest(page_size=page_size, page_token=token)
@@ -101,7 +101,7 @@ class Client:
 
     async def record_profile(self, profile: ProfileLike, *, dry_run: bool | None = None,
                              timeout: float | None = None) -> profile_pb2.RecordProfileResponse:
-        """Records measurements. What can not be believed is in `response.refused`, which is no error."""
+        """Records measurements. Implausible ones are returned in `response.refused`, which is not an error."""
         request = profile_pb2.RecordProfileRequest()
         request.CopyFrom(requests.profile_request(profile))
         if dry_run is not None:
@@ -111,7 +111,7 @@ class Client:
     async def list_profiles(self, *, page_size: int = 0, model_filter: str = "", active_only: bool = False,
                             include_measurements: bool = False,
                             timeout: float | None = None) -> AsyncIterator[profile_pb2.ProfileRevision]:
-        """Lists the history of profiles, newest first. `timeout` holds for each page."""
+        """Lists the history of profiles, newest first. `timeout` applies to each page."""
         token = ""
         while True:
             page = await self._call(profile_pb2.ListProfilesResponse, profile_pb2.ListProfilesRequest(
@@ -138,7 +138,7 @@ class Client:
         return await self._call(catalog_pb2.ListGpuTypesResponse, catalog_pb2.ListGpuTypesRequest(), timeout)
 
     async def list_trainers(self, *, timeout: float | None = None) -> catalog_pb2.ListTrainersResponse:
-        """Lists the trainers whose habits are known."""
+        """Lists the trainers whose defaults are known."""
         return await self._call(catalog_pb2.ListTrainersResponse, catalog_pb2.ListTrainersRequest(), timeout)
 
     async def pack_dataset(self, rule: packing.RuleLike, tokens: npt.ArrayLike,
@@ -148,9 +148,9 @@ class Client:
                            apart: Sequence[int] = (), groups: Sequence[batching_pb2.PackingGroup] = (),
                            curriculum_steps: int | None = None, summary_only: bool = False,
                            keep_histogram: bool = False, timeout: float | None = None) -> packing.Packing:
-        """Packs samples by a rule or a plan: one value of `tokens` (visual ones included) per sample, and of `units`
-        (tiles) where the model has an encoder; with several, an array (N, encoders). Arguments that are None come from
-        the plan. The other arguments are the fields of PackDatasetStart."""
+        """Packs samples by a rule or a plan. `tokens` (visual ones included) has one value per sample, as has `units`
+        (tiles) if the model has an encoder; with several, `units` is an array (N, encoders). Arguments that are None
+        come from the plan. The other arguments are the fields of PackDatasetStart."""
         start = packing.start_message(
             packing.settings_of(rule), data_parallel=data_parallel, packs_per_rank=packs_per_rank, epoch=epoch,
             sequence_parallel_group=sequence_parallel_group, apart=apart, groups=groups,
@@ -159,7 +159,7 @@ class Client:
 
     async def pack_start(self, start: packing_pb2.PackDatasetStart, samples: packing.Samples, *,
                          timeout: float | None = None) -> packing.Packing:
-        """Packs like pack_dataset, with the first message of the upload given."""
+        """Packs like pack_dataset, from the given first message of the upload."""
         settings = self._settings
         attempts = Attempts(settings.retry, settings.pack_timeout if timeout is None else timeout,
                             retry_unavailable=True)

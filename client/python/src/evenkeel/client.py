@@ -28,9 +28,9 @@ class Client:
     def __init__(self, target: str = "127.0.0.1:50051", *, tls: Tls | grpc.ChannelCredentials | None = None,
                  timeout: float = 30.0, pack_timeout: float = 300.0, retry: RetryPolicy | None = None,
                  wait_for_ready: bool = False, options: Sequence[tuple[str, Any]] = ()) -> None:
-        """`target`: HOST:PORT, dns:///NAME:PORT (all replicas behind a headless Service) or unix:PATH. `tls`: None is
-        plaintext. `wait_for_ready`: waits, within the timeout, for a server that has not started yet, such as a
-        sidecar. `options`: channel options of gRPC, after ours."""
+        """`target`: HOST:PORT, dns:///NAME:PORT (all replicas behind a headless Service) or unix:PATH. `tls`: None
+        means plaintext. `wait_for_ready`: whether to wait, within the timeout, for a server that has not started yet,
+        such as a sidecar. `options`: channel options of gRPC, added after ours."""
         policy = retry if retry is not None else RetryPolicy()
         self._settings = calls.Settings(target, timeout, pack_timeout, policy, wait_for_ready)
         given = connection.credentials(tls)
@@ -73,7 +73,7 @@ class Client:
     def evaluate_plan(self, job: JobLike, plan: PlanLike, *, include_timeline: bool = False,
                       evaluate_only: bool = False, min_calibration_revision: int = 0,
                       timeout: float | None = None) -> planner_service_pb2.EvaluatePlanResponse:
-        """Predicts the caller's plan next to ours. With `evaluate_only` ours is not computed, which is quicker."""
+        """Predicts the caller's plan next to ours. With `evaluate_only`, our plan is not computed, which is quicker."""
         request = planner_service_pb2.EvaluatePlanRequest(
             job=requests.plan_job_request(job).job, plan=requests.plan_of(plan), include_timeline=include_timeline,
             evaluate_only=evaluate_only, min_calibration_revision=min_calibration_revision)
@@ -134,7 +134,7 @@ class Client:
         return self._call(catalog_pb2.ListGpuTypesResponse, catalog_pb2.ListGpuTypesRequest(), timeout)
 
     def list_trainers(self, *, timeout: float | None = None) -> catalog_pb2.ListTrainersResponse:
-        """Lists the trainers whose habits are known."""
+        """Lists the trainers whose defaults are known."""
         return self._call(catalog_pb2.ListTrainersResponse, catalog_pb2.ListTrainersRequest(), timeout)
 
     def pack_dataset(self, rule: packing.RuleLike, tokens: npt.ArrayLike, units: npt.ArrayLike | None = None, *,

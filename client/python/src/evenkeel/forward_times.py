@@ -1,4 +1,4 @@
-"""Times of forward passes, by hooks of PyTorch. On a GPU by events, which are read when they are done."""
+"""Measures forward passes with hooks of PyTorch. On a GPU, it uses events, which are read when they are done."""
 from __future__ import annotations
 
 import collections

@@ -294,7 +294,7 @@ def _llama4(source: Source) -> ImageRule:
 
 
 def _best_resolution(width: int, height: int, resolutions: list[tuple[int, int]]) -> tuple[int, int]:
-    """Where most of the image is kept and, among equals, least is wasted."""
+    """Returns the resolution that keeps most of the image and, among equals, wastes least."""
     best, most_kept, least_wasted = resolutions[0], 0, math.inf
     for rows, columns in resolutions:
         scale = min(columns / width, rows / height)

@@ -113,7 +113,8 @@ class LowerBound(NamedTuple):
 
 def lower_bound(rule: packing.RuleLike, counts: stats.LengthCounts, *, timeout: float | None = None,
                 cancelled: Cancelled | None = None) -> LowerBound:
-    """Proves how few packs of counted samples there can be, whatever their number. The rule has caps."""
+    """Returns a proven lower bound on the number of packs of counted samples, however many there are. The rule must
+    have caps."""
     import numpy as np
 
     from . import packing, stats
@@ -141,7 +142,7 @@ def gpu_types() -> catalog_pb2.ListGpuTypesResponse:
 
 
 def trainers() -> catalog_pb2.ListTrainersResponse:
-    """Lists the trainers whose habits are known."""
+    """Lists the trainers whose defaults are known."""
     return catalog_pb2.ListTrainersResponse.FromString(_call("ListTrainers", _native.list_trainers))
 
 

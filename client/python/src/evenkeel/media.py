@@ -1,6 +1,6 @@
 """Reads lengths of samples with images, videos and recordings, by a checkpoint's processor.
 
-Each of these holds samples; what it is is told by its content:
+Samples come from any of these sources, which are recognised by their content:
 - a folder of images, videos and recordings, also in folders below: each file is a sample;
 - a JSON array or JSON Lines, one record a sample: "text_tokens", and "images", "videos", "audios" (or "image", "video",
   "audio"): paths from the file's folder, or sizes: [width, height] of an image, {"width": 1280, "height": 720,
@@ -9,8 +9,8 @@ Each of these holds samples; what it is is told by its content:
   or {"bytes", "path"} (extra "parquet");
 - a WebDataset tar: files with the same name up to the first dot are a sample, and its .json may hold the keys above.
 
-Only headers of media are read (extras "images" and "audio"). "text_tokens" are the tokens of a sample's text without
-what stands for the media; where data do not say them, they have to be given.
+Only headers of media are read (extras "images" and "audio"). "text_tokens" are the tokens of a sample's text,
+without those that stand for the media. If the data do not have them, the caller must give them.
 """
 from __future__ import annotations
 

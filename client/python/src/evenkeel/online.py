@@ -63,7 +63,7 @@ class Step(Generic[S]):
 
 @dataclasses.dataclass(frozen=True)
 class OnlineReport:
-    """What packing came to, up to now."""
+    """The results of packing so far."""
     samples: int  # in packs
     packs: int
     bound: int  # packs that no packing of these samples can go below, by volume
@@ -96,7 +96,7 @@ class OnlinePacker(Generic[S]):
 
     caps: the most that a pack holds, by column ({"units": 9, "tokens": 4096}), or a rule or a plan, which also gives
         ranks, packs_per_rank, seed, order_window and oversize unless they are passed.
-    window: samples that are packed together. Some wait for the next window if packs get fuller by it.
+    window: samples that are packed together. Some wait for the next window if that makes packs fuller.
     ranks, packs_per_rank: a step has ranks x packs_per_rank packs.
     order_window: steps whose packs may change places, so that those of a step are alike; 1 leaves them in random order.
     max_wait: maximum number of windows for which a sample waits for its pack.

@@ -247,8 +247,8 @@ class _Fitter:
 
 def _drop_excess(packs: list[list[int]], over: Bools, columns: Ints, caps: Ints, share: Floats,
                  must: Bools) -> list[int]:
-    """Takes samples out of packs over a cap: the smallest that suffices, else the largest and so on; samples that must
-    not wait only if there is no other."""
+    """Takes samples out of packs over a cap: the smallest sample that suffices, or else the largest and so on. Takes
+    samples that must not wait only if there are no others."""
     pool: list[int] = []
     for number in np.flatnonzero(over).tolist():
         pack = packs[number]

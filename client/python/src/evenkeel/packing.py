@@ -49,7 +49,7 @@ def settings_of(rule: RuleLike) -> PackSettings:
 
 
 def _integers(name: str, values: npt.ArrayLike, least: int, most: int, columns: bool = False) -> Int64s:
-    """columns: there may be a value for each of several encoders."""
+    """Returns the values as int64, checked. columns: whether there may be a value for each of several encoders."""
     array = np.asarray(whole_column(values))
     if columns and array.ndim == 2 and 1 <= array.shape[1] <= MAX_ENCODERS:
         flat = _integers(name, array.reshape(-1), least, most)

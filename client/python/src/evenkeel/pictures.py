@@ -81,7 +81,8 @@ def step_parts(plan: plan_pb2.Plan) -> Picture:
 
 
 def timeline(answer: planner_service_pb2.EvaluatePlanResponse | timeline_pb2.Timeline) -> Picture:
-    """Shows a step pass by pass, a row for each stage. Of long steps the beginning, and it says so."""
+    """Shows a step pass by pass, with a row for each stage. Of a long step, it shows only the beginning, and says
+    so."""
     line = answer if isinstance(answer, timeline_pb2.Timeline) else answer.timeline
     if not line.stages:
         raise ValueError("there is no timeline: evaluate with include_timeline=True")
@@ -115,8 +116,8 @@ CURVE_COLOURS = ("#3b7dd8", "#2a9d5c", "#d9534f", "#8e5bc4", "#e0a030", "#4bb0b5
 
 
 def curve(response: curve_pb2.PlanCurveResponse) -> Picture:
-    """Shows samples per second by GPUs, a line for each pool; grey: as if the first size scaled perfectly. Hover over
-    a point for its plan. Sizes that do not fit are marked at the bottom."""
+    """Shows samples per second by GPUs, a line for each pool; a grey line shows perfect scaling from the first size.
+    Hover over a point for its plan. Sizes that do not fit are marked at the bottom."""
     fits = [point for line in response.curves for point in line.points
             if point.state == curve_pb2.CURVE_POINT_STATE_FITS]
     if not fits:

@@ -1,4 +1,4 @@
-"""Lengths and packs of datasets that no machine holds, by Ray Data.
+"""Counts and packs datasets that are too large for one machine, with Ray Data.
 
     binned = evenkeel.ray.histogram(dataset)                       # for a job
     packs = evenkeel.ray.pack(dataset, plan.batch_rule, folder)    # partition by partition

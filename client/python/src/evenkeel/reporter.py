@@ -6,8 +6,8 @@
         reporter.step_end()
     reporter.close()
 
-The training thread reads a clock and appends to a queue, nothing else. A thread in the background does the rest. It
-adds no synchronisation with the GPU or between ranks, and whatever fails there costs one warning.
+The training thread reads a clock and appends to a queue, nothing else. A background thread does the rest. Reporting
+adds no synchronisation with the GPU or between ranks, and a failure costs only one warning.
 """
 from __future__ import annotations
 
@@ -344,7 +344,7 @@ class StepReporter:
 
 
 def _is_news(drift: Any, told: Any) -> bool:
-    """Whether the log is to tell a drift again: not for every window whose ratio is slightly another."""
+    """Returns whether to log a drift again: not if its ratio has changed only slightly."""
     if told is None:
         return True
     kinds = [(d.step, d.memory, d.part, sorted(slow.rank for slow in d.slow_ranks)) for d in (drift, told)]

@@ -57,8 +57,8 @@ def plan_job_request(job: JobLike) -> planner_service_pb2.PlanJobRequest:
 
 
 def plan_curve_request(job: JobLike, nodes: NodesLike) -> curve_pb2.PlanCurveRequest:
-    """Returns the request. Numbers of GPUs in the job are left out, since `nodes` replaces them; other fields of a
-    PlanJobRequest other than its job and label are refused, because a curve shows plans without them."""
+    """Returns the request. Leaves out the numbers of GPUs in the job, because `nodes` replaces them. Refuses fields of
+    a PlanJobRequest that a PlanCurveRequest lacks, because a curve shows plans without them."""
     plan = plan_job_request(job)
     request = curve_pb2.PlanCurveRequest(job=plan.job, label=plan.label, max_violations=plan.max_violations,
                                          min_calibration_revision=plan.min_calibration_revision)
