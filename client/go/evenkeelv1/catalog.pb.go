@@ -873,7 +873,7 @@ type CatalogTrainer struct {
 	Source string `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
 	// Number of published runs that its figures were fitted on. 0: nothing was fitted.
 	FittedRunCount int32 `protobuf:"varint,7,opt,name=fitted_run_count,json=fittedRunCount,proto3" json:"fitted_run_count,omitempty"`
-	// Value of `Constraints.recompute` if a job sets none: the freest policy that this trainer can express.
+	// Value of `Constraints.recompute` if a job sets none: the least restrictive policy that this trainer can express.
 	Recompute RecomputePolicy `protobuf:"varint,8,opt,name=recompute,proto3,enum=evenkeel.v1.RecomputePolicy" json:"recompute,omitempty"`
 	// Whether it has pipeline parallelism.
 	Pipeline bool `protobuf:"varint,9,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
@@ -1041,7 +1041,7 @@ type OffloadAbility struct {
 	OptimizerShareStages []ZeroStage `protobuf:"varint,2,rep,packed,name=optimizer_share_stages,json=optimizerShareStages,proto3,enum=evenkeel.v1.ZeroStage" json:"optimizer_share_stages,omitempty"`
 	// Whether copies and updates of different weights run at the same time.
 	OptimizerOverlaps bool `protobuf:"varint,3,opt,name=optimizer_overlaps,json=optimizerOverlaps,proto3" json:"optimizer_overlaps,omitempty"`
-	// Whether it can keep weights and gradients there with all of the states, at ZERO_STAGE_3.
+	// Whether it can keep weights and gradients there too, together with all of the states, at ZERO_STAGE_3.
 	Weights bool `protobuf:"varint,4,opt,name=weights,proto3" json:"weights,omitempty"`
 	// Which activations it can keep there. Unset: none.
 	Activations   *ActivationAbility `protobuf:"bytes,5,opt,name=activations,proto3" json:"activations,omitempty"`

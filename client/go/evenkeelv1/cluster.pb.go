@@ -128,8 +128,8 @@ type GpuPool struct {
 	GpuType string `protobuf:"bytes,1,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
 	// The GPU type in full. Set either this or `gpu_type`.
 	Gpu *Gpu `protobuf:"bytes,2,opt,name=gpu,proto3" json:"gpu,omitempty"`
-	// GPUs of the job; the plan uses all of them. Range: 1 to 65536; either part of one node or whole nodes. Required
-	// unless `gpu_counts` is set.
+	// GPUs of the job; the plan uses all of them. Range: 1 to 65536. They are part of one node, or fill whole nodes.
+	// Required unless `gpu_counts` is set.
 	GpuCount int32 `protobuf:"varint,3,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
 	// GPUs of a full node. Range: 1 to 1024. It must divide gpu_count, unless it is greater: the job then uses part of
 	// one node. Unset: as usual with the GPU type (`CatalogGpu.gpus_per_node`: 4 for GB200, GB300, GH200 and MI250X, 8
@@ -152,10 +152,10 @@ type GpuPool struct {
 	// each, and `gpu_count` must then be unset. For OBJECTIVE_KIND_FEWEST_GPUS these are the counts to choose from.
 	// Unset: `gpu_count` is the only one.
 	GpuCounts []int32 `protobuf:"varint,9,rep,packed,name=gpu_counts,json=gpuCounts,proto3" json:"gpu_counts,omitempty"`
-	// Tiers of the network, innermost first, at most 3: the domain of the scale-up link, a pod of switches, everything.
-	// Ranks fill the units of a tier evenly and in order. Tensor-parallel groups stay in a scale-up domain, which may
-	// span nodes. Unset: the domain of the GPU type (`CatalogGpu.scaleup_domain_gpus`), and without one nothing but
-	// nodes.
+	// Tiers of the network, innermost first, at most 3: the domain of the scale-up link, a pod of switches, the whole
+	// network. Ranks fill the units of a tier evenly and in order. Tensor-parallel groups stay in a scale-up domain,
+	// which may span nodes. Unset: the only tier is the domain of the GPU type (`CatalogGpu.scaleup_domain_gpus`), if it
+	// has one.
 	NetworkTiers []*NetworkTier `protobuf:"bytes,10,rep,name=network_tiers,json=networkTiers,proto3" json:"network_tiers,omitempty"`
 	// What joins the nodes. It matters only to `Execution.expert_dispatcher`. Unset: NETWORK_FABRIC_RDMA.
 	NetworkFabric NetworkFabric `protobuf:"varint,11,opt,name=network_fabric,json=networkFabric,proto3,enum=evenkeel.v1.NetworkFabric" json:"network_fabric,omitempty"`

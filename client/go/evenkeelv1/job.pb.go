@@ -1083,9 +1083,9 @@ type Training struct {
 	Execution *Execution `protobuf:"bytes,16,opt,name=execution,proto3" json:"execution,omitempty"`
 	// Whether samples of different lengths are put into packing groups, each with its own length and sequence-parallel
 	// degree. This needs a trainer that changes the degree from step to step. Unset: GROUP_SELECTION_EXACT if
-	// `group_lengths` or `curriculum_steps` above 0 is set, or if the longest sample has more than 8192 tokens and at
-	// least four times the mean, and neither a token cap, an offload nor a fused step is given; otherwise
-	// GROUP_SELECTION_ONE, with which those two fields must be unset.
+	// `group_lengths` or `curriculum_steps` above 0 is set. It is also GROUP_SELECTION_EXACT if the longest sample has
+	// more than 8192 tokens and at least four times the mean, and neither a token cap, an offload nor a fused step is
+	// given. Otherwise it is GROUP_SELECTION_ONE, with which those two fields must be unset.
 	GroupSelection GroupSelection `protobuf:"varint,17,opt,name=group_selection,json=groupSelection,proto3,enum=evenkeel.v1.GroupSelection" json:"group_selection,omitempty"`
 	// Lengths that the packs of a group may have; the longest sample is always one of them. At most 12, each from
 	// 128 to 16777216, ascending. Unset: the powers of two from 8192 that are below the longest sample.
@@ -1407,7 +1407,8 @@ type Constraints struct {
 	// Range of the number of virtual stages on each pipeline stage. Above 1 only with PIPELINE_SCHEDULE_INTERLEAVED and
 	// at least two pipeline stages. Unset: free.
 	VirtualStages *DegreeRange `protobuf:"bytes,6,opt,name=virtual_stages,json=virtualStages,proto3" json:"virtual_stages,omitempty"`
-	// Whether layers may be recomputed. Unset: the freest that the trainer can express (`CatalogTrainer.recompute`).
+	// Whether layers may be recomputed. Unset: the least restrictive policy that the trainer can express
+	// (`CatalogTrainer.recompute`).
 	Recompute RecomputePolicy `protobuf:"varint,7,opt,name=recompute,proto3,enum=evenkeel.v1.RecomputePolicy" json:"recompute,omitempty"`
 	// A partition to plan for: the number of transformer layers on each stage, the encoder's first and then the language
 	// model's. They must sum to the model's layers, with at least one per stage. This fixes the pipeline degree to the

@@ -102,11 +102,12 @@ type Offload struct {
 	// Share of the optimizer's states (master weights and moments) that every rank keeps in host memory and updates there
 	// (--optimizer-offload-fraction of Megatron-Core, offload_optimizer.ratio of DeepSpeed). Only for OPTIMIZER_ADAM, and
 	// only what the trainer can do with the `zero_stage`: any share with Megatron-Core at ZERO_STAGE_1 and DeepSpeed at
-	// ZERO_STAGE_3, 0 or 1 with DeepSpeed at stages 1 and 2. Range: 0 to 1. Unset: the planner chooses the share, in
-	// thousandths, with the shortest step: the least that the plan needs, and 0 where offloading gains nothing; but 0 if
-	// activations are offloaded (`activation_layers`, `choose_activation_layers`, `activation_modules` or
-	// `choose_activation_modules`), unless `choose_optimizer_ratio` is set, and 1 with `weights`. Where the planner would
-	// choose, EvaluatePlan takes the share from `Plan.offload`. Not yet with packing groups.
+	// ZERO_STAGE_3, 0 or 1 with DeepSpeed at stages 1 and 2. Range: 0 to 1. Unset: the planner chooses the share that
+	// gives the shortest step, in thousandths, and no more than the plan needs; it is 0 if offloading gains nothing.
+	// There are two exceptions: it is 1 with `weights`, and 0 if activations are offloaded (`activation_layers`,
+	// `choose_activation_layers`, `activation_modules` or `choose_activation_modules`), unless `choose_optimizer_ratio`
+	// is set. Where the planner would choose, EvaluatePlan takes the share from `Plan.offload`. Not yet with packing
+	// groups.
 	OptimizerRatio *float64 `protobuf:"fixed64,1,opt,name=optimizer_ratio,json=optimizerRatio,proto3,oneof" json:"optimizer_ratio,omitempty"`
 	// Number of the language model's layers whose activations wait in host memory between their forward and their
 	// backward pass. With several stages, each stage offloads the same share of its layers. Only what the trainer can do:
@@ -121,7 +122,7 @@ type Offload struct {
 	// Recompute, pipeline_parallel and virtual_stages are held to that. Range: 0 to 1024, and at most the model's layers.
 	// Unset: 0. With `choose_activation_layers`, EvaluatePlan takes it from `Plan.offload`. Not yet with packing groups.
 	ActivationLayers *int32 `protobuf:"varint,2,opt,name=activation_layers,json=activationLayers,proto3,oneof" json:"activation_layers,omitempty"`
-	// Let the planner choose `activation_layers`, with the shortest step: the least that the plan needs, and 0 where
+	// Let the planner choose the `activation_layers` that give the shortest step: no more than the plan needs, and 0 if
 	// offloading gains nothing. Default: false. Must be false if `activation_layers` is set.
 	ChooseActivationLayers bool `protobuf:"varint,3,opt,name=choose_activation_layers,json=chooseActivationLayers,proto3" json:"choose_activation_layers,omitempty"`
 	// Keep weights, gradients and the optimizer's states in host memory, and update them there; each pass copies the
@@ -141,12 +142,12 @@ type Offload struct {
 	// offloads, as the planner chooses; `constraints.recompute` may be unset, AUTO, ONE_SETTING or FORBIDDEN. Must be
 	// unset if `activation_layers` or `choose_activation_layers` is set. Not yet with packing groups. Unset: none.
 	ActivationModules []OffloadModule `protobuf:"varint,5,rep,packed,name=activation_modules,json=activationModules,proto3,enum=evenkeel.v1.OffloadModule" json:"activation_modules,omitempty"`
-	// Let the planner choose `activation_modules`, with the shortest step, and none where offloading gains nothing.
+	// Let the planner choose the `activation_modules` that give the shortest step, and none if offloading gains nothing.
 	// EvaluatePlan takes them from `Plan.offload`. Default: false. Must be false if `activation_modules` is set.
 	ChooseActivationModules bool `protobuf:"varint,6,opt,name=choose_activation_modules,json=chooseActivationModules,proto3" json:"choose_activation_modules,omitempty"`
-	// Let the planner choose `optimizer_ratio` as well as activations: it compares the activations that are best with the
-	// whole optimizer on the GPU with those that are best with none of it there, and chooses the share for the better
-	// ones. Default: false. Must be false if `optimizer_ratio` is set, or with `weights`.
+	// Let the planner choose `optimizer_ratio` as well as activations. It chooses activations twice, with the whole
+	// optimizer on the GPU and with none of it there, and then chooses the share of the optimizer for the better of the
+	// two. Default: false. Must be false if `optimizer_ratio` is set, or with `weights`.
 	ChooseOptimizerRatio bool `protobuf:"varint,7,opt,name=choose_optimizer_ratio,json=chooseOptimizerRatio,proto3" json:"choose_optimizer_ratio,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache

@@ -307,7 +307,7 @@ type Plan struct {
 	// The plan with each dispatcher of experts that the trainer and the GPUs have, quickest first. Empty if experts are
 	// not spread over ranks, and with packing groups.
 	ExpertDispatchers []*DispatcherTime `protobuf:"bytes,23,rep,name=expert_dispatchers,json=expertDispatchers,proto3" json:"expert_dispatchers,omitempty"`
-	// What is kept in host memory, what that costs and what it gains. Unset: the job does not ask for it.
+	// What is kept in host memory, and what that costs and gains. Unset: the job does not ask for offload.
 	Offload *OffloadReport `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`
 	// Micro-batches that are padded. `batch_rule` then describes them as packs: its caps are the size of the largest one,
 	// its means include padding, and its order is random. Unset: packs are filled up to the caps.

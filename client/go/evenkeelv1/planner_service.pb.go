@@ -496,9 +496,9 @@ type EvaluatePlanRequest struct {
 	MaxViolations int32 `protobuf:"varint,4,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
 	// Same as PlanJobRequest.min_calibration_revision. Range: 0 and up. Unset: what this replica knows.
 	MinCalibrationRevision int64 `protobuf:"varint,5,opt,name=min_calibration_revision,json=minCalibrationRevision,proto3" json:"min_calibration_revision,omitempty"`
-	// Leave out the planner's own plan, whose search takes most of the time: for callers that try many plans. Caps that
-	// neither the job nor `plan` gives are then derived from the data, and otherwise taken from the planner's own plan.
-	// Default: false.
+	// Leave out the planner's own plan, whose search takes most of the time. This is for callers that try many plans.
+	// Caps that neither the job nor `plan` gives are then derived from the data, and otherwise taken from the planner's
+	// own plan. Default: false.
 	EvaluateOnly  bool `protobuf:"varint,6,opt,name=evaluate_only,json=evaluateOnly,proto3" json:"evaluate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

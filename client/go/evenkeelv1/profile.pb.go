@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What ranks do together.
+// Kind of a collective operation. "Bytes" says how its size is counted.
 type CollectiveKind int32
 
 const (
@@ -966,7 +966,7 @@ type StepOutcome struct {
 	P90Seconds float64 `protobuf:"fixed64,6,opt,name=p90_seconds,json=p90Seconds,proto3" json:"p90_seconds,omitempty"`
 	// 99th percentile of the step times. Range: 1e-3 to 1e6. Unset: not measured.
 	P99Seconds float64 `protobuf:"fixed64,7,opt,name=p99_seconds,json=p99Seconds,proto3" json:"p99_seconds,omitempty"`
-	// What single ranks measured, each rank once. They are compared with the plan, and not kept. At most 16384. Unset:
+	// What single ranks measured, each rank once. They are compared with the plan and then dropped. At most 16384. Unset:
 	// the drift of single stages and ranks is not known.
 	Ranks         []*RankSteps `protobuf:"bytes,8,rep,name=ranks,proto3" json:"ranks,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1071,8 +1071,8 @@ type RankSteps struct {
 	// 99th percentile of its step times. Range: 1e-6 to 1e6. Unset: not measured.
 	P99Seconds float64 `protobuf:"fixed64,4,opt,name=p99_seconds,json=p99Seconds,proto3" json:"p99_seconds,omitempty"`
 	// Median time of all forward passes of a step, on the device, without waits for other ranks. Ranks that train
-	// together take the same time for a step, whichever of them is slow: this tells them apart. Range: 1e-6 to 1e6.
-	// Unset: not measured.
+	// together take the same time for a step, whichever of them is slow; this time shows which one it is. Range: 1e-6 to
+	// 1e6. Unset: not measured.
 	ForwardSeconds float64 `protobuf:"fixed64,5,opt,name=forward_seconds,json=forwardSeconds,proto3" json:"forward_seconds,omitempty"`
 	// Peak allocated memory (torch.cuda.max_memory_allocated). Range: 1 to 2^42. Unset: not measured.
 	PeakAllocatedBytes int64 `protobuf:"varint,6,opt,name=peak_allocated_bytes,json=peakAllocatedBytes,proto3" json:"peak_allocated_bytes,omitempty"`

@@ -275,8 +275,8 @@ func (TrainingFramework) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{3}
 }
 
-// How the trainer runs the model: everything other than the shapes of layers that determines their memory and time.
-// The defaults stated here are those of Megatron-Core; ListTrainers has those of other trainers.
+// How the trainer runs the model: everything that determines memory and time of layers, except their shapes. The
+// defaults stated here are those of Megatron-Core; ListTrainers has those of other trainers.
 type Execution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether norms and residuals are sharded over tensor-parallel ranks too (Megatron --sequence-parallel). Unset: true.
@@ -383,16 +383,16 @@ type Execution struct {
 	// trainer's; false for Megatron's trainers.
 	StopsRecomputeEarly *bool `protobuf:"varint,36,opt,name=stops_recompute_early,json=stopsRecomputeEarly,proto3,oneof" json:"stops_recompute_early,omitempty"`
 	// Whether shards of gradients are allocated on a stream of their own, as PyTorch's FSDP does where several ranks
-	// share a weight. The caching allocator keeps memory by stream, so memory of freed gradients (`frees_gradients`)
-	// is not used for activations: see MemoryParts.gradient_pool_bytes. Unset: the trainer's; true for trainers
-	// around PyTorch's FSDP.
+	// share a weight. The caching allocator keeps memory by stream, so memory of freed gradients (`frees_gradients`) is
+	// not used for activations: see MemoryParts.gradient_pool_bytes. Unset: the trainer's; true for trainers that use
+	// PyTorch's FSDP.
 	PoolsGradients *bool `protobuf:"varint,37,opt,name=pools_gradients,json=poolsGradients,proto3,oneof" json:"pools_gradients,omitempty"`
 	// Bytes held per logit of a rank in addition to `loss_logit_bytes`, where tensor-parallel ranks share the
 	// vocabulary. Range: 0 to 64. Unset: the trainer's; 4 for torchtitan (loss_parallel of PyTorch), 0 for others.
 	TensorLossLogitBytes *float64 `protobuf:"fixed64,38,opt,name=tensor_loss_logit_bytes,json=tensorLossLogitBytes,proto3,oneof" json:"tensor_loss_logit_bytes,omitempty"`
-	// Bytes of GPU memory that gathering one 16-bit weight moves (ZERO_STAGE_3): the collective and copies. Compute
-	// takes longer by the time of this traffic. Range: 0 to 256. Unset: the trainer's; 0 for those that neither are
-	// around PyTorch's FSDP nor DeepSpeed.
+	// Bytes of GPU memory that gathering one 16-bit weight moves (ZERO_STAGE_3): the collective and copies. Compute takes
+	// longer by the time of this traffic. Range: 0 to 256. Unset: the trainer's; 0 for trainers that use neither
+	// PyTorch's FSDP nor DeepSpeed.
 	GatherTrafficBytes *float64 `protobuf:"fixed64,39,opt,name=gather_traffic_bytes,json=gatherTrafficBytes,proto3,oneof" json:"gather_traffic_bytes,omitempty"`
 	// The same for reducing the gradient of one weight. Range: 0 to 256. Unset: the trainer's.
 	ReduceTrafficBytes *float64 `protobuf:"fixed64,40,opt,name=reduce_traffic_bytes,json=reduceTrafficBytes,proto3,oneof" json:"reduce_traffic_bytes,omitempty"`
