@@ -13,8 +13,8 @@
 namespace evenkeel::server {
 namespace {
 
-// Returns the tables' lines that begin with "
-//  `" and `prefix`.
+// Returns the rows of the tables whose first cell begins with a backtick and one of `prefixes`,
+// without their last cell.
 std::set<std::string> Rows(const std::vector<std::string>& prefixes) {
   std::ifstream file(EVENKEEL_SOURCE_DIR "/docs/SERVER_REFERENCE.md");
   EXPECT_TRUE(file.is_open());
@@ -36,10 +36,8 @@ TEST(ServerReferenceTest, ListsEverySettingAndNoOther) {
   EXPECT_EQ(Rows({"--"}), expected);
 }
 
-// Returns "
-//  `NAME`
-//  TYPE
-//  LABELS" of every family in a scrape, from its TYPE line and its first sample.
+// Returns the row that the table must have for every family in a scrape, without its last cell:
+// name, type and labels, from the family's TYPE line and its first sample.
 std::set<std::string> ScrapedFamilies(const std::string& text) {
   std::set<std::string> families;
   std::istringstream lines(text);
