@@ -32,8 +32,8 @@ struct PlanSpec {
   std::vector<ChunkSpec> chunks;
   int64_t micro_batches = 0;  // packs per rank and step; 0 means the number that the global batch
                               // asks for
-  // That number in the plan that the caller started from. It counts only if MicroBatchChoices has
-  // it: schedules with chunks may round the number down to a multiple of the pipeline.
+  // `micro_batches` of the plan that the caller started from. It counts only if MicroBatchChoices
+  // has it: schedules with chunks may round the number down to a multiple of the pipeline.
   int64_t planned_micro_batches = 0;
 };
 

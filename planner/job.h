@@ -128,7 +128,9 @@ struct Training {
   int64_t unit_cap = 0;   // Qv
   int64_t token_cap = 0;  // Qt
   ZeroStage zero_stage = ZeroStage::kOptimizer;
-  // The job leaves the ZeRO stage open: it is kNone with one GPU, and the trainer's own with more.
+  // True if the job leaves the ZeRO stage open and the trainer has
+  // `default_execution_unsharded`: the stage is kNone with one GPU, and the trainer's own with
+  // more.
   bool stage_by_gpus = false;
   // Ranks that share the sharded states. If it does not divide the ranks that hold copies, the next
   // smaller divisor counts. 0: all of these ranks.

@@ -291,8 +291,8 @@ struct Misfit {
   int64_t capacity_bytes = 0;
   int64_t short_bytes = 0;
   int64_t host_short_bytes = 0;  // of a node's host; above 0 only if the GPUs lack nothing
-  // Of each rank and step under `parallelism`, which has most ranks. Above 0 only if a fused step
-  // allows no degrees: then the fields about stages and memory are unset.
+  // Micro-batches of each rank and step under `parallelism`, which has most ranks. Above 0 only if
+  // a fused step allows no degrees: then the fields about stages and memory are unset.
   int64_t micro_batches = 0;
   std::vector<Remedy> remedies;  // nearest first; empty if none of those tried helps
 };

@@ -103,7 +103,8 @@ class LayerBuilder {
   // Keeps the quantised copy of a linear layer's input that another operation keeps in 16 bits.
   void KeepQuantised(double values, uint32_t target, RecomputeParts dropped_by = 0);
   void KeepBytes(const PackCost& bytes, RecomputeParts dropped_by = 0);
-  // From here on, says what the modules of the setting offload.
+  // Lets Offloads() take effect from here on, for the modules that the setting offloads. Before
+  // this call it does nothing.
   void OffloadsModules() { offload_modules_ = setting_.offload_modules; }
   // Says that the module's offload moves what the last call kept, if it kept anything: as one
   // tensor, or as tensors of this many 16-bit values per row. Small tensors stay on the GPU.

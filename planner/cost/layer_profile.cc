@@ -207,7 +207,7 @@ class ProfileBuilder {
   // before they are in the gradient buffer and, with ZeRO-3, the weights of this layer and the
   // next.
   double Surroundings(const LayerWork& work) const {
-    // If weights have 4 bits, the matrix in use also takes its memory in 16 bits.
+    // If frozen weights have 4 or 8 bits, the matrix in use also takes its memory in 16 bits.
     double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work) +
                    kValueBytes * work.largest_packed + in_turn_;
     if (gathers()) {

@@ -75,7 +75,7 @@ struct Profile {
   std::vector<LayerTimeMeasurement> layer_times;
   std::vector<MemoryMeasurement> memory;
   std::vector<StepMeasurement> steps;
-  // On `gpu`, whatever the model. A profile has these or the lists above.
+  // Measured on `gpu`; they do not depend on the model. A profile has these or the lists above.
   std::vector<CollectiveCurve> collectives;
 };
 

@@ -21,8 +21,9 @@ struct MemoryParts {
   int64_t framework = 0;          // CUDA context and libraries, outside the allocator
   int64_t allocator_reserve = 0;  // what the caching allocator reserves beyond its allocations
 
-  // Not in the sums below: `activations` by the kind of layer, and the part of `workspace` that is
-  // logits, their softmax and gradient (0 if another layer's transient is larger).
+  // The sums below leave these out, because they are parts of fields above: `activations` by the
+  // kind of layer, and the logits, their softmax and gradient in `workspace` (0 if the transient of
+  // another layer is larger).
   std::map<LayerKind, int64_t> activations_by_kind;
   int64_t logits = 0;
   // Part of `allocator_reserve` that is kept for gradients, which do not exist at the peak

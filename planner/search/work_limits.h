@@ -60,7 +60,8 @@ inline constexpr SearchWork kWorkForGain = {.segments = 500'000,
                                             .finished_at_least = 2,
                                             .fitting = 50'000};
 
-// For one of many sizes of a job, of which only the figures are wanted: a tenth of a second in all.
+// The limits for one of many sizes of a job, of which only the figures are wanted: a tenth of a
+// second in all.
 inline constexpr SearchWork kWorkForSize = {.segments = 150'000,
                                             .one_stage_segments = 100'000,
                                             .longer_block_segments = 10'000,

@@ -31,9 +31,9 @@ inline constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
 inline constexpr double kEagerLossBytes = 4 + 4 + 4;
 inline constexpr double kHeldLogitsLossBytes = kEagerLossBytes + 2;
 
-// The same of nanotron's, in the forward pass: fp32 logits, and their distance to the maximum,
-// which becomes the softmax and the gradient in place (_ShardedCrossEntropy of
-// nanotron/parallel/tensor_parallel/functional.py).
+// Bytes per logit of nanotron's cross entropy at its peak, in the forward pass: the fp32 logits,
+// and their distance to the maximum, which becomes the softmax and the gradient in place
+// (_ShardedCrossEntropy of nanotron/parallel/tensor_parallel/functional.py).
 inline constexpr double kShardedLossBytes = 4 + 4;
 
 // FSDP's mixed precision: weights are fp32 shards. A reduction gives each shard a gradient of its

@@ -1084,8 +1084,8 @@ type Training struct {
 	// Whether samples of different lengths are put into packing groups, each with its own length and sequence-parallel
 	// degree. This needs a trainer that changes the degree from step to step. Unset: GROUP_SELECTION_EXACT if
 	// `group_lengths` or `curriculum_steps` above 0 is set. It is also GROUP_SELECTION_EXACT if the longest sample has
-	// more than 8192 tokens and at least four times the mean, and neither a token cap, an offload nor a fused step is
-	// given. Otherwise it is GROUP_SELECTION_ONE, with which those two fields must be unset.
+	// more than 8192 tokens and at least four times the mean, and neither a token cap, `micro_batch_samples`, an offload
+	// nor a fused step is given. Otherwise it is GROUP_SELECTION_ONE, with which those two fields must be unset.
 	GroupSelection GroupSelection `protobuf:"varint,17,opt,name=group_selection,json=groupSelection,proto3,enum=evenkeel.v1.GroupSelection" json:"group_selection,omitempty"`
 	// Lengths that the packs of a group may have; the longest sample is always one of them. At most 12, each from
 	// 128 to 16777216, ascending. Unset: the powers of two from 8192 that are below the longest sample.
