@@ -157,18 +157,25 @@ int64_t LayerBuilder::AdaptersOf(const Linear& l) const {
 
 // PEFT's layer (forward of peft/tuners/lora/layer.py): the product of the adapter is scaled and
 // added to that of the layer, and the gradients of the input from both are added. Dropout writes a
-// copy of the input, which is kept instead of it, and a mask of a byte for each adapter.
+// copy of the input, which is kept instead of it, and a mask of a byte for each adapter. With fp32
+// adapters (_cast_input_dtype), the input is cast to fp32, dropped there, and cast back by
+// autocast.
 void LayerBuilder::AddAdapterStreams(const Linear& l, int64_t adapters) {
   const bool kept = input_.operation == work_.operations.size();
   const double values = kept ? input_.values : l.share * D(l.in), out = l.share * D(l.out);
   const double in = D(adapters) * values, dropped = lora_.dropout ? 5 * in : 0;
-  StreamBytes(10 * out + dropped, 4 * out + 6 * in + dropped);
+  const bool fp32 = setting_.execution.fp32_adapters;
+  // Of each value, a cast to fp32 and one back move 6 bytes each, and dropout moves 9 in place
+  // of 5.
+  const double cast = !fp32 ? 0 : lora_.dropout ? 16 * in : 12 * in;
+  StreamBytes(10 * out + dropped + cast, 4 * out + 6 * in + dropped + cast);
   // The host's time per operation was fitted with the launches of one adapter for each product.
-  operation().launches += lora_.dropout ? 4 : 3;
+  operation().launches += (lora_.dropout ? 4 : 3) + (fp32 ? 2 : 0);
+  work_.adapter_matrices += 2 * l.copies * adapters;
   // KeepInput kept one copy.
-  const int64_t copies = lora_.dropout ? adapters - (kept ? 1 : 0) : 0;
-  if (copies > 0)
-    KeepBytes(PerRow(D(copies) * kDroppedBytes * values), kept ? input_.dropped_by : 0);
+  const int64_t copies = lora_.dropout || fp32 ? adapters - (kept ? 1 : 0) : 0;
+  const double bytes = lora_.dropout ? kDroppedBytes : kValueBytes;
+  if (copies > 0) KeepBytes(PerRow(D(copies) * bytes * values), kept ? input_.dropped_by : 0);
 }
 
 // The rules of torchtitan's SelectiveAC (distributed/activation_checkpoint.py, 0.3.0): it keeps

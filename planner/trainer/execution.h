@@ -61,6 +61,11 @@ struct Execution {
   double host_launch_ns = 65e3;
   // Host time in the backward pass for each weight or bias that trains in full.
   double weight_hook_ns = 0;
+  // Adapters of 16-bit weights are held in fp32, and their inputs are cast to it and back.
+  bool fp32_adapters = false;
+  // Time in ns that each adapter's matrix adds to each forward pass, and twice that to the backward
+  // pass, where FSDP gathers it on its own.
+  double adapter_gather_ns = 0;
   // Rate of the trainer's compute kernels over Megatron-Core's.
   double kernel_rate = 1;
   // Bytes per logit at the loss. 0 means: derived from `fused_loss` and `compiled_loss`.

@@ -54,6 +54,11 @@ constexpr Execution EagerShards(double kernel_rate) {
   return execution;
 }
 
+// FSDP1 gathers each matrix of PEFT's adapters on its own (fsdp_auto_wrap_policy of
+// peft/utils/other.py, which Hugging Face's Trainer sets): fitted on seven runs of
+// fms-acceleration.
+inline constexpr double kAdapterGatherNs = 0.33e6;
+
 // Bytes of memory that a collective of NCCL moves per value of two bytes: an all-gather writes what
 // it receives and reads what it sends on, a reduce-scatter also reads what it adds to.
 inline constexpr double kGatherTraffic = 2 + 2, kReduceTraffic = 2 + 2 + 2;

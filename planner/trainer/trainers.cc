@@ -307,6 +307,7 @@ constexpr Trainer WithoutEngine(Trainer trainer) {
   trainer.default_execution_unsharded->stops_recompute_early = true;
   trainer.default_execution_unsharded->frees_gradients = true;
   trainer.default_execution_unsharded->loss_bytes_per_logit = kEagerLossBytes;
+  trainer.default_execution_unsharded->fp32_adapters = true;
   return trainer;
 }
 

@@ -44,6 +44,8 @@ void ConvertFigures(const v1::Execution& from, const FieldPath& path, ViolationS
        planner::kNsPerSecond, &to.host_launch_ns);
   real(from.has_weight_hook_seconds(), from.weight_hook_seconds(), "weight_hook_seconds", {0, 0.1},
        planner::kNsPerSecond, &to.weight_hook_ns);
+  real(from.has_adapter_gather_seconds(), from.adapter_gather_seconds(), "adapter_gather_seconds",
+       {0, 0.1}, planner::kNsPerSecond, &to.adapter_gather_ns);
   real(from.has_rank_gather_seconds(), from.rank_gather_seconds(), "rank_gather_seconds", {0, 1},
        planner::kNsPerSecond, &to.gather_ns_per_rank);
 }
@@ -102,6 +104,7 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   flag(from.has_frees_gradients(), from.frees_gradients(), &to.frees_gradients);
   flag(from.has_copies_tensor_rows(), from.copies_tensor_rows(), &to.copies_tensor_rows);
   flag(from.has_reduces_fp32(), from.reduces_fp32(), &to.reduces_fp32);
+  flag(from.has_fp32_adapters(), from.fp32_adapters(), &to.fp32_adapters);
   flag(from.has_pools_gradients(), from.pools_gradients(), &to.pools_gradients);
   flag(from.has_accumulates_whole_gradients(), from.accumulates_whole_gradients(),
        &to.accumulates_whole_gradients);
@@ -146,6 +149,8 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_frees_gradients(execution.frees_gradients);
   out->set_copies_tensor_rows(execution.copies_tensor_rows);
   out->set_reduces_fp32(execution.reduces_fp32);
+  out->set_fp32_adapters(execution.fp32_adapters);
+  out->set_adapter_gather_seconds(execution.adapter_gather_ns / planner::kNsPerSecond);
   out->set_pools_gradients(execution.pools_gradients);
   out->set_accumulates_whole_gradients(execution.accumulates_whole_gradients);
   out->set_fused_norms(execution.fused_norms);

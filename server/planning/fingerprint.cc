@@ -61,6 +61,8 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kTensorLossTag = 206;
   static constexpr int kWeightTrafficTag = 207;
   static constexpr int kReducesFp32Tag = 208;
+  static constexpr int kFp32AdaptersTag = 210;
+  static constexpr int kAdapterGatherTag = 211;
   static constexpr int kCopiedRowsTag = 209;
   static constexpr int kGroupByLengthTag = 121;
   static constexpr int kGivenShareTag = 197;
@@ -137,13 +139,13 @@ class JobWriter : public ModelWriter<JobWriter> {
                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
                  dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, fused_norms,
                  compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
-                 fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
-                 loss_bytes_per_logit, tensor_loss_bytes_per_logit, stops_recompute_early,
-                 keeps_gathered_inputs, copies_tensor_rows, casts_master_weights,
-                 keeps_quantised_inputs, holds_quantised_weights, start_layers_16bit,
-                 end_layers_16bit, update_bytes_per_parameter, frees_gradients, pools_gradients,
-                 accumulates_whole_gradients, gather_traffic_bytes, reduce_traffic_bytes,
-                 reduces_fp32, gather_ns_per_rank] = execution;
+                 fused_weight_gradients, host_launch_ns, weight_hook_ns, fp32_adapters,
+                 adapter_gather_ns, kernel_rate, loss_bytes_per_logit, tensor_loss_bytes_per_logit,
+                 stops_recompute_early, keeps_gathered_inputs, copies_tensor_rows,
+                 casts_master_weights, keeps_quantised_inputs, holds_quantised_weights,
+                 start_layers_16bit, end_layers_16bit, update_bytes_per_parameter, frees_gradients,
+                 pools_gradients, accumulates_whole_gradients, gather_traffic_bytes,
+                 reduce_traffic_bytes, reduces_fp32, gather_ns_per_rank] = execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
            expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
@@ -165,6 +167,11 @@ class JobWriter : public ModelWriter<JobWriter> {
     }
     if (copies_tensor_rows) out_.Count(kCopiedRowsTag, 1);
     if (reduces_fp32) out_.Count(kReducesFp32Tag, 1);
+    if (fp32_adapters) out_.Count(kFp32AdaptersTag, 1);
+    if (adapter_gather_ns != 0) {
+      out_.Count(kAdapterGatherTag, 1);
+      Fields(adapter_gather_ns);
+    }
     if (gather_traffic_bytes != 0 || reduce_traffic_bytes != 0) {
       out_.Count(kWeightTrafficTag, 1);
       Fields(gather_traffic_bytes, reduce_traffic_bytes);

@@ -279,8 +279,8 @@ class Neighbours {
     if (!hybrid)
       argument += fmt::format(", or in \"fsdp_config\", \"reshard_after_forward\": {}", reshards);
     if (const std::string& key = run_.accelerate_key; !key.empty())
-      argument =
-          fmt::format("{}: {}", key, run_.fsdp_version_2 ? reshards : absl::AsciiStrToUpper(next));
+      argument = fmt::format("{}: {}", key,
+                             run_.fsdp_version == 2 ? reshards : absl::AsciiStrToUpper(next));
     UserRun& run =
         Add(fmt::format("{} instead of {}", next, gathers_again ? gathers : keeps), argument);
     run.job.mutable_training()->set_zero_stage(gathers_again ? v1::ZERO_STAGE_2 : v1::ZERO_STAGE_3);

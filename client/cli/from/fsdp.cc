@@ -10,6 +10,8 @@
 
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/from/user_run.h"
+#include "planner/base/units.h"
+#include "planner/trainer/executions.h"
 #include "planner/trainer/trainers.h"
 
 namespace evenkeel::cli {
@@ -127,7 +129,6 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
                                             "{{\"version\": 1}}",
                                             strategy->name));
   }
-  // accelerate's is 1 unless said.
   if (!strategy->in_version_2 && VersionOf(config) == 0 && !IsFsdpOfAccelerate(config))
     run->assumed.push_back(
         fmt::format("fsdp: version 1, as {} needs it; transformers 5 wants "
@@ -162,7 +163,9 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
                                             strategy->name));
   run->fsdp = true;
   run->syncs_each_batch = config.On(Field::kSyncEachBatch);
-  run->fsdp_version_2 = VersionOf(config) == 2;
+  // accelerate's is 1 unless said.
+  run->fsdp_version = VersionOf(config);
+  if (run->fsdp_version == 0 && accelerate) run->fsdp_version = 1;
   if (strategy->within_node) *groups = GroupsOfNodes(run);
   return strategy->stage;
 }
@@ -185,6 +188,12 @@ void SetFsdpTrainer(UserRun* run) {
   // training_step() of transformers/trainer.py runs all micro-batches but the last under no_sync().
   e->set_accumulates_whole_gradients(!run->syncs_each_batch &&
                                      (shards_weights || stage == v1::ZERO_STAGE_2));
+  // accelerate's version 2 does not wrap what PEFT's policy names (fsdp2_prepare_auto_wrap_policy
+  // of accelerate/utils/fsdp_utils.py), and version 1 computes adapters in 16 bits.
+  const bool adapters = run->job.model().has_lora();
+  if (adapters && shards_weights && run->fsdp_version == 1)
+    e->set_adapter_gather_seconds(planner::kAdapterGatherNs / planner::kNsPerSecond);
+  if (adapters) e->set_fp32_adapters(false);
   if (shards_weights) return;
   if (training->gradient_precision() == v1::GRADIENT_PRECISION_UNSPECIFIED)
     training->set_gradient_precision(v1::GRADIENT_PRECISION_FP32);

@@ -410,7 +410,8 @@ void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   }
   SetUnfusedAdam(config, run);
   SetTrainer(config, flags, run);
-  SetLigerLoss(config, run);
+  SetTrainerLoss(config, run);
+  SetCompiledModules(config, run);
 }
 
 }  // namespace evenkeel::cli

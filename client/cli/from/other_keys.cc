@@ -158,7 +158,8 @@ constexpr KeyRecord kTorchtitanRead[] = {
     {"model.converters", Field::kConverters, "training.precision"},
     {"float8.recipe_name", Field::kFp8Recipe, "training.precision"},
     {"quantize.linear.float8.recipe_name", Field::kFp8Recipe, "training.precision"},
-    {"compile.enable", Field::kCompile, "execution.loss_logit_bytes"},
+    {"compile.enable", Field::kCompile, "execution.fused_kernels"},
+    {"training.compile", Field::kCompile, "execution.fused_kernels"},  // before release 0.2
     {"compile.components", Field::kCompiledParts, "execution.loss_logit_bytes"},
     {"training.enable_cpu_offload", Field::kOffloadsWeights, "training.offload"},
     {"training.deterministic", Field::kDeterministic, "execution.deterministic"},
@@ -174,7 +175,6 @@ constexpr char kTaken[] = "stages are taken to be cut as without it";
 constexpr NotPredicted kTorchtitanNotPredicted[] = {
     {"model.norm_type", "norms are taken to be RMSNorm in kernels of their own", false, false,
      "rmsnorm"},  // before release 0.1
-    {"training.compile", "modules and the loss are taken to be eager"},
     {"training.mixed_precision_param", "weights are taken to be gathered in bf16"},
     {"training.mixed_precision_reduce",
      "gradients are taken to be reduced in float32, which takes longer; they are held so anyway",

@@ -219,6 +219,7 @@ enum class Field {
   kAdafactor,
   kLiger,
   kLigerLoss,
+  kLossType,  // TRL's
   kCutsLoss,  // Apple's cut cross entropy
   kEpochs,
   kMaxLength,  // longer samples are cut

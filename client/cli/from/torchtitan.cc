@@ -131,8 +131,10 @@ void SetTorchtitanExecution(const UserConfig& config, UserRun* run) {
     e->set_loss_logit_bytes(kCompiledLossBytes);
     e->set_tensor_loss_logit_bytes(0);
   }
-  run->assumed.push_back(std::string("compile: modules are taken to be eager, the loss to be ") +
-                         (loss ? "compiled" : "eager"));
+  const bool model = std::count(parts.begin(), parts.end(), "model") > 0;
+  if (model) e->set_fused_kernels(true);
+  run->assumed.push_back(fmt::format("compile: kernels of the layers are {}, the loss is {}",
+                                     model ? "fused" : "PyTorch's", loss ? "compiled" : "eager"));
 }
 
 }  // namespace evenkeel::cli

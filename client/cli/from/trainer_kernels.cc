@@ -1,8 +1,11 @@
 // Kernels of Hugging Face's Trainer: attention and loss.
 #include <absl/strings/match.h>
+
+#include <algorithm>
 #include <string>
 
 #include "client/cli/from/user_run.h"
+#include "planner/trainer/executions.h"
 
 namespace evenkeel::cli {
 
@@ -32,12 +35,12 @@ void SetTrainerAttention(const UserConfig& config, UserRun* run) {
   }
 }
 
+namespace {
+
 // Liger's loss goes through tokens in chunks, whose logits, of 16 bits, are as large as the inputs
 // or up to twice that, and holds the gradients of the inputs (fused_linear_cross_entropy_forward()
 // of liger_kernel/ops/fused_linear_cross_entropy.py).
-void SetLigerLoss(const UserConfig& config, UserRun* run) {
-  const bool liger = config.On(Field::kLiger) && config.On(Field::kLigerLoss, true);
-  if (!liger && !config.On(Field::kCutsLoss)) return;
+void SetLigerLoss(bool liger, UserRun* run) {
   const ModelWidths widths = WidthsOf(run->job.model());
   if (widths.hidden == 0 || widths.vocabulary == 0) {
     run->assumed.push_back(
@@ -51,6 +54,45 @@ void SetLigerLoss(const UserConfig& config, UserRun* run) {
   run->assumed.push_back(std::string("loss: Liger's, which holds a part of the logits") +
                          (liger ? "" : ", where cut cross entropy holds none") +
                          "; other kernels are PyTorch's");
+}
+
+// TRL's chunked_nll goes through 256 tokens at a time and makes their logits again in the backward
+// pass. A chunk holds 16-bit logits and what PyTorch's loss does
+// (_CHUNKED_LM_HEAD_CHUNK_SIZE of trl/trainer/sft_trainer.py; pull requests 5575 and 6863).
+void SetChunkedLoss(bool asked, UserRun* run) {
+  constexpr double kChunk = 256;
+  const double tokens = static_cast<double>(run->seq_length) *
+                        std::max<double>(1, static_cast<double>(run->micro_batch));
+  if (tokens == 0) {
+    run->assumed.push_back(
+        "loss: PyTorch's, as the tokens of a micro-batch are not known here; chunked_nll holds "
+        "less");
+    return;
+  }
+  run->job.mutable_training()->mutable_execution()->set_loss_logit_bytes(
+      planner::kHeldLogitsLossBytes * std::min(1.0, kChunk / tokens));
+  run->assumed.push_back(
+      std::string("loss: chunked_nll, which holds the logits of 256 tokens") +
+      (asked ? "" : ", the default of TRL from 1.7 on; loss_type: nll says otherwise") +
+      "; that it multiplies by the head twice is not counted");
+}
+
+}  // namespace
+
+void SetTrainerLoss(const UserConfig& config, UserRun* run) {
+  const bool liger = config.On(Field::kLiger) && config.On(Field::kLigerLoss, true);
+  if (liger || config.On(Field::kCutsLoss)) return SetLigerLoss(liger, run);
+  const std::string type =
+      config.Text(Field::kLossType, config.trl && !config.keeps_lengths ? "chunked_nll" : "nll");
+  if (type == "chunked_nll") return SetChunkedLoss(config.Has(Field::kLossType), run);
+  if (type != "nll" && type != "dft")
+    config.Refuse(Field::kLossType, "not yet: supported are nll, chunked_nll, dft");
+}
+
+void SetCompiledModules(const UserConfig& config, UserRun* run) {
+  if (config.format != ConfigFormat::kHuggingFace || !config.On(Field::kCompile)) return;
+  run->job.mutable_training()->mutable_execution()->set_fused_kernels(true);
+  run->assumed.push_back("torch_compile: kernels of the layers are fused, the loss is PyTorch's");
 }
 
 }  // namespace evenkeel::cli

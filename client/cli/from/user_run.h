@@ -72,7 +72,7 @@ struct UserRun {
   int64_t steps = 0;              // after which training ends; 0: it does with the data
   bool padded = false;            // micro-batches are samples that are padded, not packed
   bool fsdp = false;              // of Hugging Face Trainer
-  bool fsdp_version_2 = false;    // the configuration says so
+  int64_t fsdp_version = 0;       // 1 or 2; 0: nothing says which
   bool syncs_each_batch = false;  // FSDP reduces gradients in each micro-batch
   bool unfused_adam = false;      // AdamW of PyTorch, of Hugging Face Trainer
   // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
@@ -127,9 +127,11 @@ void SetTorchtitanExecution(const UserConfig& config, UserRun* run);
 // Sets what its record says of any job, where nothing is set.
 void AddTorchtitanHabits(v1::Execution* execution);
 
-// Hugging Face Trainer only: sets attention by attn_implementation, and the loss of Liger.
+// Hugging Face Trainer only: sets attention by attn_implementation, what the loss holds, and the
+// kernels that torch_compile fuses.
 void SetTrainerAttention(const UserConfig& config, UserRun* run);
-void SetLigerLoss(const UserConfig& config, UserRun* run);
+void SetTrainerLoss(const UserConfig& config, UserRun* run);
+void SetCompiledModules(const UserConfig& config, UserRun* run);
 
 // Sets the optimizer, which may hold no copy of the weights in fp32.
 void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run);

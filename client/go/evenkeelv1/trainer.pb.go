@@ -402,8 +402,16 @@ type Execution struct {
 	// Whether tensor-parallel collectives copy the whole rows, because they gather and scatter along the sequence,
 	// which is not the first dimension of the tensor (DTensor of PyTorch). Unset: the trainer's; true for torchtitan.
 	CopiesTensorRows *bool `protobuf:"varint,42,opt,name=copies_tensor_rows,json=copiesTensorRows,proto3,oneof" json:"copies_tensor_rows,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// With adapters (Model.lora): whether they are held in fp32 and their inputs are cast to it, as PEFT does from 0.12
+	// on unless autocast_adapter_dtype is false. It changes times. Unset: the trainer's; true for Hugging Face's Trainer
+	// without ZeRO.
+	Fp32Adapters *bool `protobuf:"varint,43,opt,name=fp32_adapters,json=fp32Adapters,proto3,oneof" json:"fp32_adapters,omitempty"`
+	// With adapters and sharded weights (ZERO_STAGE_3): time that each of an adapter's two matrices adds to a forward
+	// pass, and twice that to a backward pass, where ranks gather it on its own (PEFT's fsdp_auto_wrap_policy with
+	// version 1 of FSDP). Range: 0 to 0.1. Unset: the trainer's, 0.
+	AdapterGatherSeconds *float64 `protobuf:"fixed64,44,opt,name=adapter_gather_seconds,json=adapterGatherSeconds,proto3,oneof" json:"adapter_gather_seconds,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -723,6 +731,20 @@ func (x *Execution) GetCopiesTensorRows() bool {
 	return false
 }
 
+func (x *Execution) GetFp32Adapters() bool {
+	if x != nil && x.Fp32Adapters != nil {
+		return *x.Fp32Adapters
+	}
+	return false
+}
+
+func (x *Execution) GetAdapterGatherSeconds() float64 {
+	if x != nil && x.AdapterGatherSeconds != nil {
+		return *x.AdapterGatherSeconds
+	}
+	return 0
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -850,7 +872,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xb3\x17\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xc5\x18\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -896,7 +918,9 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x14gather_traffic_bytes\x18' \x01(\x01H!R\x12gatherTrafficBytes\x88\x01\x01\x125\n" +
 	"\x14reduce_traffic_bytes\x18( \x01(\x01H\"R\x12reduceTrafficBytes\x88\x01\x01\x12&\n" +
 	"\freduces_fp32\x18) \x01(\bH#R\vreducesFp32\x88\x01\x01\x121\n" +
-	"\x12copies_tensor_rows\x18* \x01(\bH$R\x10copiesTensorRows\x88\x01\x01B\x14\n" +
+	"\x12copies_tensor_rows\x18* \x01(\bH$R\x10copiesTensorRows\x88\x01\x01\x12(\n" +
+	"\rfp32_adapters\x18+ \x01(\bH%R\ffp32Adapters\x88\x01\x01\x129\n" +
+	"\x16adapter_gather_seconds\x18, \x01(\x01H&R\x14adapterGatherSeconds\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -934,7 +958,9 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x15_gather_traffic_bytesB\x17\n" +
 	"\x15_reduce_traffic_bytesB\x0f\n" +
 	"\r_reduces_fp32B\x15\n" +
-	"\x13_copies_tensor_rows\"7\n" +
+	"\x13_copies_tensor_rowsB\x10\n" +
+	"\x0e_fp32_adaptersB\x19\n" +
+	"\x17_adapter_gather_seconds\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +

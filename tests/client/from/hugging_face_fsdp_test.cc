@@ -63,6 +63,23 @@ TEST(HuggingFaceFsdpTest, GradientsAreWholeBetweenMicroBatches) {
   EXPECT_FALSE(whole(""));
 }
 
+// PEFT's policy gives each adapter a unit of its own, in version 1 alone.
+TEST(HuggingFaceFsdpTest, AdaptersAreGatheredOnTheirOwnInVersion1) {
+  const auto execution = [](const std::string& more) {
+    return TrainerRun({AdapterWith(""), ArgumentsWith(more)}).job.training().execution();
+  };
+  const std::string fsdp = ", \"fsdp\": \"full_shard auto_wrap\"";
+  const v1::Execution one = execution(fsdp + R"(, "fsdp_config": {"version": 1})");
+  EXPECT_GT(one.adapter_gather_seconds(), 1e-4);
+  EXPECT_TRUE(one.has_fp32_adapters());
+  EXPECT_FALSE(one.fp32_adapters());
+  const v1::Execution two = execution(fsdp + R"(, "fsdp_config": {"version": 2})");
+  EXPECT_EQ(two.adapter_gather_seconds(), 0);
+  EXPECT_FALSE(execution("").has_fp32_adapters());  // the trainer's habit
+  const UserRun whole = TrainerRun({ArgumentsWith(fsdp + R"(, "fsdp_config": {"version": 1})")});
+  EXPECT_FALSE(whole.job.training().execution().has_adapter_gather_seconds());
+}
+
 // Hybrid strategies shard within a node and copy between nodes.
 TEST(HuggingFaceFsdpTest, HybridStrategiesShardWithinANode) {
   JobFlags flags;

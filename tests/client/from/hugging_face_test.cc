@@ -180,7 +180,7 @@ TEST(HuggingFaceTest, FrozenWeightsAreAsTheModelSays) {
 
 TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
   const UserConfig config = ReadConfigText(
-      ArgumentsWith(", \"learning_rate\": 1e-4, \"torch_compile\": true, \"new_thing\": 5"),
+      ArgumentsWith(", \"learning_rate\": 1e-4, \"optim_args\": \"a=1\", \"new_thing\": 5"),
       "args.json", ConfigFormat::kHuggingFace);
   ASSERT_EQ(config.unknown.size(), 1u);
   EXPECT_EQ(config.unknown[0].key, "new_thing");
@@ -269,6 +269,34 @@ TEST(HuggingFaceTest, EpochsAreThreeUnlessSaid) {
 }
 
 // 128,256 rows of vocabulary are 32 times the width of 4,096.
+TEST(HuggingFaceTest, TrlsLossHoldsTheLogitsOf256Tokens) {
+  const auto run = [](const std::string& more) { return TrainerRun({ArgumentsWith(more)}); };
+  const auto bytes = [](const UserRun& of) {
+    return of.job.training().execution().loss_logit_bytes();
+  };
+  const std::string trl = ", \"max_length\": 2048";
+  const UserRun own = run(trl);
+  EXPECT_EQ(bytes(own), 14. * 256 / (2048 * static_cast<double>(own.micro_batch)));
+  EXPECT_TRUE(Assumes(own, "the default of TRL from 1.7 on"));
+  const UserRun asked = run(trl + ", \"loss_type\": \"chunked_nll\"");
+  EXPECT_EQ(bytes(asked), bytes(own));
+  EXPECT_FALSE(Assumes(asked, "the default of TRL"));
+  EXPECT_EQ(bytes(run(trl + ", \"loss_type\": \"nll\"")), 0);
+  EXPECT_LT(bytes(run(trl + ", \"use_liger_kernel\": true")), 1);
+  EXPECT_FALSE(Assumes(run(trl + ", \"use_liger_kernel\": true"), "chunked_nll"));
+  EXPECT_EQ(bytes(run("")), 0);  // Hugging Face's Trainer alone
+  EXPECT_NE(RefusalOf({ArgumentsWith(trl + ", \"loss_type\": \"new\"")}).find("chunked_nll, dft"),
+            std::string::npos);
+}
+
+TEST(HuggingFaceTest, TorchCompileFusesKernels) {
+  const auto fuses = [](const std::string& more) {
+    return TrainerRun({ArgumentsWith(more)}).job.training().execution().fused_kernels();
+  };
+  EXPECT_TRUE(fuses(", \"torch_compile\": true"));
+  EXPECT_FALSE(fuses(", \"torch_compile\": false"));
+}
+
 TEST(HuggingFaceTest, LigersLossHoldsAPartOfTheLogits) {
   const auto bytes = [](const std::string& more) {
     return TrainerRun({ArgumentsWith(more)}).job.training().execution().loss_logit_bytes();

@@ -143,6 +143,47 @@ TEST(LayerHabitsTest, FrozenWeightsAreNotReduced) {
   EXPECT_LT(backward(TrainMode::kLora), 0.2 * backward(TrainMode::kFull));
 }
 
+// With one rank per weight, so that an adapter of the four modules q, k, v and output reads 4 x 4096
+// values: a cast to fp32 and one back move 12 bytes of each, in both passes.
+TEST(LayerHabitsTest, Fp32AdaptersCastTheirInputs) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  job.training.execution.fused_kernels = false;
+  job.training.execution.host_launch_ns = 0;
+  job.model.language_model.train = TrainMode::kLora;
+  job.model.language_model.lora = {.rank = 16, .targets = kLoraQkv | kLoraAttentionOut};
+  const auto layer = [&](bool fp32) {
+    job.training.execution.fp32_adapters = fp32;
+    return LayerOf(HabitsProfile(job, {.data = 8}), LayerKind::kDense);
+  };
+  const LayerCost before = layer(false), after = layer(true);
+  const double ns = 12 * 4 * 4096.0 * 4096 / (3.35e12 * job.constants.hbm_efficiency) * 1e9;
+  const auto longer = [&](PackCost LayerCost::*part) {
+    return (after.*part).at(kHabitsPack) - (before.*part).at(kHabitsPack);
+  };
+  EXPECT_NEAR(longer(&LayerCost::forward), ns, 0.02 * ns);
+  EXPECT_NEAR(longer(&LayerCost::backward), ns, 0.02 * ns);
+  // q, k and v no longer share the copy of their input that they keep.
+  EXPECT_EQ(after.modes.front().kept_bytes - before.modes.front().kept_bytes, 2 * 2 * 4096 * 4096);
+}
+
+TEST(LayerHabitsTest, AdaptersThatAreGatheredAloneTakeTheirTime) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  job.training.execution.fused_kernels = false;
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.model.language_model.train = TrainMode::kLora;
+  job.model.language_model.lora = {.rank = 16, .targets = kLoraQkv | kLoraAttentionOut};
+  const auto layer = [&](double ns) {
+    job.training.execution.adapter_gather_ns = ns;
+    return LayerOf(HabitsProfile(job, {.data = 8}), LayerKind::kDense);
+  };
+  const LayerCost none = layer(0), some = layer(1e6);
+  EXPECT_NEAR(some.forward.constant - none.forward.constant, 8e6, 1);  // 4 adapters
+  EXPECT_NEAR(some.backward.constant - none.backward.constant, 16e6, 1);
+  EXPECT_NEAR(some.modes.back().repeated.constant - none.modes.back().repeated.constant, 8e6, 1);
+  job.training.zero_stage = ZeroStage::kOptimizer;
+  EXPECT_EQ(layer(1e6).forward_ns, layer(0).forward_ns);
+}
+
 TEST(LayerHabitsTest, CopiedRowsTakeTimeOnlyWithTensorParallelism) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   const auto forward = [&](bool copies, int64_t tensor) {

@@ -35,7 +35,9 @@ TEST(PlanId, TellsWhatFsdpDoesApart) {
                    [](Job& j) { j.training.execution.gather_traffic_bytes = 4; },
                    [](Job& j) { j.training.execution.reduce_traffic_bytes = 4; },
                    [](Job& j) { j.training.execution.reduces_fp32 = true; },
-                   [](Job& j) { j.training.execution.copies_tensor_rows = true; }});
+                   [](Job& j) { j.training.execution.copies_tensor_rows = true; },
+                   [](Job& j) { j.training.execution.fp32_adapters = true; },
+                   [](Job& j) { j.training.execution.adapter_gather_ns = 4e5; }});
 }
 
 TEST(PlanId, TellsModulesTablesAndSortedMicroBatchesApart) {

@@ -328,6 +328,10 @@ void SetExecution(const Json& row, Training& training) {
   const bool shards = Text(Child(row, "trainer"), "name") == "huggingface-fsdp";
   if ((plain || shards) && !date.empty() && date < "2025-08")
     e.update_bytes_per_parameter = training.optimizer == Optimizer::kAdam16Bit ? 2 : 4;
+  // PEFT holds adapters in fp32 since 0.12. With accelerate's FSDP, their gathered copies have 16
+  // bits.
+  e.fp32_adapters = Flag(row, "fp32_adapters", e.fp32_adapters && date >= "2024-08");
+  if (shards) e.adapter_gather_ns = kAdapterGatherNs;
   e.stops_recompute_early = StopsRecomputeEarly(row, *training.trainer, e);
   e.expert_tensor = Int(row, "etp", 1);
   e.dropout = Flag(row, "dropout");
