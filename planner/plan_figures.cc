@@ -115,6 +115,8 @@ std::string BeyondTrainer(const Job& job, const Plan& plan) {
   };
   if (plan.parallelism.virtual_stages > 1 && !trainer.interleaves)
     return title + " has no virtual stages";
+  if (plan.parallelism.context > 1 && plan.stages.size() > 1 && !trainer.context_with_pipeline)
+    return title + " has no context parallelism in a pipeline";
   if (!trainer.cuts_encoder && plan.stages.size() > 1 &&
       (plan.parallelism.virtual_stages > 1
            ? encodes(plan.stages.front())

@@ -120,7 +120,11 @@ class DegreesChecker {
             "virtual stages and interleaving go together");
     Require(p.virtual_stages == 1 || (p.pipeline > 1 && job_.constraints.stage_layers.empty()),
             "virtual stages without a free pipeline");
-    const DegreeRange& chunks = job_.constraints.virtual_stages;
+    const Constraints& c = job_.constraints;
+    Require(p.pipeline == 1 || p.context == 1 || job_.training.trainer->context_with_pipeline ||
+                (c.context_parallel.min > 1 && c.pipeline_parallel.min > 1),
+            "context parallelism that nobody asked for in a pipeline of a trainer that has none");
+    const DegreeRange& chunks = c.virtual_stages;
     Require(p.virtual_stages == 1 || job_.training.trainer->interleaves || asked ||
                 chunks.min > 1 || chunks.max > 0,
             "virtual stages that nobody asked of a trainer that has none");

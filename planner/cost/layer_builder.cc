@@ -413,8 +413,10 @@ void LayerBuilder::ExpertExchange(double values, int64_t top_k) {
                               setting_.parallelism, std::max<int64_t>(1, execution.expert_tensor))};
   const double ns = DispatchTime(execution.dispatcher, setting_.network, routed);
   if (ns <= 0) return;
-  operation().keeps_exchange = true;
-  KeepResults(values * D(top_k) / tensor());
+  if (!execution.repeats_expert_exchanges) {
+    operation().keeps_exchange = true;
+    KeepResults(values * D(top_k) / tensor());
+  }
   operation().communication += PerRow(ns / MeanRows());
   operation().launches += 1;
   expert_exchanges_.push_back({work_.operations.size() - 1, ns, rows_});

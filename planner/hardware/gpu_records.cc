@@ -1,6 +1,6 @@
 // Memory is the marketing size taken as GiB; CUDA reports a little less. The numbers of streaming
 // multiprocessors and compute units are from the vendors' architecture papers, and the power of
-// boards is from their data sheets. That of GH200 is not stated apart from its CPU's.
+// boards is from their data sheets. GH200's is that of the whole module, with its CPU.
 #include "planner/hardware/gpu_records.h"
 
 #include <string>
@@ -211,7 +211,9 @@ std::vector<GpuEntry> LargeHopperGpus() {
   };
 }
 
-// Clusters have nodes of 4: Alps has 10,752 in 2,688 nodes (docs.cscs.ch/alps/hardware).
+// Clusters have nodes of 4: Alps has 10,752 in 2,688 nodes (docs.cscs.ch/alps/hardware). In
+// JUPITER's nodes of 4 a module may draw 680 W, in its login nodes of one 900 W
+// (apps.fz-juelich.de/jsc/hps/jupiter/configuration.html).
 std::vector<GpuEntry> GraceHopperGpus() {
   return {
       // The driver's name counts the CPU memory.
@@ -222,7 +224,9 @@ std::vector<GpuEntry> GraceHopperGpus() {
                 .hbm_bytes_per_second = 4000e9,
                 .scaleup_bytes_per_second = 450e9,
                 .pcie_bytes_per_second = 63e9,
-                .node_gpus = 4},
+                .node_gpus = 4,
+                .power_watts = 680,
+                .full_power_watts = 900},
        .traits = HopperTraits(),
        .aliases = WithLabels({"nvidia gh200 480gb"}),
        .vendor = "nvidia",
@@ -235,7 +239,8 @@ std::vector<GpuEntry> GraceHopperGpus() {
                 .hbm_bytes_per_second = 4800e9,
                 .scaleup_bytes_per_second = 450e9,
                 .pcie_bytes_per_second = 63e9,
-                .node_gpus = 4},
+                .node_gpus = 4,
+                .power_watts = 900},
        .traits = HopperTraits(),
        .aliases = WithLabels({"gh200-144gb", "nvidia gh200 144g hbm3e"}),
        .vendor = "nvidia",

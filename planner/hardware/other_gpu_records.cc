@@ -36,7 +36,8 @@ std::vector<GpuEntry> WorkstationGpus() {
                 .hbm_bytes_per_second = 1008e9,
                 .scaleup_bytes_per_second = 0,
                 .pcie_bytes_per_second = 31.5e9,
-                .power_watts = 450},
+                .power_watts = 450,
+                .power_bound = false},  // an L40S's chip with half its products, and 100 W more
        .traits = WithProcessors(AdaTraits(), 128),
        .aliases = WithLabels({"rtx4090", "rtx-4090", "4090", "nvidia geforce rtx 4090"}),
        .vendor = "nvidia",

@@ -90,6 +90,13 @@ void NoteModel(const Job& job, const Batching& batching, const Parallelism& p, L
   out->notes.push_back({"model",
                         "Rotary base, norm epsilon and vocabulary are not in a plan: add them as "
                         "the model has them, with data, tokenizer and learning rate."});
+  if (model.language_model.moe)
+    out->notes.push_back(
+        {"model",
+         "How a router scores, groups and scales experts (--moe-router-score-function, "
+         "--moe-router-enable-expert-bias, --moe-router-num-groups, "
+         "--moe-router-topk-scaling-factor), rotary scaling and activations other than SwiGLU are "
+         "not in a plan either."});
   if (const std::string left = LeftToTheModel(model.language_model); !left.empty())
     out->notes.push_back({"model", "These arguments cannot say all of the model: " + left +
                                        ". Its own code or a bridge has to bring that."});

@@ -77,7 +77,8 @@ void AddModel(const ModelSpec& model, Arguments& out) {
   out.Add("--normalization", m.norm == Norm::kRmsNorm ? "RMSNorm" : "LayerNorm");
   if (!HasAllBiases(m)) out.Add("--disable-bias-linear");
   if (m.qkv_bias && !HasAllBiases(m)) out.Add("--add-qkv-bias");
-  if (m.qk_norm) out.Add("--qk-layernorm");
+  // With latent attention, Megatron-Core normalizes the latents only with this flag.
+  if (m.qk_norm || m.mla) out.Add("--qk-layernorm");
   if (!m.tied_embeddings) out.Add("--untie-embeddings-and-output-weights");
   if (m.learned_positions == 0) out.Add("--position-embedding-type", "rope");
   if (m.attention_sinks) out.Add("--softmax-type", "learnable");

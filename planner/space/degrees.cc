@@ -75,11 +75,18 @@ class Enumeration {
       if (p > 1 &&
           (job_.training.zero_stage == ZeroStage::kWeights || !job_.training.trainer->pipeline))
         continue;
+      if (p > 1 && c > 1 && !ContextInPipelines()) continue;
       if (Admits(constraints_.data_parallel, rest / p) &&
           !Experts({.tensor = t, .pipeline = p, .data = rest / p, .context = c}))
         return false;
     }
     return true;
+  }
+
+  // A job that asks for both degrees gets them (BeyondTrainer says what the trainer cannot).
+  bool ContextInPipelines() const {
+    return job_.training.trainer->context_with_pipeline ||
+           (constraints_.context_parallel.min > 1 && constraints_.pipeline_parallel.min > 1);
   }
 
   // Returns whether the partition method makes as many stages, each with a layer.

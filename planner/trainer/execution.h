@@ -81,6 +81,9 @@ struct Execution {
   // Tensor-parallel collectives copy the whole rows: they gather and scatter along the sequence,
   // which is not the first dimension of the tensor (PyTorch's DTensor).
   bool copies_tensor_rows = false;
+  // With recompute of alternate products (torchtitan): the rows that experts exchange are not kept,
+  // and are exchanged again.
+  bool repeats_expert_exchanges = false;
   // Sharded weights (ZeRO-3) are held in fp32 only, and cast when they are gathered.
   bool casts_master_weights = false;
   // With a recipe below 16 bits (PrecisionRecipe): linear layers keep their inputs quantised until

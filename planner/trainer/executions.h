@@ -31,6 +31,11 @@ inline constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
 inline constexpr double kEagerLossBytes = 4 + 4 + 4;
 inline constexpr double kHeldLogitsLossBytes = kEagerLossBytes + 2;
 
+// The same of torchtune's losses in chunks (CEWithChunkedOutputLoss, LinearCrossEntropyLoss of
+// torchtune/modules/loss), which its recipes' configurations have: the 16-bit logits and the fp32
+// softmax of all chunks. What a chunk of an eighth takes on top is not counted.
+inline constexpr double kChunkedLossBytes = 2 + 4;
+
 // Bytes per logit of nanotron's cross entropy at its peak, in the forward pass: the fp32 logits,
 // and their distance to the maximum, which becomes the softmax and the gradient in place
 // (_ShardedCrossEntropy of nanotron/parallel/tensor_parallel/functional.py).
@@ -81,9 +86,8 @@ constexpr Execution AroundFsdp1(Execution execution) {
   return execution;
 }
 
-// Returns the habits of a trainer that calls PyTorch's cross entropy on all logits.
-constexpr Execution WithEagerLoss(Execution execution) {
-  execution.loss_bytes_per_logit = kEagerLossBytes;
+constexpr Execution WithLossBytes(Execution execution, double per_logit) {
+  execution.loss_bytes_per_logit = per_logit;
   return execution;
 }
 

@@ -109,7 +109,7 @@ constexpr Trainer ThreeDimensional(const About& about, const Execution& executio
 
 // Abilities of a trainer with Megatron's degrees, besides recomputing every layer.
 struct Abilities {
-  bool block_recompute = true, interleaves = true;
+  bool block_recompute = true, interleaves = true, context_with_pipeline = true;
   bool megatrons = false;  // its kernels and what it does with float16 are Megatron's
   OffloadAbility offload = {};
 };
@@ -121,6 +121,7 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& execution
   trainer.selective_recompute = false;
   trainer.block_recompute = abilities.block_recompute;
   trainer.interleaves = abilities.interleaves;
+  trainer.context_with_pipeline = abilities.context_with_pipeline;
   trainer.megatron_kernels = trainer.fp16_gradients_16bit = abilities.megatrons;
   trainer.offload = abilities.offload;
   return trainer;
@@ -356,18 +357,24 @@ constexpr std::array kTrainers = {
              "its fork of Megatron-LM has neither sequence parallelism nor a fused loss; host "
              "time from vTrain's published runs of one node",
          .fitted_runs = 714},
-        kMegatronDeepSpeed, {.interleaves = false, .megatrons = true, .offload = kCpuAdam}),
+        // DeepSpeed's pipeline engine knows no groups of ranks that share tokens
+        // (deepspeed/runtime/pipe/topology.py).
+        kMegatronDeepSpeed,
+        {.interleaves = false,
+         .context_with_pipeline = false,
+         .megatrons = true,
+         .offload = kCpuAdam}),
     MegatronFsdp(
         {.name = "fsdp",
          .title = "FSDP with fused kernels",
          .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"}),
     StepsInBackward(FusedStep::kAny, {},
-                    OffloadsWeights(OffloadsInputs(WithQuantisedBase(ShardsAlone(
-                        Sharded({.name = "pytorch-fsdp",
-                                 .title = "PyTorch FSDP",
-                                 .source = "FSDP2 around modules that are not compiled, as "
-                                           "torchtitan"},
-                                WithEagerLoss(AroundFsdp2(EagerShards(0.96), false)))))))),
+                    OffloadsWeights(OffloadsInputs(WithQuantisedBase(ShardsAlone(Sharded(
+                        {.name = "pytorch-fsdp",
+                         .title = "PyTorch FSDP",
+                         .source = "FSDP2 around modules that are not compiled, as "
+                                   "torchtitan"},
+                        WithLossBytes(AroundFsdp2(EagerShards(0.96), false), kEagerLossBytes))))))),
     StepsInBackward(
         FusedStep::kWithoutExpertParallel,
         "torchtitan up to 0.2 has optimizer.early_step_in_backward, 0.3.0 has none",
@@ -402,8 +409,9 @@ constexpr std::array kTrainers = {
                         WithQuantisedBase(WithoutExpertParallel(Sharded(
                             {.name = "torchtune",
                              .title = "torchtune",
-                             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
-                            EagerShards(0.96)))),
+                             .source = "FSDP2 around modules that are not compiled, as torchtitan; "
+                                       "its configurations compute the loss in chunks"},
+                            WithLossBytes(EagerShards(0.96), kChunkedLossBytes)))),
                         "set enable_activation_offloading with enable_activation_checkpointing"))),
     // partition_uniform of internlm/core/parallel/shard.py.
     CutsBy(PartitionMethod::kLayersLast,

@@ -52,7 +52,8 @@ struct Trainer {
   bool block_recompute = true;
   // It pads the vocabulary, so that each tensor-parallel rank's part suits the GPU's kernels.
   bool pads_vocabulary = true;
-  bool interleaves = true;  // runs several virtual stages per stage
+  bool interleaves = true;            // runs several virtual stages per stage
+  bool context_with_pipeline = true;  // context parallelism works in a pipeline
   // The cut of a job that asks for none. kExact: the trainer takes any.
   PartitionMethod partition_method = PartitionMethod::kExact;
   bool cuts_encoder = true;  // if false, the first stage runs a whole encoder, up to its projector

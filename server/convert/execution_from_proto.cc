@@ -104,6 +104,8 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   flag(from.has_frees_gradients(), from.frees_gradients(), &to.frees_gradients);
   flag(from.has_copies_tensor_rows(), from.copies_tensor_rows(), &to.copies_tensor_rows);
   flag(from.has_reduces_fp32(), from.reduces_fp32(), &to.reduces_fp32);
+  flag(from.has_repeats_expert_exchanges(), from.repeats_expert_exchanges(),
+       &to.repeats_expert_exchanges);
   flag(from.has_fp32_adapters(), from.fp32_adapters(), &to.fp32_adapters);
   flag(from.has_pools_gradients(), from.pools_gradients(), &to.pools_gradients);
   flag(from.has_accumulates_whole_gradients(), from.accumulates_whole_gradients(),
@@ -149,6 +151,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_frees_gradients(execution.frees_gradients);
   out->set_copies_tensor_rows(execution.copies_tensor_rows);
   out->set_reduces_fp32(execution.reduces_fp32);
+  out->set_repeats_expert_exchanges(execution.repeats_expert_exchanges);
   out->set_fp32_adapters(execution.fp32_adapters);
   out->set_adapter_gather_seconds(execution.adapter_gather_ns / planner::kNsPerSecond);
   out->set_pools_gradients(execution.pools_gradients);

@@ -63,6 +63,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kReducesFp32Tag = 208;
   static constexpr int kFp32AdaptersTag = 210;
   static constexpr int kAdapterGatherTag = 211;
+  static constexpr int kRepeatedExchangesTag = 212;
   static constexpr int kCopiedRowsTag = 209;
   static constexpr int kGroupByLengthTag = 121;
   static constexpr int kGivenShareTag = 197;
@@ -167,6 +168,7 @@ class JobWriter : public ModelWriter<JobWriter> {
     }
     if (copies_tensor_rows) out_.Count(kCopiedRowsTag, 1);
     if (reduces_fp32) out_.Count(kReducesFp32Tag, 1);
+    if (repeats_expert_exchanges) out_.Count(kRepeatedExchangesTag, 1);
     if (fp32_adapters) out_.Count(kFp32AdaptersTag, 1);
     if (adapter_gather_ns != 0) {
       out_.Count(kAdapterGatherTag, 1);

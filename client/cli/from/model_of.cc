@@ -124,8 +124,9 @@ Shape ShapeOf(const UserConfig& config) {
   s.head_size = config.Int(Field::kHeadSize, s.heads > 0 ? s.hidden / s.heads : 0, 8, 512);
   s.rms = config.Text(Field::kNorm, "LayerNorm") == "RMSNorm";
   s.tied = !config.On(Field::kUntied);
-  s.qk_norm = config.On(Field::kQkNorm);
   s.latent = config.On(Field::kLatentAttention);
+  // With latent attention, the flag norms the latents, which the contract always counts.
+  s.qk_norm = config.On(Field::kQkNorm) && !s.latent;
   // The defaults of MLATransformerConfig.
   if (s.latent) {
     s.q_rank = config.Int(Field::kQLoraRank, 0, 0, 65536);

@@ -120,6 +120,9 @@ void SetTorchtitanExecution(const UserConfig& config, UserRun* run) {
     e->set_context_exchange(config.Text(Field::kContextExchange, "allgather") == "alltoall"
                                 ? v1::CONTEXT_EXCHANGE_RING
                                 : v1::CONTEXT_EXCHANGE_ALL_GATHER);
+  // The list of what to keep for Qwen3 has no exchanges (_op_sac_save_list of
+  // torchtitan/models/qwen3/infra/parallelize.py, 0.2).
+  if (config.Text(Field::kModelName) == "qwen3") e->set_repeats_expert_exchanges(true);
   if (run->degrees.expert() > 1)
     e->set_expert_tensor_parallel(
         static_cast<int32_t>(config.Int(Field::kExpertTensor, 1, 1, 1024)));

@@ -410,8 +410,11 @@ type Execution struct {
 	// pass, and twice that to a backward pass, where ranks gather it on its own (PEFT's fsdp_auto_wrap_policy with
 	// version 1 of FSDP). Range: 0 to 0.1. Unset: the trainer's, 0.
 	AdapterGatherSeconds *float64 `protobuf:"fixed64,44,opt,name=adapter_gather_seconds,json=adapterGatherSeconds,proto3,oneof" json:"adapter_gather_seconds,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// With torchtitan's selective recompute of operations: whether the rows that experts exchange are exchanged again
+	// instead of kept, as torchtitan up to 0.2 does for Qwen3. Unset: false.
+	RepeatsExpertExchanges *bool `protobuf:"varint,45,opt,name=repeats_expert_exchanges,json=repeatsExpertExchanges,proto3,oneof" json:"repeats_expert_exchanges,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -745,6 +748,13 @@ func (x *Execution) GetAdapterGatherSeconds() float64 {
 	return 0
 }
 
+func (x *Execution) GetRepeatsExpertExchanges() bool {
+	if x != nil && x.RepeatsExpertExchanges != nil {
+		return *x.RepeatsExpertExchanges
+	}
+	return false
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -872,7 +882,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xc5\x18\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xa1\x19\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -920,7 +930,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\freduces_fp32\x18) \x01(\bH#R\vreducesFp32\x88\x01\x01\x121\n" +
 	"\x12copies_tensor_rows\x18* \x01(\bH$R\x10copiesTensorRows\x88\x01\x01\x12(\n" +
 	"\rfp32_adapters\x18+ \x01(\bH%R\ffp32Adapters\x88\x01\x01\x129\n" +
-	"\x16adapter_gather_seconds\x18, \x01(\x01H&R\x14adapterGatherSeconds\x88\x01\x01B\x14\n" +
+	"\x16adapter_gather_seconds\x18, \x01(\x01H&R\x14adapterGatherSeconds\x88\x01\x01\x12=\n" +
+	"\x18repeats_expert_exchanges\x18- \x01(\bH'R\x16repeatsExpertExchanges\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -960,7 +971,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\r_reduces_fp32B\x15\n" +
 	"\x13_copies_tensor_rowsB\x10\n" +
 	"\x0e_fp32_adaptersB\x19\n" +
-	"\x17_adapter_gather_seconds\"7\n" +
+	"\x17_adapter_gather_secondsB\x1b\n" +
+	"\x19_repeats_expert_exchanges\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +

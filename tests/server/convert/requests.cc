@@ -99,7 +99,7 @@ std::string DescribedText() {
         accumulates_whole_gradients: true fused_norms: true stops_recompute_early: true
         pools_gradients: true tensor_loss_logit_bytes: 4 gather_traffic_bytes: 8
         reduce_traffic_bytes: 10 reduces_fp32: true copies_tensor_rows: true
-        fp32_adapters: true adapter_gather_seconds: 0.0004
+        fp32_adapters: true adapter_gather_seconds: 0.0004 repeats_expert_exchanges: true
       }
     }
     constraints {

@@ -143,7 +143,8 @@ TEST(TrainerTest, EachHabitCanBeSet) {
       frees_gradients: true accumulates_whole_gradients: true fused_norms: true
       stops_recompute_early: true pools_gradients: true tensor_loss_logit_bytes: 3
       gather_traffic_bytes: 5 reduce_traffic_bytes: 6 reduces_fp32: true
-      copies_tensor_rows: true fp32_adapters: true adapter_gather_seconds: 4e-4 })");
+      copies_tensor_rows: true fp32_adapters: true adapter_gather_seconds: 4e-4
+      repeats_expert_exchanges: true })");
   request.mutable_job()->mutable_model()->set_name("mixtral-8x7b");
   const planner::Execution e = JobOf(request).training.execution;
   EXPECT_EQ(e.expert_capacity, 1);
@@ -168,6 +169,7 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   EXPECT_TRUE(e.reduces_fp32);
   EXPECT_TRUE(e.copies_tensor_rows);
   EXPECT_TRUE(e.fp32_adapters);
+  EXPECT_TRUE(e.repeats_expert_exchanges);
   EXPECT_DOUBLE_EQ(e.adapter_gather_ns, 4e5);
   EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's habit, not set by the request
 }

@@ -37,6 +37,7 @@ TEST(PlanId, TellsWhatFsdpDoesApart) {
                    [](Job& j) { j.training.execution.reduces_fp32 = true; },
                    [](Job& j) { j.training.execution.copies_tensor_rows = true; },
                    [](Job& j) { j.training.execution.fp32_adapters = true; },
+                   [](Job& j) { j.training.execution.repeats_expert_exchanges = true; },
                    [](Job& j) { j.training.execution.adapter_gather_ns = 4e5; }});
 }
 

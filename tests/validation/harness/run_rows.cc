@@ -301,7 +301,7 @@ void SetExecution(const Json& row, Training& training) {
   if (kernel == "unfused" && Int(row, "cp", 1) == 1) e.attention = AttentionKernel::kUnfused;
   // Megatron-Core's own layers (DotProductAttention) have no other.
   if (Flag(row, "local_layers")) e.attention = AttentionKernel::kUnfused;
-  if (kernel == "cuDNN") e.attention = AttentionKernel::kFlash;
+  if (kernel == "cuDNN" || kernel == "flash 3") e.attention = AttentionKernel::kFlash;
   if (kernel == "flash 2" || Has(kernel, "Triton") || Has(kernel, "SDPA"))
     e.attention = AttentionKernel::kFlash2;
   const Json& overlap = Child(row, "overlap");
@@ -317,9 +317,11 @@ void SetExecution(const Json& row, Training& training) {
   // A loss that is compiled with the model holds 16-bit logits and their gradient. torchtitan
   // compiles it since April 2025 (pull requests 755 and 1033).
   const std::string date = Text(row, "date");
-  const bool eager_loss = !e.fused_loss && (training.trainer->alternate_products ||
+  const bool chunks = e.loss_bytes_per_logit == kChunkedLossBytes;
+  if (chunks && !Flag(row, "chunked_loss", true)) e.loss_bytes_per_logit = kEagerLossBytes;
+  const bool eager_loss = !e.fused_loss && (training.trainer->alternate_products || chunks ||
                                             e.loss_bytes_per_logit == kEagerLossBytes);
-  if (eager_loss && Flag(row, "compiled") &&
+  if (eager_loss && Flag(row, "compiled") && Flag(row, "compiled_loss", true) &&
       (!training.trainer->alternate_products || date.empty() || date >= "2025-04"))
     e.loss_bytes_per_logit = 4, e.tensor_loss_bytes_per_logit = 0;
   // Hugging Face's Trainer took an AdamW that is not fused, with PyTorch before 2.8.
@@ -333,6 +335,9 @@ void SetExecution(const Json& row, Training& training) {
   e.fp32_adapters = Flag(row, "fp32_adapters", e.fp32_adapters && date >= "2024-08");
   if (shards) e.adapter_gather_ns = kAdapterGatherNs;
   e.stops_recompute_early = StopsRecomputeEarly(row, *training.trainer, e);
+  // Its list of what to keep for Qwen3 had no exchanges (torchtitan/models/qwen3/infra, 057fedda).
+  const bool qwen3 = Has(Text(Child(row, "model"), "name"), "qwen3");
+  e.repeats_expert_exchanges = training.trainer->name == "torchtitan" && qwen3 && date < "2026-02";
   e.expert_tensor = Int(row, "etp", 1);
   e.dropout = Flag(row, "dropout");
   e.deterministic = Flag(row, "deterministic");
