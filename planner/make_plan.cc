@@ -39,6 +39,20 @@
 namespace evenkeel::planner {
 namespace {
 
+// Returns by which share the samples of a step differ from those asked for.
+double BatchError(const Job& job, double samples_per_step) {
+  return std::abs(samples_per_step / D(job.training.global_batch_samples) - 1);
+}
+double BatchError(const Job& job, const Plan& plan) {
+  return BatchError(job, plan.prediction.samples_per_step);
+}
+
+Job KeepingTheBatch(const Job& job) {
+  Job keeping = job;
+  keeping.training.keeps_batch = true;
+  return keeping;
+}
+
 class Planning {
  public:
   Planning(const Job& job, const PlanHooks& hooks, bool short_search = false)
@@ -140,11 +154,7 @@ class Planning {
     FindOffloadGain();
     FindPackingGain();
     plan().expert_dispatchers = DispatcherTimes(job_, batching_, plan(), hooks_.stop);
-    Compare([&](const Job& job) -> std::optional<Alternative> {
-      const SearchResult found = Search(job, batching_, 0, hooks_.stop);
-      if (found.best.empty()) return std::nullopt;
-      return MakeAlternative(job, batching_, found.best.front(), hooks_.stop);
-    });
+    Compare([&](const Job& job) { return OfSamePacks(job); });
     FillAlternatives(1);
   }
 
@@ -152,6 +162,23 @@ class Planning {
     if (job_.compare_sizes) plan().other_sizes = OtherSizes(job_, short_search, hooks_.stop);
     if (job_.compare_precisions)
       plan().other_precisions = OtherPrecisions(job_, short_search, hooks_.stop);
+  }
+
+  // Returns the best plan of the changed job with the packs of this one, which like every plan
+  // keeps the batch where that costs little (PlanTheBatch).
+  std::optional<Alternative> OfSamePacks(const Job& job) const {
+    const auto best_of = [&](const Job& searched) -> std::optional<Alternative> {
+      const SearchResult found = Search(searched, batching_, 0, hooks_.stop);
+      if (found.best.empty()) return std::nullopt;
+      return MakeAlternative(job, batching_, found.best.front(), hooks_.stop);
+    };
+    std::optional<Alternative> best = best_of(job);
+    if (!best || BatchError(job, best->samples_per_step) <= kBatchErrorAtMost) return best;
+    std::optional<Alternative> kept = best_of(KeepingTheBatch(job));
+    const bool nearer =
+        kept && BatchError(job, kept->samples_per_step) < BatchError(job, best->samples_per_step) &&
+        kept->gpu_days <= (1 + kDistinguishableRatio) * best->gpu_days;
+    return nearer ? kept : best;
   }
 
   // Returns whether a plan without the trainer's limits may be better.
@@ -348,11 +375,6 @@ class Planning {
   PlanResult result_;
 };
 
-// Returns by which share the samples of a step differ from those asked for.
-double BatchError(const Job& job, const Plan& plan) {
-  return std::abs(plan.prediction.samples_per_step / D(job.training.global_batch_samples) - 1);
-}
-
 // Plans again with degrees that keep the batch where the plan misses it by more than an eighth and
 // such degrees exist. They count if they fit, come nearer, and take so little longer that
 // predictions cannot tell the plans apart.
@@ -362,8 +384,7 @@ PlanResult PlanTheBatch(const Job& job, const PlanHooks& hooks, bool short_searc
   if (result.end != PlanEnd::kComplete || !plan.fits() || plan.grouping ||
       BatchError(job, plan) <= kBatchErrorAtMost)
     return result;
-  Job keeping = job;
-  keeping.training.keeps_batch = true;
+  const Job keeping = KeepingTheBatch(job);
   const double packs = D(job.training.global_batch_samples) / plan.batch_rule.samples_per_pack;
   if (Parallelisms(keeping, packs).size() == Parallelisms(job, packs).size()) return result;
   PlanResult kept = Planning(keeping, hooks, short_search).Run();

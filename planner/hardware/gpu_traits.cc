@@ -98,7 +98,9 @@ GpuTraits CdnaTraits(double compute_units, int64_t workspace_bytes) {
           .beyond_flash2 = false,
           .any_alignment_slowdown = 1,
           .kernels = nullptr,
-          .collectives = &A100Collectives()};
+          .collectives = &A100Collectives(),
+          // MI300X reached .51 of its peak, and MI325X .60.
+          .assumed_efficiency = 0.55};
 }
 
 GpuTraits WithProcessors(GpuTraits traits, double processors) {

@@ -23,11 +23,11 @@ void TakeCurves(const KernelCurves& curves, const GpuTraits& traits, GpuCosts& c
   costs.scan_efficiency = curves.scan_efficiency;
 }
 
-// Sets the costs of a chip that nobody measured: the matrix rate is its best published one or a
-// cautious 0.7, attention reaches about two thirds of it, and the shape constants are in the middle
+// Sets the costs of a chip that nobody measured: the matrix rate is its best published one or that
+// of its kind, attention reaches about two thirds of it, and the shape constants are in the middle
 // of the measured ones.
-void TakeMiddle(const GpuSpec& gpu, GpuCosts& costs) {
-  const double e = BestEfficiency(gpu, 0.7);
+void TakeMiddle(const GpuSpec& gpu, const GpuTraits& traits, GpuCosts& costs) {
+  const double e = BestEfficiency(gpu, traits.assumed_efficiency);
   costs.matrix = {e, 200, 0.5, 0.9, 5000};
   costs.causal = A100Kernels().causal;
   costs.causal.efficiency = {0.55 * e, 0.65 * e, 0.65 * e, 0.65 * e};
@@ -49,9 +49,10 @@ GpuCosts CostsOf(const GpuSpec& gpu, const GpuTraits& traits) {
                  .collectives = traits.collectives};
   const KernelCurves* const curves = traits.kernels;
   if (curves == nullptr) {
-    TakeMiddle(gpu, costs);
+    TakeMiddle(gpu, traits, costs);
     if (traits.fp8_products)
-      costs.low.fp8 = MatrixRates{costs.matrix.efficiency, 600, 0.5, 0.9, 20000, 8000, 9};
+      costs.low.fp8 =
+          MatrixRates{BestEfficiency(gpu, kMiddleEfficiency), 600, 0.5, 0.9, 20000, 8000, 9};
     return costs;
   }
   TakeCurves(*curves, traits, costs);

@@ -241,8 +241,14 @@ class Chooser {
       return Take(best, Tokens(tokens, best));
     };
     for (int64_t tokens = 2 * level; tokens <= kTokenCapAtMost; tokens *= 2) {
-      if (improve(tokens)) {
+      if (best.stopped) break;
+      CapsSearch next = Tokens(tokens, best);
+      const bool misses = MissesTheBatch(next, best);
+      if (Take(best, std::move(next))) {
         longer = true;
+      } else if (misses) {
+        longer = KeepTheBatch(best) || longer;
+        break;
       } else if (2 * tokens > kTokenCapAtMost || !LooksBetter(2 * tokens, best)) {
         break;
       }
@@ -252,6 +258,36 @@ class Chooser {
     for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
       if (!improve(tokens) && !best.found.best.empty()) break;
     return best;
+  }
+
+  bool MissesTheBatch(const CapsSearch& search, const CapsSearch& than) const {
+    return !search.found.best.empty() && !than.found.best.empty() &&
+           ExcessBatchError(search) > ExcessBatchError(than) + kSameError;
+  }
+
+  // Packs k times as long keep the batch if k divides the micro-batches of a rank; doubling may
+  // not, where the ranks are no power of two. Takes such packs, or half as long ones, as long as
+  // they are better. Returns whether some were.
+  bool KeepTheBatch(CapsSearch& best) const {
+    bool longer = false;
+    while (!best.stopped && !best.found.best.empty()) {
+      const int64_t tokens = best.batching.rule.token_cap;
+      const int64_t k = LeastOddDivisor(best.found.best.front().micro_batches);
+      const auto take = [&](int64_t longest) {
+        return longest <= kTokenCapAtMost && Take(best, Tokens(longest, best));
+      };
+      if (k == 1 || !(take(k * tokens) || take(RoundUp(k * tokens / 2, kTokenStep)))) break;
+      longer = true;
+    }
+    return longer;
+  }
+
+  // Returns the least odd divisor of n above 1, or 1 if there is none.
+  static int64_t LeastOddDivisor(int64_t n) {
+    while (n % 2 == 0) n /= 2;
+    for (int64_t k = 3; k * k <= n; k += 2)
+      if (n % k == 0) return k;
+    return n;
   }
 
   // Samples of equally many units, such as recordings padded to one length, are level however many

@@ -112,7 +112,7 @@ class Remedies {
   bool MayFit(const Remedy& remedy) { return MayFit(ApplyRemedy(job_, remedy)); }
   bool MayFit(const Job& changed) {
     if (Stopped()) return false;
-    if (HasBatch(changed) && FitsAtAll(OfMisfit(changed), batching_, stop_, &own_segments_left_))
+    if (HasDegrees(changed) && FitsAtAll(OfMisfit(changed), batching_, stop_, &own_segments_left_))
       return true;
     int64_t of_gpus = kSegmentsToTry;
     const bool same = changed.cluster.gpu_count == job_.cluster.gpu_count;
@@ -122,22 +122,25 @@ class Remedies {
   bool Plans(const Remedy& remedy) const { return Plans(ApplyRemedy(job_, remedy)); }
   bool Plans(const Job& changed) const {
     if (Stopped() || OneGpuStepSeconds(changed) > kOneGpuStepSecondsAtMost) return false;
-    return (HasBatch(changed) && SomethingFits(OfMisfit(changed), stop_)) ||
+    return (HasDegrees(changed) && SomethingFits(OfMisfit(changed), stop_)) ||
            SomethingFits(changed, stop_);
   }
 
-  // With fewer samples, the free job may leave out the degrees of the misfit (Parallelisms).
-  bool HasBatch(const Job& changed) const {
-    return changed.training.global_batch_samples == job_.training.global_batch_samples;
+  // With fewer samples, the free job may leave out the degrees of the misfit (Parallelisms), and a
+  // change may hold degrees (AskActivationOffload).
+  bool HasDegrees(const Job& changed) const {
+    const Parallelism& p = misfit_.parallelism;
+    const Constraints& c = changed.constraints;
+    return changed.training.global_batch_samples == job_.training.global_batch_samples &&
+           Admits(c.pipeline_parallel, p.pipeline) && Admits(c.virtual_stages, p.virtual_stages);
   }
 
   // Returns the job with only the degrees of the misfit. They lack the least memory, so that a
   // change is likely to make them fit, and few need to be looked at.
   Job OfMisfit(Job changed) const {
-    const Parallelism& p = misfit_.parallelism;
-    Constraints& c = changed.constraints;
-    PinDegrees(p, &c);
-    c.virtual_stages = {p.virtual_stages, p.virtual_stages};
+    PinDegrees(misfit_.parallelism, &changed.constraints);
+    const int64_t virtual_stages = misfit_.parallelism.virtual_stages;
+    changed.constraints.virtual_stages = {virtual_stages, virtual_stages};
     return changed;
   }
 
@@ -287,23 +290,23 @@ class Remedies {
   // Many layers leave little to the GPU, few need little of the host.
   void TryActivations() {
     const Training& training = job_.training;
-    const ActivationAbility& able = training.trainer->activations;
-    // If the planner may choose, it has already tried.
-    const bool tried = training.activations.asked && training.activations.layers == 0;
-    if (tried || training.offload.choose || training.group_selection != GroupSelection::kOne ||
+    const bool any_count = training.trainer->activations.any_count;
+    if ((training.activations.asked && training.activations.layers == 0) ||
+        training.offload.choose || training.group_selection != GroupSelection::kOne ||
         !AdmitsActivationOffload(job_))
       return;
     const int64_t most = OffloadedLayersAtMost(job_);
     for (const int64_t quarters : {4, 3, 2, 1}) {
       const int64_t layers = most * quarters / 4;
-      if (layers == 0 || Stopped() || (quarters < 4 && !able.any_count)) return;
+      if (layers == 0 || Stopped() || (quarters < 4 && !any_count)) return;
       Job changed = job_;
       AskActivationOffload(layers, &changed);
       if (!MayFit(changed) || !Plans(changed)) continue;
-      found_.push_back(
-          {.kind = RemedyKind::kOffloadActivations,
-           .text = "keep the activations of up to " + std::to_string(layers) +
-                   " language layers in host memory (training.offload.choose_activation_layers)"});
+      std::string field = "training.offload.choose_activation_layers";
+      if (training.activations.asked) field += " instead of activation_layers";
+      found_.push_back({.kind = RemedyKind::kOffloadActivations,
+                        .text = "keep the activations of up to " + std::to_string(layers) +
+                                " language layers in host memory (" + field + ")"});
       return;
     }
   }

@@ -273,7 +273,7 @@ void ConvertPadding(const v1::Training& from, const FieldPath& path, ViolationSi
   if (from.group_by_length() && tokens > 0)
     sink.Add(path.Child("group_by_length"),
              "must be false with padding.tokens: all micro-batches have one length");
-  if (samples == 0) return;  // the dataset was refused
+  if (samples == 0 || multiple < 1 || multiple > kPadMultiples.max) return;  // refused above
   if (training.micro_batch_samples > samples)
     sink.Add(field, "must be at most the " + std::to_string(samples) + " samples of the dataset");
   if (training.pad_to_tokens > 0 && training.pad_to_tokens < longest)

@@ -17,6 +17,7 @@
 #include "client/cli/base/text.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/plan_file.h"
+#include "client/cli/from/evaluate_run.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/render_from.h"

@@ -9,15 +9,26 @@
 #include <utility>
 
 #include "client/cli/base/exit_codes.h"
+#include "client/cli/from/evaluate_run.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/setting_names.h"
 
 namespace evenkeel::cli {
 namespace {
 
-constexpr int kMostAdjustments = 4;
 constexpr double kSamplesAlike = .01;
 constexpr double kLeastGain = .001;  // of the time per sample; less is no reason to change
+
+struct DispatcherRecord {
+  v1::ExpertDispatcher dispatcher;
+  const char *title, *argument;
+};
+constexpr DispatcherRecord kDispatchers[] = {
+    {v1::EXPERT_DISPATCHER_ALL_TO_ALL, "NCCL's all-to-all", "--moe-token-dispatcher-type alltoall"},
+    {v1::EXPERT_DISPATCHER_DEEPEP, "DeepEP",
+     "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend deepep"},
+    {v1::EXPERT_DISPATCHER_HYBRIDEP, "HybridEP",
+     "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep"}};
 
 class Neighbours {
  public:
@@ -344,10 +355,33 @@ class Neighbours {
     SetFsdpTrainer(&run);
   }
 
+  // PyTorch's cross entropy holds all logits several times.
+  void Loss() {
+    const v1::Execution& now = run_.job.training().execution();
+    const bool part = now.has_loss_logit_bytes() && now.loss_logit_bytes() < 4;
+    const ModelWidths widths = WidthsOf(run_.job.model());
+    if (!hugging_face() || part || widths.hidden == 0 || widths.vocabulary == 0) return;
+    SetLigerLoss(/*liger=*/true, &Add("a loss that holds a part of the logits (Liger's)",
+                                      "\"use_liger_kernel\": true"));
+  }
+
+  void Dispatchers() {
+    if (!megatron() || run_.degrees.expert() <= 1) return;
+    const v1::Execution& now = run_.job.training().execution();
+    for (const DispatcherRecord& record : kDispatchers) {
+      if (record.dispatcher == now.expert_dispatcher()) continue;
+      UserRun& run =
+          Add(fmt::format("experts' rows exchanged by {}", record.title), record.argument);
+      run.job.mutable_training()->mutable_execution()->set_expert_dispatcher(record.dispatcher);
+    }
+  }
+
   // Switches that are off.
   void Habits() {
     Deterministic();
     WholeGradients();
+    Loss();
+    Dispatchers();
     if (!megatron()) return;
     const v1::Execution& now = run_.job.training().execution();
     const auto edit = [](UserRun& run) { return run.job.mutable_training()->mutable_execution(); };
@@ -414,48 +448,6 @@ bool Evaluate(const ModelLayers& layers, Backend* backend, Change* change) {
   change->sample_seconds = SampleSeconds(change->evaluated);
   return true;
 }
-
-void KeepCaps(const v1::BatchRule& rule, UserRun* run) {
-  if (run->fixed_lengths || run->padded) return;
-  const v1::Training& training = run->job.training();
-  if (training.unit_cap() == 0) run->derived_unit_cap = rule.unit_cap();
-  if (training.token_cap() == 0 && run->seq_length == 0) run->derived_token_cap = rule.token_cap();
-}
-
-}  // namespace
-
-double SampleSeconds(const v1::Plan& evaluated) {
-  const v1::Predictions& p = evaluated.predictions();
-  return p.samples_per_step() > 0 ? p.step().total_seconds() / p.samples_per_step() : 0;
-}
-
-v1::EvaluatePlanResponse EvaluateRun(UserRun* run, const ModelLayers& layers, bool evaluate_only,
-                                     Backend* backend) {
-  const auto evaluate = [&](bool only) {
-    const auto response = backend->EvaluatePlan(RequestOf(*run, layers, only));
-    KeepCaps(response.evaluated().batch_rule(), run);
-    return response;
-  };
-  if (run->fixed_lengths || run->padded || run->sequences == 0) return evaluate(evaluate_only);
-  // Where the configuration does not say how long a pack is, packs are those of our own plan.
-  if (run->seq_length == 0 && run->derived_token_cap == 0) evaluate(/*only=*/false);
-  // Packs hold several samples: as many as the evaluations show.
-  const int64_t packs = run->sequences / run->micro_batch;
-  for (int i = 0; i < kMostAdjustments; ++i) {
-    const auto response = evaluate(/*only=*/true);
-    const v1::Plan& now = response.evaluated();
-    const int64_t has = int64_t{now.predictions().micro_batches()} * run->degrees.data();
-    const int64_t samples =
-        std::llround(static_cast<double>(packs) * now.batch_rule().samples_per_pack());
-    if (has == packs && evaluate_only) return response;
-    if (samples <= 0) break;
-    run->job.mutable_training()->set_global_batch_samples(samples);
-    if (has == packs) break;  // our own plan is for these samples, too
-  }
-  return evaluate(evaluate_only);
-}
-
-namespace {
 
 // Says where a change takes another number of samples in a step.
 void NameSamples(const v1::Plan& now, Change* change) {

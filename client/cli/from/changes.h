@@ -25,14 +25,6 @@ struct Changes {
   std::vector<Change> best;  // quickest first
 };
 
-// Returns the run's seconds per sample, 0 if there are none.
-double SampleSeconds(const v1::Plan& evaluated);
-
-// Evaluates the run. Where samples differ in length, sets the samples of a step so that it has the
-// packs that the configuration asks for.
-v1::EvaluatePlanResponse EvaluateRun(UserRun* run, const ModelLayers& layers, bool evaluate_only,
-                                     Backend* backend);
-
 // Returns at most `most` changes that fit and make the run quicker or, if it does not fit, fit.
 Changes FirstChanges(const UserRun& run, const v1::Plan& evaluated, ConfigFormat format,
                      const ModelLayers& layers, size_t most, Backend* backend);

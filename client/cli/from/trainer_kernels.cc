@@ -35,8 +35,6 @@ void SetTrainerAttention(const UserConfig& config, UserRun* run) {
   }
 }
 
-namespace {
-
 // Liger's loss goes through tokens in chunks, whose logits, of 16 bits, are as large as the inputs
 // or up to twice that, and holds the gradients of the inputs (fused_linear_cross_entropy_forward()
 // of liger_kernel/ops/fused_linear_cross_entropy.py).
@@ -55,6 +53,8 @@ void SetLigerLoss(bool liger, UserRun* run) {
                          (liger ? "" : ", where cut cross entropy holds none") +
                          "; other kernels are PyTorch's");
 }
+
+namespace {
 
 // TRL's chunked_nll goes through 256 tokens at a time and makes their logits again in the backward
 // pass. A chunk holds 16-bit logits and what PyTorch's loss does

@@ -131,6 +131,7 @@ void AddTorchtitanHabits(v1::Execution* execution);
 // kernels that torch_compile fuses.
 void SetTrainerAttention(const UserConfig& config, UserRun* run);
 void SetTrainerLoss(const UserConfig& config, UserRun* run);
+void SetLigerLoss(bool liger, UserRun* run);  // or cut cross entropy
 void SetCompiledModules(const UserConfig& config, UserRun* run);
 
 // Sets the optimizer, which may hold no copy of the weights in fp32.

@@ -59,6 +59,7 @@ v1::EvaluatePlanRequest TimelineRequest(const v1::Job& job, const v1::Plan& plan
     own->mutable_padded_batches()->set_micro_batch_samples(
         plan.padded_batches().micro_batch_samples());
   *own->mutable_packing_groups() = plan.packing_groups();
+  if (plan.has_offload()) *own->mutable_offload() = plan.offload();
   if (plan.predictions().micro_batches() > 0)
     own->mutable_predictions()->set_micro_batches(plan.predictions().micro_batches());
   request.set_include_timeline(true);

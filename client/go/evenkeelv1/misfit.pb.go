@@ -165,7 +165,7 @@ func (RemedyKind) EnumDescriptor() ([]byte, []int) {
 //   - FREE_SCHEDULE: `constraints.schedule`, to unset.
 //   - SMALLER_MICRO_BATCH: `training.micro_batch_samples`.
 //   - OFFLOAD_OPTIMIZER: `training.offload`, to an empty message.
-//   - OFFLOAD_ACTIVATIONS: `training.offload.choose_activation_layers`, to true.
+//   - OFFLOAD_ACTIVATIONS: `training.offload.choose_activation_layers`, to true, with `activation_layers` unset.
 //   - OFFLOAD_MODULES: `training.offload.choose_activation_modules`, to true.
 //   - OFFLOAD_WEIGHTS: `training.offload`, to {weights: true}.
 //   - FUSED_STEP, SEPARATE_STEP: `training.fused_step`, to true or false.

@@ -93,8 +93,8 @@ const (
 	// HybridEP's kernels: the same, over a whole NVLink domain and with fewer processors. It does not run between nodes
 	// on EFA.
 	ExpertDispatcher_EXPERT_DISPATCHER_HYBRIDEP ExpertDispatcher = 4
-	// The dispatcher with the least predicted time among those that the trainer has, for each split of the search.
-	// `Plan.expert_dispatchers` says which it is.
+	// The dispatcher with the least predicted time among those that the trainer has, for each split of the search. It is
+	// never EXPERT_DISPATCHER_ALL_GATHER, whose rows take memory. `Plan.expert_dispatchers` says which it is.
 	ExpertDispatcher_EXPERT_DISPATCHER_LEAST_TIME ExpertDispatcher = 5
 )
 

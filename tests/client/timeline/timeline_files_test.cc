@@ -54,7 +54,8 @@ TEST_F(TimelineFilesTest, WhatIsNoTimelineIsNotWritten) {
 }
 
 TEST_F(TimelineFilesTest, AsksWithWhatThePlanDecides) {
-  const v1::Plan plan = GoldenPlan();
+  v1::Plan plan = GoldenPlan();
+  plan.mutable_offload()->set_optimizer_ratio(.5);
   v1::Job job;
   job.mutable_model()->set_name("m");
   const v1::EvaluatePlanRequest request = TimelineRequest(job, plan);
@@ -64,6 +65,7 @@ TEST_F(TimelineFilesTest, AsksWithWhatThePlanDecides) {
   EXPECT_EQ(request.plan().stages(1).layers(0).DebugString(),
             plan.stages(1).layers(0).DebugString());
   EXPECT_EQ(request.plan().batch_rule().token_cap(), plan.batch_rule().token_cap());
+  EXPECT_EQ(request.plan().offload().optimizer_ratio(), .5) << "a job may leave it to the planner";
   EXPECT_EQ(request.plan().predictions().micro_batches(), plan.predictions().micro_batches());
   EXPECT_FALSE(request.plan().predictions().has_step());
   EXPECT_TRUE(request.evaluate_only()) << "the plan is known";

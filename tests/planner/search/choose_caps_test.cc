@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/search/ladder.h"
+#include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"
 
@@ -78,6 +79,27 @@ TEST(ChooseCapsTest, NoLengthThatIsAskedForIsBetter) {
     Job pinned = job;
     pinned.training.token_cap = tokens;
     EXPECT_LE(plan.prediction.gpu_days, CheckedPlan(pinned).prediction.gpu_days) << tokens;
+  }
+}
+
+// 112 ranks run 560 packs of 4,096 tokens for a batch of 512; doubled packs would give another batch,
+// those of five times the length give the same.
+TEST(ChooseCapsTest, LongerPacksKeepTheBatchOfAnyNumberOfRanks) {
+  for (const int64_t gpus : {48, 56, 112}) {
+    SCOPED_TRACE(gpus);
+    Job job = TextJob("llama3-8b", "l40s-48gb", gpus);
+    job.training.trainer = FindTrainer("pytorch-fsdp");
+    job.training.zero_stage = ZeroStage::kWeights;
+    job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
+    const CapsSearch chosen = ChooseCaps(job, 0, {});
+    ASSERT_FALSE(chosen.found.best.empty());
+    for (const int64_t times : {1, 2, 3, 5}) {
+      Job given = job;
+      given.training.token_cap = 4096 * times;
+      const CapsSearch other = ChooseCaps(given, 0, {});
+      if (std::abs(BatchRatio(given, other) - BatchRatio(job, chosen)) > .01) continue;
+      EXPECT_LE(GpuDaysOf(job, chosen), 1.02 * GpuDaysOf(job, other)) << times;
+    }
   }
 }
 

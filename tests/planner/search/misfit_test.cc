@@ -57,6 +57,16 @@ TEST(MisfitTest, ActivationsInHostMemory) {
   EXPECT_FALSE(Has(CheckMisfit(job), RemedyKind::kOffloadActivations));
 }
 
+// Megatron-Core moves activations only without a pipeline, but the misfit that lacks least has one.
+TEST(MisfitTest, NoRemedyIsPlannedWithDegreesThatItExcludes) {
+  Job job = TextJob("llama3-8b", "rtx-4090-24gb", 64);
+  job.training.trainer = FindTrainer("megatron-core");
+  job.training.micro_batch_samples = 8;
+  job.constraints.recompute = RecomputePolicy::kForbidden;
+  job.constraints.tensor_parallel = job.constraints.context_parallel = {1, 1};
+  CheckMisfit(job);  // plans each remedy
+}
+
 // Inputs of products that are kept in 8 bits make room for packs a little too long for 16.
 TEST(MisfitTest, LowerPrecision) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);

@@ -135,6 +135,13 @@ TEST(ModulesTest, MicroBatchesAreSorted) {
   EXPECT_TRUE(Has(Faults(Asked("micro_batch_samples: 4 group_by_length: true "
                                "padding { tokens: 8192 }")),
                   "training.group_by_length: must be false with padding.tokens"));
+  for (const char* const multiple : {"-8192", "-2147483648", "0", "65537", "2147483647"}) {
+    const std::string training =
+        std::string("micro_batch_samples: 4 padding { multiple: ") + multiple + " }";
+    const bool usual = multiple == std::string("0");
+    EXPECT_EQ(Has(Faults(Asked(training)), "training.padding.multiple: must be"), !usual)
+        << multiple;
+  }
   v1::Plan out;
   PlanToProto(job, planner::Plan{}, "plan-0", &out);
   EXPECT_TRUE(out.subject().group_by_length());

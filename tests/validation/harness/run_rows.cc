@@ -318,9 +318,10 @@ void SetExecution(const Json& row, Training& training) {
   // compiles it since April 2025 (pull requests 755 and 1033).
   const std::string date = Text(row, "date");
   const bool chunks = e.loss_bytes_per_logit == kChunkedLossBytes;
-  if (chunks && !Flag(row, "chunked_loss", true)) e.loss_bytes_per_logit = kEagerLossBytes;
-  const bool eager_loss = !e.fused_loss && (training.trainer->alternate_products || chunks ||
-                                            e.loss_bytes_per_logit == kEagerLossBytes);
+  if (chunks && !Flag(row, "chunked_loss", true)) e.loss_bytes_per_logit = kHeldLogitsLossBytes;
+  const bool eager_loss =
+      !e.fused_loss && !chunks &&
+      (training.trainer->alternate_products || e.loss_bytes_per_logit == kEagerLossBytes);
   if (eager_loss && Flag(row, "compiled") && Flag(row, "compiled_loss", true) &&
       (!training.trainer->alternate_products || date.empty() || date >= "2025-04"))
     e.loss_bytes_per_logit = 4, e.tensor_loss_bytes_per_logit = 0;
