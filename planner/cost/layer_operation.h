@@ -72,14 +72,14 @@ struct LayerWork {
   double packed_parameters = 0;
   double packed_expert_parameters = 0;
   FrozenFormat packed_format = FrozenFormat::k16Bit;
-  double largest_packed = 0;    // parameters of the largest matrix among them
-  bool quantised = false;       // the products of those run below 16 bits
-  double largest_weight = 0;    // parameters of the largest matrix that trains
-  int64_t trained_tensors = 0;  // weights and biases that train in full
+  double largest_packed = 0;     // parameters of the largest matrix among them
+  bool quantised = false;        // the products of those run below 16 bits
+  double largest_weight = 0;     // parameters of the largest matrix that trains
+  int64_t trained_tensors = 0;   // weights and biases that train in full
   int64_t adapter_matrices = 0;  // of LoRA: two for each adapter
-  double weight_shapes = 0;     // parameters of one matrix of each shape that trains
-  PackCost input_bytes;         // bytes that full recompute keeps
-  bool stops_early = false;     // full recompute ends with the last tensor that is kept
+  double weight_shapes = 0;      // parameters of one matrix of each shape that trains
+  PackCost input_bytes;          // bytes that full recompute keeps
+  bool stops_early = false;      // full recompute ends with the last tensor that is kept
 };
 
 }  // namespace evenkeel::planner

@@ -35,9 +35,10 @@ std::string BatchText(const Trials& trials, const PlanSpec& spec, LaunchFramewor
   const BatchRule& rule = trials.batching().rule;
   if (const std::optional<PaddedRows>& rows = trials.batching().padded)
     return PaddedBatchText(trials.job().training, *rows, spec, framework);
-  std::string text = "A step is " + std::to_string(spec.micro_batches) + " packs on each of " +
-                     std::to_string(spec.parallelism.data) +
-                     " data-parallel ranks, each of at most ";
+  std::string text = "A step is " + std::to_string(spec.micro_batches) +
+                     (spec.micro_batches == 1 ? " pack" : " packs") + " on each of " +
+                     std::to_string(spec.parallelism.data) + " data-parallel rank" +
+                     (spec.parallelism.data == 1 ? "" : "s") + ", each of at most ";
   if (rule.unit_cap > 0) text += std::to_string(rule.unit_cap) + " units and ";
   return text + std::to_string(rule.token_cap) + " tokens (mean " +
          std::to_string(Nearest(rule.mean_tokens)) +

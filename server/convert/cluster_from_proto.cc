@@ -134,8 +134,6 @@ void ConvertPower(const v1::GpuPool& from, const FieldPath& path, ViolationSink&
   planner::GpuSpec& gpu = cluster->gpu;
   if (from.has_gpu()) {
     sink.Add(field, "must be unset where gpu is set: its rates are those under the limit");
-  } else if (gpu.power_watts <= 0) {
-    sink.Add(field, "must be unset for " + gpu.name + ", whose power is not known");
   } else {
     gpu.power_limit_watts = CheckReal(sink, field, from.power_limit_watts(),
                                       {kLeastPowerShare * gpu.power_watts, gpu.power_watts});

@@ -268,12 +268,13 @@ void ConvertPadding(const v1::Training& from, const FieldPath& path, ViolationSi
   training.micro_batch_samples =
       CheckInt(sink, field, from.micro_batch_samples(), kMicroBatchSamples);
   training.pad_to_tokens = tokens;
-  training.pad_to_multiple = multiple;
+  // What is out of range was refused, and must not be computed with below.
+  training.pad_to_multiple = std::clamp(multiple, kPadMultiples.min, kPadMultiples.max);
   training.group_by_length = from.group_by_length();
   if (from.group_by_length() && tokens > 0)
     sink.Add(path.Child("group_by_length"),
              "must be false with padding.tokens: all micro-batches have one length");
-  if (samples == 0 || multiple < 1 || multiple > kPadMultiples.max) return;  // refused above
+  if (samples == 0) return;  // the dataset was refused
   if (training.micro_batch_samples > samples)
     sink.Add(field, "must be at most the " + std::to_string(samples) + " samples of the dataset");
   if (training.pad_to_tokens > 0 && training.pad_to_tokens < longest)

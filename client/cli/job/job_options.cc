@@ -238,7 +238,7 @@ Options PrecisionOptions() {
        "hybridep, or least-time (the quickest of these, all-gather excluded) [all-to-all]",
        Name(&JobFlags::expert_dispatcher, kDispatcherNames, &v1::Execution::set_expert_dispatcher)},
       {"--predicted-tokens", "N",
-       "Multi-token prediction layers to train, at most those of the model [0]",
+       "Multi-token prediction layers to train, at most those of the model [none]",
        Amount(&JobFlags::predicted_tokens, Whole(1, 8), &v1::Model::set_predicted_tokens)}};
 }
 

@@ -169,9 +169,9 @@ type GpuPool struct {
 	// Bandwidth of the host memory of a node that the job may use. Only with `training.offload`. Range: 10^9 to 10^14.
 	// Unset: that of a usual host of the GPU type, which the plan's provenance lists as assumed.
 	HostMemoryBytesPerSecond float64 `protobuf:"fixed64,16,opt,name=host_memory_bytes_per_second,json=hostMemoryBytesPerSecond,proto3" json:"host_memory_bytes_per_second,omitempty"`
-	// Power limit of each GPU in watts, as set with `nvidia-smi --power-limit`. Products and attention slow down with the
-	// cube root of the power. Range: 40% to 100% of `CatalogGpu.power_watts`; only with `gpu_type`, because the rates of
-	// `gpu` are those under its limit. Unset: none.
+	// Power limit of each GPU in watts, as set with `nvidia-smi --power-limit`; of GH200, that of the module with its
+	// CPU. Products and attention slow down with the cube root of the power. Range: 40% to 100% of
+	// `CatalogGpu.power_watts`; only with `gpu_type`, because the rates of `gpu` are those under its limit. Unset: none.
 	PowerLimitWatts float64 `protobuf:"fixed64,17,opt,name=power_limit_watts,json=powerLimitWatts,proto3" json:"power_limit_watts,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

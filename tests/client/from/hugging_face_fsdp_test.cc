@@ -61,7 +61,8 @@ TEST(HuggingFaceFsdpTest, GradientsAreWholeBetweenMicroBatches) {
   EXPECT_FALSE(whole(", \"fsdp\": \"no_shard\""));
   EXPECT_FALSE(whole(", \"fsdp\": \"full_shard auto_wrap\"" + sync));
   EXPECT_FALSE(whole(""));
-  const std::string version = ", \"fsdp\": \"full_shard auto_wrap\", \"fsdp_config\": {\"version\": ";
+  const std::string version =
+      ", \"fsdp\": \"full_shard auto_wrap\", \"fsdp_config\": {\"version\": ";
   EXPECT_TRUE(whole(version + "1}"));
   EXPECT_FALSE(whole(version + "2}"));  // it has no no_sync
 }

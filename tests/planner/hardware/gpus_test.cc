@@ -54,9 +54,13 @@ TEST(CostsLikeTest, LinksDecideOnCollectives) {
   EXPECT_EQ(CostsLike(gpu, nullptr).collectives, &H100Collectives());
 }
 
-TEST(GpusTest, AllButGraceHopperHaveAPower) {
-  for (const GpuEntry& entry : Gpus())
-    EXPECT_EQ(entry.spec.power_watts > 0, !entry.spec.name.starts_with("gh200")) << entry.spec.name;
+TEST(GpusTest, AllHaveAPower) {
+  for (const GpuEntry& entry : Gpus()) {
+    EXPECT_GT(entry.spec.power_watts, 0) << entry.spec.name;
+    if (entry.spec.full_power_watts > 0) {
+      EXPECT_GT(entry.spec.full_power_watts, entry.spec.power_watts) << entry.spec.name;
+    }
+  }
 }
 
 TEST(SustainedClockTest, FallsWithTheCubeRootOfThePower) {

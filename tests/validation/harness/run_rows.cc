@@ -325,6 +325,7 @@ void SetExecution(const Json& row, Training& training) {
   if (eager_loss && Flag(row, "compiled") && Flag(row, "compiled_loss", true) &&
       (!training.trainer->alternate_products || date.empty() || date >= "2025-04"))
     e.loss_bytes_per_logit = 4, e.tensor_loss_bytes_per_logit = 0;
+  if (const double bytes = Real(row, "loss_logit_bytes"); bytes > 0) e.loss_bytes_per_logit = bytes;
   // Hugging Face's Trainer took an AdamW that is not fused, with PyTorch before 2.8.
   const bool plain =
       training.trainer->name == "huggingface-trainer" && training.zero_stage == ZeroStage::kNone;
@@ -334,7 +335,7 @@ void SetExecution(const Json& row, Training& training) {
   // PEFT holds adapters in fp32 since 0.12. With accelerate's FSDP, their gathered copies have 16
   // bits.
   e.fp32_adapters = Flag(row, "fp32_adapters", e.fp32_adapters && date >= "2024-08");
-  if (shards) e.adapter_gather_ns = kAdapterGatherNs;
+  if (Flag(row, "adapters_gathered_alone", shards)) e.adapter_gather_ns = kAdapterGatherNs;
   e.stops_recompute_early = StopsRecomputeEarly(row, *training.trainer, e);
   // Its list of what to keep for Qwen3 had no exchanges (torchtitan/models/qwen3/infra, 057fedda).
   const bool qwen3 = Has(Text(Child(row, "model"), "name"), "qwen3");
