@@ -191,6 +191,9 @@ void AddNotes(const ShellScript& script, UserConfig* config) {
   if (!script.unset.empty())
     config->notes.push_back(
         "Variables that the script does not set: " + absl::StrJoin(script.unset, ", ") + ".");
+  if (!script.empty_in_tests.empty())
+    config->notes.push_back("Empty in the script's tests, as neither it nor --env sets them: " +
+                            absl::StrJoin(script.empty_in_tests, ", ") + ".");
 }
 
 [[noreturn]] void FailWithoutCommand(const ShellScript& script, const std::string& name) {

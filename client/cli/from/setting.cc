@@ -27,6 +27,19 @@ std::string Shown(const Setting& setting) {
   return text;
 }
 
+// Returns the refusal of a number that holds a variable. "${NAME}" alone may be meant to be empty.
+std::string WhatIsOpen(const std::string& text) {
+  std::string refusal =
+      "the script does not say what " + text +
+      " is: write the number, or give the variable or argument by --env NAME=VALUE";
+  const bool alone =
+      absl::StartsWith(text, "${") && text.find_first_of("}:[#%/") + 1 == text.size();
+  if (alone && text.size() > 3 && absl::ascii_isalpha(text[2]))
+    absl::StrAppend(&refusal, "; --env ", text.substr(2, text.size() - 3),
+                    "= says that it is empty");
+  return refusal;
+}
+
 }  // namespace
 
 const ConfigFormatRecord& RecordOf(ConfigFormat format) {
@@ -95,10 +108,7 @@ int64_t UserConfig::Int(Field field, int64_t fallback, int64_t min, int64_t max)
   double real = 0;
   // "1e9" is a whole number too, as YAML and TOML may write it.
   if (!absl::SimpleAtoi(text, &value)) {
-    if (text.find('$') != std::string::npos)
-      Refuse(field, "the script does not say what " + values.front() +
-                        " is: write the number, or give the variable or argument by --env "
-                        "NAME=VALUE");
+    if (text.find('$') != std::string::npos) Refuse(field, WhatIsOpen(values.front()));
     if (!absl::SimpleAtod(text, &real) || !(std::fabs(real) < 9e15) || real != std::floor(real))
       Refuse(field, fmt::format("must be a whole number from {} to {}", min, max));
     value = static_cast<int64_t>(real);

@@ -33,6 +33,7 @@ ShellScript ReadShell(const std::string& text, const std::string& name,
                       const Environment& environment) {
   ScriptState state;
   state.script.slurm = ReadSlurmRequest(text, name);
+  state.setters = SettersOf(text);
   for (const auto& [variable, value] : state.script.slurm.Variables())
     state.variables[variable] = {value};
   for (const auto& [variable, value] : environment) {

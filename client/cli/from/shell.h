@@ -2,7 +2,7 @@
 // continued lines, variables, arrays, sums, here-documents, and scripts that are arguments (`bash
 // -c`, `eval`) or the input of a shell or sbatch. Variables of Slurm are as its "#SBATCH" lines
 // ask. Runs nothing. Branches that the script itself decides are followed; of others, and in loops,
-// every assignment counts, in order.
+// every assignment counts, in order. A variable that nothing sets is empty in tests.
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SHELL_H_
 

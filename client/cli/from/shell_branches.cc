@@ -1,5 +1,6 @@
 #include "client/cli/from/shell_branches.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "client/cli/from/shell_conditions.h"
@@ -111,6 +112,12 @@ void ShellBranches::BeginBranch(const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns)
     fits = Either(fits, FitsPattern(branch.word, pattern));
   Enter(fits, &branch);
+}
+
+bool ShellBranches::repeats() const {
+  return std::any_of(branches_.begin(), branches_.end(), [](const Branch& branch) {
+    return branch.kind == Kind::kLoop || branch.kind == Kind::kGroup;
+  });
 }
 
 void ShellBranches::EndBranch() { branches_.back().waits = true; }

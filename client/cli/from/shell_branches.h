@@ -39,6 +39,9 @@ class ShellBranches {
 
   // Returns whether the next command may or may not run, after "&&" or "||".
   bool conditional() const { return conditional_; }
+  // Returns whether the next command may run several times, or later: in a loop, or in braces,
+  // which a function has too.
+  bool repeats() const;
   // Returns whether something was not decided, or a loop was read once.
   bool undecided() const { return undecided_; }
 

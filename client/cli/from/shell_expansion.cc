@@ -84,6 +84,13 @@ void ShellReader::Variable(bool quoted, int depth) {
   }
 }
 
+bool ShellReader::PutInNothing(const std::string& name, bool quoted) {
+  if (!InTest() || !state_->setters.LeavesUnset(name, branches_.repeats())) return false;
+  script_.empty_in_tests.insert(name);
+  if (quoted || InDoubleBrackets()) Append("");
+  return true;
+}
+
 void ShellReader::Expand(const std::string& inside, bool quoted, int depth) {
   size_t end = 0;
   while (end < inside.size() && IsNameChar(inside[end])) ++end;
@@ -94,6 +101,7 @@ void ShellReader::Expand(const std::string& inside, bool quoted, int depth) {
   const bool set = found != variables_.end();
   if (set && (all || rest.empty()))
     return PutIn(found->second, all, quoted, /*joined=*/quoted && rest == "[*]");
+  if (rest.empty() && PutInNothing(name, quoted)) return;
   // With a colon, an empty variable is as one that is not set.
   const bool colon = !rest.empty() && rest[0] == ':';
   const std::string sign = rest.substr(colon ? 1 : 0, 1);

@@ -89,6 +89,13 @@ void ShellReader::Next() {
   }
 }
 
+bool ShellReader::InTest() const {
+  const auto opens = std::find_if(command_.begin(), command_.end(),
+                                  [](const ShellWord& word) { return !BeginsTest(word.text); });
+  if (opens == command_.end() || command_.back().text == "=~") return false;
+  return opens->text == "[" || opens->text == "[[" || opens->text == "test";
+}
+
 bool ShellReader::InDoubleBrackets() const {
   if (in_word_ && word_ == "]]") return false;
   const auto opens = std::find_if(command_.begin(), command_.end(),

@@ -17,6 +17,7 @@
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/from/shell_branches.h"
 #include "client/cli/from/shell_script.h"
+#include "client/cli/from/shell_setters.h"
 #include "client/cli/from/shell_sum.h"
 #include "client/cli/from/shell_words.h"
 
@@ -28,6 +29,7 @@ inline bool IsNameChar(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 struct ScriptState {
   ShellScript script;
   std::map<std::string, std::vector<std::string>> variables;
+  ShellSetters setters;  // of the whole script
   size_t expanded = 0;
 };
 
@@ -93,6 +95,10 @@ class ShellReader {
   // "<" and brackets end no command.
   bool InDoubleBrackets() const;
 
+  // Returns whether the next word is one of a test, in which a variable that nothing sets is empty.
+  // What "=~" is followed by is left open, as an expression that is empty is hardly meant.
+  bool InTest() const;
+
   // Takes a sign of such a test. Returns false if `c` is none. A regular expression may hold signs.
   bool TestSign(char c);
 
@@ -127,6 +133,10 @@ class ShellReader {
     const auto found = variables_.find(name);
     return found == variables_.end() || found->second.empty() ? "" : found->second.front();
   }
+
+  // Puts in what a test finds in a variable that nothing sets: with quotes an empty word, and
+  // without them none. Returns false outside of tests, or if something may set it.
+  bool PutInNothing(const std::string& name, bool quoted);
 
   // Puts in what stands between the braces of "${...}".
   void Expand(const std::string& inside, bool quoted, int depth);

@@ -22,6 +22,7 @@ struct ShellScript {
   std::vector<std::vector<ShellWord>> commands;  // with variables put in
   std::vector<ShellFile> files;
   std::set<std::string> unset;                   // variables that the script uses and does not set
+  std::set<std::string> empty_in_tests;          // variables that nothing sets, in tests
   std::map<std::string, std::string> variables;  // at the end, the first value of each
   SlurmRequest slurm;
   // Assignments may not run: an `if`, `case`, `&&` or `||` is not decided, or there is a loop.

@@ -176,12 +176,59 @@ TEST(ShellScriptsTest, BranchesThatTheScriptDecidesAreFollowed) {
                              "while [ 1 = 1 ]; do A=1; done\n"})
     EXPECT_TRUE(ReadShell(script, "s").branches) << script;
   // What is not known counts as run, the last one last.
-  for (const char* test : {"[ -f x ]", "[ \"$Y\" = 1 ]", "[ 1 = 1 ] && grep x y", "[[ x =~ $Y ]]",
+  for (const char* test : {"[ -f x ]", "[ \"$1\" = 1 ]", "[ 1 = 1 ] && grep x y", "[[ x =~ $Y ]]",
                            "[[ aaaa =~ (a+)+b ]]", "[[ aa == *a*a*a*a*b ]]", "grep x y"}) {
     const std::string script = std::string("if ") + test + "; then A=1; else A=2; fi\nrun $A\n";
     EXPECT_EQ(Commands(script).back(), "run 2") << test;
     EXPECT_TRUE(ReadShell(script, "s").branches) << test;
   }
+}
+
+TEST(ShellScriptsTest, AVariableThatNothingSetsIsEmptyInTests) {
+  const std::string choice = "; then A=1; else A=2; fi\n";
+  const auto branch = [&](const std::string& test, const std::string& before = "",
+                          const std::string& after = "") {
+    return Commands(before + "if " + test + choice + after + "run $A\n").back();
+  };
+  for (const char* const test :
+       {"[ -z \"$X\" ]", "[ -z $X ]", "[[ -z $X ]]", "[ \"$X\" = \"\" ]", "[ \"${X}\" != full ]",
+        "[[ $X != full ]]", "! [ \"$X\" ]", "test -z \"$X\"", "[ x\"$X\" == x ]",
+        "[ 1 = 1 ] && [ -z \"$X\" ]"})
+    EXPECT_EQ(branch(test), "run 1") << test;
+  for (const char* const test : {"[ -n \"$X\" ]", "[ \"$X\" ]", "[[ $X == full ]]", "[[ -n $X ]]"})
+    EXPECT_EQ(branch(test), "run 2") << test;
+  EXPECT_EQ(branch("[ -z \"$X\" ]", "echo read $X\n", "X=3\n"), "run 1") << "set too late";
+  EXPECT_EQ(branch("[ -z $X ]", "Y=a\n", "eval ${Y} \"$Y\"\n"), "run 1");
+  const ShellScript read = ReadShell("if [ -z \"$X\" ]; then run; fi\n", "s");
+  EXPECT_FALSE(read.branches);
+  EXPECT_EQ(read.empty_in_tests, std::set<std::string>{"X"});
+  EXPECT_EQ(Commands("if [ -z \"$X\" ]; then X=5; else X=6; fi\nrun $X\n").back(), "run 5");
+  EXPECT_EQ(ReadShell("if [ -z \"$X\" ]; then A=1; else A=2; fi\nrun $A\n", "s", {{"X", "a"}})
+                .commands.back()
+                .at(1)
+                .text,
+            "2");
+}
+
+// Both branches count, the last one last.
+TEST(ShellScriptsTest, AVariableThatACommandMaySetStaysOpen) {
+  const std::string choice = "if [ -n \"$X\" ]; then A=1; else A=2; fi\n";
+  for (const char* const before :
+       {"read -r X\n", "source env.sh\n", ". ./env.sh\n", "for X in a b; do run $X; done\n",
+        "X=$(nproc)\n", "X=`nproc`\n", "X=$1\n", "eval \"$(tool)\"\n", "export $(cat .env)\n",
+        "cat f | while read -r X; do run; done\n", "mapfile -t X < f\n", "printf -v X %s 1\n",
+        "((X++))\n", "IFS=, read -ra X <<< a,b\n"})
+    EXPECT_TRUE(ReadShell(before + choice + "run $A\n", "s").empty_in_tests.empty()) << before;
+  for (const std::string& script :
+       {"f() {\n" + choice + "}\nX=1\nf\n", "for i in 1 2; do\n" + choice + "X=1\ndone\n"}) {
+    const ShellScript read = ReadShell(script, "s");
+    EXPECT_TRUE(read.empty_in_tests.empty()) << script;
+    EXPECT_TRUE(read.branches) << script;
+  }
+  for (const char* const name : {"1", "HOME", "SLURM_PROCID"})
+    EXPECT_TRUE(ReadShell(std::string("if [ -z \"$") + name + "\" ]; then A=1; fi\n", "s").branches)
+        << name;
+  EXPECT_EQ(Commands("source venv/bin/activate\n" + choice + "run $A\n").back(), "run 2");
 }
 
 TEST(ShellScriptsTest, VariablesOfTheEnvironmentAreSetFirst) {
@@ -288,7 +335,9 @@ TEST(ShellScriptsTest, WhatTheScriptLeavesOpenIsNamed) {
   EXPECT_NE(folder
                 .Refusal("torchrun --nproc_per_node 8" + std::string(train, 0, train.size() - 1) +
                          " --tensor-model-parallel-size $TP_SIZE\n")
-                .find("the script does not say what ${TP_SIZE} is"),
+                .find("the script does not say what ${TP_SIZE} is: write the number, or give the "
+                      "variable or argument by --env NAME=VALUE; --env TP_SIZE= says that it is "
+                      "empty"),
             std::string::npos);
 }
 
