@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "client/cli/base/byte_source.h"
@@ -356,12 +357,13 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
 
 // Refuses configurations of trainers that are not read, by their names.
 void RefuseOtherTrainers(const std::string& whole, const std::string& name) {
-  std::string text;  // without lines that are comments
+  std::string text = "\n";  // without lines that are comments
   for (const absl::string_view line : absl::StrSplit(whole, '\n'))
     if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "#"))
       text += std::string(line) + "\n";
   constexpr std::pair<const char*, const char*> kOtherTrainers[] = {
       {"_component_: torchtune", "torchtune"},
+      {"nemo_automodel", "NeMo AutoModel"},
       {"from xtuner", "XTuner"},
       {"import xtuner", "XTuner"},
       {"verl.trainer", "verl"},
@@ -374,9 +376,14 @@ void RefuseOtherTrainers(const std::string& whole, const std::string& name) {
   std::string found;
   for (const auto& [mark, trainer] : kOtherTrainers)
     if (found.empty() && absl::StrContains(text, mark)) found = trainer;
-  if (absl::StrContains(text, "model_config:") && absl::StrContains(text, "parallelism:") &&
-      absl::StrContains(text, "tokens:"))
-    found = "nanotron";
+  // Sections that only together are one trainer's.
+  constexpr std::tuple<const char*, const char*, const char*, const char*> kTrainerSections[] = {
+      {"model_config:", "parallelism:", "tokens:", "nanotron"},
+      {"\nstep_scheduler:", "\ndistributed:", "\nmodel:", "NeMo AutoModel"}};
+  for (const auto& [first, second, third, trainer] : kTrainerSections)
+    if (found.empty() && absl::StrContains(text, first) && absl::StrContains(text, second) &&
+        absl::StrContains(text, third))
+      found = trainer;
   if (found.empty()) return;
   FailReading(
       fmt::format("{} looks like a configuration of {}, which is not read yet; docs/EVALUATE.md "

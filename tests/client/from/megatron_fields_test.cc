@@ -30,7 +30,11 @@ TEST(MegatronFieldsTest, ConfigurationsOfOtherTrainersAreNamed) {
       {"python3 -m verl.trainer.fsdp_sft_trainer trainer.n_gpus_per_node=8\n", "verl"},
       {"model:\n  model_config:\n    hidden_size: 16\nparallelism:\n  dp: 2\ntokens:\n  a: 1\n",
        "nanotron"},
-      {"exp_manager:\n  name: a\nmodel:\n  micro_batch_size: 4\n", "NeMo"}};
+      {"exp_manager:\n  name: a\nmodel:\n  micro_batch_size: 4\n", "NeMo"},
+      {"model:\n  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n",
+       "NeMo AutoModel"},
+      {"step_scheduler:\n  global_batch_size: 64\nmodel:\n  a: 1\ndistributed:\n  tp_size: 1\n",
+       "NeMo AutoModel"}};
   for (const auto& [text, trainer] : files)
     EXPECT_NE(RefusalOfFile(text, "c.yaml")
                   .find(std::string("a configuration of ") + trainer + ", which is not read yet"),
