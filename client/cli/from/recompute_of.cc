@@ -1,6 +1,7 @@
 // What a configuration recomputes.
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_split.h>
+#include <absl/strings/string_view.h>
 
 #include "client/cli/from/user_run.h"
 
@@ -78,7 +79,11 @@ Recompute RecomputeOf(const UserConfig& config) {
   if (granularity.empty() || granularity == "None") return recompute;
   if (granularity == "selective") {
     recompute.kind = Recompute::Kind::kModules;
-    recompute.modules = config.List(Field::kRecomputeModules);
+    // NVIDIA's recipes have them in one word: "moe_act layernorm".
+    for (const std::string& words : config.List(Field::kRecomputeModules))
+      for (const absl::string_view word :
+           absl::StrSplit(words, absl::ByAnyChar(" ,"), absl::SkipEmpty()))
+        recompute.modules.emplace_back(word);
     if (recompute.modules.empty()) recompute.modules = {"core_attn"};
     return recompute;
   }

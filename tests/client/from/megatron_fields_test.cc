@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/from/read_config.h"
@@ -67,6 +68,20 @@ TEST(MegatronFieldsTest, ReadsMegatronBridgesFields) {
   EXPECT_EQ(run.degrees.virtual_stages(), 2);
   EXPECT_EQ(InSyntax(config.syntax, "--num-layers 2 --swiglu without --fp16 and --bf16"),
             "num_layers: 2, swiglu: true without fp16 and bf16");
+}
+
+TEST(MegatronFieldsTest, ModulesThatRecomputeMayBeOneWord) {
+  const auto modules = [](const std::string& value) {
+    return RecomputeOf(ReadConfigText("num_layers: 4\nhidden_size: 512\n"
+                                      "recompute_granularity: selective\nrecompute_modules: " +
+                                          value + "\n",
+                                      "m.yaml"))
+        .modules;
+  };
+  const std::vector<std::string> both = {"moe_act", "layernorm"};
+  for (const char* const value :
+       {"moe_act layernorm", "moe_act,layernorm", "moe_act, layernorm", "[moe_act, layernorm]"})
+    EXPECT_EQ(modules(value), both) << value;
 }
 
 TEST(MegatronFieldsTest, RefusesGroupsOfMicroBatchesThatMegatronRefuses) {
