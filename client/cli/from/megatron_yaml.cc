@@ -43,6 +43,46 @@ bool IsOfExperiment(const std::string& key) {
          key == "compress";
 }
 
+const Setting* SettingNamed(const std::vector<Setting>& settings, const std::string& key) {
+  const auto found = std::find_if(settings.begin(), settings.end(),
+                                  [&](const Setting& setting) { return setting.key == key; });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+bool HasSection(const std::vector<Setting>& settings, const std::string& name) {
+  return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
+    return absl::StartsWith(setting.key, name + ".");
+  });
+}
+
+// Refuses adapters (megatron/bridge/peft), which train other weights than all.
+void CheckBridgeAdapters(const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) {
+    const std::string word =
+        setting.values.size() == 1 ? absl::AsciiStrToLower(setting.values.front()) : "";
+    const bool off = setting.key == "peft" && (word == "none" || word == "false" || word.empty());
+    if (!off && (setting.key == "peft" || absl::StartsWith(setting.key, "peft.")))
+      FailMegatronYaml(Describe(setting) +
+                       ": not yet: peft, adapters of Megatron-Bridge; accepted: peft null, which "
+                       "trains all weights");
+  }
+}
+
+// The data's length must be the model's, which it stands for where the model has none
+// (ConfigContainer.validate() of megatron/bridge/training/config.py). Returns whether the setting
+// is the data's.
+bool TakeBridgeLength(const std::vector<Setting>& settings, const Setting& setting,
+                      std::vector<Setting>* out) {
+  if (setting.key != "dataset.sequence_length" && setting.key != "dataset.seq_length") return false;
+  const Setting* const of_model = SettingNamed(settings, "model.seq_length");
+  if (of_model != nullptr && of_model->values != setting.values)
+    FailMegatronYaml(Describe(setting) + ": differs from " + Describe(*of_model) +
+                     ": the trainer refuses both");
+  if (of_model == nullptr)
+    out->push_back({"seq_length", setting.values, setting.where, setting.key, setting.values});
+  return true;
+}
+
 // Returns the fields of Megatron-LM's names that say the same: Megatron-Bridge names what is shared
 // where Megatron-LM names what is not, and whole recipes of precision (mixed_precision.py of
 // megatron/bridge/training).
@@ -55,6 +95,7 @@ std::vector<Setting> BridgeSettings(const std::vector<Setting>& settings) {
     const auto add = [&](const char* name, const char* value) {
       out.push_back({name, {value}, setting.where, setting.key, setting.values});
     };
+    if (TakeBridgeLength(settings, setting, &out)) continue;
     if (key == "share-embeddings-and-output-weights") {
       if (word == "false") add("untie_embeddings_and_output_weights", "true");
     } else if (key == "grad-reduce-in-fp32" && word == "false") {
@@ -77,8 +118,19 @@ std::vector<Setting> BridgeSettings(const std::vector<Setting>& settings) {
   return out;
 }
 
-// Returns whether Megatron-Bridge wrote the configuration.
+// Returns whether the configuration is Megatron-Bridge's: one that it wrote, or one of overrides,
+// which has sections of its ConfigContainer that FlagScale does not have.
 bool IsOfBridge(const std::vector<Setting>& settings) {
+  const bool overrides = HasSection(settings, "model") && HasSection(settings, "train") &&
+                         (HasSection(settings, "ddp") || HasSection(settings, "dist") ||
+                          HasSection(settings, "mixed_precision") ||
+                          SettingNamed(settings, "mixed_precision") != nullptr);
+  const auto of_flagscale = [](const Setting& setting) {
+    return absl::StartsWith(setting.key, "train.system.") ||
+           absl::StartsWith(setting.key, "system.") ||
+           absl::StartsWith(setting.key, "experiment") || absl::StartsWith(setting.key, "defaults");
+  };
+  if (overrides && std::none_of(settings.begin(), settings.end(), of_flagscale)) return true;
   return std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
     return absl::EndsWith(setting.key, "_target_") && setting.values.size() == 1 &&
            absl::StartsWith(setting.values.front(), "megatron.bridge");
@@ -93,6 +145,7 @@ UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& pa
   if (wanted != ConfigFormat::kFlagScale &&
       (wanted == ConfigFormat::kMegatronBridge || IsOfBridge(settings))) {
     config.format = ConfigFormat::kMegatronBridge;
+    CheckBridgeAdapters(settings);
     settings = BridgeSettings(settings);
   }
   const std::vector<Setting> train = TrainSection(settings, path);

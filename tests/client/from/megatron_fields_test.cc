@@ -70,6 +70,61 @@ TEST(MegatronFieldsTest, ReadsMegatronBridgesFields) {
             "num_layers: 2, swiglu: true without fp16 and bf16");
 }
 
+constexpr char kBridge[] = "_target_: megatron.bridge.training.config.ConfigContainer\n";
+
+TEST(MegatronFieldsTest, AdaptersOfMegatronBridgeAreRefused) {
+  const std::string train = "train:\n  micro_batch_size: 1\n";
+  EXPECT_EQ(RefusalOfFile(kBridge + train +
+                              "peft:\n  _target_: megatron.bridge.peft.lora.LoRA\n"
+                              "  dim: 16\n",
+                          "b.yaml"),
+            "b.yaml:5: peft._target_ megatron.bridge.peft.lora.LoRA: not yet: peft, adapters of "
+            "Megatron-Bridge; accepted: peft null, which trains all weights");
+  EXPECT_NE(RefusalOfFile(kBridge + train + "peft: lora\n", "b.yaml").find("peft lora: not yet"),
+            std::string::npos);
+  EXPECT_EQ(RefusalOfFile(kBridge + train + "peft: null\n", "b.yaml"), "");
+  EXPECT_EQ(RefusalOfFile(kBridge + train + "peft: none\n", "b.yaml"), "");
+}
+
+TEST(MegatronFieldsTest, DataOfMegatronBridgeHasTheLengthOfTheModel) {
+  const auto config = [](const std::string& model, const std::string& data) {
+    return ReadConfigText(kBridge + ("model:\n  num_layers: 4\n" + model) + "dataset:\n" + data,
+                          "b.yaml");
+  };
+  for (const std::string key : {"sequence_length", "seq_length"}) {
+    const std::string data = "  " + key + ": 8192\n";
+    const UserConfig alone = config("", data);
+    EXPECT_EQ(alone.Int(Field::kSeqLength, 0, 1, 100000), 8192);
+    EXPECT_EQ(alone.used.back().key, "dataset." + key);
+    EXPECT_EQ(config("  seq_length: 8192\n", data).Int(Field::kSeqLength, 0, 1, 100000), 8192);
+    try {
+      config("  seq_length: 4096\n", data);
+      ADD_FAILURE() << "not refused";
+    } catch (const CommandError& error) {
+      EXPECT_EQ(std::string(error.what()), "b.yaml:6: dataset." + key +
+                                               " 8192: differs from b.yaml:4: model.seq_length "
+                                               "4096: the trainer refuses both");
+    }
+  }
+}
+
+TEST(MegatronFieldsTest, OverridesOfMegatronBridgeHaveItsSections) {
+  const auto format = [](const std::string& more) {
+    return ReadConfigText(
+               "model:\n  seq_length: 4096\n  tensor_model_parallel_size: 2\n"
+               "train:\n  micro_batch_size: 1\n" +
+                   more,
+               "b.yaml")
+        .format;
+  };
+  EXPECT_EQ(format("ddp:\n  use_megatron_fsdp: true\n"), ConfigFormat::kMegatronBridge);
+  EXPECT_EQ(format("dist:\n  use_torch_fsdp2: false\n"), ConfigFormat::kMegatronBridge);
+  EXPECT_EQ(format("mixed_precision: bf16_mixed\n"), ConfigFormat::kMegatronBridge);
+  EXPECT_EQ(format("ddp:\n  bucket_size: 1\nsystem:\n  precision:\n    bf16: true\n"),
+            ConfigFormat::kFlagScale);
+  EXPECT_EQ(format(""), ConfigFormat::kFlagScale);
+}
+
 TEST(MegatronFieldsTest, ModulesThatRecomputeMayBeOneWord) {
   const auto modules = [](const std::string& value) {
     return RecomputeOf(ReadConfigText("num_layers: 4\nhidden_size: 512\n"
