@@ -74,6 +74,7 @@ std::vector<KeyRecord> Model() {
       {"moe-shared-expert-intermediate-size", Field::kSharedFfn,
        "mixture_of_experts.shared_ffn_size"},
       {"moe-layer-freq", Field::kExpertLayers, "mixture_of_experts.first_dense_layers"},
+      {"hf-model-id", Field::kHubModel, "model.name"},
       {"mtp-num-layers", Field::kPredictedTokens, "model.predicted_tokens"},
       {"vision-model-type", Field::kVisionModel, "model.encoders"},
       {"hybrid-override-pattern", Field::kLayerPattern, "model"},

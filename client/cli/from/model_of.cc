@@ -7,6 +7,8 @@
 #include <absl/strings/str_split.h>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/from/user_run.h"
@@ -220,12 +222,50 @@ bool SetFlavor(const UserConfig& config, v1::Job* job) {
                             model, flavor));
 }
 
-ModelWidths WidthsNamed(const std::string& name) {
+std::optional<planner::LanguageModel> LanguageModelNamed(const std::string& name) {
   server::ViolationSink unknown(1);
   planner::ModelSpec model;
   std::string source;
-  if (!server::ModelByName(name, server::FieldPath("model"), unknown, &model, &source)) return {};
-  return {model.language_model.hidden, model.language_model.vocab};
+  if (!server::ModelByName(name, server::FieldPath("model"), unknown, &model, &source))
+    return std::nullopt;
+  return model.language_model;
+}
+
+ModelWidths WidthsNamed(const std::string& name) {
+  const std::optional<planner::LanguageModel> model = LanguageModelNamed(name);
+  return model ? ModelWidths{model->hidden, model->vocab} : ModelWidths{};
+}
+
+// Refuses dimensions of the configuration that are not those of the model that it names.
+void CheckDimensions(const UserConfig& config, const planner::LanguageModel& m) {
+  const bool latent = m.mla.has_value(), experts = m.moe.has_value();
+  const std::pair<Field, int64_t> dimensions[] = {
+      {Field::kLayers, m.layers},
+      {Field::kHidden, m.hidden},
+      {Field::kHeads, m.heads},
+      {Field::kKvHeads, latent ? 0 : m.kv_heads},
+      {Field::kHeadSize, latent ? 0 : m.head_dim},
+      {Field::kFfn, experts ? 0 : m.ffn},
+      {Field::kExperts, experts ? m.moe->experts : 0},
+      {Field::kExpertsPerToken, experts ? m.moe->top_k : 0},
+      {Field::kExpertFfn, experts ? m.moe->expert_ffn : 0}};
+  for (const auto& [field, size] : dimensions)
+    if (size > 0 && config.Int(field, size, 1, kMaxWidth) != size)
+      config.Refuse(field,
+                    fmt::format("differs from the {} of {} in the catalogue, which {} names: "
+                                "leave out one of the two, or name the model by --model",
+                                size, m.name, config.fields.at(Field::kHubModel).AsWritten().key));
+}
+
+// Sets the model of the Hugging Face hub that Megatron-Bridge converts, if the catalogue has it.
+bool SetHubModel(const UserConfig& config, v1::Job* job) {
+  if (!config.Has(Field::kHubModel)) return false;
+  const std::string name = config.Text(Field::kHubModel);
+  const std::optional<planner::LanguageModel> model = LanguageModelNamed(name);
+  if (!model) return false;
+  CheckDimensions(config, *model);
+  job->mutable_model()->set_name(name);
+  return true;
 }
 
 }  // namespace
@@ -254,7 +294,7 @@ ModelWidths WidthsOf(const v1::Model& model) {
 }
 
 bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>* assumed) {
-  if (SetFlavor(config, job)) return true;
+  if (SetFlavor(config, job) || SetHubModel(config, job)) return true;
   if (!config.Has(Field::kLayers) || !config.Has(Field::kHidden) || !config.Has(Field::kHeads))
     return false;
   if (config.Has(Field::kLayerPattern))

@@ -99,6 +99,7 @@ enum class Field {
   // Model.
   kModelName,
   kModelFlavor,
+  kHubModel,  // of Megatron-Bridge: where its weights come from
   kLayers,
   kHidden,
   kFfn,

@@ -108,6 +108,33 @@ TEST(MegatronFieldsTest, DataOfMegatronBridgeHasTheLengthOfTheModel) {
   }
 }
 
+TEST(MegatronFieldsTest, MegatronBridgeMayNameAModelOfTheHub) {
+  const auto model = [](const std::string& fields) -> std::string {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {8};
+    try {
+      return RunOf(ReadConfigText(kBridge + ("model:\n  seq_length: 4096\n" + fields), "b.yaml"),
+                   flags)
+          .job.model()
+          .name();
+    } catch (const CommandError& error) {
+      return error.what();
+    }
+  };
+  const std::string name = "  hf_model_id: openai/gpt-oss-120b\n";
+  EXPECT_EQ(model(name), "openai/gpt-oss-120b");
+  EXPECT_EQ(model(name + "  num_layers: 36\n  hidden_size: 2880\n  num_moe_experts: 128\n"
+                         "  ffn_hidden_size: 2880\n"),
+            "openai/gpt-oss-120b");
+  EXPECT_EQ(model(name + "  num_layers: 24\n"),
+            "b.yaml:5: model.num_layers 24: differs from the 36 of gpt-oss-120b in the catalogue, "
+            "which model.hf_model_id names: leave out one of the two, or name the model by "
+            "--model");
+  EXPECT_NE(model("  hf_model_id: mine/none\n").find("does not describe the model"),
+            std::string::npos);
+}
+
 TEST(MegatronFieldsTest, OverridesOfMegatronBridgeHaveItsSections) {
   const auto format = [](const std::string& more) {
     return ReadConfigText(
