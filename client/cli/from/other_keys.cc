@@ -61,49 +61,38 @@ constexpr NotPredicted kDeepSpeedNotPredicted[] = {
      "updates are taken to run as ZeRO-Offload's"},
 };
 
-constexpr const char* kDeepSpeedIrrelevant[] = {"steps_per_print",
-                                                "wall_clock_breakdown",
-                                                "dump_state",
-                                                "gradient_clipping",
-                                                "prescale_gradients",
-                                                "gradient_predivide_factor",
-                                                "scheduler.*",
-                                                "optimizer.params.*",
-                                                "fp16.*",
-                                                "bf16.*",
-                                                "amp.*",
-                                                "tensorboard.*",
-                                                "wandb.*",
-                                                "csv_monitor.*",
-                                                "comet.*",
-                                                "flops_profiler.*",
-                                                "comms_logger.*",
-                                                "comms_config.*",
-                                                "aio.*",
-                                                "zero_allow_untested_optimizer",
-                                                "zero_force_ds_cpu_optimizer",
-                                                "zero_optimization.contiguous_gradients",
-                                                "zero_optimization.cpu_offload_use_pin_memory",
-                                                "zero_optimization.allgather_partitions",
-                                                "zero_optimization.reduce_scatter",
-                                                "zero_optimization.round_robin_gradients",
-                                                "zero_optimization.sub_group_size",
-                                                "zero_optimization.stage3_gather_*",
-                                                "zero_optimization.gather_16bit_*",
-                                                "zero_optimization.offload_*.pin_memory",
-                                                "zero_optimization.offload_optimizer.*",
-                                                "zero_optimization.offload_param.*",
-                                                "zero_optimization.load_from_fp32_weights",
-                                                "zero_optimization.ignore_unused_parameters",
-                                                "zero_optimization.elastic_checkpoint",
-                                                "activation_checkpointing.*",
-                                                "checkpoint.*",
-                                                "seed",
-                                                "sparse_gradients",
-                                                "disable_allgather",
-                                                "autotuning.*",
-                                                "data_types.*",
-                                                "monitor_config.*"};
+constexpr const char* kDeepSpeedIrrelevant[] = {
+    "steps_per_print", "wall_clock_breakdown", "dump_state", "gradient_clipping",
+    "prescale_gradients", "gradient_predivide_factor", "scheduler.*", "optimizer.params.*",
+    // runtime/precision_config.py.
+    "fp16.auto_cast", "fp16.loss_scale", "fp16.initial_scale_power", "fp16.loss_scale_window",
+    "fp16.hysteresis", "fp16.consecutive_hysteresis", "fp16.min_loss_scale",
+    "bf16.immediate_grad_update", "bf16.check_grad_overflow", "bf16.check_overflow", "amp.*",
+    "tensorboard.*", "wandb.*", "csv_monitor.*", "comet.*", "flops_profiler.*", "comms_logger.*",
+    "comms_config.*", "aio.*", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer",
+    "zero_optimization.contiguous_gradients", "zero_optimization.cpu_offload_use_pin_memory",
+    "zero_optimization.allgather_partitions", "zero_optimization.reduce_scatter",
+    "zero_optimization.round_robin_gradients", "zero_optimization.sub_group_size",
+    "zero_optimization.stage3_gather_*", "zero_optimization.gather_16bit_*",
+    // runtime/zero/offload_config.py.
+    "zero_optimization.offload_optimizer.nvme_path",
+    "zero_optimization.offload_optimizer.buffer_count",
+    "zero_optimization.offload_optimizer.pin_memory",
+    "zero_optimization.offload_optimizer.pipeline",
+    "zero_optimization.offload_optimizer.pipeline_read",
+    "zero_optimization.offload_optimizer.pipeline_write",
+    "zero_optimization.offload_optimizer.fast_init",
+    "zero_optimization.offload_optimizer.convert_grad_on_cpu",
+    "zero_optimization.offload_optimizer.cpuadam_cores_perc",
+    "zero_optimization.offload_param.nvme_path", "zero_optimization.offload_param.buffer_count",
+    "zero_optimization.offload_param.buffer_size", "zero_optimization.offload_param.max_in_cpu",
+    "zero_optimization.offload_param.pin_memory", "zero_optimization.load_from_fp32_weights",
+    "zero_optimization.ignore_unused_parameters", "zero_optimization.elastic_checkpoint",
+    "activation_checkpointing.contiguous_memory_optimization",
+    "activation_checkpointing.number_checkpoints",
+    "activation_checkpointing.synchronize_checkpoint_boundary", "activation_checkpointing.profile",
+    "checkpoint.*", "seed", "sparse_gradients", "disable_allgather", "autotuning.*", "data_types.*",
+    "monitor_config.*"};
 
 constexpr KeyRecord kTorchtitanRead[] = {
     {"model.name", Field::kModelName, "model.name"},
@@ -170,6 +159,8 @@ constexpr KeyRecord kTorchtitanRead[] = {
 constexpr char kAllButHead[] = "all linear layers but the head are taken to be quantised";
 constexpr char kGathersIn16Bit[] = "weights are taken to be gathered in 16 bits";
 constexpr char kMxProducts[] = "products are taken to be MXFP8, if model.converters has mx";
+constexpr char kEmulated[] = "products are taken to run in 8 bits";
+constexpr char kExpertsToo[] = "experts are taken to multiply in the format of linear layers";
 constexpr char kTaken[] = "stages are taken to be cut as without it";
 
 constexpr NotPredicted kTorchtitanNotPredicted[] = {
@@ -180,6 +171,7 @@ constexpr NotPredicted kTorchtitanNotPredicted[] = {
      "gradients are taken to be reduced in float32, which takes longer; they are held so anyway",
      false, false, "float32"},
     {"parallelism.enable_compiled_autograd", "taken as off"},
+    {"experimental.enable_compiled_autograd", "taken as off"},
     {"parallelism.module_fqns_per_model_part", kTaken},
     {"parallelism.pipeline_parallel_split_points", kTaken},
     {"experimental.pipeline_parallel_split_points", kTaken},
@@ -188,25 +180,37 @@ constexpr NotPredicted kTorchtitanNotPredicted[] = {
     {"float8.enable_float8_linear", "products are taken to have 16 bits: --precision fp8"},
     {"float8.filter_fqns", kAllButHead, false, false, "output"},
     {"quantize.linear.float8.filter_fqns", kAllButHead, false, false, "output"},
+    {"quantize.dense.float8.filter_fqns", kAllButHead, false, false, "output"},
     {"float8.enable_fsdp_float8_all_gather", kGathersIn16Bit},
     {"quantize.linear.float8.enable_fsdp_float8_all_gather", kGathersIn16Bit},
+    {"quantize.dense.float8.enable_fsdp_float8_all_gather", kGathersIn16Bit},
+    {"float8.emulate", kEmulated},
+    {"quantize.linear.float8.emulate", kEmulated},
+    {"float8.moe_fqns*", kExpertsToo},
+    {"quantize.moe.*", kExpertsToo},  // beside quantize.dense, for a while
     {"mx.*", kMxProducts},
     {"quantize.linear.mx.*", kMxProducts},
-    {"quantize.grouped_mm.*", "experts are taken to multiply in the format of linear layers"},
+    {"quantize.grouped_mm.*", kExpertsToo},
 };
 
 constexpr const char* kTorchtitanIrrelevant[] = {
     "job.*", "profiling.*", "metrics.*", "comm.*", "checkpoint.*", "validation.*", "lr_scheduler.*",
-    "optimizer.*", "training.dataset*", "training.max_norm", "training.warmup_steps",
+    "optimizer.lr", "optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.weight_decay",
+    "optimizer.fused", "training.dataset*", "training.max_norm", "training.warmup_steps",
     "training.seed", "training.gc_*", "training.debug*", "training.disable_cuda_graphs",
     "model.hf_assets_path", "model.tokenizer_path", "model.print_after_conversion",
     "parallelism.disable_loss_parallel", "parallelism.pipeline_parallel_schedule_csv",
-    "compile.backend", "memory_estimation.*", "fault_tolerance.*", "experimental.*", "debug.*",
+    "compile.backend", "memory_estimation.*", "fault_tolerance.*", "experimental.custom_import",
+    "experimental.custom_args_module", "experimental.custom_model_path",
+    "experimental.pipeline_parallel_schedule_csv", "debug.*",
     "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns",
     // Only with a mode of its own, which is refused.
     "activation_checkpoint.memory_budget",
     // What is left of quantisation: how scales and 8-bit weights are computed.
-    "float8.*", "quantize.*"};
+    "float8.precompute_float8_dynamic_scale_for_fsdp", "float8.force_recompute_fp8_weight_in_bwd",
+    "float8.scaling_type_input", "float8.scaling_type_weight", "float8.scaling_type_grad_output",
+    "quantize.linear.float8.precompute_float8_dynamic_scale_for_fsdp",
+    "quantize.dense.float8.precompute_float8_dynamic_scale_for_fsdp"};
 
 }  // namespace
 

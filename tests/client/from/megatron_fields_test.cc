@@ -2,6 +2,7 @@
 // refused by the name of its trainer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -213,6 +214,25 @@ TEST(MegatronFieldsTest, ReadsDeepSpeedsStatesIn16Bits) {
   EXPECT_EQ(run(master + ", \"bf16_optimizer_states\": true").job.training().optimizer(),
             v1::OPTIMIZER_ADAM_16BIT);
   EXPECT_THROW(run(master), CommandError);
+}
+
+TEST(MegatronFieldsTest, UnknownKeysOfDeepSpeedsSectionsAreNotUnderstood) {
+  const UserConfig config = ReadConfigText(
+      R"({"bf16": {"enabled": true, "bf16_master_weights_and_grad": true,
+            "check_grad_overflow": true},
+          "fp16": {"enabled": false, "loss_scale": 0, "loss_scales": 0},
+          "zero_optimization": {"stage": 3,
+            "offload_optimizer": {"device": "cpu", "pin_memory": true, "ratoi": 0.3},
+            "offload_param": {"device": "cpu", "max_in_cpu": 1e9, "max_in_gpu": 1}},
+          "activation_checkpointing": {"profile": false, "cpu_checkpointin": true}})",
+      "ds.json");
+  std::vector<std::string> keys;
+  for (const Setting& setting : config.unknown) keys.push_back(setting.key);
+  std::sort(keys.begin(), keys.end());
+  EXPECT_EQ(keys, (std::vector<std::string>{"activation_checkpointing.cpu_checkpointin",
+                                            "bf16.bf16_master_weights_and_grad", "fp16.loss_scales",
+                                            "zero_optimization.offload_optimizer.ratoi",
+                                            "zero_optimization.offload_param.max_in_gpu"}));
 }
 
 // Returns the run of Megatron arguments that describe Llama 3 8B.

@@ -279,6 +279,25 @@ TEST(TorchtitanTest, AnOptimizerOfManyKernelsHoldsMore) {
   EXPECT_EQ(bytes("implementation = \"foreach\"\n"), 4);
 }
 
+TEST(TorchtitanTest, UnknownKeysOfKnownSectionsAreNotUnderstood) {
+  const auto unknown = [](const std::string& section) {
+    std::vector<std::string> keys;
+    for (const Setting& setting : ReadConfigText(kLlama + section, "train.toml").unknown)
+      keys.push_back(setting.key);
+    return keys;
+  };
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(unknown("[optimizer]\nname = \"AdamW\"\nlr = 1e-4\nbeta1 = 0.9\neps = 1e-8\n"
+                    "early_step_in_backwards = true\nstate_dtype = \"bfloat16\"\n"),
+            (Keys{"optimizer.early_step_in_backwards", "optimizer.state_dtype"}));
+  EXPECT_EQ(unknown("[experimental]\ncustom_import = \"a.b\"\nnew = 1\n"),
+            (Keys{"experimental.new"}));
+  EXPECT_EQ(unknown("[float8]\nprecompute_float8_dynamic_scale_for_fsdp = true\nnew = 1\n"),
+            (Keys{"float8.new"}));
+  EXPECT_EQ(unknown("[quantize.linear.float8]\nemulate = true\nnew = 1\n"),
+            (Keys{"quantize.linear.float8.new"}));
+}
+
 TEST(TorchtitanTest, DegreesAreAllOfItsGpus) {
   const auto gpus = [](const std::string& shards) {
     JobFlags flags;
