@@ -417,6 +417,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
   SetAdapters(config, flags, &run);
   SetComponents(config, flags, &run);
   SetDegrees(config, flags, &run);
+  CheckMegatronRules(config, run);
   SetChunks(config, &run);
   SetSchedule(config, &run);
   if (run.degrees.virtual_stages() > 1 && run.layers > 0 && run.chunks.empty())

@@ -99,6 +99,9 @@ using ModelLayers = std::vector<v1::LayerKind>;
 // flag that is missing.
 UserRun RunOf(const UserConfig& config, const JobFlags& flags);
 
+// Refuses pairs of settings that Megatron-LM refuses. Does nothing for other trainers.
+void CheckMegatronRules(const UserConfig& config, const UserRun& run);
+
 // Sets the model of arguments that describe one. Returns false if they describe none.
 bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>* assumed);
 

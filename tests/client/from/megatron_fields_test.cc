@@ -273,6 +273,39 @@ TEST(MegatronFieldsTest, BothHalfPrecisionsAreRefused) {
   EXPECT_NO_THROW(RunOfLlama("--fp16"));
 }
 
+TEST(MegatronFieldsTest, WhatMegatronRefusesIsRefused) {
+  const auto refusal = [](const std::string& more) -> std::string {
+    try {
+      RunOfLlama("--bf16 " + more);
+    } catch (const CommandError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string experts = "--num-experts 8 --moe-router-topk 2 --vocab-size 32000 ";
+  const std::pair<std::string, std::string> refused[] = {
+      {"--recompute-granularity full",
+       "run.sh:1: --recompute-granularity full: needs recompute-method, without which the trainer "
+       "refuses it; accepted there: uniform, block"},
+      {experts + "--moe-enable-deepep --moe-token-dispatcher-type alltoall",
+       "run.sh:1: --moe-enable-deepep: needs moe-token-dispatcher-type flex, without which the "
+       "trainer refuses it"},
+      {experts + "--tensor-model-parallel-size 2",
+       "run.sh:1: --tensor-model-parallel-size 2: needs sequence-parallel, without which the "
+       "trainer refuses experts with tensor parallelism"},
+      {"--train-iters 10 --train-samples 160",
+       "run.sh:1: --train-samples 160: must not be set together with train-iters: the trainer "
+       "refuses both"}};
+  for (const auto& [more, why] : refused) EXPECT_EQ(refusal(more), why);
+  for (const std::string& more :
+       {std::string("--recompute-granularity full --recompute-method uniform"),
+        std::string("--recompute-granularity selective"), std::string("--train-samples 160"),
+        std::string("--tensor-model-parallel-size 2"),
+        experts + "--moe-enable-deepep --moe-token-dispatcher-type flex",
+        experts + "--tensor-model-parallel-size 2 --sequence-parallel"})
+    EXPECT_EQ(refusal(more), "") << more;
+}
+
 TEST(MegatronFieldsTest, SaysThatAFlagOverridesTheGpusOfTheScript) {
   JobFlags flags;
   flags.gpus = {16};
