@@ -163,6 +163,11 @@ std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, User
   return out;
 }
 
+// The other degrees must be 1, so this is the number of GPUs (ParallelismConfig of
+// accelerate/parallelism_config.py, which must have as many ranks as there are processes).
+constexpr KeyRecord kAxolotlRead[] = {
+    {"dp_shard_size", Field::kShardRanks, "cluster.pools.gpu_count"}};
+
 constexpr NotPredicted kAxolotlNotPredicted[] = {
     {"layer_offloading", "frozen layers in host memory", true},
     {"rl", kOtherLoss, true},
@@ -193,7 +198,6 @@ constexpr NotPredicted kAxolotlNotPredicted[] = {
     {"flash_attn_*", kOtherKernels},
     {"unsloth_*", kOtherKernels},
     {"liger_*", "kernels other than the loss are taken to be PyTorch's"},
-    {"dp_shard_size", "states are taken to be sharded over all GPUs"},
     {"qat.*", "training is taken to be without quantisation"},
     {"tiled_mlp", kOtherKernels},
     {"quantize_moe_experts", "experts are taken to be quantised as linear layers are"},
@@ -238,7 +242,7 @@ const FrontEnd& Axolotl() {
                    {"lora_dropout", "0.0", nullptr},
                    {"use_bnb_nested_quant", "true", nullptr},
                    {"per_device_train_batch_size", "1", "micro_batch_size 1"}},
-      .keys = {.read = {},
+      .keys = {.read = {std::begin(kAxolotlRead), std::end(kAxolotlRead)},
                .not_predicted = {std::begin(kAxolotlNotPredicted), std::end(kAxolotlNotPredicted)},
                .irrelevant = {std::begin(kAxolotlIrrelevant), std::end(kAxolotlIrrelevant)}},
       .words =

@@ -25,6 +25,15 @@ constexpr int64_t kMostSequences = 10'000'000;
   throw CommandError(ExitCode::kBadInput, message);
 }
 
+// Returns the number of GPUs that axolotl shards states over, which are all; 0 if nothing says so.
+int64_t ShardRanks(const UserConfig& config, int64_t gpus) {
+  const int64_t ranks = config.Int(Field::kShardRanks, 0, 1, kMaxDegree);
+  if (ranks > 0 && gpus > 0 && ranks != gpus)
+    config.Refuse(Field::kShardRanks,
+                  fmt::format("must be the {} GPUs of --gpus, as the other degrees are 1", gpus));
+  return ranks;
+}
+
 void SetGpus(const UserConfig& config, UserRun* run) {
   v1::Job* job = &run->job;
   if (job->cluster().pools_size() > 1 ||
@@ -52,6 +61,7 @@ void SetGpus(const UserConfig& config, UserRun* run) {
     if (pool->gpus_per_node() == 0 && (open ? pool->gpu_count() > per_node : nodes > 1))
       pool->set_gpus_per_node(static_cast<int32_t>(per_node));
   }
+  const int64_t ranks = ShardRanks(config, pool->gpu_count());
   if (pool->gpu_count() > 0) {
     if (both && !open && per_node > 0 && nodes * per_node != pool->gpu_count())
       run->assumed.push_back(fmt::format("{} GPUs (--gpus), not the {} of the configuration",
@@ -67,6 +77,10 @@ void SetGpus(const UserConfig& config, UserRun* run) {
       config.Refuse(Field::kProcesses, fmt::format("must be a multiple of the {} nodes", nodes));
     if (nodes > 1 && pool->gpus_per_node() == 0)
       pool->set_gpus_per_node(static_cast<int32_t>(processes / nodes));
+    return;
+  }
+  if (ranks > 0) {
+    pool->set_gpu_count(static_cast<int32_t>(ranks));
     return;
   }
   // torchtitan's degrees are all of its GPUs, unless one is left open

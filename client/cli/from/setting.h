@@ -205,6 +205,7 @@ enum class Field {
   kFusedStep,
   // Hugging Face Trainer, TRL and PEFT.
   kProcesses,
+  kShardRanks,  // axolotl's: all GPUs, as the other degrees are 1
   kMixedPrecision,
   kGroupByLength,
   kSampling,

@@ -139,6 +139,22 @@ TEST(FrontEndsTest, WeightsMayHaveNoCopyInFp32) {
                       "predicted memory is too high"));
 }
 
+TEST(FrontEndsTest, AxolotlsShardsAreItsGpus) {
+  const auto gpus = [](const std::string& more, int32_t given) {
+    JobFlags flags;
+    flags.model = "llama3-8b";
+    flags.gpu = "h100-sxm-80gb";
+    if (given > 0) flags.gpus = {given};
+    return RunOf(ConfigOf(kAxolotlFull + more), flags).job.cluster().pools(0).gpu_count();
+  };
+  const std::string shards = "fsdp_version: 2\ndp_shard_size: 16\n";
+  EXPECT_EQ(gpus(shards, 0), 16);
+  EXPECT_EQ(gpus(shards, 16), 16);
+  EXPECT_THROW(gpus("fsdp_version: 2\n", 0), CommandError);
+  EXPECT_THAT(YamlRefusal(kAxolotlFull + shards),
+              testing::HasSubstr("dp_shard_size 16: must be the 8 GPUs of --gpus"));
+}
+
 TEST(FrontEndsTest, AxolotlsTextAloneHasNoImages) {
   const UserRun text = RunOfYaml(kAxolotlFull, "gemma-3-12b");
   EXPECT_TRUE(text.fixed_lengths);
