@@ -296,6 +296,14 @@ void CheckFilledIn(const std::vector<Setting>& settings) {
           "--from, whose \"deepspeed\" names this file");
 }
 
+// NVIDIA's recipes have "${TP}" as values. What has no variable of the name stays.
+void FillIn(const Environment& environment, std::vector<Setting>* settings) {
+  for (const auto& [name, value] : environment)
+    for (Setting& setting : *settings)
+      for (std::string& text : setting.values)
+        absl::StrReplaceAll({{"${" + name + "}", value}}, &text);
+}
+
 UserConfig ReadByKind(const std::string& kind, const std::string& text, const std::string& path,
                       const std::string& name, std::optional<ConfigFormat> wanted,
                       const Environment& environment) {
@@ -305,6 +313,7 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
   if (kind == "yaml") {
     std::set<std::string> nulls;
     std::vector<Setting> settings = ReadYaml(text, name, &nulls);
+    FillIn(environment, &settings);
     for (const Setting& setting : settings)
       if (absl::StartsWith(setting.key, "dist_config.") || setting.key == "train_dataset")
         FailReading(Describe(setting) +
@@ -353,6 +362,23 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
     SortPython(ReadPythonSettings(text, name, 1), &config);
   }
   return config;
+}
+
+// Refuses variables that no file takes: a script takes all, and a YAML those of its values.
+void CheckTaken(const Environment& environment, const std::vector<std::string>& paths,
+                const std::vector<std::string>& texts) {
+  bool yaml = false;
+  std::string all;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string kind = KindOf(texts[i], paths[i]);
+    if (kind == "script") return;
+    yaml = yaml || kind == "yaml";
+    if (kind == "yaml") all += texts[i];
+  }
+  for (const auto& [name, value] : environment)
+    if (!absl::StrContains(all, "${" + name + "}"))
+      FailReading(fmt::format("--env {}: {} {}", name, FileNameOf(paths.front()),
+                              yaml ? "has no ${" + name + "}" : "is no shell script or YAML"));
 }
 
 // Refuses configurations of trainers that are not read, by their names.
@@ -410,20 +436,17 @@ UserConfig ReadConfigText(const std::string& text, const std::string& path,
 UserConfig ReadUserConfig(const std::vector<std::string>& paths, std::optional<ConfigFormat> wanted,
                           const Environment& environment) {
   std::vector<UserConfig> files;
-  bool scripts = false;
+  std::vector<std::string> texts;
   for (const std::string& path : paths) {
-    const std::string text = ReadWholeFile(path, kMaxConfigText);
-    scripts = scripts || KindOf(text, path) == "script";
-    files.push_back(ReadConfigText(text, path, wanted, environment));
+    texts.push_back(ReadWholeFile(path, kMaxConfigText));
+    files.push_back(ReadConfigText(texts.back(), path, wanted, environment));
     if (files.size() > 1 && (files.front().format != ConfigFormat::kHuggingFace ||
                              files.back().format != ConfigFormat::kHuggingFace))
       FailReading(path +
                   ": only a run of Hugging Face Trainer has several files: its arguments, an "
                   "adapter_config.json, and the file of accelerate launch");
   }
-  if (!environment.empty() && !scripts)
-    FailReading(fmt::format("--env {}: {} is no shell script", environment.begin()->first,
-                            FileNameOf(paths.front())));
+  CheckTaken(environment, paths, texts);
   // A command is read with the launch file that it runs with.
   std::stable_partition(files.begin(), files.end(), [](const UserConfig& file) {
     return file.files.count(RunFile::kArguments) > 0;

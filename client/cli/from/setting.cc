@@ -28,9 +28,9 @@ std::string Shown(const Setting& setting) {
 }
 
 // Returns the refusal of a number that holds a variable. "${NAME}" alone may be meant to be empty.
-std::string WhatIsOpen(const std::string& text) {
+std::string WhatIsOpen(const std::string& text, bool yaml) {
   std::string refusal =
-      "the script does not say what " + text +
+      std::string(yaml ? "the file" : "the script") + " does not say what " + text +
       " is: write the number, or give the variable or argument by --env NAME=VALUE";
   const bool alone =
       absl::StartsWith(text, "${") && text.find_first_of("}:[#%/") + 1 == text.size();
@@ -108,7 +108,9 @@ int64_t UserConfig::Int(Field field, int64_t fallback, int64_t min, int64_t max)
   double real = 0;
   // "1e9" is a whole number too, as YAML and TOML may write it.
   if (!absl::SimpleAtoi(text, &value)) {
-    if (text.find('$') != std::string::npos) Refuse(field, WhatIsOpen(values.front()));
+    if (text.find('$') != std::string::npos)
+      Refuse(field, WhatIsOpen(values.front(),
+                               syntax == Syntax::kYaml || syntax == Syntax::kMegatronYaml));
     if (!absl::SimpleAtod(text, &real) || !(std::fabs(real) < 9e15) || real != std::floor(real))
       Refuse(field, fmt::format("must be a whole number from {} to {}", min, max));
     value = static_cast<int64_t>(real);

@@ -47,8 +47,27 @@ TEST(ReadUserConfigTest, VariablesNeedAScript) {
     ReadUserConfig({arguments, adapter}, std::nullopt, {{"TP", "8"}});
     ADD_FAILURE() << "not refused";
   } catch (const CommandError& error) {
-    EXPECT_STREQ(error.what(), "--env TP: args.json is no shell script");
+    EXPECT_STREQ(error.what(), "--env TP: args.json is no shell script or YAML");
   }
+}
+
+TEST(ReadUserConfigTest, VariablesFillInAYaml) {
+  TestFolder folder;
+  const std::string yaml = folder.Path("kimi.yaml");
+  std::ofstream(yaml) << "MODEL_ARGS:\n  --tensor-model-parallel-size: ${TP}\n"
+                         "  --seq-length: 4096\n";
+  const auto tensor = [&](const Environment& environment) {
+    try {
+      return std::to_string(
+          ReadUserConfig({yaml}, std::nullopt, environment).Int(Field::kTensor, 1, 1, 64));
+    } catch (const CommandError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(tensor({{"TP", "8"}}), "8");
+  EXPECT_EQ(tensor({{"PP", "8"}}), "--env PP: kimi.yaml has no ${PP}");
+  EXPECT_NE(tensor({}).find("the file does not say what ${TP} is: write the number, or give"),
+            std::string::npos);
 }
 
 TEST(ShellTest, PutsInVariablesArraysAndSums) {
