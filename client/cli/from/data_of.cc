@@ -231,6 +231,15 @@ void SetEpochs(const UserConfig& config, const JobFlags& flags, v1::Training* tr
     assumed->push_back(fmt::format("epochs: rounded up to {}", training->epochs()));
 }
 
+// Returns the setting that limits the length of samples as it is written, or "".
+std::string LengthLimit(const UserConfig& config) {
+  for (const Field field : {Field::kMaxSeqLength, Field::kMaxLength, Field::kModelMaxLength})
+    for (const Setting& setting : config.used)
+      if (config.Has(field) && setting.key == config.fields.at(field).AsWritten().key)
+        return setting.key + " " + config.Text(field);
+  return "";
+}
+
 bool HasData(const v1::Dataset& dataset) {
   return dataset.has_histogram() || dataset.parts_size() > 0 || !dataset.dataset_ref().empty();
 }
@@ -294,6 +303,7 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const int64_t steps = std::max<int64_t>(0, config.Int(Field::kTrainSteps, 0, -1, 1000000000));
   run->steps = steps;
   run->text_only = config.text_only;
+  if (hugging_face) run->length_limit = LengthLimit(config);
   run->knows_samples = HasData(there);
   if (HasData(there)) {
     if (!hugging_face) return SplitLongSamples(run);

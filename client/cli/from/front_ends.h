@@ -3,6 +3,7 @@
 #define EVENKEEL_CLIENT_CLI_FROM_FRONT_ENDS_H_
 
 #include <absl/strings/string_view.h>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,11 @@ const FrontEnd& MsSwift();
 inline constexpr char kSwiftCommand[] = "swift";
 // The keys of ms-swift's training method: sft_type before release 3, tuner_type from release 4 on.
 inline constexpr const char* kSwiftMethods[] = {"train_type", "tuner_type", "sft_type"};
+
+// Adds to what is not predicted the variables of the environment by which ms-swift sizes images,
+// video and sound. `variables` are all, by name.
+void NoteSwiftImages(const std::map<std::string, std::string>& variables, const std::string& place,
+                     UserConfig* config);
 
 // Returns the front end whose keys these are, or nullptr if there is none.
 const FrontEnd* FrontEndOf(const std::vector<Setting>& settings);

@@ -161,7 +161,26 @@ constexpr const char* kSwiftIrrelevant[] = {
     "vit_lr", "router_aux_loss_coef", "swanlab_*", "logging_dir", "max_new_tokens", "temperature",
     "predict_with_generate", "self_cognition_sample"};
 
+// "Specific Model Arguments" of Command-line-parameters.md.
+constexpr const char* kSwiftVariables[] = {
+    "MAX_PIXELS",          "MIN_PIXELS",           "IMAGE_MAX_TOKEN_NUM",
+    "IMAGE_MIN_TOKEN_NUM", "IMAGE_FACTOR",         "SPATIAL_MERGE_SIZE",
+    "VIDEO_MAX_PIXELS",    "VIDEO_MIN_PIXELS",     "VIDEO_TOTAL_PIXELS",
+    "VIDEO_MAX_TOKEN_NUM", "VIDEO_MIN_TOKEN_NUM",  "FPS",
+    "FPS_MAX_FRAMES",      "FPS_MIN_FRAMES",       "NFRAMES",
+    "FRAME_FACTOR",        "USE_AUDIO_IN_VIDEO",   "MAX_NUM",
+    "INPUT_SIZE",          "VIDEO_MAX_NUM",        "VIDEO_SEGMENTS",
+    "MAX_SLICE_NUMS",      "VIDEO_MAX_SLICE_NUMS", "MAX_NUM_FRAMES",
+    "ENABLE_AUDIO_OUTPUT"};
+
 }  // namespace
+
+void NoteSwiftImages(const std::map<std::string, std::string>& variables, const std::string& place,
+                     UserConfig* config) {
+  for (const char* const name : kSwiftVariables)
+    if (const auto found = variables.find(name); found != variables.end())
+      config->not_predicted.emplace_back(Setting{name, {found->second}, place}, kSwiftImages);
+}
 
 const FrontEnd& MsSwift() {
   static const auto* const kFrontEnd = new FrontEnd{

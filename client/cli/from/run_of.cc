@@ -366,8 +366,9 @@ void UseTextOnly(UserRun* run) {
 void UseDataOfEncoders(UserRun* run) {
   run->fixed_lengths = run->knows_samples = false;
   run->job.clear_dataset();
-  run->assumed[*run->invented_data] =
-      "data: the planner's built-in mix of images and text, not cut; --dataset brings yours";
+  run->assumed[*run->invented_data] = fmt::format(
+      "data: the planner's built-in mix of images and text, not cut{}; --dataset brings yours",
+      run->length_limit.empty() ? "" : ": " + run->length_limit + " is not applied to it");
 }
 
 // Checkpoints of bitsandbytes have the name of their model and an ending

@@ -298,7 +298,10 @@ bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool
     AddLaunch(best.launcher, path, config);
     return true;
   }
-  if (best.swift) CountSwiftProcesses(script, best.place, config);
+  if (best.swift) {
+    CountSwiftProcesses(script, best.place, config);
+    NoteSwiftImages(script.variables, best.place, config);
+  }
   for (Setting& option : best.launcher) CountIncluded(&option);
   for (Setting& option : best.launcher)
     for (const LauncherCount& count : kLauncherCounts)

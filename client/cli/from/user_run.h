@@ -68,6 +68,7 @@ struct UserRun {
   // If nothing says what the data is: the index of the line in `assumed` that says what is taken in
   // its place.
   std::optional<size_t> invented_data;
+  std::string length_limit;       // the setting that limits samples, which only text has
   bool knows_samples = false;     // how many the data has
   int64_t steps = 0;              // after which training ends; 0: it does with the data
   bool padded = false;            // micro-batches are samples that are padded, not packed

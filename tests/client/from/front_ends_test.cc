@@ -245,6 +245,13 @@ TEST(FrontEndsTest, CommandsOfMsSwiftAreTranslated) {
             v1::FROZEN_FORMAT_NF4_DOUBLE);
 }
 
+TEST(FrontEndsTest, LimitsThatImagesDoNotHaveAreNamed) {
+  const std::string lora = std::string(kFactoryLora) + "cutoff_len: 1024\n";
+  EXPECT_TRUE(Assumes(RunOfYaml(lora, "gemma-3-12b"),
+                      "images and text, not cut: cutoff_len 1024 is not applied to it"));
+  EXPECT_TRUE(Assumes(RunOfYaml(kFactoryLora, "gemma-3-12b"), "images and text, not cut; "));
+}
+
 TEST(FrontEndsTest, MsSwiftStartsAsManyProcessesAsItIsTold) {
   const TrainerFolder folder;
   const auto read = [&](const std::string& before, const std::string& more = "") {
@@ -268,6 +275,9 @@ TEST(FrontEndsTest, MsSwiftStartsAsManyProcessesAsItIsTold) {
               testing::HasSubstr("layers over the 2 GPUs"));
   EXPECT_TRUE(read("NPROC_PER_NODE=4 ").Has(Field::kGpusPerNode));
   EXPECT_TRUE(read("", "--use_cce true").On(Field::kCutsLoss));
+  const UserConfig images = read("NPROC_PER_NODE=8 MAX_PIXELS=1003520 ");
+  ASSERT_EQ(images.not_predicted.size(), 1u);
+  EXPECT_EQ(Describe(images.not_predicted[0].first), "run.sh:1: MAX_PIXELS 1003520");
 }
 
 TEST(FrontEndsTest, WhatMsSwiftDoesOtherwiseIsRefused) {
