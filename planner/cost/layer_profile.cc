@@ -137,7 +137,6 @@ class ProfileBuilder {
     (repeated_ = layer.forward) += -1 * tail.compute;
     (repeated_communication_ = layer.forward_communication) += -1 * tail.communication;
     AddHostTime(layer, launches, work.trained_tensors, host_waits);
-    AddAdapterGathers(layer, work);
     trained_before_ = trained_before_ || layer.trains;
   }
 
@@ -157,16 +156,6 @@ class ProfileBuilder {
     const double hooks = D(trained_tensors) * hook;
     const double backward = layer.backward.at(mean_) + layer.backward_communication.at(mean_);
     layer.backward.constant += Together(backward, 2 * host + hooks) - backward;
-  }
-
-  // FSDP1 lets the host run ahead of the device by two gathers only (limit_all_gathers), so that
-  // what it spends on those of small matrices is not hidden.
-  void AddAdapterGathers(LayerCost& layer, const LayerWork& work) {
-    if (!gathers()) return;
-    const double ns = D(work.adapter_matrices) * job_.training.execution.adapter_gather_ns;
-    layer.forward.constant += ns;
-    repeated_.constant += ns;
-    if (layer.has_backward) layer.backward.constant += 2 * ns;
   }
 
   void SetParameters(LayerCost& layer, const LayerWork& work) {
@@ -208,7 +197,13 @@ class ProfileBuilder {
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
     gather_ns_ = Beside(forward, times.gather, times.down) + times.gather_traffic;
     layer.forward_communication.constant += gather_ns_;
+    // FSDP1 lets the host run ahead of the device by two gathers only (limit_all_gathers), so that
+    // what it spends on those of adapters is not hidden.
+    const double adapters = D(work.adapter_matrices) * job_.training.execution.adapter_gather_ns;
+    layer.forward.constant += adapters;
+    repeated_.constant += adapters;
     if (!layer.has_backward) return;
+    layer.backward.constant += 2 * adapters;
     layer.backward_communication.constant +=
         Beside(backward, times.gather + times.reduce, times.down + times.up) +
         times.gather_traffic + times.reduce_traffic;

@@ -28,9 +28,8 @@ const std::vector<std::string>& GpuTypes() {
 bool MultipliesInBfloat16(const std::string& name) {
   v1::ListGpuTypesResponse all;
   server::ListGpuTypes({}, &all);
-  for (const v1::CatalogGpu& gpu : all.gpus()) {
+  for (const v1::CatalogGpu& gpu : all.gpus())
     if (gpu.name() == name) return gpu.bfloat16();
-  }
   return true;
 }
 
@@ -130,8 +129,8 @@ void DrawTrainer(Draws& draws, v1::Training* training) {
   if (draws.OneIn(8)) drawn.set_reduce_traffic_bytes(draws.Among({0.0, 18.0, 256.0}));
   if (draws.OneIn(8)) drawn.set_reduces_fp32(draws.OneIn(2));
   if (draws.OneIn(8)) drawn.set_copies_tensor_rows(draws.OneIn(2));
-  if (draws.OneIn(8)) drawn.set_fp32_adapters(draws.OneIn(2));
-  if (draws.OneIn(8)) drawn.set_repeats_expert_exchanges(draws.OneIn(2));
+  drawn.set_fp32_adapters(draws.OneIn(8));
+  drawn.set_repeats_expert_exchanges(draws.OneIn(8));
   if (draws.OneIn(8)) drawn.set_adapter_gather_seconds(draws.Among({0.0, 0.0004, 0.1}));
   if (draws.OneIn(4)) drawn.set_accumulates_whole_gradients(draws.OneIn(2));
   if (draws.OneIn(8)) drawn.set_fused_norms(draws.OneIn(2));

@@ -82,8 +82,8 @@ TEST(ChooseCapsTest, NoLengthThatIsAskedForIsBetter) {
   }
 }
 
-// 112 ranks run 560 packs of 4,096 tokens for a batch of 512; doubled packs would give another batch,
-// those of five times the length give the same.
+// 112 ranks run 560 packs of 4,096 tokens for a batch of 512. Doubled packs would give another
+// batch; those of five times the length give the same.
 TEST(ChooseCapsTest, LongerPacksKeepTheBatchOfAnyNumberOfRanks) {
   for (const int64_t gpus : {48, 56, 112}) {
     SCOPED_TRACE(gpus);

@@ -33,6 +33,8 @@ void ReadKorthikanti(const std::string& file, const Json& whole, Cases& cases);
 void ReadRuns(const Json& whole, const planner::Trainer* every, Cases& cases);
 void ReadRun(const std::string& family, const Json& row, const planner::Trainer* every,
              Cases& cases);
+// Sets how the trainer of a published run runs the model.
+void SetExecution(const Json& row, planner::Training& training);
 // Returns a published run with other sources' names of keys and values in the words of
 // tests/validation/runs, as far as they are known.
 Json InOurWords(Json row);
