@@ -30,6 +30,7 @@ std::vector<GpuEntry> WorkstationGpus() {
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",
        .uncertain = ""},
+      // An L40S's chip with half its products, and 100 W more.
       {.spec = {.name = "rtx-4090-24gb",
                 .dense_16bit_flops = 165.2e12,
                 .memory_bytes = 24 * kGiB,
@@ -37,7 +38,7 @@ std::vector<GpuEntry> WorkstationGpus() {
                 .scaleup_bytes_per_second = 0,
                 .pcie_bytes_per_second = 31.5e9,
                 .power_watts = 450,
-                .power_bound = false},  // an L40S's chip with half its products, and 100 W more
+                .power_bound = false},
        .traits = WithProcessors(AdaTraits(), 128),
        .aliases = WithLabels({"rtx4090", "rtx-4090", "4090", "nvidia geforce rtx 4090"}),
        .vendor = "nvidia",
