@@ -174,7 +174,10 @@ class Planning {
     };
     std::optional<Alternative> best = best_of(job);
     if (!best || BatchError(job, best->samples_per_step) <= kBatchErrorAtMost) return best;
-    std::optional<Alternative> kept = best_of(KeepingTheBatch(job));
+    const Job keeping = KeepingTheBatch(job);
+    const double packs = batching_.packs_per_step(job.training.global_batch_samples);
+    if (Parallelisms(keeping, packs).size() == Parallelisms(job, packs).size()) return best;
+    const std::optional<Alternative> kept = best_of(keeping);
     const bool nearer =
         kept && BatchError(job, kept->samples_per_step) < BatchError(job, best->samples_per_step) &&
         kept->gpu_days <= (1 + kDistinguishableRatio) * best->gpu_days;

@@ -148,9 +148,10 @@ void LayerBuilder::AddLinear(const Linear& l) {
   if (l.expert) work_.trained_expert_parameters += trained;
 }
 
-// Modules that are not fused have an adapter each for q, k, v, gate and up.
+// Modules that are not fused have an adapter each for q, k, v, gate and up. Compiling fuses
+// kernels, not modules.
 int64_t LayerBuilder::AdaptersOf(const Linear& l) const {
-  if (setting_.execution.fused_kernels) return 1;
+  if (setting_.execution.fused_kernels && !setting_.eager_modules) return 1;
   return std::max<int64_t>(1, std::count_if(l.products.begin(), l.products.end(),
                                             [](int64_t width) { return width > 0; }));
 }

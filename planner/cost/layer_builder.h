@@ -38,7 +38,8 @@ struct RankSetting {
   OffloadModules offload_modules = 0;  // of language layers
   bool pads_vocabulary = true;
   bool megatron = false;  // its softmax and, where kernels are fused, TransformerEngine's choices
-  bool unknown = false;   // the trainer has no record: unfused attention may be as Megatron's
+  bool eager_modules = false;  // q, k and v are modules of their own, and so are gate and up
+  bool unknown = false;        // the trainer has no record: unfused attention may be as Megatron's
   // A kernel adds each weight's 16-bit gradient to the buffer, in place of the product.
   bool adds_weight_gradients = false;
   double gradient_bytes = 4;  // of a value in that buffer

@@ -91,6 +91,7 @@ class ProfileBuilder {
             .offload_modules = job_.training.activations.modules,
             .pads_vocabulary = job_.training.trainer->pads_vocabulary,
             .megatron = job_.training.trainer->megatron_kernels,
+            .eager_modules = !job_.training.trainer->default_execution.fused_kernels,
             .unknown = job_.training.trainer == &GenericTrainer(),
             .adds_weight_gradients = AddsWeightGradients(job_.training),
             .gradient_bytes = GradientBytes(job_.training)};
@@ -197,13 +198,10 @@ class ProfileBuilder {
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
     gather_ns_ = Beside(forward, times.gather, times.down) + times.gather_traffic;
     layer.forward_communication.constant += gather_ns_;
-    // FSDP1 lets the host run ahead of the device by two gathers only (limit_all_gathers), so that
-    // what it spends on those of adapters is not hidden.
-    const double adapters = D(work.adapter_matrices) * job_.training.execution.adapter_gather_ns;
-    layer.forward.constant += adapters;
-    repeated_.constant += adapters;
+    layer.forward.constant += times.adapters;
+    repeated_.constant += times.adapters;
     if (!layer.has_backward) return;
-    layer.backward.constant += 2 * adapters;
+    layer.backward.constant += 2 * times.adapters;
     layer.backward_communication.constant +=
         Beside(backward, times.gather + times.reduce, times.down + times.up) +
         times.gather_traffic + times.reduce_traffic;

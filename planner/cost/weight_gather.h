@@ -27,6 +27,7 @@ struct GatherTimes {
   double gather = 0, reduce = 0;
   double down = 0, up = 0;
   double gather_traffic = 0, reduce_traffic = 0;
+  double adapters = 0;  // of adapters that are gathered alone, which nothing hides
 };
 GatherTimes GatherTimesOf(const Job& job, const KernelTime& kernels, const Network& network,
                           const Parallelism& p, const LayerWork& work);

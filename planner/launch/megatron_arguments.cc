@@ -143,7 +143,8 @@ void AddDegrees(const Trials& trials, const PlanSpec& spec, Arguments& out) {
 }
 
 // In examples/multimodal, --seq-length is the encoder's length. The length that the encoder
-// produces replaces it there. The longest of several encoders counts.
+// produces replaces it there. The longest of several encoders counts; at native resolution, where a
+// unit is a token, an image may take the whole pack.
 void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   const ModelSpec& model = trials.job().model;
   const int64_t tokens = EvenLength(trials, spec, SampleTokens(trials));
@@ -156,7 +157,7 @@ void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
     int64_t unit = 1;
     for (const EncoderTower& tower : model.towers)
       unit = std::max(unit, tower.encoder.llm_tokens_per_unit);
-    out.Add("--seq-length", std::min(tokens, EvenLength(trials, spec, unit)));
+    out.Add("--seq-length", unit == 1 ? tokens : std::min(tokens, EvenLength(trials, spec, unit)));
     out.Add("--decoder-seq-length", tokens);
   }
   const int64_t learned = model.language_model.learned_positions;

@@ -230,7 +230,8 @@ class Chooser {
   // longer products and fewer collectives, but take more memory and longer to fill a pipeline.
   // Doubles the rule's choice while that is better (with experts, until two doublings in a row are
   // not: packs of four times the length may be better where those of twice the length are not), and
-  // tries half as much more of the best; if none is better, halves it.
+  // tries half as much more of the best; if none is better, halves it. Doubled packs that miss the
+  // batch end the doubling, and those that keep it are tried (KeepTheBatch).
   CapsSearch ByTokens(const std::string& reason) const {
     CapsSearch best = Search(level_, reason);
     if (job_.training.token_cap > 0) return best;

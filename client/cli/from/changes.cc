@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
 #include <algorithm>
 #include <cmath>
@@ -112,6 +113,9 @@ class Neighbours {
         std::string argument = Named(record.names, next);
         if (record.get == &v1::Parallelism::pipeline)
           argument += Without(run_.cut_settings, run_.virtual_stage_setting);
+        const bool first_split = record.get == &v1::Parallelism::tensor && now == 1;
+        if (first_split && megatron() && !run_.job.training().execution().sequence_parallel())
+          argument += " --sequence-parallel";
         UserRun& run = Add(fmt::format("{} {} instead of {}", record.title, next, now), argument);
         (run.degrees.*record.set)(next);
         const int32_t data = run_.degrees.data();
@@ -125,7 +129,7 @@ class Neighbours {
         if (next > 1 && record.get == &v1::Parallelism::context && now == 1)
           run.job.mutable_training()->mutable_execution()->set_context_exchange(
               megatron() ? v1::CONTEXT_EXCHANGE_RING : v1::CONTEXT_EXCHANGE_ALL_GATHER);
-        if (record.get == &v1::Parallelism::tensor && now == 1)
+        if (first_split)
           run.job.mutable_training()->mutable_execution()->set_sequence_parallel(true);
         if (record.get == &v1::Parallelism::tensor && run.degrees.expert() > 1 && megatron())
           run.job.mutable_training()->mutable_execution()->set_expert_tensor_parallel(
@@ -368,10 +372,16 @@ class Neighbours {
   void Dispatchers() {
     if (!megatron() || run_.degrees.expert() <= 1) return;
     const v1::Execution& now = run_.job.training().execution();
+    // DeepEP runs on B200 and B300, but not next to Grace (Megatron-Bridge's check).
+    const bool grace = absl::StartsWith(run_.job.cluster().pools(0).gpu_type(), "gb");
     for (const DispatcherRecord& record : kDispatchers) {
-      if (record.dispatcher == now.expert_dispatcher()) continue;
-      UserRun& run =
-          Add(fmt::format("experts' rows exchanged by {}", record.title), record.argument);
+      if (record.dispatcher == now.expert_dispatcher() ||
+          (grace && record.dispatcher == v1::EXPERT_DISPATCHER_DEEPEP))
+        continue;
+      std::string argument = record.argument;
+      if (run_.enables_deepep && record.dispatcher != v1::EXPERT_DISPATCHER_DEEPEP)
+        argument += Without({"--moe-enable-deepep"});
+      UserRun& run = Add(fmt::format("experts' rows exchanged by {}", record.title), argument);
       run.job.mutable_training()->mutable_execution()->set_expert_dispatcher(record.dispatcher);
     }
   }

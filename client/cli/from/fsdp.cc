@@ -101,6 +101,26 @@ std::string ShardingKey(const UserConfig& config) {
   return "fsdp_" + found->second.key.substr(found->second.key.find_last_of('.') + 1);
 }
 
+// accelerate's version is 1 unless said. That of the Trainer's arguments is 1 in transformers 4,
+// whose words name strategies, and 2 in 5.
+void SetFsdpVersion(const UserConfig& config, const StrategyRecord& strategy, UserRun* run) {
+  run->fsdp_version = VersionOf(config);
+  if (run->fsdp_version != 0) return;
+  const std::vector<std::string> words = FsdpOptions(config);
+  const bool names = std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return ShardingOf(word) != nullptr;
+  });
+  run->fsdp_version = names || IsFsdpOfAccelerate(config) || !strategy.in_version_2 ? 1 : 2;
+  if (IsFsdpOfAccelerate(config)) return;
+  run->assumed.push_back(
+      strategy.in_version_2
+          ? fmt::format("fsdp: version {}; \"version\" in fsdp_config says otherwise",
+                        run->fsdp_version)
+          : fmt::format("fsdp: version 1, as {} needs it; transformers 5 wants \"version\": 1 in "
+                        "fsdp_config",
+                        strategy.name));
+}
+
 }  // namespace
 
 bool IsFsdpOfAccelerate(const UserConfig& config) {
@@ -129,11 +149,7 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
                                             "{{\"version\": 1}}",
                                             strategy->name));
   }
-  if (!strategy->in_version_2 && VersionOf(config) == 0 && !IsFsdpOfAccelerate(config))
-    run->assumed.push_back(
-        fmt::format("fsdp: version 1, as {} needs it; transformers 5 wants "
-                    "\"version\": 1 in fsdp_config",
-                    strategy->name));
+  SetFsdpVersion(config, *strategy, run);
   const std::string wrap = config.Text(Field::kFsdpWrap, "TRANSFORMER_BASED_WRAP");
   if (absl::EqualsIgnoreCase(wrap, "NO_WRAP"))
     config.Refuse(Field::kFsdpWrap, "not yet: only weights that are gathered layer by layer");
@@ -163,9 +179,6 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
                                             strategy->name));
   run->fsdp = true;
   run->syncs_each_batch = config.On(Field::kSyncEachBatch);
-  // accelerate's is 1 unless said.
-  run->fsdp_version = VersionOf(config);
-  if (run->fsdp_version == 0 && accelerate) run->fsdp_version = 1;
   if (strategy->within_node) *groups = GroupsOfNodes(run);
   return strategy->stage;
 }
@@ -182,9 +195,6 @@ void SetFsdpTrainer(UserRun* run) {
   e->clear_kernel_rate_ratio();
   e->clear_overlap_gradient_reduce();
   e->clear_overlap_weight_gather();
-  // The Trainer holds a model's outputs, however they are sharded.
-  e->set_loss_logit_bytes(
-      planner::FindTrainer(kOtherShards)->default_execution.loss_bytes_per_logit);
   // training_step() of transformers/trainer.py runs all micro-batches but the last under no_sync(),
   // which does nothing with version 2: its modules have no method of that name (no_sync() of
   // accelerate/accelerator.py).

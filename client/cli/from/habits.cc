@@ -310,6 +310,7 @@ void SetMegatronExecution(const UserConfig& config, UserRun* run) {
     if (config.On(Field::kForcedBalance)) e->set_expert_capacity_ratio(1);
   }
   if (run->degrees.expert() <= 1) return;
+  run->enables_deepep = config.On(Field::kDeepEp);
   SetDispatcher(config, e);
   e->set_expert_tensor_parallel(
       static_cast<int32_t>(config.Int(Field::kExpertTensor, run->degrees.tensor(), 1, 1024)));
@@ -384,7 +385,12 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   if (name == "megatron-core" && zero == v1::ZERO_STAGE_3 && !split) name = "fsdp";
   training->mutable_trainer()->set_name(name);
   training->mutable_trainer()->clear_version();
-  if (run->fsdp) SetFsdpTrainer(run);
+  if (run->fsdp) {
+    SetFsdpTrainer(run);
+    // The Trainer holds a model's outputs, however they are sharded.
+    training->mutable_execution()->set_loss_logit_bytes(
+        planner::FindTrainer("huggingface-trainer")->default_execution.loss_bytes_per_logit);
+  }
   if (run->fsdp && zero == v1::ZERO_STAGE_0) others = ", without shards";
   if (run->fsdp && zero == v1::ZERO_STAGE_1) others = ", with ZeRO-1 for its shards";
   if (run->fsdp && zero == v1::ZERO_STAGE_2) others = ", with ZeRO-2 for its shards";

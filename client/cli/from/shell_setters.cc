@@ -2,6 +2,7 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
+#include <absl/strings/str_replace.h>
 #include <absl/strings/str_split.h>
 #include <absl/strings/string_view.h>
 #include <algorithm>
@@ -31,7 +32,9 @@ constexpr const char* kOfShell[] = {
     "HOSTTYPE", "MACHTYPE", "TERM", "LANG",   "OPTARG", "OPTIND",  "REPLY"};
 
 // Those of launchers.
-constexpr const char* kOfLaunchers[] = {"BASH", "SLURM_", "OMPI_", "PMI_", "PMIX_"};
+constexpr const char* kOfLaunchers[] = {"BASH",  "SLURM_",  "OMPI_",     "PMI_", "PMIX_",
+                                        "PBS_",  "LSB_",    "FLUX_",     "RANK", "LOCAL_",
+                                        "NODE_", "MASTER_", "WORLD_SIZE"};
 
 template <size_t N>
 bool IsOneOf(const char* const (&names)[N], string_view name) {
@@ -64,9 +67,11 @@ void AddCommand(const std::vector<string_view>& words, ShellSetters* setters) {
     setters->any = setters->any || first + 1 == words.size() ||
                    BaseName(std::string(words[first + 1])) != "activate";
   // "export $(cat .env)" and "eval $(...)" set what the inner command prints.
-  if (command == "eval" || IsPrefix(std::string(command)))
+  const bool evaluates = command == "eval";
+  if (evaluates || IsPrefix(std::string(command)))
     for (const string_view word : words)
-      setters->any = setters->any || absl::EndsWith(word, "$") || absl::StrContains(word, "`");
+      setters->any = setters->any || absl::EndsWith(word, "$") || absl::StrContains(word, "`") ||
+                     (evaluates && absl::StrContains(word, "$"));
   if (!IsOneOf(kSetters, command)) return;
   for (size_t i = first + 1; i < words.size(); ++i)
     if (const string_view name = NameIn(words[i]); !name.empty()) setters->names.emplace(name);
@@ -74,10 +79,21 @@ void AddCommand(const std::vector<string_view>& words, ShellSetters* setters) {
 
 // Adds the names of "((I += 1))", but not of "$((I + 1))".
 void AddSums(string_view line, ShellSetters* setters) {
-  const size_t at = line.find("((");
-  if (at == string_view::npos || (at > 0 && line[at - 1] == '$')) return;
-  for (const string_view word : absl::StrSplit(line.substr(at), absl::ByAnyChar(" \t();,")))
-    if (const string_view name = NameIn(word); !name.empty()) setters->names.emplace(name);
+  for (size_t at = line.find("(("); at != string_view::npos; at = line.find("((", at + 2)) {
+    if (at > 0 && line[at - 1] == '$') continue;
+    for (const string_view word : absl::StrSplit(line.substr(at), absl::ByAnyChar(" \t();,")))
+      if (const string_view name = NameIn(word); !name.empty()) setters->names.emplace(name);
+  }
+}
+
+// Adds the names of "${X:=1}" and "${X=1}".
+void AddDefaults(string_view line, ShellSetters* setters) {
+  for (size_t at = line.find("${"); at != string_view::npos; at = line.find("${", at + 2)) {
+    const string_view name = NameIn(line.substr(at + 2));
+    const string_view rest = line.substr(at + 2 + name.size());
+    if (!name.empty() && (absl::StartsWith(rest, ":=") || absl::StartsWith(rest, "=")))
+      setters->assigned.emplace(name);
+  }
 }
 
 }  // namespace
@@ -92,10 +108,12 @@ bool ShellSetters::LeavesUnset(const std::string& name, bool repeats) const {
 
 ShellSetters SettersOf(const std::string& text) {
   ShellSetters setters;
-  for (const string_view whole : absl::StrSplit(text, '\n')) {
+  const std::string joined = absl::StrReplaceAll(text, {{"\\\n", " "}});
+  for (const string_view whole : absl::StrSplit(joined, '\n')) {
     const string_view line = absl::StripLeadingAsciiWhitespace(whole);
     if (absl::StartsWith(line, "#")) continue;
     AddSums(line, &setters);
+    AddDefaults(line, &setters);
     for (const string_view command : absl::StrSplit(line, absl::ByAnyChar(";|&()")))
       AddCommand(absl::StrSplit(command, absl::ByAnyChar(" \t\r\"'"), absl::SkipEmpty()), &setters);
   }

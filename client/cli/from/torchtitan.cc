@@ -122,7 +122,11 @@ void SetTorchtitanExecution(const UserConfig& config, UserRun* run) {
                                 : v1::CONTEXT_EXCHANGE_ALL_GATHER);
   // The list of what to keep for Qwen3 has no exchanges (_op_sac_save_list of
   // torchtitan/models/qwen3/infra/parallelize.py, 0.2).
-  if (config.Text(Field::kModelName) == "qwen3") e->set_repeats_expert_exchanges(true);
+  if (config.Text(Field::kModelName) == "qwen3" && run->degrees.expert() > 1) {
+    e->set_repeats_expert_exchanges(true);
+    run->assumed.push_back(
+        "recompute: experts exchange rows again under selective recompute, as up to release 0.2");
+  }
   if (run->degrees.expert() > 1)
     e->set_expert_tensor_parallel(
         static_cast<int32_t>(config.Int(Field::kExpertTensor, 1, 1, 1024)));

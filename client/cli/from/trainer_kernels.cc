@@ -82,8 +82,9 @@ void SetChunkedLoss(bool asked, UserRun* run) {
 void SetTrainerLoss(const UserConfig& config, UserRun* run) {
   const bool liger = config.On(Field::kLiger) && config.On(Field::kLigerLoss, true);
   if (liger || config.On(Field::kCutsLoss)) return SetLigerLoss(liger, run);
-  const std::string type =
-      config.Text(Field::kLossType, config.trl && !config.keeps_lengths ? "chunked_nll" : "nll");
+  // The losses of other programs around the Trainer are their own.
+  if (config.front_end != nullptr) return;
+  const std::string type = config.Text(Field::kLossType, config.trl ? "chunked_nll" : "nll");
   if (type == "chunked_nll") return SetChunkedLoss(config.Has(Field::kLossType), run);
   if (type != "nll" && type != "dft")
     config.Refuse(Field::kLossType, "not yet: supported are nll, chunked_nll, dft");
@@ -92,7 +93,8 @@ void SetTrainerLoss(const UserConfig& config, UserRun* run) {
 void SetCompiledModules(const UserConfig& config, UserRun* run) {
   if (config.format != ConfigFormat::kHuggingFace || !config.On(Field::kCompile)) return;
   run->job.mutable_training()->mutable_execution()->set_fused_kernels(true);
-  run->assumed.push_back("torch_compile: kernels of the layers are fused, the loss is PyTorch's");
+  run->assumed.push_back(
+      "torch_compile: the kernels of the layers are fused, but not those of the loss");
 }
 
 }  // namespace evenkeel::cli

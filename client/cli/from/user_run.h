@@ -78,6 +78,7 @@ struct UserRun {
   bool unfused_adam = false;      // AdamW of PyTorch, of Hugging Face Trainer
   // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
   std::string accelerate_key, deterministic_key;
+  bool enables_deepep = false;    // by --moe-enable-deepep
   bool adapters = false;          // train with frozen weights
   bool four_bit_weights = false;  // the model's name says so
   bool offloads_inputs = false;   // of recomputed layers, to host memory

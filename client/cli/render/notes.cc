@@ -43,6 +43,16 @@ std::string TrainerNote(const Style& style, const v1::Plan& plan) {
   return "";
 }
 
+// Notes a chip without any measurement, which may look better than those that were measured.
+std::string ChipNote(const v1::Plan& plan) {
+  for (const v1::FigureBasis& figure : plan.provenance().figures())
+    if (figure.figure() == "gpu.kernel_times" &&
+        figure.detail().starts_with("no measurement of this chip"))
+      return "no kernel of this GPU type was measured: compare its times with those of other types "
+             "with care";
+  return "";
+}
+
 std::string SmallDatasetNote(const v1::Plan& plan) {
   const v1::Predictions& predictions = plan.predictions();
   const double samples = static_cast<double>(plan.subject().sample_count());
@@ -138,9 +148,9 @@ double FinishSeconds(const v1::Plan& plan) {
 std::string RenderNotes(const Style& style, const v1::Plan& plan) {
   std::string text;
   for (const std::string& note :
-       {TrainerNote(style, plan), BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan),
-        TightNote(plan), BeyondTrainerNote(plan), LimitsNote(plan), GroupsNote(plan),
-        ZeroGroupNote(plan), DeadlineNote(plan)}) {
+       {TrainerNote(style, plan), ChipNote(plan), BatchNote(plan), SmallDatasetNote(plan),
+        OversizeNote(plan), TightNote(plan), BeyondTrainerNote(plan), LimitsNote(plan),
+        GroupsNote(plan), ZeroGroupNote(plan), DeadlineNote(plan)}) {
     if (note.empty()) continue;
     text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
   }

@@ -403,8 +403,8 @@ type Execution struct {
 	// which is not the first dimension of the tensor (DTensor of PyTorch). Unset: the trainer's; true for torchtitan.
 	CopiesTensorRows *bool `protobuf:"varint,42,opt,name=copies_tensor_rows,json=copiesTensorRows,proto3,oneof" json:"copies_tensor_rows,omitempty"`
 	// With adapters (Model.lora): whether they are held in fp32 and their inputs are cast to it, as PEFT does from 0.12
-	// on unless autocast_adapter_dtype is false. It changes times. Unset: the trainer's; true for Hugging Face's Trainer
-	// without ZeRO.
+	// on unless autocast_adapter_dtype is false. It changes times, and the memory of layers without recompute. Unset: the
+	// trainer's; true for Hugging Face's Trainer without ZeRO.
 	Fp32Adapters *bool `protobuf:"varint,43,opt,name=fp32_adapters,json=fp32Adapters,proto3,oneof" json:"fp32_adapters,omitempty"`
 	// With adapters and sharded weights (ZERO_STAGE_3): time that each of an adapter's two matrices adds to a forward
 	// pass, and twice that to a backward pass, where ranks gather it on its own (PEFT's fsdp_auto_wrap_policy with

@@ -242,6 +242,44 @@ TEST(ChangesTest, TorchtitanIsToldTheLayersOfMoreThanTwoStages) {
   EXPECT_EQ(Named(told, kTwo).run.degrees.virtual_stages(), 2);
 }
 
+TEST(ChangesTest, ALossThatHoldsAPartOfTheLogitsIsTried) {
+  const std::string liger = "a loss that holds a part of the logits (Liger's)";
+  const auto changes = [](const std::string& more) {
+    return ChangesIn(
+        "{\"output_dir\": \"o\", \"model_name_or_path\": \"meta-llama/Meta-Llama-3-8B\", "
+        "\"num_train_epochs\": 1, \"max_length\": 4096, \"bf16\": true" +
+            more + "}",
+        "args.json");
+  };
+  const Change change = Named(changes(", \"loss_type\": \"nll\""), liger);
+  EXPECT_EQ(change.argument, "\"use_liger_kernel\": true");
+  EXPECT_LT(change.run.job.training().execution().loss_logit_bytes(), 1);
+  EXPECT_EQ(Named(changes(", \"use_liger_kernel\": true"), liger).text, "");
+  EXPECT_EQ(Named(changes(""), liger).text, "") << "TRL's default holds a part, too";
+}
+
+TEST(ChangesTest, OtherDispatchersOfExpertsAreTried) {
+  const auto changes = [](const std::string& more) {
+    return ChangesIn(
+        "torchrun pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 "
+        "--ffn-hidden-size 14336 --num-experts 8 --moe-router-topk 2 --seq-length 4096 "
+        "--vocab-size 32000 --expert-model-parallel-size 8 --micro-batch-size 1 "
+        "--global-batch-size 64 --bf16 " +
+            more,
+        "run.sh");
+  };
+  const std::vector<Change> nccl = changes("--moe-token-dispatcher-type alltoall");
+  EXPECT_EQ(Named(nccl, "experts' rows exchanged by DeepEP").argument,
+            "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend deepep");
+  EXPECT_EQ(Named(nccl, "experts' rows exchanged by NCCL's all-to-all").text, "");
+  EXPECT_EQ(Named(nccl, "tensor parallelism 2 instead of 1").argument,
+            "--tensor-model-parallel-size 2 --sequence-parallel");
+  EXPECT_EQ(Named(changes("--moe-token-dispatcher-type flex --moe-enable-deepep"),
+                  "experts' rows exchanged by NCCL's all-to-all")
+                .argument,
+            "--moe-token-dispatcher-type alltoall without --moe-enable-deepep");
+}
+
 // A pipeline cuts the batch of a rank, whose size is another setting.
 TEST(ChangesTest, TorchtitansPipelineHasMicroBatchesOfItsOwn) {
   const std::string text = "micro-batches of 2 instead of 1";

@@ -80,6 +80,10 @@ TEST(HuggingFaceFsdpTest, AdaptersAreGatheredOnTheirOwnInVersion1) {
   const v1::Execution two = execution(fsdp + R"(, "fsdp_config": {"version": 2})");
   EXPECT_EQ(two.adapter_gather_seconds(), 0);
   EXPECT_FALSE(execution("").has_fp32_adapters());  // the trainer's habit
+  // Words that name a strategy are those of version 1.
+  EXPECT_GT(execution(fsdp).adapter_gather_seconds(), 0);
+  EXPECT_EQ(execution(", \"fsdp\": true").adapter_gather_seconds(), 0);
+  EXPECT_GT(execution(", \"fsdp\": \"hybrid_shard auto_wrap\"").adapter_gather_seconds(), 0);
   const UserRun whole = TrainerRun({ArgumentsWith(fsdp + R"(, "fsdp_config": {"version": 1})")});
   EXPECT_FALSE(whole.job.training().execution().has_adapter_gather_seconds());
 }

@@ -285,6 +285,18 @@ TEST(HuggingFaceTest, TrlsLossHoldsTheLogitsOf256Tokens) {
   EXPECT_LT(bytes(run(trl + ", \"use_liger_kernel\": true")), 1);
   EXPECT_FALSE(Assumes(run(trl + ", \"use_liger_kernel\": true"), "chunked_nll"));
   EXPECT_EQ(bytes(run("")), 0);  // Hugging Face's Trainer alone
+  const UserRun factory = RunOf(
+      ReadConfigText("model_name_or_path: meta-llama/Meta-Llama-3-8B\nstage: sft\ndo_train: true\n"
+                     "finetuning_type: full\ntemplate: llama3\ndataset: d\ncutoff_len: 2048\n"
+                     "output_dir: o\nper_device_train_batch_size: 1\nbf16: true\n",
+                     "sft.yaml"),
+      [] {
+        JobFlags flags;
+        flags.gpu = "h100-sxm-80gb";
+        flags.gpus = {8};
+        return flags;
+      }());
+  EXPECT_FALSE(Assumes(factory, "chunked_nll")) << "LLaMA-Factory has a loss of its own";
   EXPECT_NE(RefusalOf({ArgumentsWith(trl + ", \"loss_type\": \"new\"")}).find("chunked_nll, dft"),
             std::string::npos);
 }

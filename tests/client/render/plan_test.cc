@@ -336,6 +336,11 @@ TEST(RenderPlanTest, IntervalsAndTrainersShowWhereTheyAreKnown) {
   EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan),
                   "note: \"nanotron\" is not among the known trainers (`evenkeelctl trainers`), so "
                   "its defaults are assumed."));
+  EXPECT_FALSE(Has(RenderNotes({.width = 1000}, plan), "no kernel of this GPU type"));
+  v1::FigureBasis* kernels = plan.mutable_provenance()->add_figures();
+  kernels->set_figure("gpu.kernel_times");
+  kernels->set_detail("no measurement of this chip at all: assumed by analogy");
+  EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan), "note: no kernel of this GPU type"));
   plan.set_memory_fit(v1::MEMORY_FIT_WITHIN_MARGIN);
   text = RenderPlan(style, plan, FirstQuestion());
   EXPECT_NE(text.find("in 80% of runs the peak is 50% to 200% of the prediction"),

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/cost/layer_profile.h"
+#include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -183,6 +184,35 @@ TEST(LayerHabitsTest, AdaptersThatAreGatheredAloneTakeTheirTime) {
   EXPECT_NEAR(some.modes.back().repeated.constant - none.modes.back().repeated.constant, 8e6, 1);
   job.training.zero_stage = ZeroStage::kOptimizer;
   EXPECT_EQ(layer(1e6).forward_ns, layer(0).forward_ns);
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.cluster.gpu_count = 1;
+  const auto alone = [&](double ns) {
+    job.training.execution.adapter_gather_ns = ns;
+    return LayerOf(HabitsProfile(job, {}), LayerKind::kDense).forward.constant;
+  };
+  EXPECT_EQ(alone(1e6), alone(0)) << "one rank gathers nothing";
+}
+
+// torchtitan's selective recompute of operations keeps what experts exchange, or exchanges it
+// again.
+TEST(LayerHabitsTest, ExchangesThatRunAgainAreNotKept) {
+  Job job = TextJob("qwen3-30b-a3b", "h100-sxm-80gb", 8);
+  job.training.trainer = FindTrainer("torchtitan");
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
+  const auto mode = [&](bool again) {
+    job.training.execution.repeats_expert_exchanges = again;
+    const LayerProfile profile = HabitsProfile(job, {.data = 8, .expert = 8});
+    for (const RecomputeMode& m : LayerOf(profile, LayerKind::kMoe).modes)
+      if (m.parts == kAlternateProducts) return m;
+    ADD_FAILURE() << "no such mode";
+    return RecomputeMode{};
+  };
+  const RecomputeMode kept = mode(false), again = mode(true);
+  // Eight experts' rows of 2,048 values of each token, sent and brought back.
+  EXPECT_EQ(kept.kept_bytes - again.kept_bytes, 2 * 8 * 2 * 2048 * 4096);
+  EXPECT_GT(again.repeated_communication.at(kHabitsPack),
+            kept.repeated_communication.at(kHabitsPack) + 1e5);
 }
 
 TEST(LayerHabitsTest, CopiedRowsTakeTimeOnlyWithTensorParallelism) {

@@ -7,9 +7,11 @@
 
 #include "planner/cost/layer_profile.h"
 #include "planner/partition/methods.h"
+#include "planner/plan_figures.h"
 #include "planner/search/even_cuts.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -45,6 +47,30 @@ TEST(DegreesTest, VirtualStagesOfATrainerThatHasNoneMustBeAskedFor) {
     job.constraints.schedule = Schedule::kInterleaved;
     EXPECT_GT(MostOf(job).virtual_stages, 1) << trainer;
   }
+}
+
+// DeepSpeed's pipeline engine has no groups of ranks that share tokens.
+TEST(DegreesTest, ContextParallelismInDeepSpeedsPipelinesMustBeAskedFor) {
+  const auto both = [](const Job& job) {
+    bool found = false;
+    ForEachDegrees(job, [&](const Parallelism& p, const DegreeRange&) {
+      found = found || (p.context > 1 && p.pipeline > 1);
+      return true;
+    });
+    return found;
+  };
+  const Job text = WholeSpace(TextJob("llama3-8b", "h100-sxm-80gb", 8));
+  EXPECT_TRUE(both(Under("megatron-core", text)));
+  Job job = Under("megatron-deepspeed", text);
+  EXPECT_FALSE(both(job));
+  job.constraints.context_parallel = {2, 2};
+  EXPECT_FALSE(both(job));
+  job.constraints.pipeline_parallel = {2, 2};
+  EXPECT_TRUE(both(job));
+  const Plan plan = CheckedPlan(job);
+  EXPECT_EQ(BeyondTrainer(job, plan),
+            "Megatron-DeepSpeed has no context parallelism in a pipeline");
+  EXPECT_EQ(BeyondTrainer(Under("megatron-core", job), plan), "");
 }
 
 // With 16 stages, nanotron's last one would have the head of Llama-3-8B alone.
