@@ -195,7 +195,7 @@ TEST(ChangesTest, MegatronIsToldToDropWhatCutsTheModel) {
             "--num-layers-per-virtual-pipeline-stage");
   const char* const tensor = "tensor parallelism 2 instead of 1";
   EXPECT_EQ(MegatronArgument("--decoder-first-pipeline-num-layers 8", tensor),
-            "--tensor-model-parallel-size 2");
+            "--tensor-model-parallel-size 2 --sequence-parallel");
 }
 
 // 8 samples of each rank, unless the configuration gives the global batch.

@@ -198,7 +198,11 @@ TEST(ShellScriptsTest, AVariableThatNothingSetsIsEmptyInTests) {
   for (const char* const test : {"[ -n \"$X\" ]", "[ \"$X\" ]", "[[ $X == full ]]", "[[ -n $X ]]"})
     EXPECT_EQ(branch(test), "run 2") << test;
   EXPECT_EQ(branch("[ -z \"$X\" ]", "echo read $X\n", "X=3\n"), "run 1") << "set too late";
-  EXPECT_EQ(branch("[ -z $X ]", "Y=a\n", "eval ${Y} \"$Y\"\n"), "run 1");
+  EXPECT_EQ(branch("[ -z $X ]", "Y=a\n", "echo ${Y} \"$Y\"\n"), "run 1");
+  EXPECT_EQ(branch("[ -z $X ]", "Y=X=3\neval \"$Y\"\n"), "run 2") << "both branches are read";
+  EXPECT_EQ(branch("[ -z $X ]", "read -r \\\n  X Z\n"), "run 2");
+  EXPECT_EQ(branch("[ -z $X ]", "Z=$((1)); ((X++))\n"), "run 2");
+  EXPECT_EQ(branch("[ -z $PBS_NODEFILE ]"), "run 2") << "a launcher's";
   const ShellScript read = ReadShell("if [ -z \"$X\" ]; then run; fi\n", "s");
   EXPECT_FALSE(read.branches);
   EXPECT_EQ(read.empty_in_tests, std::set<std::string>{"X"});

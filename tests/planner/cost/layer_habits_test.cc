@@ -202,7 +202,8 @@ TEST(LayerHabitsTest, ExchangesThatRunAgainAreNotKept) {
   job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
   const auto mode = [&](bool again) {
     job.training.execution.repeats_expert_exchanges = again;
-    const LayerProfile profile = HabitsProfile(job, {.data = 8, .expert = 8});
+    const LayerProfile profile = BuildLayerProfile(job, {.data = 8, .expert = 8}, kHabitsPack,
+                                                   kHabitsPack, {kAlternateProducts});
     for (const RecomputeMode& m : LayerOf(profile, LayerKind::kMoe).modes)
       if (m.parts == kAlternateProducts) return m;
     ADD_FAILURE() << "no such mode";
