@@ -9,6 +9,7 @@
 #include "client/cli/from/choice.h"
 #include "client/cli/from/user_run.h"
 #include "client/cli/job/option_names.h"
+#include "planner/trainer/trainers.h"
 
 namespace evenkeel::cli {
 namespace {
