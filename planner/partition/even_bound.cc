@@ -1,6 +1,7 @@
 #include "planner/partition/even_bound.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace evenkeel::planner {
 namespace {
@@ -16,7 +17,10 @@ class Even {
         work_(static_cast<double>(chain.work_ns)),
         longest_(static_cast<double>(chain.longest_layer_ns)),
         send_(2 * static_cast<double>(chain.least_send_ns)),
-        once_(work_ + static_cast<double>(stages - 1) * send_) {}
+        once_(work_ + static_cast<double>(stages - 1) * send_) {
+    for (int64_t s = 0; s < stages; ++s)
+      trips_.push_back(static_cast<double>((micro_batches - 1) / (stages - s)));
+  }
 
   // Returns the least time within which the stages can take all the work.
   double Least() const {
@@ -43,7 +47,7 @@ class Even {
       const auto limit = [&](double numerator, double denominator) {
         if (denominator > 0) most = std::min(most, numerator / denominator);
       };
-      const double trips = Trips(s);
+      const double trips = trips_[static_cast<size_t>(s)];
       // Trips to the end and back allow no more work after stage s than this.
       if (trips >= 1) behind = std::min(behind, spare / trips);
       if (behind < sends * (1 - kRounding)) return false;
@@ -58,17 +62,14 @@ class Even {
     return behind * (1 + kRounding) >= once_;
   }
 
-  // Returns how often a path on stage s can go to the end and back between its first and last pack.
-  double Trips(int64_t s) const {
-    return static_cast<double>((static_cast<int64_t>(m_) - 1) / (stages_ - s));
-  }
-
   const int64_t stages_;
   const double m_;
   const double work_;
   const double longest_;  // longest layer
   const double send_;     // both ways
   const double once_;     // one pack through all stages and back
+  // By stage: how often a path there can go to the end and back between its first and last pack.
+  std::vector<double> trips_;
 };
 
 }  // namespace

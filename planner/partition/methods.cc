@@ -116,33 +116,56 @@ class Jitter {
   const Stop stop_;
 };
 
-// Minimises the slowest stage or send by dynamic programming. Among equal cuts, the foremost wins.
-std::vector<int64_t> LeastBottleneck(const SegmentTable& table, const Stop& stop) {
+// Minimises the slowest stage or send by dynamic programming, among cuts in which neither takes
+// longer than `limit`. Among equal cuts, the foremost wins. Returns no boundaries if no cut fits or
+// if stopped.
+std::vector<int64_t> LeastBottleneck(const SegmentTable& table, int64_t limit, const Stop& stop) {
   const size_t width = static_cast<size_t>(table.size()) + 1;
   const size_t stages = static_cast<size_t>(table.stages());
   std::vector<int64_t> value(width, kNoPlan);
   std::vector<std::vector<int64_t>> cuts(stages, std::vector<int64_t>(width, -1));
   value[0] = 0;
+  int64_t farthest = 0;  // end of the stages before
   for (int64_t s = 0; s < table.stages(); ++s) {
     std::vector<int64_t> next(width, kNoPlan);
     if (stop()) return {};
+    int64_t next_farthest = 0;
     for (int64_t j = s + 1; j <= table.size(); ++j) {
-      const size_t end = static_cast<size_t>(j);
-      for (int64_t i = j - 1; i >= s; --i) {
-        const int64_t send = 2 * table.SendTime(s, j), before = value[static_cast<size_t>(i)];
-        if (table.LeastTime(s, i, j) - send > next[end]) break;  // longer stages are even slower
-        const int64_t stage = table.StageTime(s, i, j);
-        if (before >= kNoPlan || stage >= kNoPlan) continue;
+      const SegmentTable::Ending ending(table, s, j);
+      const int64_t send = 2 * table.SendTime(s, j);
+      int64_t best = limit, cut = -1;
+      for (int64_t i = std::min(j - 1, farthest); i >= s; --i) {
+        if (ending.LeastTime(i) - send > best) break;  // longer stages are even slower
+        const int64_t before = value[static_cast<size_t>(i)];
+        if (before > best) continue;
+        const int64_t stage = ending.StageTime(i);
+        if (stage >= kNoPlan) continue;
         const int64_t slowest = std::max({before, stage - send, send});
-        if (slowest <= next[end]) next[end] = slowest, cuts[static_cast<size_t>(s)][end] = i;
+        if (slowest <= best) best = slowest, cut = i;
       }
+      if (cut < 0) continue;
+      next[static_cast<size_t>(j)] = best;
+      cuts[static_cast<size_t>(s)][static_cast<size_t>(j)] = cut;
+      next_farthest = j;
     }
     value = std::move(next);
+    farthest = next_farthest;
   }
   if (value.back() >= kNoPlan) return {};
   std::vector<int64_t> boundaries(stages + 1, table.size());
   for (size_t s = stages; s-- > 0;) boundaries[s] = cuts[s][static_cast<size_t>(boundaries[s + 1])];
   return boundaries;
+}
+
+// Tries growing bottlenecks, so that most segments need not be looked at.
+std::vector<int64_t> LeastBottleneck(const SegmentTable& table, const Stop& stop) {
+  constexpr int64_t kLongest = kNoPlan - 1;
+  const int64_t work = table.WorkBefore(table.size());
+  for (int64_t limit = CeilDivide(work, table.stages());; limit += limit / 8 + 1) {
+    if (limit > 2 * work) limit = kLongest;
+    std::vector<int64_t> cut = LeastBottleneck(table, limit, stop);
+    if (!cut.empty() || limit == kLongest || stop.stopped()) return cut;
+  }
 }
 
 // Returns the boundaries of LayersByWeights, or an empty vector if that returns one.

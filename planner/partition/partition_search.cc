@@ -23,26 +23,34 @@ class Programme {
     std::vector<int64_t> value(width, kNoPlan), next(width);
     std::vector<int64_t> cuts(static_cast<size_t>(stages) * width, -1);
     value[0] = 0;
+    int64_t nearest = 0, farthest = 0;  // ends of the stages before, if they have any
     for (int64_t s = 0; s < stages; ++s) {
       stopped_ = stopped_ || stop_();
       if (stopped_) return std::nullopt;
       std::fill(next.begin(), next.end(), kNoPlan);
       const int64_t first = s + 1 == stages ? n : s + 1;
       const int64_t last = s + 1 == stages ? n : n - (stages - 1 - s);
+      int64_t begin = s, next_nearest = n, next_farthest = 0;
       for (int64_t j = first; j <= last; ++j) {
-        int64_t best = kNoPlan, cut = -1;
+        const SegmentTable::Ending ending(table_, s, j);
         // Longer stages are slower.
-        for (int64_t i = j - 1; i >= s && table_.LeastTime(s, i, j) <= limit; --i) {
-          ++states_;
+        while (begin < j && ending.LeastTime(begin) > limit) ++begin;
+        while (begin > s && ending.LeastTime(begin - 1) <= limit) --begin;
+        states_ += j - begin;
+        int64_t best = kNoPlan, cut = -1;
+        for (int64_t i = std::min(j - 1, farthest); i >= std::max(begin, nearest); --i) {
           if (value[static_cast<size_t>(i)] >= kNoPlan) continue;
-          const int64_t stage = table_.StageTime(s, i, j);
+          const int64_t stage = ending.StageTime(i);
           if (stage > limit) continue;
           const int64_t candidate = value[static_cast<size_t>(i)] + stage;
           if (candidate <= best) best = candidate, cut = i;
         }
+        if (cut < 0) continue;
         next[static_cast<size_t>(j)] = best;
         cuts[static_cast<size_t>(s) * width + static_cast<size_t>(j)] = cut;
+        next_nearest = std::min(next_nearest, j), next_farthest = j;
       }
+      nearest = next_nearest, farthest = next_farthest;
       value.swap(next);
     }
     if (value[static_cast<size_t>(n)] >= kNoPlan) return std::nullopt;

@@ -18,9 +18,8 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
       positions_(table.size() + 1),
       micro_batches_(table.micro_batches()),
       stop_(stop),
-      segments_(static_cast<size_t>(stages_)),
-      fronts_(static_cast<size_t>((stages_ + 1) * positions_)),
-      backs_(static_cast<size_t>((stages_ + 1) * positions_)) {
+      segments_(static_cast<size_t>(stages_)) {
+  for (int64_t s = 0; s < stages_; ++s) trips_.push_back((micro_batches_ - 1) / (stages_ - s));
   Fill(table, limit, asked);
   // Passes alone leave most pools empty, and they cost less to compute than the exchange.
   if (stopped_ || !Tighten(limit)) return;
@@ -66,7 +65,7 @@ void SegmentPool::Fill(const SegmentTable& table, int64_t limit, SegmentsAsked a
         const int64_t recompute = table.RecomputeTime(s, i, j);
         if (recompute >= kNoPlan) continue;
         times.backward += recompute;
-        if (too_long()) continue;
+        if ((recompute > 0 || asked == SegmentsAsked::kAll) && too_long()) continue;
         segments_[static_cast<size_t>(s)].push_back({i, j, times});
         next[static_cast<size_t>(j)] = true;
       }
@@ -90,7 +89,7 @@ int64_t SegmentPool::PassesBound(int64_t s, const StageTimes& times, int64_t fro
                                  int64_t back) const {
   const int64_t behind = 2 * times.send + back;
   // The way of one pack through all stages and back, once for every P packs.
-  const int64_t trips = ((micro_batches_ - 1) / stages_ + 1) * (front + times.total() + behind);
+  const int64_t trips = (trips_.front() + 1) * (front + times.total() + behind);
   return std::max(front + Through(s, times, behind), trips);
 }
 
@@ -160,7 +159,7 @@ int64_t SegmentPool::Through(int64_t s, const StageTimes& times, int64_t round_t
   longest = std::max(longest, round_trip + m * forward + seen * backward);
   // The path may also take trips both first and last, and in between as often as the packs allow: P
   // - s of them pass during each trip.
-  const int64_t most = (m - 1) / (stages_ - s);
+  const int64_t most = trips_[static_cast<size_t>(s)];
   for (const int64_t trips : {int64_t{1}, most}) {
     if (trips >= 1 && trips <= most)
       longest = std::max(longest, (trips + 1) * round_trip + (m - trips * behind) * total);
@@ -169,7 +168,7 @@ int64_t SegmentPool::Through(int64_t s, const StageTimes& times, int64_t round_t
 }
 
 void SegmentPool::FillBacks() {
-  std::fill(backs_.begin(), backs_.end(), Back{});
+  backs_.assign(static_cast<size_t>((stages_ + 1) * positions_), Back{});
   BackAt(stages_, positions_ - 1) = Back{.sum = 0, .longest = 0};
   for (int64_t s = stages_ - 1; s >= 0; --s) {
     stop_.Spend(static_cast<int64_t>(20 * segments_[static_cast<size_t>(s)].size()));
@@ -198,7 +197,7 @@ std::vector<int64_t> SegmentPool::Promising() const {
 }
 
 void SegmentPool::FillFronts() {
-  std::fill(fronts_.begin(), fronts_.end(), Front{});
+  fronts_.assign(static_cast<size_t>((stages_ + 1) * positions_), Front{});
   FrontAt(0, 0) = Front{.sum = 0, .fill = 0, .trips = {0, 0, kNoPath}};
   const int64_t m = micro_batches_;
   for (int64_t s = 0; s < stages_; ++s) {
@@ -236,7 +235,7 @@ int64_t SegmentPool::StepBound(int64_t s, int64_t i, int64_t behind,
   const Front& front = At(s, i);
   if (front.sum >= kNoPlan) return kNoPlan;
   // The way of one pack through all stages and back, once for every P packs.
-  int64_t longest = ((micro_batches_ - 1) / stages_ + 1) * (front.sum + behind);
+  int64_t longest = (trips_.front() + 1) * (front.sum + behind);
   for (size_t trips = 0; trips < front.trips.size(); ++trips) {
     longest = std::max(longest, front.trips[trips] + static_cast<int64_t>(trips) * behind);
   }

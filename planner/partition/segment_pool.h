@@ -109,6 +109,7 @@ class SegmentPool {
   bool Stopped() { return stopped_ = stopped_ || stop_(); }
 
   const int64_t stages_, positions_, micro_batches_;
+  std::vector<int64_t> trips_;  // by stage: how often its packs allow a trip to the end and back
   const Stop stop_;
   bool stopped_ = false;
   std::vector<std::vector<StageSegment>> segments_;  // by stage; sorted by end, then begin

@@ -46,6 +46,33 @@ class SegmentTable : public Segments {
     return WorkBefore(j) - WorkBefore(i) + 2 * SendTime(s, j);
   }
 
+  // The segments [i, j) of one stage and end, for loops over i. REQUIRES: s <= i < j.
+  class Ending {
+   public:
+    Ending(const SegmentTable& table, int64_t s, int64_t j)
+        : table_(table), s_(s), j_(j), end_time_(table.WorkBefore(j) + 2 * table.SendTime(s, j)) {
+      if (j > s + table.window()) return;
+      std::vector<int64_t>& times = table.times_[static_cast<size_t>(s)];
+      if (times.empty()) table.MakeStage(times);
+      times_ = &times[Index(s, s, j)];
+    }
+
+    // The same as SegmentTable's.
+    int64_t LeastTime(int64_t i) const { return end_time_ - table_.WorkBefore(i); }
+    int64_t StageTime(int64_t i) const {
+      if (times_ == nullptr) return kNoPlan;
+      int64_t& time = times_[i - s_];
+      if (time < 0) time = table_.Recomputed(s_, i, j_);
+      return time >= kNoPlan ? kNoPlan : LeastTime(i) + time;
+    }
+
+   private:
+    const SegmentTable& table_;
+    const int64_t s_, j_;
+    const int64_t end_time_;    // WorkBefore(j) and the sends
+    int64_t* times_ = nullptr;  // from i = s on; none if the end leaves too few layers
+  };
+
   // Returns whether some segment that was asked for did not fit.
   bool met_unfit() const {
     return std::any_of(unfit_.begin(), unfit_.end(), [&](int64_t j) { return j <= size(); });

@@ -18,7 +18,8 @@ class PassTable {
   PassTable(const PassValues& values, const PipelineShape& shape)
       : values_(values.empty() ? nullptr : values.data()),
         chunks_(static_cast<size_t>(shape.chunks)),
-        row_(values.size() / static_cast<size_t>(shape.virtual_stages())) {}
+        row_(values.size() / static_cast<size_t>(shape.virtual_stages())),
+        step_(row_ == 1 ? 0 : 1) {}
 
   int64_t at(const Pass& pass) const {
     return at(static_cast<size_t>(pass.stage) * chunks_ + static_cast<size_t>(pass.chunk),
@@ -27,7 +28,7 @@ class PassTable {
   // `unit` is stage x chunks + chunk.
   int64_t at(size_t unit, size_t micro_batch) const {
     if (values_ == nullptr) return 0;
-    return values_[row_ == 1 ? unit : unit * row_ + micro_batch];
+    return values_[unit * row_ + micro_batch * step_];
   }
 
   // Returns whether all micro-batches have the same values.
@@ -35,7 +36,7 @@ class PassTable {
 
  private:
   const int64_t* values_;
-  size_t chunks_, row_;  // row_: values per unit
+  size_t chunks_, row_, step_;  // values per unit; those from one micro-batch to the next
 };
 
 }  // namespace evenkeel::planner

@@ -180,28 +180,34 @@ PipelineRun RunPasses(const PipelineSpec& spec, const std::vector<Pass>& order, 
 // stage s runs the forward of micro-batch i and then the backward of micro-batch i - (P - 1 - s),
 // if they exist. A pass waits for one in the same wave on the stage before, or in the previous wave
 // on the stage after, so nothing else must be kept.
+template <bool kSendBlocks>
 std::vector<int64_t> OneFOneBEnds(const PipelineSpec& spec) {
   const size_t stages = static_cast<size_t>(spec.shape.stages);
   const size_t m = static_cast<size_t>(spec.shape.micro_batches);
   const PassTable forward(spec.forward_ns, spec.shape), backward(spec.backward_ns, spec.shape);
+  const int64_t* const send = spec.send_ns.data();
   std::vector<int64_t> free(stages), gradient(stages);  // gradient: when it arrives at the stage
   for (size_t wave = 0; wave < m + stages - 1; ++wave) {
     int64_t input = 0;
     for (size_t s = 0; wave < m && s < stages; ++s) {
-      free[s] = std::max(free[s], input) + forward.at(s, wave);
-      if (s + 1 == stages) break;
-      input = free[s] + spec.send_ns[s];
-      if (spec.send_blocks) free[s] = input;
+      const int64_t end = std::max(free[s], input) + forward.at(s, wave);
+      input = end + (s + 1 < stages ? send[s] : 0);
+      free[s] = kSendBlocks ? input : end;
     }
     const size_t from = wave + 1 < stages ? stages - 1 - wave : 0;
-    for (size_t s = from; s < stages && wave + s + 1 < m + stages; ++s) {
+    const size_t end = std::min(stages, m + stages - 1 - wave);
+    for (size_t s = from; s < end; ++s) {
       free[s] = std::max(free[s], gradient[s]) + backward.at(s, wave + s + 1 - stages);
       if (s == 0) continue;
-      gradient[s - 1] = free[s] + spec.send_ns[s - 1];
-      if (spec.send_blocks) free[s] = gradient[s - 1];
+      gradient[s - 1] = free[s] + send[s - 1];
+      if (kSendBlocks) free[s] = gradient[s - 1];
     }
   }
   return free;
+}
+
+std::vector<int64_t> OneFOneBEnds(const PipelineSpec& spec) {
+  return spec.send_blocks ? OneFOneBEnds<true>(spec) : OneFOneBEnds<false>(spec);
 }
 
 bool IsPlain1F1B(const PipelineSpec& spec) {
