@@ -132,9 +132,10 @@ class Planning {
     plan().prediction = Predict(job_, batching_, profile, chosen);
 
     Enter(Phase::kExplain);
+    const std::vector<PackShape> dealt =
+        DealtPacks(batching_, p.data, chosen.micro_batches, hooks_.stop);
     const DistRatios dist =
-        DistRatiosOf(DealtPacks(batching_, p.data, chosen.micro_batches, hooks_.stop),
-                     batching_.rule, p.data, chosen.micro_batches, hooks_.stop);
+        DistRatiosOf(dealt, batching_.rule, p.data, chosen.micro_batches, hooks_.stop);
     plan().batch_rule.idle_ratio = dist.idle;
     plan().batch_rule.dist_ratio_units = dist.units;
     plan().batch_rule.dist_ratio_tokens = dist.tokens;
@@ -146,9 +147,10 @@ class Planning {
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (short_search_) return;
     // Baselines recompute instead of keeping activations in host memory.
-    plan().ladder = !job_.training.activations.any()
-                        ? MakeLadder(job_, batching_, chosen, hooks_.stop)
-                        : MakeLadder(WithActivations(job_, 0, 0), batching_, chosen, hooks_.stop);
+    plan().ladder =
+        !job_.training.activations.any()
+            ? MakeLadder(job_, batching_, chosen, dealt, hooks_.stop)
+            : MakeLadder(WithActivations(job_, 0, 0), batching_, chosen, dealt, hooks_.stop);
     FindLimitsCost(chosen);
     FindEncoderGain(chosen);
     FindOffloadGain();

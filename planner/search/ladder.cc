@@ -84,7 +84,8 @@ double GpuDays(const Job& job, int64_t step_ns, double micro_batch_count,
 }
 
 std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
-                                   const Candidate& chosen, const Stop& stop) {
+                                   const Candidate& chosen, const std::vector<PackShape>& dealt,
+                                   const Stop& stop) {
   const auto stopped = [&] { return stop(); };
   // The other rungs are 1F1B with one chunk per stage.
   Candidate plan = chosen;
@@ -107,8 +108,6 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
   const LayerProfile profile = BuildLayerProfile(job, plan.parallelism, batching.mean,
                                                  batching.largest, {}, plan.micro_batches);
   const double packs = rungs.PackedMicroBatches();
-  const std::vector<PackShape> dealt =
-      DealtPacks(batching, plan.parallelism.data, plan.micro_batches);
   const Candidate unbalanced = rungs.Unbalanced(profile, dealt);
   const double pad_ratio = batching.rule.pad_ratio;
   if (!batching.padded)

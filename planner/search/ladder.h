@@ -13,13 +13,13 @@
 namespace evenkeel::planner {
 
 // Returns the rungs, all with the plan's degrees; all but the last run 1F1B without virtual stages.
-// "baseline": random micro-batches padded to
-// the longest, stages equal by parameters, every layer recomputed. "+ data balance": packs by the
-// rule. "+ model balance": our partition under full recompute. "+ memory balance": the plan.
-// GPU-days are of all epochs. A job that pads keeps its micro-batches and has no "+ data balance".
-// Incomplete if stopped.
+// "baseline": random micro-batches padded to the longest, stages equal by parameters, every layer
+// recomputed. "+ data balance": packs by the rule. "+ model balance": our partition under full
+// recompute. "+ memory balance": the plan. `dealt` are the plan's DealtPacks, GPU-days are of all
+// epochs. A job that pads keeps its micro-batches and has no "+ data balance". Incomplete if
+// stopped.
 std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, const Candidate& plan,
-                                   const Stop& stop);
+                                   const std::vector<PackShape>& dealt, const Stop& stop);
 
 // Returns GPUs x days for all epochs if a step of m x D micro-batches takes `step_ns` and the data
 // makes `micro_batch_count`. The last, holed step of an epoch takes as long as the others.
