@@ -1,8 +1,9 @@
 #include "planner/simulate/held_passes.h"
 
+#include <absl/container/flat_hash_set.h>
+
 #include <algorithm>
 #include <numeric>
-#include <set>
 #include <utility>
 
 namespace evenkeel::planner {
@@ -94,8 +95,8 @@ std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t 
       if (a.held[c] < b.held[c]) return false;
     return true;
   };
-  std::set<std::vector<int64_t>> met;  // groups repeat each other
-  int64_t least = 0, most = 0;         // sums of the peaks
+  absl::flat_hash_set<std::vector<int64_t>> met;  // groups repeat each other
+  int64_t least = 0, most = 0;                    // sums of the peaks
   GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
     if (!met.insert(held).second) return;
     const Peak now{held, std::accumulate(held.begin(), held.end(), int64_t{0})};
