@@ -122,8 +122,8 @@ struct ActivationOffload {
 // Unset caps (0) are derived from the data.
 struct Training {
   int64_t global_batch_samples = 0;  // samples per optimizer step, mean
-  // Whether to leave out degrees whose steps miss this batch by more than an eighth, if other
-  // degrees do not. The planner sets it when its plan would miss the batch.
+  // Whether to leave out degrees whose steps miss this batch (Parallelisms), if other degrees do
+  // not. The planner sets it when its plan would miss the batch.
   bool keeps_batch = false;
   int64_t unit_cap = 0;   // Qv
   int64_t token_cap = 0;  // Qt

@@ -24,6 +24,7 @@
 #include "planner/search/changed_job.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/choose_offload.h"
+#include "planner/search/keep_batch.h"
 #include "planner/search/ladder.h"
 #include "planner/search/misfit.h"
 #include "planner/search/other_sizes.h"
@@ -39,20 +40,6 @@
 namespace evenkeel::planner {
 namespace {
 
-// Returns by which share the samples of a step differ from those asked for.
-double BatchError(const Job& job, double samples_per_step) {
-  return std::abs(samples_per_step / D(job.training.global_batch_samples) - 1);
-}
-double BatchError(const Job& job, const Plan& plan) {
-  return BatchError(job, plan.prediction.samples_per_step);
-}
-
-Job KeepingTheBatch(const Job& job) {
-  Job keeping = job;
-  keeping.training.keeps_batch = true;
-  return keeping;
-}
-
 class Planning {
  public:
   Planning(const Job& job, const PlanHooks& hooks, bool short_search = false)
@@ -64,6 +51,7 @@ class Planning {
     if (chosen.stopped || Stopped()) return std::move(result_);
     batching_ = std::move(chosen.batching);
     found_ = std::move(chosen.found);
+    job_.training.keeps_batch |= chosen.keeps_batch;
     plan().batch_rule = batching_.rule;
     plan().figures = PlanFigures(job_);
     plan().proof = found_.proof;
@@ -166,24 +154,11 @@ class Planning {
       plan().other_precisions = OtherPrecisions(job_, short_search, hooks_.stop);
   }
 
-  // Returns the best plan of the changed job with the packs of this one, which like every plan
-  // keeps the batch where that costs little (PlanTheBatch).
+  // Returns the best plan of the changed job with the packs of this one.
   std::optional<Alternative> OfSamePacks(const Job& job) const {
-    const auto best_of = [&](const Job& searched) -> std::optional<Alternative> {
-      const SearchResult found = Search(searched, batching_, 0, hooks_.stop);
-      if (found.best.empty()) return std::nullopt;
-      return MakeAlternative(job, batching_, found.best.front(), hooks_.stop);
-    };
-    std::optional<Alternative> best = best_of(job);
-    if (!best || BatchError(job, best->samples_per_step) <= kBatchErrorAtMost) return best;
-    const Job keeping = KeepingTheBatch(job);
-    const double packs = batching_.packs_per_step(job.training.global_batch_samples);
-    if (Parallelisms(keeping, packs).size() == Parallelisms(job, packs).size()) return best;
-    const std::optional<Alternative> kept = best_of(keeping);
-    const bool nearer =
-        kept && BatchError(job, kept->samples_per_step) < BatchError(job, best->samples_per_step) &&
-        kept->gpu_days <= (1 + kDistinguishableRatio) * best->gpu_days;
-    return nearer ? kept : best;
+    const SearchResult found = SearchForBatch(job, batching_, 0, hooks_.stop).found;
+    if (found.best.empty()) return std::nullopt;
+    return MakeAlternative(job, batching_, found.best.front(), hooks_.stop);
   }
 
   // Returns whether a plan without the trainer's limits may be better.
@@ -285,8 +260,8 @@ class Planning {
           alternative.gpu_days < (1 + kDistinguishableRatio) * plan().prediction.gpu_days;
   }
 
-  // Looks for packing groups, and takes them if they need fewer GPU-days than the best plan with
-  // one group, or if the job asks for them.
+  // Looks for packing groups, and takes them if they are better than the best plan with one group,
+  // or if the job asks for them.
   void FindGroups() {
     Enter(Phase::kSearch);
     classes_.emplace(job_, hooks_.stop);
@@ -294,10 +269,20 @@ class Planning {
     if (grouped.stopped || grouped.runs.size() < 2) return;
     const bool asked = job_.training.group_selection == GroupSelection::kPublished;
     if (!asked && !found_.best.empty() &&
-        SummaryOf(job_, grouped).gpu_days >=
-            MakeAlternative(job_, batching_, found_.best.front(), hooks_.stop).gpu_days)
+        !AreBetter(SummaryOf(job_, grouped),
+                   MakeAlternative(job_, batching_, found_.best.front(), hooks_.stop)))
       return;
     grouped_ = std::move(grouped);
+  }
+
+  // Returns whether groups are better than one. Their steps are whole packs of several lengths, so
+  // they may miss the batch by more.
+  bool AreBetter(const Alternative& groups, const Alternative& one) const {
+    constexpr double kErrorAtMost = 1.0 / 4;
+    const BatchPlan of_groups{BatchError(job_, groups.samples_per_step), groups.gpu_days};
+    const BatchPlan of_one{BatchError(job_, one.samples_per_step), one.gpu_days};
+    if (of_groups.error <= kErrorAtMost) return of_groups.gpu_days < of_one.gpu_days;
+    return Better(of_groups, of_one);
   }
 
   void FillGroups() {
@@ -370,7 +355,7 @@ class Planning {
     placement.tiers = TiersOf(job_, p);
   }
 
-  const Job& job_;
+  Job job_;  // that keeps the batch if the plan does
   const PlanHooks& hooks_;
   const bool short_search_;
   Batching batching_;
@@ -380,38 +365,18 @@ class Planning {
   PlanResult result_;
 };
 
-// Plans again with degrees that keep the batch where the plan misses it by more than an eighth and
-// such degrees exist. They count if they fit, come nearer, and take so little longer that
-// predictions cannot tell the plans apart.
-PlanResult PlanTheBatch(const Job& job, const PlanHooks& hooks, bool short_search) {
-  PlanResult result = Planning(job, hooks, short_search).Run();
-  const Plan& plan = result.plan;
-  if (result.end != PlanEnd::kComplete || !plan.fits() || plan.grouping ||
-      BatchError(job, plan) <= kBatchErrorAtMost)
-    return result;
-  const Job keeping = KeepingTheBatch(job);
-  const double packs = D(job.training.global_batch_samples) / plan.batch_rule.samples_per_pack;
-  if (Parallelisms(keeping, packs).size() == Parallelisms(job, packs).size()) return result;
-  PlanResult kept = Planning(keeping, hooks, short_search).Run();
-  const bool nearer =
-      kept.end == PlanEnd::kComplete && kept.plan.fits() &&
-      BatchError(job, kept.plan) < BatchError(job, plan) &&
-      kept.plan.prediction.gpu_days <= (1 + kDistinguishableRatio) * plan.prediction.gpu_days;
-  return nearer ? std::move(kept) : std::move(result);
-}
-
 PlanResult PlanWhole(const Job& job, const PlanHooks& hooks, bool short_search) {
   PlanResult result;
   if (!RunsThrough(hooks.stop, [&] {
         if (!ChoosesOffload(job)) {
-          result = PlanTheBatch(job, hooks, short_search);
+          result = Planning(job, hooks, short_search).Run();
           return;
         }
         const Job chosen = WithBestOffload(job, hooks, short_search ? kWorkForSize : SearchWork{});
-        result = PlanTheBatch(chosen, hooks, short_search);
+        result = Planning(chosen, hooks, short_search).Run();
         // The share was chosen by searches of limited work, of packs that may differ.
         if (chosen.training.offload.ratio == 0 || job.training.activations.choose) return;
-        PlanResult without = PlanTheBatch(WithOffload(job, 0), hooks, short_search);
+        PlanResult without = Planning(WithOffload(job, 0), hooks, short_search).Run();
         if (without.end == PlanEnd::kComplete && without.plan.fits() &&
             (!result.plan.fits() ||
              without.plan.prediction.gpu_days <= result.plan.prediction.gpu_days))

@@ -10,17 +10,21 @@
 #include <vector>
 
 #include "planner/base/integers.h"
+#include "planner/search/keep_batch.h"
 #include "planner/search/ladder.h"
 #include "planner/search/parallelisms.h"
 
 namespace evenkeel::planner {
 namespace {
 
-constexpr double kBatchTolerance = 0.05;
-constexpr double kSameError = 0.02;  // beyond the tolerance: alike enough for time to decide
-constexpr int64_t kTriesInVain = 3;  // of shorter packs, before no more are tried
+constexpr int64_t kTriesInVain = 3;  // of sizes in a row, before no more are tried
 constexpr int64_t kTriesBetween = 2;
-constexpr double kLongestOfLevel = 1.5;  // packs longer than level ones that may mend the batch
+// A share of full packs above which they count as full. Less would round the next packs' units up.
+constexpr double kFull = 0.99;
+// Lengths that may keep the batch where doubled ones do not, in quarters of the rule's: whole
+// multiples first, because those of a sample's length only gain from these.
+constexpr int64_t kQuarters[] = {12, 20, 28, 24, 40, 56, 48, 36, 6, 5, 7, 10, 14, 44, 52, 60};
+constexpr size_t kQuartersTried = 8, kQuartersTriedBriefly = 2;  // of those that keep it
 
 class Chooser {
  public:
@@ -30,20 +34,21 @@ class Chooser {
         alternatives_(alternatives),
         hooks_(hooks),
         limits_(limits),
-        side_limits_(limits.segments < kWorkForSideQuestion.segments ? limits
-                                                                     : kWorkForSideQuestion),
+        brief_(limits.segments < kWorkForSideQuestion.segments),
+        side_limits_(brief_ ? limits : kWorkForSideQuestion),
         rule_(CapsRuleOf(job, hooks.stop)),
         level_(OneMicroBatch(rule_.Balanced())) {}
 
   CapsSearch Run() {
     if (!DerivesCaps(job_)) return Search(level_, "");
-    const std::string reason = BalanceReason(level_);
-    if (level_.by_tokens) return ByTokens(reason);
-    CapsSearch level = Search(level_, reason);
-    if (level.stopped || TooManyMicroBatches(level.batching)) return level;
-    CapsSearch best = Shorter(std::move(level));
-    if (best.stopped || best.found.best.empty() || CapsOf(best) != level_.caps) return best;
-    return Longer(std::move(best));
+    CapsSearch level = Search(level_, BalanceReason(level_));
+    if (level.stopped) return level;
+    if (level_.by_tokens) return KeepingTheBatch(ByTokens(std::move(level)));
+    if (TooManyMicroBatches(level.batching)) return level;
+    CapsSearch best = Sized(std::move(level));
+    if (best.stopped || best.found.best.empty()) return best;
+    if (CapsOf(best) == level_.caps) best = Longer(std::move(best));
+    return KeepingTheBatch(std::move(best));
   }
 
   // Returns whether anything fits under the caps that Run looks at.
@@ -66,6 +71,23 @@ class Chooser {
   }
 
  private:
+  // Packs of other sizes than level ones.
+  struct Sizes {
+    CapsSearch best;
+    double packs = 0;     // of a step, that gave the best
+    bool better = false;  // whether a try was better than the first
+    double fill = 1;      // the samples of the last packs, over those by volume
+    int64_t in_vain = 0;  // tries since the last that was better
+    Caps tried;           // last
+  };
+
+  // Packs of other lengths than the rule's.
+  struct LengthTries {
+    CapsSearch best;
+    bool missed = false;        // whether the last lengths were left out because of the batch
+    std::vector<double> tried;  // samples per pack
+  };
+
   // Returns whether a fused step, with its one micro-batch for each rank, has no degrees for these
   // packs.
   bool TooManyMicroBatches(const Batching& batching) const {
@@ -100,104 +122,168 @@ class Chooser {
   void FindAll(CapsSearch& search) const { Find(search, alternatives_, 0, limits_); }
   void Find(CapsSearch& search, int64_t alternatives, int64_t beat_ns,
             const SearchWork& limits) const {
-    search.found =
-        planner::Search(job_, search.batching, alternatives, hooks_.stop, beat_ns, limits);
+    BatchSearch of_batch =
+        SearchForBatch(job_, search.batching, alternatives, hooks_.stop, beat_ns, limits);
+    search.found = std::move(of_batch.found);
+    search.keeps_batch = of_batch.keeps_batch;
     search.stopped = search.found.stopped;
+    if (search.stopped || !of_batch.kept) return;
+    CapsSearch kept{
+        .batching = search.batching, .found = *std::move(of_batch.kept), .keeps_batch = true};
+    if (!kept_ || Better(kept, *kept_)) kept_ = std::move(kept);
   }
+
+  // The batch decides between sizes. So where the best size keeps it, a plan of another size that
+  // keeps it counts too, even if that size has quicker plans that do not.
+  CapsSearch KeepingTheBatch(CapsSearch best) const {
+    if (best.stopped || best.found.best.empty() || !kept_ || !Better(*kept_, best) ||
+        !KeepsBatch(BatchError(job_, best.batching, best.found)))
+      return best;
+    CapsSearch kept = *std::move(kept_);
+    kept.batching.rule.caps_reason = OtherReason(kept, best);
+    Job keeping = job_;
+    keeping.training.keeps_batch = true;
+    kept.found = planner::Search(keeping, kept.batching, alternatives_, hooks_.stop, 0, limits_);
+    kept.stopped = kept.found.stopped;
+    return kept;
+  }
+
   void Enter(Phase phase) const {
     if (hooks_.enter) hooks_.enter(phase);
   }
 
-  // Returns the best of level packs and of shorter ones. These need less memory, and so less
+  // Returns the best of level packs and of others. Shorter ones need less memory, and so less
   // recompute or model parallelism, and give more ranks a pack of a step; but they are less level.
-  CapsSearch Shorter(CapsSearch level) const {
+  // Longer ones may mend the batch, and cost less where each pack has its own charge.
+  CapsSearch Sized(CapsSearch level) const {
     const bool level_fits = !level.found.best.empty();
     Sizes sizes{
         .best = level_fits ? std::move(level)
                            : Search(rule_.Least(), LevelDoesNotFit() + "; these are the shortest")};
     CapsSearch& best = sizes.best;
     if (best.stopped || best.found.best.empty()) return best;
-    const Caps first = CapsOf(best);
-    const double first_days = GpuDaysOf(best);
-    for (const double packs : PacksOfSteps(ExcessBatchError(best) > 0)) {
-      // Without a plan for long packs, there is nothing that all shorter ones could be worse than.
-      if (sizes.in_vain >= kTriesInVain && (level_fits || sizes.packs > 0)) break;
-      Improve(sizes, packs);
-    }
-    if (sizes.packs > 0) {
-      double fewer = sizes.packs * 3 / 4;
-      for (int64_t i = 0; i < kTriesBetween; ++i) {
-        const double between = (fewer + sizes.packs) / 2;
-        if (!Improve(sizes, between)) fewer = between;
-      }
-    }
+    sizes.packs = PacksOf(best);
+    const CapsSearch first = best;
+    if (level_fits && (MissesBatch(best) || Thorough()))
+      Octaves(sizes, PacksOfSteps(/*longer=*/true), [&] { return sizes.in_vain < kTriesInVain; });
+    // Without a plan for long packs, there is nothing that all shorter ones could be worse than.
+    Octaves(sizes, PacksOfSteps(/*longer=*/false), [&] {
+      return SizeMatters(best) && (sizes.in_vain < kTriesInVain || (!level_fits && !sizes.better));
+    });
+    if (level_fits && SizeMatters(best) && Take(best, SideSearch(rule_.Least(), best)))
+      sizes.packs = PacksOf(best), sizes.better = true;
+    Between(sizes);
     TryFewerTokens(best);
-    if (best.stopped || CapsOf(best) == first) return best;
-    best.batching.rule.caps_reason =
-        level_fits ? ShorterReason(1 - GpuDaysOf(best) / first_days) : LevelDoesNotFit();
+    if (best.stopped || CapsOf(best) == CapsOf(first)) return best;
+    best.batching.rule.caps_reason = level_fits ? OtherReason(best, first) : LevelDoesNotFit();
     FindAll(best);
     return best;
   }
+
+  // Tries these numbers of packs of a step while `goes_on`.
+  template <typename GoesOn>
+  void Octaves(Sizes& sizes, const std::vector<double>& counts, GoesOn goes_on) const {
+    sizes.in_vain = 0;
+    for (const double packs : counts) {
+      if (!goes_on()) return;
+      Improve(sizes, packs);
+    }
+  }
+
+  // Tries sizes between the best and its neighbours.
+  void Between(Sizes& sizes) const {
+    const double level = LevelPacks();
+    for (bool better = true; better && (SizeMatters(sizes.best) || Thorough());) {
+      const double best = sizes.packs;
+      better = Improve(sizes, 1.5 * best);
+      for (const double fewer : {0.75 * best, best / 1.5})
+        better = better || (fewer > level && Improve(sizes, fewer));
+    }
+    if (!sizes.better) return;
+    double fewer = sizes.packs * 3 / 4;
+    for (int64_t i = 0; i < kTriesBetween && SizeMatters(sizes.best); ++i) {
+      const double between = (fewer + sizes.packs) / 2;
+      if (!Improve(sizes, between)) fewer = between;
+    }
+  }
+
+  // Returns whether each pack costs time whatever it holds: gathering weights, or the products of
+  // experts, which get few rows of short packs.
+  bool PacksAreCharged() const {
+    return job_.training.zero_stage == ZeroStage::kWeights ||
+           job_.model.language_model.moe.has_value();
+  }
+
+  // Returns whether many lengths are tried. Searches of many sizes of a job do not.
+  bool Thorough() const { return PacksAreCharged() && !brief_; }
 
   std::string Level() const {
     return absl::StrFormat("balanced packs of %d units and %d tokens", level_.caps.units,
                            level_.caps.tokens);
   }
   std::string LevelDoesNotFit() const { return Level() + " do not fit in memory"; }
-  // `gain` is in GPU-days, as a share of those with level packs.
-  std::string ShorterReason(double gain) const {
-    if (gain > 0) return absl::StrFormat("%.1f%% fewer GPU-days than with %s", 100 * gain, Level());
-    return "steps come nearer to the batch that was asked for than with " + Level();
+  // Says why `other` is better than `first`, which fits.
+  std::string OtherReason(const CapsSearch& other, const CapsSearch& first) const {
+    const std::string packs =
+        level_.by_tokens ? absl::StrFormat("packs of %d tokens", first.batching.rule.token_cap)
+                         : Level();
+    const double gain = 1 - GpuDaysOf(other) / GpuDaysOf(first);
+    if (gain > 0) return absl::StrFormat("%.1f%% fewer GPU-days than with %s", 100 * gain, packs);
+    return "steps come nearer to the batch that was asked for than with " + packs;
   }
-
-  // Packs of other sizes than level ones.
-  struct Sizes {
-    CapsSearch best;
-    double packs = 0;     // of a step, that gave the best; 0 for the first
-    double fill = 1;      // the samples of the last packs, over those by volume
-    int64_t in_vain = 0;  // tries since the last that was better
-    Caps tried;           // last
-  };
 
   // Searches packs of which a step has so many, and takes them if they are better.
   bool Improve(Sizes& sizes, double packs) const {
     CapsSearch& best = sizes.best;
-    if (best.stopped || !SizeMatters(best)) return false;
+    if (best.stopped) return false;
     const std::optional<CapsChoice> choice = rule_.OfSamples(
         static_cast<double>(job_.training.global_batch_samples) / (packs * sizes.fill));
     if (!choice || choice->caps == CapsOf(best) || choice->caps == sizes.tried) return false;
     sizes.tried = choice->caps;
     CapsSearch other = SideSearch(*choice, best);
-    sizes.fill = std::min(1.0, other.batching.rule.samples_per_pack / choice->samples_per_pack);
+    const double fill = other.batching.rule.samples_per_pack / choice->samples_per_pack;
+    sizes.fill = fill > kFull ? 1 : fill;
+    if (other.misses_batch) return false;
     if (!Take(best, std::move(other))) {
       ++sizes.in_vain;
       return false;
     }
     sizes.packs = packs;
+    sizes.better = true;
     sizes.in_vain = 0;
     return true;
   }
 
   // Other packs can only make up for recompute, model parallelism and a wrong batch.
   bool SizeMatters(const CapsSearch& best) const {
-    return Recomputes(best) || best.found.memory_binds || ExcessBatchError(best) > 0 ||
-           best.found.best.front().parallelism.data < job_.cluster.gpu_count;
+    return !best.stopped && (Recomputes(best) || best.found.memory_binds || MissesBatch(best) ||
+                             best.found.best.front().parallelism.data < job_.cluster.gpu_count);
   }
 
-  // Returns ascending numbers of packs of a step, from those of level packs on, or with `longer`
-  // from two thirds of these. Many numbers of ranks divide them, so that steps come out as large as
-  // the batch.
+  // Return packs of a step.
+  double LevelPacks() const {
+    return static_cast<double>(job_.training.global_batch_samples) / level_.samples_per_pack;
+  }
+  double PacksOf(const CapsSearch& search) const {
+    return search.batching.packs_per_step(job_.training.global_batch_samples);
+  }
+
+  // Returns numbers of packs of a step: twice as many each time, from those of level packs on, or
+  // with `longer` half as many each time. Many numbers of ranks divide them, so that steps come out
+  // as large as the batch.
   std::vector<double> PacksOfSteps(bool longer) const {
-    const double level = static_cast<double>(job_.training.global_batch_samples) /
-                         level_.samples_per_pack / (longer ? kLongestOfLevel : 1);
-    int64_t packs = job_.cluster.gpu_count;
+    const double level = LevelPacks();
+    const int64_t gpus = job_.cluster.gpu_count;
+    int64_t packs = gpus;
     while (packs % 2 == 0 && static_cast<double>(packs) > level) packs /= 2;
     std::vector<double> counts;
-    for (; packs <= job_.training.global_batch_samples; packs *= 2) {
-      const double whole = static_cast<double>(packs);
-      for (const double count : {whole, 1.5 * whole})
-        if (count > level) counts.push_back(count);
-    }
+    for (; packs <= job_.training.global_batch_samples; packs *= 2)
+      if ((static_cast<double>(packs) > level) != longer)
+        counts.push_back(static_cast<double>(packs));
+    if (!longer) return counts;
+    std::reverse(counts.begin(), counts.end());
+    for (double more = counts.empty() ? level : counts.back(); more >= 2; more /= 2)
+      counts.push_back(more / 2);
     return counts;
   }
 
@@ -226,69 +312,100 @@ class Chooser {
     return {search.batching.rule.unit_cap, search.batching.rule.token_cap};
   }
 
-  // Without units, only the longest sample says how long packs must be. Packs twice as long run
-  // longer products and fewer collectives, but take more memory and longer to fill a pipeline.
-  // Doubles the rule's choice while that is better (with experts, until two doublings in a row are
-  // not: packs of four times the length may be better where those of twice the length are not), and
-  // tries half as much more of the best; if none is better, halves it. Doubled packs that miss the
-  // batch end the doubling, and those that keep it are tried (KeepTheBatch).
-  CapsSearch ByTokens(const std::string& reason) const {
-    CapsSearch best = Search(level_, reason);
-    if (job_.training.token_cap > 0) return best;
-    const int64_t level = level_.caps.tokens;
-    bool longer = false;
-    const auto improve = [&](int64_t tokens) {
-      if (best.stopped) return false;
-      return Take(best, Tokens(tokens, best));
-    };
-    for (int64_t tokens = 2 * level; tokens <= kTokenCapAtMost; tokens *= 2) {
-      if (best.stopped) break;
-      CapsSearch next = Tokens(tokens, best);
-      const bool misses = MissesTheBatch(next, best);
-      if (Take(best, std::move(next))) {
-        longer = true;
-      } else if (misses) {
-        longer = KeepTheBatch(best) || longer;
-        break;
-      } else if (2 * tokens > kTokenCapAtMost || !LooksBetter(2 * tokens, best)) {
-        break;
-      }
+  // Without units, only the longest sample says how long packs must be. Longer packs run longer
+  // products and fewer collectives, but take more memory and longer to fill a pipeline. Doubles the
+  // rule's choice while that is better; where packs are charged, packs of eight times the length
+  // may be better where those of twice the length are not. Then tries lengths that keep the batch
+  // better than powers of two, and half as much more or a quarter less than the best. If none is
+  // better, or the rule's do not fit or miss the batch, tries shorter ones.
+  CapsSearch ByTokens(CapsSearch level) const {
+    if (job_.training.token_cap > 0) return level;
+    const CapsSearch first = level;
+    LengthTries lengths{.best = std::move(level)};
+    CapsSearch& best = lengths.best;
+    lengths.tried.push_back(best.batching.rule.samples_per_pack);
+    const bool misses = !best.found.best.empty() && MissesBatch(best);
+    if (!best.found.best.empty()) TryLonger(lengths);
+    if (misses || CapsOf(best) == level_.caps) {
+      for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
+        if (!Try(lengths, tokens) && !lengths.missed && !best.found.best.empty()) break;
     }
-    if (longer) improve(best.batching.rule.token_cap / 2 * 3);
-    if (longer || best.stopped) return best;
-    for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
-      if (!improve(tokens) && !best.found.best.empty()) break;
+    if (best.stopped || CapsOf(best) == level_.caps || best.found.best.empty()) return best;
+    best.batching.rule.caps_reason =
+        first.found.best.empty()
+            ? absl::StrFormat("packs of %d tokens do not fit in memory", level_.caps.tokens)
+            : OtherReason(best, first);
+    FindAll(best);
     return best;
   }
 
-  bool MissesTheBatch(const CapsSearch& search, const CapsSearch& than) const {
-    return !search.found.best.empty() && !than.found.best.empty() &&
-           ExcessBatchError(search) > ExcessBatchError(than) + kSameError;
-  }
-
-  // Packs k times as long keep the batch if k divides the micro-batches of a rank; doubling may
-  // not, where the ranks are no power of two. Takes such packs, or half as long ones, as long as
-  // they are better. Returns whether some were.
-  bool KeepTheBatch(CapsSearch& best) const {
-    bool longer = false;
-    while (!best.stopped && !best.found.best.empty()) {
-      const int64_t tokens = best.batching.rule.token_cap;
-      const int64_t k = LeastOddDivisor(best.found.best.front().micro_batches);
-      const auto take = [&](int64_t longest) {
-        return longest <= kTokenCapAtMost && Take(best, Tokens(longest, best));
-      };
-      if (k == 1 || !(take(k * tokens) || take(RoundUp(k * tokens / 2, kTokenStep)))) break;
-      longer = true;
+  void TryLonger(LengthTries& lengths) const {
+    Double(lengths, 2 * level_.caps.tokens);
+    bool missed = lengths.missed;
+    if (Thorough()) {
+      Double(lengths, RoundUp(level_.caps.tokens * 3 / 2, kTokenStep));
+      missed = missed || lengths.missed;
     }
-    return longer;
+    if (lengths.best.stopped) return;
+    if (missed || MissesBatch(lengths.best)) Mend(lengths);
+    if (Thorough() || CapsOf(lengths.best) != level_.caps) Neighbours(lengths);
   }
 
-  // Returns the least odd divisor of n above 1, or 1 if there is none.
-  static int64_t LeastOddDivisor(int64_t n) {
-    while (n % 2 == 0) n /= 2;
-    for (int64_t k = 3; k * k <= n; k += 2)
-      if (n % k == 0) return k;
-    return n;
+  // Searches packs of at most `tokens` tokens briefly, and takes them if they are better.
+  bool Try(LengthTries& lengths, int64_t tokens) const {
+    lengths.missed = false;
+    if (lengths.best.stopped || tokens > LongestOfUse() || tokens < LongestSample()) return false;
+    CapsChoice choice = level_;
+    choice.caps.tokens = tokens;
+    CapsSearch other = Packed(choice, lengths.best, "");
+    lengths.missed = other.misses_batch;
+    const double samples = other.batching.rule.samples_per_pack;
+    const bool known =
+        std::find(lengths.tried.begin(), lengths.tried.end(), samples) != lengths.tried.end();
+    if (lengths.missed || known) return false;
+    lengths.tried.push_back(samples);
+    FindBetter(other, lengths.best, 0, side_limits_);
+    return Take(lengths.best, std::move(other));
+  }
+
+  // Doubles a length while that is better or, where packs are charged, until some in a row are not.
+  // Lengths that miss the batch say nothing about longer ones.
+  void Double(LengthTries& lengths, int64_t tokens) const {
+    const int64_t most = Thorough() ? kTriesInVain + 1 : 1;
+    bool missed = false;
+    for (int64_t in_vain = 0; tokens <= LongestOfUse() && in_vain < most && !lengths.best.stopped;
+         tokens *= 2) {
+      const bool better = Try(lengths, tokens);
+      missed = missed || lengths.missed;
+      if (!lengths.missed) in_vain = better ? 0 : in_vain + 1;
+    }
+    lengths.missed = missed;
+  }
+
+  // Tries lengths that keep the batch where doubled ones do not, and doubles the best of them.
+  void Mend(LengthTries& lengths) const {
+    const size_t before = lengths.tried.size();
+    bool better = false;
+    for (const int64_t quarters : kQuarters) {
+      if (lengths.tried.size() - before >= (brief_ ? kQuartersTriedBriefly : kQuartersTried)) break;
+      better = Try(lengths, RoundUp(level_.caps.tokens * quarters / 4, kTokenStep)) || better;
+    }
+    if (better) Double(lengths, 2 * lengths.best.batching.rule.token_cap);
+  }
+
+  void Neighbours(LengthTries& lengths) const {
+    for (bool better = true; better;) {
+      const int64_t tokens = lengths.best.batching.rule.token_cap;
+      better = Try(lengths, RoundUp(tokens * 3 / 2, kTokenStep)) ||
+               Try(lengths, RoundUp(tokens * 3 / 4, kTokenStep));
+    }
+  }
+
+  // Returns the longest packs that a step can have: those that hold the whole batch.
+  int64_t LongestOfUse() const {
+    const double batch = level_.level_tokens / level_.samples_per_pack *
+                         static_cast<double>(job_.training.global_batch_samples);
+    return std::min<int64_t>(kTokenCapAtMost, Nearest((1 + kBatchTolerance) * batch));
   }
 
   // Samples of equally many units, such as recordings padded to one length, are level however many
@@ -329,40 +446,46 @@ class Chooser {
     return shorter;
   }
 
-  // Searches packs of at most `tokens` tokens for plans quicker than the best of `than`.
-  CapsSearch Tokens(int64_t tokens, const CapsSearch& than) const {
-    CapsChoice choice = level_;
-    choice.caps.tokens = tokens;
-    const std::string text = std::to_string(than.batching.rule.token_cap);
-    return Beating(choice, than,
-                   than.found.best.empty()
-                       ? "packs of " + text + " tokens do not fit in memory"
-                       : "the same batch has a shorter step than with packs of " + text + " tokens",
-                   alternatives_, limits_);
-  }
-
-  // Returns whether a brief search finds a better plan than `than` for packs of `tokens` tokens.
-  // Short searches do not look. Nor do those of models without experts: experts get few rows each,
-  // so that their products gain most from longer packs.
-  bool LooksBetter(int64_t tokens, const CapsSearch& than) const {
-    const bool experts = job_.model.language_model.moe.has_value();
-    if (than.stopped || !experts || limits_.segments < SearchWork{}.segments) return false;
-    CapsChoice choice = level_;
-    choice.caps.tokens = tokens;
-    const CapsSearch look = Beating(choice, than, "", 0, side_limits_);
-    return !look.stopped && Better(look, than);
-  }
-
   // Makes packs under these caps and searches for plans quicker than the best of `than`.
   CapsSearch Beating(const CapsChoice& choice, const CapsSearch& than, std::string reason,
                      int64_t alternatives, const SearchWork& limits) const {
+    CapsSearch search = Packed(choice, than, std::move(reason));
+    if (!search.misses_batch) FindBetter(search, than, alternatives, limits);
+    return search;
+  }
+
+  // Only makes the packs, and tells whether they can be better than those of `than`.
+  CapsSearch Packed(const CapsChoice& choice, const CapsSearch& than, std::string reason) const {
     CapsSearch search;
     Enter(Phase::kBatchRule);
     search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
-    const bool any = than.found.best.empty() || ExcessBatchError(than) > 0;
+    search.misses_batch = !MayKeepTheBatch(search.batching, than);
+    return search;
+  }
+
+  void FindBetter(CapsSearch& search, const CapsSearch& than, int64_t alternatives,
+                  const SearchWork& limits) const {
+    const bool any = than.found.best.empty() || MissesBatch(than);
     Enter(Phase::kSearch);
     Find(search, alternatives, any ? 0 : than.found.best.front().simulated_ns, limits);
-    return search;
+  }
+
+  // Returns whether some degrees keep the batch about as well as the best of `than`: no others are
+  // better (Better).
+  bool MayKeepTheBatch(const Batching& batching, const CapsSearch& than) const {
+    if (than.found.best.empty()) return true;
+    const double than_error = BatchError(job_, than.batching, than.found);
+    const bool keeps = KeepsBatch(than_error);
+    const double packs = batching.packs_per_step(job_.training.global_batch_samples);
+    const std::vector<Parallelism> all = Parallelisms(job_, packs);
+    return std::any_of(all.begin(), all.end(), [&](const Parallelism& p) {
+      const std::vector<int64_t> choices = MicroBatchChoices(packs, p);
+      return std::any_of(choices.begin(), choices.end(), [&](int64_t micro_batches) {
+        const double error =
+            BatchError(job_, D(micro_batches * p.data) * batching.rule.samples_per_pack);
+        return KeepsBatch(error) || (!keeps && error <= than_error + kSameBatchError);
+      });
+    });
   }
 
   int64_t LongestSample() const {
@@ -378,27 +501,18 @@ class Chooser {
     return true;
   }
 
-  // Returns whether `search` found a better plan than `than`. The batch is the caller's: no gain in
-  // time makes up for another one.
+  // Returns whether `search` found a better plan than `than`.
   bool Better(const CapsSearch& search, const CapsSearch& than) const {
     if (search.found.best.empty()) return false;
-    if (than.found.best.empty()) return true;
-    const double error = ExcessBatchError(search), other = ExcessBatchError(than);
-    if (std::abs(error - other) > kSameError) return error < other;
-    return GpuDaysOf(search) < GpuDaysOf(than);
+    const auto plan = [this](const CapsSearch& of) {
+      return BatchPlan{BatchError(job_, of.batching, of.found), GpuDaysOf(of)};
+    };
+    return than.found.best.empty() || planner::Better(plan(search), plan(than));
   }
 
-  // Returns by how much more than the tolerance the step's samples differ from those asked for, as
-  // a share of the latter.
-  double ExcessBatchError(double samples) const {
-    const double error =
-        std::abs(samples / static_cast<double>(job_.training.global_batch_samples) - 1);
-    return std::max(0.0, error - kBatchTolerance);
-  }
-  double ExcessBatchError(const CapsSearch& search) const {
-    const Candidate& c = search.found.best.front();
-    return ExcessBatchError(static_cast<double>(c.micro_batches * c.parallelism.data) *
-                            search.batching.rule.samples_per_pack);
+  // Returns whether a step of the best plan misses the batch by more than the tolerance.
+  bool MissesBatch(const CapsSearch& search) const {
+    return BatchError(job_, search.batching, search.found) > kBatchTolerance;
   }
 
   double GpuDaysOf(const CapsSearch& search) const {
@@ -409,9 +523,12 @@ class Chooser {
   const Job& job_;
   int64_t alternatives_;
   const PlanHooks& hooks_;
-  const SearchWork limits_, side_limits_;
+  const SearchWork limits_;
+  const bool brief_;  // these are less than those of a side question
+  const SearchWork side_limits_;
   CapsRule rule_;
   CapsChoice level_;
+  mutable std::optional<CapsSearch> kept_;  // the best of BatchSearch::kept
 };
 
 bool Pads(const Job& job) { return job.training.micro_batch_samples > 0; }
@@ -425,7 +542,9 @@ CapsSearch SearchPadded(const Job& job, int64_t alternatives, const PlanHooks& h
   search.stopped = hooks.stop && hooks.stop();
   if (search.stopped) return search;
   if (hooks.enter) hooks.enter(Phase::kSearch);
-  search.found = Search(job, search.batching, alternatives, hooks.stop, 0, limits);
+  BatchSearch of_batch = SearchForBatch(job, search.batching, alternatives, hooks.stop, 0, limits);
+  search.found = std::move(of_batch.found);
+  search.keeps_batch = of_batch.keeps_batch;
   search.stopped = search.found.stopped;
   return search;
 }

@@ -15,7 +15,9 @@ namespace evenkeel::planner {
 struct CapsSearch {
   Batching batching;
   SearchResult found;
-  bool stopped = false;  // then nothing else is valid
+  bool keeps_batch = false;   // `found` is the best of the degrees that keep the batch (BatchSearch)
+  bool misses_batch = false;  // not searched, because all degrees miss the batch
+  bool stopped = false;       // then nothing else is valid
 };
 
 // Chooses caps and searches plans for them. A job that pads micro-batches has no caps, and caps

@@ -17,10 +17,12 @@ bool StarvesStages(const Job& job, const Parallelism& p, double packs_per_step) 
          MicroBatches(packs_per_step, p.data) < p.pipeline;
 }
 
-// Leaves out the degrees that `bad` is true of, unless it is true of all.
+// Leaves out the degrees that `bad` is true of, unless it is true of all. Returns whether it did.
 template <typename Predicate>
-void LeaveOut(const Predicate& bad, std::vector<Parallelism>* all) {
-  if (!std::all_of(all->begin(), all->end(), bad)) std::erase_if(*all, bad);
+bool LeaveOut(const Predicate& bad, std::vector<Parallelism>* all) {
+  if (std::all_of(all->begin(), all->end(), bad)) return false;
+  std::erase_if(*all, bad);
+  return true;
 }
 
 // Returns all degrees, those that train on a larger batch too.
@@ -53,9 +55,10 @@ int64_t MostPacks(const std::vector<Parallelism>& all, double packs_per_step) {
   return most_packs;
 }
 
-bool MeetsBatch(const Parallelism& p, double packs_per_step) {
+// Returns by which share a step misses the batch.
+double BatchError(const Parallelism& p, double packs_per_step) {
   const double packs = static_cast<double>(MicroBatches(packs_per_step, p.data) * p.data);
-  return std::abs(packs / packs_per_step - 1) <= kBatchErrorAtMost;
+  return std::abs(packs / packs_per_step - 1);
 }
 
 }  // namespace
@@ -65,8 +68,11 @@ std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
   if (all.empty()) return all;
   const int64_t most_packs = MostPacks(all, packs_per_step);
   std::erase_if(all, [&](const Parallelism& p) { return p.data > most_packs; });
-  if (job.training.keeps_batch)
-    LeaveOut([&](const Parallelism& p) { return !MeetsBatch(p, packs_per_step); }, &all);
+  if (!job.training.keeps_batch) return all;
+  for (const double most : {kBatchTolerance, kBatchErrorAtMost}) {
+    const auto misses = [&](const Parallelism& p) { return BatchError(p, packs_per_step) > most; };
+    if (LeaveOut(misses, &all)) break;
+  }
   return all;
 }
 

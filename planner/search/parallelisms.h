@@ -12,16 +12,19 @@
 
 namespace evenkeel::planner {
 
-// Share of the batch by which a step may miss it where other degrees come nearer, or where its
-// packs then are in whole groups. Choices of caps are closer (kBatchTolerance, choose_caps.cc):
-// packs of any length can be chosen, while degrees divide the GPUs.
-inline constexpr double kBatchErrorAtMost = 1.0 / 8;
+// Shares of the batch by which a step may miss it. Nobody minds the first. Beyond the second, a
+// step only counts if no degrees come nearer; its packs may leave out as much to be in whole
+// groups.
+inline constexpr double kBatchTolerance = 1.0 / 20, kBatchErrorAtMost = 1.0 / 8;
+// Beyond the first, errors that differ by less are alike enough for time to decide.
+inline constexpr double kSameBatchError = 1.0 / 50;
 
 // Returns the degrees that ForEachDegrees (planner/space/degrees.h) visits, in its order, each with
 // every number of virtual stages, ascending. Unless nothing else remains, leaves out those that
 // train on another batch: data-parallel degrees above the packs of the largest step that the others
-// run, and, if the job keeps the batch, degrees whose step misses it by more than an eighth. With a
-// fused step, leaves out those with several micro-batches.
+// run, and, if the job keeps the batch, degrees whose step misses it by more than kBatchTolerance,
+// or where all do, by more than kBatchErrorAtMost. With a fused step, leaves out those with several
+// micro-batches.
 std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step);
 
 // Returns the job with the data-parallel degrees that Parallelisms leaves out because their steps

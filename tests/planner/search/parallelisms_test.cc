@@ -251,7 +251,7 @@ TEST(ParallelismsTest, NoMoreRanksThanPacksOfAStepUnlessNothingElseRemains) {
   EXPECT_EQ(Parallelisms(job, 5.5)[0], (Parallelism{1, 1, 64}));
 }
 
-TEST(ParallelismsTest, StepsMissTheBatchByAnEighthUnlessNothingElseRemains) {
+TEST(ParallelismsTest, StepsKeepTheBatchUnlessNothingElseRemains) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 40);
   job.training.keeps_batch = true;
   const auto degrees = [&](double packs_per_step) {
@@ -259,9 +259,12 @@ TEST(ParallelismsTest, StepsMissTheBatchByAnEighthUnlessNothingElseRemains) {
     for (const Parallelism& p : Parallelisms(job, packs_per_step)) data.insert(p.data);
     return data;
   };
-  // 40 ranks with 2 packs each train on 80, 20 with 3 on 60.
-  EXPECT_EQ(degrees(64), (std::set<int64_t>{1, 2, 4, 5, 8, 10, 20}));
-  EXPECT_EQ(degrees(72), (std::set<int64_t>{1, 2, 4, 5, 8, 10, 20, 40}));
+  // 40 ranks with 2 packs each train on 80, 20 with 3 on 60, 10 with 6 on 60.
+  EXPECT_EQ(degrees(64), (std::set<int64_t>{1, 2, 4, 5, 8}));
+  EXPECT_EQ(degrees(77), (std::set<int64_t>{1, 2, 4, 5, 8, 10, 20, 40}));
+  // None of these misses 66 by a twentieth or less, and 40 misses it by more than an eighth.
+  job.constraints.data_parallel = {20, 0};
+  EXPECT_EQ(degrees(66), (std::set<int64_t>{20}));
   job.constraints.data_parallel = {40, 40};
   EXPECT_EQ(degrees(64), (std::set<int64_t>{40}));
   job.constraints.data_parallel = {};
