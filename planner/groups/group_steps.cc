@@ -57,8 +57,13 @@ std::optional<int64_t> EvenStep(const Job& job, const LayerProfile& profile, con
 }  // namespace
 
 GroupSteps::GroupSteps(const Job& job, const LengthClasses& classes, const Family& family,
-                       GroupBatch batch, GroupWork* work)
-    : job_(job), classes_(classes), family_(family), batch_(batch), work_(work) {}
+                       GroupBatch batch, GroupWork* work, int64_t least_data)
+    : job_(job),
+      classes_(classes),
+      family_(family),
+      batch_(batch),
+      work_(work),
+      least_data_(least_data > 0 ? least_data : family.back().data) {}
 
 bool GroupSteps::Spend(const Parallelism& p) {
   if (work_ == nullptr) return true;
@@ -104,7 +109,7 @@ std::optional<GroupStep> GroupSteps::StepOf(const Parallelism& p, const ClassPac
     const double per_step = StepTokens(job_, classes_) / packs.mean.tokens;
     // With more ranks than packs, the batch would be larger than requested. Such a degree is not
     // chosen unless the job allows nothing else, but the bound must hold for such jobs, too.
-    too_large = p.data > std::max(family_.back().data, Nearest(per_step));
+    too_large = p.data > std::max(least_data_, Nearest(per_step));
     step.micro_batches = MicroBatches(per_step, p.data);
   }
   const LayerProfile profile = BuildLayerProfile(job_, p, packs.mean, packs.largest);

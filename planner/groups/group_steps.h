@@ -45,9 +45,10 @@ struct GroupWork {
 class GroupSteps {
  public:
   // All arguments must outlive it. All of `family` have the same number of virtual stages. If
-  // `work` is null, there is no limit.
+  // `work` is null, there is no limit. Of the degrees whose batch would be larger than the job's,
+  // those of `least_data` ranks or fewer count; 0 stands for the least of the family.
   GroupSteps(const Job& job, const LengthClasses& classes, const Family& family, GroupBatch batch,
-             GroupWork* work = nullptr);
+             GroupWork* work = nullptr, int64_t least_data = 0);
 
   // Returns the step with the degree of least time per token that fits, or nullptr if none fits.
   // Each class is computed once.
@@ -78,6 +79,7 @@ class GroupSteps {
   const Family& family_;
   const GroupBatch batch_;
   GroupWork* const work_;
+  const int64_t least_data_;
   std::map<std::pair<size_t, size_t>, Entry> entries_;
 };
 

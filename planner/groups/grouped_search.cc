@@ -31,9 +31,15 @@ struct Prospect {
 
 class GroupedSearcher {
  public:
+  // `least_data` as in GroupSteps.
   GroupedSearcher(const Job& job, const LengthClasses& classes, const Stop& stop,
-                  const std::vector<Parallelism>& first)
-      : job_(job), classes_(classes), stop_(stop), first_(first), work_{kGroupWorkAtMost, stop} {}
+                  const std::vector<Parallelism>& first, int64_t least_data)
+      : job_(job),
+        classes_(classes),
+        stop_(stop),
+        first_(first),
+        least_data_(least_data),
+        work_{kGroupWorkAtMost, stop} {}
 
   GroupedSearch Run() {
     std::vector<Family> later;
@@ -132,7 +138,7 @@ class GroupedSearcher {
   void Consider(Family family, bool bounds) {
     ++looked_at_;
     Prospect prospect{.family = std::move(family)};
-    GroupSteps steps(job_, classes_, prospect.family, GroupBatch::kGlobal, &work_);
+    GroupSteps steps(job_, classes_, prospect.family, GroupBatch::kGlobal, &work_, least_data_);
     GroupSteps alone(job_, classes_, prospect.family, GroupBatch::kOnePackPerRank, &work_);
     prospect.exact = ExactGroups(steps, classes_);
     prospect.published = PublishedGroups(alone, steps, classes_);
@@ -294,6 +300,7 @@ class GroupedSearcher {
   const LengthClasses& classes_;
   const Stop stop_;
   const std::vector<Parallelism>& first_;
+  const int64_t least_data_;
   GroupWork work_;
   std::vector<Prospect> prospects_;
   size_t looked_at_ = 0;
@@ -307,7 +314,12 @@ double GroupRun::steps() const { return group.tokens / group.step.tokens; }
 
 GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes, const Stop& stop,
                            const std::vector<Parallelism>& first) {
-  return GroupedSearcher(job, classes, stop, first).Run();
+  // A split whose every degree trains on a larger batch only counts if no other fits.
+  int64_t least_data = std::numeric_limits<int64_t>::max();
+  for (const Family& family : Families(job)) least_data = std::min(least_data, family.back().data);
+  GroupedSearch found = GroupedSearcher(job, classes, stop, first, least_data).Run();
+  if (found.stopped || !found.runs.empty()) return found;
+  return GroupedSearcher(job, classes, stop, first, 0).Run();
 }
 
 }  // namespace evenkeel::planner

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -10,8 +12,10 @@
 #include "planner/check/group_checker.h"
 #include "planner/make_plan.h"
 #include "planner/search/parallelisms.h"
+#include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/long_mix.h"
+#include "tests/planner/plans.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -81,6 +85,26 @@ TEST(GroupedPlanTest, SamplesOfOneLengthNeedNoGroups) {
   const Plan plan = MakePlan(job, {}).plan;
   EXPECT_TRUE(plan.fits());
   EXPECT_FALSE(plan.grouping);
+}
+
+// With a batch of 32 samples, most splits of these GPUs would train on many times as many.
+TEST(GroupedPlanTest, GroupsKeepTheBatch) {
+  for (const char* model : {"qwen3-30b-a3b", "mixtral-8x7b"}) {
+    Job job = TextJob(model, "b200-sxm-180gb", 64);
+    job.training.trainer = FindTrainer("megatron-deepspeed");
+    job.training.execution = DefaultExecution(*job.training.trainer, job.training.zero_stage);
+    job.dataset = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix()).dataset;
+    job.constraints.context_parallel = {1, 0};
+    job.training.group_selection = GroupSelection::kExact;
+    job.training.global_batch_samples = 32;
+    const Plan plan = CheckedPlan(job);
+    Job one = job;
+    one.training.group_selection = GroupSelection::kOne;
+    const auto error = [](const Plan& of) {
+      return std::abs(of.prediction.samples_per_step / 32 - 1);
+    };
+    EXPECT_LE(error(plan), std::max(.25, error(CheckedPlan(one)) + .02)) << model;
+  }
 }
 
 TEST(GroupedPlanTest, AMixedJobIsPlannedTheSameWay) {
