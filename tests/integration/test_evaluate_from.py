@@ -293,8 +293,7 @@ class FromTest(unittest.TestCase):
                 self.assertEqual(training.get("zero_group", 0), group)
                 step[fsdp] = found["response"]["evaluated"]["predictions"]["step"]["total_seconds"]
                 if fsdp == "full_shard":
-                    self.assertEqual(advice(found)["shard_grad_op instead of full_shard"],
-                                     '"shard_grad_op" in "fsdp", or in "fsdp_config", "reshard_after_forward": false')
+                    self.assertEqual(advice(found)["shard_grad_op instead of full_shard"], '"shard_grad_op" in "fsdp"')
         self.assertLess(step["shard_grad_op"], step["full_shard"])
         # The whole model on each GPU does not fit, nor do activations of long micro-batches.
         self.assertGreater(int(answer("no_shard", code=1)["response"]["evaluated"]["misfit"]["short_bytes"]), 0)

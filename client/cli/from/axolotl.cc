@@ -245,14 +245,17 @@ const FrontEnd& Axolotl() {
       .keys = {.read = {std::begin(kAxolotlRead), std::end(kAxolotlRead)},
                .not_predicted = {std::begin(kAxolotlNotPredicted), std::end(kAxolotlNotPredicted)},
                .irrelevant = {std::begin(kAxolotlIrrelevant), std::end(kAxolotlIrrelevant)}},
-      .words =
-          {{"per_device_train_batch_size", "micro_batch_size"},
-           {"\"fsdp\" without offload and in \"fsdp_config\" no \"cpu_offload\"",
-            "fsdp_config without offload_params and fsdp_offload_params"},
-           {"\"shard_grad_op\" in \"fsdp\", or in \"fsdp_config\", \"reshard_after_forward\": ",
-            "in fsdp_config, reshard_after_forward: "},
-           {"\"full_shard\" in \"fsdp\", or in \"fsdp_config\", \"reshard_after_forward\": ",
-            "in fsdp_config, reshard_after_forward: "}},
+      .words = {{"per_device_train_batch_size", "micro_batch_size"},
+                {"\"fsdp\" without offload and in \"fsdp_config\" no \"cpu_offload\"",
+                 "fsdp_config without offload_params and fsdp_offload_params"},
+                {"in \"fsdp_config\", \"reshard_after_forward\": ",
+                 "in fsdp_config, reshard_after_forward: "},
+                {"in \"fsdp_config\", \"fsdp_sharding_strategy\": \"SHARD_GRAD_OP\"",
+                 "in fsdp_config, fsdp_sharding_strategy: SHARD_GRAD_OP"},
+                {"in \"fsdp_config\", \"fsdp_sharding_strategy\": \"FULL_SHARD\"",
+                 "in fsdp_config, fsdp_sharding_strategy: FULL_SHARD"},
+                {"\"shard_grad_op\" in \"fsdp\"", "fsdp: [shard_grad_op, auto_wrap]"},
+                {"\"full_shard\" in \"fsdp\"", "fsdp: [full_shard, auto_wrap]"}},
       .freezes_encoders = false};
   return *kFrontEnd;
 }

@@ -278,6 +278,19 @@ class Neighbours {
                    {.kind = Kind::kEvery, .encoder = hugging_face() || run_.recompute.encoder});
   }
 
+  // Returns what asks FSDP for a strategy: version 1 takes its name, version 2 a truth value.
+  std::string FsdpArgument(const std::string& strategy, const char* reshards) const {
+    const bool second = run_.fsdp_version == 2;
+    const std::string upper = absl::AsciiStrToUpper(strategy);
+    if (const std::string& key = run_.accelerate_key; !key.empty())
+      return fmt::format("{}: {}", key, second ? reshards : upper);
+    static constexpr char kInConfig[] = "in \"fsdp_config\", \"{}\": {}";
+    if (second) return fmt::format(kInConfig, "reshard_after_forward", reshards);
+    if (const std::string& key = run_.strategy_key; !key.empty())
+      return fmt::format(kInConfig, key, '"' + upper + '"');
+    return fmt::format("\"{}\" in \"fsdp\"", strategy);
+  }
+
   // FSDP keeps weights whole between forward and backward, or not.
   void FsdpSharding(v1::ZeroStage now) {
     const bool gathers_again = now == v1::ZERO_STAGE_3;
@@ -289,13 +302,7 @@ class Neighbours {
     const char* const gathers = hybrid ? "hybrid_shard" : "full_shard";
     const char* const keeps = hybrid ? "hybrid_shard_zero2" : "shard_grad_op";
     const char* const next = gathers_again ? keeps : gathers;
-    const char* const reshards = gathers_again ? "false" : "true";
-    std::string argument = fmt::format("\"{}\" in \"fsdp\"", next);
-    if (!hybrid)
-      argument += fmt::format(", or in \"fsdp_config\", \"reshard_after_forward\": {}", reshards);
-    if (const std::string& key = run_.accelerate_key; !key.empty())
-      argument = fmt::format("{}: {}", key,
-                             run_.fsdp_version == 2 ? reshards : absl::AsciiStrToUpper(next));
+    const std::string argument = FsdpArgument(next, gathers_again ? "false" : "true");
     UserRun& run =
         Add(fmt::format("{} instead of {}", next, gathers_again ? gathers : keeps), argument);
     run.job.mutable_training()->set_zero_stage(gathers_again ? v1::ZERO_STAGE_2 : v1::ZERO_STAGE_3);

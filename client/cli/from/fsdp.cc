@@ -43,20 +43,37 @@ const StrategyRecord* ShardingOf(const std::string& name) {
 // 1 or 2, or 0 if the configuration does not say: 1 in transformers 4, 2 in 5.
 int64_t VersionOf(const UserConfig& config) { return config.Int(Field::kFsdpVersion, 0, 1, 2); }
 
+// Returns whether a word names a strategy. Where nothing says the version, such words mean 1.
+bool NamesStrategy(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return ShardingOf(word) != nullptr; });
+}
+
+bool IsVersionOneUnlessSaid(const UserConfig& config) {
+  return NamesStrategy(FsdpOptions(config)) || IsFsdpOfAccelerate(config);
+}
+
 // Version 1 takes a strategy, version 2 a truth value. It comes before the words of "fsdp".
 const StrategyRecord& ReshardedAs(const UserConfig& config) {
   const std::string text = config.Text(Field::kReshard);
   const StrategyRecord* const strategy = ShardingOf(text);
+  const int64_t version = VersionOf(config);
   if (strategy != nullptr) {
-    if (VersionOf(config) == 2)
+    if (version == 2)
       config.Refuse(Field::kReshard, "must be true or false with version 2 of FSDP");
     return *strategy;
   }
   const bool reshards = absl::EqualsIgnoreCase(text, "true");
-  if (VersionOf(config) == 1 || (!reshards && !absl::EqualsIgnoreCase(text, "false")))
+  if (version == 1 || (!reshards && !absl::EqualsIgnoreCase(text, "false")))
     config.Refuse(Field::kReshard,
                   "must be true or false (version 2 of FSDP), or with version 1 full_shard, "
                   "shard_grad_op, no_shard, hybrid_shard or hybrid_shard_zero2");
+  // ShardingStrategy["FALSE"] of accelerate is a KeyError.
+  if (version == 0 && IsVersionOneUnlessSaid(config))
+    config.Refuse(
+        Field::kReshard,
+        "needs version 2 of FSDP, and it is 1 unless said: \"version\": 2 in fsdp_config, "
+        "or fsdp_version: 2 for axolotl and accelerate");
   return reshards ? kShardings[0] : kShardings[1];
 }
 
@@ -101,16 +118,19 @@ std::string ShardingKey(const UserConfig& config) {
   return "fsdp_" + found->second.key.substr(found->second.key.find_last_of('.') + 1);
 }
 
+// Returns the key of fsdp_config that names the strategy of version 1, if no word of "fsdp" does.
+std::string StrategyKey(const UserConfig& config) {
+  if (config.Has(Field::kReshard)) return "reshard_after_forward";
+  const std::string key = config.fields.at(Field::kFsdp).AsWritten().key;
+  return absl::EndsWith(key, "sharding_strategy") ? key.substr(key.find_last_of('.') + 1) : "";
+}
+
 // accelerate's version is 1 unless said. That of the Trainer's arguments is 1 in transformers 4,
 // whose words name strategies, and 2 in 5.
 void SetFsdpVersion(const UserConfig& config, const StrategyRecord& strategy, UserRun* run) {
   run->fsdp_version = VersionOf(config);
   if (run->fsdp_version != 0) return;
-  const std::vector<std::string> words = FsdpOptions(config);
-  const bool names = std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return ShardingOf(word) != nullptr;
-  });
-  run->fsdp_version = names || IsFsdpOfAccelerate(config) || !strategy.in_version_2 ? 1 : 2;
+  run->fsdp_version = IsVersionOneUnlessSaid(config) || !strategy.in_version_2 ? 1 : 2;
   if (IsFsdpOfAccelerate(config)) return;
   run->assumed.push_back(
       strategy.in_version_2
@@ -155,6 +175,7 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
     config.Refuse(Field::kFsdpWrap, "not yet: only weights that are gathered layer by layer");
   const bool accelerate = IsFsdpOfAccelerate(config);
   if (accelerate) run->accelerate_key = ShardingKey(config);
+  run->strategy_key = StrategyKey(config);
   const bool wraps = config.Has(Field::kFsdpWrap) ||
                      std::count(words.begin(), words.end(), "auto_wrap") > 0 ||
                      std::count(words.begin(), words.end(), "true") > 0 ||

@@ -76,8 +76,9 @@ struct UserRun {
   int64_t fsdp_version = 0;       // 1 or 2; 0: nothing says which
   bool syncs_each_batch = false;  // FSDP reduces gradients in each micro-batch
   bool unfused_adam = false;      // AdamW of PyTorch, of Hugging Face Trainer
-  // Names in the configuration, for advice. The first is empty unless accelerate says what shards.
-  std::string accelerate_key, deterministic_key;
+  // Names in the configuration, for advice. The first is empty unless accelerate says what shards,
+  // and the second unless a key of fsdp_config names FSDP's strategy.
+  std::string accelerate_key, strategy_key, deterministic_key;
   bool enables_deepep = false;    // by --moe-enable-deepep
   bool adapters = false;          // train with frozen weights
   bool four_bit_weights = false;  // the model's name says so

@@ -258,6 +258,45 @@ TEST(ChangesTest, ALossThatHoldsAPartOfTheLogitsIsTried) {
   EXPECT_EQ(Named(changes(""), liger).text, "") << "TRL's default holds a part, too";
 }
 
+// Version 1 of FSDP takes no truth value, and a key of fsdp_config comes before the words.
+TEST(ChangesTest, EachVersionOfFsdpIsToldItsOwnWords) {
+  const auto keeps = [](const std::string& more) {
+    return Named(ChangesIn("{\"model_name_or_path\": \"meta-llama/Meta-Llama-3-8B\", "
+                           "\"per_device_train_batch_size\": 1, \"model_max_length\": 4096, "
+                           "\"bf16\": true, \"fsdp\": \"full_shard auto_wrap\"" +
+                               more + "}",
+                           "args.json"),
+                 "shard_grad_op instead of full_shard")
+        .argument;
+  };
+  EXPECT_EQ(keeps(""), "\"shard_grad_op\" in \"fsdp\"");
+  EXPECT_EQ(keeps(", \"fsdp_config\": {\"version\": 1}"), "\"shard_grad_op\" in \"fsdp\"");
+  EXPECT_EQ(keeps(", \"fsdp_config\": {\"version\": 2}"),
+            "in \"fsdp_config\", \"reshard_after_forward\": false");
+  EXPECT_EQ(keeps(", \"fsdp_config\": {\"version\": 1, \"reshard_after_forward\": \"FULL_SHARD\"}"),
+            "in \"fsdp_config\", \"reshard_after_forward\": \"SHARD_GRAD_OP\"");
+}
+
+TEST(ChangesTest, AxolotlIsToldTheWordsOfItsVersionOfFsdp) {
+  const auto keeps = [](const std::string& fsdp) {
+    std::string argument =
+        Named(ChangesIn("base_model: NousResearch/Meta-Llama-3-8B\nmicro_batch_size: 1\n"
+                        "sequence_len: 4096\ndatasets:\n  - path: a\n" +
+                            fsdp,
+                        "train.yml"),
+              "shard_grad_op instead of full_shard")
+            .argument;
+    absl::StrReplaceAll(Axolotl().words, &argument);
+    return argument;
+  };
+  EXPECT_EQ(keeps("fsdp:\n  - full_shard\n  - auto_wrap\nfsdp_version: 1\n"),
+            "fsdp: [shard_grad_op, auto_wrap]");
+  EXPECT_EQ(keeps("fsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n"),
+            "in fsdp_config, fsdp_sharding_strategy: SHARD_GRAD_OP");
+  EXPECT_EQ(keeps("fsdp_version: 2\nfsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"),
+            "in fsdp_config, reshard_after_forward: false");
+}
+
 TEST(ChangesTest, OtherDispatchersOfExpertsAreTried) {
   const auto changes = [](const std::string& more) {
     return ChangesIn(

@@ -108,6 +108,17 @@ TEST(HuggingFaceFsdpTest, HybridStrategiesShardWithinANode) {
             std::string::npos);
 }
 
+// accelerate looks up ShardingStrategy["FALSE"] in version 1, and there is none.
+TEST(HuggingFaceFsdpTest, ATruthValueIsRefusedWhereTheVersionIsTakenToBeOne) {
+  for (const char* const value : {"false", "true"})
+    EXPECT_NE(FsdpRefusal("\"full_shard auto_wrap\"",
+                          std::string("{\"reshard_after_forward\": ") + value + "}")
+                  .find(std::string("fsdp_config.reshard_after_forward ") + value +
+                        ": needs version 2 of FSDP, and it is 1 unless said"),
+              std::string::npos)
+        << value;
+}
+
 // Version 1 takes a strategy, version 2 a truth value, which comes before the words.
 TEST(HuggingFaceFsdpTest, ReshardIsAStrategyOrATruthValueByVersion) {
   const auto stage = [](const std::string& config, const std::string& fsdp = "true") {
@@ -118,7 +129,8 @@ TEST(HuggingFaceFsdpTest, ReshardIsAStrategyOrATruthValueByVersion) {
   EXPECT_EQ(stage("{\"reshard_after_forward\": false}"), v1::ZERO_STAGE_2);
   EXPECT_EQ(stage("{\"fsdp_version\": 2, \"fsdp_reshard_after_forward\": false}"),
             v1::ZERO_STAGE_2);
-  EXPECT_EQ(stage("{\"reshard_after_forward\": false}", "\"full_shard\""), v1::ZERO_STAGE_2);
+  EXPECT_EQ(stage("{\"version\": 2, \"reshard_after_forward\": false}", "\"full_shard\""),
+            v1::ZERO_STAGE_2);
   EXPECT_EQ(stage("{\"version\": 1, \"reshard_after_forward\": \"FULL_SHARD\"}"), v1::ZERO_STAGE_3);
   EXPECT_EQ(stage("{\"version\": 1, \"reshard_after_forward\": \"SHARD_GRAD_OP\"}"),
             v1::ZERO_STAGE_2);
