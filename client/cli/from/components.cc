@@ -1,6 +1,8 @@
 // Components of a model that a program around the Trainer, or Megatron's examples/multimodal,
 // freezes. Sources: llava/train/train.py of LLaVA and LLaVA-NeXT, internvl_chat_finetune.py of
-// InternVL, qwenvl/train/train_qwen.py of Qwen2.5-VL, examples/multimodal of Megatron-LM.
+// InternVL, qwenvl/train/train_qwen.py of Qwen2.5-VL, examples/multimodal of Megatron-LM. Adapters:
+// _maybe_include_all_linear_layers() of peft/tuners/tuners_utils.py (0.21), get_target_modules() of
+// swift/pipelines/train/tuner.py (ms-swift 4.6), model/adapter.py of LLaMA-Factory (0.9.5).
 #include <absl/strings/str_join.h>
 #include <algorithm>
 
@@ -72,6 +74,33 @@ bool TrainsEncoder(const UserConfig& config) {
   return config.Has(Field::kFreezesEncoder) && !IsLlava(config);
 }
 
+// Returns the setting that gives encoders adapters too, or nothing. PEFT's all-linear takes every
+// linear layer but the head; LLaMA-Factory and ms-swift leave out what they freeze.
+std::string EncoderAdapters(const UserConfig& config) {
+  const std::vector<std::string> targets = config.List(Field::kLoraTargets);
+  if (std::count(targets.begin(), targets.end(), "all-linear") == 0) return "";
+  if (config.front_end == nullptr || !config.front_end->freezes_encoders)
+    return Describe(config.fields.at(Field::kLoraTargets));
+  if (!config.On(Field::kAdaptsEncoder)) return "";
+  return Describe(config.fields.at(Field::kAdaptsEncoder));
+}
+
+// Places adapters in encoders, and takes them out of a language model that is frozen.
+void AdaptEncoders(UserRun* run) {
+  v1::Model* model = run->job.mutable_model();
+  if (!run->encoder_adapters.empty()) {
+    model->set_encoder_train_mode(v1::TRAIN_MODE_LORA);
+    run->assumed.push_back("encoders: adapters too (" + run->encoder_adapters +
+                           "); the projector is taken to train in full");
+  }
+  if (run->unadapted_llm.empty()) return;
+  if (run->encoder_adapters.empty())
+    throw CommandError(ExitCode::kBadInput,
+                       run->unadapted_llm + ": not yet: no component has adapters then");
+  model->set_language_model_train_mode(v1::TRAIN_MODE_FROZEN);
+  run->assumed.push_back("language model: frozen, without adapters (" + run->unadapted_llm + ")");
+}
+
 }  // namespace
 
 void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run) {
@@ -81,7 +110,12 @@ void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run
   if (!flags.freeze.empty() || !flags.lora.empty()) return;
   if (config.front_end != nullptr && config.front_end->freezes_encoders)
     run->freezes_encoders = config.front_end->title;
-  if (run->encoder_setting.empty()) return;
+  if (run->encoder_setting.empty()) {
+    if (run->adapters) run->encoder_adapters = EncoderAdapters(config);
+    if (config.On(Field::kFreezesAdaptedLlm))
+      run->unadapted_llm = Describe(config.fields.at(Field::kFreezesAdaptedLlm));
+    return;
+  }
   // LLaVA's program sets what trains after it adds the adapters: it freezes them, or trains the
   // language model in full.
   if (run->adapters && config.Has(Field::kTrainedParts))
@@ -97,9 +131,11 @@ void SetComponents(const UserConfig& config, const JobFlags& flags, UserRun* run
 void ApplyComponents(bool encoders, UserRun* run) {
   if (run->encoder_setting.empty()) {
     v1::Model* model = run->job.mutable_model();
-    if (!encoders || run->freezes_encoders.empty() || run->adapters ||
-        model->encoder_train_mode() != v1::TRAIN_MODE_UNSPECIFIED)
-      return;
+    // Text gives an encoder no gradients.
+    const bool text = run->text_only && run->fixed_lengths;
+    if (!encoders || model->encoder_train_mode() != v1::TRAIN_MODE_UNSPECIFIED) return;
+    if (run->adapters && !text) AdaptEncoders(run);
+    if (run->freezes_encoders.empty() || run->adapters) return;
     model->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
     run->assumed.push_back("encoders: frozen, " + run->freezes_encoders + "'s default");
     return;

@@ -86,6 +86,8 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"lora_enable", Field::kProgramLora, "model.language_model_train_mode"},
     {"use_llm_lora", Field::kProgramLora, "model.language_model_train_mode"},
     {"use_backbone_lora", Field::kEncoderLora, "model.encoder_train_mode"},
+    {kAdaptsEncoderKey, Field::kAdaptsEncoder, "model.encoder_train_mode"},
+    {kFreezesAdaptedLlmKey, Field::kFreezesAdaptedLlm, "model.language_model_train_mode"},
     {"q_lora", Field::kProgramQLora, "model.lora.base_format"},
     {"bits", Field::kBits, "model.lora.base_format"},
     {"double_quant", Field::kNestedQuant, "model.lora.base_format"},

@@ -33,6 +33,10 @@ inline constexpr char kNoFloatCopy[] = "weights and states in 16 bits without a 
 // Said of keys of FSDP and of ZeRO-3.
 inline constexpr char kGathersLayers[] = "weights are taken to be gathered layer by layer";
 
+// Keys of no trainer: what front ends say of adapters in models with encoders is turned into them.
+inline constexpr char kAdaptsEncoderKey[] = "adapters of the encoder";
+inline constexpr char kFreezesAdaptedLlmKey[] = "no adapters of the language model";
+
 struct KeyTables {
   std::vector<KeyRecord> read;
   std::vector<NotPredicted> not_predicted;

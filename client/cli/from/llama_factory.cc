@@ -53,6 +53,28 @@ void TranslateFactoryAttention(const Setting& setting, std::vector<Setting>* out
   out->push_back(As("attn_implementation", name, setting));
 }
 
+// LLaMA-Factory places adapters in the components that it does not freeze (model/adapter.py,
+// 0.9.5). Returns whether the key is about that, and translates it.
+bool TranslateFactoryAdapted(const std::vector<Setting>& settings, const Setting& setting,
+                             std::vector<Setting>* out, UserConfig* config) {
+  const Setting* targets = FindSetting(settings, "lora_target");
+  const bool all = targets == nullptr || Word(*targets) == "all";
+  if (setting.key == "freeze_multi_modal_projector") {
+    config->not_predicted.emplace_back(setting, kProjectorTrains);
+  } else if (setting.key == "freeze_language_model") {
+    out->push_back(As(kFreezesAdaptedLlmKey, setting));
+  } else if (setting.key != "freeze_vision_tower") {
+    return false;
+  } else if (all || IsTrue(setting)) {
+    out->push_back(As(kAdaptsEncoderKey, IsTrue(setting) ? "false" : "true", setting));
+  } else {
+    config->not_predicted.emplace_back(
+        setting,
+        "adapters of encoders on the modules of lora_target are left out; --lora says more");
+  }
+  return true;
+}
+
 std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, UserConfig* config) {
   std::vector<Setting> out;
   const bool neat = IsOn(settings, "neat_packing");
@@ -71,7 +93,8 @@ std::vector<Setting> TranslateFactory(const std::vector<Setting>& settings, User
   const bool adapters = method == nullptr || Word(*method) != "full";
   for (const Setting& setting : settings) {
     const std::string key = setting.key;
-    if (adapters && absl::StartsWith(key, "freeze_")) {  // adapters freeze what they adapt
+    if (adapters && TranslateFactoryAdapted(settings, setting, &out, config)) continue;
+    if (adapters && absl::StartsWith(key, "freeze_")) {  // of the method "freeze"
       ++config->irrelevant;
     } else if (key == "finetuning_type" || key == "stage") {
       TranslateFactoryMethod(setting, &out);

@@ -98,6 +98,27 @@ void NoteSwift(const std::vector<Setting>& settings, UserConfig* config) {
         "least 16 samples.");
 }
 
+// With adapters, ms-swift places those of all-linear in the components that it does not freeze
+// (get_multimodal_target_regex() of swift/utils/transformers_utils.py, 4.6). Modules that are named
+// get them wherever they are. Returns whether the key is about that, and translates it.
+bool TranslateSwiftAdapted(const std::vector<Setting>& settings, const Setting& setting,
+                           std::vector<Setting>* out, UserConfig* config) {
+  const Setting* targets = FindSetting(settings, "target_modules");
+  const bool all = FindSetting(settings, "target_regex") == nullptr &&
+                   (targets == nullptr ||
+                    std::count(targets->values.begin(), targets->values.end(), "all-linear") > 0);
+  if (setting.key == "freeze_aligner") {
+    config->not_predicted.emplace_back(setting, kProjectorTrains);
+  } else if (!all || (setting.key != "freeze_vit" && setting.key != "freeze_llm")) {
+    return false;
+  } else if (setting.key == "freeze_vit") {
+    out->push_back(As(kAdaptsEncoderKey, IsTrue(setting) ? "false" : "true", setting));
+  } else {
+    out->push_back(As(kFreezesAdaptedLlmKey, setting));
+  }
+  return true;
+}
+
 std::vector<Setting> TranslateSwift(const std::vector<Setting>& settings, UserConfig* config) {
   std::vector<Setting> out;
   NoteSwift(settings, config);
@@ -107,6 +128,8 @@ std::vector<Setting> TranslateSwift(const std::vector<Setting>& settings, UserCo
     if (key == kSwiftCommand) continue;
     if (IsMethod(key)) {
       TranslateSwiftMethod(setting, &out);
+    } else if (!full && TranslateSwiftAdapted(settings, setting, &out, config)) {
+      continue;
     } else if ((full && absl::StartsWith(key, "lora_")) ||
                (!full && absl::StartsWith(key, "freeze_"))) {  // without effect
       ++config->irrelevant;

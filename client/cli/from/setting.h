@@ -248,7 +248,9 @@ enum class Field {
   kProgramLora,
   kProgramQLora,
   kEncoderLora,
-  kVisionTower,  // LLaVA's, which is frozen unless told to train
+  kAdaptsEncoder,      // of LLaMA-Factory and ms-swift, next to adapters
+  kFreezesAdaptedLlm,  // likewise
+  kVisionTower,        // LLaVA's, which is frozen unless told to train
   kVisionModel,
   kLayerPattern,  // of models whose layers are of several kinds
   kFreezesLlm,

@@ -15,6 +15,7 @@ namespace evenkeel::cli {
 inline constexpr char kOtherKernels[] = "kernels are taken to be PyTorch's";
 inline constexpr char kOwnAttention[] = "attention is taken to be the model's own";
 inline constexpr char kSplitWork[] = "ranks that share a sequence, a layer or experts";
+inline constexpr char kProjectorTrains[] = "the projector is taken to train in full";
 inline constexpr char kSomeWeights[] = "training of some weights alone, other than LoRA";
 
 struct RenamedKey {

@@ -88,6 +88,8 @@ struct UserRun {
   std::string encoder_setting;
   std::string freezes_encoders;  // the front end
   std::vector<std::string> frozen;
+  // The settings by which encoders have adapters too, and the language model has none.
+  std::string encoder_adapters, unadapted_llm;
   bool trains_encoder = false;       // a setting says so
   bool text_only = false;            // the data, though the model may have an encoder
   bool trains_head = false;          // though the rest of the language model is frozen

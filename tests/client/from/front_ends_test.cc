@@ -426,12 +426,6 @@ TEST(FrontEndsTest, NeatPackingPacks) {
   EXPECT_EQ(run.job.training().micro_batch_samples(), 0);
 }
 
-TEST(FrontEndsTest, AdaptersFreezeTheEncoderWhateverElseIsSaid) {
-  const UserRun run =
-      RunOfYaml(std::string(kFactoryLora) + "freeze_vision_tower: false\n", "qwen2.5-vl-7b");
-  EXPECT_EQ(run.job.model().encoder_train_mode(), v1::TRAIN_MODE_FROZEN);
-}
-
 TEST(FrontEndsTest, DefaultsAreListedInItsWords) {
   const auto notes = [](const std::string& yaml) {
     std::string all;
