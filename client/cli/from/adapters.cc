@@ -75,7 +75,16 @@ constexpr DefaultRecord kDefaultTargets[] = {
 struct TypeRecord {
   const char *part, *type;
 };
-constexpr TypeRecord kTypes[] = {{"vl", ""},
+constexpr TypeRecord kTypes[] = {{"gpt-oss", "gpt_oss"},
+                                 {"llama-4", "llama4"},
+                                 {"llama4", "llama4"},
+                                 {"qwen3-vl-30b", "qwen3_vl_moe"},
+                                 {"qwen3-vl-235b", "qwen3_vl_moe"},
+                                 {"qwen3.5-35b", "qwen3_5_moe"},
+                                 {"qwen3.5-122b", "qwen3_5_moe"},
+                                 {"qwen3.5-397b", "qwen3_5_moe"},
+                                 {"dbrx", "dbrx"},
+                                 {"vl", ""},
                                  {"vision", ""},
                                  {"llava", ""},
                                  {"-a3b", ""},
@@ -109,21 +118,28 @@ constexpr TypeRecord kTypes[] = {{"vl", ""},
 
 std::string TypeOf(const v1::Model& model) {
   const Json config = Json::parse(model.config_json(), nullptr, /*allow_exceptions=*/false);
-  if (config.is_object()) return config.value("model_type", Json("")).dump();
+  if (config.is_object()) {
+    const Json type = config.value("model_type", Json(""));
+    return type.is_string() ? type.get<std::string>() : "";
+  }
   std::string name = model.has_language_model() ? model.language_model().catalog_name() : "";
   if (name.empty()) name = model.name();
   name = absl::AsciiStrToLower(name.substr(name.find_last_of('/') + 1));
   for (const TypeRecord& record : kTypes)
-    if (absl::StrContains(name, record.part)) return std::string("\"") + record.type + '"';
-  return "\"\"";
+    if (absl::StrContains(name, record.part)) return record.type;
+  return "";
+}
+
+bool HasWord(const char* words, const std::string& word) {
+  const std::vector<std::string> all = absl::StrSplit(words, ' ');
+  return std::count(all.begin(), all.end(), word) > 0;
 }
 
 // Returns what PEFT takes for the model. `key` is the one that would name the modules.
 std::set<std::string> DefaultModules(const UserConfig& config, const char* key, UserRun* run) {
-  const std::string quoted = TypeOf(run->job.model()), type = quoted.substr(1, quoted.size() - 2);
+  const std::string type = TypeOf(run->job.model());
   for (const DefaultRecord& record : kDefaultTargets) {
-    const std::vector<std::string> types = absl::StrSplit(record.types, ' ');
-    if (std::count(types.begin(), types.end(), type) == 0) continue;
+    if (!HasWord(record.types, type)) continue;
     const std::vector<std::string> modules = absl::StrSplit(record.modules, ' ');
     run->assumed.push_back(fmt::format("adapters: on {}, PEFT's default for {}",
                                        absl::StrJoin(modules, " and "), type));
@@ -163,6 +179,53 @@ std::vector<std::string> LastNames(const std::string& module) {
   return names;
 }
 
+// Types whose experts are tensors of their own in every release of transformers that has them
+// (classes called ...Experts in modeling_*.py, 4.56 and 5.16), and which PEFT does not turn into
+// target_parameters, as it does for the types of _MODEL_TO_CONVERSION_PATTERN
+// (peft/utils/transformers_weight_conversion.py, 0.21).
+struct ExpertsRecord {
+  const char* types;
+  bool other_mlps = false;  // dense ones or shared experts, which are linear layers
+};
+constexpr ExpertsRecord kExpertTensors[] = {
+    {"gpt_oss qwen3_vl_moe qwen3_vl_moe_text granitemoe dbrx"},
+    {"llama4 llama4_text qwen3_5_moe qwen3_5_moe_text granitemoeshared ernie4_5_vl_moe mistral4 "
+     "minimax_m3_vl",
+     true}};
+
+const ExpertsRecord* ExpertTensorsOf(const std::string& type) {
+  for (const ExpertsRecord& record : kExpertTensors)
+    if (HasWord(record.types, type)) return &record;
+  return nullptr;
+}
+
+// "all-linear" is the contract's default, except where experts are no linear layers.
+void SetAllLinear(v1::Lora* lora, UserRun* run) {
+  const std::string type = TypeOf(run->job.model());
+  const ExpertsRecord* const experts = ExpertTensorsOf(type);
+  if (experts == nullptr) return;
+  lora->add_targets(v1::LORA_TARGET_QKV);
+  lora->add_targets(v1::LORA_TARGET_ATTENTION_OUT);
+  run->assumed.push_back(fmt::format(
+      "adapters: none on the experts, which are no linear layers in {}{}", type,
+      experts->other_mlps ? "; those of other MLPs are left out too, so that predicted memory and "
+                            "time are slightly too low"
+                          : ""));
+}
+
+// Takes out targets that name only experts which are no linear layers: names match none of them.
+void LeaveOutExperts(const UserConfig& config, UserRun* run, std::set<v1::LoraTarget>* targets) {
+  const std::string type = TypeOf(run->job.model());
+  const ExpertsRecord* const experts = ExpertTensorsOf(type);
+  if (experts == nullptr || experts->other_mlps) return;
+  if (targets->erase(v1::LORA_TARGET_MLP_UP) + targets->erase(v1::LORA_TARGET_MLP_DOWN) == 0)
+    return;
+  if (targets->empty())
+    config.Refuse(Field::kLoraTargets,
+                  fmt::format("the experts of {} are no linear layers: none has adapters", type));
+  run->assumed.push_back("adapters: none on the experts, which are no linear layers in " + type);
+}
+
 void SetTargets(const UserConfig& config, v1::Lora* lora, UserRun* run) {
   std::set<std::string> modules;
   for (const std::string& module : config.List(Field::kLoraTargets))
@@ -170,7 +233,7 @@ void SetTargets(const UserConfig& config, v1::Lora* lora, UserRun* run) {
   if (modules.empty())
     modules = DefaultModules(
         config, config.Has(Field::kAdapterType) ? "target_modules" : "lora_target_modules", run);
-  if (modules.count("all-linear") > 0) return;  // as the contract's default
+  if (modules.count("all-linear") > 0) return SetAllLinear(lora, run);
   std::set<v1::LoraTarget> targets;
   for (const std::string& module : modules) {
     const auto* const found =
@@ -184,6 +247,7 @@ void SetTargets(const UserConfig& config, v1::Lora* lora, UserRun* run) {
     }
     targets.insert(found->target);
   }
+  LeaveOutExperts(config, run, &targets);
   for (const v1::LoraTarget target : targets) lora->add_targets(target);
   std::vector<std::string> missing;
   for (const TargetRecord& record : kTargets) {

@@ -54,6 +54,45 @@ TEST(AdaptersTest, WithoutModulesPeftHasADefault) {
             std::string::npos);
 }
 
+// Tensors that hold all experts are no linear layers, and PEFT turns only some types into them.
+TEST(AdaptersTest, AllLinearLeavesOutExpertsThatAreNoLinearLayers) {
+  const auto targets = [](const std::string& model, const std::string& modules) {
+    const v1::Lora lora =
+        PeftRun(model, ", \"use_peft\": true, \"lora_target_modules\": " + modules)
+            .job.model()
+            .lora();
+    return std::vector<int>(lora.targets().begin(), lora.targets().end());
+  };
+  const std::vector<int> attention = {v1::LORA_TARGET_QKV, v1::LORA_TARGET_ATTENTION_OUT};
+  for (const char* const model :
+       {"openai/gpt-oss-20b", "meta-llama/Llama-4-Scout-17B-16E", "llama4-maverick",
+        "Qwen/Qwen3-VL-30B-A3B-Instruct", "Qwen/Qwen3.5-35B-A3B"})
+    EXPECT_EQ(targets(model, "\"all-linear\""), attention) << model;
+  for (const char* const model : {"Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V3",
+                                  "mistralai/Mixtral-8x7B-v0.1", "Qwen/Qwen3-VL-4B-Instruct"})
+    EXPECT_TRUE(targets(model, "\"all-linear\"").empty()) << model;
+  const std::string all = ", \"use_peft\": true, \"lora_target_modules\": \"all-linear\"";
+  EXPECT_TRUE(Assumes(PeftRun("openai/gpt-oss-20b", all),
+                      "none on the experts, which are no linear layers in gpt_oss"));
+  EXPECT_FALSE(Assumes(PeftRun("openai/gpt-oss-20b", all), "slightly too low"));
+  EXPECT_TRUE(Assumes(PeftRun("llama4-scout", all), "time are slightly too low"));
+}
+
+TEST(AdaptersTest, NamesOfExpertsThatAreNoLinearLayersMatchNone) {
+  const auto arguments = [](const std::string& modules) {
+    return ArgumentsWith(", \"use_peft\": true, \"lora_target_modules\": " + modules);
+  };
+  JobFlags flags;
+  flags.model = "openai/gpt-oss-20b";
+  const UserRun run = TrainerRun({arguments("[\"q_proj\", \"gate_up_proj\"]")}, flags);
+  ASSERT_EQ(run.job.model().lora().targets_size(), 1);
+  EXPECT_EQ(run.job.model().lora().targets(0), v1::LORA_TARGET_QKV);
+  EXPECT_TRUE(Assumes(run, "none on the experts"));
+  EXPECT_NE(RefusalOf({arguments("[\"down_proj\"]")}, flags)
+                .find("the experts of gpt_oss are no linear layers: none has adapters"),
+            std::string::npos);
+}
+
 TEST(AdaptersTest, WhatAsksForAdaptersIsNotReadAsFullTraining) {
   for (const char* const setting :
        {"\"lora_r\": 8", "\"lora_dropout\": 0.1", "\"lora_target_modules\": [\"q_proj\"]",
