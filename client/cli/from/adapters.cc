@@ -157,8 +157,10 @@ std::vector<std::string> Matching(const std::string& pattern) {
   const RE2 expression(pattern, RE2::Quiet);
   if (!expression.ok()) return {};
   const auto matches = [&](const char* module) {
-    for (const char* layers : {"model.layers", "model.language_model.layers",
-                               "language_model.model.layers", "transformer.h"})
+    // The fourth are those of SmolVLM and Idefics3.
+    for (const char* layers :
+         {"model.layers", "model.language_model.layers", "language_model.model.layers",
+          "model.text_model.layers", "transformer.h"})
       for (const int layer : {0, 1, 2, 3, 5, 7})
         for (const char* parent : {"self_attn", "mlp", "mlp.experts.0", "attention", "linear_attn"})
           if (RE2::FullMatch(fmt::format("{}.{}.{}.{}", layers, layer, parent, module), expression))

@@ -78,6 +78,15 @@ TEST(AdaptersTest, AllLinearLeavesOutExpertsThatAreNoLinearLayers) {
   EXPECT_TRUE(Assumes(PeftRun("llama4-scout", all), "time are slightly too low"));
 }
 
+// As in axolotl's example for SmolVLM2.
+TEST(AdaptersTest, PatternsNameTheTextModelOfSmolVlm) {
+  const UserRun run = PeftRun("llama3-8b",
+                              ", \"use_peft\": true, \"lora_target_modules\": "
+                              "\"model.text_model.layers.[\\\\d]+.(mlp|cross_attn|self_attn).(up|"
+                              "down|gate|q|k|v|o)_proj\"");
+  EXPECT_EQ(run.job.model().lora().targets_size(), 4);
+}
+
 TEST(AdaptersTest, NamesOfExpertsThatAreNoLinearLayersMatchNone) {
   const auto arguments = [](const std::string& modules) {
     return ArgumentsWith(", \"use_peft\": true, \"lora_target_modules\": " + modules);
