@@ -111,6 +111,15 @@ void CheckAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
   }
 }
 
+// With FSDP, axolotl takes a dp_shard_size of 1 as unset (_get_parallel_config_kwargs() of
+// utils/distributed.py, 0.19).
+bool IsUnsetShards(const std::vector<Setting>& settings, const Setting& setting) {
+  return setting.key == "dp_shard_size" && Word(setting) == "1" &&
+         std::any_of(settings.begin(), settings.end(), [](const Setting& other) {
+           return other.key == "fsdp" || absl::StartsWith(other.key, "fsdp_config.");
+         });
+}
+
 std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
   std::vector<Setting> out;
   TranslateAxolotlStrategy(settings, &out);
@@ -133,7 +142,8 @@ std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, User
     }
     if (TranslateAxolotlMethod(setting, &out)) continue;
     if ((!adapter && absl::StartsWith(key, "lora_")) ||
-        (all_linear && key == "lora_target_modules")) {  // without effect
+        (all_linear && key == "lora_target_modules") ||
+        IsUnsetShards(settings, setting)) {  // without effect
       ++config->irrelevant;
       continue;
     }

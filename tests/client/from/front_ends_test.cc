@@ -153,6 +153,10 @@ TEST(FrontEndsTest, AxolotlsShardsAreItsGpus) {
   EXPECT_THROW(gpus("fsdp_version: 2\n", 0), CommandError);
   EXPECT_THAT(YamlRefusal(kAxolotlFull + shards),
               testing::HasSubstr("dp_shard_size 16: must be the 8 GPUs of --gpus"));
+  const std::string one = "fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\n";
+  EXPECT_EQ(gpus(one + "dp_shard_size: 1\n", 8), 8) << "1 is unset";
+  EXPECT_THAT(YamlRefusal(std::string(kAxolotlFull) + "dp_shard_size: 1\n"),
+              testing::HasSubstr("dp_shard_size 1: must be the 8 GPUs"));
 }
 
 TEST(FrontEndsTest, AxolotlsTextAloneHasNoImages) {
