@@ -111,6 +111,21 @@ void CheckAxolotl(const std::vector<Setting>& settings, UserConfig* config) {
   }
 }
 
+// Next to adapters, the offload of release 0.19 takes the place of recompute
+// (_configure_gradient_checkpointing() of core/builders/base.py, _apply_activation_checkpointing()
+// of loaders/model.py).
+void NoteOffloadNextToAdapters(const std::vector<Setting>& settings, UserConfig* config) {
+  if (FindSetting(settings, "adapter") == nullptr) return;
+  for (const Setting& setting : settings)
+    if ((setting.key == "activation_offloading" && Word(setting) != "false") ||
+        (setting.key == "gradient_checkpointing" && Word(setting) == "offload"))
+      config->not_predicted.emplace_back(
+          setting,
+          "next to adapters, releases such as 0.19 move all that layers keep to host memory and "
+          "recompute nothing; predicted is what 0.12 does: layers recompute, with their inputs in "
+          "host memory");
+}
+
 // With FSDP, axolotl takes a dp_shard_size of 1 as unset (_get_parallel_config_kwargs() of
 // utils/distributed.py, 0.19).
 bool IsUnsetShards(const std::vector<Setting>& settings, const Setting& setting) {
@@ -124,6 +139,7 @@ std::vector<Setting> TranslateAxolotl(const std::vector<Setting>& settings, User
   std::vector<Setting> out;
   TranslateAxolotlStrategy(settings, &out);
   CheckAxolotl(settings, config);
+  NoteOffloadNextToAdapters(settings, config);
   const Setting* cuts = CutsCrossEntropy(settings);
   if (cuts != nullptr)
     config->notes.emplace_back(

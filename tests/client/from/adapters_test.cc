@@ -78,6 +78,23 @@ TEST(AdaptersTest, AllLinearLeavesOutExpertsThatAreNoLinearLayers) {
   EXPECT_TRUE(Assumes(PeftRun("llama4-scout", all), "time are slightly too low"));
 }
 
+TEST(AdaptersTest, OffloadOfActivationsNextToThemIsNamed) {
+  const std::string full =
+      "base_model: NousResearch/Meta-Llama-3-8B\nmicro_batch_size: 1\nsequence_len: 512\n"
+      "datasets:\n  - path: a\n";
+  const std::string lora = full + "adapter: lora\nlora_r: 8\n";
+  const std::string offload = "gradient_checkpointing: true\nactivation_offloading: true\n";
+  const auto named = [](const std::string& yaml) {
+    const UserConfig config = ReadConfigText(yaml, "train.yml");
+    return config.not_predicted.size() == 1 &&
+           config.not_predicted[0].second.find("recompute nothing") != std::string::npos;
+  };
+  EXPECT_TRUE(named(lora + offload));
+  EXPECT_TRUE(named(lora + "gradient_checkpointing: offload\n"));
+  EXPECT_FALSE(named(lora + "gradient_checkpointing: true\nactivation_offloading: false\n"));
+  EXPECT_FALSE(named(full + offload));
+}
+
 // As in axolotl's example for SmolVLM2.
 TEST(AdaptersTest, PatternsNameTheTextModelOfSmolVlm) {
   const UserRun run = PeftRun("llama3-8b",
