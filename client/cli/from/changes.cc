@@ -413,8 +413,9 @@ class Neighbours {
     if (!now.sequence_parallel() && run_.degrees.tensor() > 1)
       edit(Add("norms sharded over tensor-parallel ranks too", "--sequence-parallel"))
           ->set_sequence_parallel(true);
+    // Megatron-LM's own layers have no user buffers.
     if (!now.overlap_tensor() && !now.deterministic() && now.sequence_parallel() &&
-        run_.degrees.tensor() > 1)
+        now.fused_kernels() && run_.degrees.tensor() > 1)
       edit(Add("tensor-parallel communication overlapped with products", "--tp-comm-overlap"))
           ->set_overlap_tensor(true);
     // Megatron-LM's own layers have no other attention (megatron/core/transformer/

@@ -299,8 +299,10 @@ void SetMegatronExecution(const UserConfig& config, UserRun* run) {
   e->set_overlap_weight_gather(config.On(Field::kOverlapWeights));
   const bool deterministic = config.On(Field::kDeterministic);
   if (deterministic) e->set_deterministic(true);
-  // Megatron turns the overlap off in that mode.
-  e->set_overlap_tensor(config.On(Field::kOverlapTensor) && !deterministic);
+  // Megatron turns the overlap off in that mode. Only TransformerEngine's layers have user buffers.
+  e->set_overlap_tensor(config.On(Field::kOverlapTensor) && !deterministic && !local);
+  if (config.On(Field::kOverlapTensor) && local)
+    run->assumed.push_back("tp-comm-overlap: of no effect with --transformer-impl local");
   e->set_fused_weight_gradients(!config.On(Field::kNoGradientFusion));
   if (HasGraphs(config)) e->set_host_launch_seconds(0);
   if (config.Has(Field::kExperts)) {

@@ -198,6 +198,15 @@ TEST(ChangesTest, MegatronIsToldToDropWhatCutsTheModel) {
             "--tensor-model-parallel-size 2 --sequence-parallel");
 }
 
+// Megatron-LM's own layers have no user buffers.
+TEST(ChangesTest, OnlyTransformerEnginesLayersOverlapTensorCommunication) {
+  const char* const overlap = "tensor-parallel communication overlapped with products";
+  const std::string split = "--tensor-model-parallel-size 2 --sequence-parallel ";
+  EXPECT_EQ(MegatronArgument(split, overlap), "--tp-comm-overlap");
+  EXPECT_EQ(MegatronArgument(split + "--transformer-impl local", overlap), "");
+  EXPECT_EQ(MegatronArgument(split + "--transformer-impl local --tp-comm-overlap", overlap), "");
+}
+
 // 8 samples of each rank, unless the configuration gives the global batch.
 TEST(ChangesTest, TorchtitansBatchFollowsItsRanks) {
   const auto samples = [](const std::string& more, const std::string& change) {

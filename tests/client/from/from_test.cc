@@ -317,6 +317,7 @@ TEST(RunOfTest, ReadsDeterministicMode) {
   EXPECT_TRUE(execution("").overlap_tensor());
   EXPECT_TRUE(execution("--deterministic-mode").deterministic());
   EXPECT_FALSE(execution("--deterministic-mode").overlap_tensor());
+  EXPECT_FALSE(execution("--transformer-impl local").overlap_tensor()) << "it has no user buffers";
 }
 
 TEST(RunOfTest, ReadsOffloadOfTheOptimizer) {
