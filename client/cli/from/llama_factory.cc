@@ -134,6 +134,7 @@ constexpr NotPredicted kFactoryNotPredicted[] = {
     {"use_apollo", kFactoryOtherOptimizer, true},
     {"use_badam", kFactoryOtherOptimizer, true},
     {"use_adam_mini", kFactoryOtherOptimizer, true},
+    {"use_asft_loss", kOtherLoss, true},  // which holds a second model (train/sft/workflow.py)
     {"use_llama_pro", kSomeWeights, true},
     {"mixture_of_depths", "layers that skip tokens", true},
     {"use_unsloth", kOtherKernels},

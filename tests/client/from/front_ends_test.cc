@@ -448,6 +448,7 @@ TEST(FrontEndsTest, WhatIsNotPredictedIsRefusedInItsWords) {
     EXPECT_NE(refusal.find(why), std::string::npos) << refusal;
   };
   refused(kFactoryLora, "use_galore: true", "not yet: this optimizer");
+  refused(kFactoryLora, "use_asft_loss: true", "a loss with a reference or reward model");
   refused(kFactoryLora, "quantization_bit: 2", "accepted: 4, 8");
   refused(kFactoryLora, "pipeline_model_parallel_size: 4", "ranks that share a sequence");
   refused(kFactoryLora, "flash_attn: fa9", "must be auto, disabled, sdpa or fa2");
