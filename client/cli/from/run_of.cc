@@ -390,6 +390,10 @@ void AdaptToLayers(const ModelLayers& layers, UserRun* run) {
     run->job.mutable_training()->mutable_offload()->set_activation_layers(
         static_cast<int32_t>(std::count(layers.begin(), layers.end(), v1::LAYER_KIND_DENSE) +
                              std::count(layers.begin(), layers.end(), v1::LAYER_KIND_MOE)));
+  if (run->linear_layers_alone && std::count(layers.begin(), layers.end(), v1::LAYER_KIND_MOE) > 0)
+    run->assumed.emplace_back(
+        "precision: experts are predicted in the format of linear layers, but stay in 16 bits "
+        "without a converter of quantize.grouped_mm: predicted time is too low");
   ApplyComponents(encoders, run);
   const auto bare = std::find(run->chunks.begin(), run->chunks.end(), 0);
   if (!encoders && bare != run->chunks.end())

@@ -85,6 +85,18 @@ void AddTorchtitanHabits(v1::Execution* execution) {
   *execution = habits;
 }
 
+// Experts are tensors, which only quantize.grouped_mm converts, or a key of older releases.
+bool ConvertsExperts(const UserConfig& config, const std::vector<std::string>& converters) {
+  const auto& others = config.not_predicted;
+  return std::any_of(converters.begin(), converters.end(),
+                     [](const std::string& converter) {
+                       return converter.starts_with("quantize.grouped_mm.");
+                     }) ||
+         std::any_of(others.begin(), others.end(), [](const auto& other) {
+           return other.first.key.starts_with("float8.moe_fqns");
+         });
+}
+
 // Float8LinearConverter and MXLinearConverter (components/quantization, 0.2) quantise linear layers
 // and leave the head alone (filter_fqns ["output"]).
 v1::Precision TorchtitanPrecision(const UserConfig& config, UserRun* run) {
@@ -108,6 +120,8 @@ v1::Precision TorchtitanPrecision(const UserConfig& config, UserRun* run) {
       run->assumed.push_back("model.converters: \"" + converter + "\" is taken to change nothing");
     }
   }
+  run->linear_layers_alone =
+      precision != v1::PRECISION_BF16 && !ConvertsExperts(config, converters);
   return precision;
 }
 

@@ -93,6 +93,7 @@ struct UserRun {
   bool trains_encoder = false;       // a setting says so
   bool text_only = false;            // the data, though the model may have an encoder
   bool trains_head = false;          // though the rest of the language model is frozen
+  bool linear_layers_alone = false;  // have torchtitan's low precision: experts do not
   std::vector<std::string> assumed;  // for people
 };
 

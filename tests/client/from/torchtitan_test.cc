@@ -109,6 +109,28 @@ TEST(TorchtitanTest, TheModulesAreThoseOfTorchtitanInEverySplit) {
   EXPECT_EQ(compiled.execution().loss_logit_bytes(), 4);
 }
 
+// Only quantize.grouped_mm converts them.
+TEST(TorchtitanTest, ExpertsThatStayIn16BitsAreNamed) {
+  const auto named = [](const std::string& converters, v1::LayerKind kind) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb";
+    flags.gpus = {8};
+    UserRun run = RunOf(ReadConfigText("[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n"
+                                       "converters = [" +
+                                           converters + "]\n",
+                                       "train.toml"),
+                        flags);
+    AdaptToLayers(ModelLayers(27, kind), &run);
+    return Assumes(run, "experts are predicted in the format of linear layers, but stay");
+  };
+  const v1::LayerKind experts = v1::LAYER_KIND_MOE;
+  EXPECT_TRUE(named("\"quantize.linear.float8\"", experts));
+  EXPECT_TRUE(named("\"float8\"", experts));
+  EXPECT_FALSE(named("\"quantize.linear.float8\", \"quantize.grouped_mm.float8\"", experts));
+  EXPECT_FALSE(named("\"quantize.linear.float8\"", v1::LAYER_KIND_DENSE));
+  EXPECT_FALSE(named("", experts));
+}
+
 // As in files of 2024.
 TEST(TorchtitanTest, DegreesHadOtherSections) {
   const UserRun run = TorchtitanRun(
