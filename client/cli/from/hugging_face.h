@@ -63,8 +63,9 @@ void AddLaunch(const std::vector<Setting>& options, const std::string& path, Use
 
 // Adds to *config the command of `script` that runs a Trainer. Unless the script is `known` to run
 // one, the arguments of a command decide whether it does. Returns false if no command does;
-// *missing then says which file that a command names is missing, if any.
-bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool known,
+// *missing then says which file that a command names is missing, if any. Options of srun in front
+// of the command replace what script->slurm says.
+bool SortTrainerCommand(ShellScript* script, const std::string& path, bool known,
                         UserConfig* config, std::string* missing);
 
 // Adds notes on numbers of DeepSpeed's configuration that the Trainer refuses, because the

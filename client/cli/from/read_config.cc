@@ -233,7 +233,7 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
   UserConfig trainer;
   AddNotes(script, &trainer);
   std::string missing;
-  if (SortTrainerCommand(script, path, wanted == ConfigFormat::kHuggingFace, &trainer, &missing)) {
+  if (SortTrainerCommand(&script, path, wanted == ConfigFormat::kHuggingFace, &trainer, &missing)) {
     AddSlurmCounts(script.slurm, &trainer);
     return trainer;
   }

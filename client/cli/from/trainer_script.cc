@@ -102,6 +102,7 @@ bool IsYaml(const std::string& name) {
 
 // One command, split at its program.
 struct TrainerCommand {
+  std::vector<std::string> words;
   std::vector<Setting> launcher, arguments;
   std::set<std::string> nulls;
   bool accelerate = false;
@@ -199,6 +200,7 @@ TrainerCommand SplitAtProgram(const std::vector<ShellWord>& words, const std::st
     command.accelerate = command.accelerate || IsAccelerateWord(words[i].text);
   }
   const std::string name = FileNameOf(path);
+  for (const ShellWord& word : words) command.words.push_back(word.text);
   command.line = words[program].line;
   command.place = absl::StrCat(name, ":", command.line);
   command.launcher = Arguments(OptionsOf(words, 0, program, name));
@@ -270,11 +272,11 @@ std::string CommandNote(int count, int line) {
                       " was read, which has the most arguments that are known.");
 }
 
-bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool known,
+bool SortTrainerCommand(ShellScript* script, const std::string& path, bool known,
                         UserConfig* config, std::string* missing) {
   TrainerCommand best;
   int found = 0;
-  for (const std::vector<ShellWord>& words : script.commands) {
+  for (const std::vector<ShellWord>& words : script->commands) {
     if (Prints(words)) continue;
     TrainerCommand command = SplitAtProgram(words, path, known, missing);
     const bool runs_trainer = known || command.trl || IsHuggingFace(command.arguments);
@@ -293,14 +295,15 @@ bool SortTrainerCommand(const ShellScript& script, const std::string& path, bool
                   [](const Setting& setting) { return setting.key == "model_name_or_path"; });
   config->trl = best.trl || (best.trl_program && names_model);
   config->syntax = Syntax::kScript;
+  TakeSrunOptions(best.words, best.place, &script->slurm);
   SortHuggingFace(std::move(best.arguments), best.nulls, path, config);
   if (best.accelerate) {
     AddLaunch(best.launcher, path, config);
     return true;
   }
   if (best.swift) {
-    CountSwiftProcesses(script, best.place, config);
-    NoteSwiftImages(script.variables, best.place, config);
+    CountSwiftProcesses(*script, best.place, config);
+    NoteSwiftImages(script->variables, best.place, config);
   }
   for (Setting& option : best.launcher) CountIncluded(&option);
   for (Setting& option : best.launcher)

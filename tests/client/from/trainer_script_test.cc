@@ -190,5 +190,25 @@ TEST_F(TrainerScriptTest, AdaptersOfTrl) {
             std::string::npos);
 }
 
+// As in InternVL's scripts.
+TEST_F(TrainerScriptTest, OptionsOfSrunCountGpus) {
+  const std::string python = std::string("python train.py --model_name_or_path a") + kArguments;
+  const auto pool = [&](const std::string& script) {
+    return Run(Read(script)).job.cluster().pools(0);
+  };
+  const std::string options =
+      "GPUS=16\nsrun -p x --gres=gpu:8 --nodes=$((GPUS / 8)) --ntasks=${GPUS} "
+      "--ntasks-per-node=8 --kill-on-bad-exit=1 ";
+  EXPECT_EQ(pool(options + python).gpu_count(), 16);
+  EXPECT_EQ(pool(options + python).gpus_per_node(), 8);
+  EXPECT_EQ(pool("#SBATCH --nodes=8\n#SBATCH --gpus-per-node=8\nsrun -N 4 " + python).gpu_count(),
+            32);
+  EXPECT_EQ(pool("srun -N 4 --gres=gpu:8 torchrun --nnodes 2 --nproc_per_node 4 " +
+                 python.substr(std::string("python ").size()))
+                .gpu_count(),
+            8)
+      << "the launcher's come first";
+}
+
 }  // namespace
 }  // namespace evenkeel::cli
