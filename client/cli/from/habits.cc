@@ -110,6 +110,9 @@ bool OnHost(const UserConfig& config, Field field) {
 
 // Megatron's switch has a share, of 1 unless it says otherwise; DeepSpeed's names a device.
 void SetOffload(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  if (flags.offload_optimizer == "auto")
+    throw CommandError(ExitCode::kBadInput,
+                       "--offload-optimizer auto: --from evaluates one share: give it, such as 1");
   if (!flags.offload_optimizer.empty() || !config.Has(Field::kOffloadsOptimizer)) return;
   if (RunsDeepSpeed(config)) {
     if (!OnHost(config, Field::kOffloadsOptimizer)) return;

@@ -108,6 +108,14 @@ TEST(HuggingFaceFsdpTest, HybridStrategiesShardWithinANode) {
             std::string::npos);
 }
 
+TEST(HuggingFaceFsdpTest, AShareOfTheOptimizerIsANumber) {
+  JobFlags flags;
+  flags.offload_optimizer = "auto";
+  EXPECT_NE(RefusalOf({ArgumentsWith("")}, flags)
+                .find("--offload-optimizer auto: --from evaluates one share: give it, such as 1"),
+            std::string::npos);
+}
+
 // accelerate looks up ShardingStrategy["FALSE"] in version 1, and there is none.
 TEST(HuggingFaceFsdpTest, ATruthValueIsRefusedWhereTheVersionIsTakenToBeOne) {
   for (const char* const value : {"false", "true"})
