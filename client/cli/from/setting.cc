@@ -9,6 +9,7 @@
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
 #include <absl/strings/str_split.h>
+#include <absl/strings/string_view.h>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -38,6 +39,20 @@ std::string WhatIsOpen(const std::string& text, bool yaml) {
     absl::StrAppend(&refusal, "; --env ", text.substr(2, text.size() - 3),
                     "= says that it is empty");
   return refusal;
+}
+
+// Returns the settings of other fields that a refusal names, such as the optimizer in "offload of
+// this optimizer; accepted: training.optimizer OPTIMIZER_ADAM".
+std::string OtherSettings(const UserConfig& config, absl::string_view reasons) {
+  std::string text;
+  for (const absl::string_view word :
+       absl::StrSplit(reasons, absl::ByAnyChar(" ,;"), absl::SkipEmpty()))
+    for (size_t i = config.used.size(); i-- > 0;) {
+      if (word != config.meanings[i]) continue;
+      absl::StrAppend(&text, "; ", word, " is set by ", Describe(config.used[i]));
+      break;
+    }
+  return text;
 }
 
 }  // namespace
@@ -74,7 +89,9 @@ std::string WithItsSetting(const UserConfig& config, std::string refusal) {
     for (size_t i = config.used.size(); i-- > 0;) {
       const std::string set = absl::StrCat("job.", config.meanings[i]);
       if (itself ? field == set : absl::StartsWith(field, set + "."))
-        return absl::StrCat(refusal, " (set by ", Describe(config.used[i]), ")");
+        return absl::StrCat(refusal, " (set by ", Describe(config.used[i]),
+                            OtherSettings(config, absl::string_view(refusal).substr(field.size())),
+                            ")");
     }
   return refusal;
 }

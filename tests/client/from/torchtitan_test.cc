@@ -59,6 +59,14 @@ TEST(TorchtitanTest, ARefusalOfTheRequestNamesTheSettingBehindIt) {
   EXPECT_EQ(WithItsSetting(config, "job.training.precisions: not so"),
             "job.training.precisions: not so");
   EXPECT_EQ(WithItsSetting(config, "no field"), "no field");
+  const UserConfig both = ReadConfigText(std::string(kLlama) +
+                                             "[optimizer]\nname = \"Lion\"\n[training]\n"
+                                             "enable_cpu_offload = true\n",
+                                         "train.toml");
+  EXPECT_EQ(WithItsSetting(both, "job.training.offload: not so; accepted: training.optimizer ADAM"),
+            "job.training.offload: not so; accepted: training.optimizer ADAM (set by train.toml:7: "
+            "training.enable_cpu_offload true; training.optimizer is set by train.toml:5: "
+            "optimizer.name Lion)");
 }
 
 TEST(TorchtitanTest, ConvertersSetThePrecision) {
