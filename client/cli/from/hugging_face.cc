@@ -212,6 +212,12 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
       setting.key.erase(0, sizeof(kEngine) - 1);
       engine.push_back(std::move(setting));
     } else if (setting.key == "deepspeed") {
+      if (setting.values == std::vector<std::string>{"true"})
+        throw CommandError(
+            ExitCode::kBadInput,
+            Describe(setting) +
+                ": names no file; as a switch it is DeepSpeed's own, of programs that are not "
+                "Hugging Face's Trainer, such as DeepSpeed-Chat's: these are not read");
       engine = NamedFile(setting, path);
     } else if (setting.key == "fsdp_config") {
       for (Setting& inner : NamedFile(setting, path)) {

@@ -190,6 +190,21 @@ TEST_F(TrainerScriptTest, AdaptersOfTrl) {
             std::string::npos);
 }
 
+// As in DeepSpeed-Chat's scripts.
+TEST_F(TrainerScriptTest, DeepSpeedAsASwitchIsNoneOfTheTrainer) {
+  try {
+    Read(std::string("deepspeed main.py --model_name_or_path a --zero_stage 3 --deepspeed") +
+         kArguments);
+    ADD_FAILURE();
+  } catch (const CommandError& error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("run.sh:1: deepspeed true: names no file; as a switch it is DeepSpeed's "
+                        "own, of programs that are not Hugging Face's Trainer"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 // As in InternVL's scripts.
 TEST_F(TrainerScriptTest, OptionsOfSrunCountGpus) {
   const std::string python = std::string("python train.py --model_name_or_path a") + kArguments;
