@@ -151,6 +151,7 @@ constexpr NotPredicted kFactoryNotPredicted[] = {
     {"upcast_lmhead_output", "logits are taken to have 16 bits"},
     {"resize_vocab", "the vocabulary is taken to be the model's own"},
     {"fp8", "products are taken to have 16 bits: --precision fp8"},
+    {"fp8_*", "products are taken to have 16 bits: --precision fp8"},
     {"train_mm_proj_only", "training of the projector alone; --freeze llm evaluates it", true},
     {"new_special_tokens_config", "the vocabulary is taken to be the model's own"},
     {"max_samples", "the number of samples is taken to be that of the data"},
@@ -171,7 +172,7 @@ constexpr const char* kFactoryIrrelevant[] = {
     "loraplus_*", "pissa_*", "create_new_adapter", "adapter_name_or_path", "freeze_*",
     "freeze_trainable_*", "freeze_extra_modules", "galore_*", "apollo_*", "badam_*", "pref_*",
     "ppo_*", "kto_*", "simpo_*", "dpo_*", "reward_model_type", "oft_*", "module_dropout",
-    "num_layer_trainable", "name_module_trainable", "fp8_*", "moe_aux_loss_coef",
+    "num_layer_trainable", "name_module_trainable", "moe_aux_loss_coef",
     // What is loaded, logged and exported.
     "rope_scaling", "add_tokens", "add_special_tokens", "split_special_tokens", "low_cpu_mem_usage",
     "quantization_device_map", "plot_loss", "compute_accuracy", "early_stopping_steps",

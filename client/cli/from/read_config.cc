@@ -321,7 +321,9 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
                     "model_name_or_path and finetuning_type");
     const bool launch = IsAccelerate(settings);
     if (IsHuggingFace(settings) || (hugging_face && !launch)) {
-      const std::vector<Setting> options = TakeLaunchOptions(&settings);
+      // Only TRL passes keys of its YAML on to accelerate.
+      std::vector<Setting> options;
+      if (FrontEndOf(settings) == nullptr) options = TakeLaunchOptions(&settings);
       config.syntax = Syntax::kYaml;
       SortHuggingFace(std::move(settings), nulls, path, &config);
       if (!options.empty()) AddLaunch(options, path, &config);

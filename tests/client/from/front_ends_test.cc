@@ -469,6 +469,12 @@ TEST(FrontEndsTest, WhatIsNotPredictedIsRefusedInItsWords) {
             std::string::npos);
 }
 
+TEST(FrontEndsTest, LlamaFactorysKeysAreNotThoseOfAccelerate) {
+  const UserConfig config = ConfigOf(std::string(kFactoryLora) + "fp8: true\nfp8_backend: te\n");
+  ASSERT_EQ(config.not_predicted.size(), 2u);
+  EXPECT_EQ(config.not_predicted[1].first.key, "fp8_backend");
+}
+
 TEST(FrontEndsTest, KeysThatAreNotKnownAreNamed) {
   const UserConfig config = ConfigOf(std::string(kAxolotlFull) + "my_new_key: 3\n");
   ASSERT_EQ(config.unknown.size(), 1U);
