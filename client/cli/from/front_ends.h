@@ -41,6 +41,14 @@ inline constexpr char kSwiftCommand[] = "swift";
 // The keys of ms-swift's training method: sft_type before release 3, tuner_type from release 4 on.
 inline constexpr const char* kSwiftMethods[] = {"train_type", "tuner_type", "sft_type"};
 
+// Returns whether ms-swift reads the variable of the environment.
+bool IsSwiftVariable(const std::string& name);
+
+// Takes the processes that ms-swift starts. `variables` are all of the environment, by name. Throws
+// CommandError(kBadInput) if it spreads the layers of a model over the GPUs of one process.
+void CountSwiftProcesses(const std::map<std::string, std::string>& variables,
+                         const std::string& place, UserConfig* config);
+
 // Adds to what is not predicted the variables of the environment by which ms-swift sizes images,
 // video and sound. `variables` are all, by name.
 void NoteSwiftImages(const std::map<std::string, std::string>& variables, const std::string& place,

@@ -1,11 +1,15 @@
 // Sources: docs/source_en/Instruction/Command-line-parameters.md and swift/llm/argument of ms-swift
 // (3.11).
 #include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
 #include <absl/strings/string_view.h>
 #include <absl/strings/strip.h>
 #include <algorithm>
 #include <iterator>
 
+#include "client/cli/base/exit_codes.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/translation.h"
 
@@ -196,7 +200,45 @@ constexpr const char* kSwiftVariables[] = {
     "MAX_SLICE_NUMS",      "VIDEO_MAX_SLICE_NUMS", "MAX_NUM_FRAMES",
     "ENABLE_AUDIO_OUTPUT"};
 
+// Variables that say which processes ms-swift starts.
+constexpr const char* kSwiftProcesses[] = {"NPROC_PER_NODE", "NNODES", "CUDA_VISIBLE_DEVICES"};
+
 }  // namespace
+
+bool IsSwiftVariable(const std::string& name) {
+  const auto has = [&](const auto& names) {
+    return std::count(std::begin(names), std::end(names), name) > 0;
+  };
+  return has(kSwiftProcesses) || has(kSwiftVariables);
+}
+
+// use_torchrun() of swift/cli/main.py, get_default_device_map() of swift/llm/utils.py.
+void CountSwiftProcesses(const std::map<std::string, std::string>& variables,
+                         const std::string& place, UserConfig* config) {
+  const auto value = [&](const std::string& name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+  };
+  const std::string each = value("NPROC_PER_NODE"), nodes = value("NNODES");
+  const std::vector<std::string> devices =
+      absl::StrSplit(value("CUDA_VISIBLE_DEVICES"), ',', absl::SkipEmpty());
+  size_t processes = 1;
+  const bool known = each.empty() ? nodes.empty() : absl::SimpleAtoi(each, &processes);
+  if (known && processes > 0 && devices.size() / processes > 1)
+    throw CommandError(
+        ExitCode::kBadInput,
+        absl::StrCat(place, ": ms-swift spreads the model's layers over the ",
+                     devices.size() / processes,
+                     " GPUs of each process (device_map), which is not predicted yet: set "
+                     "NPROC_PER_NODE to the number of GPUs"));
+  if (each.empty() && nodes.empty())
+    config->notes.emplace_back(
+        "ms-swift starts one process for each GPU only if NPROC_PER_NODE says so: one process for "
+        "each is predicted.");
+  if (!each.empty())
+    Sort(MegatronKeys(), "nproc-per-node", {"NPROC_PER_NODE", {each}, place}, config);
+  if (!nodes.empty()) Sort(MegatronKeys(), "nnodes", {"NNODES", {nodes}, place}, config);
+}
 
 void NoteSwiftImages(const std::map<std::string, std::string>& variables, const std::string& place,
                      UserConfig* config) {

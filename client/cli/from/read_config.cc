@@ -327,6 +327,10 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
       config.syntax = Syntax::kYaml;
       SortHuggingFace(std::move(settings), nulls, path, &config);
       if (!options.empty()) AddLaunch(options, path, &config);
+      if (config.front_end == &MsSwift()) {
+        CountSwiftProcesses(environment, "--env", &config);
+        NoteSwiftImages(environment, "--env", &config);
+      }
     } else if (launch) {
       config.files[RunFile::kLaunch] = name;
       SortAccelerate(std::move(settings), path, &config);
@@ -366,9 +370,10 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
   return config;
 }
 
-// Refuses variables that no file takes: a script takes all, and a YAML those of its values.
+// Refuses variables that no file takes: a script takes all, a YAML those of its values, and
+// ms-swift those that it reads.
 void CheckTaken(const Environment& environment, const std::vector<std::string>& paths,
-                const std::vector<std::string>& texts) {
+                const std::vector<std::string>& texts, bool swift) {
   bool yaml = false;
   std::string all;
   for (size_t i = 0; i < paths.size(); ++i) {
@@ -378,7 +383,7 @@ void CheckTaken(const Environment& environment, const std::vector<std::string>& 
     if (kind == "yaml") all += texts[i];
   }
   for (const auto& [name, value] : environment)
-    if (!absl::StrContains(all, "${" + name + "}"))
+    if (!absl::StrContains(all, "${" + name + "}") && !(swift && IsSwiftVariable(name)))
       FailReading(fmt::format("--env {}: {} {}", name, FileNameOf(paths.front()),
                               yaml ? "has no ${" + name + "}" : "is no shell script or YAML"));
 }
@@ -448,7 +453,10 @@ UserConfig ReadUserConfig(const std::vector<std::string>& paths, std::optional<C
                   ": only a run of Hugging Face Trainer has several files: its arguments, an "
                   "adapter_config.json, and the file of accelerate launch");
   }
-  CheckTaken(environment, paths, texts);
+  const bool swift = std::any_of(files.begin(), files.end(), [](const UserConfig& file) {
+    return file.front_end == &MsSwift();
+  });
+  CheckTaken(environment, paths, texts, swift);
   // A command is read with the launch file that it runs with.
   std::stable_partition(files.begin(), files.end(), [](const UserConfig& file) {
     return file.files.count(RunFile::kArguments) > 0;

@@ -230,34 +230,6 @@ void CountIncluded(Setting* option) {
   option->values = {absl::StrCat(gpus.size())};
 }
 
-// Takes the processes that ms-swift starts (use_torchrun() of swift/cli/main.py). It spreads the
-// layers of a model over the GPUs of one process (get_default_device_map() of swift/llm/utils.py).
-void CountSwiftProcesses(const ShellScript& script, const std::string& place, UserConfig* config) {
-  const auto value = [&](const std::string& name) {
-    const auto found = script.variables.find(name);
-    return found == script.variables.end() ? std::string() : found->second;
-  };
-  const std::string each = value("NPROC_PER_NODE"), nodes = value("NNODES");
-  const std::vector<std::string> devices =
-      absl::StrSplit(value("CUDA_VISIBLE_DEVICES"), ',', absl::SkipEmpty());
-  size_t processes = 1;
-  const bool known = each.empty() ? nodes.empty() : absl::SimpleAtoi(each, &processes);
-  if (known && processes > 0 && devices.size() / processes > 1)
-    throw CommandError(
-        ExitCode::kBadInput,
-        absl::StrCat(place, ": ms-swift spreads the model's layers over the ",
-                     devices.size() / processes,
-                     " GPUs of each process (device_map), which is not predicted yet: set "
-                     "NPROC_PER_NODE to the number of GPUs"));
-  if (each.empty() && nodes.empty())
-    config->notes.emplace_back(
-        "ms-swift starts one process for each GPU only if NPROC_PER_NODE says so: one process for "
-        "each is predicted.");
-  if (!each.empty())
-    Sort(MegatronKeys(), "nproc-per-node", {"NPROC_PER_NODE", {each}, place}, config);
-  if (!nodes.empty()) Sort(MegatronKeys(), "nnodes", {"NNODES", {nodes}, place}, config);
-}
-
 size_t KnownArguments(const TrainerCommand& command) {
   return static_cast<size_t>(
       std::count_if(command.arguments.begin(), command.arguments.end(), [](const Setting& setting) {
@@ -302,7 +274,7 @@ bool SortTrainerCommand(ShellScript* script, const std::string& path, bool known
     return true;
   }
   if (best.swift) {
-    CountSwiftProcesses(*script, best.place, config);
+    CountSwiftProcesses(script->variables, best.place, config);
     NoteSwiftImages(script->variables, best.place, config);
   }
   for (Setting& option : best.launcher) CountIncluded(&option);

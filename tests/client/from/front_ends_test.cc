@@ -284,6 +284,17 @@ TEST(FrontEndsTest, MsSwiftStartsAsManyProcessesAsItIsTold) {
   EXPECT_EQ(Describe(images.not_predicted[0].first), "run.sh:1: MAX_PIXELS 1003520");
 }
 
+TEST(FrontEndsTest, AYamlOfMsSwiftTakesItsVariables) {
+  const TrainerFolder folder;
+  const std::string yaml =
+      folder.Write("swift.yaml", "model: Qwen/Qwen2.5-7B\ntuner_type: lora\nmax_length: 512\n");
+  const auto read = [&](const Environment& all) { return ReadUserConfig({yaml}, {}, all); };
+  EXPECT_EQ(read({{"NPROC_PER_NODE", "4"}}).Int(Field::kGpusPerNode, 0, 1, 64), 4);
+  EXPECT_EQ(read({{"MAX_PIXELS", "9"}}).not_predicted.size(), 1u);
+  EXPECT_THROW(read({{"CUDA_VISIBLE_DEVICES", "0,1"}}), CommandError);
+  EXPECT_THROW(read({{"TP", "4"}}), CommandError);
+}
+
 TEST(FrontEndsTest, WhatMsSwiftDoesOtherwiseIsRefused) {
   const std::pair<const char*, const char*> refused[] = {
       {"--max_length 2048 --train_type longlora", "accepted: lora, full"},
