@@ -407,7 +407,10 @@ void AdaptToLayers(const ModelLayers& layers, UserRun* run) {
   }
   if (run->adapters && run->job.model().encoder_train_mode() == v1::TRAIN_MODE_UNSPECIFIED) {
     run->job.mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
-    run->assumed.push_back("encoders: frozen, without adapters; --lora says otherwise");
+    const bool listed = run->job.model().lora().targets_size() > 0;
+    run->assumed.push_back(
+        fmt::format("encoders: frozen, without adapters{}; --lora says otherwise",
+                    listed ? ", also on modules of theirs with the names that are listed" : ""));
   }
   if (run->padded || run->fixed_lengths) return;
   if (run->job.training().unit_cap() == 0)

@@ -108,6 +108,9 @@ TEST(EncoderAdaptersTest, PeftsAllLinearTakesEncodersToo) {
   EXPECT_EQ(EncoderOf(trl("all-linear")), v1::TRAIN_MODE_LORA);
   EXPECT_TRUE(Assumes(trl("all-linear"), "encoders: adapters too (sft.yaml:5: "));
   EXPECT_EQ(EncoderOf(trl("[q_proj, v_proj]")), v1::TRAIN_MODE_FROZEN);
+  EXPECT_TRUE(
+      Assumes(trl("[q_proj, v_proj]"),
+              "without adapters, also on modules of theirs with the names that are listed"));
   JobFlags flags;
   flags.lora = {"llm"};
   EXPECT_EQ(EncoderOf(trl("all-linear", flags)), v1::TRAIN_MODE_FROZEN) << "flags win";
