@@ -274,6 +274,9 @@ const FrontEnd& Axolotl() {
       .words = {{"per_device_train_batch_size", "micro_batch_size"},
                 {"\"fsdp\" without offload and in \"fsdp_config\" no \"cpu_offload\"",
                  "fsdp_config without offload_params and fsdp_offload_params"},
+                {"\"offload\" in \"fsdp\", or from transformers 5 on in \"fsdp_config\", "
+                 "\"cpu_offload\": true",
+                 "in fsdp_config, offload_params: true"},
                 {"in \"fsdp_config\", \"reshard_after_forward\": ",
                  "in fsdp_config, reshard_after_forward: "},
                 {"in \"fsdp_config\", \"fsdp_sharding_strategy\": \"SHARD_GRAD_OP\"",

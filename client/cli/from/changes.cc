@@ -64,25 +64,7 @@ class Neighbours {
   }
 
   std::string Named(const SettingNames& names, int64_t value = 0) const {
-    const char* name = names.hugging_face;
-    switch (format_) {
-      case ConfigFormat::kMegatron:
-      case ConfigFormat::kFlagScale:
-      case ConfigFormat::kMegatronBridge:
-        name = names.megatron;
-        break;
-      case ConfigFormat::kTorchtitan:
-        name = names.torchtitan;
-        break;
-      case ConfigFormat::kDeepSpeed:
-        name = names.deepspeed;
-        break;
-      case ConfigFormat::kHuggingFace:
-        if (run_.fsdp) name = names.fsdp;
-        if (run_.fsdp && !run_.accelerate_key.empty() && names.accelerate != nullptr)
-          name = names.accelerate;
-    }
-    return fmt::format(fmt::runtime(name), value);
+    return SettingName(names, run_, format_, value);
   }
 
   // Returns what to drop with a change: settings that hold only for the present degrees.
@@ -337,10 +319,8 @@ class Neighbours {
   }
 
   void Offload() {
-    if (!run_.job.training().has_offload()) return;
-    UserRun& run = Add("nothing in host memory", Named(kNoOffloadNames));
-    run.job.mutable_training()->clear_offload();
-    if (run.fsdp) SetFsdpTrainer(&run);
+    for (Change& change : OffloadChanges(run_, fits_, format_))
+      changes_.push_back(std::move(change));
   }
 
   // Kernels whose results may differ between runs are quicker.

@@ -25,6 +25,10 @@ struct Changes {
   std::vector<Change> best;  // quickest first
 };
 
+// Returns changes that keep something in host memory, if the run does not fit, or nothing there, if
+// it keeps something. They are not evaluated.
+std::vector<Change> OffloadChanges(const UserRun& run, bool fits, ConfigFormat format);
+
 // Returns at most `most` changes that fit and make the run quicker or, if it does not fit, fit.
 Changes FirstChanges(const UserRun& run, const v1::Plan& evaluated, ConfigFormat format,
                      const ModelLayers& layers, size_t most, Backend* backend);

@@ -265,7 +265,14 @@ const FrontEnd& MsSwift() {
       .words = {{"in \"deepspeed\", \"zero_optimization\": {\"stage\": 0}", "--deepspeed zero0"},
                 {"in \"deepspeed\", \"zero_optimization\": {\"stage\": 1}", "--deepspeed zero1"},
                 {"in \"deepspeed\", \"zero_optimization\": {\"stage\": 2}", "--deepspeed zero2"},
-                {"in \"deepspeed\", \"zero_optimization\": {\"stage\": 3}", "--deepspeed zero3"}},
+                {"in \"deepspeed\", \"zero_optimization\": {\"stage\": 3}", "--deepspeed zero3"},
+                {"in \"deepspeed\", \"zero_optimization\": {\"stage\": 2, "
+                 "\"offload_optimizer\": {\"device\": \"cpu\"}}",
+                 "--deepspeed zero2_offload"},
+                {"in \"deepspeed\", \"zero_optimization\": {\"stage\": 3, "
+                 "\"offload_optimizer\": {\"device\": \"cpu\"}, "
+                 "\"offload_param\": {\"device\": \"cpu\"}}",
+                 "--deepspeed zero3_offload"}},
       .freezes_encoders = true};
   return *kFrontEnd;
 }

@@ -3,7 +3,10 @@
 #define EVENKEEL_CLIENT_CLI_FROM_SETTING_NAMES_H_
 
 #include <cstdint>
+#include <string>
 
+#include "client/cli/from/setting.h"
+#include "client/cli/from/user_run.h"
 #include "evenkeel/v1/stage.pb.h"
 
 namespace evenkeel::cli {
@@ -14,6 +17,10 @@ struct SettingNames {
   const char* fsdp;                  // of Hugging Face's arguments
   const char* accelerate = nullptr;  // of accelerate's file, for its FSDP
 };
+// Returns what the run's trainer calls the setting, with its value.
+std::string SettingName(const SettingNames& names, const UserRun& run, ConfigFormat format,
+                        int64_t value = 0);
+
 inline constexpr SettingNames kExpertNames = {
     "--expert-model-parallel-size {}", "parallelism.expert_parallel_degree = {}", "", "", ""};
 inline constexpr SettingNames kVirtualStageNames = {"--num-virtual-stages-per-pipeline-rank {}", "",

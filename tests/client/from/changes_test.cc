@@ -7,6 +7,7 @@
 #include <absl/strings/str_replace.h>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -333,6 +334,54 @@ TEST(ChangesTest, TorchtitansPipelineHasMicroBatchesOfItsOwn) {
   const std::string text = "micro-batches of 2 instead of 1";
   EXPECT_EQ(Named(ChangesOf(""), text).argument,
             "parallelism.pipeline_parallel_microbatch_size = 2");
+}
+
+// Returns what to write for changes that keep something in host memory, by their texts.
+std::map<std::string, std::string> OffloadAdvice(const std::string& text, const std::string& file,
+                                                 bool fits = false) {
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {8};
+  flags.model = "llama3-8b";
+  flags.token_cap = 4096;
+  const UserConfig config = ReadConfigText(text, file);
+  std::map<std::string, std::string> advice;
+  for (Change& change : OffloadChanges(RunOf(config, flags), fits, config.format)) {
+    if (config.front_end != nullptr) absl::StrReplaceAll(config.front_end->words, &change.argument);
+    advice[change.text] = change.argument;
+  }
+  return advice;
+}
+
+TEST(ChangesTest, HostMemoryIsTriedWhereARunDoesNotFit) {
+  constexpr char kOptimizer[] = "the optimizer in host memory";
+  constexpr char kWeights[] = "weights and the optimizer in host memory";
+  using Advice = std::map<std::string, std::string>;
+  const auto swift = [](const std::string& engine, bool fits = false) {
+    return OffloadAdvice(
+        "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-7B --train_type full "
+        "--torch_dtype bfloat16 --max_length 512 " +
+            engine + "\n",
+        "run.sh", fits);
+  };
+  EXPECT_EQ(swift("--deepspeed zero2"), (Advice{{kOptimizer, "--deepspeed zero2_offload"}}));
+  EXPECT_EQ(swift("--deepspeed zero3").at(kWeights), "--deepspeed zero3_offload");
+  EXPECT_EQ(swift("--deepspeed zero3").at(kOptimizer),
+            "in \"deepspeed\", \"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": "
+            "{\"device\": \"cpu\"}}");
+  EXPECT_EQ(swift("--deepspeed zero3", /*fits=*/true), Advice());
+  EXPECT_EQ(swift(""), Advice()) << "nothing is sharded";
+  EXPECT_EQ(swift("--deepspeed zero2_offload"),
+            (Advice{{"nothing in host memory",
+                     "in \"deepspeed\", \"zero_optimization\" without \"offload_optimizer\" and "
+                     "\"offload_param\""}}));
+  EXPECT_EQ(OffloadAdvice("base_model: NousResearch/Meta-Llama-3-8B\nmicro_batch_size: 1\n"
+                          "sequence_len: 4096\nfsdp_version: 2\nfsdp_config:\n"
+                          "  reshard_after_forward: true\n",
+                          "train.yml"),
+            (Advice{{kWeights, "in fsdp_config, offload_params: true"}}));
+  EXPECT_EQ(OffloadAdvice("[model]\nname = \"llama3\"\nflavor = \"8B\"\n", "train.toml"),
+            (Advice{{kWeights, "training.enable_cpu_offload = true"}}));
 }
 
 TEST(ChangesTest, DeepSpeedsObjectsStandInItsFile) {
