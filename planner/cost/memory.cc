@@ -162,7 +162,10 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
   const Training& training = job.training;
   const double gradient = training.distributed_gradients_fp32 ? 4 : 2;
   ShardedBytes sum;
-  const double quantised_bytes = work.quantised ? QuantisedWeightBytes(job) : 0;
+  // Modules that quantise at each product hold no copies.
+  const bool copies_held =
+      training.execution.keeps_quantised_inputs || HoldsQuantisedWeights(training);
+  const double quantised_bytes = work.quantised && copies_held ? QuantisedWeightBytes(job) : 0;
   const OptimizerRecord& optimizer = RecordOf(training.optimizer);
   const double adam = RecordOf(Optimizer::kAdam).state_bytes();
   // Matrices that train in full. An optimizer of whole matrices leaves all others to Adam.

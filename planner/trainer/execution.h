@@ -87,7 +87,8 @@ struct Execution {
   // Sharded weights (ZeRO-3) are held in fp32 only, and cast when they are gathered.
   bool casts_master_weights = false;
   // With a recipe below 16 bits (PrecisionRecipe): linear layers keep their inputs quantised until
-  // the backward pass, as TransformerEngine does.
+  // the backward pass, and their weights until the next step, as TransformerEngine does. If false,
+  // they quantise both at each product, as torchao does.
   bool keeps_quantised_inputs = true;
   // With such a recipe: weights are held, and gathered, only in the products' format, where the
   // recipe allows it. If false, the quantised copies exist in addition to 16-bit weights.

@@ -105,6 +105,15 @@ TEST(PrecisionTest, WeightsAreHeldTwiceOrInTheFormatAlone) {
   }
 }
 
+TEST(PrecisionTest, ModulesThatQuantiseAtEachProductHoldNoCopies) {
+  for (const char* gpu : {"h100-sxm-80gb", "b200-sxm-180gb"}) {
+    Job job = LlamaOn(gpu, Precision::kFp8Current);
+    job.training.execution.keeps_quantised_inputs = false;
+    const LayerCost layer = PrecisionLayerOf(job, LayerKind::kDense);
+    EXPECT_EQ(layer.weight_bytes, 2 * layer.parameters) << gpu;
+  }
+}
+
 TEST(PrecisionTest, InputsAreKeptQuantisedWhereTheTrainerDoesSo) {
   const auto kept = [](const Job& job) {
     return PrecisionLayerOf(job, LayerKind::kDense).modes.front().kept_bytes;
