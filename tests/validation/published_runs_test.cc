@@ -24,6 +24,7 @@ struct FamilyBound {
 };
 
 constexpr FamilyBound kBounds[] = {
+    {"atorch", 0.032, 0.360},
     {"aws-dispatchers", 0.138, 0},
     {"aws-dispatchers, dispatchers", 0.138, 0},
     {"bloom-prequel", 0, 0.134},
@@ -33,6 +34,7 @@ constexpr FamilyBound kBounds[] = {
     {"dgxc-nemotron-llama70b", 0.023, 0},
     {"dgxc-nemotron-llama70b, low precision", 0.034, 0},
     {"dgxc-nemotron-llama70b, racks", 0, 0},
+    {"dlperf-megatron-v100", 0.041, 0},
     {"flagperf", 0.076, 0.149},
     {"flagperf, low precision", 0.058, 0.154},
     {"flash-attention-training", 0.092, 0},
@@ -77,11 +79,17 @@ constexpr FamilyBound kBounds[] = {
     {"nemo-automodel, windows", 0.107, 0},
     {"nemo-automodel-lora", 0.105, 0},
     {"nemo-automodel-lora, dispatchers", 0, 0},
+    {"nemo-b200", 0.319, 0.009},
+    {"nemo-b200, low precision", 0.025, 0.141},
+    {"olmo-core", 0.033, 0},
+    {"olmo-core, low precision", 0.071, 0},
+    {"paddlenlp", 0.046, 0.038},
     {"peft-metamathqa", 0, 0.021},
     {"prime-rl-sft", 0.177, 0.056},
     {"qwen-profile", 0.072, 0.074},
     {"qwen-profile, 4-bit weights", 0.208, 0.093},
     {"simumax-b200", 0.049, 0.005},
+    {"smollm3-fsdp2", 0.424, 0},
     {"swiss-ai-gh200", 0, 0},
     {"tinyllama", 0.250, 0},
     {"torchao-float8", 0.270, 0.021},
@@ -92,6 +100,7 @@ constexpr FamilyBound kBounds[] = {
     {"torchtitan-async-tp, low precision", 0.060, 0},
     {"torchtitan-performance", 0.040, 0.035},
     {"torchtitan-performance, low precision", 0.049, 0.035},
+    {"torchtitan-qwen3-32b", 0.159, 0.042},
     {"torchtune-flags", 0, 0.102},
     {"torchtune-flags, 4-bit weights", 0, 0.873},
     {"vectorlm", 0.036, 0},
@@ -100,6 +109,7 @@ constexpr FamilyBound kBounds[] = {
     {"xtuner-llama3", 0.162, 0},
     {"xtuner-moe", 0.110, 0},
     {"xtuner-moe, dispatchers", 0.020, 0},
+    {"yafsdp", 0, 0},
 };
 
 std::vector<FamilyErrors> Today(Cases& cases) {

@@ -375,6 +375,8 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   p.expert = Int(row, "ep", 1), p.virtual_stages = Int(row, "vpp", 1);
   p.data = gpus / (p.tensor * p.pipeline * p.context);
   if (p.tensor * p.pipeline * p.context * p.data != gpus) return skip("degrees and GPUs differ");
+  if (p.tensor > (racks ? domain : job.cluster.gpus_per_node))
+    return skip("tensor parallel across nodes");
   Training& training = job.training;
   training.trainer = every == nullptr ? &TrainerOfRow(row) : every;
   training.zero_stage = static_cast<ZeroStage>(Int(row, "zero"));
