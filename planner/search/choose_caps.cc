@@ -11,7 +11,6 @@
 
 #include "planner/base/integers.h"
 #include "planner/search/keep_batch.h"
-#include "planner/search/ladder.h"
 #include "planner/search/parallelisms.h"
 
 namespace evenkeel::planner {
@@ -31,23 +30,20 @@ class Chooser {
   Chooser(const Job& job, int64_t alternatives, const PlanHooks& hooks,
           const SearchWork& limits = {})
       : job_(job),
-        alternatives_(alternatives),
         hooks_(hooks),
-        limits_(limits),
-        brief_(limits.segments < kWorkForSideQuestion.segments),
-        side_limits_(brief_ ? limits : kWorkForSideQuestion),
+        sizes_(job, alternatives, hooks, limits),
         rule_(CapsRuleOf(job, hooks.stop)),
         level_(OneMicroBatch(rule_.Balanced())) {}
 
   CapsSearch Run() {
-    if (!DerivesCaps(job_)) return Search(level_, "");
-    CapsSearch level = Search(level_, BalanceReason(level_));
+    if (!DerivesCaps(job_)) return sizes_.Whole(level_.caps, "");
+    CapsSearch level = sizes_.Whole(level_.caps, BalanceReason(level_));
     if (level.stopped) return level;
     if (level_.by_tokens) return KeepingTheBatch(ByTokens(std::move(level)));
     if (TooManyMicroBatches(level.batching)) return level;
     CapsSearch best = Sized(std::move(level));
     if (best.stopped || best.found.best.empty()) return best;
-    if (CapsOf(best) == level_.caps) best = Longer(std::move(best));
+    if (best.caps() == level_.caps) best = Longer(std::move(best));
     return KeepingTheBatch(std::move(best));
   }
 
@@ -107,76 +103,31 @@ class Chooser {
     return longer;
   }
 
-  // Makes packs under these caps and searches for the best plans for them.
-  CapsSearch Search(const CapsChoice& choice, std::string reason) const {
-    CapsSearch search;
-    Enter(Phase::kBatchRule);
-    search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
-    search.stopped = hooks_.stop && hooks_.stop();
-    if (search.stopped) return search;
-    Enter(Phase::kSearch);
-    FindAll(search);
-    return search;
-  }
-  // Searches for the plan and its alternatives.
-  void FindAll(CapsSearch& search) const { Find(search, alternatives_, 0, limits_); }
-  void Find(CapsSearch& search, int64_t alternatives, int64_t beat_ns,
-            const SearchWork& limits) const {
-    BatchSearch of_batch =
-        SearchForBatch(job_, search.batching, alternatives, hooks_.stop, beat_ns, limits);
-    search.found = std::move(of_batch.found);
-    search.keeps_batch = of_batch.keeps_batch;
-    search.stopped = search.found.stopped;
-    if (search.stopped || !of_batch.kept) return;
-    CapsSearch kept{
-        .batching = search.batching, .found = *std::move(of_batch.kept), .keeps_batch = true};
-    if (!kept_ || Better(kept, *kept_)) kept_ = std::move(kept);
-  }
-
-  // The batch decides between sizes. So where the best size keeps it, a plan of another size that
-  // keeps it counts too, even if that size has quicker plans that do not.
-  CapsSearch KeepingTheBatch(CapsSearch best) const {
-    if (best.stopped || best.found.best.empty() || !kept_ || !Better(*kept_, best) ||
-        !KeepsBatch(BatchError(job_, best.batching, best.found)))
-      return best;
-    CapsSearch kept = *std::move(kept_);
-    kept.batching.rule.caps_reason = OtherReason(kept, best);
-    Job keeping = job_;
-    keeping.training.keeps_batch = true;
-    kept.found = planner::Search(keeping, kept.batching, alternatives_, hooks_.stop, 0, limits_);
-    kept.stopped = kept.found.stopped;
-    return kept;
-  }
-
-  void Enter(Phase phase) const {
-    if (hooks_.enter) hooks_.enter(phase);
-  }
-
   // Returns the best of level packs and of others. Shorter ones need less memory, and so less
   // recompute or model parallelism, and give more ranks a pack of a step; but they are less level.
   // Longer ones may mend the batch, and cost less where each pack has its own charge.
   CapsSearch Sized(CapsSearch level) const {
     const bool level_fits = !level.found.best.empty();
-    Sizes sizes{
-        .best = level_fits ? std::move(level)
-                           : Search(rule_.Least(), LevelDoesNotFit() + "; these are the shortest")};
+    Sizes sizes{.best = level_fits ? std::move(level)
+                                   : sizes_.Whole(rule_.Least().caps,
+                                                  LevelDoesNotFit() + "; these are the shortest")};
     CapsSearch& best = sizes.best;
     if (best.stopped || best.found.best.empty()) return best;
     sizes.packs = PacksOf(best);
     const CapsSearch first = best;
-    if (level_fits && (MissesBatch(best) || Thorough()))
+    if (level_fits && (sizes_.MissesBatch(best) || Thorough()))
       Octaves(sizes, PacksOfSteps(/*longer=*/true), [&] { return sizes.in_vain < kTriesInVain; });
     // Without a plan for long packs, there is nothing that all shorter ones could be worse than.
     Octaves(sizes, PacksOfSteps(/*longer=*/false), [&] {
       return SizeMatters(best) && (sizes.in_vain < kTriesInVain || (!level_fits && !sizes.better));
     });
-    if (level_fits && SizeMatters(best) && Take(best, SideSearch(rule_.Least(), best)))
+    if (level_fits && SizeMatters(best) && sizes_.Take(best, Brief(rule_.Least().caps, best)))
       sizes.packs = PacksOf(best), sizes.better = true;
     Between(sizes);
     TryFewerTokens(best);
-    if (best.stopped || CapsOf(best) == CapsOf(first)) return best;
+    if (best.stopped || best.caps() == first.caps()) return best;
     best.batching.rule.caps_reason = level_fits ? OtherReason(best, first) : LevelDoesNotFit();
-    FindAll(best);
+    sizes_.FindWhole(best);
     return best;
   }
 
@@ -215,19 +166,28 @@ class Chooser {
   }
 
   // Returns whether many lengths are tried. Searches of many sizes of a job do not.
-  bool Thorough() const { return PacksAreCharged() && !brief_; }
+  bool Thorough() const { return PacksAreCharged() && !sizes_.brief(); }
 
   std::string Level() const {
     return absl::StrFormat("balanced packs of %d units and %d tokens", level_.caps.units,
                            level_.caps.tokens);
   }
   std::string LevelDoesNotFit() const { return Level() + " do not fit in memory"; }
+  // Returns the best of all sizes, with plans of other sizes that keep the batch.
+  CapsSearch KeepingTheBatch(CapsSearch best) const {
+    if (best.stopped || best.found.best.empty()) return best;
+    std::optional<CapsSearch> kept = sizes_.KeepingTheBatch(best);
+    if (!kept || (!kept->stopped && kept->found.best.empty())) return best;
+    if (!kept->stopped) kept->batching.rule.caps_reason = OtherReason(*kept, best);
+    return *std::move(kept);
+  }
+
   // Says why `other` is better than `first`, which fits.
   std::string OtherReason(const CapsSearch& other, const CapsSearch& first) const {
     const std::string packs =
         level_.by_tokens ? absl::StrFormat("packs of %d tokens", first.batching.rule.token_cap)
                          : Level();
-    const double gain = 1 - GpuDaysOf(other) / GpuDaysOf(first);
+    const double gain = 1 - sizes_.GpuDaysOf(other) / sizes_.GpuDaysOf(first);
     if (gain > 0) return absl::StrFormat("%.1f%% fewer GPU-days than with %s", 100 * gain, packs);
     return "steps come nearer to the batch that was asked for than with " + packs;
   }
@@ -238,13 +198,13 @@ class Chooser {
     if (best.stopped) return false;
     const std::optional<CapsChoice> choice = rule_.OfSamples(
         static_cast<double>(job_.training.global_batch_samples) / (packs * sizes.fill));
-    if (!choice || choice->caps == CapsOf(best) || choice->caps == sizes.tried) return false;
+    if (!choice || choice->caps == best.caps() || choice->caps == sizes.tried) return false;
     sizes.tried = choice->caps;
-    CapsSearch other = SideSearch(*choice, best);
+    CapsSearch other = Brief(choice->caps, best);
     const double fill = other.batching.rule.samples_per_pack / choice->samples_per_pack;
     sizes.fill = fill > kFull ? 1 : fill;
     if (other.misses_batch) return false;
-    if (!Take(best, std::move(other))) {
+    if (!sizes_.Take(best, std::move(other))) {
       ++sizes.in_vain;
       return false;
     }
@@ -256,8 +216,9 @@ class Chooser {
 
   // Other packs can only make up for recompute, model parallelism and a wrong batch.
   bool SizeMatters(const CapsSearch& best) const {
-    return !best.stopped && (Recomputes(best) || best.found.memory_binds || MissesBatch(best) ||
-                             best.found.best.front().parallelism.data < job_.cluster.gpu_count);
+    return !best.stopped &&
+           (Recomputes(best) || best.found.memory_binds || sizes_.MissesBatch(best) ||
+            best.found.best.front().parallelism.data < job_.cluster.gpu_count);
   }
 
   // Return packs of a step.
@@ -295,21 +256,17 @@ class Chooser {
     for (const double room : {1.2, 1.05}) {
       if (best.stopped || !(Recomputes(best) || best.found.memory_binds)) return;
       const double tokens = room * best.batching.mean.tokens;
-      choice.caps = {CapsOf(best).units,
+      choice.caps = {best.caps().units,
                      std::max(LongestSample(), RoundUp(static_cast<int64_t>(tokens), kTokenStep))};
-      if (choice.caps.tokens >= CapsOf(best).tokens) continue;
-      Take(best, SideSearch(choice, best));
+      if (choice.caps.tokens >= best.caps().tokens) continue;
+      sizes_.Take(best, Brief(choice.caps, best));
       if (choice.caps.tokens == LongestSample()) return;
     }
   }
 
   // Searches packs of these caps briefly, for plans quicker than the best of `than`.
-  CapsSearch SideSearch(const CapsChoice& choice, const CapsSearch& than) const {
-    return Beating(choice, than, "", 0, side_limits_);
-  }
-
-  static Caps CapsOf(const CapsSearch& search) {
-    return {search.batching.rule.unit_cap, search.batching.rule.token_cap};
+  CapsSearch Brief(const Caps& caps, const CapsSearch& than) const {
+    return sizes_.Brief(sizes_.Packed(caps, than), than);
   }
 
   // Without units, only the longest sample says how long packs must be. Longer packs run longer
@@ -324,18 +281,18 @@ class Chooser {
     LengthTries lengths{.best = std::move(level)};
     CapsSearch& best = lengths.best;
     lengths.tried.push_back(best.batching.rule.samples_per_pack);
-    const bool misses = !best.found.best.empty() && MissesBatch(best);
+    const bool misses = !best.found.best.empty() && sizes_.MissesBatch(best);
     if (!best.found.best.empty()) TryLonger(lengths);
-    if (misses || CapsOf(best) == level_.caps) {
+    if (misses || best.caps() == level_.caps) {
       for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
         if (!Try(lengths, tokens) && !lengths.missed && !best.found.best.empty()) break;
     }
-    if (best.stopped || CapsOf(best) == level_.caps || best.found.best.empty()) return best;
+    if (best.stopped || best.caps() == level_.caps || best.found.best.empty()) return best;
     best.batching.rule.caps_reason =
         first.found.best.empty()
             ? absl::StrFormat("packs of %d tokens do not fit in memory", level_.caps.tokens)
             : OtherReason(best, first);
-    FindAll(best);
+    sizes_.FindWhole(best);
     return best;
   }
 
@@ -347,8 +304,8 @@ class Chooser {
       missed = missed || lengths.missed;
     }
     if (lengths.best.stopped) return;
-    if (missed || MissesBatch(lengths.best)) Mend(lengths);
-    if (Thorough() || CapsOf(lengths.best) != level_.caps) Neighbours(lengths);
+    if (missed || sizes_.MissesBatch(lengths.best)) Mend(lengths);
+    if (Thorough() || lengths.best.caps() != level_.caps) Neighbours(lengths);
   }
 
   // Searches packs of at most `tokens` tokens briefly, and takes them if they are better.
@@ -357,15 +314,14 @@ class Chooser {
     if (lengths.best.stopped || tokens > LongestOfUse() || tokens < LongestSample()) return false;
     CapsChoice choice = level_;
     choice.caps.tokens = tokens;
-    CapsSearch other = Packed(choice, lengths.best, "");
+    CapsSearch other = sizes_.Packed(choice.caps, lengths.best);
     lengths.missed = other.misses_batch;
     const double samples = other.batching.rule.samples_per_pack;
     const bool known =
         std::find(lengths.tried.begin(), lengths.tried.end(), samples) != lengths.tried.end();
     if (lengths.missed || known) return false;
     lengths.tried.push_back(samples);
-    FindBetter(other, lengths.best, 0, side_limits_);
-    return Take(lengths.best, std::move(other));
+    return sizes_.Take(lengths.best, sizes_.Brief(std::move(other), lengths.best));
   }
 
   // Doubles a length while that is better or, where packs are charged, until some in a row are not.
@@ -387,7 +343,9 @@ class Chooser {
     const size_t before = lengths.tried.size();
     bool better = false;
     for (const int64_t quarters : kQuarters) {
-      if (lengths.tried.size() - before >= (brief_ ? kQuartersTriedBriefly : kQuartersTried)) break;
+      if (lengths.tried.size() - before >=
+          (sizes_.brief() ? kQuartersTriedBriefly : kQuartersTried))
+        break;
       better = Try(lengths, RoundUp(level_.caps.tokens * quarters / 4, kTokenStep)) || better;
     }
     if (better) Double(lengths, 2 * lengths.best.batching.rule.token_cap);
@@ -418,13 +376,13 @@ class Chooser {
       if (choice.samples_per_pack * ranks > static_cast<double>(job_.training.global_batch_samples))
         break;
       const BatchRule& than = best.batching.rule;
-      CapsSearch longer =
-          Beating(choice, best,
-                  absl::StrFormat(
-                      "the same batch has a shorter step than with packs of %d units and %d tokens",
-                      than.unit_cap, than.token_cap),
-                  alternatives_, limits_);
-      if (!Take(best, std::move(longer)) || best.stopped) break;
+      CapsSearch packed = sizes_.Packed(
+          choice.caps, best,
+          absl::StrFormat(
+              "the same batch has a shorter step than with packs of %d units and %d tokens",
+              than.unit_cap, than.token_cap));
+      CapsSearch longer = sizes_.Beating(std::move(packed), best);
+      if (!sizes_.Take(best, std::move(longer)) || best.stopped) break;
     }
     return best;
   }
@@ -446,89 +404,17 @@ class Chooser {
     return shorter;
   }
 
-  // Makes packs under these caps and searches for plans quicker than the best of `than`.
-  CapsSearch Beating(const CapsChoice& choice, const CapsSearch& than, std::string reason,
-                     int64_t alternatives, const SearchWork& limits) const {
-    CapsSearch search = Packed(choice, than, std::move(reason));
-    if (!search.misses_batch) FindBetter(search, than, alternatives, limits);
-    return search;
-  }
-
-  // Only makes the packs, and tells whether they can be better than those of `than`.
-  CapsSearch Packed(const CapsChoice& choice, const CapsSearch& than, std::string reason) const {
-    CapsSearch search;
-    Enter(Phase::kBatchRule);
-    search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
-    search.misses_batch = !MayKeepTheBatch(search.batching, than);
-    return search;
-  }
-
-  void FindBetter(CapsSearch& search, const CapsSearch& than, int64_t alternatives,
-                  const SearchWork& limits) const {
-    const bool any = than.found.best.empty() || MissesBatch(than);
-    Enter(Phase::kSearch);
-    Find(search, alternatives, any ? 0 : than.found.best.front().simulated_ns, limits);
-  }
-
-  // Returns whether some degrees keep the batch about as well as the best of `than`: no others are
-  // better (Better).
-  bool MayKeepTheBatch(const Batching& batching, const CapsSearch& than) const {
-    if (than.found.best.empty()) return true;
-    const double than_error = BatchError(job_, than.batching, than.found);
-    const bool keeps = KeepsBatch(than_error);
-    const double packs = batching.packs_per_step(job_.training.global_batch_samples);
-    const std::vector<Parallelism> all = Parallelisms(job_, packs);
-    return std::any_of(all.begin(), all.end(), [&](const Parallelism& p) {
-      const std::vector<int64_t> choices = MicroBatchChoices(packs, p);
-      return std::any_of(choices.begin(), choices.end(), [&](int64_t micro_batches) {
-        const double error =
-            BatchError(job_, D(micro_batches * p.data) * batching.rule.samples_per_pack);
-        return KeepsBatch(error) || (!keeps && error <= than_error + kSameBatchError);
-      });
-    });
-  }
-
   int64_t LongestSample() const {
     int64_t longest = 1;
     for (const LengthBin& bin : job_.dataset.bins) longest = std::max(longest, bin.llm_tokens);
     return longest;
   }
 
-  // Takes `other` if it is better or was stopped.
-  bool Take(CapsSearch& best, CapsSearch other) const {
-    if (!other.stopped && !Better(other, best)) return false;
-    best = std::move(other);
-    return true;
-  }
-
-  // Returns whether `search` found a better plan than `than`.
-  bool Better(const CapsSearch& search, const CapsSearch& than) const {
-    if (search.found.best.empty()) return false;
-    const auto plan = [this](const CapsSearch& of) {
-      return BatchPlan{BatchError(job_, of.batching, of.found), GpuDaysOf(of)};
-    };
-    return than.found.best.empty() || planner::Better(plan(search), plan(than));
-  }
-
-  // Returns whether a step of the best plan misses the batch by more than the tolerance.
-  bool MissesBatch(const CapsSearch& search) const {
-    return BatchError(job_, search.batching, search.found) > kBatchTolerance;
-  }
-
-  double GpuDaysOf(const CapsSearch& search) const {
-    const Candidate& c = search.found.best.front();
-    return GpuDays(job_, c.step.total_ns(), static_cast<double>(search.batching.rule.packs), c);
-  }
-
   const Job& job_;
-  int64_t alternatives_;
   const PlanHooks& hooks_;
-  const SearchWork limits_;
-  const bool brief_;  // these are less than those of a side question
-  const SearchWork side_limits_;
+  const SizeSearch sizes_;
   CapsRule rule_;
   CapsChoice level_;
-  mutable std::optional<CapsSearch> kept_;  // the best of BatchSearch::kept
 };
 
 bool Pads(const Job& job) { return job.training.micro_batch_samples > 0; }

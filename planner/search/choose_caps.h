@@ -5,26 +5,17 @@
 #include <cstdint>
 
 #include "planner/job.h"
-#include "planner/packing/batch_rule.h"
 #include "planner/plan_hooks.h"
-#include "planner/search/search.h"
+#include "planner/search/size_search.h"
 #include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 
-struct CapsSearch {
-  Batching batching;
-  SearchResult found;
-  bool keeps_batch = false;   // `found` is the best of the degrees that keep the batch (BatchSearch)
-  bool misses_batch = false;  // not searched, because all degrees miss the batch
-  bool stopped = false;       // then nothing else is valid
-};
-
 // Chooses caps and searches plans for them. A job that pads micro-batches has no caps, and caps
 // that the job gives are kept. Otherwise level packs are searched first. They are long: a step has
 // few of them, so few ranks get one, the pipeline bubble is larger, and each needs more memory. So
-// shorter packs are tried in brief searches, two sizes of each octave and some between, and the
-// best are searched in full. If level packs do not fit, the shortest are searched first.
+// other packs are tried in brief searches, and the best are searched in full (docs/ALGORITHMS.md).
+// If level packs do not fit, the shortest are searched first.
 // `alternatives` is the number of plans of other degrees to list.
 CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
                       const SearchWork& limits = {});

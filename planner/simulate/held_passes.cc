@@ -1,8 +1,7 @@
 #include "planner/simulate/held_passes.h"
 
-#include <absl/container/flat_hash_set.h>
-
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -63,6 +62,23 @@ std::vector<int64_t> MostHeldInRuns(const PipelineShape& shape, int64_t stage) {
   return most;
 }
 
+// Peaks that were met. Comparing hashes is quicker than comparing the peaks.
+class Met {
+ public:
+  // Returns false if it was there already.
+  bool Insert(const std::vector<int64_t>& held) {
+    uint64_t hash = held.size();
+    for (const int64_t count : held) hash = hash * 1'000'003 + static_cast<uint64_t>(count);
+    std::vector<std::vector<int64_t>>& alike = by_hash_[hash];
+    if (std::find(alike.begin(), alike.end(), held) != alike.end()) return false;
+    alike.push_back(held);
+    return true;
+  }
+
+ private:
+  std::map<uint64_t, std::vector<std::vector<int64_t>>> by_hash_;
+};
+
 WideBytes SumOf(const std::vector<int64_t>& held, const std::vector<int64_t>& kept) {
   WideBytes sum = 0;
   for (size_t c = 0; c < held.size(); ++c) sum += WideBytes{held[c]} * kept[c];
@@ -95,10 +111,10 @@ std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t 
       if (a.held[c] < b.held[c]) return false;
     return true;
   };
-  absl::flat_hash_set<std::vector<int64_t>> met;  // groups repeat each other
-  int64_t least = 0, most = 0;                    // sums of the peaks
+  Met met;                      // groups repeat each other
+  int64_t least = 0, most = 0;  // sums of the peaks
   GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
-    if (!met.insert(held).second) return;
+    if (!met.Insert(held)) return;
     const Peak now{held, std::accumulate(held.begin(), held.end(), int64_t{0})};
     const auto covered = [&](const Peak& peak) { return covers(peak, now); };
     if (now.sum < most && std::any_of(peaks.begin(), peaks.end(), covered)) return;
