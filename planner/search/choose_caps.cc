@@ -31,13 +31,13 @@ class Chooser {
           const SearchWork& limits = {})
       : job_(job),
         hooks_(hooks),
-        sizes_(job, alternatives, hooks, limits),
+        searches_(job, alternatives, hooks, limits),
         rule_(CapsRuleOf(job, hooks.stop)),
         level_(OneMicroBatch(rule_.Balanced())) {}
 
   CapsSearch Run() {
-    if (!DerivesCaps(job_)) return sizes_.Whole(level_.caps, "");
-    CapsSearch level = sizes_.Whole(level_.caps, BalanceReason(level_));
+    if (!DerivesCaps(job_)) return searches_.Whole(level_.caps, "");
+    CapsSearch level = searches_.Whole(level_.caps, BalanceReason(level_));
     if (level.stopped) return level;
     if (level_.by_tokens) return KeepingTheBatch(ByTokens(std::move(level)));
     if (TooManyMicroBatches(level.batching)) return level;
@@ -108,26 +108,27 @@ class Chooser {
   // Longer ones may mend the batch, and cost less where each pack has its own charge.
   CapsSearch Sized(CapsSearch level) const {
     const bool level_fits = !level.found.best.empty();
-    Sizes sizes{.best = level_fits ? std::move(level)
-                                   : sizes_.Whole(rule_.Least().caps,
-                                                  LevelDoesNotFit() + "; these are the shortest")};
+    Sizes sizes{.best = level_fits
+                            ? std::move(level)
+                            : searches_.Whole(rule_.Least().caps,
+                                              LevelDoesNotFit() + "; these are the shortest")};
     CapsSearch& best = sizes.best;
     if (best.stopped || best.found.best.empty()) return best;
     sizes.packs = PacksOf(best);
     const CapsSearch first = best;
-    if (level_fits && (sizes_.MissesBatch(best) || Thorough()))
+    if (level_fits && (searches_.MissesBatch(best) || Thorough()))
       Octaves(sizes, PacksOfSteps(/*longer=*/true), [&] { return sizes.in_vain < kTriesInVain; });
     // Without a plan for long packs, there is nothing that all shorter ones could be worse than.
     Octaves(sizes, PacksOfSteps(/*longer=*/false), [&] {
       return SizeMatters(best) && (sizes.in_vain < kTriesInVain || (!level_fits && !sizes.better));
     });
-    if (level_fits && SizeMatters(best) && sizes_.Take(best, Brief(rule_.Least().caps, best)))
+    if (level_fits && SizeMatters(best) && searches_.Take(best, Brief(rule_.Least().caps, best)))
       sizes.packs = PacksOf(best), sizes.better = true;
     Between(sizes);
     TryFewerTokens(best);
     if (best.stopped || best.caps() == first.caps()) return best;
     best.batching.rule.caps_reason = level_fits ? OtherReason(best, first) : LevelDoesNotFit();
-    sizes_.FindWhole(best);
+    searches_.FindWhole(best);
     return best;
   }
 
@@ -166,17 +167,18 @@ class Chooser {
   }
 
   // Returns whether many lengths are tried. Searches of many sizes of a job do not.
-  bool Thorough() const { return PacksAreCharged() && !sizes_.brief(); }
+  bool Thorough() const { return PacksAreCharged() && !searches_.brief(); }
 
   std::string Level() const {
     return absl::StrFormat("balanced packs of %d units and %d tokens", level_.caps.units,
                            level_.caps.tokens);
   }
   std::string LevelDoesNotFit() const { return Level() + " do not fit in memory"; }
+
   // Returns the best of all sizes, with plans of other sizes that keep the batch.
   CapsSearch KeepingTheBatch(CapsSearch best) const {
     if (best.stopped || best.found.best.empty()) return best;
-    std::optional<CapsSearch> kept = sizes_.KeepingTheBatch(best);
+    std::optional<CapsSearch> kept = searches_.KeepingTheBatch(best);
     if (!kept || (!kept->stopped && kept->found.best.empty())) return best;
     if (!kept->stopped) kept->batching.rule.caps_reason = OtherReason(*kept, best);
     return *std::move(kept);
@@ -187,7 +189,7 @@ class Chooser {
     const std::string packs =
         level_.by_tokens ? absl::StrFormat("packs of %d tokens", first.batching.rule.token_cap)
                          : Level();
-    const double gain = 1 - sizes_.GpuDaysOf(other) / sizes_.GpuDaysOf(first);
+    const double gain = 1 - searches_.GpuDaysOf(other) / searches_.GpuDaysOf(first);
     if (gain > 0) return absl::StrFormat("%.1f%% fewer GPU-days than with %s", 100 * gain, packs);
     return "steps come nearer to the batch that was asked for than with " + packs;
   }
@@ -204,7 +206,7 @@ class Chooser {
     const double fill = other.batching.rule.samples_per_pack / choice->samples_per_pack;
     sizes.fill = fill > kFull ? 1 : fill;
     if (other.misses_batch) return false;
-    if (!sizes_.Take(best, std::move(other))) {
+    if (!searches_.Take(best, std::move(other))) {
       ++sizes.in_vain;
       return false;
     }
@@ -217,11 +219,11 @@ class Chooser {
   // Other packs can only make up for recompute, model parallelism and a wrong batch.
   bool SizeMatters(const CapsSearch& best) const {
     return !best.stopped &&
-           (Recomputes(best) || best.found.memory_binds || sizes_.MissesBatch(best) ||
+           (Recomputes(best) || best.found.memory_binds || searches_.MissesBatch(best) ||
             best.found.best.front().parallelism.data < job_.cluster.gpu_count);
   }
 
-  // Return packs of a step.
+  // Both return packs of a step.
   double LevelPacks() const {
     return static_cast<double>(job_.training.global_batch_samples) / level_.samples_per_pack;
   }
@@ -259,14 +261,14 @@ class Chooser {
       choice.caps = {best.caps().units,
                      std::max(LongestSample(), RoundUp(static_cast<int64_t>(tokens), kTokenStep))};
       if (choice.caps.tokens >= best.caps().tokens) continue;
-      sizes_.Take(best, Brief(choice.caps, best));
+      searches_.Take(best, Brief(choice.caps, best));
       if (choice.caps.tokens == LongestSample()) return;
     }
   }
 
   // Searches packs of these caps briefly, for plans quicker than the best of `than`.
   CapsSearch Brief(const Caps& caps, const CapsSearch& than) const {
-    return sizes_.Brief(sizes_.Packed(caps, than), than);
+    return searches_.Brief(searches_.Packed(caps, than), than);
   }
 
   // Without units, only the longest sample says how long packs must be. Longer packs run longer
@@ -281,7 +283,7 @@ class Chooser {
     LengthTries lengths{.best = std::move(level)};
     CapsSearch& best = lengths.best;
     lengths.tried.push_back(best.batching.rule.samples_per_pack);
-    const bool misses = !best.found.best.empty() && sizes_.MissesBatch(best);
+    const bool misses = !best.found.best.empty() && searches_.MissesBatch(best);
     if (!best.found.best.empty()) TryLonger(lengths);
     if (misses || best.caps() == level_.caps) {
       for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
@@ -292,7 +294,7 @@ class Chooser {
         first.found.best.empty()
             ? absl::StrFormat("packs of %d tokens do not fit in memory", level_.caps.tokens)
             : OtherReason(best, first);
-    sizes_.FindWhole(best);
+    searches_.FindWhole(best);
     return best;
   }
 
@@ -304,7 +306,7 @@ class Chooser {
       missed = missed || lengths.missed;
     }
     if (lengths.best.stopped) return;
-    if (missed || sizes_.MissesBatch(lengths.best)) Mend(lengths);
+    if (missed || searches_.MissesBatch(lengths.best)) Mend(lengths);
     if (Thorough() || lengths.best.caps() != level_.caps) Neighbours(lengths);
   }
 
@@ -314,14 +316,14 @@ class Chooser {
     if (lengths.best.stopped || tokens > LongestOfUse() || tokens < LongestSample()) return false;
     CapsChoice choice = level_;
     choice.caps.tokens = tokens;
-    CapsSearch other = sizes_.Packed(choice.caps, lengths.best);
+    CapsSearch other = searches_.Packed(choice.caps, lengths.best);
     lengths.missed = other.misses_batch;
     const double samples = other.batching.rule.samples_per_pack;
     const bool known =
         std::find(lengths.tried.begin(), lengths.tried.end(), samples) != lengths.tried.end();
     if (lengths.missed || known) return false;
     lengths.tried.push_back(samples);
-    return sizes_.Take(lengths.best, sizes_.Brief(std::move(other), lengths.best));
+    return searches_.Take(lengths.best, searches_.Brief(std::move(other), lengths.best));
   }
 
   // Doubles a length while that is better or, where packs are charged, until some in a row are not.
@@ -344,7 +346,7 @@ class Chooser {
     bool better = false;
     for (const int64_t quarters : kQuarters) {
       if (lengths.tried.size() - before >=
-          (sizes_.brief() ? kQuartersTriedBriefly : kQuartersTried))
+          (searches_.brief() ? kQuartersTriedBriefly : kQuartersTried))
         break;
       better = Try(lengths, RoundUp(level_.caps.tokens * quarters / 4, kTokenStep)) || better;
     }
@@ -376,13 +378,13 @@ class Chooser {
       if (choice.samples_per_pack * ranks > static_cast<double>(job_.training.global_batch_samples))
         break;
       const BatchRule& than = best.batching.rule;
-      CapsSearch packed = sizes_.Packed(
+      CapsSearch packed = searches_.Packed(
           choice.caps, best,
           absl::StrFormat(
               "the same batch has a shorter step than with packs of %d units and %d tokens",
               than.unit_cap, than.token_cap));
-      CapsSearch longer = sizes_.Beating(std::move(packed), best);
-      if (!sizes_.Take(best, std::move(longer)) || best.stopped) break;
+      CapsSearch longer = searches_.Beating(std::move(packed), best);
+      if (!searches_.Take(best, std::move(longer)) || best.stopped) break;
     }
     return best;
   }
@@ -412,7 +414,7 @@ class Chooser {
 
   const Job& job_;
   const PlanHooks& hooks_;
-  const SizeSearch sizes_;
+  const SizeSearch searches_;
   CapsRule rule_;
   CapsChoice level_;
 };
