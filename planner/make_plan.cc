@@ -1,7 +1,6 @@
 #include "planner/make_plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>

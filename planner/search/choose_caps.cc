@@ -3,7 +3,6 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>

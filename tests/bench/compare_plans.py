@@ -49,17 +49,22 @@ def plan(program, job):
     return found["predictions"]["gpu_days"], abs(step / asked - 1), found["batch_rule"], seconds
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("old")
-    parser.add_argument("new")
-    parser.add_argument("--jobs", type=int, default=180)
+def read_options(text, programs, jobs, draw_job):
+    """Returns the options of a program with this help, and the jobs that it draws."""
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for program in programs:
+        parser.add_argument(program)
+    parser.add_argument("--jobs", type=int, default=jobs)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--texts", action="store_true")
     parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    jobs = [draw(rng, TEXT_MODELS if options.texts else IMAGE_MODELS) for _ in range(options.jobs)]
+    return options, [draw_job(rng, TEXT_MODELS if options.texts else IMAGE_MODELS) for _ in range(options.jobs)]
+
+
+def main():
+    options, jobs = read_options(__doc__, ("old", "new"), 180, draw)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda job: (plan(options.old, job), plan(options.new, job)), jobs))
     gains, old_errors, new_errors, old_seconds, new_seconds = [], [], [], [], []

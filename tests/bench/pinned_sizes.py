@@ -7,12 +7,10 @@ Each job is planned freely and with its unit cap (with --texts, its token cap) p
 the first plan's level. A line is a job with a pin that takes at least 5% fewer GPU-days (with --all, every job) and
 misses the batch by no more than the free plan or 5%. The last lines count them.
 """
-import argparse
 import concurrent.futures
-import random
 import re
 
-from compare_plans import GPUS, IMAGE_MODELS, TEXT_MODELS, TRAINERS, plan
+from compare_plans import GPUS, TRAINERS, plan, read_options
 
 COUNTS = [1, 2, 3, 5, 8, 12, 16, 24, 32, 40, 48, 56, 64, 72, 96, 112, 128, 160, 192, 256]
 BATCHES = [8, 24, 32, 48, 64, 100, 128, 200, 256, 500, 512, 768, 1024, 2048]
@@ -44,15 +42,7 @@ def best_pin(program, job, cap):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program")
-    parser.add_argument("--jobs", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--texts", action="store_true")
-    parser.add_argument("--all", action="store_true")
-    options = parser.parse_args()
-    rng = random.Random(options.seed)
-    jobs = [draw(rng, TEXT_MODELS if options.texts else IMAGE_MODELS) for _ in range(options.jobs)]
+    options, jobs = read_options(__doc__, ("program",), 100, draw)
     cap = "token_cap" if options.texts else "unit_cap"
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda job: best_pin(options.program, job, cap), jobs))
