@@ -48,9 +48,9 @@ struct Evaluation {
   Batching batching;
   Candidate candidate;   // the plan as the search would hold it
   LayerProfile profile;  // profile of its layers
-  // Only stages, prediction, batch_rule, figures and the proof's step and plan_lower_bound are
-  // filled in. It fits if every stage has enough memory; otherwise `misfit` names the stage that
-  // lacks the most.
+  // Filled in: parallelism, schedule, batch_rule, stages, prediction, goodput, offload, padded,
+  // figures, memory_fit, and of the proof step_ns and plan_lower_bound_ns. `misfit` is set if a
+  // stage or its host lacks memory, and names the stage that lacks the most.
   Plan plan;
 };
 

@@ -53,10 +53,11 @@ struct Cluster {
   double host_link_bytes_per_second = 0;    // per GPU and direction
   double host_memory_bytes_per_second = 0;  // of a node, for this job
   double price_per_gpu_hour = 0;            // if 0, no cost is computed
-  NetworkUnit domain;  // of the scale-up link, if that spans nodes; its bandwidth is intra_node's
-  NetworkUnit pod;     // between pods, bandwidth is lower than between the nodes of one
+  // GPUs that one scale-up link joins, if it spans nodes, at intra_node_bytes_per_second.
+  NetworkUnit domain;
+  NetworkUnit pod;  // between pods, bandwidth is lower than between the nodes of one
   double inter_pod_bytes_per_second = 0;  // per GPU and direction, if all GPUs use it
-  int64_t joined_gpus = 0;                // that the network joins; 0 for any number
+  int64_t joined_gpus = 0;                // most GPUs that the network joins; 0: no limit
   // Measured times of collectives, from the calibration. nullptr: only the cost model counts.
   std::shared_ptr<const std::vector<CollectiveCurve>> collectives;
 };

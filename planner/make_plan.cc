@@ -371,11 +371,13 @@ PlanResult PlanWhole(const Job& job, const PlanHooks& hooks, bool short_search) 
           result = Planning(job, hooks, short_search).Run();
           return;
         }
-        const Job chosen = WithBestOffload(job, hooks, short_search ? kWorkForSize : SearchWork{});
+        const Job chosen = WithBestOffload(job, hooks);
         result = Planning(chosen, hooks, short_search).Run();
-        // The share was chosen by searches of limited work, of packs that may differ.
-        if (chosen.training.offload.ratio == 0 || job.training.activations.choose) return;
-        PlanResult without = Planning(WithOffload(job, 0), hooks, short_search).Run();
+        // The offload was chosen by short searches.
+        const std::optional<Job> nothing = WithoutChosenOffload(job);
+        const bool share = job.training.offload.choose && chosen.training.offload.ratio > 0;
+        if (!nothing || (!share && !chosen.training.activations.any())) return;
+        PlanResult without = Planning(*nothing, hooks, short_search).Run();
         if (without.end == PlanEnd::kComplete && without.plan.fits() &&
             (!result.plan.fits() ||
              without.plan.prediction.gpu_days <= result.plan.prediction.gpu_days))

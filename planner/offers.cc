@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "planner/cost/layer_profile.h"
+#include "planner/cost/model_flops.h"
 #include "planner/search/parallelisms.h"
 
 namespace evenkeel::planner {
@@ -59,7 +59,7 @@ class Comparison {
     offer.possible = !Parallelisms(job, 1).empty();
     if (!offer.possible) return offer;
     const double deadline = objective_.deadline_seconds;
-    offer.too_few = Fewest() && deadline > 0 && LeastSeconds(job) > deadline;
+    offer.too_few = Fewest() && deadline > 0 && LeastTrainingSeconds(job) > deadline;
     if (offer.too_few) return offer;
     PlanResult planned = MakePlan(job, hooks_);
     result_.end = planned.end;
@@ -119,17 +119,12 @@ Offers CompareOffers(const std::vector<Job>& jobs, const PlanHooks& hooks) {
   return Comparison(jobs, hooks).Run();
 }
 
-double LeastSeconds(const Job& job) {
-  double samples = 0, flops = 0;
+double LeastTrainingSeconds(const Job& job) {
+  double samples = 0;
   const PackShape sample = MeanSample(job.dataset, &samples);
-  const LayerProfile profile = BuildLayerProfile(job, {}, sample, sample);
-  for (int64_t i = 0; i < profile.size(); ++i) {
-    const LayerCost& layer = profile.at(i);
-    flops += layer.forward_flops.at(sample) *
-             (1 + (layer.has_backward ? layer.backward_flops_ratio : 0));
-  }
-  return flops * samples * static_cast<double>(job.training.epochs) /
-         (static_cast<double>(job.cluster.gpu_count) * job.cluster.gpu.dense_16bit_flops);
+  const double seconds =
+      LeastSeconds(job, sample, samples * static_cast<double>(job.training.epochs));
+  return std::min(1.0, job.calibration.step.value) * seconds;
 }
 
 }  // namespace evenkeel::planner

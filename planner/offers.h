@@ -38,15 +38,14 @@ struct Offers {
 // Plans each job and sorts the plans, best first, by the objective of the first job. The jobs are
 // the same except for the cluster and its figures: pools of a cluster, or GPU counts that are free
 // now. Plans that meet the deadline come before others that fit, and these before the rest; then
-//   kStepTime: least seconds;  kGpuDays: least GPU-days;  kFewestGpus: fewest GPUs, then seconds;
-//   kCost: least cost, jobs without a price last.
+//   kStepTime: least seconds;  kGpuDays: least GPU-days;  kCost: least cost, jobs without a
+//   price last;  kFewestGpus: plans that meet the deadline by GPUs, then seconds; others by seconds.
 // Ties keep their order. Under kFewestGpus, jobs are planned by ascending GPU count, up to the
 // first that meets the deadline. A larger count is never skipped because a smaller one was worse.
 Offers CompareOffers(const std::vector<Job>& jobs, const PlanHooks& hooks);
 
-// Returns a lower bound on the seconds of the job's training: the FLOPs of all epochs, without
-// recompute, at peak rate.
-double LeastSeconds(const Job& job);
+// Returns a lower bound on the seconds of the job's training: all epochs at peak rate.
+double LeastTrainingSeconds(const Job& job);
 
 }  // namespace evenkeel::planner
 

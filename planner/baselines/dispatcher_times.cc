@@ -17,7 +17,8 @@ std::vector<DispatcherTime> DispatcherTimes(const Job& job, const Batching& batc
   Job other = job;
   other.training.execution.dispatcher = Dispatcher::kLeastTime;
   DispatcherSet among = DispatchersOf(other);
-  // A choice by time alone leaves out what gathers, as it takes more memory. Here that is checked.
+  // kLeastTime never chooses an all-gather, which takes more memory. Here memory is checked, so it
+  // is included.
   if (!job.training.execution.overlap_shared_expert)
     among |= job.training.trainer->dispatchers & DispatcherBit(Dispatcher::kAllGather);
   const RankGroup group =

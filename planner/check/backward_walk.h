@@ -29,14 +29,15 @@ struct WalkedBytes {
   int64_t held = 0;  // of `gradients`, all the time
 };
 
-// Walks through a stage, from its first layer to its last. `activations` are those of all packs in
-// flight.
+// Walks through the backward pass of a stage.
 class BackwardWalk {
  public:
   // `profile` has gradients that are held all the time.
   BackwardWalk(const Job& job, const LayerProfile& profile, const Parallelism& parallelism,
                int64_t micro_batches);
 
+  // Returns what the stage holds. `layers` are its layers from first to last; `activations` are the
+  // bytes of all packs in flight.
   WalkedBytes Bytes(const std::vector<WalkedLayer>& layers, int64_t activations) const;
 
  private:

@@ -1,6 +1,6 @@
 // The independent check of every plan before it leaves the planner. It recomputes feasibility and
-// time from the cost equations, layer by layer, and shares no code with the searches (partition/,
-// recompute/, simulate/, search/).
+// time from the cost equations, layer by layer. It shares no code with partition/, recompute/ or
+// search/; of simulate/ it uses only the exchange of gradients and weights (stage_sync.h).
 #ifndef EVENKEEL_PLANNER_CHECK_PLAN_CHECKER_H_
 #define EVENKEEL_PLANNER_CHECK_PLAN_CHECKER_H_
 

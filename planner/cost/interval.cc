@@ -15,7 +15,7 @@ constexpr double kCommunicationShare = 0.3;
 constexpr double kHostValues = 2 << 20, kHostRate = 312e12;
 // Assumed: on GPUs without published runs the errors are this much larger.
 constexpr double kOtherGpu = 1.5;
-// The same with fewer than 16 bits by trainers without a record, which holds for published runs.
+// The same factor for runs below 16 bits on trainers without a record; it covers the published runs.
 constexpr double kOtherRecipe = 2.25;
 
 struct Range {
@@ -101,7 +101,7 @@ Interval StepIntervalOf(const Job& job, Regime regime) {
             .narrowed_by = "more measured steps"};
   }
   const bool encoders = !job.model.towers.empty();
-  const bool own = job.training.trainer != &GenericTrainer();
+  const bool own = job.training.trainer->has_record;
   const bool quantised = job.training.precision != Precision::k16Bit;
   const double widened = quantised && !own ? kOtherRecipe : HasRuns(job) ? 1 : kOtherGpu;
   const Range usual =
@@ -134,7 +134,7 @@ Interval StepIntervalOf(const Job& job, Regime regime) {
 Interval MemoryIntervalOf(const Job& job) {
   const Trainer& trainer = *job.training.trainer;
   const bool megatron = HoldsAsMegatron(trainer);
-  Range range = &trainer == &GenericTrainer() ? kUnknownMemory : kOtherMemory;
+  Range range = trainer.has_record ? kOtherMemory : kUnknownMemory;
   const bool low = job.training.precision != Precision::k16Bit;
   if (low) range = kOtherLowPrecisionMemory;
   if (megatron) {

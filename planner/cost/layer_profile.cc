@@ -92,7 +92,7 @@ class ProfileBuilder {
             .pads_vocabulary = job_.training.trainer->pads_vocabulary,
             .megatron = job_.training.trainer->megatron_kernels,
             .eager_modules = !job_.training.trainer->default_execution.fused_kernels,
-            .unknown = job_.training.trainer == &GenericTrainer(),
+            .unknown = !job_.training.trainer->has_record,
             .adds_weight_gradients = AddsWeightGradients(job_.training),
             .gradient_bytes = GradientBytes(job_.training)};
   }

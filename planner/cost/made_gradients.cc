@@ -71,7 +71,7 @@ void MakeByEqualLayers(const Job& job, int64_t stages, LayerProfile* profile) {
       for (RecomputeMode& mode : layer.modes)
         mode.workspace_bytes = std::min(mode.workspace_bytes + first, kWorkspaceBytesAtMost);
     } else {
-      // It runs backward when no other layer keeps anything but those in front of it.
+      // When this layer runs backward, only the layers in front of it still keep activations.
       const int64_t kept = layer.modes.front().kept_bytes;
       layer.made_bytes += kept;
       held -= kept;

@@ -14,7 +14,7 @@ namespace evenkeel::planner {
 struct Plan;
 enum class MemoryFit;
 
-// Bytes of a parameter: the 16-bit weight, and what Adam keeps (fp32 master weight, two moments).
+// Bytes of a weight in 16 bits.
 inline constexpr int64_t kWeightBytes = 2;
 
 // Bytes that an offloaded parameter takes in host memory besides its states: its gradient in fp32,

@@ -83,7 +83,7 @@ double Network::GroupModel(Collective op, const RankGroup& group, double bytes) 
 }
 
 double Network::MeasuredRatio(Collective op, const RankGroup& group, double bytes) const {
-  // Nobody says whether the ranks of a curve shared a pod.
+  // Measured curves do not record pods, so groups that span pods are not corrected.
   if (cluster_.collectives == nullptr || group.ranks_per_pod > 0) return 1;
   const NearCurves near = CurvesFor(*cluster_.collectives, op, group.ranks, group.ranks_per_node);
   if (near.below == nullptr) return 1;

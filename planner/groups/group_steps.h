@@ -37,7 +37,7 @@ enum class GroupBatch { kGlobal, kOnePackPerRank };
 // The work that several GroupSteps may spend together, in simulated passes.
 struct GroupWork {
   int64_t left = 0;
-  Stop stop;          // called often; returns true to end the work; may be empty
+  Stop stop;          // its Spend throws once the work is to end
   bool over = false;  // once true, classes have no steps, and results are invalid
 };
 

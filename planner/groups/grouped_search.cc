@@ -7,6 +7,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/cost/memory.h"
+#include "planner/cost/model_flops.h"
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
 #include "planner/partition/segment_table.h"
@@ -159,26 +160,10 @@ class GroupedSearcher {
     }
   }
 
-  // Returns a lower bound on the epoch of every split, in ns: all FLOPs of an epoch at the peak
-  // rate of all GPUs, or at a higher rate if layers were measured to be quicker than the model
-  // predicts.
+  // Returns a lower bound on the epoch of every split, in ns.
   double PeakEpoch() const {
     const ClassSums all = classes_.Sums(0, classes_.size() - 1);
-    const PackShape mean = all.sum / all.samples;
-    const LayerProfile profile = BuildLayerProfile(job_, {}, mean, mean);
-    double flops = 0;
-    for (int64_t i = 0; i < profile.size(); ++i) {
-      const LayerCost& layer = profile.at(i);
-      flops += layer.forward_flops.at(mean) *
-               (1 + (layer.has_backward ? layer.backward_flops_ratio : 0));
-    }
-    double quickest = 1;
-    for (const LayerCalibration& layer : job_.calibration.layers) {
-      for (const MeasuredRatio& ratio : {layer.forward, layer.backward})
-        if (ratio.count > 0) quickest = std::min(quickest, ratio.value);
-    }
-    return quickest * flops * all.samples * 1e9 /
-           (D(job_.cluster.gpu_count) * job_.cluster.gpu.dense_16bit_flops);
+    return 1e9 * LeastSeconds(job_, all.sum / all.samples, all.samples);
   }
 
   void Trim() {

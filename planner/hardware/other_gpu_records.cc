@@ -170,13 +170,13 @@ std::vector<GpuEntry> AmdGpus() {
        .vendor = "amd",
        .source = "AMD Instinct MI355X data sheet",
        .uncertain = ""},
-      // Two dies of 64 GB, each of which the driver shows as its own device. Nodes of Frontier and
   };
 }
 
 std::vector<GpuEntry> OlderAmdGpus() {
   return {
-      // LUMI have 4 of these modules (HPE Cray EX235a).
+      // Two dies of 64 GB; the driver shows each as a device. Nodes of Frontier and LUMI have 4 of
+      // these modules (HPE Cray EX235a).
       {.spec = {.name = "mi250x-128gb",
                 .dense_16bit_flops = 383e12,
                 .memory_bytes = 128 * kGiB,

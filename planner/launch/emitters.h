@@ -79,9 +79,8 @@ std::string HeadLine(const Trials& trials);
 std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer, bool experts,
                                 std::vector<LaunchNote>* notes);
 
-// Indices of the layers that are recomputed whole, of the encoders and of the language model, in
-// the order of the model, and of the language model's layers that recompute alternate products. The
-// layers of several encoders are counted on.
+// Layers that are recomputed whole (`encoder`, `language`) or by alternate products (`alternate`), by
+// index in the model's order. Indices of several encoders continue from one encoder to the next.
 struct RecomputedIndices {
   std::vector<int64_t> encoder, language, alternate;
 };

@@ -12,10 +12,12 @@ namespace evenkeel::planner {
 
 enum class Norm { kLayerNorm, kRmsNorm };
 
-// FULL: all weights train. FROZEN: no weight gradients, no optimizer state; activation gradients
-// flow through it only if something before it trains. LORA: frozen, with trained adapters next to
-// some of its linear layers.
-enum class TrainMode { kFull, kFrozen, kLora };
+enum class TrainMode {
+  kFull,    // all weights train
+  kFrozen,  // no weight gradients, no optimizer state; activation gradients flow through it only if
+            // something before it trains
+  kLora     // frozen, with trained adapters next to some of its linear layers
+};
 
 // Linear layers that LoRA adapts (Hu 2021, arXiv 2106.09685). A set of them is their bitwise or.
 enum LoraTarget : uint32_t {
@@ -374,7 +376,9 @@ struct Encoder {
   bool head_norm = false;        // RMSNorm on each head of q and k
   int64_t layer_norms = 2;       // 4: also after attention and after the MLP
   ConformerSpec conformer = {};
-  bool image_is_unit = false;  // the model cuts no image into tiles; only the default data asks
+  // Each image is scaled to one unit instead of being cut into tiles. Only the default dataset
+  // depends on it.
+  bool image_is_unit = false;
 };
 
 // How tensor-parallel ranks split a linear layer: by its outputs, or by its inputs.

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "planner/search/choose_caps.h"
-#include "planner/search/offload_steps.h"
 #include "planner/space/activation_offload.h"
 
 namespace evenkeel::planner {
@@ -18,13 +16,14 @@ namespace {
 // a plan whose GPUs hold as little as with the larger, and which pays only for the smaller.
 class ModuleSearch {
  public:
-  ModuleSearch(const Job& job, const PlanHooks& hooks, const SearchWork& limits)
+  ModuleSearch(const Job& job, OffloadSearches& searches)
       : job_(job),
-        searches_(hooks, limits),
+        searches_(searches),
         given_(job.training.activations.given_modules),
         settings_(SettingsBesideModules(job)) {}
 
-  Job Run() {
+  ChosenOffload Run() {
+    searches_.Begin();
     if (given_ == 0) Try({});
     for (const RecomputeSetting& setting : settings_) {
       const OffloadModules may = ModulesBeside(OffloadModulesOf(job_), setting);
@@ -53,7 +52,7 @@ class ModuleSearch {
         Try({setting, all, all});
     }
     if (given_ == 0 && best_.must != 0 && best_has_chunks_) TryNeighbours();
-    return WithModules(job_, best_.must, best_.must, best_.setting);
+    return {WithModules(job_, best_.must, best_.must, best_.setting), best_ns_};
   }
 
  private:
@@ -74,11 +73,12 @@ class ModuleSearch {
     const std::pair set(sets.setting, sets.must);
     if (std::find(tried_.begin(), tried_.end(), set) != tried_.end()) return;
     tried_.push_back(set);
-    const CapsSearch search = searches_.For(WithModules(job_, sets.must, sets.must, sets.setting));
-    if (search.stopped || search.found.best.empty()) return;
-    const Candidate& c = search.found.best.front();
-    Offer(sets.setting, sets.must, c.simulated_ns, c.parallelism.virtual_stages > 1);
-    if (given_ == 0 && sets.must != 0) Reduce(sets.setting, search.batching, c);
+    const std::optional<OffloadSearch> search =
+        searches_.For(WithModules(job_, sets.must, sets.must, sets.setting), best_ns_);
+    if (!search) return;
+    Offer(sets.setting, sets.must, search->best.simulated_ns,
+          search->best.parallelism.virtual_stages > 1);
+    if (given_ == 0 && sets.must != 0) Reduce(sets.setting, *search);
   }
 
   // The moves that cut chunks end where no single one helps. With one module more or less, memory
@@ -94,21 +94,21 @@ class ModuleSearch {
   }
 
   // A cut that a search finds with some modules may do with fewer.
-  void Reduce(const RecomputeSetting& setting, const Batching& batching, const Candidate& c) {
+  void Reduce(const RecomputeSetting& setting, const OffloadSearch& found) {
     const Sets all{setting, 0, Complete(ModulesBeside(OffloadModulesOf(job_), setting))};
-    const OffloadModules modules = LeastOf(all, batching, c);
-    const std::optional<int64_t> ns = StepWith(setting, modules, batching, c);
+    const OffloadModules modules = LeastOf(all, found);
+    const std::optional<int64_t> ns = StepWith(setting, modules, found);
     if (!ns || !MayGain(*ns, best_ns_)) return;
-    if (c.parallelism.virtual_stages == 1) return Offer(setting, modules, *ns);
+    if (found.best.parallelism.virtual_stages == 1) return Offer(setting, modules, *ns);
     if (!searches_.Over()) Try({setting, modules, modules});
   }
 
   // Returns the candidate's step with these modules, or nullopt if there are none, or if the host
   // lacks room for them.
   std::optional<int64_t> StepWith(const RecomputeSetting& setting, OffloadModules modules,
-                                  const Batching& batching, const Candidate& c) const {
+                                  const OffloadSearch& found) const {
     if (modules == 0) return std::nullopt;
-    return StepOf(WithModules(job_, modules, modules, setting), batching, c, searches_.stop());
+    return StepOf(WithModules(job_, modules, modules, setting), found, searches_.stop());
   }
 
   // Bounds the sets, and offers the least of them with which the plan that bounds them fits.
@@ -116,20 +116,19 @@ class ModuleSearch {
     sets.may = Complete(sets.may);
     if ((sets.must & ~sets.may) != 0 || sets.may == 0) return;
     if (searches_.Over()) return;
-    const CapsSearch search = searches_.For(WithModules(job_, sets.may, sets.must, sets.setting));
-    if (search.stopped || search.found.best.empty()) return;
-    const Candidate& c = search.found.best.front();
-    sets.bound_ns = c.simulated_ns;
-    if (!MayGain(sets.bound_ns, best_ns_)) return;
-    OfferLeast(sets, search.batching, c);
+    const std::optional<OffloadSearch> search =
+        searches_.For(WithModules(job_, sets.may, sets.must, sets.setting), best_ns_);
+    if (!search) return;
+    sets.bound_ns = search->best.simulated_ns;
+    OfferLeast(sets, *search);
     if (sets.must != sets.may) open_.push_back(sets);
   }
 
   // Offers the least of the sets with which the candidate fits.
-  void OfferLeast(const Sets& sets, const Batching& batching, const Candidate& c) {
-    const OffloadModules modules = LeastOf(sets, batching, c);
-    const std::optional<int64_t> ns = StepWith(sets.setting, modules, batching, c);
-    if (ns && c.parallelism.virtual_stages == 1) return Offer(sets.setting, modules, *ns);
+  void OfferLeast(const Sets& sets, const OffloadSearch& found) {
+    const OffloadModules modules = LeastOf(sets, found);
+    const std::optional<int64_t> ns = StepWith(sets.setting, modules, found);
+    if (ns && found.best.parallelism.virtual_stages == 1) return Offer(sets.setting, modules, *ns);
     // If this cut does not fit, another may. A search with only this set may miss the cut, because
     // searches over chunks are not certified. It finds the cut more easily with more memory to
     // spare, so all of `may` is tried too.
@@ -139,13 +138,12 @@ class ModuleSearch {
   }
 
   // Returns the sets of modules in order of the bytes that they move.
-  std::vector<OffloadModules> InOrder(const Sets& sets, const Batching& batching,
-                                      const Candidate& c) const {
+  std::vector<OffloadModules> InOrder(const Sets& sets, const OffloadSearch& found) const {
     std::vector<std::pair<int64_t, OffloadModules>> order;
     const auto bytes_of = [&](OffloadModules modules) {
       const LayerProfile profile =
-          BuildLayerProfile(WithModules(job_, modules, modules, sets.setting), c.parallelism,
-                            batching.mean, batching.largest);
+          BuildLayerProfile(WithModules(job_, modules, modules, sets.setting),
+                            found.best.parallelism, found.batching->mean, found.batching->largest);
       int64_t bytes = 0;
       for (int64_t i = 0; i < profile.size(); ++i)
         bytes += std::min(profile.at(i).host_kept_bytes, kBytesAtMost);
@@ -172,14 +170,13 @@ class ModuleSearch {
   }
 
   // Returns the sets' least with which the candidate fits on the GPUs, or 0 if it never does.
-  OffloadModules LeastOf(const Sets& sets, const Batching& batching, const Candidate& c) const {
+  OffloadModules LeastOf(const Sets& sets, const OffloadSearch& found) const {
     std::vector<OffloadModules> too_few;
-    for (const OffloadModules modules : InOrder(sets, batching, c)) {
+    for (const OffloadModules modules : InOrder(sets, found)) {
       if (std::any_of(too_few.begin(), too_few.end(),
                       [&](OffloadModules more) { return (modules & ~more) == 0; }))
         continue;
-      if (FitsOnGpus(WithModules(job_, modules, modules, sets.setting), batching, c,
-                     searches_.stop()))
+      if (FitsOnGpus(WithModules(job_, modules, modules, sets.setting), found, searches_.stop()))
         return modules;
       too_few.push_back(modules);
     }
@@ -189,7 +186,7 @@ class ModuleSearch {
   static constexpr int64_t kBytesAtMost = int64_t{1} << 45;
 
   const Job& job_;
-  OffloadSearches searches_;
+  OffloadSearches& searches_;
   const OffloadModules given_;
   const std::vector<RecomputeSetting> settings_;
   std::vector<Sets> open_;                                          // that may hold a better set
@@ -201,8 +198,8 @@ class ModuleSearch {
 
 }  // namespace
 
-Job WithBestModules(const Job& job, const PlanHooks& hooks, const SearchWork& limits) {
-  return ModuleSearch(job, hooks, limits).Run();
+ChosenOffload WithBestModules(const Job& job, OffloadSearches* searches) {
+  return ModuleSearch(job, *searches).Run();
 }
 
 }  // namespace evenkeel::planner

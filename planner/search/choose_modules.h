@@ -3,15 +3,14 @@
 #define EVENKEEL_PLANNER_SEARCH_CHOOSE_MODULES_H_
 
 #include "planner/job.h"
-#include "planner/plan_hooks.h"
-#include "planner/search/work_limits.h"
+#include "planner/search/offload_steps.h"
 
 namespace evenkeel::planner {
 
 // Returns the job with the modules, out of those that it gives or of all, and the recompute that
 // together give the shortest step. If nothing fits, the job offloads what it gives, or nothing.
 // REQUIRES: the job asks for modules and lets the planner choose. Arbitrary once stopped.
-Job WithBestModules(const Job& job, const PlanHooks& hooks, const SearchWork& limits);
+ChosenOffload WithBestModules(const Job& job, OffloadSearches* searches);
 
 }  // namespace evenkeel::planner
 

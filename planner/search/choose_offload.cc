@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "planner/cost/host_memory.h"
-#include "planner/search/choose_caps.h"
 #include "planner/search/choose_modules.h"
 #include "planner/search/offload_steps.h"
 #include "planner/search/parallelisms.h"
@@ -30,15 +29,16 @@ double ShareOf(int64_t thousandths) {
 // which pays only for its lower end.
 class AmountSearch {
  public:
-  AmountSearch(const Job& job, const PlanHooks& hooks, const SearchWork& limits)
+  AmountSearch(const Job& job, OffloadSearches& searches)
       : job_(job),
-        searches_(hooks, limits),
+        searches_(searches),
         of_layers_(job.training.activations.choose),
         most_(of_layers_ ? OffloadedLayersAtMost(job) : kWhole) {}
 
-  Job Run() {
+  ChosenOffload Run() {
+    searches_.Begin();
     const int64_t amount = Best();
-    return With(amount, amount);
+    return {With(amount, amount), best_ns_};
   }
 
  private:
@@ -95,9 +95,8 @@ class AmountSearch {
   }
 
   void Try(int64_t amount) {
-    const CapsSearch search = searches_.For(With(amount, amount));
-    if (!search.stopped && !search.found.best.empty())
-      Offer(amount, search.found.best.front().simulated_ns);
+    const std::optional<OffloadSearch> search = searches_.For(With(amount, amount), best_ns_);
+    if (search) Offer(amount, search->best.simulated_ns);
   }
 
   // The plan found with the best amount may need less: repeats the search until it does not. Stops
@@ -105,12 +104,11 @@ class AmountSearch {
   void Reduce() {
     for (int tries = 0; tries < kReductionsAtMost && best_ > 0 && !searches_.Stopped(); ++tries) {
       const int64_t amount = best_;
-      const CapsSearch search = searches_.For(With(amount, amount));
-      if (search.stopped || search.found.best.empty()) return;
-      const Candidate& c = search.found.best.front();
-      const int64_t least = LeastAmount(search.batching, c, of_layers_ ? 0 : -1, amount);
+      const std::optional<OffloadSearch> search = searches_.For(With(amount, amount), 0);
+      if (!search) return;
+      const int64_t least = LeastAmount(*search, of_layers_ ? 0 : -1, amount);
       if (least == amount) return;
-      const std::optional<int64_t> ns = StepWith(search.batching, c, least);
+      const std::optional<int64_t> ns = StepWith(*search, least);
       if (ns) Offer(least, *ns);
       if (best_ == amount) return;
     }
@@ -118,37 +116,29 @@ class AmountSearch {
 
   void Open(int64_t low, int64_t high) {
     if (low >= high || searches_.Over()) return;
-    const CapsSearch search = searches_.For(With(high, low));
-    if (search.stopped || search.found.best.empty()) return;
-    const Candidate& c = search.found.best.front();
-    if (!MayGain(c.simulated_ns, best_ns_)) return;
-    const int64_t amount = LeastAmount(search.batching, c, low, high);
-    if (const std::optional<int64_t> ns = StepWith(search.batching, c, amount)) Offer(amount, *ns);
-    ranges_.push_back({low, high, amount, c.simulated_ns});
+    const std::optional<OffloadSearch> search = searches_.For(With(high, low), best_ns_);
+    if (!search) return;
+    const int64_t amount = LeastAmount(*search, low, high);
+    if (const std::optional<int64_t> ns = StepWith(*search, amount)) Offer(amount, *ns);
+    ranges_.push_back({low, high, amount, search->best.simulated_ns});
   }
 
   // Returns the least amount above `low` with which the candidate fits on the GPUs. It fits with
   // `high`.
-  int64_t LeastAmount(const Batching& batching, const Candidate& c, int64_t low,
-                      int64_t high) const {
+  int64_t LeastAmount(const OffloadSearch& found, int64_t low, int64_t high) const {
     while (high - low > 1) {
       const int64_t middle = (low + high) / 2;
-      (Fits(batching, c, middle) ? high : low) = middle;
+      (FitsOnGpus(With(middle, middle), found, searches_.stop()) ? high : low) = middle;
     }
     return high;
   }
 
-  bool Fits(const Batching& batching, const Candidate& c, int64_t amount) const {
-    return FitsOnGpus(With(amount, amount), batching, c, searches_.stop());
-  }
-
-  std::optional<int64_t> StepWith(const Batching& batching, const Candidate& c,
-                                  int64_t amount) const {
-    return StepOf(With(amount, amount), batching, c, searches_.stop());
+  std::optional<int64_t> StepWith(const OffloadSearch& found, int64_t amount) const {
+    return StepOf(With(amount, amount), found, searches_.stop());
   }
 
   const Job& job_;
-  OffloadSearches searches_;
+  OffloadSearches& searches_;
   const bool of_layers_;  // else thousandths of the optimizer
   const int64_t most_;
   std::vector<Range> ranges_;  // that may hold a better amount
@@ -180,19 +170,38 @@ void AddActivations(const Job& job, const Batching& batching, const Candidate& c
   plan->activation_added_ns = std::max<int64_t>(0, pipeline_ns(c.stages) - pipeline_ns(works));
 }
 
+// Returns the job with nothing or all offloaded of what the planner may choose, and as much paid
+// for.
+Job WithExtreme(const Job& job, bool moved, bool charged) {
+  Job with = job;
+  if (job.training.offload.choose) {
+    with = WithOffload(job, moved ? 1 : 0);
+    with.training.offload.charged_ratio = charged ? 1 : 0;
+  }
+  if (!job.training.activations.choose) return with;
+  if (job.training.activations.of_modules) {
+    const OffloadModules given = job.training.activations.given_modules;
+    const OffloadModules all =
+        given != 0 ? given : Complete(ModulesBeside(OffloadModulesOf(job), {}));
+    return WithModules(with, moved ? all : 0, charged ? all : 0, {});
+  }
+  const int64_t most = OffloadedLayersAtMost(job);
+  return WithActivations(with, moved ? most : 0, charged ? most : 0);
+}
+
+ChosenOffload WithBestActivations(const Job& job, OffloadSearches& searches) {
+  return job.training.activations.of_modules ? WithBestModules(job, &searches)
+                                             : AmountSearch(job, searches).Run();
+}
+
 // Chooses activations with all and with none of the optimizer on the GPU, and then its share with
 // the better ones.
-Job WithBestOfBoth(const Job& job, const PlanHooks& hooks, const SearchWork& limits) {
-  Job best = job;
-  int64_t best_ns = 0;  // 0 if nothing fits yet
-  for (const double ratio : {0.0, 1.0}) {
-    Job with = WithBestOffload(WithOffload(job, ratio), hooks, limits);
-    const CapsSearch search = ChooseCaps(with, 0, hooks, limits);
-    if (search.stopped) return with;
-    const int64_t ns = search.found.best.empty() ? 0 : search.found.best.front().simulated_ns;
-    if (best_ns == 0 || (ns > 0 && ns < best_ns)) best = std::move(with), best_ns = ns;
-  }
-  return AmountSearch(best, hooks, limits).Run();
+Job WithBestOfBoth(const Job& job, OffloadSearches& searches) {
+  ChosenOffload best = WithBestActivations(WithOffload(job, 0), searches);
+  ChosenOffload of_host = WithBestActivations(WithOffload(job, 1), searches);
+  if (best.step_ns == 0 || (of_host.step_ns > 0 && of_host.step_ns < best.step_ns))
+    best = std::move(of_host);
+  return AmountSearch(best.job, searches).Run().job;
 }
 
 }  // namespace
@@ -211,11 +220,21 @@ bool ChoosesOffload(const Job& job) {
   return job.training.offload.choose || job.training.activations.choose;
 }
 
-Job WithBestOffload(const Job& job, const PlanHooks& hooks, const SearchWork& limits) {
-  if (job.training.offload.choose && job.training.activations.choose)
-    return WithBestOfBoth(job, hooks, limits);
-  if (job.training.activations.of_modules) return WithBestModules(job, hooks, limits);
-  return AmountSearch(job, hooks, limits).Run();
+Job WithBestOffload(const Job& job, const PlanHooks& hooks) {
+  OffloadSearches searches(hooks);
+  searches.AddPacks(WithExtreme(job, false, false));
+  searches.AddPacks(WithExtreme(job, true, false));
+  searches.AddPacks(WithExtreme(job, true, true));
+  if (!job.training.activations.choose) return AmountSearch(job, searches).Run().job;
+  if (job.training.offload.choose) return WithBestOfBoth(job, searches);
+  return WithBestActivations(job, searches).job;
+}
+
+std::optional<Job> WithoutChosenOffload(const Job& job) {
+  const ActivationOffload& activations = job.training.activations;
+  if (activations.choose && activations.given_modules != 0) return std::nullopt;
+  const Job without = job.training.offload.choose ? WithOffload(job, 0) : job;
+  return activations.choose ? WithActivations(without, 0, 0) : without;
 }
 
 std::optional<OffloadPlan> OffloadOf(const Job& job, const Batching& batching, const Candidate& c,

@@ -11,7 +11,6 @@
 #include "planner/plan.h"
 #include "planner/plan_hooks.h"
 #include "planner/search/candidate.h"
-#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 
@@ -27,8 +26,13 @@ bool ChoosesOffload(const Job& job);
 // Returns the job with the offload that gives the shortest step, and no more of it than the plan
 // needs: a share of the optimizer in thousandths, or a number of layers whose activations leave the
 // GPU. If nothing fits, the job offloads the whole optimizer, or no layer, because recompute then
-// holds less. REQUIRES: ChoosesOffload(job). The result is arbitrary once stopped.
-Job WithBestOffload(const Job& job, const PlanHooks& hooks, const SearchWork& limits = {});
+// holds less. Searches are short, so that the step is about the shortest (OffloadSearches).
+// REQUIRES: ChoosesOffload(job). The result is arbitrary once stopped.
+Job WithBestOffload(const Job& job, const PlanHooks& hooks);
+
+// Returns the job with nothing offloaded of what the planner may choose, or nullopt if it has to
+// offload some of that.
+std::optional<Job> WithoutChosenOffload(const Job& job);
 
 // Returns what a candidate with these stages offloads and what that costs, without the gain.
 // Returns nullopt if the job does not ask for offload.

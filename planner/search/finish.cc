@@ -82,7 +82,8 @@ bool Finisher::Certifies(const Candidate& c) const {
 Finished Finisher::Finish(const LayerProfile& profile, Candidate& c, bool proven) {
   if (Certifies(c)) return FinishPartition(profile, c, proven);
   if (c.step.total_ns() == 0) Simulate(c);
-  // Mean packs chose the cut, so real ones gain little more than what they add.
+  // Mean packs chose this cut, so another can save little more than the imbalance that real packs
+  // add.
   if (Improves(c) && c.step.imbalance_ns > c.step.total_ns() / kTooCloseToImprove)
     ImproveChunksByRealPacks(job_, profile, Packs(c.parallelism.data, c.micro_batches), c, stop_,
                              &lists_);

@@ -79,7 +79,8 @@ std::optional<Tried> FirstPartitions::NoneBelow(int64_t limit, const Prospect& p
   bool met_unfit = false;
   if (!none_below(MemoryLimit::kGpu, &met_unfit)) return std::nullopt;
   const std::optional<RecomputeSetting>& setting = prospect.setting;
-  // Memory as the reason leads to other settings only without recompute or to longer blocks.
+  // A dismissal because of memory opens other settings only if nothing is recomputed, or if a
+  // longer block may still be tried.
   const bool leads =
       setting == RecomputeSetting{} || (setting && !setting->uniform() && !prospect.shorter_block);
   if (!leads) return Tried::kDismissed;

@@ -41,7 +41,7 @@ class FirstPartitions {
   // which no longer block is tried are always kDismissed.
   std::optional<Tried> NoneBelow(int64_t limit, const Prospect& prospect);
 
-  // Returns how much Of looks at, in segments or passes.
+  // Returns the work of PartitionFor: segments under 1F1B, otherwise simulated passes.
   int64_t WorkOf(const Prospect& prospect) const;
 
  private:

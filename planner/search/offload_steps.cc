@@ -1,41 +1,70 @@
 #include "planner/search/offload_steps.h"
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
+#include "planner/search/choose_caps.h"
 #include "planner/search/host_loads.h"
+#include "planner/search/keep_batch.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/stage_plans.h"
+#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 namespace {
 
-LayerProfile ProfileUnder(const Job& job, const Batching& batching, const Candidate& c) {
-  LayerProfile profile =
-      BuildLayerProfile(job, c.parallelism, batching.mean, batching.largest, {}, c.micro_batches);
+LayerProfile ProfileUnder(const Job& job, const OffloadSearch& found) {
+  const Candidate& c = found.best;
+  LayerProfile profile = BuildLayerProfile(job, c.parallelism, found.batching->mean,
+                                           found.batching->largest, {}, c.micro_batches);
   profile.setting = c.setting;
   return profile;
 }
 
 }  // namespace
 
-bool FitsOnGpus(const Job& job, const Batching& batching, const Candidate& c, const Stop& stop) {
-  const std::vector<StagePlan> stages = StagePlans(job, ProfileUnder(job, batching, c), c, stop);
+void OffloadSearches::AddPacks(const Job& job) {
+  CapsSearch search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kWorkForSize);
+  if (search.stopped || search.found.best.empty()) return;
+  const bool known = std::any_of(packs_.begin(), packs_.end(), [&](const auto& packs) {
+    return packs->rule.unit_cap == search.batching.rule.unit_cap &&
+           packs->rule.token_cap == search.batching.rule.token_cap;
+  });
+  if (!known) packs_.push_back(std::make_unique<const Batching>(std::move(search.batching)));
+}
+
+std::optional<OffloadSearch> OffloadSearches::For(const Job& job, int64_t best_ns) {
+  ++made_;
+  std::optional<OffloadSearch> best;
+  int64_t beat_ns = StepToBeat(best_ns);
+  for (const auto& packs : packs_) {
+    SearchResult found =
+        SearchForBatch(job, *packs, 0, hooks_.stop, beat_ns, kWorkForOffload).found;
+    if (found.stopped) return std::nullopt;
+    if (found.best.empty()) continue;
+    best = {packs.get(), std::move(found.best.front())};
+    beat_ns = best->best.simulated_ns;
+  }
+  return best;
+}
+
+bool FitsOnGpus(const Job& job, const OffloadSearch& found, const Stop& stop) {
+  const std::vector<StagePlan> stages = StagePlans(job, ProfileUnder(job, found), found.best, stop);
   return std::all_of(stages.begin(), stages.end(),
                      [](const StagePlan& stage) { return stage.free_bytes() >= 0; });
 }
 
-std::optional<int64_t> StepOf(const Job& job, const Batching& batching, const Candidate& c,
-                              const Stop& stop) {
-  const LayerProfile profile = ProfileUnder(job, batching, c);
+std::optional<int64_t> StepOf(const Job& job, const OffloadSearch& found, const Stop& stop) {
+  const Candidate& c = found.best;
+  const LayerProfile profile = ProfileUnder(job, found);
   for (int64_t s = 0; s < c.parallelism.pipeline; ++s)
     if (!HostHasRoom(profile, HostLoads(profile, c, s))) return std::nullopt;
-  const Candidate with =
-      Evaluate(job, profile, c.parallelism, c.micro_batches, c.boundaries, c.recomputed,
-               DealtPacks(batching, c.parallelism.data, c.micro_batches, stop), c.schedule, stop);
+  const Candidate with = Evaluate(
+      job, profile, c.parallelism, c.micro_batches, c.boundaries, c.recomputed,
+      DealtPacks(*found.batching, c.parallelism.data, c.micro_batches, stop), c.schedule, stop);
   return ScaleToBatch(with.step.total_ns(),
-                      batching.packs_per_step(job.training.global_batch_samples), c.micro_batches,
-                      c.parallelism.data);
+                      found.batching->packs_per_step(job.training.global_batch_samples),
+                      c.micro_batches, c.parallelism.data);
 }
 
 }  // namespace evenkeel::planner

@@ -4,53 +4,71 @@
 #define EVENKEEL_PLANNER_SEARCH_OFFLOAD_STEPS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "planner/base/stop.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/plan_hooks.h"
 #include "planner/search/candidate.h"
-#include "planner/search/choose_caps.h"
-#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 
-// Returns whether a step is shorter than the best by more than a thousandth, to within which an
-// offload is chosen. `best_ns` is 0 if there is none yet.
-inline bool MayGain(int64_t ns, int64_t best_ns) {
-  return best_ns == 0 || ns < best_ns - best_ns / 1000;
+// The shortest step that is no reason to change an offload whose step is `best_ns`: an offload is
+// chosen to within 0.4% of the step, which no prediction can tell apart.
+constexpr int64_t StepToBeat(int64_t best_ns) { return best_ns - best_ns / 250; }
+
+// Returns whether a step may be a reason to change the offload. `best_ns` is 0 if there is none.
+constexpr bool MayGain(int64_t ns, int64_t best_ns) {
+  return best_ns == 0 || ns < StepToBeat(best_ns);
 }
 
-// The searches of one choice. `hooks` must outlive it.
+// The best plan of a job under some offload.
+struct OffloadSearch {
+  const Batching* batching = nullptr;  // lives as long as OffloadSearches
+  Candidate best;
+};
+
+// A job with a chosen offload, and its step; 0 if nothing fits.
+struct ChosenOffload {
+  Job job;
+  int64_t step_ns = 0;
+};
+
+// Short searches for the best plans under many offloads. They share a few sizes of packs, which
+// depend little on what is offloaded. `hooks` must outlive it.
 class OffloadSearches {
  public:
-  OffloadSearches(const PlanHooks& hooks, const SearchWork& limits)
-      : hooks_(hooks), limits_(limits) {}
+  explicit OffloadSearches(const PlanHooks& hooks) : hooks_(hooks) {}
 
-  CapsSearch For(const Job& job) {
-    ++made_;
-    return ChooseCaps(job, 0, hooks_, limits_);
-  }
+  // Also searches packs of the size that is best for this job from now on.
+  void AddPacks(const Job& job);
+
+  // Returns the job's best plan with a step that may gain (MayGain), or nullopt if there is none.
+  std::optional<OffloadSearch> For(const Job& job, int64_t best_ns);
 
   const Stop& stop() const { return hooks_.stop; }
   bool Stopped() const { return hooks_.stop && hooks_.stop(); }
+
+  // Begins another choice. Each looks at so many offloads.
+  void Begin() { made_ = 0; }
   // Returns whether no further range is to be looked at.
   bool Over() const { return made_ >= kAtMost || Stopped(); }
 
  private:
   static constexpr int kAtMost = 24;
   const PlanHooks& hooks_;
-  const SearchWork limits_;
+  std::vector<std::unique_ptr<const Batching>> packs_;
   int made_ = 0;
 };
 
-// Returns whether the candidate's stages fit on the job's GPUs.
-bool FitsOnGpus(const Job& job, const Batching& batching, const Candidate& c, const Stop& stop);
+// Returns whether the plan that was found fits on the job's GPUs.
+bool FitsOnGpus(const Job& job, const OffloadSearch& found, const Stop& stop);
 
-// Returns the candidate's step of the job's batch, or nullopt if the host lacks room for it.
-std::optional<int64_t> StepOf(const Job& job, const Batching& batching, const Candidate& c,
-                              const Stop& stop);
+// Returns that plan's step of the job's batch, or nullopt if the host lacks room for it.
+std::optional<int64_t> StepOf(const Job& job, const OffloadSearch& found, const Stop& stop);
 
 }  // namespace evenkeel::planner
 

@@ -6,6 +6,7 @@
 #include "planner/base/units.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/interval.h"
+#include "planner/cost/model_flops.h"
 #include "planner/cost/uncertainty.h"
 #include "planner/search/ladder.h"
 #include "planner/search/stage_plans.h"
@@ -50,16 +51,6 @@ StepTime MakeStepTime(const Job& job, const Batching& batching, const LayerProfi
   return t;
 }
 
-double ModelFlopsPerPack(const Batching& batching, const LayerProfile& profile) {
-  double flops = 0;
-  for (int64_t i = 0; i < profile.size(); ++i) {
-    const LayerCost& layer = profile.at(i);
-    flops += layer.forward_flops.at(batching.real_mean()) *
-             (1 + (layer.has_backward ? layer.backward_flops_ratio : 0));
-  }
-  return flops;
-}
-
 }  // namespace
 
 Prediction Predict(const Job& job, const Batching& batching, const LayerProfile& profile,
@@ -81,10 +72,8 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
       static_cast<double>(p.steps_per_epoch) * static_cast<double>(p.step.total_ns) / kNsPerSecond;
   p.gpu_days = GpuDays(job, p.step.total_ns, static_cast<double>(batching.rule.packs), c);
   p.cost = p.gpu_days * kHoursPerDay * job.cluster.price_per_gpu_hour;
-  const double flops = ModelFlopsPerPack(batching, profile) * static_cast<double>(packs);
-  p.mfu = flops / (step_seconds * static_cast<double>(job.cluster.gpu_count) *
-                   PeakRatioOf(RecipeOf(job.training.precision).products) *
-                   job.cluster.gpu.dense_16bit_flops);
+  const double flops = ModelFlops(profile, batching.real_mean()) * static_cast<double>(packs);
+  p.mfu = flops / (step_seconds * PeakFlops(job));
   p.llm_tokens_per_second = batching.real_mean().tokens * static_cast<double>(packs) / step_seconds;
   const int64_t worked = c.step.pipeline_ns - p.step.pipeline_bubble_ns;
   p.bubble_ratio = 1 - static_cast<double>(worked) / static_cast<double>(c.step.pipeline_ns);

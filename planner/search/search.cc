@@ -267,9 +267,8 @@ class Searcher {
     return order;
   }
 
-  // Looks for better cuts of chunks than the simple ones, by mean packs.
-  // How quick a cut is that merely fits says little about how quick moves can make it, so such cuts
-  // have their own limit.
+  // Looks for better cuts of chunks than the simple ones, by mean packs. Moves may make a cut that
+  // merely fits much quicker, so such cuts have a work limit of their own.
   void ImproveContenders() {
     TryRealPacks();
     for (const bool fitted : {false, true}) {

@@ -129,11 +129,12 @@ void SettingQueue::Report(Tried tried) {
     prospect.shorter_block = blocks == Blocks::kShorter;
     Push(prospect, last_.family, blocks);
   };
-  // With a shorter block an uneven cut may fit, unless none fits with this one.
+  // A shorter block may let an uneven cut fit, unless no cut fits with this one.
   if (last_.blocks != Blocks::kLonger && tried != Tried::kUnfit && setting.block > 1)
     add(setting.block - 1, Blocks::kShorter);
-  // With a longer one, a quicker cut may fit, unless all fit with this one, or its bound is above
-  // the best: so is that of the longer one. With chunks, no bound rests on the cuts that fit.
+  // A longer block may let a quicker cut fit, unless all cuts fit with this one, or this one's bound
+  // already exceeds the best: a longer block's bound is no lower. Not with chunks, which have no
+  // bound on the cuts that fit.
   if (last_.blocks != Blocks::kShorter && (tried == Tried::kFits || tried == Tried::kUnfit) &&
       last_.prospect.schedule == Schedule::kOneFOneB &&
       setting.block < job_.model.language_model.layers)

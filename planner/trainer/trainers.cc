@@ -325,6 +325,7 @@ constexpr Trainer AutoModel(const About& about) {
 // Returns the record for trainers that have none, which may run any recipe.
 constexpr Trainer Generic(const About& about) {
   Trainer trainer = WithRawVocabulary(WithWholeLayers(about, kGeneric, {.offload = kAnyOffload}));
+  trainer.has_record = false;
   trainer.low_precision = trainer.keeps_layers_16bit = trainer.quantised_base = true;
   trainer.dispatchers = kMegatronDispatchers;
   trainer.activations = kAnyLayers;

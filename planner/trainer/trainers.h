@@ -33,6 +33,7 @@ struct Trainer {
   std::string_view name;   // name in the contract, such as "torchtitan"
   std::string_view alias;  // another name that it goes by, or empty
   std::string_view title;  // name for people
+  bool has_record = true;  // false for "generic", whose habits are assumed
   Framework framework = Framework::kMegatron;
   // The files or documents that its habits follow, and the published runs on which its rates were
   // fitted.

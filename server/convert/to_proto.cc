@@ -389,6 +389,7 @@ void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::P
   Fill(plan.batch_rule, out->mutable_batch_rule());
   out->set_memory_fit(FitToProto(plan.memory_fit));
   FillRun(plan, out);
+  if (plan.padded) FillPadded(job.training, *plan.padded, out->mutable_padded_batches());
   FillEvaluated(plan.proof, out->mutable_proof());
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
   if (plan.fits()) return;

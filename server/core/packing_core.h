@@ -58,7 +58,7 @@ class PackingCore {
   PlanObserver& observer_;
   const Clock& clock_;
   std::atomic<bool> refusing_ = false;
-  Mutex mutex_;  // also guards the `done` and `pool_task` of every task
+  Mutex mutex_;  // also guards the `done` of every task
   std::set<Ticket> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   WorkerPool pool_;  // last member, because its threads use all others

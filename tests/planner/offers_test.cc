@@ -77,7 +77,7 @@ TEST(OffersTest, FewestGpusThatMeetADeadline) {
     seconds.resize(counts.size(), 1e30);
     if (!offer.fits()) continue;
     seconds[offer.job] = offer.seconds;
-    EXPECT_GE(offer.seconds, LeastSeconds(jobs[offer.job]));
+    EXPECT_GE(offer.seconds, LeastTrainingSeconds(jobs[offer.job]));
   }
   for (const double factor : {0.5, 0.99, 1.0, 1.5, 3.0, 1e6}) {
     const double deadline = seconds.back() * factor;

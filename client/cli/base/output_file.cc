@@ -1,7 +1,13 @@
 #include "client/cli/base/output_file.h"
 
+#include <absl/cleanup/cleanup.h>
+#include <fmt/format.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "client/cli/base/exit_codes.h"
 #include "client/cli/base/proto_json.h"
@@ -16,10 +22,12 @@ void CheckMayWrite(const std::string& path, bool force) {
 
 void WriteWholeFile(const std::string& path, const std::string& text) {
   const std::string partial = path + ".partial";
+  absl::Cleanup remove = [&partial] { std::remove(partial.c_str()); };
   WriteFile(partial, text);
-  if (std::rename(partial.c_str(), path.c_str()) == 0) return;
-  std::remove(partial.c_str());
-  throw CommandError(ExitCode::kBadInput, "cannot write " + path);
+  if (std::rename(partial.c_str(), path.c_str()) != 0)
+    throw CommandError(ExitCode::kBadInput,
+                       fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  std::move(remove).Cancel();
 }
 
 }  // namespace evenkeel::cli
