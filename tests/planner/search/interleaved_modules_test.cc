@@ -20,7 +20,7 @@ namespace evenkeel::planner {
 namespace {
 
 // Within the tolerance of the choice, and the rounding of a batch.
-constexpr double kInterleavedTolerance = 1.0015;
+constexpr double kInterleavedTolerance = 1.0045;
 
 Job ChoosingModules(Job job, OffloadModules modules = 0) {
   AskModuleOffload(modules, &job);

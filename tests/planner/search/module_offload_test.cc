@@ -45,7 +45,7 @@ std::vector<OffloadModules> SetsOf(const Job& job) {
 }
 
 // Within the tolerance of the choice, and the rounding of a batch.
-constexpr double kModulesTolerance = 1.0015;
+constexpr double kModulesTolerance = 1.0045;
 
 // Whatever fits with a pinned set is found by the choice, which is no slower; and no plan takes
 // more of a host than there is.
@@ -109,10 +109,14 @@ int64_t HostBytes(const Job& job, OffloadModules modules, LayerKind kind) {
 
 // A share of the optimizer that is chosen with modules is no worse than any that is given.
 TEST(ModuleOffloadTest, AShareIsChosenBesideModules) {
-  int beside = 0;
+  std::vector<Job> jobs = {TrainedBy(TextJob("llama3-8b", "gh200-96gb", 8), "megatron-core")};
+  jobs.back().constraints.recompute = RecomputePolicy::kOneSetting;
   for (const int64_t tokens : {8192, 16384, 32768}) {
-    Job job = LongTextJob("llama3-8b", "gh200-96gb", 2, tokens);
-    job.constraints.pipeline_parallel = job.constraints.tensor_parallel = {1, 2};
+    jobs.push_back(LongTextJob("llama3-8b", "gh200-96gb", 2, tokens));
+    jobs.back().constraints.pipeline_parallel = jobs.back().constraints.tensor_parallel = {1, 2};
+  }
+  int beside = 0;
+  for (const Job& job : jobs) {
     Job both = Asking(job, 0);
     both.training.offload.choose = true;
     const Plan free = CheckedPlan(both);
@@ -126,7 +130,7 @@ TEST(ModuleOffloadTest, AShareIsChosenBesideModules) {
       if (!plan.fits()) continue;
       EXPECT_LE(static_cast<double>(free.offload->step_ns),
                 kModulesTolerance * static_cast<double>(plan.offload->step_ns))
-          << tokens << " " << ratio;
+          << job.model.name << " " << job.training.token_cap << " " << ratio;
     }
   }
   EXPECT_GT(beside, 0);
