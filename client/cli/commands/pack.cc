@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cli/base/command_line.h"
@@ -17,6 +18,7 @@
 #include "client/cli/media/media_processor.h"
 #include "client/cli/pack/compare.h"
 #include "client/cli/pack/pack_flags.h"
+#include "client/cli/pack/pack_view.h"
 #include "client/cli/pack/report_data.h"
 #include "client/cli/pack/report_page.h"
 #include "client/cli/pack/result_files.h"
@@ -127,7 +129,7 @@ class PackCommand {
       }
       WriteAll(packed, samples, start);
     }
-    Show(packed, samples, start, backend->name());
+    Show(packed, planned, samples, start, backend->name());
   }
 
  private:
@@ -158,16 +160,22 @@ class PackCommand {
     }
   }
 
-  void Show(const PackedDataset& packed, const SampleLengths& samples,
-            const v1::PackDatasetStart& start, const std::string& name) const {
+  void Show(const PackedDataset& packed, const PlannedPacking& planned,
+            const SampleLengths& samples, const v1::PackDatasetStart& start,
+            const std::string& name) const {
     if (flags_.json || options_.json()) return Print(ToJson(packed.summary));
+    PackView view = ViewOf(flags_, planned, samples, start, packed.summary);
     PackOrigin origin;
     origin.packed_by = name;
     origin.written = written_;
-    if (xtuner_ != nullptr) origin.notes = XtunerNotes(packed.summary, start);
+    origin.notes = std::move(view.notes);
+    if (xtuner_ != nullptr) {
+      for (std::string& note : XtunerNotes(packed.summary, start))
+        origin.notes.push_back(std::move(note));
+    }
     origin.oversize_listed = output_ != nullptr;
     const Style style = StyleOf(options_);
-    std::string text = RenderPack(style, packed.summary, start, origin);
+    std::string text = RenderPack(style, view.summary, start, origin);
     if (flags_.compare) {
       text += start.groups().empty() ? RenderComparison(style, packed.summary, samples, start)
                                      : RenderGroupComparison(style, packed.summary, samples, start);

@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_CLIENT_CLI_DATASET_SAMPLE_LENGTHS_H_
 #define EVENKEEL_CLIENT_CLI_DATASET_SAMPLE_LENGTHS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -29,6 +30,9 @@ struct SampleLengths {
   std::vector<Part> parts;             // in order; they add up to all samples
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
+  bool has_units() const {
+    return std::any_of(units.begin(), units.end(), [](int32_t count) { return count > 0; });
+  }
   planner::Lengths lengths() const { return {units, tokens, encoder_units}; }
 };
 

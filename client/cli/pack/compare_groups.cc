@@ -35,8 +35,10 @@ class GroupComparison {
     Add("this packing", rule.pack_count(), summary_.step_count(), summary_.token_fill(),
         rule.dist_ratio_tokens(), rule.dist_ratio_attention(), rule.idle_ratio(),
         summary_.communication_ratio());
-    return Section(style, "Other ways to pack",
-                   "tokens and attention: DistRatio over ranks; shared: packs of several GPUs") +
+    return Section(
+               style, "Other ways to pack",
+               "tokens and attention: DistRatio over ranks; shared (CR): packs of several GPUs, "
+               "counted once per GPU") +
            table_.Render(style);
   }
 

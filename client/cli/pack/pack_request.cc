@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "client/cli/base/byte_source.h"
 #include "client/cli/base/exit_codes.h"
@@ -28,8 +29,10 @@ constexpr int64_t kWholeEpoch = 1'000'000'000;  // as the contract defines it
   throw CommandError(ExitCode::kBadInput, message);
 }
 
-void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
-  if (flags.unit_cap || flags.token_cap) {
+void SetRule(const PackFlags& flags, bool has_units, v1::BatchRule* rule) {
+  // A cap of what no sample has is dropped: the reason for derived caps would speak of it.
+  const std::optional<int64_t> unit_cap = has_units ? flags.unit_cap : std::nullopt;
+  if (unit_cap || flags.token_cap) {
     // Thresholds belong to the caps for which they were made.
     rule->clear_keep_units();
     rule->clear_keep_tokens();
@@ -38,7 +41,7 @@ void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
   }
   if (!flags.unit_scales.empty())
     rule->mutable_unit_scales()->Assign(flags.unit_scales.begin(), flags.unit_scales.end());
-  if (flags.unit_cap) rule->set_unit_cap(*flags.unit_cap);
+  if (unit_cap) rule->set_unit_cap(*unit_cap);
   if (flags.token_cap) rule->set_token_cap(*flags.token_cap);
   if (!flags.packer.empty()) rule->set_packer(ValueOf(kPackerNames, flags.packer));
   if (!flags.level.empty()) rule->set_level(ValueOf(kPackLevelNames, flags.level));
@@ -88,9 +91,8 @@ void CheckGroupFlags(const PackFlags& flags) {
 
 void ScaleUnits(const v1::BatchRule& rule, SampleLengths* samples) {
   const size_t scales = static_cast<size_t>(rule.unit_scales_size());
-  const bool none = std::none_of(samples->units.begin(), samples->units.end(),
-                                 [](int32_t units) { return units > 0; });
-  if (samples->encoders <= 1 && (scales == 0 || none)) return;  // text is packed by any rule
+  if (samples->encoders <= 1 && (scales == 0 || !samples->has_units()))
+    return;  // text is packed by any rule
   if (scales == 0)
     Fail(
         fmt::format("the length files have units of {} encoders: --unit-scales, or a plan's rule, "
@@ -151,7 +153,7 @@ v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking
                                     const SampleLengths& samples) {
   v1::PackDatasetStart start;
   *start.mutable_rule() = planned.rule;
-  SetRule(flags, start.mutable_rule());
+  SetRule(flags, samples.has_units(), start.mutable_rule());
   // A plan's groups have their own ranks; any flag that divides the ranks in another way replaces
   // the groups.
   const bool planned_groups = flags.groups.empty() && !planned.groups.empty() &&

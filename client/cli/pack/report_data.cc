@@ -150,8 +150,7 @@ ReportData MakeReportData(const PackedDataset& packed, const SampleLengths& samp
   data.unit_cap = start.rule().unit_cap();
   data.token_cap = start.rule().token_cap();
   data.has_times = start.rule().has_pack_times();
-  data.has_units = std::any_of(samples.units.begin(), samples.units.end(),
-                               [](int32_t units) { return units > 0; });
+  data.has_units = samples.has_units();
   data.step_group = packed.step_group;
   if (!start.groups().empty()) {
     data.cases = GroupCases(packed, samples, start, progress);

@@ -123,7 +123,8 @@ std::string ReportNotes(const ReportData& data, const v1::PackDatasetSummary& su
       data.has_times ? "times that the cost model predicts"
                      : "units and tokens, since no times were given",
       Grouped(data)
-          ? "Shared (CR): the share of packs that several GPUs work on. One group has the length, "
+          ? "Shared (CR): the share of packs, counted once per GPU, that several GPUs share. One "
+            "group has the length, "
             "SP, ranks and packs per rank of the longest. These groups in random order: packs as "
             "here, but dealt to steps at random."
           : "Padding: what micro-batches would waste if samples were padded to the longest; packs "
