@@ -68,7 +68,9 @@ void AddStatsCommand(CLI::App* app, const GlobalOptions* options) {
       "  .npy         int32 or int64; (N,) tokens, or (N, 2) units and tokens; with more columns,\n"
       "               the units of each encoder and tokens\n"
       "  histogram    as --histogram-out writes it\n"
-      "Tokens are those of the language model, visual ones included. --output json prints the\n"
+      "Tokens are those of the language model, visual ones included. A negative length, LLaVA's "
+      "mark\n"
+      "of a sample without image, counts with its absolute value. --output json prints the\n"
       "histogram instead of the summary. It stays below 64 KiB: exact if possible, else in bins\n"
       "of tokens, each standing for its mean; the summary says which.");
   stats->add_option("FILE", arguments->files, "Length files, joined ('-': standard input)")

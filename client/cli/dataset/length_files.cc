@@ -49,6 +49,8 @@ void ReadHistogram(const ByteSource& source, std::string_view text, LengthSink* 
                         .tokens = histogram.llm_tokens(i)};
     for (size_t e = 0; e < record.encoders; ++e)
       record.units[e] = histogram.units(i * encoders + static_cast<int>(e));
+    if (record.tokens < 1)
+      sink->Fail(fmt::format("{} tokens: must be 1 to {}", record.tokens, kMaxTokens), 0);
     sink->Add(record, 0, histogram.sample_count(i));
   }
 }
@@ -171,12 +173,16 @@ void LengthSink::StoreLossTokens(const LengthRecord& record, int64_t line) {
   loss.push_back(static_cast<int32_t>(record.loss_tokens));
 }
 
-void LengthSink::Add(const LengthRecord& record, int64_t line, int64_t count) {
+void LengthSink::Add(LengthRecord record, int64_t line, int64_t count) {
   if (record.tokens < 0) {
-    Fail(fmt::format("{} tokens: a negative length (LLaVA's mark for text-only samples) has to be "
-                     "made positive, with 0 units",
-                     record.tokens),
-         line);
+    const auto& units = record.units.values();
+    if (std::any_of(units.begin(), units.end(), [](int64_t of_one) { return of_one > 0; }))
+      Fail(
+          fmt::format("{} tokens: a negative length is LLaVA's mark of a sample without image, but "
+                      "it has units",
+                      record.tokens),
+          line);
+    record.tokens = record.tokens < -kMaxTokens ? kMaxTokens + 1 : -record.tokens;
   }
   if (record.tokens < 1 || record.tokens > kMaxTokens) {
     Fail(fmt::format("{} tokens: must be 1 to {}", record.tokens, kMaxTokens), line);
@@ -210,9 +216,9 @@ SampleLengthsOfMedia LengthSink::LengthsOf(const SampleMedia& media, int64_t lin
 }
 
 void LengthSink::Fail(const std::string& fault, int64_t line) const {
-  const std::string place =
-      line > 0 ? fmt::format("{}:{}", source_->name(), line) : source_->name();
-  throw CommandError(ExitCode::kBadInput, fmt::format("{}: record {}: {}", place, records_, fault));
+  std::string place = line > 0 ? fmt::format("{}:{}", source_->name(), line) : source_->name();
+  if (line == 0 || !record_lines_) place += fmt::format(": record {}", records_);
+  throw CommandError(ExitCode::kBadInput, place + ": " + fault);
 }
 
 }  // namespace evenkeel::cli

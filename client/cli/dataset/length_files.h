@@ -7,10 +7,11 @@
 // - a histogram as `stats --histogram-out` writes it.
 // A record has its tokens, visual ones included, as "token_num", "llm_tokens" or "length", and may
 // have units as "vit_num" or "units" (0 if it has neither): a number, or an array with one for each
-// encoder of the model, as many in all records that have any. Instead it may have the tokens of its
-// text as "text_tokens" and what its media are as "images", "videos" and "audios" (media_reader.h),
-// of which a MediaProcessor makes units and tokens. It may say in "loss_tokens" how many of its
-// tokens have a loss: all records say so, or none. Other keys are ignored.
+// encoder of the model, as many in all records that have any. A negative number of tokens is
+// LLaVA's mark of a sample without image: its absolute value counts. Instead of tokens, it may have
+// those of its text as "text_tokens" and what its media are as "images", "videos" and "audios"
+// (media_reader.h), of which a MediaProcessor makes units and tokens. It may say in "loss_tokens"
+// how many of its tokens have a loss: all records say so, or none. Other keys are ignored.
 #ifndef EVENKEEL_CLIENT_CLI_DATASET_LENGTH_FILES_H_
 #define EVENKEEL_CLIENT_CLI_DATASET_LENGTH_FILES_H_
 
@@ -61,11 +62,14 @@ class LengthSink {
 
   // Adds a record. `line` is its line, or 0 if the format has no lines. Throws
   // CommandError(kBadInput).
-  void Add(const LengthRecord& record, int64_t line, int64_t count = 1);
+  void Add(LengthRecord record, int64_t line, int64_t count = 1);
 
   // Returns what the media of a record become. Throws CommandError(kBadInput) if there is no
   // processor, or if it refuses one.
   SampleLengthsOfMedia LengthsOf(const SampleMedia& media, int64_t line) const;
+
+  // Says that each line is one record, so that a fault need not count records.
+  void SetRecordLines() { record_lines_ = true; }
 
   bool has_processor() const { return processor_ != nullptr; }
   // Whether the processor counts units of two encoders.
@@ -87,6 +91,7 @@ class LengthSink {
   const MediaProcessor* processor_;
   Progress* progress_;
   int64_t records_ = 0;
+  bool record_lines_ = false;
 };
 
 // Each of these reads one format. The source is at its first byte.

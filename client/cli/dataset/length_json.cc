@@ -237,6 +237,7 @@ void ReadJsonArray(ByteSource* source, LengthSink* sink) {
 }
 
 void ReadJsonLines(ByteSource* source, LengthSink* sink) {
+  sink->SetRecordLines();
   std::string text;
   for (int64_t line = source->line(); source->ReadLine(&text, kMaxLineBytes);
        line = source->line()) {

@@ -73,6 +73,17 @@ TEST_F(LengthFilesTest, ReadsJsonLines) {
       (Counts{{0, 7, 1}, {1, 9, 1}, {2, 600, 1}}));
 }
 
+// As the Python package does.
+TEST_F(LengthFilesTest, NegativeLengthsMarkSamplesWithoutImage) {
+  EXPECT_EQ(Read("{\"length\": -5}\n{\"length\": 7, \"units\": 2}\n{\"length\": -5, \"units\": 0}"),
+            (Counts{{0, 5, 2}, {2, 7, 1}}));
+  EXPECT_EQ(Read(NpyBytes("{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }\n",
+                          Int32s({-9, 7}))),
+            (Counts{{0, 7, 1}, {0, 9, 1}}));
+  EXPECT_EQ(Fault("{\"llm_tokens\": [-5], \"sample_count\": [1]}"),
+            "lengths: record 0: -5 tokens: must be 1 to 16777216");
+}
+
 TEST_F(LengthFilesTest, ReadsUnitsOfSeveralEncoders) {
   const auto of = [](int64_t first, int64_t second) {
     planner::PerEncoder<int64_t> units = first;
@@ -132,12 +143,13 @@ TEST_F(LengthFilesTest, FilesLargerThanOneChunkKeepTheirLines) {
 
 TEST_F(LengthFilesTest, NamesFileLineAndRecordOfBadRecords) {
   const std::pair<const char*, const char*> cases[] = {
-      {"[\n{\"length\": 5},\n{\"length\": -6}]",
-       "lengths:3: record 1: -6 tokens: a negative length (LLaVA's mark for text-only samples) has "
-       "to be "
-       "made positive, with 0 units"},
+      {"[\n{\"length\": 5},\n{\"length\": -6, \"units\": 2}]",
+       "lengths:3: record 1: -6 tokens: a negative length is LLaVA's mark of a sample without "
+       "image, "
+       "but it has units"},
+      {"[{\"length\": -16777217}]", "lengths:1: record 0: 16777217 tokens: must be 1 to 16777216"},
       {"{\"length\": 5}\n{\"length\": 16777217}",
-       "lengths:2: record 1: 16777217 tokens: must be 1 to 16777216"},
+       "lengths:2: 16777217 tokens: must be 1 to 16777216"},
       {"[{\"length\": 5, \"units\": -1}]", "lengths:1: record 0: -1 units: must be 0 to 1000000"},
       {"[{\"length\": 99999999999999999999}]",
        "lengths:1: record 0: \"length\" is 99999999999999999999: an integer is needed"},
@@ -164,10 +176,10 @@ TEST_F(LengthFilesTest, NamesFileLineAndRecordOfBadRecords) {
        "lengths:1: record 0: \"units\" must be an integer, or an array of 1 to 4: one for each "
        "encoder"},
       {"{\"length\": 5, \"units\": [1, 2]}\n{\"length\": 5, \"units\": 3}",
-       "lengths:2: record 1: units of 1 encoder, but samples before it have those of 2"},
+       "lengths:2: units of 1 encoder, but samples before it have those of 2"},
       {"[5]", "lengths:1: record 0: a record must be an object"},
       {"[[{\"length\": 5}]]", "lengths:1: record 0: a record must be an object"},
-      {"{\"length\": 5}\n[{\"length\": 5}]", "lengths:2: record 1: a record must be an object"},
+      {"{\"length\": 5}\n[{\"length\": 5}]", "lengths:2: a record must be an object"},
   };
   for (const auto& [content, fault] : cases) EXPECT_EQ(Fault(content), fault) << content;
 }
@@ -200,8 +212,8 @@ TEST_F(LengthFilesTest, RefusesBadNpy) {
             "lengths: npy header is cut short");
   EXPECT_EQ(Fault("\x93NUMPY"), "lengths: npy header is cut short");
   EXPECT_EQ(Fault(NpyBytes(good, "", 9)), "lengths: npy format 9 is not known");
-  EXPECT_EQ(Fault(NpyBytes(good, Int32s({5, -7, 5}))).substr(0, 28),
-            "lengths: record 1: -7 tokens");
+  EXPECT_EQ(Fault(NpyBytes(good, Int32s({5, 0, 5}))),
+            "lengths: record 1: 0 tokens: must be 1 to 16777216");
   const std::pair<const char*, const char*> headers[] = {
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", "dtype '<f4'"},
       {"{'descr': '>i4', 'fortran_order': False, 'shape': (3,), }", "dtype '>i4'"},

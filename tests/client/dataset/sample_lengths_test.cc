@@ -54,7 +54,7 @@ TEST(SampleLengthsTest, RefusesHistogramsAndFaultsAsOtherReadersDo) {
   EXPECT_NE(Fault({good, folder.Write("e", "")}).find("is empty"), std::string::npos);
   EXPECT_NE(Fault({good, folder.Write("n", "[]")}).find("holds no samples"), std::string::npos);
   EXPECT_NE(Fault({folder.Write("z", "{\"length\": 50}\n{\"length\": 0}\n")})
-                .find("z:2: record 1: 0 tokens: must be 1 to 16777216"),
+                .find("z:2: 0 tokens: must be 1 to 16777216"),
             std::string::npos);
   EXPECT_NE(Fault({folder.Write("m", "[{\"length\": 50}]\n{\"length\": 9}\n")}).find("not JSON"),
             std::string::npos);
