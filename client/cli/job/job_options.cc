@@ -39,6 +39,25 @@ std::string ModuleFault(const std::string& text) {
   return known ? "" : "must be auto, or some of " + JoinedNames(kOffloadModuleNames, ", ");
 }
 
+// Returns the name in the contract of what PyTorch calls otherwise: Adam is planned alike with
+// weight decay apart from the gradients.
+std::string OptimizerName(const std::string& text) { return text == "adamw" ? "adam" : text; }
+
+// Says what is wrong with an optimizer.
+std::string OptimizerFault(const std::string& text) {
+  const bool known = ValueOf(kOptimizerNames, OptimizerName(text)) != v1::OPTIMIZER_UNSPECIFIED;
+  return known ? "" : NotOneOf(AllNames(kOptimizerNames), text);
+}
+
+// Says the same of a policy of recompute. Megatron's word is explained.
+std::string RecomputeFault(const std::string& text) {
+  if (text == "selective")
+    return "\"selective\" is no policy here: say auto, which chooses the parts to recompute, or "
+           "full";
+  const bool known = ValueOf(kRecomputeNames, text) != v1::RECOMPUTE_POLICY_UNSPECIFIED;
+  return known ? "" : NotOneOf(AllNames(kRecomputeNames), text);
+}
+
 CLI::Validator Words(const std::vector<std::string>& words) {
   return CLI::IsMember(words).description("");
 }
@@ -197,9 +216,14 @@ Options StepOptions() {
        "Update each layer inside the backward pass, with one micro-batch per step [off]",
        Name(&JobFlags::fused_step, kOnOffNames, &v1::Training::set_fused_step)},
       {"--optimizer", "adam|muon|...",
-       "adam-16bit-moments, adam-8bit-moments, adam-16bit and adam-8bit (without master "
-       "weights), adafactor, lion, sgd or muon [adam]",
-       Name(&JobFlags::optimizer, kOptimizerNames, &v1::Training::set_optimizer)}};
+       "adam (or adamw), adam-16bit-moments, adam-8bit-moments, adam-16bit and adam-8bit (without "
+       "master weights), adafactor, lion, sgd or muon [adam]",
+       With(One(&JobFlags::optimizer, CLI::Validator(OptimizerFault, "")),
+            [](const JobFlags& flags, v1::Job* job) {
+              if (!flags.optimizer.empty())
+                job->mutable_training()->set_optimizer(
+                    ValueOf(kOptimizerNames, OptimizerName(flags.optimizer)));
+            })}};
 }
 
 // offload_request.cc sets these together.
@@ -251,7 +275,7 @@ Options TrainedOptions() {
            Amount(&JobFlags::lora_rank, Whole(1, 4096), &v1::Lora::set_rank)},
           {"--lora-dropout", "SHARE",
            "Share of the adapters' inputs that dropout sets to zero, with --lora [0]",
-           Amount(&JobFlags::lora_dropout, CLI::Range(0.0, .999), &v1::Lora::set_dropout_ratio)},
+           Amount(&JobFlags::lora_dropout, Real(0, .999), &v1::Lora::set_dropout_ratio)},
           {"--lora-train", "embedding|head",
            "Tables of the language model that train in full, in addition to adapters, with --lora "
            "(modules_to_save of PEFT)",
@@ -356,7 +380,12 @@ Options ConstraintOptions() {
        Several(&JobFlags::stage_layers, &C::mutable_stage_layers)},
       {"--recompute", JoinedNames(kRecomputeNames, "|"),
        "Which layers may be recomputed [what the trainer can do]",
-       Name(&JobFlags::recompute, kRecomputeNames, &C::set_recompute)},
+       With(One(&JobFlags::recompute, CLI::Validator(RecomputeFault, "")),
+            [](const JobFlags& flags, v1::Job* job) {
+              if (!flags.recompute.empty())
+                job->mutable_constraints()->set_recompute(
+                    ValueOf(kRecomputeNames, flags.recompute));
+            })},
       {"--memory-confidence", "SHARE",
        "Leave room for prediction errors, so that this share of runs fits, such as 0.8 [none: "
        "plans fit as predicted]",

@@ -255,11 +255,39 @@ void CheckComplete(const JobFlags& flags) {
                   missing));
 }
 
+// Names flags that are missing next to others, as the server would name fields.
+void CheckCompanions(const JobFlags& flags, const v1::Job& job) {
+  const v1::Model& model = job.model();
+  const bool adapters = model.encoder_train_mode() == v1::TRAIN_MODE_LORA ||
+                        model.language_model_train_mode() == v1::TRAIN_MODE_LORA;
+  const auto of_lora = [&](bool given, const char* flag) {
+    if (given && !adapters && flags.job_file.empty())  // a file may describe components in full
+      Fail(fmt::format("{} needs --lora llm or --lora encoder, which say what trains adapters",
+                       flag));
+  };
+  of_lora(flags.lora_rank.has_value(), "--lora-rank");
+  of_lora(flags.lora_dropout.has_value(), "--lora-dropout");
+  of_lora(!flags.lora_train.empty(), "--lora-train");
+  of_lora(!flags.lora_base.empty(), "--lora-base");
+  const v1::Reliability& reliability = job.reliability();
+  if (flags.mtbf_hours && reliability.checkpoint_bytes_per_second() == 0)
+    Fail("--mtbf needs --checkpoint-gbytes, 0.001 to 10000 GB/s");
+  const auto of_failures = [&](bool given, const char* flag) {
+    if (given && reliability.node_mean_time_between_failures_seconds() == 0)
+      Fail(fmt::format("{} needs --mtbf, 0.02 to 2000000 hours", flag));
+  };
+  of_failures(flags.checkpoint_gbytes.has_value(), "--checkpoint-gbytes");
+  of_failures(flags.restart_seconds.has_value(), "--restart");
+  of_failures(flags.checkpoint_interval_seconds.has_value(), "--checkpoint-interval");
+}
+
 }  // namespace
 
 v1::PlanJobRequest RequestFromFlags(const JobFlags& flags) {
   CheckComplete(flags);
-  return PartialRequestFromFlags(flags);
+  v1::PlanJobRequest request = PartialRequestFromFlags(flags);
+  CheckCompanions(flags, request.job());
+  return request;
 }
 
 v1::PlanJobRequest PartialRequestFromFlags(const JobFlags& flags) {

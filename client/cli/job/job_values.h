@@ -6,6 +6,7 @@
 
 #include <CLI/App.hpp>
 #include <CLI/Validators.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -128,9 +129,18 @@ JobValue Amount(std::optional<Number> JobFlags::*field, const CLI::Validator& ch
   return value;
 }
 
+// Says that a text is none of the names.
+inline std::string NotOneOf(const std::vector<std::string>& names, const std::string& text) {
+  return "must be " + Listed(names) + ", but is \"" + text + "\"";
+}
+
 template <typename Enum, size_t kSize>
 CLI::Validator NameIn(const OptionNames<Enum, kSize>& names) {
-  return CLI::IsMember(AllNames(names)).description("");
+  const auto check = [all = AllNames(names)](const std::string& text) {
+    const bool known = std::find(all.begin(), all.end(), text) != all.end();
+    return known ? "" : NotOneOf(all, text);
+  };
+  return CLI::Validator(check, "");
 }
 
 // A name of the table.

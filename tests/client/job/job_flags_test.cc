@@ -227,6 +227,44 @@ TEST(JobFlagsTest, Adapters) {
   EXPECT_ANY_THROW(Parse(Three({"--lora", "llm", "--lora-base", "int2"})));
 }
 
+std::string Refusal(const std::vector<std::string>& more) {
+  try {
+    Parse(Three(more));
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(JobFlagsTest, FlagsThatNeedOthersNameThem) {
+  EXPECT_EQ(Refusal({"--mtbf", "10"}), "--mtbf needs --checkpoint-gbytes, 0.001 to 10000 GB/s");
+  EXPECT_EQ(Refusal({"--restart", "10"}), "--restart needs --mtbf, 0.02 to 2000000 hours");
+  EXPECT_EQ(Refusal({"--mtbf", "10", "--checkpoint-gbytes", "2"}), "");
+  for (const char* flag : {"--lora-rank", "--lora-dropout", "--lora-train", "--lora-base"}) {
+    const std::string flag_text = flag;
+    const std::string value = flag_text == "--lora-rank"      ? "8"
+                              : flag_text == "--lora-dropout" ? "0.1"
+                              : flag_text == "--lora-train"   ? "head"
+                                                              : "nf4";
+    EXPECT_EQ(Refusal({flag, value}),
+              flag_text + " needs --lora llm or --lora encoder, which say what trains adapters");
+    EXPECT_EQ(Refusal({flag, value, "--lora", "encoder"}), "");
+  }
+}
+
+TEST(JobFlagsTest, NamesOfOtherProgramsAreUnderstoodOrExplained) {
+  EXPECT_EQ(Parse(Three({"--optimizer", "adamw"})).job().training().optimizer(),
+            v1::OPTIMIZER_ADAM);
+  EXPECT_EQ(Refusal({"--optimizer", "adamx"}),
+            "--optimizer: must be adam, adam-16bit-moments, adam-8bit-moments, adam-16bit, "
+            "adam-8bit, adafactor, lion, sgd or muon, but is \"adamx\"");
+  EXPECT_EQ(Refusal({"--recompute", "selective"}),
+            "--recompute: \"selective\" is no policy here: say auto, which chooses the parts to "
+            "recompute, or full");
+  EXPECT_EQ(Refusal({"--schedule", "x"}),
+            "--schedule: must be 1f1b, interleaved, gpipe or zero-bubble, but is \"x\"");
+}
+
 TEST(JobFlagsTest, FusedStep) {
   EXPECT_TRUE(Parse(Three({"--fused-step", "on"})).job().training().fused_step());
   EXPECT_FALSE(Parse(Three({"--fused-step", "off"})).job().training().fused_step());
