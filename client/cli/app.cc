@@ -12,6 +12,7 @@
 #include "client/cli/base/unknown_argument.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/global_options.h"
+#include "client/cli/help_formatter.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -35,13 +36,11 @@ constexpr const char* kFooter =
 constexpr const char* kHelpHint = "Run with --help for help.";
 
 // Options may come before or after the command: a command hands back what it does not know.
-void Configure(CLI::App* app) {
+void Configure(CLI::App* app, const GlobalOptions* options) {
   app->require_subcommand(0, 1);  // a missing command is told apart from an unknown one below
   app->fallthrough();
   app->footer(kCommandFooter);  // each command inherits it
-  const auto formatter = std::make_shared<CLI::Formatter>();
-  formatter->column_width(36);
-  app->formatter(formatter);
+  app->formatter(MakeHelpFormatter([options] { return StyleOf(*options).width; }));
 }
 
 int Complain(const CommandError& error) {
@@ -85,7 +84,7 @@ int RunApp(const std::vector<std::string>& arguments) {
   options.arguments = arguments;
   if (!options.arguments.empty()) options.arguments[0] = "evenkeelctl";
   ExitCode exit_code = ExitCode::kOk;
-  Configure(&app);
+  Configure(&app, &options);
   AddGlobalOptions(&app, &options);
   AddPlanCommands(&app, &options, &exit_code);
   AddCurveCommand(&app, &options, &exit_code);

@@ -36,11 +36,11 @@ int main(int argc, char** argv) {
     command->add_option("--tenant", store.tenant, "Whose history, in Redis");
     return command;
   };
-  const CLI::App* dump = add("dump", "STORE into FILE, also while servers run", true);
-  const CLI::App* load = add("load", "FILE into STORE, which must have no history", false);
-  const CLI::App* salvage = add(
-      "salvage", "What can be read of the damaged file STORE, up to the damage, into FILE", true);
-  CLI::App* check = app.add_subcommand("check", "Reads FILE and says what it holds");
+  const CLI::App* dump = add("dump", "Copy STORE to FILE, also while servers run", true);
+  const CLI::App* load = add("load", "Copy FILE to STORE, which must have no history", false);
+  const CLI::App* salvage =
+      add("salvage", "Copy the readable start of a damaged STORE to FILE", true);
+  CLI::App* check = app.add_subcommand("check", "Read FILE and say what it holds");
   check->add_option("FILE", file)->required();
   try {
     app.parse(argc, argv);

@@ -148,7 +148,7 @@ void AddLaunchCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exi
       ->type_name("NAME")
       ->required()
       ->take_last()
-      ->check(CLI::IsMember(LaunchNames()));
+      ->check(CLI::IsMember(LaunchNames()).description(""));
   launch
       ->add_option("--plan-id", flags->plan_id,
                    "A plan that the server keeps, made with `plan --launch`, in place of a job")

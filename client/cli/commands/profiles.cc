@@ -124,7 +124,7 @@ void AddNcclFlags(CLI::App* record, RecordFlags* flags) {
   NcclFacts& facts = flags->facts;
   Add(record, "--collective", &facts.collective, "NAME", "What was measured [as the output says]",
       group)
-      ->check(CLI::IsMember(CollectiveNames()));
+      ->check(CLI::IsMember(CollectiveNames()).description(""));
   Add(record, "--gpu", &facts.gpu_type, "TYPE", "GPU type [as the output says]", group);
   Add(record, "--ranks", &facts.ranks, "N", "Ranks that took part [as the output says]", group)
       ->check(Whole(2, 65536));

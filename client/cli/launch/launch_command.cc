@@ -128,7 +128,7 @@ void AddLaunchOption(CLI::App* command, std::vector<std::string>* names, const s
       ->type_name("NAME[,NAME...]")
       ->delimiter(',')
       ->take_all()
-      ->check(CLI::IsMember(LaunchNames()));
+      ->check(CLI::IsMember(LaunchNames()).description(""));
 }
 
 void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& flags,
