@@ -27,6 +27,7 @@ local function command(job, settings, range)
   for key in pairs(job) do keys[#keys + 1] = key end
   table.sort(keys)
   for _, key in ipairs(keys) do words[#words + 1] = "--" .. key .. "=" .. quoted(job[key]) end
+  if job.save then words[#words + 1] = "--force" end -- a job that is submitted again has a new plan
   return "exec 3>&1; faults=$({ " .. table.concat(words, " ") .. "; } 2>&1 >&3); printf '\\036%d %s' $? \"$faults\""
 end
 

@@ -181,7 +181,7 @@ class RunTest(unittest.TestCase):
         self.assertEqual(status["NoNewPrivs"], "1")
 
     def test_the_root_is_read_only(self):
-        plan = "evenkeelctl plan --local --model llama3-8b --gpu h100-sxm-80gb --gpus 8 --save".split()
+        plan = "evenkeelctl plan --local --model llama3-8b --gpu h100-sxm-80gb --gpus 8 --force --save".split()
         for path in ("/plan.json", "/run/plan.json", "/usr/local/bin/evenkeelctl"):
             done = self.container.run(*plan, path)
             self.assertEqual(done.returncode, 2, done.stdout)

@@ -95,6 +95,10 @@ class CommandTest(unittest.TestCase):
         saved, trace = self.path("plan.json"), self.path("plan-trace")
         done = self.ctl("plan", "--save", saved, "--trace", trace)
         self.assertEqual(done.returncode, 0, done.stderr)
+        again = self.ctl("plan", "--save", saved)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("--force", again.stderr)
+        self.assertEqual(self.ctl("plan", "--save", saved, "--force").returncode, 0)
         with open(saved, encoding="utf-8") as file:
             plan_id = json.load(file)["plan_id"]
         with open(trace, encoding="utf-8") as file:

@@ -307,14 +307,15 @@ class OnAServer(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "plan.json")
             for framework in ("deepspeed", "torchtitan", "fsdp"):
-                saved = self.server.ctl("plan", *flags, "--launch", framework, "--save", path)
+                saved = self.server.ctl("plan", *flags, "--launch", framework, "--save", path, "--force")
                 self.assertEqual(saved.returncode, 0, saved.stderr)
                 kept = self.server.ctl("launch", "--framework", framework, "--plan", path)
                 direct = self.server.ctl("launch", "--framework", framework, *flags)
                 self.assertEqual((kept.returncode, direct.returncode), (0, 0), kept.stderr + direct.stderr)
                 self.assertEqual(kept.stdout, direct.stdout)
             # A trainer that is named twice, or in the job too, is asked for once.
-            twice = self.server.ctl("plan", *flags, "--launch", "megatron,megatron", "--save", path)
+            twice = self.server.ctl("plan", *flags, "--launch", "megatron,megatron", "--save", path,
+                                    "--force")
             self.assertEqual(twice.returncode, 0, twice.stderr)
             with open(TEXT_JOB, encoding="utf-8") as file:
                 request = json.load(file)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/base/output_file.h"
 #include "client/cli/base/proto_json.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/job/job_flags.h"
@@ -84,6 +85,7 @@ void CheckOneOffer(const PlanFlags& flags, const v1::PlanJobRequest& request) {
 
 ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
   CheckTimelineFlags(flags.timeline);
+  CheckMayWrite(flags.save, flags.timeline.force);
   v1::PlanJobRequest request = RequestFromFlags(flags.job);
   request.set_validate_only(false);
   AddLaunchFrameworks(flags.launch, flags.job, request.mutable_job());
@@ -135,9 +137,7 @@ void AddPlanCommands(CLI::App* app, const GlobalOptions* options, ExitCode* exit
       "`evenkeelctl --help` lists options that every command takes (--local, --server, --output, "
       "...).");
   AddJobFlags(plan, &plan_flags->job);
-  plan->add_option(
-          "--save", plan_flags->save,
-          "Also write the answer to FILE as protobuf JSON; an existing file is overwritten")
+  plan->add_option("--save", plan_flags->save, "Also write the answer to FILE as protobuf JSON")
       ->type_name("FILE")
       ->take_last();
   AddLaunchOption(plan, &plan_flags->launch,
