@@ -100,7 +100,7 @@ class CurveTest(unittest.TestCase):
 
     def test_what_is_refused(self):
         for arguments, text in (
-                (("--nodes", "4..2"), "nodes[0].max: must be at least min (4), but is 2"),
+                (("--nodes", "4..2"), "--nodes 4..2: the first number must not exceed the second"),
                 (("--nodes", "1..300"), "nodes: must be at most 256 sizes"),
                 (("--nodes", "1-4"), "is not MIN..MAX"),
                 (("--nodes", "2", "--gpus", "8"), "--nodes says how many"),

@@ -30,6 +30,18 @@ std::unique_ptr<httplib::Client> Connect(const std::string& address) {
   return std::make_unique<httplib::Client>(parsed->host, parsed->port);
 }
 
+std::string Reason(httplib::Error error) {
+  switch (error) {
+    case httplib::Error::Connection:
+      return "no connection";
+    case httplib::Error::ConnectionTimeout:
+    case httplib::Error::Read:
+      return "no answer within --timeout";
+    default:
+      return httplib::to_string(error);
+  }
+}
+
 }  // namespace
 
 std::string AdminGet(const std::string& address, const std::string& path, double timeout_seconds) {
@@ -42,9 +54,8 @@ std::string AdminGet(const std::string& address, const std::string& path, double
   if (!answer) {
     throw CommandError(
         ExitCode::kUnavailable,
-        fmt::format("nobody answers on {} ({})", address, httplib::to_string(answer.error())),
-        {"The server serves its status where --admin-address says; by default "
-         "nowhere."});
+        fmt::format("no status page at {} ({}); start the server with --admin-address {}", address,
+                    Reason(answer.error()), address));
   }
   if (answer->status != 200) {
     throw CommandError(ExitCode::kError, fmt::format("{} answers {} to {}: {}", address,

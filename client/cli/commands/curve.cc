@@ -56,6 +56,8 @@ void ParseNodes(const std::string& text, v1::NodeRange* range) {
       text.substr(dots + 2, colon == std::string::npos ? colon : colon - dots - 2);
   range->set_min(NodesOf(text.substr(0, dots), text));
   range->set_max(NodesOf(max, text));
+  if (range->min() > range->max())
+    RefuseCurve(fmt::format("--nodes {}: the first number must not exceed the second", text));
   if (colon != std::string::npos) range->set_step(NodesOf(text.substr(colon + 1), text));
 }
 

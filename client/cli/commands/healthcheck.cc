@@ -19,8 +19,17 @@ namespace health = grpc::health::v1;
 
 constexpr char kService[] = "evenkeel.v1.PlannerService";
 
-// Returns what the server says about `service`, or why it gives no answer.
-std::string StatusOf(const GlobalOptions& options, const std::string& service) {
+constexpr char kServing[] = "SERVING";
+
+// Says that nothing answers at the address, and why unless nothing listens there.
+std::string NobodyAt(const std::string& address, const std::string& reason) {
+  const bool silent =
+      reason.ends_with("Connection refused") || reason.ends_with("No such file or directory");
+  return fmt::format("no server at {}{}", address, silent ? "" : ": " + reason);
+}
+
+// Returns kServing, or why the answer is no.
+std::string AnswerOf(const GlobalOptions& options, const std::string& service) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (!options.tls.server_name.empty()) {
@@ -36,15 +45,19 @@ std::string StatusOf(const GlobalOptions& options, const std::string& service) {
   request.set_service(service);
   health::HealthCheckResponse response;
   const grpc::Status status = health::Health::NewStub(channel)->Check(&context, request, &response);
-  if (!status.ok()) return status.error_message();
-  return health::HealthCheckResponse::ServingStatus_Name(response.status());
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE)
+    return NobodyAt(options.server, status.error_message());
+  const std::string answer =
+      status.ok() ? health::HealthCheckResponse::ServingStatus_Name(response.status())
+                  : status.error_message();
+  return answer == kServing ? answer : fmt::format("{}: {}", options.server, answer);
 }
 
 }  // namespace
 
 void AddHealthCheckCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
   CLI::App* check = app->add_subcommand(
-      "healthcheck", "Ask whether the server serves; returns 0 if it does, else 1. For probes");
+      "healthcheck", "Check that the server is serving, for probes; returns 0 if it is, else 1");
   const auto service = std::make_shared<std::string>(kService);
   check
       ->add_option("--service", *service,
@@ -54,13 +67,13 @@ void AddHealthCheckCommand(CLI::App* app, const GlobalOptions* options, ExitCode
     if (options->local) {
       throw CommandError(ExitCode::kBadInput, "healthcheck asks a server: --local has none");
     }
-    const std::string status = StatusOf(*options, *service);
-    if (status != "SERVING") {
-      PrintError(fmt::format("evenkeelctl: {}: {}\n", options->server, status));
+    const std::string answer = AnswerOf(*options, *service);
+    if (answer != kServing) {
+      PrintError(fmt::format("evenkeelctl: {}\n", answer));
       *exit_code = ExitCode::kNotServing;
       return;
     }
-    Print(status + "\n");
+    Print(answer + "\n");
   });
 }
 
