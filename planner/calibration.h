@@ -1,6 +1,6 @@
 // The measurements on real GPUs that correct the cost model for one job. A Calibration is part of
-// the job: planner/cost/calibration_book.h makes it from profiles, and planner/cost/calibration.h
-// applies it.
+// the job: planner/cost/calibration_book.h makes it from profiles, and
+// planner/cost/apply_calibration.h applies it.
 #ifndef EVENKEEL_PLANNER_CALIBRATION_H_
 #define EVENKEEL_PLANNER_CALIBRATION_H_
 

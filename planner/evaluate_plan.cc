@@ -277,29 +277,22 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
     return result;
   }
   result.batching = batching;
-  result.candidate =
-      Evaluate(job, profile, p, m, std::move(layout.boundaries), std::move(layout.recomputed),
-               DealtPacks(batching, p.data, m, stop), spec.schedule, stop);
+  const std::vector<PackShape> dealt = DealtPacks(batching, p.data, m, stop);
+  result.candidate = Evaluate(job, profile, p, m, std::move(layout.boundaries),
+                              std::move(layout.recomputed), dealt, spec.schedule, stop);
 
   Plan& plan = result.plan;
   plan.parallelism = p;
   plan.schedule = spec.schedule;
   plan.batch_rule = batching.rule;
-  const DistRatios dist =
-      DistRatiosOf(DealtPacks(batching, p.data, m, stop), batching.rule, p.data, m, stop);
-  plan.batch_rule.idle_ratio = dist.idle;
-  plan.batch_rule.dist_ratio_units = dist.units;
-  plan.batch_rule.dist_ratio_tokens = dist.tokens;
-  plan.batch_rule.dist_ratio_attention = dist.attention;
+  FillDistRatios(dealt, p.data, m, stop, &plan.batch_rule);
   plan.padded = PaddedBatchesOf(job, batching, p.data, m);
   plan.figures = job.figures;
   plan.stages = StagePlans(job, profile, result.candidate, stop);
   plan.prediction = Predict(job, batching, profile, result.candidate);
   plan.goodput = GoodputOf(job, plan.prediction);
   const Candidate& c = result.candidate;
-  const int64_t rest = c.step.data_sync_ns + c.step.optimizer_ns;
-  plan.proof.step_ns = ScaleToBatch(c.step.pipeline_ns + rest, packs_per_step, m, p.data);
-  plan.proof.plan_lower_bound_ns = ScaleToBatch(ScheduleBound(c) + rest, packs_per_step, m, p.data);
+  FillStepBounds(job, batching, c, &plan.proof);
   plan.offload = OffloadOf(job, batching, c, plan.stages);
   plan.misfit = WorstStage(p, plan.stages);
   if (!plan.misfit) plan.misfit = WithoutHostRoom(job, profile, c, plan.stages);

@@ -10,7 +10,7 @@
 #include "planner/baselines/dispatcher_times.h"
 #include "planner/check/group_checker.h"
 #include "planner/check/plan_checker.h"
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/cost/goodput.h"
 #include "planner/cost/host_memory.h"
 #include "planner/cost/memory.h"
@@ -34,7 +34,7 @@
 #include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
 #include "planner/space/placement_tiers.h"
-#include "planner/space/recompute_settings.h"
+#include "planner/space/trainer_recompute.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -121,12 +121,7 @@ class Planning {
     Enter(Phase::kExplain);
     const std::vector<PackShape> dealt =
         DealtPacks(batching_, p.data, chosen.micro_batches, hooks_.stop);
-    const DistRatios dist =
-        DistRatiosOf(dealt, batching_.rule, p.data, chosen.micro_batches, hooks_.stop);
-    plan().batch_rule.idle_ratio = dist.idle;
-    plan().batch_rule.dist_ratio_units = dist.units;
-    plan().batch_rule.dist_ratio_tokens = dist.tokens;
-    plan().batch_rule.dist_ratio_attention = dist.attention;
+    FillDistRatios(dealt, p.data, chosen.micro_batches, hooks_.stop, &plan().batch_rule);
     plan().padded = PaddedBatchesOf(job_, batching_, p.data, chosen.micro_batches);
     FillProof(chosen);
     FillPlacement(p);
@@ -319,15 +314,13 @@ class Planning {
 
   void FillProof(const Candidate& c) {
     Proof& proof = plan().proof;
-    const int64_t rest = c.step.data_sync_ns + c.step.optimizer_ns;
+    FillStepBounds(job_, batching_, c, &proof);
+    proof.gap = static_cast<double>(proof.step_ns) / static_cast<double>(proof.lower_bound_ns) - 1;
+    if (c.schedule != Schedule::kOneFOneB) return;
     const auto scaled = [&](int64_t ns) {
       const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
       return ScaleToBatch(ns, packs, c.micro_batches, c.parallelism.data);
     };
-    proof.step_ns = scaled(c.step.pipeline_ns + rest);
-    proof.gap = static_cast<double>(proof.step_ns) / static_cast<double>(proof.lower_bound_ns) - 1;
-    proof.plan_lower_bound_ns = scaled(ScheduleBound(c) + rest);
-    if (c.schedule != Schedule::kOneFOneB) return;
     proof.closed_form_ns = scaled(ClosedForm(c.stages, c.micro_batches));
     proof.closed_form_optimum_ns = scaled(c.closed_form_optimum_ns);
   }

@@ -10,7 +10,7 @@
 #include "planner/base/random.h"
 #include "planner/base/units.h"
 #include "planner/baselines/flexible_groups.h"
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/packing/metrics.h"
 #include "planner/packing/sample.h"
 #include "planner/search/chunked_partition.h"

@@ -15,7 +15,7 @@
 #include "planner/check/offload_checker.h"
 #include "planner/check/padding_checker.h"
 #include "planner/check/stage_checker.h"
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 
 namespace evenkeel::planner {
 namespace {

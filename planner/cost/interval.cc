@@ -15,7 +15,8 @@ constexpr double kCommunicationShare = 0.3;
 constexpr double kHostValues = 2 << 20, kHostRate = 312e12;
 // Assumed: on GPUs without published runs the errors are this much larger.
 constexpr double kOtherGpu = 1.5;
-// The same factor for runs below 16 bits on trainers without a record; it covers the published runs.
+// The same factor for runs below 16 bits on trainers without a record; it covers the published
+// runs.
 constexpr double kOtherRecipe = 2.25;
 
 struct Range {
@@ -57,13 +58,6 @@ Interval From(const Range& range, Evidence evidence, double widened) {
           .high = 1 + widened * (range.high - 1),
           .runs = range.runs,
           .evidence = evidence};
-}
-
-// Returns whether the trainer holds what Megatron's runs validate: its kernels' tensors, and no
-// buckets of an optimizer of its own.
-bool HoldsAsMegatron(const Trainer& trainer) {
-  const Execution& e = trainer.default_execution;
-  return e.fused_kernels && e.kernel_rate == 1 && e.bucket_bytes == 0;
 }
 
 // Returns whether runs on which nothing was fitted validate the GPU's times. In 16 bits, the
@@ -133,19 +127,18 @@ Interval StepIntervalOf(const Job& job, Regime regime) {
 
 Interval MemoryIntervalOf(const Job& job) {
   const Trainer& trainer = *job.training.trainer;
-  const bool megatron = HoldsAsMegatron(trainer);
   Range range = trainer.has_record ? kOtherMemory : kUnknownMemory;
   const bool low = job.training.precision != Precision::k16Bit;
   if (low) range = kOtherLowPrecisionMemory;
-  if (megatron) {
+  if (trainer.megatron_memory) {
     range = low                            ? kLowPrecisionMemory
             : job.model.language_model.moe ? kMegatronExpertsMemory
                                            : kMegatronMemory;
   }
-  // OmniBal's runs, whose trainer is Megatron-DeepSpeed.
+  // OmniBal's runs, whose trainer is Megatron-DeepSpeed, stand for all trainers of fused modules.
   const bool as_omnibal = !job.model.towers.empty() && trainer.default_execution.fused_kernels;
   if (as_omnibal) range = kEncodersMemory;
-  const bool same = megatron || (as_omnibal && trainer.megatron_kernels);
+  const bool same = trainer.megatron_memory || (as_omnibal && trainer.megatron_kernels);
   Interval interval =
       From(range, same ? Evidence::kSameTrainer : Evidence::kOtherTrainer, /*widened=*/1);
   if (job.calibration.rest_count > 0) {

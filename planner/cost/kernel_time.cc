@@ -54,7 +54,7 @@ MatrixMachine KernelTime::Machine(NumberFormat format) const {
                            .bytes_per_ns = bytes_per_ns_,
                            .launch_ns = constants_.kernel_launch_ns};
   if (format != NumberFormat::k16Bit) {
-    machine.rates = gpu_.costs.low.of(format).value();
+    machine.rates = *gpu_.costs.low.RatesOf(format);
     machine.flops_per_ns *= PeakRatioOf(format);
     machine.value_bytes = ValueBytesOf(format);
   }
@@ -78,7 +78,7 @@ Affine KernelTime::WeightGradient(int64_t n, int64_t k, int64_t rows, NumberForm
 Affine KernelTime::Quantise(int64_t k, NumberFormat format, bool known_scale) const {
   if (format == NumberFormat::k16Bit) return {};
   const LowPrecisionRates& low = gpu_.costs.low;
-  const MatrixRates& rates = low.of(format).value();
+  const MatrixRates& rates = *low.RatesOf(format);
   double bytes = rates.quantise_bytes, launch = rates.quantise_launch_ns;
   if (format == NumberFormat::kFp8) {
     // Training code reads a tensor once for its largest value, where the tables' kernels look

@@ -6,7 +6,7 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/activation_copies.h"
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/cost/encoder_share.h"
 #include "planner/cost/end_layers.h"
 #include "planner/cost/expert_dispatch.h"
@@ -24,7 +24,7 @@
 #include "planner/model/layer_runs.h"
 #include "planner/model/towers.h"
 #include "planner/space/degrees.h"
-#include "planner/space/recompute_settings.h"
+#include "planner/space/trainer_recompute.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -175,14 +175,18 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
                        int64_t copies) {
     const double share = 1 / D(ShardRanks(training, copies));
     const ZeroStage zero = training.zero_stage;
-    if (zero < ZeroStage::kWeights) {
-      sum.weights += kWeightBytes * parameters + quantised_bytes * matrices - saved * packed;
+    const bool cast = training.execution.casts_master_weights && optimizer.master_bytes > 0;
+    // The GPU has no master weight to cast where only the host has it.
+    const double cast_share = training.offload.weights ? 1 : 1 - training.offload.ratio;
+    const double held_as_master = cast ? trained * cast_share : 0;
+    const double shards = (kWeightBytes * (parameters - held_as_master) - saved * packed) * share;
+    if (zero == ZeroStage::kWeights) {
+      sum.weights += shards;
     } else {
-      const bool cast = training.execution.casts_master_weights && optimizer.master_bytes > 0;
-      // The GPU has no master weight to cast where only the host has it.
-      const double cast_share = training.offload.weights ? 1 : 1 - training.offload.ratio;
-      const double held_as_master = cast ? trained * cast_share : 0;
-      sum.weights += (kWeightBytes * (parameters - held_as_master) - saved * packed) * share;
+      sum.weights += kWeightBytes * parameters + quantised_bytes * matrices - saved * packed;
+      // FSDP gathers whole weights beside its shards (SHARD_GRAD_OP).
+      if (zero == ZeroStage::kGradients && training.execution.casts_master_weights)
+        sum.weights += shards;
     }
     sum.gradients += gradient * trained * (zero >= ZeroStage::kGradients ? share : 1);
     const double updated = trained * (zero >= ZeroStage::kOptimizer ? share : 1);

@@ -8,8 +8,8 @@ double ModelFlops(const LayerProfile& profile, const PackShape& pack) {
   double flops = 0;
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
-    flops += layer.forward_flops.at(pack) *
-             (1 + (layer.has_backward ? layer.backward_flops_ratio : 0));
+    flops +=
+        layer.forward_flops.at(pack) * (1 + (layer.has_backward ? layer.backward_flops_ratio : 0));
   }
   return flops;
 }

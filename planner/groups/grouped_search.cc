@@ -25,7 +25,7 @@ constexpr size_t kSplitsInFull = 3;   // splits planned with real packs
 constexpr size_t kLeadersAtMost = 3;  // groups whose best partition is tried for all
 
 // A split of the model, and its groups.
-struct Prospect {
+struct GroupedSplit {
   Family family;
   GroupSet chosen, published, exact;
 };
@@ -53,18 +53,18 @@ class GroupedSearcher {
       if (Stopped()) return std::move(result_);
     }
     Trim();
-    const std::vector<Prospect> plain = prospects_;
+    const std::vector<GroupedSplit> plain = splits_;
     work_ = {kGroupWorkAtMost, stop_};
     for (Family& family : later) {
-      const bool wanted = std::any_of(plain.begin(), plain.end(), [&](const Prospect& p) {
+      const bool wanted = std::any_of(plain.begin(), plain.end(), [&](const GroupedSplit& p) {
         return SameSplit(p.family.front(), family.front());
       });
       if (wanted && !work_.over) Consider(std::move(family), /*bounds=*/false);
       if (Stopped()) return std::move(result_);
     }
     Trim();
-    for (const Prospect& prospect : prospects_) {
-      PlanInFull(prospect);
+    for (const GroupedSplit& split : splits_) {
+      PlanInFull(split);
       if (Stopped()) return std::move(result_);
     }
     if (result_.parallelisms_unsearched > 0) bound_ = std::min(bound_, PeakEpoch());
@@ -138,25 +138,24 @@ class GroupedSearcher {
 
   void Consider(Family family, bool bounds) {
     ++looked_at_;
-    Prospect prospect{.family = std::move(family)};
-    GroupSteps steps(job_, classes_, prospect.family, GroupBatch::kGlobal, &work_, least_data_);
-    GroupSteps alone(job_, classes_, prospect.family, GroupBatch::kOnePackPerRank, &work_);
-    prospect.exact = ExactGroups(steps, classes_);
-    prospect.published = PublishedGroups(alone, steps, classes_);
+    GroupedSplit split{.family = std::move(family)};
+    GroupSteps steps(job_, classes_, split.family, GroupBatch::kGlobal, &work_, least_data_);
+    GroupSteps alone(job_, classes_, split.family, GroupBatch::kOnePackPerRank, &work_);
+    split.exact = ExactGroups(steps, classes_);
+    split.published = PublishedGroups(alone, steps, classes_);
     const double bound = bounds ? EpochBound(steps, classes_) : bound_;
     if (work_.over) {
       if (bounds) ++result_.parallelisms_unsearched;
       return;
     }
     bound_ = std::min(bound_, bound);
-    result_.examined_sets += prospect.exact.examined;
-    prospect.chosen = job_.training.group_selection == GroupSelection::kPublished
-                          ? prospect.published
-                          : prospect.exact;
-    if (prospect.chosen.groups.empty()) {
+    result_.examined_sets += split.exact.examined;
+    split.chosen =
+        job_.training.group_selection == GroupSelection::kPublished ? split.published : split.exact;
+    if (split.chosen.groups.empty()) {
       ++result_.parallelisms_unfit;
     } else {
-      prospects_.push_back(std::move(prospect));
+      splits_.push_back(std::move(split));
     }
   }
 
@@ -167,20 +166,21 @@ class GroupedSearcher {
   }
 
   void Trim() {
-    std::stable_sort(
-        prospects_.begin(), prospects_.end(),
-        [](const Prospect& a, const Prospect& b) { return a.chosen.epoch_ns < b.chosen.epoch_ns; });
-    if (prospects_.size() > kSplitsInFull) prospects_.resize(kSplitsInFull);
+    std::stable_sort(splits_.begin(), splits_.end(),
+                     [](const GroupedSplit& a, const GroupedSplit& b) {
+                       return a.chosen.epoch_ns < b.chosen.epoch_ns;
+                     });
+    if (splits_.size() > kSplitsInFull) splits_.resize(kSplitsInFull);
   }
 
-  void PlanInFull(const Prospect& prospect) {
-    std::vector<GroupData> data = MakeGroupData(job_, classes_, prospect.chosen, stop_);
+  void PlanInFull(const GroupedSplit& split) {
+    std::vector<GroupData> data = MakeGroupData(job_, classes_, split.chosen, stop_);
     std::vector<GroupRun> runs;
     double filled_ns = 0;
     int64_t samples = 0;  // samples of the shortest groups, if longer groups use up all of them
     for (size_t g = 0; g < data.size(); ++g) {
       samples += data[g].samples;
-      ChosenGroup group = prospect.chosen.groups[g];
+      ChosenGroup group = split.chosen.groups[g];
       if (data[g].packs == 0) {
         filled_ns += group.tokens * group.step.ns_per_token();
         continue;
@@ -210,8 +210,8 @@ class GroupedSearcher {
     result_.runs = std::move(runs);
     result_.epoch_ns = epoch;
     result_.filled_ns = filled_ns;
-    result_.published = prospect.published;
-    result_.exact = prospect.exact;
+    result_.published = split.published;
+    result_.exact = split.exact;
   }
 
   // Finds one partition for all groups: of the partitions that are best for one group, the one with
@@ -287,7 +287,7 @@ class GroupedSearcher {
   const std::vector<Parallelism>& first_;
   const int64_t least_data_;
   GroupWork work_;
-  std::vector<Prospect> prospects_;
+  std::vector<GroupedSplit> splits_;
   size_t looked_at_ = 0;
   double bound_ = std::numeric_limits<double>::infinity();
   GroupedSearch result_;

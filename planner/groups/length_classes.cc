@@ -35,8 +35,7 @@ ClassSums& ClassSums::operator+=(const ClassSums& o) {
 }
 
 LengthClasses::LengthClasses(const Job& job, const Stop& stop) : job_(job), stop_(stop) {
-  int64_t longest = 1;
-  for (const LengthBin& bin : job.dataset.bins) longest = std::max(longest, bin.llm_tokens);
+  const int64_t longest = std::max<int64_t>(1, job.dataset.totals().longest_tokens);
   lengths_ = CandidateLengths(job, RoundUp(longest, kLengthStep));
   sums_.resize(lengths_.size());
   for (const LengthBin& bin : job.dataset.bins) {

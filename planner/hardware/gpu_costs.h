@@ -36,19 +36,22 @@ struct LowPrecisionRates {
   // of two.
   bool fp8_any_layout = false;
 
-  const std::optional<MatrixRates>& of(NumberFormat format) const {
+  // Returns nullptr if the GPU has no such products, and for k16Bit.
+  const MatrixRates* RatesOf(NumberFormat format) const {
+    const auto rates = [](const std::optional<MatrixRates>& of) { return of ? &*of : nullptr; };
     switch (format) {
-      case NumberFormat::kFp8Block:
-        return fp8_block;
-      case NumberFormat::kMxfp8:
-        return mxfp8;
-      case NumberFormat::kNvfp4:
-        return nvfp4;
-      case NumberFormat::k16Bit:
       case NumberFormat::kFp8:
+        return rates(fp8);
+      case NumberFormat::kFp8Block:
+        return rates(fp8_block);
+      case NumberFormat::kMxfp8:
+        return rates(mxfp8);
+      case NumberFormat::kNvfp4:
+        return rates(nvfp4);
+      case NumberFormat::k16Bit:
         break;
     }
-    return fp8;
+    return nullptr;
   }
 };
 

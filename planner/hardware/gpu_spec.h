@@ -35,7 +35,7 @@ struct GpuSpec {
 
 // Returns whether the GPU multiplies in a format.
 inline bool HasProducts(const GpuSpec& gpu, NumberFormat format) {
-  return format == NumberFormat::k16Bit || gpu.costs.low.of(format).has_value();
+  return format == NumberFormat::k16Bit || gpu.costs.low.RatesOf(format) != nullptr;
 }
 
 }  // namespace evenkeel::planner

@@ -264,7 +264,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
     }
     std::optional<Job> other;
     if (&trainer != job.training.trainer && whose == LaunchedPlan::kOurs && !plan.grouping)
-      other = Under(trainer, job);
+      other = JobForTrainer(trainer, job);
     if (other) {
       EmitPlannedAnew(trials, *other, stop, &launch);
     } else {

@@ -8,8 +8,8 @@
 #include "planner/launch/batch_text.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/megatron_arguments.h"
+#include "planner/launch/megatron_recompute.h"
 #include "planner/launch/nearest.h"
-#include "planner/launch/recompute_settings.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/launch/recompute_settings.h"
+#include "planner/launch/megatron_recompute.h"
 #include "planner/launch/trials.h"
 
 namespace evenkeel::planner {

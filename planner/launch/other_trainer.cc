@@ -6,7 +6,7 @@
 #include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
 #include "planner/space/fused_step.h"
-#include "planner/space/recompute_settings.h"
+#include "planner/space/trainer_recompute.h"
 #include "planner/trainer/carried.h"
 
 namespace evenkeel::planner {
@@ -89,7 +89,7 @@ const Trainer& TrainerToLaunch(LaunchFramework framework, const Job& job) {
   return *FindTrainer(sharded ? record.without_pipeline : names.front());
 }
 
-std::optional<Job> Under(const Trainer& trainer, const Job& job) {
+std::optional<Job> JobForTrainer(const Trainer& trainer, const Job& job) {
   if (job.training.precision != Precision::k16Bit && !trainer.low_precision) return std::nullopt;
   Job other = job;
   SetTraining(trainer, job, &other.training);

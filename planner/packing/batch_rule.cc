@@ -178,10 +178,9 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_
   rule.unit_scales = job.dataset.unit_scales;
   rule.mean_units = out.mean.units.Dot(rule.unit_scales.As<double>());
   rule.mean_tokens = out.mean.tokens;
-  double longest = 0;
+  const double longest = static_cast<double>(job.dataset.totals().longest_tokens);
   out.largest = {UnitsAtMost(job.dataset, caps), static_cast<double>(rule.token_cap), 0};
   for (const LengthBin& bin : job.dataset.bins) {
-    longest = std::max(longest, static_cast<double>(bin.llm_tokens));
     if (caps.Hold(job.dataset.ScaledUnits(bin), bin.llm_tokens)) continue;
     rule.oversize_samples += bin.count;
     out.largest.units = Max(out.largest.units, bin.units.As<double>());
@@ -365,6 +364,15 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const BatchRule& ru
   }
   const double idle = most_time > 0 ? waited / most_time : 0;
   return {mean_units.Mean(), mean_tokens.Mean(), mean_attention.Mean(), idle};
+}
+
+void FillDistRatios(const std::vector<PackShape>& packs, int64_t data, int64_t micro_batches,
+                    const Stop& stop, BatchRule* rule) {
+  const DistRatios ratios = DistRatiosOf(packs, *rule, data, micro_batches, stop);
+  rule->idle_ratio = ratios.idle;
+  rule->dist_ratio_units = ratios.units;
+  rule->dist_ratio_tokens = ratios.tokens;
+  rule->dist_ratio_attention = ratios.attention;
 }
 
 }  // namespace evenkeel::planner

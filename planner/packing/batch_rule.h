@@ -85,6 +85,10 @@ struct DistRatios {
 DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const BatchRule& rule, int64_t data,
                         int64_t micro_batches, const Stop& stop = {});
 
+// Fills in the ratios of a rule whose steps deal these packs.
+void FillDistRatios(const std::vector<PackShape>& packs, int64_t data, int64_t micro_batches,
+                    const Stop& stop, BatchRule* rule);
+
 // Returns the figures of padded micro-batches on that many ranks, without the plan that packs
 // instead. Returns nullopt if the job does not pad.
 std::optional<PaddedBatches> PaddedBatchesOf(const Job& job, const Batching& batching, int64_t data,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/hardware/gpus.h"
 #include "planner/search/changed_job.h"
 #include "planner/search/other_sizes.h"

@@ -1,6 +1,6 @@
 #include "planner/search/changed_job.h"
 
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/trainer/carried.h"
 #include "planner/trainer/trainers.h"
 

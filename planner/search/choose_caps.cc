@@ -406,9 +406,7 @@ class Chooser {
   }
 
   int64_t LongestSample() const {
-    int64_t longest = 1;
-    for (const LengthBin& bin : job_.dataset.bins) longest = std::max(longest, bin.llm_tokens);
-    return longest;
+    return std::max<int64_t>(1, job_.dataset.totals().longest_tokens);
   }
 
   const Job& job_;

@@ -5,7 +5,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/cost/memory.h"
 #include "planner/packing/sample.h"
 #include "planner/partition/partition_search.h"

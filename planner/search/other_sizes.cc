@@ -4,7 +4,7 @@
 #include <optional>
 #include <tuple>
 
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/cost/expert_dispatch.h"
 #include "planner/hardware/gpus.h"
 #include "planner/search/changed_job.h"

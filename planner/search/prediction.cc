@@ -4,7 +4,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/cost/interval.h"
 #include "planner/cost/model_flops.h"
 #include "planner/cost/uncertainty.h"
@@ -78,6 +78,16 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
   const int64_t worked = c.step.pipeline_ns - p.step.pipeline_bubble_ns;
   p.bubble_ratio = 1 - static_cast<double>(worked) / static_cast<double>(c.step.pipeline_ns);
   return p;
+}
+
+void FillStepBounds(const Job& job, const Batching& batching, const Candidate& c, Proof* proof) {
+  const double packs = batching.packs_per_step(job.training.global_batch_samples);
+  const int64_t rest = c.step.data_sync_ns + c.step.optimizer_ns;
+  const auto scaled = [&](int64_t ns) {
+    return ScaleToBatch(ns, packs, c.micro_batches, c.parallelism.data);
+  };
+  proof->step_ns = scaled(c.step.pipeline_ns + rest);
+  proof->plan_lower_bound_ns = scaled(ScheduleBound(c) + rest);
 }
 
 Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& c,

@@ -13,6 +13,11 @@ namespace evenkeel::planner {
 Prediction Predict(const Job& job, const Batching& batching, const LayerProfile& profile,
                    const Candidate& candidate);
 
+// Fills in the step of mean packs and its lower bound under this cut, scaled to the batch that was
+// asked for.
+void FillStepBounds(const Job& job, const Batching& batching, const Candidate& candidate,
+                    Proof* proof);
+
 // Returns a summary of the candidate, for lists.
 Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& candidate,
                             const Stop& stop = {});

@@ -151,8 +151,8 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
   return prospects;
 }
 
-Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& prospect,
-               Profiles& profiles) {
+Prospect WithSetting(const Job& job, const RecomputeSetting& setting, const Prospect& prospect,
+                     Profiles& profiles) {
   const Parallelism& p = prospect.parallelism;
   Parallelism one_chunk = p;
   one_chunk.virtual_stages = 1;

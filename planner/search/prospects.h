@@ -71,8 +71,8 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
                                 const Stop& stop);
 
 // Returns the same degrees under one recompute setting for all stages, with its bound.
-Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& prospect,
-               Profiles& profiles);
+Prospect WithSetting(const Job& job, const RecomputeSetting& setting, const Prospect& prospect,
+                     Profiles& profiles);
 
 // Returns false if some stage cannot hold its share of weights, gradients and optimizer or, under a
 // setting, all together cannot hold the layers of some class: then no cut fits.

@@ -372,11 +372,10 @@ class Remedies {
 
   void TrySmallerCaps() {
     const BatchRule& rule = batching_.rule;
-    int64_t longest = 0, most_units = 0;
-    for (const LengthBin& bin : job_.dataset.bins) {
-      longest = std::max(longest, bin.llm_tokens);
+    const int64_t longest = job_.dataset.totals().longest_tokens;
+    int64_t most_units = 0;
+    for (const LengthBin& bin : job_.dataset.bins)
       most_units = std::max(most_units, job_.dataset.ScaledUnits(bin));
-    }
     // Tries seven eighths of the token cap, six eighths, ... down to the longest sample; units in
     // proportion.
     for (int64_t eighths = 7; eighths >= 1; --eighths) {

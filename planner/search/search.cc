@@ -398,9 +398,7 @@ class Searcher {
       const std::pair packs(dismissed_[i].parallelism, dismissed_[i].micro_batches);
       if (known || std::find(tried.begin(), tried.end(), packs) != tried.end()) continue;
       tried.push_back(packs);
-      const Proof proof = result_.proof;
       std::optional<Entry> entry = AnyOf(dismissed_[i]);
-      result_.proof = proof;
       if (Stopped()) return;
       if (!entry) continue;
       entries_.push_back(std::move(*entry));
@@ -425,9 +423,10 @@ class Searcher {
     }
   }
 
-  // Returns a partition of a dismissed prospect, if there is one.
+  // Returns a partition of a dismissed prospect, if there is one. It does not count in the proof.
   std::optional<Entry> AnyOf(const Prospect& prospect) {
     const bool chunks = prospect.schedule != Schedule::kOneFOneB;
+    int64_t examined = 0;
     std::optional<Entry> best;
     if (OneSetting()) {
       std::vector<Prospect> choices = SettingChoices(job_, prospect, profiles_);
@@ -436,14 +435,14 @@ class Searcher {
       });
       for (const Prospect& choice : choices) {
         if (best && choice.bound_ns >= best->score_ns) continue;
-        std::optional<Entry> entry =
-            first_.PartitionFor(choice, &result_.proof.partitions_examined);
+        std::optional<Entry> entry = first_.PartitionFor(choice, &examined);
         if (entry && (!best || entry->score_ns < best->score_ns)) best = std::move(entry);
       }
-      if (!best && chunks) best = FittingEntry(Under(job_, EveryLayer(), prospect, profiles_));
+      if (!best && chunks)
+        best = FittingEntry(WithSetting(job_, EveryLayer(), prospect, profiles_));
       return best;
     }
-    best = first_.PartitionFor(prospect, &result_.proof.partitions_examined);
+    best = first_.PartitionFor(prospect, &examined);
     if (!best && chunks) best = FittingEntry(prospect);
     return best;
   }

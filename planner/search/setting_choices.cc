@@ -8,7 +8,7 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/recompute/one_setting.h"
 #include "planner/search/even_layers.h"
-#include "planner/space/recompute_settings.h"
+#include "planner/space/trainer_recompute.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -50,7 +50,7 @@ class Choices {
   void Add(const RecomputeSetting& setting) { Add(setting, EvenFits(setting)); }
 
   void Add(const RecomputeSetting& setting, bool even_fits) {
-    Prospect choice = Under(job_, setting, prospect_, profiles_);
+    Prospect choice = WithSetting(job_, setting, prospect_, profiles_);
     if (!even_fits) choice.estimate_ns += WholeLayers();
     choices_.push_back(std::move(choice));
   }
@@ -124,7 +124,7 @@ void SettingQueue::Report(Tried tried) {
   const auto add = [this, &setting](int64_t block, Blocks blocks) {
     RecomputeSetting other = setting;
     other.block = block;
-    Prospect prospect = Under(job_, other, last_.prospect, profiles_);
+    Prospect prospect = WithSetting(job_, other, last_.prospect, profiles_);
     prospect.longer_block = blocks == Blocks::kLonger;
     prospect.shorter_block = blocks == Blocks::kShorter;
     Push(prospect, last_.family, blocks);
@@ -132,9 +132,9 @@ void SettingQueue::Report(Tried tried) {
   // A shorter block may let an uneven cut fit, unless no cut fits with this one.
   if (last_.blocks != Blocks::kLonger && tried != Tried::kUnfit && setting.block > 1)
     add(setting.block - 1, Blocks::kShorter);
-  // A longer block may let a quicker cut fit, unless all cuts fit with this one, or this one's bound
-  // already exceeds the best: a longer block's bound is no lower. Not with chunks, which have no
-  // bound on the cuts that fit.
+  // A longer block may let a quicker cut fit, unless all cuts fit with this one, or this one's
+  // bound already exceeds the best: a longer block's bound is no lower. Not with chunks, which have
+  // no bound on the cuts that fit.
   if (last_.blocks != Blocks::kShorter && (tried == Tried::kFits || tried == Tried::kUnfit) &&
       last_.prospect.schedule == Schedule::kOneFOneB &&
       setting.block < job_.model.language_model.layers)

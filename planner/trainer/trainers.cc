@@ -143,7 +143,7 @@ constexpr Trainer CutsBy(PartitionMethod method, Trainer trainer) {
 // Returns a record with Megatron-Core's habits and none of its limits.
 constexpr Trainer Unlimited(const About& about) {
   Trainer trainer = Record(about, Framework::kMegatron);
-  trainer.megatron_kernels = true;
+  trainer.megatron_kernels = trainer.megatron_memory = true;
   trainer.low_precision = trainer.keeps_layers_16bit = trainer.quantised_base = true;
   trainer.encoder_split = EncoderSplit::kAny;
   trainer.dispatchers = kMegatronDispatchers;
@@ -163,7 +163,7 @@ constexpr Execution kHeadsOrRing = {.context = ContextKind::kUlyssesOrRing};
 constexpr Trainer MegatronCore(const About& about) {
   Trainer trainer = ThreeDimensional(about, kHeadsOrRing);
   trainer.transformer_engine_context = true;
-  trainer.megatron_kernels = trainer.fp16_gradients_16bit = true;
+  trainer.megatron_kernels = trainer.megatron_memory = trainer.fp16_gradients_16bit = true;
   trainer.cuts_encoder = false;
   trainer.offload = kHybridOptimizer;
   trainer.activations = kMegatronActivations;
@@ -280,7 +280,7 @@ constexpr Trainer Torchtitan(const About& about) {
 constexpr Trainer MegatronFsdp(const About& about) {
   Trainer trainer = With(kMegatronDispatchers, Sharded(about, kHeadsOrRing));
   trainer.transformer_engine_context = true;
-  trainer.megatron_kernels = trainer.fp16_gradients_16bit = true;
+  trainer.megatron_kernels = trainer.megatron_memory = trainer.fp16_gradients_16bit = true;
   trainer.keeps_layers_16bit = trainer.pads_vocabulary = true;
   return trainer;
 }

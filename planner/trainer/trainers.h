@@ -79,6 +79,8 @@ struct Trainer {
   // attention/dot_product_attention/context_parallel.py; issue 2541 for sinks).
   bool transformer_engine_context = false;
   bool megatron_kernels = false;  // its softmax and, where kernels are fused, TransformerEngine's
+  // The memory that it holds is Megatron's, whose published peaks validate the predicted ones.
+  bool megatron_memory = false;
   // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
   bool fp32_gradients = true;  // accumulates gradients in fp32; if false, in 16 bits

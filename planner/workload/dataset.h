@@ -33,6 +33,21 @@ struct Dataset {
     return count;
   }
 
+  struct Totals {
+    int64_t samples = 0;
+    double tokens = 0;
+    int64_t longest_tokens = 0;  // of one sample
+  };
+  Totals totals() const {
+    Totals all;
+    for (const LengthBin& bin : bins) {
+      all.samples += bin.count;
+      all.tokens += static_cast<double>(bin.count) * static_cast<double>(bin.llm_tokens);
+      all.longest_tokens = std::max(all.longest_tokens, bin.llm_tokens);
+    }
+    return all;
+  }
+
   bool has_units() const {
     return std::any_of(bins.begin(), bins.end(),
                        [](const LengthBin& bin) { return bin.units != PerEncoder<int64_t>(); });

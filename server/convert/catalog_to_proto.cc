@@ -16,7 +16,7 @@
 #include "planner/hardware/gpu_costs.h"
 #include "planner/hardware/gpus.h"
 #include "planner/model/towers.h"
-#include "planner/space/recompute_settings.h"
+#include "planner/space/trainer_recompute.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"

@@ -9,7 +9,7 @@
 #include "planner/job.h"
 #include "planner/space/degrees.h"
 #include "planner/space/network_tiers.h"
-#include "planner/space/recompute_settings.h"
+#include "planner/space/trainer_recompute.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"

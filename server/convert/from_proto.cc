@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "evenkeel/v1/planner_service.pb.h"
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/job.h"
 #include "planner/search/limits.h"
 #include "server/convert/checks.h"

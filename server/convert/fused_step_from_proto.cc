@@ -74,17 +74,12 @@ void FusedStepFromProto(const v1::Job& from, const FieldPath& path, ViolationSin
 void CheckMicroBatches(const planner::Job& job, const FieldPath& path, ViolationSink& sink) {
   const planner::Training& training = job.training;
   if (!training.fused_step) return;
-  double samples = 0, tokens = 0;
-  int64_t longest = 0;
-  for (const planner::LengthBin& bin : job.dataset.bins) {
-    samples += static_cast<double>(bin.count);
-    tokens += static_cast<double>(bin.count) * static_cast<double>(bin.llm_tokens);
-    longest = std::max(longest, bin.llm_tokens);
-  }
+  const planner::Dataset::Totals all = job.dataset.totals();
+  const double samples = static_cast<double>(all.samples);
   double of_micro_batch = static_cast<double>(training.micro_batch_samples);  // at most
   if (of_micro_batch == 0) {
-    if (training.token_cap < longest || tokens <= 0) return;
-    of_micro_batch = samples * static_cast<double>(training.token_cap) / tokens;
+    if (training.token_cap < all.longest_tokens || all.tokens <= 0) return;
+    of_micro_batch = samples * static_cast<double>(training.token_cap) / all.tokens;
   }
   int64_t ranks = 0;
   planner::ForEachDegrees(job, [&ranks](const planner::Parallelism& p, const auto&) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "planner/calibration.h"
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/cost/calibration_book.h"
 #include "planner/cost/profile_rating.h"
 #include "server/base/profile_record.h"

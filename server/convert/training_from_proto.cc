@@ -92,18 +92,13 @@ void ConvertPrecision(const v1::Training& from, const FieldPath& path, Violation
 void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                    planner::Job* job) {
   planner::Training& training = job->training;
-  double tokens = 0, samples = 0;
-  int64_t longest = 0;
-  for (const planner::LengthBin& bin : job->dataset.bins) {
-    tokens += static_cast<double>(bin.count) * static_cast<double>(bin.llm_tokens);
-    samples += static_cast<double>(bin.count);
-    longest = std::max(longest, bin.llm_tokens);
-  }
+  const planner::Dataset::Totals all = job->dataset.totals();
   // Some choices do not go with groups yet, and were made by the caller.
   const bool excluded = from.has_offload() || from.fused_step();
   const bool usual = !excluded && training.token_cap == 0 && from.micro_batch_samples() == 0 &&
-                     longest > kLongSample &&
-                     static_cast<double>(longest) * samples >= kLongOverMean * tokens;
+                     all.longest_tokens > kLongSample &&
+                     static_cast<double>(all.longest_tokens) * static_cast<double>(all.samples) >=
+                         kLongOverMean * all.tokens;
   const FieldPath field = path.Child("group_selection");
   // Settings that only groups have ask for groups.
   const bool sets_groups = from.group_lengths_size() > 0 || from.curriculum_steps() > 0;
@@ -259,11 +254,8 @@ void ConvertPadding(const v1::Training& from, const FieldPath& path, ViolationSi
     return;
   }
   CheckNoPacks(from, path, sink);
-  int64_t samples = 0, longest = 0;
-  for (const planner::LengthBin& bin : job->dataset.bins) {
-    samples += bin.count;
-    longest = std::max(longest, bin.llm_tokens);
-  }
+  const planner::Dataset::Totals all = job->dataset.totals();
+  const int64_t samples = all.samples, longest = all.longest_tokens;
   planner::Training& training = job->training;
   training.micro_batch_samples =
       CheckInt(sink, field, from.micro_batch_samples(), kMicroBatchSamples);

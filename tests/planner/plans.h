@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "planner/make_plan.h"
-#include "planner/space/recompute_settings.h"
+#include "planner/space/trainer_recompute.h"
 #include "planner/trainer/trainers.h"
 
 namespace evenkeel::planner {

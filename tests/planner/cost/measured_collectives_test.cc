@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 #include "planner/cost/calibration_book.h"
 #include "planner/cost/collective_rating.h"
 #include "planner/cost/network.h"

@@ -117,7 +117,7 @@ double ProductUs(const char* gpu, const MeasuredMatrix& row, NumberFormat format
   double beside = launch;
   if (format != NumberFormat::k16Bit) {
     // As the tables' kernels quantise, which are not those of a training run.
-    const MatrixRates rates = spec.costs.low.of(format).value();
+    const MatrixRates rates = *spec.costs.low.RatesOf(format);
     beside += rates.quantise_launch_ns + rates.quantise_bytes * m * static_cast<double>(row.k) /
                                              spec.hbm_bytes_per_second * 1e9;
   }

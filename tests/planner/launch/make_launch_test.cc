@@ -13,7 +13,7 @@
 #include "planner/launch/trials.h"
 #include "planner/make_plan.h"
 #include "planner/packing/batch_rule.h"
-#include "planner/space/recompute_settings.h"
+#include "planner/space/trainer_recompute.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"

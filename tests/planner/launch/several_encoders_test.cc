@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/launch/recompute_settings.h"
+#include "planner/launch/megatron_recompute.h"
 #include "planner/make_plan.h"
 #include "planner/model/towers.h"
 #include "tests/planner/jobs.h"

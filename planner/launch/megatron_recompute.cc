@@ -1,4 +1,4 @@
-#include "planner/launch/recompute_settings.h"
+#include "planner/launch/megatron_recompute.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "planner/cost/calibration.h"
+#include "planner/cost/apply_calibration.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Applies measurements to the cost model: docs/COST_MODEL.md, section 7. A Calibration comes from a
 // CalibrationBook.
-#ifndef EVENKEEL_PLANNER_COST_CALIBRATION_H_
-#define EVENKEEL_PLANNER_COST_CALIBRATION_H_
+#ifndef EVENKEEL_PLANNER_COST_APPLY_CALIBRATION_H_
+#define EVENKEEL_PLANNER_COST_APPLY_CALIBRATION_H_
 
 #include <cstdint>
 #include <vector>
@@ -43,4 +43,4 @@ PredictionErrors ErrorsOf(const Profile& profile, const std::vector<Rating>& rat
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_COST_CALIBRATION_H_
+#endif  // EVENKEEL_PLANNER_COST_APPLY_CALIBRATION_H_

@@ -1,6 +1,6 @@
 // The recompute settings of Megatron-Core, and the best of them for given stages.
-#ifndef EVENKEEL_PLANNER_LAUNCH_RECOMPUTE_SETTINGS_H_
-#define EVENKEEL_PLANNER_LAUNCH_RECOMPUTE_SETTINGS_H_
+#ifndef EVENKEEL_PLANNER_LAUNCH_MEGATRON_RECOMPUTE_H_
+#define EVENKEEL_PLANNER_LAUNCH_MEGATRON_RECOMPUTE_H_
 
 #include <cstdint>
 #include <optional>
@@ -48,4 +48,4 @@ std::string TextOf(const RecomputeFlags& setting);
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_LAUNCH_RECOMPUTE_SETTINGS_H_
+#endif  // EVENKEEL_PLANNER_LAUNCH_MEGATRON_RECOMPUTE_H_

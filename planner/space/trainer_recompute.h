@@ -1,6 +1,6 @@
 // The recompute settings that a job's trainer can express.
-#ifndef EVENKEEL_PLANNER_SPACE_RECOMPUTE_SETTINGS_H_
-#define EVENKEEL_PLANNER_SPACE_RECOMPUTE_SETTINGS_H_
+#ifndef EVENKEEL_PLANNER_SPACE_TRAINER_RECOMPUTE_H_
+#define EVENKEEL_PLANNER_SPACE_TRAINER_RECOMPUTE_H_
 
 #include <vector>
 
@@ -19,4 +19,4 @@ std::vector<RecomputeSetting> SelectiveSettings(const Job& job);
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_SPACE_RECOMPUTE_SETTINGS_H_
+#endif  // EVENKEEL_PLANNER_SPACE_TRAINER_RECOMPUTE_H_

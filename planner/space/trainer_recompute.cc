@@ -1,4 +1,4 @@
-#include "planner/space/recompute_settings.h"
+#include "planner/space/trainer_recompute.h"
 
 #include <algorithm>
 #include <cstddef>
