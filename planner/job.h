@@ -225,6 +225,7 @@ struct Job {
   Reliability reliability;
   bool compare_sizes = false;       // whether to fill in Plan::other_sizes
   bool compare_precisions = false;  // whether to fill in Plan::other_precisions
+  bool compare_shardings = false;   // whether to fill in Plan::other_shardings
   int64_t max_alternatives = 3;
   // Basis of the inputs: which were assumed, which come from the catalogue.
   std::vector<FigureBasis> figures;

@@ -138,14 +138,17 @@ class Planning {
     FindOffloadGain();
     FindPackingGain();
     plan().expert_dispatchers = DispatcherTimes(job_, batching_, plan(), hooks_.stop);
-    Compare([&](const Job& job) { return OfSamePacks(job); });
+    Compare([&](const Job& job) { return OfSamePacks(job); },
+            [&](const Job& job) { return OfOwnPacks(job); });
     FillAlternatives(1);
   }
 
-  void Compare(const ShortPlanner& short_search) {
-    if (job_.compare_sizes) plan().other_sizes = OtherSizes(job_, short_search, hooks_.stop);
+  void Compare(const ShortPlanner& same_packs, const ShortPlanner& own_packs) {
+    if (job_.compare_sizes) plan().other_sizes = OtherSizes(job_, same_packs, hooks_.stop);
     if (job_.compare_precisions)
-      plan().other_precisions = OtherPrecisions(job_, short_search, hooks_.stop);
+      plan().other_precisions = OtherPrecisions(job_, same_packs, hooks_.stop);
+    if (job_.compare_shardings)
+      plan().other_shardings = OtherShardings(job_, own_packs, hooks_.stop);
   }
 
   // Returns the best plan of the changed job with the packs of this one.
@@ -153,6 +156,13 @@ class Planning {
     const SearchResult found = SearchForBatch(job, batching_, 0, hooks_.stop).found;
     if (found.best.empty()) return std::nullopt;
     return MakeAlternative(job, batching_, found.best.front(), hooks_.stop);
+  }
+
+  // Returns the best plan of the changed job that a short search finds with packs of its own.
+  std::optional<Alternative> OfOwnPacks(const Job& job) const {
+    const CapsSearch search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kWorkForSideQuestion);
+    if (search.stopped || search.found.best.empty()) return std::nullopt;
+    return MakeAlternative(job, search.batching, search.found.best.front(), hooks_.stop);
   }
 
   // Returns whether a plan without the trainer's limits may be better.
@@ -290,11 +300,12 @@ class Planning {
     std::vector<BatchingBaseline>& baselines = plan().grouping->choice.baselines;
     baselines = BatchingBaselines(job_, *classes_, grouped_, hooks_.stop);
     plan().ladder = GroupLadder(baselines);
-    Compare([&](const Job& job) -> std::optional<Alternative> {
+    const ShortPlanner grouped = [&](const Job& job) -> std::optional<Alternative> {
       const GroupedSearch found = SearchGroups(job, LengthClasses(job, hooks_.stop), hooks_.stop);
       if (found.runs.empty()) return std::nullopt;
       return SummaryOf(job, found);
-    });
+    };
+    Compare(grouped, grouped);
     FillAlternatives(0);
   }
 

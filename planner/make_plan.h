@@ -28,7 +28,7 @@ struct PlanResult {
 PlanResult MakePlan(const Job& job, const PlanHooks& hooks);
 
 // Makes a plan by a search with far less work, only for its figures: it has no ladder,
-// alternatives, other sizes or precisions, launch settings or cost of the trainer's limits. It is
+// alternatives, comparisons with other jobs, launch settings or cost of the trainer's limits. It is
 // checked like any plan, so it fits and its step is that of a real layout. Its proof counts what
 // was left out, and its lower bound holds for every plan.
 PlanResult MakeShortPlan(const Job& job, const PlanHooks& hooks);

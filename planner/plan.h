@@ -21,7 +21,7 @@
 namespace evenkeel::planner {
 
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 42;
+inline constexpr int64_t kPlannerRevision = 43;
 
 // How the data loader makes packs, and the packs that it makes from a sample of the dataset.
 struct BatchRule {
@@ -216,6 +216,14 @@ struct OtherSize {
 // The same job, with the same packs and global batch, in another precision.
 struct OtherPrecision {
   Precision precision = Precision::k16Bit;
+  std::optional<Alternative> plan;  // nullopt if it does not fit
+};
+
+// The same job, with the same global batch and packs of its own, whose states are sharded
+// otherwise.
+struct OtherSharding {
+  ZeroStage stage = ZeroStage::kNone;
+  int64_t group = 0;                // as Training::zero_group
   std::optional<Alternative> plan;  // nullopt if it does not fit
 };
 
@@ -422,6 +430,7 @@ struct Plan {
   std::vector<DispatcherTime> expert_dispatchers;
   std::optional<OffloadPlan> offload;            // if the job asks for it
   std::vector<OtherPrecision> other_precisions;  // if the job asks for them
+  std::vector<OtherSharding> other_shardings;    // if the job asks for them
   std::optional<Goodput> goodput;                // if the job says how often nodes fail
   Placement placement;
 

@@ -112,4 +112,28 @@ std::vector<OtherPrecision> OtherPrecisions(const Job& job, const ShortPlanner& 
   return others;
 }
 
+std::vector<OtherSharding> OtherShardings(const Job& job, const ShortPlanner& plan,
+                                          const Stop& stop) {
+  const Training& own = job.training;
+  const bool one_stage = own.fused_step || own.offload.asked;
+  std::vector<OtherSharding> others;
+  for (const ZeroStage stage :
+       {ZeroStage::kNone, ZeroStage::kOptimizer, ZeroStage::kGradients, ZeroStage::kWeights}) {
+    if (stage != own.zero_stage &&
+        (one_stage || (own.trainer->always_shards_weights && stage != ZeroStage::kWeights)))
+      continue;
+    for (const int64_t group : {int64_t{0}, job.cluster.gpus_per_node}) {
+      const bool divides = group > 0 && stage != ZeroStage::kNone && group < job.cluster.gpu_count;
+      if ((group > 0 && !divides) || (stage == own.zero_stage && group == own.zero_group)) continue;
+      Job changed = job;
+      if (stage != own.zero_stage) ChangeZeroStage(stage, &changed.training);
+      changed.training.zero_group = group;
+      std::optional<Alternative> found = plan(changed);
+      if (stop()) return others;
+      others.push_back({stage, group, std::move(found)});
+    }
+  }
+  return others;
+}
+
 }  // namespace evenkeel::planner

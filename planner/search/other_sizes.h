@@ -1,4 +1,5 @@
-// What the same job would be on other GPUs, if the cluster shrank or grew, and in other precisions.
+// What the same job would be on other GPUs, if the cluster shrank or grew, in other precisions, and
+// with other shardings.
 #ifndef EVENKEEL_PLANNER_SEARCH_OTHER_SIZES_H_
 #define EVENKEEL_PLANNER_SEARCH_OTHER_SIZES_H_
 
@@ -32,6 +33,11 @@ std::vector<OtherSize> OtherSizes(const Job& job, const ShortPlanner& plan, cons
 // hold only for the job's own precision. Incomplete if stopped.
 std::vector<OtherPrecision> OtherPrecisions(const Job& job, const ShortPlanner& plan,
                                             const Stop& stop);
+
+// Returns the job with each other sharding: the ZeRO stages that the trainer has, over all ranks
+// and inside each node. An offload or a fused step keeps the job's stage. Incomplete if stopped.
+std::vector<OtherSharding> OtherShardings(const Job& job, const ShortPlanner& plan,
+                                          const Stop& stop);
 
 }  // namespace evenkeel::planner
 

@@ -96,6 +96,7 @@ void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, plan
            kRevisions);
   job->compare_sizes = request.compare_sizes();
   job->compare_precisions = request.compare_precisions();
+  job->compare_shardings = request.compare_shardings();
   job->max_alternatives = request.has_max_alternatives()
                               ? CheckInt(sink, FieldPath("max_alternatives"),
                                          request.max_alternatives(), kMaxAlternatives)

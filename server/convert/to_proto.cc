@@ -277,6 +277,13 @@ void FillOtherPrecision(const planner::OtherPrecision& other, v1::OtherPrecision
   if (other.plan) FillAlternative(*other.plan, out->mutable_plan());
 }
 
+void FillOtherSharding(const planner::OtherSharding& other, v1::OtherSharding* out) {
+  out->set_zero_stage(ToProto(kZeroStages, other.stage));
+  out->set_zero_group(Count(other.group));
+  out->set_fits(other.plan.has_value());
+  if (other.plan) FillAlternative(*other.plan, out->mutable_plan());
+}
+
 void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Placement* out) {
   out->set_rank_order("tp-cp-dp-pp");
   out->set_gpus_per_node(Count(placement.gpus_per_node));
@@ -375,6 +382,8 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
     FillOtherSize(size, out->add_other_sizes());
   for (const planner::OtherPrecision& other : plan.other_precisions)
     FillOtherPrecision(other, out->add_other_precisions());
+  for (const planner::OtherSharding& other : plan.other_shardings)
+    FillOtherSharding(other, out->add_other_shardings());
   for (const planner::DispatcherTime& time : plan.expert_dispatchers) {
     v1::DispatcherTime* to = out->add_expert_dispatchers();
     to->set_dispatcher(ToProto(kExpertDispatchers, time.dispatcher));

@@ -38,6 +38,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kExpertOverlapTag = 73;
   static constexpr int kDeterministicTag = 195;
   static constexpr int kComparePrecisionsTag = 74;
+  static constexpr int kCompareShardingsTag = 213;
   static constexpr int kOptimizerTag = 75;
   static constexpr int kZeroGroupTag = 76;
   static constexpr int kDispatcherTag = 83;
@@ -328,11 +329,12 @@ class JobWriter : public ModelWriter<JobWriter> {
   void Put(int /*tag*/, const planner::Job& job) {
     // The cost model's constants are fixed by kPlannerRevision, because no request can set them.
     const auto& [model, dataset, cluster, training, constraints, constants, objective, reliability,
-                 compare_sizes, compare_precisions, max_alternatives, figures, calibration,
-                 launch] = job;
+                 compare_sizes, compare_precisions, compare_shardings, max_alternatives, figures,
+                 calibration, launch] = job;
     Fields(model, dataset, cluster, training, constraints, objective, reliability, compare_sizes,
            max_alternatives, figures);
     if (compare_precisions) out_.Count(kComparePrecisionsTag, 1);
+    if (compare_shardings) out_.Count(kCompareShardingsTag, 1);
     // Left out if nothing was measured, so that measurements of other models change no id.
     if (!calibration.empty()) Put(kCalibrationTag, calibration);
     // Left out if no launch settings are asked for. They are part of the answer's bytes.

@@ -66,11 +66,11 @@ double LaunchCost(const planner::Job& job, double search, planner::LaunchedPlan 
   return cost;
 }
 
-// Returns how many times a search the choice of an offload takes. A free share takes up to 28
-// searches, most of them dismissed by their first bounds; with activations there are three such
-// choices.
+// Returns how many times a search the plan of a chosen offload takes: short searches for the
+// choice, and two plans, with it and without. With a share of the optimizer and activations there
+// are three choices.
 double OffloadSearches(const planner::Job& job) {
-  constexpr double kShares = 8, kBoth = 3;
+  constexpr double kShares = 5, kBoth = 2;
   if (!planner::ChoosesOffload(job)) return 1;
   const bool both = job.training.offload.choose && job.training.activations.choose;
   return kShares * (both ? kBoth : 1);
@@ -84,8 +84,8 @@ double PlanCost(const planner::Job& job) {
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
   // A plan for padded micro-batches comes with a short one for packs.
   const double packs = job.training.micro_batch_samples > 0 ? 1 : 0;
-  const double searches =
-      1 + packs + (job.compare_sizes ? 2 : 0) + (job.compare_precisions ? 5 : 0);
+  const double searches = 1 + packs + (job.compare_sizes ? 2 : 0) +
+                          (job.compare_precisions ? 5 : 0) + (job.compare_shardings ? 4 : 0);
   return searches * search + LaunchCost(job, search, planner::LaunchedPlan::kOurs) +
          BatchRuleCost(job);
 }

@@ -157,6 +157,7 @@ class JobCheck {
   static v1::PlanJobRequest WithoutExtras(v1::PlanJobRequest request) {
     request.clear_compare_sizes();
     request.clear_compare_precisions();
+    request.clear_compare_shardings();
     request.mutable_job()->clear_launch_frameworks();
     return request;
   }

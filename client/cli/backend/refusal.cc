@@ -9,6 +9,7 @@ constexpr FlagOfField kFlagsOfFields[] = {
     {"max_alternatives", "--alternatives"},
     {"compare_sizes", "--compare-sizes"},
     {"compare_precisions", "--compare-precisions"},
+    {"compare_shardings", "--compare-shardings"},
     {"job.model.name", "--model"},
     {"job.model.config_json", "--model"},
     {"job.model.predicted_tokens", "--predicted-tokens"},

@@ -83,11 +83,13 @@ v1::PlanCurveRequest CurveRequest(const CurveFlags& flags) {
         "--gpus and --pool are for `plan`: here --nodes says how many, and --type adds "
         "other GPU types");
   const v1::PlanJobRequest plan = RequestFromFlags(flags.job);
-  if (plan.compare_sizes() || plan.compare_precisions() || plan.has_max_alternatives() ||
-      plan.no_cache() || plan.has_max_age_seconds() || plan.validate_only()) {
+  if (plan.compare_sizes() || plan.compare_precisions() || plan.compare_shardings() ||
+      plan.has_max_alternatives() || plan.no_cache() || plan.has_max_age_seconds() ||
+      plan.validate_only()) {
     RefuseCurve(
-        "compare_sizes, compare_precisions, max_alternatives, no_cache, max_age_seconds and "
-        "validate_only are for `plan`, by flag or in the job file: a curve shows plans without");
+        "compare_sizes, compare_precisions, compare_shardings, max_alternatives, no_cache, "
+        "max_age_seconds and validate_only are for `plan`, by flag or in the job file: a curve "
+        "shows plans without");
   }
   if (plan.job().has_objective())
     RefuseCurve(

@@ -132,11 +132,12 @@ ExitCode RunFrom(const GlobalOptions& options, const EvaluateFlags& flags) {
 }
 
 ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
-  if (flags.job.compare_sizes || flags.job.compare_precisions || flags.job.alternatives ||
-      !flags.job.label.empty()) {
+  if (flags.job.compare_sizes || flags.job.compare_precisions || flags.job.compare_shardings ||
+      flags.job.alternatives || !flags.job.label.empty()) {
     throw CommandError(
         ExitCode::kBadInput,
-        "--compare-sizes, --compare-precisions, --alternatives and --label are for `plan`");
+        "--compare-sizes, --compare-precisions, --compare-shardings, --alternatives and --label "
+        "are for `plan`");
   }
   if (flags.plan_file.empty() == flags.from.empty())
     throw CommandError(

@@ -66,6 +66,7 @@ struct JobFlags {
       checkpoint_interval_seconds;
   bool compare_sizes = false;
   bool compare_precisions = false;
+  bool compare_shardings = false;
   bool sizes_apart = false;  // the command has a flag of its own for the numbers of GPUs
 };
 

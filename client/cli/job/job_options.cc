@@ -406,7 +406,10 @@ Options ObjectiveOptions() {
        Switch(&JobFlags::compare_sizes)},
       {"--compare-precisions", "",
        "Also plan in every other precision that the GPU and the trainer have",
-       Switch(&JobFlags::compare_precisions)}};
+       Switch(&JobFlags::compare_precisions)},
+      {"--compare-shardings", "",
+       "Also plan with every other ZeRO stage that the trainer has, over all GPUs and inside nodes",
+       Switch(&JobFlags::compare_shardings)}};
 }
 
 Options FailureOptions() {

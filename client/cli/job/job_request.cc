@@ -315,6 +315,7 @@ v1::PlanJobRequest PartialRequestFromFlags(const JobFlags& flags) {
   if (!flags.label.empty()) request.set_label(flags.label);
   if (flags.compare_sizes) request.set_compare_sizes(true);
   if (flags.compare_precisions) request.set_compare_precisions(true);
+  if (flags.compare_shardings) request.set_compare_shardings(true);
   if (flags.alternatives) request.set_max_alternatives(*flags.alternatives);
   return request;
 }

@@ -53,6 +53,7 @@ TEST(JobFlagsTest, ObjectiveAndFailures) {
                                             "600",
                                             "--compare-sizes",
                                             "--compare-precisions",
+                                            "--compare-shardings",
                                             "--precision",
                                             "mxfp8",
                                             "--optimizer",
@@ -74,6 +75,7 @@ TEST(JobFlagsTest, ObjectiveAndFailures) {
   EXPECT_EQ(request.job().cluster().pools(0).network_fabric(), v1::NETWORK_FABRIC_EFA);
   EXPECT_TRUE(request.compare_sizes());
   EXPECT_TRUE(request.compare_precisions());
+  EXPECT_TRUE(request.compare_shardings());
   EXPECT_EQ(request.job().training().precision(), v1::PRECISION_MXFP8);
   EXPECT_EQ(request.job().training().optimizer(), v1::OPTIMIZER_MUON);
   EXPECT_EQ(request.job().training().zero_group(), 8);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
 #include <vector>
 
 #include "planner/hardware/gpus.h"
@@ -133,6 +134,58 @@ TEST(OtherSizesTest, ResizedNodes) {
   EXPECT_EQ(Resized(four, 12).gpus_per_node, 4);
   EXPECT_EQ(Resized(four, 16).gpus_per_node, 8);
   EXPECT_EQ(Resized(four, 2).gpus_per_node, 2);
+}
+
+Job Trained(Job job, std::string_view trainer, ZeroStage stage) {
+  job.training.trainer = FindTrainer(trainer);
+  job.training.zero_stage = stage;
+  job.training.execution = DefaultExecution(*job.training.trainer, stage);
+  if (!job.training.trainer->tensor_parallel) job.constraints.tensor_parallel = {1, 1};
+  if (!job.training.trainer->pipeline) job.constraints.pipeline_parallel = {1, 1};
+  return job;
+}
+
+std::vector<OtherSharding> ShardingsOf(Job job) {
+  job.compare_shardings = true;
+  return MakePlan(job, {}).plan.other_shardings;
+}
+
+// A short search finds about the plan of the job that asks for the sharding.
+TEST(OtherShardingsTest, ArePlansOfTheShardedJob) {
+  const Job job =
+      Trained(TextJob("llama3-8b", "h100-sxm-80gb", 16), "deepspeed", ZeroStage::kWeights);
+  const std::vector<OtherSharding> others = ShardingsOf(job);
+  ASSERT_EQ(others.size(), 6u);
+  int fit = 0;
+  for (const OtherSharding& other : others) {
+    Job asked = job;
+    if (other.stage != job.training.zero_stage) ChangeZeroStage(other.stage, &asked.training);
+    asked.training.zero_group = other.group;
+    const Plan plan = MakePlan(asked, {}).plan;
+    ASSERT_EQ(other.plan.has_value(), plan.fits());
+    if (!plan.fits()) continue;
+    ++fit;
+    EXPECT_NEAR(other.plan->gpu_days / plan.prediction.gpu_days, 1, 0.03);
+  }
+  EXPECT_GE(fit, 3);
+}
+
+TEST(OtherShardingsTest, AreThoseThatTheTrainerHas) {
+  // It always shards weights, over all ranks or inside nodes.
+  const Job two_nodes = TextJob("llama3-8b", "h100-sxm-80gb", 16);
+  std::vector<OtherSharding> others =
+      ShardingsOf(Trained(two_nodes, "torchtitan", ZeroStage::kWeights));
+  ASSERT_EQ(others.size(), 1u);
+  EXPECT_EQ(others.front().stage, ZeroStage::kWeights);
+  EXPECT_EQ(others.front().group, 8);
+  const Job one_node = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  EXPECT_TRUE(ShardingsOf(Trained(one_node, "torchtitan", ZeroStage::kWeights)).empty());
+  EXPECT_EQ(ShardingsOf(Trained(one_node, "deepspeed", ZeroStage::kGradients)).size(), 3u);
+  Job offloads = Trained(two_nodes, "deepspeed", ZeroStage::kGradients);
+  offloads.training.offload = {.asked = true, .given = true, .ratio = 1, .charged_ratio = 1};
+  for (const OtherSharding& other : ShardingsOf(offloads))
+    EXPECT_EQ(other.stage, ZeroStage::kGradients);
+  EXPECT_TRUE(MakePlan(two_nodes, {}).plan.other_shardings.empty());
 }
 
 }  // namespace

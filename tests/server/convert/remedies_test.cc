@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/search/apply_remedy.h"
@@ -96,6 +97,29 @@ TEST(RemediesTest, OtherPrecisionsHaveTheirGradients) {
   };
   planner::OtherPrecisions(job, plan, {});
   EXPECT_GE(seen, 2);
+}
+
+// The rows of other shardings are such jobs, too.
+TEST(RemediesTest, OtherShardingsAreThoseOfARequest) {
+  for (const std::string trainer : {"deepspeed", "huggingface-trainer", "megatron-core"}) {
+    const std::string text = "trainer { name: \"" + trainer + "\" }";
+    std::vector<planner::Training> seen;
+    const auto plan = [&](const planner::Job& other) {
+      seen.push_back(other.training);
+      return std::optional<planner::Alternative>();
+    };
+    planner::OtherShardings(JobOf(Text(16, text + " zero_stage: ZERO_STAGE_1")), plan, {});
+    ASSERT_EQ(seen.size(), 6u) << trainer;  // four stages, three of them inside nodes too
+    for (const planner::Training& other : seen) {
+      const int stage = static_cast<int>(other.zero_stage);
+      std::string asked = text + " zero_stage: ZERO_STAGE_" + std::to_string(stage);
+      if (other.zero_group > 0) asked += " zero_group: " + std::to_string(other.zero_group);
+      SCOPED_TRACE(asked);
+      const planner::Training of_request = JobOf(Text(16, asked)).training;
+      ExpectSame(other, of_request);
+      EXPECT_EQ(other.zero_group, of_request.zero_group);
+    }
+  }
 }
 
 }  // namespace

@@ -297,6 +297,7 @@ std::vector<NamedChange> ChangesOfTraining() {
   return {
       {"epochs", [](auto& j) { ++j.training.epochs; }},
       {"compare_precisions", [](auto& j) { j.compare_precisions ^= true; }},
+      {"compare_shardings", [](auto& j) { j.compare_shardings ^= true; }},
       {"precision", [](auto& j) { j.training.precision = planner::Precision::kFp8Current; }},
       {"precision and kept inputs",
        [](auto& j) {
