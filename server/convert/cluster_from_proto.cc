@@ -1,5 +1,7 @@
 #include "server/convert/cluster_from_proto.h"
 
+#include <absl/strings/str_format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -140,6 +142,8 @@ void ConvertPower(const v1::GpuPool& from, const FieldPath& path, ViolationSink&
   }
 }
 
+double Gib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+
 void ConvertReserve(const v1::GpuPool& from, const FieldPath& path, bool gpu_valid,
                     ViolationSink& sink, planner::Cluster* cluster) {
   constexpr int64_t kLargestMemory = int64_t{1} << 42;
@@ -147,10 +151,13 @@ void ConvertReserve(const v1::GpuPool& from, const FieldPath& path, bool gpu_val
   const int64_t most = memory / 10 * 9;
   cluster->reserved_bytes = from.reserved_bytes();
   if (from.reserved_bytes() < 0 || from.reserved_bytes() > most) {
-    sink.Add(path.Child("reserved_bytes"), "must be 0 to " + std::to_string(most) +
-                                               " (90% of the GPU's memory, " +
-                                               std::to_string(most >> 30) + " GiB), but is " +
-                                               std::to_string(from.reserved_bytes()));
+    sink.Add(
+        path.Child("reserved_bytes"),
+        absl::StrFormat("must be 0 to %d bytes (%.4g GiB, 90%% of the GPU's memory), but is ", most,
+                        Gib(most)) +
+            (from.reserved_bytes() < 0 ? absl::StrFormat("%d", from.reserved_bytes())
+                                       : absl::StrFormat("%d (%.4g GiB)", from.reserved_bytes(),
+                                                         Gib(from.reserved_bytes()))));
   }
   // Negative zero is not a price either; adding zero removes the sign.
   cluster->price_per_gpu_hour =

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
+#include "planner/base/integers.h"
 #include "planner/space/degrees.h"
 #include "planner/space/dispatcher_reach.h"
 #include "planner/space/network_tiers.h"
@@ -31,6 +33,30 @@ std::string ConstraintsText(const planner::Constraints& constraints) {
   add("encoder data ", constraints.encoder_data);
   if (constraints.schedule == planner::Schedule::kInterleaved) text += ", an interleaved schedule";
   return text;
+}
+
+// If the degrees take another number of GPUs than the job has whatever is free, says so: "TP 2 x DP
+// 8 = 16 GPUs, but the job has 8".
+std::string WrongProduct(const planner::Job& job) {
+  const planner::Constraints& constraints = job.constraints;
+  const std::pair<const char*, const planner::DegreeRange*> degrees[] = {
+      {"TP", &constraints.tensor_parallel},
+      {"CP", &constraints.context_parallel},
+      {"PP", &constraints.pipeline_parallel},
+      {"DP", &constraints.data_parallel}};
+  std::string text;
+  int64_t product = 1;
+  bool fixed = true;
+  for (const auto& [name, range] : degrees) {
+    fixed = fixed && range->min == range->max;
+    if (range->min <= 1) continue;
+    text += (text.empty() ? "" : " x ") + std::string(name) + " " + std::to_string(range->min);
+    product = planner::CappedProduct(product, range->min);
+  }
+  if (product <= job.cluster.gpu_count && (!fixed || product == job.cluster.gpu_count)) return "";
+  return (text.empty() ? "TP, CP, PP and DP of 1" : text) + " = " + std::to_string(product) +
+         " GPU" + (product == 1 ? "" : "s") + ", but the job has " +
+         std::to_string(job.cluster.gpu_count);
 }
 
 // Says which context-parallel degrees there are, if the job asks for some.
@@ -63,6 +89,7 @@ void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, Violati
   const bool none = planner::ForEachDegrees(
       job, [](const planner::Parallelism&, const planner::DegreeRange&) { return false; });
   if (!none) return;
+  if (const std::string wrong = WrongProduct(job); !wrong.empty()) return sink.Add(path, wrong);
   std::string possible;
   const int64_t domain = planner::DomainGpus(job.cluster);
   for (int64_t tensor = 1; tensor <= domain; ++tensor) {

@@ -24,8 +24,8 @@ const planner::GpuEntry* KnownGpu(const std::string& name, const FieldPath& fiel
   const planner::GpuEntry* entry = planner::FindGpu(name);
   if (entry == nullptr) {
     sink.Add(field, "unknown GPU type " + Quoted(name) +
-                        ": must be a name of ListGpuTypes (evenkeelctl gpus)" +
-                        NearestText(planner::SimilarGpus(name, kSuggestions)));
+                        NearestText(planner::SimilarGpus(name, kSuggestions)) +
+                        "; ListGpuTypes (`evenkeelctl gpus --local`) has all names");
   }
   return entry;
 }

@@ -151,11 +151,11 @@ void AddUnknown(std::string_view name, const FieldPath& field, ViolationSink& si
                         encoder->spec.name + "+llama3-8b\"");
     return;
   }
-  sink.Add(field, "unknown model " + Quoted(name) +
-                      ": must be a name of ListModels (evenkeelctl models) or "
-                      "ENCODER+LANGUAGE_MODEL; for any other model, give its config.json "
-                      "(config_json)" +
-                      NearestPlannable(name));
+  sink.Add(field,
+           "unknown model " + Quoted(name) + NearestPlannable(name) +
+               "; ListModels (`evenkeelctl models --local`) has all names, two of which make "
+               "ENCODER+LANGUAGE_MODEL; for any other model, give its config.json "
+               "(config_json; --model path/to/config.json)");
 }
 
 bool PairByName(std::string_view name, size_t plus, const FieldPath& field, ViolationSink& sink,

@@ -123,8 +123,8 @@ class ProfileReader {
       sink_.Add(gpu, "required: a name of ListGpuTypes (evenkeelctl gpus), such as a100-sxm-80gb");
     } else if (entry == nullptr) {
       sink_.Add(gpu, "unknown GPU type " + Quoted(request.gpu_type()) +
-                         ": must be a name of ListGpuTypes (evenkeelctl gpus)" +
-                         NearestText(planner::SimilarGpus(request.gpu_type(), kSuggestions)));
+                         NearestText(planner::SimilarGpus(request.gpu_type(), kSuggestions)) +
+                         "; ListGpuTypes (`evenkeelctl gpus --local`) has all names");
     } else {
       profile_.gpu = entry->spec;
     }

@@ -119,8 +119,10 @@ grpc::Status PlanNotFound(std::string_view plan_id) {
   resource.set_resource_name(std::string(plan_id));
   resource.set_description("never planned by this server, or evicted since: call PlanJob again");
   const std::string id(plan_id);
-  return MakeStatus(kPlanNotFound, "no plan " + id + " here; PlanJob makes it again",
-                    {{"plan_id", id}}, &resource);
+  return MakeStatus(
+      kPlanNotFound,
+      "the server has no plan " + id + " (evicted, or never made here); plan the job again",
+      {{"plan_id", id}}, &resource);
 }
 
 grpc::Status DatasetNotFound(std::string_view dataset_ref) {

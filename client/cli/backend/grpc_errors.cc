@@ -48,6 +48,8 @@ std::string Summary(const grpc::Status& status, const std::string& server) {
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       return fmt::format("the server at {} takes no more at present: {}", server,
                          status.error_message());
+    case grpc::StatusCode::NOT_FOUND:
+      return fmt::format("{}: {}", server, status.error_message());
     case grpc::StatusCode::UNIMPLEMENTED:
       return fmt::format("the server at {} does not know this call: {}", server,
                          status.error_message());
