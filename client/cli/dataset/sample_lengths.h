@@ -31,7 +31,8 @@ struct SampleLengths {
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
   bool has_units() const {
-    return std::any_of(units.begin(), units.end(), [](int32_t count) { return count > 0; });
+    return encoders > 1 ||  // `units` may still have to be made
+           std::any_of(units.begin(), units.end(), [](int32_t count) { return count > 0; });
   }
   planner::Lengths lengths() const { return {units, tokens, encoder_units}; }
 };

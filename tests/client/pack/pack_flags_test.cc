@@ -108,6 +108,22 @@ TEST(PackFlagsTest, EveryFlagArrives) {
   }
 }
 
+TEST(PackFlagsTest, AUnitCapIsDroppedOnlyIfNoSampleHasUnits) {
+  SampleLengths samples;
+  samples.tokens = {10, 10};
+  samples.units = {0, 0};
+  const auto unit_cap = [&] {
+    return StartFromFlags(Flags(Enough()), {}, samples).rule().unit_cap();
+  };
+  EXPECT_EQ(unit_cap(), 0);
+  samples.units = {0, 1};
+  EXPECT_EQ(unit_cap(), 13);
+  samples.units = {0, 0};  // before they are scaled
+  samples.encoders = 2;
+  samples.encoder_units = {0, 0, 1, 0};
+  EXPECT_EQ(unit_cap(), 13);
+}
+
 TEST(PackFlagsTest, LevelByTimeAndTheWindowOfItsChoice) {
   EXPECT_EQ(Start(Enough({"--level", "time"})).rule().level(), v1::PACK_LEVEL_TIME);
   EXPECT_EQ(Start(Enough({"--level", "tokens"})).rule().level(), v1::PACK_LEVEL_TOKENS);
