@@ -59,7 +59,7 @@ class PlanTest(unittest.TestCase):
         self.assertGreater(interval["high_ratio"], 1)
         done = self.server.ctl("plan", *job, "--trainer", "my-own")
         self.assertIn("no record of my-own", done.stdout)
-        self.assertIn('"my-own" is not among the known trainers', done.stdout)
+        self.assertIn('"my-own" is not a known trainer', done.stdout)
         done = self.server.ctl("trainers", "foundry")
         self.assertIn("llm-foundry", done.stdout)
         self.assertNotIn("nanotron", done.stdout)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/cli/base/table.h"
+#include "client/cli/job/trainer_names.h"
 #include "client/cli/render/plan.h"
 #include "planner/base/integers.h"
 
@@ -35,10 +36,12 @@ std::string TrainerNote(const Style& style, const v1::Plan& plan) {
   for (const v1::FigureBasis& figure : plan.provenance().figures()) {
     if (figure.figure() != "training.trainer" || !figure.detail().starts_with("no record of "))
       continue;
+    const std::string& name = plan.subject().trainer().name();
+    const std::string nearest = NearestTrainer(name);
     return fmt::format(
-        "\"{}\" is not among the known trainers (`evenkeelctl trainers`), so its defaults are "
-        "assumed",
-        Plain(style, plan.subject().trainer().name()));
+        "\"{}\" is not a known trainer ({}`evenkeelctl trainers` lists them): planned with the "
+        "defaults of a trainer without a record",
+        Plain(style, name), nearest.empty() ? "" : "did you mean " + nearest + "? ");
   }
   return "";
 }

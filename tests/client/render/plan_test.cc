@@ -329,13 +329,14 @@ TEST(RenderPlanTest, IntervalsAndTrainersShowWhereTheyAreKnown) {
   EXPECT_NE(text.find("(80% of runs: 12.1 s to 48.3 s)"), std::string::npos) << text;
   EXPECT_NE(text.find("nanotron 0.4"), std::string::npos);
   EXPECT_EQ(text.find("memory may not suffice"), std::string::npos);
-  EXPECT_FALSE(Has(text, "is not among the known trainers"));
+  EXPECT_FALSE(Has(text, "is not a known trainer"));
   v1::FigureBasis* trainer = plan.mutable_provenance()->add_figures();
   trainer->set_figure("training.trainer");
   trainer->set_detail("no record of nanotron: habits between those of the known trainers");
-  EXPECT_TRUE(Has(RenderNotes({.width = 1000}, plan),
-                  "note: \"nanotron\" is not among the known trainers (`evenkeelctl trainers`), so "
-                  "its defaults are assumed."));
+  EXPECT_TRUE(
+      Has(RenderNotes({.width = 1000}, plan),
+          "note: \"nanotron\" is not a known trainer (did you mean nanotron? `evenkeelctl "
+          "trainers` lists them): planned with the defaults of a trainer without a record."));
   EXPECT_FALSE(Has(RenderNotes({.width = 1000}, plan), "no kernel of this GPU type"));
   v1::FigureBasis* kernels = plan.mutable_provenance()->add_figures();
   kernels->set_figure("gpu.kernel_times");
