@@ -1,10 +1,13 @@
 #include "planner/plan_figures.h"
 
+#include <absl/strings/str_format.h>
+
 #include <algorithm>
 #include <cstdint>
 
 #include "planner/base/integers.h"
 #include "planner/cost/host_memory.h"
+#include "planner/cost/optimizer_time.h"
 #include "planner/cost/uncertainty.h"
 #include "planner/hardware/gpu_costs.h"
 #include "planner/hardware/hosts.h"
@@ -30,13 +33,15 @@ void AddMemoryFigures(const Job& job, std::vector<FigureBasis>* figures) {
                         "the rate of the link or of a GPU's share of the host's memory"});
   if (job.training.offload.ratio > 0) {
     figures->push_back({"offload.update", Basis::kAssumed,
-                        "Adam on the host at 45% of its memory's rate, as ZeRO-Offload's 10^10 "
-                        "parameters in 2.57 s on a DGX-2"});
+                        absl::StrFormat("Adam on the host at %.0f%% of its memory's rate, as "
+                                        "ZeRO-Offload's 10^10 parameters in 2.57 s on a DGX-2",
+                                        100 * kHostUpdateShare)});
   }
   if (job.training.fused_step) {
     figures->push_back({"training.fused_step", Basis::kAssumed,
-                        "updates hide behind nothing, and take 123 us of the host for each weight, "
-                        "as AdamW of PyTorch 2.15 does"});
+                        absl::StrFormat("updates hide behind nothing, and take %.0f us of the host "
+                                        "for each weight, as AdamW of PyTorch 2.15 does",
+                                        kFusedUpdateHostNs * 1e-3)});
   }
 }
 
@@ -64,8 +69,12 @@ std::vector<FigureBasis> PlanFigures(const Job& job) {
                      uncertainty.source});
   figures.push_back(
       {"network.between_nodes", Basis::kAssumed,
-       std::string("0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring") +
-           (job.cluster.collectives ? ", scaled to network.collectives" : "")});
+       absl::StrFormat(
+           "%.2f of the given bandwidth, %.0f us latency of a p2p, %.0f us per hop of a "
+           "ring%s",
+           job.constants.inter_node_efficiency, job.constants.send_latency_ns * 1e-3,
+           job.constants.node_hop_ns * 1e-3,
+           job.cluster.collectives ? ", scaled to network.collectives" : "")});
   if (const Dispatcher dispatcher = job.training.execution.dispatcher;
       dispatcher == Dispatcher::kLeastTime) {
     figures.push_back({"network.expert_dispatcher", Basis::kFitted,

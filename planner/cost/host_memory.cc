@@ -26,9 +26,6 @@ constexpr double kCopies = 2;  // decoded, and packed
 constexpr double kMemoryShare = 0.9;
 // Share of its nominal rate that a link reaches with pinned memory: 25 GB/s of PCIe Gen4 x16.
 constexpr double kLinkShare = 0.8;
-// Share of the nominal rate of a host's memory at which Adam's update runs there: 10^10 parameters
-// in 2.57 s on the two Xeon 8168 of a DGX-2, 256 GB/s (ZeRO-Offload, arXiv 2101.06840, table 4).
-constexpr double kUpdateShare = 0.45;
 
 double PackBytes(const ModelSpec& model, const PackShape& pack) {
   double bytes = pack.tokens * kTokenBytes;
@@ -110,7 +107,8 @@ double ShardUpTime(const Job& job, double parameters) {
 double HostUpdateTime(const Job& job, double parameters) {
   if (parameters <= 0) return 0;
   const Host host = HostOf(job.cluster);
-  const double rate = kUpdateShare * host.memory_bytes_per_second / D(job.cluster.gpus_per_node);
+  const double rate =
+      kHostUpdateShare * host.memory_bytes_per_second / D(job.cluster.gpus_per_node);
   const double gradient = job.training.distributed_gradients_fp32 ? 4 : 2;
   const double down = parameters * gradient / host.link_bytes_per_second;
   const double up = parameters * D(kWeightBytes) / host.link_bytes_per_second;

@@ -27,6 +27,10 @@ struct Host {
   double link_bytes_per_second = 0;  // that copies reach, per direction
 };
 
+// Share of the nominal rate of a host's memory at which Adam's update runs there: 10^10 parameters
+// in 2.57 s on the two Xeon 8168 of a DGX-2, 256 GB/s (ZeRO-Offload, arXiv 2101.06840, table 4).
+inline constexpr double kHostUpdateShare = 0.45;
+
 // Returns what the cluster says of its hosts, or otherwise the share of the GPU type's usual host.
 Host HostOf(const Cluster& cluster);
 
