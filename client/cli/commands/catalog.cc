@@ -11,6 +11,8 @@
 #include "client/cli/base/table.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/job/option_names.h"
+#include "client/cli/render/fitting_table.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -38,6 +40,14 @@ std::string LinkText(const v1::CatalogGpu& gpu) {
          (gpu.scaleup_domain_gpus() > 0 ? " x" + std::to_string(gpu.scaleup_domain_gpus()) : "");
 }
 
+// Prints the table with `remark` below it.
+void PrintTable(const GlobalOptions& options, const FittingTable& table, std::string remark) {
+  const Style style = StyleOf(options);
+  if (const std::string left_out = table.LeftOut(style); !left_out.empty())
+    remark += " " + left_out;
+  Print(table.Render(style) + Paragraph(style, remark, 0));
+}
+
 // Fetches all pages into one answer.
 template <typename Request, typename Response, typename Call>
 Response AllPages(Request request, Call call) {
@@ -58,15 +68,15 @@ void RunModels(const GlobalOptions& options, const std::string& filter) {
       request, [&](const auto& page) { return backend->ListModels(page); });
   if (options.json()) return Print(ToJson(response));
   if (response.models_size() == 0) return Print(NoEntry("model", filter));
-  Table table({{"model", Align::kLeft},
-               {"kind", Align::kLeft},
-               {"parameters"},
-               {"active"},
-               {"layers"},
-               {"width"},
-               {"tokens/unit"},
-               {"plan", Align::kLeft},
-               {"aliases", Align::kLeft, /*shrink=*/true, 10}});
+  FittingTable table({{"model", Align::kLeft},
+                      {"kind", Align::kLeft},
+                      {"parameters"},
+                      {"active"},
+                      {"layers", Align::kRight, 4},
+                      {"width", Align::kRight, 3},
+                      {"tokens/unit", Align::kRight, 2},
+                      {"plan", Align::kLeft, 5},
+                      {"aliases", Align::kLeft, 1, /*wrap=*/true}});
   for (const v1::CatalogModel& model : response.models()) {
     const bool sparse = model.active_parameter_count() != model.parameter_count();
     table.Add({model.name(), KindName(model.kind()),
@@ -76,11 +86,10 @@ void RunModels(const GlobalOptions& options, const std::string& filter) {
                model.llm_tokens_per_unit() > 0 ? std::to_string(model.llm_tokens_per_unit()) : "-",
                model.plannable() ? "yes" : "not yet", absl::StrJoin(model.aliases(), ", ")});
   }
-  Print(
-      table.Render(StyleOf(options), /*indent=*/0) +
-      fmt::format("{} models, catalogue {}; plan one by name, a pair as ENCODER+LANGUAGE_MODEL, or "
-                  "any other by its config.json\n",
-                  response.models_size(), response.catalog_version()));
+  PrintTable(options, table,
+             fmt::format("{}, catalogue {}. Plan one by name, a pair as ENCODER+LANGUAGE_MODEL, or "
+                         "any other by its config.json.",
+                         Counted(response.models_size(), "model"), response.catalog_version()));
 }
 
 void RunGpus(const GlobalOptions& options, const std::string& filter) {
@@ -91,17 +100,17 @@ void RunGpus(const GlobalOptions& options, const std::string& filter) {
       request, [&](const auto& page) { return backend->ListGpuTypes(page); });
   if (options.json()) return Print(ToJson(response));
   if (response.gpus_size() == 0) return Print(NoEntry("GPU type", filter));
-  Table table({{"GPU", Align::kLeft},
-               {"TFLOP/s"},
-               {"GiB"},
-               {"memory"},
-               {"link"},
-               {"node"},
-               {"PCIe"},
-               {"watts"},
-               {"bf16", Align::kLeft},
-               {"kernels", Align::kLeft},
-               {"aliases", Align::kLeft, /*shrink=*/true, 10}});
+  FittingTable table({{"GPU", Align::kLeft},
+                      {"TFLOP/s"},
+                      {"GiB"},
+                      {"memory"},
+                      {"link"},
+                      {"node", Align::kRight, 6},
+                      {"PCIe", Align::kRight, 3},
+                      {"watts", Align::kRight, 2},
+                      {"bf16", Align::kLeft, 5},
+                      {"kernels", Align::kLeft, 4},
+                      {"aliases", Align::kLeft, 1, /*wrap=*/true}});
   for (const v1::CatalogGpu& gpu : response.gpus()) {
     table.Add({gpu.name(), Significant(gpu.dense_16bit_flops_per_second() / 1e12),
                Gib(gpu.memory_bytes()), ByteRate(gpu.memory_bytes_per_second()), LinkText(gpu),
@@ -110,11 +119,10 @@ void RunGpus(const GlobalOptions& options, const std::string& filter) {
                gpu.bfloat16() ? "yes" : "no", gpu.measured_kernels() ? "measured" : "-",
                absl::StrJoin(gpu.aliases(), ", ")});
   }
-  Print(
-      table.Render(StyleOf(options), /*indent=*/0) +
-      fmt::format("{} GPU types, catalogue {}; dense 16-bit peak, link per direction (pairs: only "
-                  "between two bridged cards), GPUs of a usual node\n",
-                  response.gpus_size(), response.catalog_version()));
+  PrintTable(options, table,
+             fmt::format("{}, catalogue {}. Dense 16-bit peak; link per direction (pairs: only "
+                         "between two bridged cards); GPUs of a usual node.",
+                         Counted(response.gpus_size(), "GPU type"), response.catalog_version()));
 }
 
 // Returns which pipelines the trainer runs.
@@ -159,18 +167,18 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
       request, [&](const auto& page) { return backend->ListTrainers(page); });
   if (options.json()) return Print(ToJson(response));
   if (response.trainers_size() == 0) return Print(NoEntry("trainer", filter));
-  Table table({{"trainer", Align::kLeft},
-               {"kind", Align::kLeft},
-               {"ZeRO"},
-               {"kernels"},
-               {"fused", Align::kLeft},
-               {"recompute", Align::kLeft},
-               {"pipeline", Align::kLeft},
-               {"images", Align::kLeft},
-               {"to host", Align::kLeft},
-               {"fused step", Align::kLeft},
-               {"runs"},
-               {"source", Align::kLeft, /*shrink=*/true, 20}});
+  FittingTable table({{"trainer", Align::kLeft},
+                      {"kind", Align::kLeft, 4},
+                      {"ZeRO"},
+                      {"kernels", Align::kRight, 6},
+                      {"fused", Align::kLeft, 5},
+                      {"recompute", Align::kLeft},
+                      {"pipeline", Align::kLeft},
+                      {"images", Align::kLeft, 3},
+                      {"to host", Align::kLeft, 8},
+                      {"fused step", Align::kLeft, 7},
+                      {"runs", Align::kRight, 2},
+                      {"source", Align::kLeft, 1, /*wrap=*/true}});
   for (const v1::CatalogTrainer& trainer : response.trainers()) {
     const v1::Execution& execution = trainer.execution();
     table.Add({trainer.name(), NameOf(kFrameworkNames, trainer.framework(), "?"),
@@ -183,22 +191,20 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
                trainer.fitted_run_count() > 0 ? Integer(trainer.fitted_run_count()) : "-",
                trainer.source()});
   }
-  Print(table.Render(StyleOf(options), /*indent=*/0) +
-        Paragraph(
-            StyleOf(options),
-            fmt::format(
-                "{} trainers. Plan for one with --trainer; any other name has the defaults of "
-                "generic. Kernels: their speed relative to Megatron-Core's. Whole encoder: a "
-                "model with an encoder keeps it on the first stage, without virtual stages. Own "
-                "cut: the trainer chooses the layers of each stage, and you cannot. Images: which "
-                "ranks share those of a "
-                "pack (--encoder-dp). To host: what it can keep in host memory: optimizer states "
-                "(--offload-optimizer), weights (--offload-weights), all that layers keep or the "
-                "inputs of recomputed ones (--offload-activations), modules (--offload-modules). "
-                "Fused step: --fused-step. Runs: the published ones on which its figures were "
-                "fitted.",
-                response.trainers_size()),
-            0));
+  PrintTable(
+      options, table,
+      fmt::format(
+          "{}. Plan for one with --trainer; any other name has the defaults of generic. Kernels: "
+          "their speed relative to Megatron-Core's. Whole encoder: a model with an encoder keeps "
+          "it "
+          "on the first stage, without virtual stages. Own cut: the trainer chooses the layers of "
+          "each stage, and you cannot. Images: which ranks share those of a pack (--encoder-dp). "
+          "To "
+          "host: what it can keep in host memory: optimizer states (--offload-optimizer), weights "
+          "(--offload-weights), all that layers keep or the inputs of recomputed ones "
+          "(--offload-activations), modules (--offload-modules). Fused step: --fused-step. Runs: "
+          "the published ones on which its figures were fitted.",
+          Counted(response.trainers_size(), "trainer")));
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "client/cli/base/proto_json.h"
-#include "client/cli/base/table.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/render/fitting_table.h"
 #include "client/cli/render/plan.h"
 #include "client/cli/render/profiles.h"
 
@@ -32,20 +32,20 @@ ExitCode RunGet(const GlobalOptions& options, const std::string& plan_id) {
 }
 
 std::string PlanTable(const Style& style, const v1::ListPlansResponse& response) {
-  Table table({{"plan", Align::kLeft},
-               {"computed", Align::kLeft},
-               {"model", Align::kLeft, /*shrink=*/true, 12},
-               {"GPU", Align::kLeft, /*shrink=*/true, 10},
-               {"GPUs"},
-               {"step"},
-               {"GPU-days"}});
+  FittingTable table({{"plan", Align::kLeft},
+                      {"computed", Align::kLeft, 1},
+                      {"model", Align::kLeft},
+                      {"GPU", Align::kLeft},
+                      {"GPUs"},
+                      {"step", Align::kRight, 3},
+                      {"GPU-days", Align::kRight, 2}});
   for (const v1::PlanSummary& plan : response.plans()) {
     table.Add({plan.plan_id(), LocalTime(plan.create_time()), Plain(style, plan.model()),
                Plain(style, plan.gpu_type()), Integer(plan.gpu_count()),
                plan.fits() ? Duration(plan.step_seconds()) : "no fit",
                plan.fits() ? Significant(plan.gpu_days()) : "-"});
   }
-  return table.Render(style, /*indent=*/0);
+  return table.Render(style);
 }
 
 void RunList(const GlobalOptions& options, const v1::ListPlansRequest& request) {
