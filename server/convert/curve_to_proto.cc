@@ -278,7 +278,7 @@ void AddResizeFigures(const ResizeTerms& resize, v1::PlanCurveResponse* out) {
     AddFigure("resize.restart", v1::BASIS_GIVEN, restart, out);
   } else {
     AddFigure("resize.restart", v1::BASIS_ASSUMED,
-              restart + " to stop and start all processes; no measurement stands behind it", out);
+              restart + " to stop and start all processes; not measured", out);
   }
 }
 

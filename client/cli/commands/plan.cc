@@ -49,6 +49,7 @@ std::string CompareMethods(const Style& style, const v1::PlanJobRequest& request
   other.set_max_alternatives(0);
   other.set_compare_sizes(false);
   other.set_compare_precisions(false);
+  other.set_compare_shardings(false);
   v1::Constraints* constraints = other.mutable_job()->mutable_constraints();
   constraints->set_schedule(v1::PIPELINE_SCHEDULE_1F1B);
   constraints->clear_virtual_stages();
@@ -62,9 +63,25 @@ std::string CompareMethods(const Style& style, const v1::PlanJobRequest& request
 std::vector<std::string> WriteFiles(const PlanFlags& flags, const v1::Job& job,
                                     const v1::Plan& plan, Backend* backend) {
   if (!flags.timeline.any()) return {};
-  if (plan.has_misfit()) return {"nothing: a job that does not fit has no timeline"};
+  if (plan.has_misfit()) return {};
   const auto evaluated = backend->EvaluatePlan(TimelineRequest(job, plan));
   return WriteTimeline(flags.timeline, plan, evaluated.timeline());
+}
+
+// Returns the command that plans one of several offers alone.
+CommandLine OneOffer(const CommandLine& command, const v1::PlanSubject& subject) {
+  const CommandLine one = command.Without("--pool")
+                              .With("--gpu", subject.gpu_type())
+                              .With("--gpus", std::to_string(subject.gpu_count()));
+  const double price = subject.price_per_gpu_hour();
+  return price > 0 ? one.With("--price", fmt::format("{}", price)) : one.Without("--price");
+}
+
+// Says why files that were asked for are not there, or returns "".
+std::string NothingWritten(const PlanFlags& flags, const v1::Plan& plan) {
+  if (!flags.timeline.any() || !plan.has_misfit()) return "";
+  return fmt::format("\nNo {} was written: the job does not fit.\n",
+                     flags.timeline.report.empty() ? "trace" : "report");
 }
 
 // Refuses several offers, because a picture shows one plan and EvaluatePlan takes one offer.
@@ -102,16 +119,14 @@ ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
     origin.served_from = ServedFrom(response, *backend);
     if (!response.label().empty()) origin.served_from += ", label \"" + response.label() + "\"";
     origin.served_from += UnconfirmedText(response);
-    CommandLine command(options.arguments);
-    if (response.offers_size() > 0) {  // the following questions are about the best offer
-      const v1::PlanSubject& subject = response.plan().subject();
-      command = command.Without("--pool")
-                    .With("--gpu", subject.gpu_type())
-                    .With("--gpus", std::to_string(subject.gpu_count()));
-    }
+    const CommandLine command(options.arguments);
     origin.command = command;
     const Style style = StyleOf(options);
-    Print(RenderPlan(style, response.plan(), origin) + RenderOffers(style, response) +
+    if (response.offers_size() > 0) {
+      origin.of_offer = OneOffer(command, response.plan().subject());
+      origin.comparison = RenderOffers(style, response);
+    }
+    Print(RenderPlan(style, response.plan(), origin) + NothingWritten(flags, response.plan()) +
           (flags.compare ? CompareMethods(style, request, backend.get()) : "") +
           RenderWritten(style, written));
   }

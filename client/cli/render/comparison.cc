@@ -1,5 +1,7 @@
 // Compares the plan with unbalanced training and with other splits.
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_join.h>
+#include <absl/strings/strip.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include "client/cli/base/table.h"
 #include "client/cli/job/option_names.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -54,10 +57,48 @@ std::string ChangeText(v1::SizeChange change) {
   }
 }
 
+// Returns the rungs that differ from the one before them, and names the others.
+std::vector<const v1::LadderRung*> ChangedRungs(const v1::Plan& plan,
+                                                std::vector<std::string>* unchanged) {
+  std::vector<const v1::LadderRung*> rungs;
+  const auto shown = [](const v1::LadderRung& rung) {
+    return absl::StrJoin(
+        {Significant(rung.gpu_days()), Duration(rung.step_seconds()), Percent(rung.pad_ratio()),
+         Percent(rung.dist_ratio_units()), Percent(rung.dist_ratio_tokens())},
+        " ");
+  };
+  for (const v1::LadderRung& rung : plan.ladder()) {
+    if (!rungs.empty() && shown(*rungs.back()) == shown(rung) &&
+        rungs.back()->fits() == rung.fits())
+      unchanged->emplace_back(absl::StripPrefix(rung.name(), "+ "));
+    else
+      rungs.push_back(&rung);
+  }
+  return rungs;
+}
+
+// Says what the baseline is, and which rungs are left out.
+std::string LadderText(const v1::Plan& plan, const std::vector<std::string>& unchanged) {
+  std::vector<std::string> sentences;
+  if (plan.ladder(0).name() == "baseline")
+    sentences.emplace_back(
+        "The baseline: random micro-batches, padded to their longest sample; stages of equal "
+        "parameters; every layer recomputed.");
+  if (!unchanged.empty()) {
+    sentences.push_back(fmt::format("{} {} nothing here.", absl::StrJoin(unchanged, " and "),
+                                    unchanged.size() == 1 ? "changes" : "change"));
+    sentences.back().front() =
+        absl::ascii_toupper(static_cast<unsigned char>(sentences.back().front()));
+  }
+  return absl::StrJoin(sentences, " ");
+}
+
 }  // namespace
 
 std::string RenderLadder(const Style& style, const v1::Plan& plan) {
   if (plan.ladder_size() == 0) return "";
+  std::vector<std::string> unchanged;
+  const std::vector<const v1::LadderRung*> rungs = ChangedRungs(plan, &unchanged);
   const bool units = plan.batch_rule().unit_cap() > 0;
   std::vector<Table::Column> columns = {
       {"", Align::kLeft}, {"GPU-days"}, {"step"}, {"speed-up"}, {"padding"}};
@@ -69,7 +110,8 @@ std::string RenderLadder(const Style& style, const v1::Plan& plan) {
   double most = 0;
   for (const v1::LadderRung& rung : plan.ladder()) most = std::max(most, rung.gpu_days());
   const double first = plan.ladder(0).step_seconds() > 0 ? plan.ladder(0).gpu_days() : 0;
-  for (const v1::LadderRung& rung : plan.ladder()) {
+  for (const v1::LadderRung* const shown : rungs) {
+    const v1::LadderRung& rung = *shown;
     const bool speed = first > 0 && rung.gpu_days() > 0;
     std::vector<std::string> cells = {
         Plain(style, rung.name()), Significant(rung.gpu_days()), Duration(rung.step_seconds()),
@@ -82,7 +124,9 @@ std::string RenderLadder(const Style& style, const v1::Plan& plan) {
   }
   const std::string remark = units ? "units, tokens: imbalance over ranks (DistRatio)"
                                    : "tokens: imbalance over ranks (DistRatio)";
-  return Section(style, "Before and after balancing", remark) + table.Render(style);
+  const std::string text = LadderText(plan, unchanged);
+  return Section(style, "Before and after balancing", remark) +
+         (text.empty() ? "" : Paragraph(style, Plain(style, text))) + table.Render(style);
 }
 
 std::string RenderAlternatives(const Style& style, const v1::Plan& plan) {
@@ -176,22 +220,41 @@ std::string RenderDispatchers(const Style& style, const v1::Plan& plan) {
          table.Render(style);
 }
 
-std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan) {
-  if (plan.other_precisions_size() == 0) return "";
+namespace {
+
+// Lists short plans that differ from the plan in what their heading names.
+template <typename Others, typename Name>
+std::string OtherPlans(const Style& style, const v1::Plan& plan, const std::string& title,
+                       const Others& others, Name name) {
+  if (others.empty()) return "";
   Table table({{"", Align::kLeft},
                {"split", Align::kLeft},
                {"step"},
                {"GPU-days"},
                {"change"},
                {"free GiB"}});
-  const double ours = plan.predictions().gpu_days();
-  for (const v1::OtherPrecision& precision : plan.other_precisions()) {
-    std::vector<std::string> cells = {PrecisionName(precision.precision())};
-    AddOther(precision.fits(), precision.plan(), ours, &cells);
+  for (const auto& other : others) {
+    std::vector<std::string> cells = {name(other)};
+    AddOther(other.fits(), other.plan(), plan.predictions().gpu_days(), &cells);
     table.Add(cells);
   }
-  return Section(style, "Other precisions", "the same packs and global batch; change in GPU-days") +
+  return Section(style, title, "the same packs and global batch; change in GPU-days") +
          table.Render(style);
+}
+
+}  // namespace
+
+std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan) {
+  return OtherPlans(
+      style, plan, "Other precisions", plan.other_precisions(),
+      [](const v1::OtherPrecision& other) { return PrecisionName(other.precision()); });
+}
+
+std::string RenderOtherShardings(const Style& style, const v1::Plan& plan) {
+  return OtherPlans(style, plan, "Other shardings", plan.other_shardings(),
+                    [](const v1::OtherSharding& other) {
+                      return ZeroText(other.zero_stage(), other.zero_group());
+                    });
 }
 
 }  // namespace evenkeel::cli

@@ -1,5 +1,7 @@
 #include "client/cli/render/curve.h"
 
+#include <absl/strings/match.h>
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,12 +10,14 @@
 #include <vector>
 
 #include "client/cli/base/table.h"
+#include "client/cli/render/fitting_table.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
 
-constexpr int kBarWidth = 12;
+constexpr int kBarWidth = 12, kIndent = 2;
 
 bool Fits(const v1::CurvePoint& point) { return point.state() == v1::CURVE_POINT_STATE_FITS; }
 
@@ -40,7 +44,7 @@ class CurveTable {
   }
 
   std::string Render() const {
-    std::string remark = fmt::format("nodes of {} GPUs", curve_.gpus_per_node());
+    std::string remark = "nodes of " + Counted(curve_.gpus_per_node(), "GPU");
     if (curve_.price_per_gpu_hour() > 0)
       remark += fmt::format(", {} per GPU-hour", Decimal(curve_.price_per_gpu_hour(), 2));
     std::string text = Section(style_, Plain(style_, curve_.gpu_type()), remark);
@@ -50,18 +54,24 @@ class CurveTable {
 
  private:
   std::string Sizes() const {
-    std::vector<Table::Column> columns = {
-        {"nodes"},  {"", Align::kLeft},  {"split", Align::kLeft, /*shrink=*/true, 12},
-        {"step"},   {"tokens/s"},        {"", Align::kLeft},
-        {"effic."}, {"+ tokens/s/node"}, {"GPU-days"}};
+    std::vector<FittingTable::Column> columns = {{"nodes"},
+                                                 {"marks", Align::kLeft},
+                                                 {"split", Align::kLeft},
+                                                 {"step"},
+                                                 {"tokens/s"},
+                                                 {"", Align::kLeft, 1},
+                                                 {"effic.", Align::kRight, 4},
+                                                 {"+ tokens/s/node", Align::kRight, 3},
+                                                 {"GPU-days"}};
     if (prices_) columns.push_back({"cost"});
-    columns.push_back({"memory"});
-    columns.push_back({"change"});
-    Table table(columns);
+    columns.push_back({"GiB", Align::kRight, 2});
+    columns.push_back({"change", Align::kRight, 5});
+    FittingTable table(columns);
     for (const v1::CurvePoint& point : curve_.points()) {
       if (Fits(point)) table.Add(Row(point));
     }
-    return table.Render(style_);
+    const std::string left_out = table.LeftOut(style_, kIndent);
+    return table.Render(style_, kIndent) + (left_out.empty() ? "" : Paragraph(style_, left_out));
   }
 
   std::vector<std::string> Row(const v1::CurvePoint& point) const {
@@ -76,35 +86,37 @@ class CurveTable {
         point.has_next_node() ? Significant(point.next_node().added_llm_tokens_per_second()) : "",
         Significant(point.gpu_days())};
     if (prices_) cells.push_back(Decimal(point.cost(), 2));
-    cells.push_back(Gib(point.peak_memory_bytes()) + " GiB");
+    cells.push_back(Gib(point.peak_memory_bytes()));
     cells.push_back(point.has_resize() ? Duration(point.resize().total_seconds()) : "");
     return cells;
   }
 
-  // Neighbouring sizes with the same reason share a paragraph; reasons of misfits differ in
-  // figures, so only the last, which comes nearest to fitting, is shown in full.
+  // Neighbouring sizes without a plan share a paragraph. Their reasons differ in figures, so only
+  // that of the last, which comes nearest to fitting, is shown.
   std::string LeftOut() const {
     std::string text;
-    const v1::CurvePoint* last = nullptr;
-    std::string nodes;
+    std::vector<const v1::CurvePoint*> alike;
     const auto flush = [&] {
-      if (last == nullptr) return;
-      text += Paragraph(style_, Plain(style_, fmt::format("{}: {}", nodes, last->reason())));
-      last = nullptr;
-      nodes.clear();
+      if (!alike.empty()) text += Paragraph(style_, Plain(style_, WhyLeftOut(alike)));
+      alike.clear();
     };
     for (const v1::CurvePoint& point : curve_.points()) {
-      if (last != nullptr && last->state() != point.state()) flush();
-      if (Fits(point)) continue;
-      nodes += (last == nullptr ? "" : ", ") + Integer(point.nodes());
-      if (last == nullptr)
-        nodes =
-            (point.state() == v1::CURVE_POINT_STATE_MISFIT ? "Does not fit on " : "No plan on ") +
-            nodes;
-      last = &point;
+      if (!alike.empty() && alike.back()->state() != point.state()) flush();
+      if (!Fits(point)) alike.push_back(&point);
     }
     flush();
     return text;
+  }
+
+  static std::string WhyLeftOut(const std::vector<const v1::CurvePoint*>& alike) {
+    std::vector<std::string> nodes;
+    for (const v1::CurvePoint* point : alike) nodes.push_back(Integer(point->nodes()));
+    const v1::CurvePoint& last = *alike.back();
+    std::string text =
+        last.state() == v1::CURVE_POINT_STATE_MISFIT ? "Does not fit on " : "No plan on ";
+    text += absl::StrJoin(nodes, ", ") + (last.nodes() == 1 ? " node" : " nodes");
+    if (alike.size() > 1) text += fmt::format(". On {}", nodes.back());
+    return fmt::format("{}: {}", text, ChangeWords(last.reason()));
   }
 
   const Style& style_;
@@ -113,24 +125,38 @@ class CurveTable {
   double most_ = 0;
 };
 
+// Explains the marks that occur, and two columns. Returns "" if no size fits.
 std::string Legend(const Style& style, const v1::PlanCurveResponse& response) {
-  std::string text = Section(style, "How to read it");
-  std::vector<std::pair<std::string, std::string>> signs = {
-      {"=", "no gain: a smaller size is at least as fast"}};
-  if (const double coverage = response.interval_coverage_ratio(); coverage > 0) {  // a size fits
-    signs.emplace_back(
-        "~", fmt::format("the step's range ({:.0f}% of runs) overlaps that of the size above",
-                         100 * coverage));
+  std::string marks;
+  bool any = false, resized = false;
+  for (const v1::Curve& curve : response.curves()) {
+    for (const v1::CurvePoint& point : curve.points()) {
+      if (!Fits(point)) continue;
+      any = true;
+      resized = resized || point.has_resize();
+      marks += Marks(point);
+    }
   }
-  signs.emplace_back("r", "weights are split differently than at the size above");
-  signs.emplace_back("e", "estimated by a short search");
-  signs.emplace_back("b", fmt::format("a step has over {:.0f}% more or fewer samples than the "
-                                      "batch: packs are whole",
-                                      100 * kBatchTolerance));
+  if (!any) return "";
+  const std::pair<const char*, std::string> meanings[] = {
+      {"=", "no gain: a smaller size is at least as fast"},
+      {"~", fmt::format("the step's range ({:.0f}% of runs) overlaps that of the size above",
+                        100 * response.interval_coverage_ratio())},
+      {"r", "weights are split differently than at the size above"},
+      {"e", "estimated by a short search"},
+      {"b", fmt::format("a step has over {:.0f}% more or fewer samples than the batch: packs are "
+                        "whole",
+                        100 * kBatchTolerance)}};
+  std::vector<std::pair<std::string, std::string>> signs;
+  for (const auto& [mark, meaning] : meanings)
+    if (absl::StrContains(marks, mark)) signs.emplace_back(std::string("mark ") + mark, meaning);
+  signs.emplace_back("GiB", "peak memory of the fullest GPU");
   signs.emplace_back("effic.",
                      "samples per second and GPU, relative to the smallest size that fits");
-  signs.emplace_back("change", "time without training when a job moves here from the size above");
-  text += NameValues(style, signs);
+  if (resized)
+    signs.emplace_back("change", "time without training when a job moves here from the size above");
+  const std::string text = Section(style, "How to read it") + NameValues(style, signs);
+  if (!resized) return text;
   std::vector<std::pair<std::string, std::string>> figures;
   for (const v1::FigureBasis& figure : response.resize_figures()) {
     const char* basis = figure.basis() == v1::BASIS_GIVEN ? "given" : "assumed";

@@ -124,7 +124,13 @@ class Comparison {
         {"data-parallel sync", &v1::StepTime::data_sync_seconds},
         {"optimizer", &v1::StepTime::optimizer_seconds},
         {"step", &v1::StepTime::total_seconds}};
-    for (const auto& [name, part] : parts) Figure(name, (yours.*part)(), (ours.*part)(), Duration);
+    constexpr double kWorthShowing = 1e-4;  // of the step
+    for (const auto& [name, part] : parts) {
+      if ((yours.*part)() < kWorthShowing * yours.total_seconds() &&
+          (ours.*part)() < kWorthShowing * ours.total_seconds())
+        continue;
+      Figure(name, (yours.*part)(), (ours.*part)(), Duration);
+    }
   }
 
   const Style& style_;
@@ -152,7 +158,7 @@ std::string RenderEvaluation(const Style& style, const v1::EvaluatePlanResponse&
   text += RenderComparison(style, response);
   if (yours.has_misfit())
     text += Section(style, "Why yours does not fit") +
-            Paragraph(style, Plain(style, yours.misfit().text()));
+            Paragraph(style, Plain(style, MisfitText(yours.misfit())));
   return text + RenderStages(style, yours) + RenderStageTimes(style, yours) +
          RenderStageMemory(style, yours);
 }

@@ -7,6 +7,7 @@
 
 #include "client/cli/base/table.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 
@@ -22,13 +23,12 @@ std::string RenderGoodput(const Style& style, const v1::Plan& plan) {
                                             Percent(goodput.useful_share())));
   pairs.emplace_back(
       "a checkpoint",
-      fmt::format("every {} step{}: {}, written in {}",
-                  Integer(goodput.checkpoint_interval_steps()),
-                  goodput.checkpoint_interval_steps() == 1 ? "" : "s",
+      fmt::format("every {}: {}, written in {}",
+                  Counted(goodput.checkpoint_interval_steps(), "step"),
                   Bytes(goodput.checkpoint_bytes()), Duration(goodput.checkpoint_seconds())));
-  pairs.emplace_back("a failure",
-                     fmt::format("every {} on average, of any node",
-                                 Duration(goodput.mean_time_between_failures_seconds())));
+  pairs.emplace_back(
+      "node failure",
+      fmt::format("every {} on average", Duration(goodput.mean_time_between_failures_seconds())));
   return Section(style, "With failures of nodes", "expected values") + NameValues(style, pairs);
 }
 

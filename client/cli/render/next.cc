@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -145,80 +146,113 @@ class AppliedRemedy {
 
 std::string RenderMisfit(const Style& style, const v1::Plan& plan, const CommandLine& command) {
   const v1::Misfit& misfit = plan.misfit();
-  std::string text = Section(style, "Why it does not fit");
-  text += Paragraph(style, Plain(style, misfit.text()));
-  if (misfit.micro_batches() == 0) {
-    const std::string layers = LayersText(misfit.layers(), 1 << 20);
-    text += Section(style, fmt::format("Memory of stage {}", misfit.stage_index()),
-                    fmt::format("{}; {}", ParallelismText(misfit.parallelism()), layers));
-    text += MemoryBars(style, misfit.memory(), misfit.capacity_bytes());
-  }
+  const bool memory = misfit.micro_batches() == 0;
+  std::string text =
+      Section(style, "Why it does not fit",
+              memory ? ParallelismText(misfit.parallelism()) + " comes nearest" : "");
+  text += Paragraph(style, Plain(style, MisfitText(misfit)));
+  if (memory) text += MemoryBars(style, misfit.memory(), misfit.capacity_bytes());
   text += Section(style, "Changes that make it fit",
                   misfit.remedies_size() > 0 ? "each was tried and fits" : "");
   if (misfit.remedies_size() == 0) {
     text += Paragraph(style, "None of the changes that were tried makes it fit.");
   }
-  for (int i = 0; i < misfit.remedies_size(); ++i) {
-    const v1::Remedy& remedy = misfit.remedies(i);
-    const std::string flags = AppliedRemedy(remedy, command).flags();
-    text += NameValues(style, {{fmt::format("{}.", i + 1), Plain(style, remedy.text())}});
-    if (!flags.empty()) text += "      " + Paint(style, Tone::kAccent, Plain(style, flags)) + "\n";
+  std::vector<std::pair<std::string, std::string>> changes;
+  for (const v1::Remedy& remedy : misfit.remedies()) {
+    std::string change = Plain(style, ChangeWords(remedy.text()));
+    if (const std::string flags = AppliedRemedy(remedy, command).flags(); !flags.empty())
+      change += " (" + Paint(style, Tone::kAccent, Plain(style, flags)) + ")";
+    changes.emplace_back(fmt::format("{}.", changes.size() + 1), change);
   }
-  return text;
+  return text + NameValues(style, changes);
 }
 
 namespace {
 
+// Returns whether the plan's model has layers of experts, whose degree the others leave open.
+bool HasExperts(const v1::Plan& plan) {
+  for (const v1::Stage& stage : plan.stages())
+    for (const v1::LayerGroup& group : stage.layers())
+      if (group.kind() == v1::LAYER_KIND_MOE) return true;
+  return false;
+}
+
 // Returns the command that plans the first alternative: of the splits with these degrees, it is the
-// best of the plan's packs. Flags that do not tell it apart from the plan stay as they are.
+// best of the plan's packs. Degrees that follow from the others stay as they are.
 CommandLine RunnerUp(const v1::Plan& plan, const CommandLine& command) {
   const v1::Parallelism& ours = plan.parallelism();
   const v1::Parallelism& other = plan.alternatives(0).parallelism();
-  CommandLine line = command.With("--tp", std::to_string(other.tensor()))
-                         .With("--pp", std::to_string(other.pipeline()))
-                         .Without("--dp");
-  const auto set_if_different = [&line](const char* flag, int32_t own, int32_t degree) {
-    if (std::max(1, own) != std::max(1, degree))
-      line = line.With(flag, std::to_string(std::max(1, degree)));
-  };
-  set_if_different("--cp", ours.context(), other.context());
-  set_if_different("--ep", ours.expert(), other.expert());
-  set_if_different("--virtual-stages", ours.virtual_stages(), other.virtual_stages());
-  set_if_different("--encoder-dp", ours.encoder_data(), other.encoder_data());
-  if (plan.subject().micro_batch_samples() > 0 || plan.packing_groups_size() > 0) return line;
+  const struct {
+    const char* flag;
+    int32_t own, degree;
+    bool open;  // whether the other degrees leave it open
+  } degrees[] = {
+      {"--tp", ours.tensor(), other.tensor(), true},
+      {"--pp", ours.pipeline(), other.pipeline(), true},
+      {"--dp", ours.data(), other.data(), true},
+      {"--cp", ours.context(), other.context(), false},
+      {"--ep", ours.expert(), other.expert(), HasExperts(plan)},
+      {"--virtual-stages", ours.virtual_stages(), other.virtual_stages(), other.pipeline() > 1},
+      {"--encoder-dp", ours.encoder_data(), other.encoder_data(),
+       plan.has_encoder_data_gain_ratio()}};
+  CommandLine line = command;
+  for (const auto& [flag, own, degree, open] : degrees) {
+    const int32_t value = std::max(1, degree);
+    if (open || own > 1 || value > 1 || command.Has(flag))
+      line = line.With(flag, std::to_string(value));
+  }
+  if (plan.subject().micro_batch_samples() > 0) return line;
+  if (plan.packing_groups_size() > 0) line = line.With("--groups", "one");
   const auto set_cap = [&](const char* flag, int64_t cap) {
-    if (cap > 0 && !command.Has(flag) && !command.Has("--job"))
-      line = line.With(flag, std::to_string(cap));
+    if (cap > 0 && !command.Has(flag)) line = line.With(flag, std::to_string(cap));
   };
   set_cap("--unit-cap", plan.batch_rule().unit_cap());
   set_cap("--token-cap", plan.batch_rule().token_cap());
   return line;
 }
 
+using WhyAndCommand = std::pair<std::string, std::string>;
+
+std::vector<WhyAndCommand> AfterMisfit(const v1::Plan& plan, const CommandLine& command) {
+  for (const v1::Remedy& remedy : plan.misfit().remedies()) {
+    const AppliedRemedy applied(remedy, command);
+    if (!applied.flags().empty())
+      return {{"with the first of these changes", applied.command().Text()}};
+  }
+  return {};
+}
+
 }  // namespace
 
-std::string RenderNextCommands(const Style& style, const v1::Plan& plan,
-                               const CommandLine& command) {
-  std::vector<std::pair<std::string, std::string>> commands;
+std::string RenderNextCommands(const Style& style, const v1::Plan& plan, const CommandLine& command,
+                               const std::optional<CommandLine>& of_offer) {
+  const CommandLine& alone = of_offer ? *of_offer : command;
+  std::vector<WhyAndCommand> commands;
   if (plan.has_misfit()) {
-    for (const v1::Remedy& remedy : plan.misfit().remedies()) {
-      const AppliedRemedy applied(remedy, command);
-      if (applied.flags().empty()) continue;
-      commands.emplace_back("with the first of these changes", applied.command().Text());
-      break;
-    }
+    commands = AfterMisfit(plan, alone);
   } else {
     if (!command.Has("--dataset") && !command.Has("--job")) {
       commands.emplace_back("with your own sample lengths (see `evenkeelctl stats --help`)",
                             command.With("--dataset", "LENGTHS.json").Text());
     }
     if (plan.alternatives_size() > 0 && !command.Has("--stage-layers")) {
-      commands.emplace_back("the first alternative in full", RunnerUp(plan, command).Text());
+      commands.emplace_back(plan.packing_groups_size() > 0
+                                ? "the first alternative in full: all samples in one group"
+                                : "the first alternative in full",
+                            RunnerUp(plan, alone).Text());
     }
-    commands.emplace_back("on twice the GPUs",
-                          command.With("--gpus", std::to_string(2 * plan.subject().gpu_count()))
-                              .Without("--dp")
-                              .Text());
+    if (of_offer) {
+      commands.emplace_back("the best offer alone, with pictures of a step",
+                            alone.With("--report", "report.html").Text());
+    } else {
+      const v1::PlanSubject& subject = plan.subject();
+      const CommandLine twice =
+          command.Without("--dp").With("--gpus", std::to_string(2 * subject.gpu_count()));
+      commands.emplace_back("on twice the GPUs",
+                            command.Has("--pool")
+                                ? twice.Without("--pool").With("--gpu", subject.gpu_type()).Text()
+                                : twice.Text());
+    }
   }
   commands.emplace_back("for programs", command.With("--output", "json").Text());
   std::string text = Section(style, "Next commands");

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cli/base/table.h"
 #include "client/cli/job/trainer_names.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 #include "planner/base/integers.h"
 
 namespace evenkeel::cli {
@@ -19,20 +21,20 @@ std::string BatchNote(const v1::Plan& plan) {
   const v1::Predictions& predictions = plan.predictions();
   const double real = predictions.samples_per_step();
   if (!MissesBatch(requested, real)) return "";
-  const bool padded = plan.subject().micro_batch_samples() > 0;
-  const std::string pack = padded ? "micro-batch" : "pack", packs = pack + (padded ? "es" : "s");
-  const int ranks = plan.parallelism().data();
+  const std::string pack = plan.subject().micro_batch_samples() > 0 ? "micro-batch" : "pack";
   return fmt::format(
-      "a step trains on {} samples, {} {} than the {} asked for: {} are whole, and every "
-      "data-parallel rank needs at least one (here {} {} of {} samples on each of {} rank{})",
-      Significant(real), Percent(std::fabs(real / requested - 1)),
-      real > requested ? "more" : "fewer", Integer(plan.subject().global_batch_samples()), packs,
-      Integer(predictions.micro_batches()), predictions.micro_batches() == 1 ? pack : packs,
-      Significant(plan.batch_rule().samples_per_pack()), Integer(ranks), ranks == 1 ? "" : "s");
+      "a step trains on {}, {} {} than the {} asked for: {} are whole, and every data-parallel "
+      "rank "
+      "needs at least one (here {} of {} on each of {})",
+      CountedMean(real, "sample"), Percent(std::fabs(real / requested - 1)),
+      real > requested ? "more" : "fewer", Integer(plan.subject().global_batch_samples()),
+      PluralOf(pack), Counted(predictions.micro_batches(), pack),
+      CountedMean(plan.batch_rule().samples_per_pack(), "sample"),
+      Counted(plan.parallelism().data(), "rank"));
 }
 
 // Notes a trainer that the planner does not know, because its name may be misspelt.
-std::string TrainerNote(const Style& style, const v1::Plan& plan) {
+std::string TrainerNote(const v1::Plan& plan) {
   for (const v1::FigureBasis& figure : plan.provenance().figures()) {
     if (figure.figure() != "training.trainer" || !figure.detail().starts_with("no record of "))
       continue;
@@ -41,7 +43,7 @@ std::string TrainerNote(const Style& style, const v1::Plan& plan) {
     return fmt::format(
         "\"{}\" is not a known trainer ({}`evenkeelctl trainers` lists them): planned with the "
         "defaults of a trainer without a record",
-        Plain(style, name), nearest.empty() ? "" : "did you mean " + nearest + "? ");
+        name, nearest.empty() ? "" : "did you mean " + nearest + "? ");
   }
   return "";
 }
@@ -64,28 +66,18 @@ std::string SmallDatasetNote(const v1::Plan& plan) {
                           : static_cast<double>(plan.subject().global_batch_samples());
   if (samples <= 0 || samples >= step) return "";
   return fmt::format(
-      "the dataset has {} sample{}, fewer than the {} of one step{}",
-      Integer(plan.subject().sample_count()), samples == 1 ? "" : "s", Significant(step),
+      "the dataset has {}, fewer than the {} of one step{}",
+      Counted(plan.subject().sample_count(), "sample"), Significant(step),
       predictions.holed_steps() > 0 ? ": some ranks lack a pack and run a zero-weight dummy" : "");
 }
 
 std::string OversizeNote(const v1::Plan& plan) {
   const int64_t oversize = plan.batch_rule().oversize_sample_count();
   if (oversize <= 0) return "";
-  return fmt::format("{} of {} samples exceed a cap, so each of them is alone in its pack",
-                     Integer(oversize), Integer(plan.subject().sample_count()));
-}
-
-// Notes a plan whose memory is above the capacity at the upper end of its interval.
-std::string TightNote(const v1::Plan& plan) {
-  if (plan.memory_fit() != v1::MEMORY_FIT_WITHIN_MARGIN || plan.has_misfit()) return "";
-  const v1::Interval& interval = plan.predictions().memory_interval();
-  return fmt::format(
-      "memory may not suffice: in {:.0f}% of runs the peak is {:.0f}% to {:.0f}% of the "
-      "prediction, and the fullest GPU has no room for the upper end; --memory-confidence {:g} "
-      "plans for it",
-      100 * interval.coverage_ratio(), 100 * interval.low_ratio(), 100 * interval.high_ratio(),
-      interval.coverage_ratio());
+  const std::string of = Counted(plan.subject().sample_count(), "sample");
+  if (oversize == 1) return fmt::format("1 of {} exceeds a cap, so it is alone in its pack", of);
+  return fmt::format("{} of {} exceed a cap, so each of them is alone in its pack",
+                     Integer(oversize), of);
 }
 
 // Notes what the job asks for and its trainer cannot do.
@@ -99,11 +91,11 @@ std::string BeyondTrainerNote(const v1::Plan& plan) {
 
 // Notes what the trainer's limits cost.
 std::string LimitsNote(const v1::Plan& plan) {
-  constexpr double kWorthSaying = 0.001;
+  constexpr double kWorthSaying = 0.03;
   if (plan.trainer_limits_cost_ratio() < kWorthSaying) return "";
   return fmt::format(
       "the trainer's limits in recompute and pipeline (`evenkeelctl trainers`) cost at least {}; "
-      "--trainer unlimited plans without them",
+      "--trainer unlimited gives the plan without them, which no trainer runs",
       Percent(plan.trainer_limits_cost_ratio()));
 }
 
@@ -121,8 +113,7 @@ std::string ZeroGroupNote(const v1::Plan& plan) {
   if (asked == 0 || copies == 0 || copies % asked == 0) return "";
   const int64_t group = planner::LargestDivisor(copies, asked);
   return fmt::format(
-      "the states are shared by groups of {} rank{}, not {}: {}", Integer(group),
-      group == 1 ? "" : "s", Integer(asked),
+      "the states are shared by groups of {}, not {}: {}", Counted(group, "rank"), Integer(asked),
       asked > copies ? fmt::format("only {} hold copies of a weight", Integer(copies))
                      : fmt::format("{} does not divide the {} ranks that hold copies of a weight",
                                    Integer(asked), Integer(copies)));
@@ -148,14 +139,22 @@ double FinishSeconds(const v1::Plan& plan) {
   return predictions.epoch_seconds() * std::max(1, plan.subject().epochs());
 }
 
+std::vector<std::string> PlanNotes(const v1::Plan& plan) {
+  std::vector<std::string> notes;
+  for (std::string& note : std::vector<std::string>{
+           TrainerNote(plan), ChipNote(plan), BatchNote(plan), SmallDatasetNote(plan),
+           OversizeNote(plan), BeyondTrainerNote(plan), LimitsNote(plan), GroupsNote(plan),
+           ZeroGroupNote(plan), DeadlineNote(plan)}) {
+    if (!note.empty()) notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
 std::string RenderNotes(const Style& style, const v1::Plan& plan) {
   std::string text;
-  for (const std::string& note :
-       {TrainerNote(style, plan), ChipNote(plan), BatchNote(plan), SmallDatasetNote(plan),
-        OversizeNote(plan), TightNote(plan), BeyondTrainerNote(plan), LimitsNote(plan),
-        GroupsNote(plan), ZeroGroupNote(plan), DeadlineNote(plan)}) {
-    if (note.empty()) continue;
-    text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
+  for (const std::string& note : PlanNotes(plan)) {
+    text +=
+        Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + Plain(style, note) + ".", 0);
   }
   return text;
 }

@@ -1,5 +1,6 @@
 #include "client/cli/render/offers.h"
 
+#include <absl/strings/ascii.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "client/cli/base/table.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -39,6 +41,33 @@ const char* WhyLeftOut(v1::LeftOutReason reason) {
   }
 }
 
+// Returns the best of the offers that fit by a figure, the least of which is best, or nullptr.
+template <typename Figure>
+const v1::Plan* BestOffer(const v1::PlanJobResponse& response, Figure figure) {
+  const v1::Plan* best = nullptr;
+  for (const v1::Plan& plan : response.offers()) {
+    if (plan.has_misfit() || !(figure(plan) > 0)) continue;
+    if (best == nullptr || figure(plan) < figure(*best)) best = &plan;
+  }
+  return best;
+}
+
+std::string GpusText(const v1::Plan& plan) {
+  return fmt::format("{} x {}", plan.subject().gpu_count(), plan.subject().gpu_type());
+}
+
+// Names the offers that are best by cost or GPU-days and by time.
+std::string BestText(const v1::PlanJobResponse& response) {
+  std::string text;
+  if (const v1::Plan* cheapest = BestOffer(response, Cost))
+    text = fmt::format(" Cheapest: {}, {}.", GpusText(*cheapest), Decimal(Cost(*cheapest), 2));
+  else if (const v1::Plan* least = BestOffer(response, GpuDays))
+    text = fmt::format(" Fewest GPU-days: {}, {}.", GpusText(*least), Significant(GpuDays(*least)));
+  if (const v1::Plan* soonest = BestOffer(response, FinishSeconds))
+    text += fmt::format(" Soonest: {}, {}.", GpusText(*soonest), Duration(FinishSeconds(*soonest)));
+  return text;
+}
+
 class Offers {
  public:
   Offers(const Style& style, const v1::PlanJobResponse& response)
@@ -65,13 +94,40 @@ class Offers {
       ids.emplace_back(std::to_string(ids.size() + 1), plan.plan_id());
       AddPlan(ids.back().first, plan, &table);
     }
-    std::string remark = fmt::format("best first; comparison {}", response_.plan_id());
+    std::string remark = "best first; comparison " + response_.plan_id();
     if (deadline_ > 0) remark += ", deadline " + Duration(deadline_);
-    return Section(style_, "Offers", remark) + table.Render(style_) + LeftOut() + "\n" +
+    return Title() + Paragraph(style_, Plain(style_, Answer()), 0) +
+           Section(style_, "Offers", remark) + table.Render(style_) + LeftOut() + "\n" +
            NameValues(style_, ids);
   }
 
  private:
+  std::string Title() const {
+    const int count = response_.offers_size() + response_.offers_left_out_size();
+    return Paint(style_, Tone::kBold,
+                 Plain(style_, fmt::format("{}: {} compared", response_.plan().subject().model(),
+                                           Counted(count, "offer")))) +
+           "\n";
+  }
+
+  // Says which offer to take.
+  std::string Answer() const {
+    if (BestOffer(response_, FinishSeconds) == nullptr) return "No offer fits.";
+    std::string text;
+    if (deadline_ > 0) {
+      const v1::Plan* fewest = BestOffer(response_, [this](const v1::Plan& plan) {
+        return FinishSeconds(plan) <= deadline_ ? plan.subject().gpu_count() : 0;
+      });
+      text = fewest == nullptr
+                 ? fmt::format("No offer ends within {}.", Duration(deadline_))
+                 : fmt::format("Fewest GPUs for {}: {}, which take {}.", Duration(deadline_),
+                               GpusText(*fewest), Duration(FinishSeconds(*fewest)));
+    }
+    // With one plan, there is nothing to choose from.
+    if (response_.offers_size() > 1 || text.empty()) text += BestText(response_);
+    return std::string(absl::StripLeadingAsciiWhitespace(text));
+  }
+
   void AddPlan(const std::string& number, const v1::Plan& plan, Table* table) const {
     const v1::PlanSubject& subject = plan.subject();
     const bool fits = !plan.has_misfit();

@@ -9,6 +9,7 @@
 #include "client/cli/base/table.h"
 #include "client/cli/job/option_names.h"
 #include "client/cli/render/group_tables.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -18,10 +19,6 @@ constexpr int kGaugeWidth = 30;
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-std::string Plural(int64_t count, const std::string& what) {
-  return fmt::format("{} {}{}", Integer(count), what, count == 1 ? "" : "s");
-}
-
 std::string Verdict(const Style& style, const v1::PackDatasetSummary& summary) {
   const v1::BatchRule& rule = summary.rule();
   const int64_t bound = rule.pack_count_lower_bound();
@@ -30,8 +27,8 @@ std::string Verdict(const Style& style, const v1::PackDatasetSummary& summary) {
   if (rule.pack_count() <= bound) {
     return Paint(style, Tone::kGood, "No packing under these caps has fewer packs") + why + ".";
   }
-  return fmt::format("At least {} are needed{}: this is {} above.", Plural(bound, "pack"), why,
-                     Percent(BoundGap(rule)));
+  return fmt::format("At least {} {} needed{}: this is {} above.", Counted(bound, "pack"),
+                     bound == 1 ? "is" : "are", why, Percent(BoundGap(rule)));
 }
 
 std::string Oversize(const v1::PackDatasetSummary& summary, const PackOrigin& origin) {
@@ -70,19 +67,19 @@ Pairs PackPairs(const Style& style, const v1::PackDatasetSummary& summary,
             (start.apart_sample_count_size() > 1
                  ? fmt::format("; {} files apart", start.apart_sample_count_size())
                  : ""));
-  if (rule.unit_scales_size() > 0) pairs.emplace_back("units count", UnitScalesText(rule));
+  if (rule.unit_scales_size() > 0) pairs.emplace_back("unit weights", UnitScalesText(rule));
   if (!rule.caps_reason().empty()) {
-    pairs.emplace_back("because", Plain(style, rule.caps_reason()));
+    pairs.emplace_back("because", Plain(style, WithThousands(rule.caps_reason())));
   }
   std::string packer = PackerName(rule.packer());
   if (rule.packer() == v1::PACKER_ISF) {
     packer += ", keeps packs with " +
               both(fmt::format("at least {} units or", Integer(rule.keep_units())), "") +
-              fmt::format(" at least {} tokens, {} rounds", Integer(rule.keep_tokens()),
-                          rule.iterations());
+              fmt::format(" at least {} tokens, {}", Integer(rule.keep_tokens()),
+                          Counted(rule.iterations(), "round"));
   }
   pairs.emplace_back("packer", packer + fmt::format("; seed {}", rule.seed()));
-  pairs.emplace_back("a mean pack", Significant(rule.samples_per_pack()) + " samples, " +
+  pairs.emplace_back("a mean pack", CountedMean(rule.samples_per_pack(), "sample") + ", " +
                                         both(Significant(rule.mean_units()) + " units",
                                              Significant(rule.mean_tokens()) + " tokens"));
   const auto fill = [&](double share) {
@@ -93,13 +90,21 @@ Pairs PackPairs(const Style& style, const v1::PackDatasetSummary& summary,
   return pairs;
 }
 
+// Compares the order of the steps with that of packs which are dealt at random.
+std::string RandomnessText(const v1::PackDatasetSummary& summary) {
+  return fmt::format(
+      "mean lengths of steps vary {} times as much as in random order (1: alike); tokens per step "
+      "and their number in the epoch correlate by {} (0: no trend)",
+      Significant(summary.step_spread()), Decimal(summary.step_trend(), 3));
+}
+
 Pairs StepPairs(const v1::PackDatasetSummary& summary, const v1::PackDatasetStart& start) {
   const v1::BatchRule& rule = summary.rule();
   Pairs pairs;
-  std::string shape = Plural(summary.step_count(), "step");
+  std::string shape = Counted(summary.step_count(), "step");
   if (summary.groups_size() == 0) {
-    shape += fmt::format(" of {} x {}", Plural(start.data_parallel(), "rank"),
-                         Plural(start.packs_per_rank(), "pack"));
+    shape += fmt::format(" of {} x {}", Counted(start.data_parallel(), "rank"),
+                         Counted(start.packs_per_rank(), "pack"));
   } else {
     shape += ", each of one packing group";
   }
@@ -122,10 +127,7 @@ Pairs StepPairs(const v1::PackDatasetSummary& summary, const v1::PackDatasetStar
                                ? "packs exchanged over the whole epoch, steps shuffled"
                                : fmt::format("packs exchanged within {} steps, steps shuffled",
                                              Integer(window))));
-  pairs.emplace_back(
-      "randomness",
-      fmt::format("spread of steps {} (1: random), trend {} (0: random)",
-                  Significant(summary.step_spread()), Decimal(summary.step_trend(), 3)));
+  pairs.emplace_back("randomness", RandomnessText(summary));
   return pairs;
 }
 
@@ -179,8 +181,8 @@ std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summa
 std::string UnitScalesText(const v1::BatchRule& rule) {
   std::vector<std::string> counted;
   for (int e = 0; e < rule.unit_scales_size(); ++e)
-    counted.push_back(fmt::format("encoder {}'s as {}", e + 1, Integer(rule.unit_scales(e))));
-  return absl::StrJoin(counted, ", ") + ", about as their work";
+    counted.push_back(fmt::format("encoder {}: {}", e + 1, Integer(rule.unit_scales(e))));
+  return absl::StrJoin(counted, ", ") + " (relative work)";
 }
 
 double BoundGap(const v1::BatchRule& rule) {
@@ -194,8 +196,8 @@ std::string RenderPack(const Style& style, const v1::PackDatasetSummary& summary
                        const v1::PackDatasetStart& start, const PackOrigin& origin) {
   const v1::BatchRule& rule = summary.rule();
   std::string text = Paint(style, Tone::kBold,
-                           fmt::format("{} in {}", Plural(summary.sample_count(), "sample"),
-                                       Plural(rule.pack_count(), "pack"))) +
+                           fmt::format("{} in {}", Counted(summary.sample_count(), "sample"),
+                                       Counted(rule.pack_count(), "pack"))) +
                      "\n";
   const std::string verdict = Verdict(style, summary);
   if (!verdict.empty()) text += Paragraph(style, verdict, 0);

@@ -8,6 +8,7 @@
 
 #include "client/cli/base/table.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -26,10 +27,10 @@ std::string PackingText(const v1::Plan& plan) {
   if (!padded.has_packing_gain_ratio()) return "no plan with packs was found that fits";
   const double gain = padded.packing_gain_ratio();
   const v1::Alternative& packed = padded.packed();
-  return fmt::format("{}, {} {}: {}, {} per step of {} samples", GpuTime(packed.gpu_days()),
+  return fmt::format("{}, {} {}: {}, {} per step of {}", GpuTime(packed.gpu_days()),
                      Percent(std::abs(1 / (1 + gain) - 1)), gain > 0 ? "less" : "more",
                      ParallelismText(packed.parallelism()), Duration(packed.step_seconds()),
-                     Significant(packed.samples_per_step()));
+                     CountedMean(packed.samples_per_step(), "sample"));
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ std::string RenderPaddedBatches(const Style& style, const v1::Plan& plan) {
   std::vector<std::pair<std::string, std::string>> pairs;
   pairs.emplace_back(
       "a micro-batch is",
-      fmt::format("{} samples, {}, padded to {}", Integer(subject.micro_batch_samples()),
+      fmt::format("{}, {}, padded to {}", Counted(subject.micro_batch_samples(), "sample"),
                   subject.group_by_length() ? "of similar length" : "drawn at random",
                   PaddedTo(subject.padding())));
   pairs.emplace_back("the largest", both(Integer(rule.unit_cap()) + " units",
@@ -62,13 +63,10 @@ std::string RenderPaddedBatches(const Style& style, const v1::Plan& plan) {
                        fmt::format("the slowest rank of a step has {} more work than a mean one, "
                                    "expected",
                                    Percent(padded.slowest_rank_ratio() - 1)));
-    pairs.emplace_back("a step",
-                       fmt::format("{} micro-batch{} on each rank, {} samples; {} step{} per epoch",
-                                   Integer(predictions.micro_batches()),
-                                   predictions.micro_batches() == 1 ? "" : "es",
-                                   Significant(predictions.samples_per_step()),
-                                   Integer(predictions.steps_per_epoch()),
-                                   predictions.steps_per_epoch() == 1 ? "" : "s"));
+    pairs.emplace_back("a step", fmt::format("{} on each rank, {}; {} per epoch",
+                                             Counted(predictions.micro_batches(), "micro-batch"),
+                                             CountedMean(predictions.samples_per_step(), "sample"),
+                                             Counted(predictions.steps_per_epoch(), "step")));
     pairs.emplace_back("with packing", PackingText(plan));
   }
   for (auto& [name, value] : pairs) value = Plain(style, value);

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client/cli/base/command_line.h"
 #include "client/cli/base/text.h"
@@ -17,6 +18,10 @@ struct PlanOrigin {
   std::string served_from;  // such as "computed by 127.0.0.1:50051"; empty if unknown
   std::optional<CommandLine>
       command;  // for "Next commands"; if unset, derived from the plan's subject
+  // Set if the plan is the best of several offers: how to ask for it alone, and what RenderOffers
+  // says.
+  std::optional<CommandLine> of_offer;
+  std::string comparison;
 };
 
 // Returns ", with the profiles of 12 s ago" for an answer that may lack newer ones, otherwise "".
@@ -43,7 +48,14 @@ const char* LayerKindName(v1::LayerKind kind);
 // Return parts of the text, in order of appearance. Each begins with an empty line, or is empty if
 // the plan has nothing to show.
 std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOrigin& origin);
-// Returns lines that begin with "note", without an empty line before them.
+// Returns how long a step takes and how full the GPUs are: "Fits: ...".
+std::string FitText(const v1::Plan& plan);
+// Returns sentences that follow FitText where memory may not suffice, otherwise "".
+std::string MemoryRiskText(const v1::Plan& plan);
+// Returns what else a reader should know before believing the plan, each a sentence without its
+// full stop.
+std::vector<std::string> PlanNotes(const v1::Plan& plan);
+// Returns them as lines that begin with "note", without an empty line before them.
 std::string RenderNotes(const Style& style, const v1::Plan& plan);
 std::string RenderMisfit(const Style& style, const v1::Plan& plan, const CommandLine& command);
 std::string RenderBatchRule(const Style& style, const v1::Plan& plan);
@@ -61,20 +73,23 @@ std::string RenderLadder(const Style& style, const v1::Plan& plan);
 std::string RenderAlternatives(const Style& style, const v1::Plan& plan);
 std::string RenderOtherSizes(const Style& style, const v1::Plan& plan);
 std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan);
+std::string RenderOtherShardings(const Style& style, const v1::Plan& plan);
 
 // Returns the plan's step under each dispatcher of experts, if there are several.
 std::string RenderDispatchers(const Style& style, const v1::Plan& plan);
 std::string RenderProof(const Style& style, const v1::Plan& plan);
 std::string RenderBasis(const Style& style, const v1::Plan& plan);
-std::string RenderNextCommands(const Style& style, const v1::Plan& plan,
-                               const CommandLine& command);
+// `of_offer` asks for the plan alone if `command` asks for several offers.
+std::string RenderNextCommands(const Style& style, const v1::Plan& plan, const CommandLine& command,
+                               const std::optional<CommandLine>& of_offer = std::nullopt);
 
 // Returns "The simulated step takes 23.3 s with mean packs. Unequal packs add 871 ms (imbalance).",
 // or "" if imbalance is less than 0.1% of the step. Terminal and report share it.
 std::string StepSumText(const v1::Plan& plan);
 
-// Returns which lower bound on the step with mean packs is proven, and how far the plan is above
-// it. Requires a plan whose proof has a lower bound. Terminal and report share it.
+// Returns how the plan compares with the proven lower bound on a step with mean packs, and how its
+// own steps differ from what was proven. Requires a plan whose proof has a lower bound. Terminal
+// and report share it.
 std::string BoundText(const v1::Plan& plan);
 
 // Wraps texts such as "encoder 0-21 (22)" into lines of at most `width` columns.
@@ -98,11 +113,19 @@ std::string PipelineNodesText(const v1::Plan& plan);
 // Returns what waits in host memory, and what that gains. REQUIRES: the plan has an offload.
 std::string OffloadText(const v1::Plan& plan);
 
+// Returns "ZeRO-1", "ZeRO-3 in groups of 8 ranks" or "no ZeRO".
+std::string ZeroText(v1::ZeroStage stage, int32_t group);
+
 // Returns "interleaved 1F1B, 3 virtual stages".
 std::string ScheduleText(const v1::Plan& plan);
 
 // Returns the split in the form of tables: "4 x 4 x 2", "4 x 4 x 2, context 2".
 std::string SplitText(const v1::Parallelism& parallelism);
+
+// Returns why a misfit does not fit, without remedies.
+std::string MisfitText(const v1::Misfit& misfit);
+// Returns a text of the planner, such as that of a remedy, without names of the request's fields.
+std::string ChangeWords(const std::string& text);
 
 // Returns what a misfit lacks: "5.0 GiB short", "5.0 GiB of host memory short".
 std::string ShortText(const v1::Misfit& misfit);

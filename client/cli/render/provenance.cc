@@ -8,6 +8,7 @@
 
 #include "client/cli/base/table.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -21,7 +22,7 @@ std::string CalibrationText(const v1::Provenance& provenance) {
 
 using Figures = std::vector<const v1::FigureBasis*>;
 
-// Returns whether a recorded profile stands behind the figure (planner/cost/calibration.cc).
+// Returns whether a recorded profile stands behind the figure (planner/cost/apply_calibration.cc).
 bool IsRecorded(const v1::FigureBasis& figure) {
   const std::string& name = figure.figure();
   return figure.basis() == v1::BASIS_MEASURED &&
@@ -35,9 +36,12 @@ std::string FigureTable(const Style& style, const char* basis, const Figures& fi
   for (const auto* figure : figures) width = std::max(width, DisplayWidth(figure->figure()));
   const int detail_width = std::max(20, style.width - 2 - width - 2);
   Table table({{"figure", Align::kLeft}, {basis, Align::kLeft}});
-  for (const auto* figure : figures)
+  for (const auto* figure : figures) {
+    const std::string detail =
+        figure->figure() == "dataset" ? WithThousands(figure->detail()) : figure->detail();
     table.Add({Plain(style, figure->figure()),
-               absl::StrJoin(Wrap(Plain(style, figure->detail()), detail_width), "\n")});
+               absl::StrJoin(Wrap(Plain(style, detail), detail_width), "\n")});
+  }
   return table.Render(style);
 }
 
@@ -64,9 +68,9 @@ std::string RenderBasis(const Style& style, const v1::Plan& plan) {
   text += FigureTable(style, "assumed", assumed) + FigureTable(style, "recorded by you", recorded);
   if (others == 0) return text;
   return text + Paragraph(style,
-                          fmt::format("{} other figure{} fitted, published or measured: --output "
-                                      "json has the sources.",
-                                      others, others == 1 ? " is" : "s are"),
+                          fmt::format("{} {} fitted, published or measured: --output json has the "
+                                      "sources.",
+                                      Counted(others, "other figure"), others == 1 ? "is" : "are"),
                           2);
 }
 

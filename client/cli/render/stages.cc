@@ -10,6 +10,7 @@
 #include "client/cli/base/table.h"
 #include "client/cli/render/memory.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -96,7 +97,7 @@ std::string PartsText(const v1::Plan& plan) {
   }
   return absl::StrJoin(layers, ", ", [](std::string* out, const auto& entry) {
     const auto& [parts, count] = entry;
-    out->append(fmt::format("{} of {} layer{}", parts, count, count == 1 ? "" : "s"));
+    out->append(fmt::format("{} of {}", parts, Counted(count, "layer")));
   });
 }
 

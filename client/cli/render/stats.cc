@@ -6,6 +6,7 @@
 #include <map>
 
 #include "client/cli/base/table.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -77,8 +78,8 @@ std::string RenderStats(const Style& style, const std::vector<LengthCount>& sort
     if (has_units(e)) add(name_of(e), SummarizeUnits(sorted, percentiles, e));
 
   std::string text = Paint(style, Tone::kBold,
-                           fmt::format("{} samples in {} file{}", Integer(samples), files,
-                                       files == 1 ? "" : "s")) +
+                           fmt::format("{} in {}", Counted(samples, "sample"),
+                                       Counted(static_cast<int64_t>(files), "file"))) +
                      "\n\n" + table.Render(style);
   for (size_t e = 0; e < encoders; ++e)
     if (has_units(e)) text += Bars(style, name_of(e), units[e], samples);

@@ -33,10 +33,12 @@ std::string RenderStepTime(const Style& style, const v1::Plan& plan) {
       {"data-parallel sync", step.data_sync_seconds()},
       {"optimizer", step.optimizer_seconds()}};
   const int width = std::max(10, style.width - 50);
+  constexpr double kWorthShowing = 1e-4;  // of the step
   double largest = 0;
   for (const auto& [name, seconds] : parts) largest = std::max(largest, seconds);
   Table table({{"part", Align::kLeft}, {"time"}, {"share"}, {"", Align::kLeft}});
   for (const auto& [name, seconds] : parts) {
+    if (seconds < kWorthShowing * step.total_seconds()) continue;
     table.Add({name, Duration(seconds), Percent(seconds / step.total_seconds()),
                Bar(style, largest > 0 ? seconds / largest : 0, width)});
   }

@@ -36,6 +36,10 @@ TEST(RenderOffersTest, BestFirstAndWhyOthersHaveNoPlan) {
   left_out->set_gpu_count(128);
   left_out->set_reason(v1::LEFT_OUT_REASON_NOT_NEEDED);
   const std::string text = RenderOffers(kOffersStyle, response);
+  EXPECT_EQ(text.find(": 4 offers compared\n"), 0u) << text;
+  EXPECT_NE(text.find("\nFewest GPUs for 2.0 h: 32 x a100-sxm-80gb, which take 32 min 13 s. "),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("comparison plan-0123, deadline 2.0 h"), std::string::npos) << text;
   EXPECT_NE(text.find("4.0 h"), std::string::npos) << text;
   EXPECT_NE(text.find("missed"), std::string::npos);
