@@ -101,29 +101,42 @@ class ShareBins {
   bool any_ = false;
 };
 
+// Returns the median width of the passes of all stages, or 0 if there are none.
+double MedianPassWidth(const v1::Timeline& timeline, const Window& window) {
+  std::vector<double> widths;
+  for (const v1::StageTimeline& stage : timeline.stages()) {
+    for (int i = 0; i < stage.operations().kinds_size(); ++i) {
+      const TimelineOperation operation = OperationAt(stage.operations(), i);
+      if (IsPass(operation.kind))
+        widths.push_back(AtTime(window, operation.end_seconds) -
+                         AtTime(window, operation.start_seconds));
+    }
+  }
+  return widths.empty() ? 0 : Median(&widths);
+}
+
 // One stage.
 class Row {
  public:
-  Row(const v1::Timeline& timeline, int stage, const Window& window, Svg* svg)
+  // `pass_width` is the median of all stages, so that all rows are drawn alike.
+  Row(const v1::Timeline& timeline, int stage, const Window& window, double pass_width, Svg* svg)
       : timeline_(timeline),
         operations_(timeline.stages(stage).operations()),
         window_(window),
+        pass_width_(pass_width),
         rows_(RowsFor(timeline.stages_size())),
         top_(kTop + rows_.step * stage),
         svg_(svg) {}
 
   void Draw() {
     svg_->Box("idle", kChartLeft, top_, kChartRight - kChartLeft, rows_.height);
-    std::vector<double> widths;
     for (int i = 0; i < operations_.kinds_size(); ++i) {
       const TimelineOperation operation = OperationAt(operations_, i);
       if (!IsPass(operation.kind)) continue;
       first_pass_ = std::min(first_pass_, operation.start_seconds);
       last_pass_ = std::max(last_pass_, operation.end_seconds);
-      widths.push_back(Width(operation));
     }
-    const double width = widths.empty() ? 0 : Median(&widths);
-    ShareBins bins(window_, std::max(3.0, width * kPassesPerBin));
+    ShareBins bins(window_, std::max(3.0, pass_width_ * kPassesPerBin));
     for (int i = 0; i < operations_.kinds_size(); ++i) {
       TimelineOperation operation = OperationAt(operations_, i);
       if (operation.end_seconds <= window_.from_seconds ||
@@ -135,7 +148,7 @@ class Row {
       operation.end_seconds = std::min(operation.end_seconds, window_.to_seconds);
       if (!IsPass(operation.kind)) {
         DrawOther(operation, hint);
-      } else if (width < kVisible) {
+      } else if (pass_width_ < kVisible) {
         bins.Add(operation);
       } else {
         DrawPass(operation, hint);
@@ -201,6 +214,7 @@ class Row {
   const v1::Timeline& timeline_;
   const v1::Operations& operations_;
   const Window& window_;
+  double pass_width_;
   Rows rows_;
   double top_;
   Svg* svg_;
@@ -240,10 +254,15 @@ std::vector<Window> PictureWindows(const v1::Timeline& timeline) {
   return windows;
 }
 
+bool DrawsShares(const v1::Timeline& timeline, const Window& window) {
+  return MedianPassWidth(timeline, window) < kVisible;
+}
+
 std::string PipelinePicture(const v1::Timeline& timeline, const Window& window) {
   const int stages = timeline.stages_size();
   const Rows rows = RowsFor(stages);
   const double floor = kTop + rows.step * stages;
+  const double pass_width = MedianPassWidth(timeline, window);
   Svg svg(kChartWidth, floor + kAxis, "stages over time");
   for (const double tick : RoundTicks(window.from_seconds, window.to_seconds, 10)) {
     if (tick < window.from_seconds || tick > window.to_seconds) continue;
@@ -260,7 +279,7 @@ std::string PipelinePicture(const v1::Timeline& timeline, const Window& window) 
       svg.Text("tick", kChartLeft - 8, top + rows.height / 2 + 12, "end",
                "idle " + Percent(IdleShare(timeline, s)));
     }
-    Row(timeline, s, window, &svg).Draw();
+    Row(timeline, s, window, pass_width, &svg).Draw();
   }
   return svg.Finish();
 }

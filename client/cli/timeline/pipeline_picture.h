@@ -19,8 +19,11 @@ struct Window {
 // their numbers, also its start and its end.
 std::vector<Window> PictureWindows(const v1::Timeline& timeline);
 
-// Draws one row per stage: what it computes, and its communication in a strip below. Passes too
-// narrow to see are drawn as shares of the time.
+// Returns whether passes would be too narrow to see. They are then drawn as shares of the time, on
+// all stages.
+bool DrawsShares(const v1::Timeline& timeline, const Window& window);
+
+// Draws one row per stage: what it computes, and its communication in a strip below.
 std::string PipelinePicture(const v1::Timeline& timeline, const Window& window);
 
 // Width of charts with an axis of time, and where the axis begins and ends.

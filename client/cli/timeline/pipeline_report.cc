@@ -9,6 +9,7 @@
 
 #include "client/cli/base/text.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 #include "client/cli/report/page.h"
 #include "client/cli/report/svg.h"
 #include "client/cli/timeline/group_sections.h"
@@ -44,8 +45,7 @@ class Report {
     if (timeline_.virtual_stages() > 1) {
       text += fmt::format(" with {} virtual stages each", timeline_.virtual_stages());
     }
-    text += fmt::format(", {} pack{} per rank and step.", timeline_.micro_batches(),
-                        timeline_.micro_batches() == 1 ? "" : "s");
+    text += fmt::format(", {} per rank and step.", Counted(timeline_.micro_batches(), "pack"));
     if (grouped()) {
       text += fmt::format(
           " Of {} packing groups, pictures and stages show one step of the longest: packs of {} "
@@ -53,8 +53,24 @@ class Report {
           plan_.packing_groups_size(), Integer(plan_.packing_groups().rbegin()->length_tokens()));
     }
     if (!plan_.plan_id().empty()) text += " " + plan_.plan_id();
-    return fmt::format("<header>\n<h1>{}</h1>\n<p>{}</p>\n</header>\n", Escaped(Title()),
-                       Escaped(text));
+    return fmt::format("<header>\n<h1>{}</h1>\n<p>{}</p>\n{}</header>\n", Escaped(Title()),
+                       Escaped(text), Verdict());
+  }
+
+  // Returns the verdict and the notes that the text of `plan` begins with.
+  std::string Verdict() const {
+    const bool fits = !plan_.has_misfit();
+    if (fits && plan_.predictions().step().total_seconds() <= 0) return "";
+    const std::string risk = MemoryRiskText(plan_);
+    std::string text =
+        fmt::format("<p class=\"verdict\">{}</p>\n",
+                    Escaped(fits ? FitText(plan_) : "Does not fit: " + MisfitText(plan_.misfit())));
+    std::vector<std::string> notes = PlanNotes(plan_);
+    for (std::string& note : notes) note = "Note: " + note + ".";
+    if (!risk.empty()) notes.insert(notes.begin(), risk);
+    for (const std::string& note : notes)
+      text += fmt::format("<p class=\"note\">{}</p>\n", Escaped(note));
+    return text;
   }
 
   bool grouped() const { return plan_.packing_groups_size() > 0; }
@@ -105,8 +121,7 @@ class Report {
       const std::string cost = GpuTime(predictions.gpu_days());
       const size_t blank = cost.find(' ');
       tiles += Tile("Training", cost.substr(0, blank),
-                    cost.substr(blank + 1) + fmt::format(",\n{} epoch{}", plan_.subject().epochs(),
-                                                         plan_.subject().epochs() == 1 ? "" : "s"));
+                    cost.substr(blank + 1) + ",\n" + Counted(plan_.subject().epochs(), "epoch"));
       tiles += Tile("Speed", BigCount(predictions.llm_tokens_per_second()), "tokens per second");
     }
     tiles += FullestTile();
@@ -156,22 +171,41 @@ class Report {
   std::string PictureSection() const {
     const std::vector<Window> windows = PictureWindows(timeline_);
     if (windows.empty() || timeline_.stages_size() == 0) return "";
-    const char* titles[] = {"The whole step", "Its start", "Its end"};
+    const char* titles[] = {"The whole step", "First passes", "Last passes"};
     std::string charts = LegendText(OperationLegend());
     for (size_t i = 0; i < windows.size(); ++i) {
       charts += Card(titles[i], PipelinePicture(timeline_, windows[i]));
     }
     std::string lead =
-        "What each stage computes when; numbers are packs. In the strip below: its communication.";
-    if (timeline_.virtual_stages() > 1) lead += " Later virtual stages are paler.";
-    if (timeline_.ranks_size() > 0) {
+        "What each stage computes when; numbers are packs. The strip below each stage shows its "
+        "communication.";
+    if (DrawsShares(timeline_, windows[0]))
       lead += fmt::format(
-          " The step has real packs; the picture shows data-parallel rank {}, the slowest.",
-          timeline_.data_index());
-    } else {
-      lead += " Every pack is the mean pack.";
-    }
-    return PageSection(std::string("The pipeline") + OfLongest(), lead, charts);
+          " In the whole step, single passes are too narrow to draw: the height of a colour is its "
+          "share of the time{}.",
+          windows.size() > 1 ? ", and the first and last passes are drawn one by one below" : "");
+    if (timeline_.virtual_stages() > 1) lead += " Later virtual stages are paler.";
+    lead += timeline_.ranks_size() > 0
+                ? fmt::format(
+                      " This is one step with real packs, on data-parallel rank {}, the "
+                      "slowest.",
+                      timeline_.data_index())
+                : std::string(" Every pack is the mean pack.");
+    return PageSection(std::string("The pipeline") + OfLongest(), lead + DrawnStepText(), charts);
+  }
+
+  // Says why the step that the pictures show takes another time than the predicted one, or "".
+  std::string DrawnStepText() const {
+    const std::string predicted = Duration(plan_.predictions().step().total_seconds());
+    const std::string drawn = Duration(timeline_.step_seconds());
+    if (plan_.predictions().step().total_seconds() <= 0 || drawn == predicted || grouped())
+      return "";
+    if (timeline_.ranks_size() > 0)
+      return fmt::format(
+          " It takes {}, because steps differ in their packs: {} is the mean over many.", drawn,
+          predicted);
+    return fmt::format(" Such a step takes {}. Real packs are unequal: with them, the mean is {}.",
+                       drawn, predicted);
   }
 
   std::string TimeSection() const {
@@ -179,7 +213,7 @@ class Report {
     std::string charts =
         LegendText(TimeParts(timeline_)) + Card("Time of each stage by part", TimeBars(timeline_));
     if (const std::string ranks = RankChart(timeline_); !ranks.empty()) {
-      charts += Card("Until its last pass, each data-parallel rank", ranks);
+      charts += Card("Compute time of each data-parallel rank (red: slowest)", ranks);
     }
     return PageSection(std::string("Where the step goes") + OfLongest(),
                        "Every stage's bar is the whole step that the pictures show.", charts);
@@ -204,17 +238,24 @@ class Report {
         {"encoder compute", step.encoder_compute_seconds()},
         {"language compute", step.language_compute_seconds()},
         {"recompute", step.recompute_seconds()},
-        {"tensor-parallel communication", step.tensor_communication_seconds()},
+        {"communication in layers", step.tensor_communication_seconds()},
         {"pipeline bubble", step.pipeline_bubble_seconds()},
         {"imbalance of packs", step.imbalance_seconds()},
         {"data-parallel sync", step.data_sync_seconds()},
         {"optimizer", step.optimizer_seconds()}};
     constexpr double kRow = 24, kName = 200, kRight = 900;
+    constexpr double kWorthShowing = 1e-4;  // of the step
     double largest = 0;
-    for (const auto& [name, seconds] : parts) largest = std::max(largest, seconds);
-    Svg svg(kChartWidth, kRow * 8 + 4, "step time by part");
+    int shown = 0;
+    const auto is_shown = [&](double seconds) {
+      return seconds >= kWorthShowing * step.total_seconds();
+    };
+    for (const auto& [name, seconds] : parts)
+      largest = std::max(largest, seconds), shown += is_shown(seconds) ? 1 : 0;
+    Svg svg(kChartWidth, kRow * shown + 4, "step time by part");
     double top = 4;
     for (const auto& [name, seconds] : parts) {
+      if (!is_shown(seconds)) continue;
       svg.Text("axis", kName - 10, top + 13, "end", name);
       const double width = (kRight - kName) * seconds / largest;
       svg.Box("forward", kName, top, width, 16);
@@ -267,9 +308,9 @@ class Report {
     if (plan_.has_batch_rule()) {
       std::string caps = Integer(rule.token_cap()) + " tokens";
       if (rule.unit_cap() > 0) caps = Integer(rule.unit_cap()) + " units and " + caps;
-      facts.emplace_back("packs", fmt::format("at most {}{}; {} samples in one on average", caps,
+      facts.emplace_back("packs", fmt::format("at most {}{}; {} in one on average", caps,
                                               grouped() ? " in the longest group" : "",
-                                              Significant(rule.samples_per_pack())));
+                                              CountedMean(rule.samples_per_pack(), "sample")));
     }
     // Evaluated plans have no such bound, and not every plan with groups has one.
     if (plan_.proof().lower_bound_seconds() > 0) {
@@ -277,12 +318,11 @@ class Report {
     }
     if (plan_.has_placement()) {
       const std::string nodes = PipelineNodesText(plan_);
-      facts.emplace_back(
-          "placement",
-          fmt::format("{} node{} of {} GPUs, ranks in order {}{}", plan_.placement().node_count(),
-                      plan_.placement().node_count() == 1 ? "" : "s",
-                      plan_.placement().gpus_per_node(), plan_.placement().rank_order(),
-                      nodes.empty() ? "" : "; " + nodes));
+      facts.emplace_back("placement", fmt::format("{} of {}, ranks in order {}{}",
+                                                  Counted(plan_.placement().node_count(), "node"),
+                                                  Counted(plan_.placement().gpus_per_node(), "GPU"),
+                                                  plan_.placement().rank_order(),
+                                                  nodes.empty() ? "" : "; " + nodes));
     }
     if (!plan_.provenance().planner_version().empty()) {
       facts.emplace_back("versions", fmt::format("planner {}, catalogue {}, calibration {}",

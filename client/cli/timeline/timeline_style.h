@@ -28,6 +28,8 @@ inline constexpr char kTimelineStyle[] = R"css(
   }
 }
 figure { margin-bottom: 14px; }
+header .verdict { color: var(--ink); font-weight: 600; margin-bottom: 4px; }
+header .note { margin-bottom: 4px; }
 .forward { --mark: var(--forward); }
 .recompute { --mark: var(--recompute); }
 .backward { --mark: var(--backward); }

@@ -114,11 +114,27 @@ TEST(PipelineReportTest, ShowsTheStepTimeOfTheText) {
        {"<div class=\"figure\">24.2 s</div><div class=\"below\">mean of steps\nwith real packs",
         "as simulated with\nmean packs", "Every pack is the mean pack.",
         "The simulated step takes 23.3 s with mean packs. Unequal packs add 871 ms",
-        "no plan of the searched space has a step of 512 samples below 22.9 s."}) {
+        "a step of 512 samples takes 23.3 s under this plan. No plan in the search space",
+        "<p class=\"verdict\">Fits: 24.2 s per step, 0.716 GPU-days",
+        "Real packs are unequal: with them, the mean is 24.2 s."}) {
     EXPECT_NE(html.find(part), std::string::npos) << part;
   }
   const std::string real = PipelineReport(plan, Simulated(Schedule::kOneFOneB, 1, 12, 4));
   EXPECT_NE(real.find("as simulated with\nthe packs of one step"), std::string::npos);
+  EXPECT_NE(real.find("because steps differ in their packs: 24.2 s is the mean over many."),
+            std::string::npos);
+}
+
+TEST(PipelineReportTest, BeginsWithTheNotes) {
+  v1::Plan plan = GoldenPlan();
+  plan.set_memory_fit(v1::MEMORY_FIT_WITHIN_MARGIN);
+  plan.mutable_predictions()->mutable_memory_interval()->set_coverage_ratio(0.8);
+  const std::string html = PipelineReport(plan, Simulated(Schedule::kOneFOneB, 1, 900));
+  for (const char* part : {"<p class=\"note\">That may not suffice: in 80% of runs",
+                           "<p class=\"note\">Note: 3 of 40,941 samples exceed a cap",
+                           "the height of a colour is its share of the time, and the first and"}) {
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  }
 }
 
 // Names come from requests.
@@ -152,6 +168,8 @@ TEST(PipelinePictureTest, NarrowPassesBecomeSharesAndTheEndsAreShownAgain) {
   ASSERT_EQ(windows.size(), 3u);
   EXPECT_EQ(windows[1].from_seconds, 0);
   EXPECT_EQ(windows[2].to_seconds, timeline.step_seconds());
+  EXPECT_TRUE(DrawsShares(timeline, windows[0]));
+  EXPECT_FALSE(DrawsShares(timeline, windows[1]));
   EXPECT_EQ(CountOf(PipelinePicture(timeline, windows[0]), "<title>forward of pack"), 0u);
   EXPECT_GT(CountOf(PipelinePicture(timeline, windows[1]), "<title>forward of pack 0:"), 0u);
   EXPECT_GT(CountOf(PipelinePicture(timeline, windows[2]), "<title>backward of pack 899:"), 0u);
