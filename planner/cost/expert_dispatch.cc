@@ -4,6 +4,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/hardware/generations.h"
 #include "planner/space/dispatcher_reach.h"
 
 namespace evenkeel::planner {
@@ -78,8 +79,7 @@ bool RunsDispatcher(Dispatcher dispatcher, const Cluster& cluster, const RankGro
 
 std::string_view UnfitFor(Dispatcher dispatcher, const GpuSpec& gpu) {
   if (dispatcher == Dispatcher::kLeastTime || RecordOf(dispatcher).nccl) return "";
-  const GpuGeneration generation = gpu.costs.generation;
-  if (generation == GpuGeneration::kAda || generation == GpuGeneration::kOther)
+  if (!RecordOf(gpu.costs.generation).expert_kernels)
     return "its kernels are for Ampere, Hopper and Blackwell GPUs";
   if (gpu.scaleup_bytes_per_second <= 0 || gpu.scaleup_pairs_only)
     return "its kernels need NVLink between all GPUs of a node";

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "planner/base/integers.h"
+#include "planner/hardware/generations.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -42,17 +43,10 @@ double At(const BySize& figures, int64_t head_size) {
   return figures[below] + share * (figures[below + 1] - figures[below]);
 }
 
-// Dropout's random numbers. FlashAttention-2 took 5% longer with them on GB200, where cuDNN's
-// kernels lose far more (TransformerEngine, pull request 3313). Those of Blackwell are the ratios
-// of FlashAttention-4 (fwd 75 to 85%, bwd 60 to 70% of the rate without), and cuDNN's backward pass
-// takes 1.15 times as long as that one (flash-attention, pull request 2597). Hopper is assumed.
-constexpr double kDropout = 1.05, kBlackwellForwardDropout = 1.25, kBlackwellBackwardDropout = 1.77;
+constexpr double kFlash2Dropout = 1.05;  // time with dropout, over that without
 
-// TransformerEngine has deterministic cuDNN kernels for Hopper, and for Blackwell without dropout
-// (get_attention_backend, pull requests 2130 and 2584). The latter are not planned: their time is
-// not known. Elsewhere it takes FlashAttention-2.
 AttentionKernel KernelOf(const FlashPass& pass, const GpuCosts& gpu) {
-  const bool two = pass.deterministic && gpu.generation != GpuGeneration::kHopper;
+  const bool two = pass.deterministic && !RecordOf(gpu.generation).deterministic_cudnn;
   return two ? AttentionKernel::kFlash2 : pass.kernel;
 }
 
@@ -78,16 +72,16 @@ FlashRatios RatiosOf(const FlashPass& pass, const GpuCosts& gpu, const CostConst
   const Kernel& k = slower ? kFlash2 : kBest;
   FlashRatios ratios{.forward = At(pass.causal ? k.causal_forward : k.full_forward, pass.head_size),
                      .backward = constants.attention_backward};
-  if (slower || gpu.generation == GpuGeneration::kHopper) {
+  const GenerationRecord& generation = RecordOf(gpu.generation);
+  if (slower || generation.measured_backward) {
     ratios.backward = At(pass.causal ? k.causal_backward : k.full_backward, pass.head_size);
     ratios.backward_bytes = k.backward_bytes;
   }
   if (pass.dropout) {
-    const bool blackwell = gpu.generation == GpuGeneration::kBlackwell && !slower;
-    const double forward = blackwell ? kBlackwellForwardDropout : kDropout;
+    const double forward = slower ? kFlash2Dropout : generation.dropout_forward;
     ratios.forward *= forward;
     // It is relative to the forward pass, which has dropout too.
-    ratios.backward *= (blackwell ? kBlackwellBackwardDropout : kDropout) / forward;
+    ratios.backward *= (slower ? kFlash2Dropout : generation.dropout_backward) / forward;
   }
   if (!pass.deterministic) return ratios;
   if (kernel == AttentionKernel::kFlash2) {

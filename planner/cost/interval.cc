@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/hardware/generations.h"
 #include "planner/trainer/trainers.h"
 
 namespace evenkeel::planner {
@@ -60,15 +61,13 @@ Interval From(const Range& range, Evidence evidence, double widened) {
           .evidence = evidence};
 }
 
-// Returns whether runs on which nothing was fitted validate the GPU's times. In 16 bits, the
-// clock of Blackwell is fitted on runs of one source; others are predicted 17 to 20% too fast and
-// 32% too slow.
+// Returns whether runs on which nothing was fitted validate the GPU's times.
 bool HasRuns(const Job& job) {
   const GpuCosts& gpu = job.cluster.gpu.costs;
   if (!gpu.like.empty()) return false;
-  return gpu.generation == GpuGeneration::kAmpere || gpu.generation == GpuGeneration::kHopper ||
-         (gpu.generation == GpuGeneration::kBlackwell &&
-          job.training.precision != Precision::k16Bit);
+  const GenerationRecord& generation = RecordOf(gpu.generation);
+  return job.training.precision == Precision::k16Bit ? generation.validated_16bit
+                                                     : generation.validated_below_16bit;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "planner/cost/uncertainty.h"
 
+#include "planner/hardware/generations.h"
+
 namespace evenkeel::planner {
 namespace {
 
@@ -11,25 +13,12 @@ constexpr double kMemory = 0.007;
 
 Uncertainty UncertaintyOf(const GpuCosts& gpu, bool has_encoders) {
   if (!gpu.like.empty()) return {0, kMemory, "not validated: no published iterations on this GPU"};
-  const GpuGeneration generation = gpu.generation;
-  const bool has_runs =
-      generation == GpuGeneration::kAmpere || generation == GpuGeneration::kHopper;
-  if (has_encoders && has_runs)
+  const GenerationRecord& generation = RecordOf(gpu.generation);
+  if (has_encoders && generation.validated_16bit)
     return {0.27, kMemory,
             "6 published trainings of models with encoders on A100 and H100 (OmniBal), nearly all "
             "slower than predicted; their lengths are not public"};
-  switch (generation) {
-    case GpuGeneration::kAmpere:
-      return {0.096, kMemory, "42 published iterations on A100 that nothing was fitted to"};
-    case GpuGeneration::kHopper:
-      return {0.096, kMemory, "13 published iterations on H100 that nothing was fitted to"};
-    case GpuGeneration::kBlackwell:
-      return {0, kMemory, "not validated: all published iterations on B200 were used to fit"};
-    case GpuGeneration::kAda:
-    case GpuGeneration::kOther:
-      break;
-  }
-  return {0, kMemory, "not validated: no published iterations on this kind of GPU"};
+  return {generation.step_error, kMemory, std::string(generation.error_source)};
 }
 
 }  // namespace evenkeel::planner
