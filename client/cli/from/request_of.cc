@@ -13,7 +13,7 @@ namespace {
 using Parts = std::vector<v1::RecomputePart>;
 
 // What a module of --recompute-modules is in a dense layer and in one with experts, as in
-// planner/launch/recompute_settings.cc.
+// planner/launch/megatron_recompute.cc.
 struct ModuleParts {
   const char* module;
   v1::RecomputePart dense, experts;
