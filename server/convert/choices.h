@@ -7,11 +7,14 @@
 #include <cstddef>
 #include <string>
 
+#include "evenkeel/v1/batching.pb.h"
 #include "evenkeel/v1/catalog.pb.h"
 #include "evenkeel/v1/job.pb.h"
 #include "evenkeel/v1/plan.pb.h"
 #include "evenkeel/v1/profile.pb.h"
+#include "planner/base/basis.h"
 #include "planner/job.h"
+#include "planner/packing/packing.h"
 #include "planner/plan.h"
 #include "server/convert/violations.h"
 
@@ -180,6 +183,70 @@ inline constexpr Choice<planner::OffloadModule, v1::OffloadModule> kOffloadModul
     {planner::kOffloadMlpNorm, v1::OFFLOAD_MODULE_MLP_NORM},
     {planner::kOffloadExpertFc1, v1::OFFLOAD_MODULE_EXPERT_FC1},
     {planner::kOffloadMoeActivation, v1::OFFLOAD_MODULE_MOE_ACTIVATION}};
+
+inline constexpr Choice<planner::Packer, v1::Packer> kPackers[] = {
+    {planner::Packer::kBalanced, v1::PACKER_BALANCED},
+    {planner::Packer::kIsf, v1::PACKER_ISF},
+    {planner::Packer::kFirstFitDecreasing, v1::PACKER_FIRST_FIT_DECREASING},
+    {planner::Packer::kBestFitDecreasing, v1::PACKER_BEST_FIT_DECREASING},
+    {planner::Packer::kGreedyKnapsack, v1::PACKER_GREEDY_KNAPSACK},
+    {planner::Packer::kNextFit, v1::PACKER_NEXT_FIT}};
+
+inline constexpr Choice<planner::OversizePolicy, v1::OversizePolicy> kOversizePolicies[] = {
+    {planner::OversizePolicy::kAlone, v1::OVERSIZE_POLICY_ALONE},
+    {planner::OversizePolicy::kReject, v1::OVERSIZE_POLICY_REJECT}};
+
+inline constexpr Choice<planner::Basis, v1::Basis> kBases[] = {
+    {planner::Basis::kGiven, v1::BASIS_GIVEN},
+    {planner::Basis::kMeasured, v1::BASIS_MEASURED},
+    {planner::Basis::kFitted, v1::BASIS_FITTED},
+    {planner::Basis::kPublished, v1::BASIS_PUBLISHED},
+    {planner::Basis::kAssumed, v1::BASIS_ASSUMED}};
+
+inline constexpr Choice<planner::RemedyKind, v1::RemedyKind> kRemedyKinds[] = {
+    {planner::RemedyKind::kMoreGpus, v1::REMEDY_KIND_MORE_GPUS},
+    {planner::RemedyKind::kSmallerCaps, v1::REMEDY_KIND_SMALLER_CAPS},
+    {planner::RemedyKind::kAllowRecompute, v1::REMEDY_KIND_ALLOW_RECOMPUTE},
+    {planner::RemedyKind::kShardOptimizer, v1::REMEDY_KIND_SHARD_OPTIMIZER},
+    {planner::RemedyKind::kFreeDegrees, v1::REMEDY_KIND_FREE_DEGREES},
+    {planner::RemedyKind::kLargerGpu, v1::REMEDY_KIND_LARGER_GPU},
+    {planner::RemedyKind::kContextParallel, v1::REMEDY_KIND_CONTEXT_PARALLEL},
+    {planner::RemedyKind::kExpertParallel, v1::REMEDY_KIND_EXPERT_PARALLEL},
+    {planner::RemedyKind::kShardWeights, v1::REMEDY_KIND_SHARD_WEIGHTS},
+    {planner::RemedyKind::kStageLayers, v1::REMEDY_KIND_STAGE_LAYERS},
+    {planner::RemedyKind::kFreeSchedule, v1::REMEDY_KIND_FREE_SCHEDULE},
+    {planner::RemedyKind::kOffloadActivations, v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS},
+    {planner::RemedyKind::kOffloadModules, v1::REMEDY_KIND_OFFLOAD_MODULES},
+    {planner::RemedyKind::kOffloadOptimizer, v1::REMEDY_KIND_OFFLOAD_OPTIMIZER},
+    {planner::RemedyKind::kGradients16Bit, v1::REMEDY_KIND_GRADIENTS_16BIT},
+    {planner::RemedyKind::kOffloadWeights, v1::REMEDY_KIND_OFFLOAD_WEIGHTS},
+    {planner::RemedyKind::kFusedStep, v1::REMEDY_KIND_FUSED_STEP},
+    {planner::RemedyKind::kSeparateStep, v1::REMEDY_KIND_SEPARATE_STEP},
+    {planner::RemedyKind::kSmallerBatch, v1::REMEDY_KIND_SMALLER_BATCH},
+    {planner::RemedyKind::kLowerPrecision, v1::REMEDY_KIND_LOWER_PRECISION},
+    {planner::RemedyKind::kMoreHostMemory, v1::REMEDY_KIND_MORE_HOST_MEMORY},
+    {planner::RemedyKind::kSmallerMicroBatch, v1::REMEDY_KIND_SMALLER_MICRO_BATCH}};
+
+inline constexpr Choice<planner::SizeChange, v1::SizeChange> kSizeChanges[] = {
+    {planner::SizeChange::kNodeLess, v1::SIZE_CHANGE_NODE_LESS},
+    {planner::SizeChange::kNodeMore, v1::SIZE_CHANGE_NODE_MORE},
+    {planner::SizeChange::kSmallerGpu, v1::SIZE_CHANGE_SMALLER_GPU},
+    {planner::SizeChange::kLargerGpu, v1::SIZE_CHANGE_LARGER_GPU}};
+
+inline constexpr Choice<planner::MemoryFit, v1::MemoryFit> kMemoryFits[] = {
+    {planner::MemoryFit::kFits, v1::MEMORY_FIT_FITS},
+    {planner::MemoryFit::kWithinMargin, v1::MEMORY_FIT_WITHIN_MARGIN},
+    {planner::MemoryFit::kDoesNotFit, v1::MEMORY_FIT_DOES_NOT_FIT}};
+
+inline constexpr Choice<planner::SearchEnd, v1::SearchEnd> kSearchEnds[] = {
+    {planner::SearchEnd::kExhausted, v1::SEARCH_END_EXHAUSTED},
+    {planner::SearchEnd::kWorkLimit, v1::SEARCH_END_WORK_LIMIT}};
+
+inline constexpr Choice<planner::Evidence, v1::EvidenceKind> kEvidences[] = {
+    {planner::Evidence::kSameJob, v1::EVIDENCE_KIND_SAME_JOB},
+    {planner::Evidence::kSameTrainer, v1::EVIDENCE_KIND_SAME_TRAINER},
+    {planner::Evidence::kOtherTrainer, v1::EVIDENCE_KIND_OTHER_TRAINER},
+    {planner::Evidence::kAssumed, v1::EVIDENCE_KIND_ASSUMED}};
 
 // Returns the contract's value for a planner's value.
 template <typename Ours, typename Theirs, size_t N>

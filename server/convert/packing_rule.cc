@@ -7,27 +7,17 @@
 
 #include "planner/packing/isf.h"
 #include "planner/workload/unit_scales.h"
+#include "server/convert/choices.h"
 
 namespace evenkeel::server {
 namespace {
 
-constexpr char kPackerNames[] =
-    "PACKER_BALANCED, PACKER_ISF, PACKER_FIRST_FIT_DECREASING, PACKER_BEST_FIT_DECREASING, "
-    "PACKER_GREEDY_KNAPSACK, PACKER_NEXT_FIT";
 // The bound keeps the sum of squared sample lengths of a pack below 2^63.
 constexpr IntRange kPackTokenCaps = {0, int64_t{1} << 32};
 constexpr IntRange kIterations = {1, 100};
 constexpr int64_t kDefaultIterations = 10;
 constexpr RealRange kTimes = {0, 1000};
 constexpr RealRange kSquaredTimes = {0, 1};
-
-planner::OversizePolicy OversizeFromProto(v1::OversizePolicy policy, const FieldPath& path,
-                                          ViolationSink& sink) {
-  CheckEnum(sink, path, policy, v1::OversizePolicy_IsValid,
-            "OVERSIZE_POLICY_ALONE, OVERSIZE_POLICY_REJECT");
-  return policy == v1::OVERSIZE_POLICY_REJECT ? planner::OversizePolicy::kReject
-                                              : planner::OversizePolicy::kAlone;
-}
 
 // With several encoders, each has a time of its own.
 void TakeEncoderTimes(const v1::PackTimes& from, const FieldPath& path, int encoders,
@@ -78,21 +68,7 @@ planner::PackTimes TimesFromProto(const v1::PackTimes& from, const FieldPath& pa
 }  // namespace
 
 planner::Packer PackerFromProto(v1::Packer packer, const FieldPath& path, ViolationSink& sink) {
-  CheckEnum(sink, path, packer, v1::Packer_IsValid, kPackerNames);
-  switch (packer) {
-    case v1::PACKER_ISF:
-      return planner::Packer::kIsf;
-    case v1::PACKER_FIRST_FIT_DECREASING:
-      return planner::Packer::kFirstFitDecreasing;
-    case v1::PACKER_BEST_FIT_DECREASING:
-      return planner::Packer::kBestFitDecreasing;
-    case v1::PACKER_GREEDY_KNAPSACK:
-      return planner::Packer::kGreedyKnapsack;
-    case v1::PACKER_NEXT_FIT:
-      return planner::Packer::kNextFit;
-    default:
-      return planner::Packer::kBalanced;
-  }
+  return FromProto(kPackers, packer, planner::Packer::kBalanced, path, sink);
 }
 
 planner::PerEncoder<int64_t> ScalesFromProto(const v1::BatchRule& from, const FieldPath& path,
@@ -139,7 +115,8 @@ void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSi
                                kDefaultIterations);
   pack.seed = static_cast<uint64_t>(from.seed());
   job->deal.seed = pack.seed;
-  pack.oversize = OversizeFromProto(from.oversize_policy(), path.Child("oversize_policy"), sink);
+  pack.oversize = FromProto(kOversizePolicies, from.oversize_policy(),
+                            planner::OversizePolicy::kAlone, path.Child("oversize_policy"), sink);
   CheckEnum(sink, path.Child("level"), from.level(), v1::PackLevel_IsValid,
             "PACK_LEVEL_TOKENS, PACK_LEVEL_TIME");
   job->by_time = from.level() == v1::PACK_LEVEL_TIME;
@@ -153,29 +130,6 @@ void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSi
     job->times = TimesFromProto(from.pack_times(), path.Child("pack_times"),
                                 std::max(1, from.unit_scales_size()), sink);
   }
-}
-
-v1::Packer PackerToProto(planner::Packer packer) {
-  switch (packer) {
-    case planner::Packer::kBalanced:
-      return v1::PACKER_BALANCED;
-    case planner::Packer::kIsf:
-      return v1::PACKER_ISF;
-    case planner::Packer::kFirstFitDecreasing:
-      return v1::PACKER_FIRST_FIT_DECREASING;
-    case planner::Packer::kBestFitDecreasing:
-      return v1::PACKER_BEST_FIT_DECREASING;
-    case planner::Packer::kGreedyKnapsack:
-      return v1::PACKER_GREEDY_KNAPSACK;
-    case planner::Packer::kNextFit:
-      return v1::PACKER_NEXT_FIT;
-  }
-  return v1::PACKER_UNSPECIFIED;
-}
-
-v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy) {
-  return policy == planner::OversizePolicy::kReject ? v1::OVERSIZE_POLICY_REJECT
-                                                    : v1::OVERSIZE_POLICY_ALONE;
 }
 
 void ScalesToProto(const planner::PerEncoder<int64_t>& scales, v1::BatchRule* out) {
@@ -199,7 +153,7 @@ void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out) {
   ScalesToProto(job.unit_scales, out);
   out->set_unit_cap(pack.caps.units);
   out->set_token_cap(pack.caps.tokens);
-  out->set_packer(PackerToProto(pack.packer));
+  out->set_packer(ToProto(kPackers, pack.packer));
   if (pack.packer == planner::Packer::kIsf) {
     out->set_keep_units(pack.keep_units);
     out->set_keep_tokens(pack.keep_tokens);
@@ -208,7 +162,7 @@ void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out) {
   out->set_order_window(job.deal.window);
   if (job.by_time) out->set_level(v1::PACK_LEVEL_TIME);
   out->set_seed(static_cast<int64_t>(pack.seed));
-  out->set_oversize_policy(OversizeToProto(pack.oversize));
+  out->set_oversize_policy(ToProto(kOversizePolicies, pack.oversize));
   TimesToProto(job.times, out);
 }
 

@@ -25,8 +25,6 @@ planner::Packer PackerFromProto(v1::Packer packer, const FieldPath& path, Violat
 void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSink& sink,
                    planner::PackingJob* job);
 
-v1::Packer PackerToProto(planner::Packer packer);
-v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy);
 // Writes the scales of several encoders; nothing for one.
 void ScalesToProto(const planner::PerEncoder<int64_t>& scales, v1::BatchRule* out);
 // Writes the pack times. REQUIRES: the rule has its scales, which say how many encoders there are.

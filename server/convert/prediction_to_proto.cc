@@ -5,56 +5,18 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/plan.h"
 #include "server/base/visible_text.h"
+#include "server/convert/choices.h"
 #include "server/convert/numbers.h"
 #include "server/convert/packing_rule.h"
 
 namespace evenkeel::server {
-namespace {
-
-v1::SearchEnd EndOf(planner::SearchEnd end) {
-  switch (end) {
-    case planner::SearchEnd::kExhausted:
-      return v1::SEARCH_END_EXHAUSTED;
-    case planner::SearchEnd::kWorkLimit:
-      return v1::SEARCH_END_WORK_LIMIT;
-  }
-  return v1::SEARCH_END_UNSPECIFIED;
-}
-
-v1::EvidenceKind EvidenceOf(planner::Evidence evidence) {
-  switch (evidence) {
-    case planner::Evidence::kSameJob:
-      return v1::EVIDENCE_KIND_SAME_JOB;
-    case planner::Evidence::kSameTrainer:
-      return v1::EVIDENCE_KIND_SAME_TRAINER;
-    case planner::Evidence::kOtherTrainer:
-      return v1::EVIDENCE_KIND_OTHER_TRAINER;
-    case planner::Evidence::kAssumed:
-      return v1::EVIDENCE_KIND_ASSUMED;
-  }
-  return v1::EVIDENCE_KIND_UNSPECIFIED;
-}
-
-}  // namespace
-
-v1::MemoryFit FitToProto(planner::MemoryFit fit) {
-  switch (fit) {
-    case planner::MemoryFit::kFits:
-      return v1::MEMORY_FIT_FITS;
-    case planner::MemoryFit::kWithinMargin:
-      return v1::MEMORY_FIT_WITHIN_MARGIN;
-    case planner::MemoryFit::kDoesNotFit:
-      return v1::MEMORY_FIT_DOES_NOT_FIT;
-  }
-  return v1::MEMORY_FIT_UNSPECIFIED;
-}
 
 void Fill(const planner::Interval& interval, v1::Interval* out) {
   out->set_centre_ratio(interval.centre);
   out->set_low_ratio(interval.low);
   out->set_high_ratio(interval.high);
   out->set_coverage_ratio(planner::kIntervalCoverage);
-  out->set_evidence(EvidenceOf(interval.evidence));
+  out->set_evidence(ToProto(kEvidences, interval.evidence));
   out->set_run_count(Count(interval.runs));
   out->set_narrowed_by(std::string(interval.narrowed_by));
 }
@@ -78,7 +40,7 @@ void Fill(const planner::BatchRule& rule, v1::BatchRule* out) {
   out->set_token_cap(rule.token_cap);
   out->set_keep_units(rule.keep_units);
   out->set_keep_tokens(rule.keep_tokens);
-  out->set_packer(PackerToProto(rule.packer));
+  out->set_packer(ToProto(kPackers, rule.packer));
   out->set_order_window(rule.order_window);
   out->set_iterations(Count(rule.iterations));
   out->set_seed(static_cast<int64_t>(rule.seed));
@@ -93,7 +55,7 @@ void Fill(const planner::BatchRule& rule, v1::BatchRule* out) {
   out->set_dist_ratio_units(rule.dist_ratio_units);
   out->set_dist_ratio_tokens(rule.dist_ratio_tokens);
   out->set_dist_ratio_attention(rule.dist_ratio_attention);
-  out->set_oversize_policy(OversizeToProto(rule.oversize));
+  out->set_oversize_policy(ToProto(kOversizePolicies, rule.oversize));
   TimesToProto(rule.pack_times, out);
   out->set_pack_count_lower_bound(rule.pack_lower_bound);
   out->set_idle_ratio(rule.idle_ratio);
@@ -146,7 +108,7 @@ void Fill(const planner::Proof& proof, v1::Proof* out) {
   out->set_plan_lower_bound_seconds(Seconds(proof.plan_lower_bound_ns));
   out->set_closed_form_seconds(Seconds(proof.closed_form_ns));
   out->set_closed_form_optimum_seconds(Seconds(proof.closed_form_optimum_ns));
-  out->set_search_end(EndOf(proof.end));
+  out->set_search_end(ToProto(kSearchEnds, proof.end));
   out->set_status(proof.step_ns <= 0 || proof.lower_bound_ns <= 0 ? v1::PROOF_STATUS_UNSPECIFIED
                   : proof.step_ns == proof.lower_bound_ns         ? v1::PROOF_STATUS_OPTIMAL
                                                                   : v1::PROOF_STATUS_BOUNDED);

@@ -5,7 +5,6 @@
 #include "planner/plan.h"
 
 namespace evenkeel::v1 {
-enum MemoryFit : int;
 class BatchRule;
 class Goodput;
 class LadderRung;
@@ -16,7 +15,6 @@ class StepTime;
 
 namespace evenkeel::server {
 
-v1::MemoryFit FitToProto(planner::MemoryFit fit);
 void Fill(const planner::StepTime& step, v1::StepTime* out);
 void Fill(const planner::BatchRule& rule, v1::BatchRule* out);
 void Fill(const planner::Prediction& prediction, v1::Predictions* out);

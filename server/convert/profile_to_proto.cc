@@ -17,31 +17,16 @@ constexpr size_t kPageBytes = 2 << 20;  // below the default message limit of gR
 
 int32_t Count(size_t value) { return static_cast<int32_t>(value); }
 
-v1::RefusalReason ReasonOf(planner::RefusalReason reason) {
-  switch (reason) {
-    case planner::RefusalReason::kImpossible:
-      return v1::REFUSAL_REASON_IMPOSSIBLE;
-    case planner::RefusalReason::kOutOfBounds:
-      return v1::REFUSAL_REASON_OUT_OF_BOUNDS;
-    case planner::RefusalReason::kOutlier:
-      return v1::REFUSAL_REASON_OUTLIER;
-    case planner::RefusalReason::kSingleSetting:
-      return v1::REFUSAL_REASON_SINGLE_SETTING;
-  }
-  return v1::REFUSAL_REASON_UNSPECIFIED;
-}
+constexpr Choice<planner::RefusalReason, v1::RefusalReason> kRefusalReasons[] = {
+    {planner::RefusalReason::kImpossible, v1::REFUSAL_REASON_IMPOSSIBLE},
+    {planner::RefusalReason::kOutOfBounds, v1::REFUSAL_REASON_OUT_OF_BOUNDS},
+    {planner::RefusalReason::kOutlier, v1::REFUSAL_REASON_OUTLIER},
+    {planner::RefusalReason::kSingleSetting, v1::REFUSAL_REASON_SINGLE_SETTING}};
 
-v1::ProfileAction ActionOf(ProfileAction action) {
-  switch (action) {
-    case ProfileAction::kRecord:
-      return v1::PROFILE_ACTION_RECORD;
-    case ProfileAction::kRollBackTo:
-      return v1::PROFILE_ACTION_ROLL_BACK_TO;
-    case ProfileAction::kRemove:
-      return v1::PROFILE_ACTION_REMOVE;
-  }
-  return v1::PROFILE_ACTION_UNSPECIFIED;
-}
+constexpr Choice<ProfileAction, v1::ProfileAction> kProfileActions[] = {
+    {ProfileAction::kRecord, v1::PROFILE_ACTION_RECORD},
+    {ProfileAction::kRollBackTo, v1::PROFILE_ACTION_ROLL_BACK_TO},
+    {ProfileAction::kRemove, v1::PROFILE_ACTION_REMOVE}};
 
 void FillRatio(const planner::MeasuredRatio& ratio, v1::MeasuredRatio* out) {
   out->set_ratio(ratio.value);
@@ -78,7 +63,7 @@ void FillRefused(const ProfileUpload& upload, const planner::Judgement& judgemen
   for (const planner::Refusal& refusal : judgement.refused) {
     v1::RefusedMeasurement* to = out->add_refused();
     to->set_field(FieldOf(upload, refusal));
-    to->set_reason(ReasonOf(refusal.reason));
+    to->set_reason(ToProto(kRefusalReasons, refusal.reason));
     to->set_detail(Visible(refusal.text));
   }
   for (const UnplannedStep& step : upload.unplanned) {
@@ -96,7 +81,7 @@ void FillRevision(const HistoryEntry& entry, bool active, bool measurements,
   out->mutable_create_time()->set_seconds(entry.unix_ns / 1'000'000'000);
   out->mutable_create_time()->set_nanos(static_cast<int32_t>(entry.unix_ns % 1'000'000'000));
   out->set_author(entry.author);
-  out->set_action(ActionOf(entry.action));
+  out->set_action(ToProto(kProfileActions, entry.action));
   out->set_active(active);
   if (entry.action != ProfileAction::kRecord) {
     out->set_target_revision(entry.target);

@@ -5,46 +5,27 @@
 #include <vector>
 
 #include "evenkeel/v1/timeline.pb.h"
+#include "server/convert/choices.h"
 #include "server/convert/numbers.h"
 
 namespace evenkeel::server {
 namespace {
 
-v1::OperationKind KindOf(planner::OperationKind kind) {
-  switch (kind) {
-    case planner::OperationKind::kParameterGather:
-      return v1::OPERATION_KIND_PARAMETER_GATHER;
-    case planner::OperationKind::kForward:
-      return v1::OPERATION_KIND_FORWARD;
-    case planner::OperationKind::kRecompute:
-      return v1::OPERATION_KIND_RECOMPUTE;
-    case planner::OperationKind::kBackward:
-      return v1::OPERATION_KIND_BACKWARD;
-    case planner::OperationKind::kWeightGradient:
-      return v1::OPERATION_KIND_WEIGHT_GRADIENT;
-    case planner::OperationKind::kSendActivation:
-      return v1::OPERATION_KIND_SEND_ACTIVATION;
-    case planner::OperationKind::kSendGradient:
-      return v1::OPERATION_KIND_SEND_GRADIENT;
-    case planner::OperationKind::kGradientSync:
-      return v1::OPERATION_KIND_GRADIENT_SYNC;
-    case planner::OperationKind::kOptimizer:
-      return v1::OPERATION_KIND_OPTIMIZER;
-  }
-  return v1::OPERATION_KIND_UNSPECIFIED;
-}
+constexpr Choice<planner::OperationKind, v1::OperationKind> kOperationKinds[] = {
+    {planner::OperationKind::kParameterGather, v1::OPERATION_KIND_PARAMETER_GATHER},
+    {planner::OperationKind::kForward, v1::OPERATION_KIND_FORWARD},
+    {planner::OperationKind::kRecompute, v1::OPERATION_KIND_RECOMPUTE},
+    {planner::OperationKind::kBackward, v1::OPERATION_KIND_BACKWARD},
+    {planner::OperationKind::kWeightGradient, v1::OPERATION_KIND_WEIGHT_GRADIENT},
+    {planner::OperationKind::kSendActivation, v1::OPERATION_KIND_SEND_ACTIVATION},
+    {planner::OperationKind::kSendGradient, v1::OPERATION_KIND_SEND_GRADIENT},
+    {planner::OperationKind::kGradientSync, v1::OPERATION_KIND_GRADIENT_SYNC},
+    {planner::OperationKind::kOptimizer, v1::OPERATION_KIND_OPTIMIZER}};
 
-v1::OperationKind KindOf(planner::PassKind kind) {
-  switch (kind) {
-    case planner::PassKind::kForward:
-      return v1::OPERATION_KIND_FORWARD;
-    case planner::PassKind::kBackward:
-      return v1::OPERATION_KIND_BACKWARD;
-    case planner::PassKind::kWeightGradient:
-      return v1::OPERATION_KIND_WEIGHT_GRADIENT;
-  }
-  return v1::OPERATION_KIND_UNSPECIFIED;
-}
+constexpr Choice<planner::PassKind, v1::OperationKind> kPassKinds[] = {
+    {planner::PassKind::kForward, v1::OPERATION_KIND_FORWARD},
+    {planner::PassKind::kBackward, v1::OPERATION_KIND_BACKWARD},
+    {planner::PassKind::kWeightGradient, v1::OPERATION_KIND_WEIGHT_GRADIENT}};
 
 void FillOperations(const std::vector<planner::Operation>& operations, v1::Operations* out) {
   const int count = static_cast<int>(operations.size());
@@ -54,7 +35,7 @@ void FillOperations(const std::vector<planner::Operation>& operations, v1::Opera
   out->mutable_start_seconds()->Reserve(count);
   out->mutable_end_seconds()->Reserve(count);
   for (const planner::Operation& operation : operations) {
-    out->add_kinds(KindOf(operation.kind));
+    out->add_kinds(ToProto(kOperationKinds, operation.kind));
     out->add_chunks(Count(operation.chunk));
     out->add_packs(Count(operation.micro_batch));
     out->add_start_seconds(Seconds(operation.start_ns));
@@ -86,7 +67,7 @@ void FillMemory(const planner::StageMemory& memory, const std::vector<std::strin
   }
   out->set_peak_bytes(memory.peak_bytes);
   out->set_peak_at_seconds(Seconds(memory.peak_ns));
-  out->set_peak_operation(KindOf(memory.peak_pass.kind));
+  out->set_peak_operation(ToProto(kPassKinds, memory.peak_pass.kind));
   out->set_peak_chunk(memory.peak_pass.chunk);
   out->set_peak_pack(memory.peak_pass.micro_batch);
   for (size_t i = 0; i < names.size(); ++i) {

@@ -28,72 +28,6 @@
 namespace evenkeel::server {
 namespace {
 
-v1::Basis BasisOf(planner::Basis basis) {
-  switch (basis) {
-    case planner::Basis::kGiven:
-      return v1::BASIS_GIVEN;
-    case planner::Basis::kMeasured:
-      return v1::BASIS_MEASURED;
-    case planner::Basis::kFitted:
-      return v1::BASIS_FITTED;
-    case planner::Basis::kPublished:
-      return v1::BASIS_PUBLISHED;
-    case planner::Basis::kAssumed:
-      return v1::BASIS_ASSUMED;
-  }
-  return v1::BASIS_UNSPECIFIED;
-}
-
-v1::RemedyKind KindOf(planner::RemedyKind kind) {
-  switch (kind) {
-    case planner::RemedyKind::kMoreGpus:
-      return v1::REMEDY_KIND_MORE_GPUS;
-    case planner::RemedyKind::kSmallerCaps:
-      return v1::REMEDY_KIND_SMALLER_CAPS;
-    case planner::RemedyKind::kAllowRecompute:
-      return v1::REMEDY_KIND_ALLOW_RECOMPUTE;
-    case planner::RemedyKind::kShardOptimizer:
-      return v1::REMEDY_KIND_SHARD_OPTIMIZER;
-    case planner::RemedyKind::kFreeDegrees:
-      return v1::REMEDY_KIND_FREE_DEGREES;
-    case planner::RemedyKind::kLargerGpu:
-      return v1::REMEDY_KIND_LARGER_GPU;
-    case planner::RemedyKind::kContextParallel:
-      return v1::REMEDY_KIND_CONTEXT_PARALLEL;
-    case planner::RemedyKind::kExpertParallel:
-      return v1::REMEDY_KIND_EXPERT_PARALLEL;
-    case planner::RemedyKind::kShardWeights:
-      return v1::REMEDY_KIND_SHARD_WEIGHTS;
-    case planner::RemedyKind::kStageLayers:
-      return v1::REMEDY_KIND_STAGE_LAYERS;
-    case planner::RemedyKind::kFreeSchedule:
-      return v1::REMEDY_KIND_FREE_SCHEDULE;
-    case planner::RemedyKind::kOffloadActivations:
-      return v1::REMEDY_KIND_OFFLOAD_ACTIVATIONS;
-    case planner::RemedyKind::kOffloadModules:
-      return v1::REMEDY_KIND_OFFLOAD_MODULES;
-    case planner::RemedyKind::kOffloadOptimizer:
-      return v1::REMEDY_KIND_OFFLOAD_OPTIMIZER;
-    case planner::RemedyKind::kGradients16Bit:
-      return v1::REMEDY_KIND_GRADIENTS_16BIT;
-    case planner::RemedyKind::kOffloadWeights:
-      return v1::REMEDY_KIND_OFFLOAD_WEIGHTS;
-    case planner::RemedyKind::kFusedStep:
-      return v1::REMEDY_KIND_FUSED_STEP;
-    case planner::RemedyKind::kSeparateStep:
-      return v1::REMEDY_KIND_SEPARATE_STEP;
-    case planner::RemedyKind::kSmallerBatch:
-      return v1::REMEDY_KIND_SMALLER_BATCH;
-    case planner::RemedyKind::kLowerPrecision:
-      return v1::REMEDY_KIND_LOWER_PRECISION;
-    case planner::RemedyKind::kMoreHostMemory:
-      return v1::REMEDY_KIND_MORE_HOST_MEMORY;
-    case planner::RemedyKind::kSmallerMicroBatch:
-      return v1::REMEDY_KIND_SMALLER_MICRO_BATCH;
-  }
-  return v1::REMEDY_KIND_UNSPECIFIED;
-}
-
 // Leaves a range unset if it excludes nothing.
 template <typename Mutable>
 void FillRange(const planner::DegreeRange& range, Mutable out) {
@@ -210,7 +144,7 @@ void FillMisfit(const planner::Misfit& misfit, v1::Misfit* out) {
   out->set_micro_batches(misfit.micro_batches);
   for (const planner::Remedy& remedy : misfit.remedies) {
     v1::Remedy* to = out->add_remedies();
-    to->set_kind(KindOf(remedy.kind));
+    to->set_kind(ToProto(kRemedyKinds, remedy.kind));
     to->set_text(Visible(remedy.text));
     to->set_gpu_count(Count(remedy.gpu_count));
     to->set_unit_cap(remedy.unit_cap);
@@ -249,22 +183,8 @@ void FillPadded(const planner::Training& training, const planner::PaddedBatches&
   out->set_packing_gain_ratio(padded.packing_gain);
 }
 
-v1::SizeChange ChangeOf(planner::SizeChange change) {
-  switch (change) {
-    case planner::SizeChange::kNodeLess:
-      return v1::SIZE_CHANGE_NODE_LESS;
-    case planner::SizeChange::kNodeMore:
-      return v1::SIZE_CHANGE_NODE_MORE;
-    case planner::SizeChange::kSmallerGpu:
-      return v1::SIZE_CHANGE_SMALLER_GPU;
-    case planner::SizeChange::kLargerGpu:
-      return v1::SIZE_CHANGE_LARGER_GPU;
-  }
-  return v1::SIZE_CHANGE_UNSPECIFIED;
-}
-
 void FillOtherSize(const planner::OtherSize& size, v1::OtherSize* out) {
-  out->set_change(ChangeOf(size.change));
+  out->set_change(ToProto(kSizeChanges, size.change));
   out->set_gpu_type(size.gpu);
   out->set_gpu_count(Count(size.gpu_count));
   out->set_fits(size.fits);
@@ -344,7 +264,7 @@ void FillProvenance(const planner::Calibration& calibration,
   for (const planner::FigureBasis& figure : figures) {
     v1::FigureBasis* to = out->add_figures();
     to->set_figure(figure.figure);
-    to->set_basis(BasisOf(figure.basis));
+    to->set_basis(ToProto(kBases, figure.basis));
     to->set_detail(Visible(figure.detail));
   }
 }
@@ -358,7 +278,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
   Fill(plan.batch_rule, out->mutable_batch_rule());
   Fill(plan.proof, out->mutable_proof());
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
-  out->set_memory_fit(FitToProto(plan.memory_fit));
+  out->set_memory_fit(ToProto(kMemoryFits, plan.memory_fit));
   if (plan.misfit) {
     // There are no ranks here, so there is no imbalance between them.
     v1::BatchRule* rule = out->mutable_batch_rule();
@@ -396,7 +316,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
 void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::Plan* out) {
   FillSubject(job, out->mutable_subject());
   Fill(plan.batch_rule, out->mutable_batch_rule());
-  out->set_memory_fit(FitToProto(plan.memory_fit));
+  out->set_memory_fit(ToProto(kMemoryFits, plan.memory_fit));
   FillRun(plan, out);
   if (plan.padded) FillPadded(job.training, *plan.padded, out->mutable_padded_batches());
   FillEvaluated(plan.proof, out->mutable_proof());
