@@ -8,7 +8,7 @@
 #include <exception>
 #include <sstream>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/unknown_argument.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/global_options.h"

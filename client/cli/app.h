@@ -8,7 +8,7 @@
 namespace evenkeel::cli {
 
 // Runs the command line `arguments`, whose first is the program's name. Prints to standard output
-// and error. Returns the exit code of the process (exit_codes.h).
+// and error. Returns the exit code of the process (base/command_error.h).
 int RunApp(const std::vector<std::string>& arguments);
 
 }  // namespace evenkeel::cli

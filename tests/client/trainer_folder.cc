@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/read_config.h"
 
 namespace evenkeel::cli {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/read_config.h"
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 
 namespace evenkeel::cli {
 namespace {

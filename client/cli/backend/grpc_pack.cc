@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/text.h"
 
 namespace evenkeel::cli {

@@ -9,7 +9,7 @@
 
 #include "client/cli/backend/backend.h"
 #include "client/cli/backend/refusal.h"
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/progress.h"
 #include "client/local/answers.h"
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <absl/strings/ascii.h>
 #include <algorithm>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 
 namespace evenkeel::cli {
 

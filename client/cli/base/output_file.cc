@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/proto_json.h"
 
 namespace evenkeel::cli {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "planner/base/name_search.h"
 #include "server/base/visible_text.h"
 

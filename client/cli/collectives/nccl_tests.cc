@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/collectives/nccl_run.h"
 
 namespace evenkeel::cli {

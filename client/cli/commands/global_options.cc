@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "client/cli/backend/host_port.h"
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "server/base/visible_text.h"
 
 namespace evenkeel::cli {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "evenkeel/v1/job.pb.h"
 
 namespace evenkeel::cli {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/dataset/length_files.h"
 #include "client/cli/media/media_reader.h"
 

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/documents.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/evaluate_run.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/setting_names.h"

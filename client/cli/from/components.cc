@@ -6,7 +6,7 @@
 #include <absl/strings/str_join.h>
 #include <algorithm>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/user_run.h"
 

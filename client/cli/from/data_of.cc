@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/dataset/length_counts.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/user_run.h"

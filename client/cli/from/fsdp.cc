@@ -8,7 +8,7 @@
 #include <absl/strings/str_split.h>
 #include <algorithm>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/user_run.h"
 #include "planner/base/units.h"
 #include "planner/trainer/executions.h"

@@ -5,7 +5,7 @@
 #include <absl/strings/match.h>
 #include <algorithm>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/choice.h"
 #include "client/cli/from/user_run.h"
 #include "client/cli/job/option_names.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "client/cli/base/byte_source.h"
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/documents.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/hugging_face.h"
 
 namespace evenkeel::cli {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/user_run.h"
 #include "planner/catalog/catalog.h"
 #include "server/convert/model_name.h"

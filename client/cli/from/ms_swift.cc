@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/translation.h"
 

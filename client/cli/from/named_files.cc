@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client/cli/base/byte_source.h"
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/documents.h"
 #include "client/cli/from/hugging_face.h"
 

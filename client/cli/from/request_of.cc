@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/user_run.h"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/dataset/length_counts.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/layout.h"

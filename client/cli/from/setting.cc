@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <absl/strings/match.h>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/shell_reader.h"
 
 namespace evenkeel::cli {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/shell_branches.h"
 #include "client/cli/from/shell_script.h"
 #include "client/cli/from/shell_setters.h"

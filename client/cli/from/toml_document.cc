@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/documents.h"
 
 namespace evenkeel::cli {

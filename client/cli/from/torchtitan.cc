@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/user_run.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/execution_from_proto.h"

@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/documents.h"
 
 namespace evenkeel::cli {

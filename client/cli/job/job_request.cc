@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "client/cli/base/byte_source.h"
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/parse_number.h"
 #include "client/cli/base/proto_json.h"
 #include "client/cli/dataset/histogram.h"

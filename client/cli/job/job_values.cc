@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/parse_number.h"
 
 namespace evenkeel::cli {

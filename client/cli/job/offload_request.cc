@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/parse_number.h"
 #include "client/cli/job/option_names.h"
 

@@ -7,9 +7,9 @@
 #include <set>
 #include <sstream>
 
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/command_line.h"
 #include "client/cli/base/environment.h"
-#include "client/cli/base/exit_codes.h"
 #include "client/cli/base/text.h"
 #include "planner/trainer/trainers.h"
 

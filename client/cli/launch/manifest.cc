@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/launch/launch_command.h"
 #include "client/cli/launch/yaml.h"
 

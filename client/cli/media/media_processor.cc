@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "client/cli/base/byte_source.h"
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/media/frames.h"
 #include "client/cli/media/resize.h"
 #include "planner/base/integers.h"

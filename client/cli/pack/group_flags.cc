@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/parse_number.h"
 
 namespace evenkeel::cli {

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 
 namespace evenkeel::cli {
 namespace {

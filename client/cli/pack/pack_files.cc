@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/proto_json.h"
 #include "client/cli/pack/npy_writer.h"
 #include "client/cli/pack/result_files.h"

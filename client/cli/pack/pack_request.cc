@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "client/cli/base/byte_source.h"
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/parse_number.h"
 #include "client/cli/base/progress.h"
 #include "client/cli/base/proto_json.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/table.h"
 
 namespace evenkeel::cli {

@@ -3,7 +3,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/output_file.h"
 #include "client/cli/timeline/chrome_trace.h"
 #include "client/cli/timeline/pipeline_report.h"

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "client/cli/backend/backend.h"
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "evenkeel/v1/planner_service.grpc.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/commands/global_options.h"
 
 namespace evenkeel::cli {

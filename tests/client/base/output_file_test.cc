@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {

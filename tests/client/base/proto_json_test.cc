@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "evenkeel/v1/planner_service.pb.h"
 
 namespace evenkeel::cli {

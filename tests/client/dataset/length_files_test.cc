@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/proto_json.h"
 #include "client/cli/dataset/histogram.h"
 #include "tests/client/test_folder.h"

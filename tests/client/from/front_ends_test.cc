@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/user_run.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/user_run.h"

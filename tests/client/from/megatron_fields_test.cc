@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/user_run.h"
 #include "tests/client/trainer_runs.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "tests/client/trainer_folder.h"
 
 namespace evenkeel::cli {

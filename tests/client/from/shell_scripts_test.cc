@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/shell.h"
 #include "tests/client/trainer_folder.h"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/user_run.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {

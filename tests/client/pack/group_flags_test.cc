@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/job/job_flags.h"
 
 namespace evenkeel::cli {

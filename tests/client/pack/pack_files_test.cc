@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/pack/npy_writer.h"
 #include "client/cli/pack/result_files.h"
 #include "tests/client/packs.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "client/cli/base/proto_json.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "tests/client/packs.h"

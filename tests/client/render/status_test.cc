@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "client/cli/base/exit_codes.h"
+#include "client/cli/base/command_error.h"
 #include "tests/client/test_folder.h"
 #include "tests/client/timelines.h"
 

@@ -1,7 +1,7 @@
 // What evenkeelctl returns to the shell, and the exception that carries it. Commands throw
 // CommandError when they cannot continue. main() prints it to stderr and exits with its code.
-#ifndef EVENKEEL_CLIENT_CLI_BASE_EXIT_CODES_H_
-#define EVENKEEL_CLIENT_CLI_BASE_EXIT_CODES_H_
+#ifndef EVENKEEL_CLIENT_CLI_BASE_COMMAND_ERROR_H_
+#define EVENKEEL_CLIENT_CLI_BASE_COMMAND_ERROR_H_
 
 #include <stdexcept>
 #include <string>
@@ -36,4 +36,4 @@ class CommandError : public std::runtime_error {
 
 }  // namespace evenkeel::cli
 
-#endif  // EVENKEEL_CLIENT_CLI_BASE_EXIT_CODES_H_
+#endif  // EVENKEEL_CLIENT_CLI_BASE_COMMAND_ERROR_H_
