@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "client/cli/base/output_file.h"
 #include "client/cli/base/proto_json.h"
 #include "client/cli/base/text.h"
 #include "client/cli/commands/global_options.h"
@@ -58,7 +59,7 @@ TEST(HiddenTextTest, IsEscapedInManifests) {
 
 TEST(HiddenTextTest, IsEscapedInFiles) {
   const std::string path = testing::TempDir() + "/hidden_text_test";
-  WriteFile(path, "a\tb\n" + kText);
+  WriteVisibleText(path, "a\tb\n" + kText);
   std::ifstream file(path, std::ios::binary);
   const std::string written{std::istreambuf_iterator<char>(file), {}};
   EXPECT_EQ(FirstHidden(written), "");

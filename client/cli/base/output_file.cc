@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/base/proto_json.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::cli {
 
@@ -20,10 +20,24 @@ void CheckMayWrite(const std::string& path, bool force) {
                      path + " already exists: give another file, or --force to overwrite it");
 }
 
+void WriteVisibleText(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  bool good = file != nullptr;
+  if (good) {
+    const std::string shown = server::Visible(text, "\n\t\r");
+    good = std::fwrite(shown.data(), 1, shown.size(), file) == shown.size();
+    good = std::fclose(file) == 0 && good;
+  }
+  if (!good) {
+    throw CommandError(ExitCode::kBadInput,
+                       fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  }
+}
+
 void WriteWholeFile(const std::string& path, const std::string& text) {
   const std::string partial = path + ".partial";
   absl::Cleanup remove = [&partial] { std::remove(partial.c_str()); };
-  WriteFile(partial, text);
+  WriteVisibleText(partial, text);
   if (std::rename(partial.c_str(), path.c_str()) != 0)
     throw CommandError(ExitCode::kBadInput,
                        fmt::format("cannot write {}: {}", path, std::strerror(errno)));

@@ -10,8 +10,10 @@ namespace evenkeel::cli {
 // before the work. An empty path stands for no file.
 void CheckMayWrite(const std::string& path, bool force);
 
-// Writes the file. It appears under its name only when it is complete. Throws
-// CommandError(kBadInput).
+// Writes `text` with hidden characters written out. Throws CommandError(kBadInput).
+void WriteVisibleText(const std::string& path, const std::string& text);
+
+// Does the same, but the file appears under its name only when it is complete.
 void WriteWholeFile(const std::string& path, const std::string& text);
 
 }  // namespace evenkeel::cli

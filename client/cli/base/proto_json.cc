@@ -7,9 +7,6 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <regex>
 #include <string>
 #include <utility>
@@ -91,20 +88,6 @@ void FromJson(const std::string& text, const std::string& name,
                      fmt::format("{} is not a {} message in protobuf JSON: {}{}", name,
                                  message->GetDescriptor()->name(), fault,
                                  Accepted(fault, message->GetDescriptor())));
-}
-
-void WriteFile(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  bool good = file != nullptr;
-  if (good) {
-    const std::string shown = server::Visible(text, "\n\t\r");
-    good = std::fwrite(shown.data(), 1, shown.size(), file) == shown.size();
-    good = std::fclose(file) == 0 && good;
-  }
-  if (!good) {
-    throw CommandError(ExitCode::kBadInput,
-                       fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  }
 }
 
 }  // namespace evenkeel::cli

@@ -17,9 +17,6 @@ std::string ToJson(const google::protobuf::Message& message, bool pretty = true)
 // CommandError(kBadInput).
 void FromJson(const std::string& text, const std::string& name, google::protobuf::Message* message);
 
-// Writes a file. Throws CommandError(kBadInput) if that fails.
-void WriteFile(const std::string& path, const std::string& text);
-
 }  // namespace evenkeel::cli
 
 #endif  // EVENKEEL_CLIENT_CLI_BASE_PROTO_JSON_H_

@@ -109,7 +109,7 @@ ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
   CheckOneOffer(flags, request);
   const auto backend = BackendOf(options);
   const v1::PlanJobResponse response = backend->PlanJob(request);
-  if (!flags.save.empty()) WriteFile(flags.save, ToJson(response));
+  if (!flags.save.empty()) WriteVisibleText(flags.save, ToJson(response));
   const std::vector<std::string> written =
       WriteFiles(flags, request.job(), response.plan(), backend.get());
   if (options.json()) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/base/output_file.h"
 #include "client/cli/base/proto_json.h"
 #include "client/cli/base/table.h"
 #include "client/cli/commands/commands.h"
@@ -27,7 +28,7 @@ void RunStats(const GlobalOptions& options, const std::vector<std::string>& file
   const std::vector<LengthCount> sorted = counts.Sorted();
   const BinnedHistogram binned = BinLengths(sorted, kMaxHistogramBytes, counts.encoders());
   const std::string json = ToJson(binned.histogram, /*pretty=*/false);
-  if (!histogram_out.empty()) WriteFile(histogram_out, json);
+  if (!histogram_out.empty()) WriteVisibleText(histogram_out, json);
   if (options.json()) {
     Print(json);
     return;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "client/cli/base/command_error.h"
+#include "client/cli/base/output_file.h"
 #include "client/cli/base/proto_json.h"
 #include "client/cli/pack/npy_writer.h"
 #include "client/cli/pack/result_files.h"
@@ -118,7 +119,7 @@ void WritePackFiles(const OutputFolder& folder, const PackedDataset& packed,
   if (!oversize.empty()) {
     WriteArray(folder, "oversize_index.npy", oversize, {size(oversize)}, progress);
   }
-  WriteFile(folder.PathOf("summary.json"), SummaryJson(packed, samples, start));
+  WriteVisibleText(folder.PathOf("summary.json"), SummaryJson(packed, samples, start));
 }
 
 }  // namespace evenkeel::cli

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "client/cli/base/proto_json.h"
+#include "client/cli/base/output_file.h"
 #include "client/cli/pack/npy_writer.h"
 #include "client/cli/pack/result_files.h"
 
@@ -85,8 +85,8 @@ void WriteXtunerPreset(const OutputFolder& folder, const PackedDataset& packed,
   for (size_t i = 0; i < samples.parts.size(); ++i) {
     names.push_back(i < paths.size() ? paths[i] : samples.parts[i].path);
   }
-  WriteFile(folder.PathOf("paths.json"),
-            names.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  WriteVisibleText(folder.PathOf("paths.json"),
+                   names.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace evenkeel::cli
