@@ -6,6 +6,7 @@
 #include "planner/base/integers.h"
 #include "planner/model/audio_front.h"
 #include "server/convert/config_encoders.h"
+#include "server/convert/config_projector_steps.h"
 
 namespace evenkeel::server {
 namespace {
@@ -15,10 +16,10 @@ constexpr IntRange kSides = {1, 8192};
 class TowerReader {
  public:
   TowerReader(ConfigValues& values, ConfigValues& whole, const ConfigEncoder& encoder,
-              const ConfigJoint& joint, int64_t llm_ffn)
-      : values_(values), whole_(whole), from_(encoder), joint_(joint), ffn_(llm_ffn) {}
+              const ConfigJoint& joint)
+      : values_(values), whole_(whole), from_(encoder), joint_(joint) {}
 
-  planner::EncoderTower Read(int64_t hidden) {
+  planner::EncoderTower Read(const planner::LanguageModel& model) {
     ReadShape();
     if (from_.modality == planner::Modality::kAudio) {
       ReadSpectra();
@@ -26,8 +27,9 @@ class TowerReader {
       ReadPatches();
     }
     if (values_.valid() && whole_.valid()) ReadUnits();
-    if (values_.valid() && whole_.valid()) ReadProjector(hidden);
-    if (values_.valid() && whole_.valid()) ReadSteps(hidden);
+    if (values_.valid() && whole_.valid()) ReadProjector(model.hidden);
+    if (values_.valid() && whole_.valid())
+      ReadProjectorSteps(values_, whole_, from_, joint_, merged_, model, &tower_);
     return std::move(tower_);
   }
 
@@ -315,174 +317,10 @@ class TowerReader {
     p.deep_stacked = stacked ? static_cast<int64_t>(stacked->size()) : 0;
   }
 
-  void ReadResampler(int64_t hidden) {
-    using planner::Split;
-    constexpr IntRange kHeads = {1, 1024};
-    planner::Encoder& e = tower_.encoder;
-    const auto of = [&](const char* key, IntRange range) {
-      return whole_.Required(std::string("perceiver_config.") + key, range);
-    };
-    tower_.projector.resampler = {.layers = of("resampler_depth", {1, 64}),
-                                  .latents = of("resampler_n_latents", {1, 65536}),
-                                  .context = e.tokens_per_unit,
-                                  .width = hidden,
-                                  .ffn = 4 * hidden,
-                                  .heads = of("resampler_n_heads", kHeads),
-                                  .kv_heads = of("num_key_value_heads", kHeads),
-                                  .head_dim = of("resampler_head_dim", {8, 512})};
-    whole_.Find("perceiver_config.hidden_size");  // transformers takes that of the language model
-    const int64_t rows = e.tokens_per_unit;
-    tower_.projector.steps = {
-        {.rows = rows,
-         .in = e.hidden,
-         .out = ffn_,
-         .bias = false,
-         .gated = true,
-         .split = Split::kOutputs},
-        {.rows = rows, .in = ffn_, .out = hidden, .bias = false, .split = Split::kInputs}};
-    e.llm_tokens_per_unit = tower_.projector.resampler.latents;
-    const planner::ResamplerSpec& r = tower_.projector.resampler;
-    if (whole_.valid() && r.heads % r.kv_heads != 0)
-      whole_.Fail(whole_.Shown("perceiver_config.num_key_value_heads") +
-                  " must divide \"resampler_n_heads\"");
-  }
-
-  // Llama 4's. transformers builds other widths too, but cannot run them.
-  void ReadAdapter(int64_t hidden) {
-    using planner::Split;
-    const planner::Encoder& e = tower_.encoder;
-    const int64_t merged = e.hidden * merged_, rows = e.llm_tokens_per_unit;
-    const int64_t inner = values_.Required(joint_.inner, {1, 262144});
-    if (e.ffn != merged)
-      values_.Fail(values_.Shown(from_.ffn) + " must be the width of merged patches, " +
-                   std::to_string(merged));
-    for (const char* key : {"projector_output_dim", "vision_output_dim"})
-      if (values_.Or(key, {1, 262144}, inner) != inner)
-        values_.Fail(values_.Shown(key) + " must be " + values_.Shown(joint_.inner) + ", " +
-                     std::to_string(inner));
-    tower_.projector.steps = {
-        {.rows = rows, .in = merged, .out = inner, .bias = false, .split = Split::kOutputs},
-        {.rows = rows, .in = inner, .out = inner, .bias = false, .split = Split::kInputs},
-        {.rows = rows, .in = inner, .out = hidden, .bias = false}};
-  }
-
-  void ReadGatedMlp(int64_t hidden) {
-    using planner::Split;
-    const planner::Encoder& e = tower_.encoder;
-    const int64_t merged = e.hidden * merged_, rows = e.llm_tokens_per_unit;
-    const int64_t halves = whole_.Or(joint_.inner, {2, 262144}, hidden);
-    if (halves % 2 != 0) whole_.Fail(whole_.Shown(joint_.inner) + " must be even");
-    tower_.projector.steps = {
-        {.rows = rows,
-         .in = merged,
-         .out = halves / 2,
-         .gated = true,
-         .split = Split::kOutputs,
-         .norm_width = joint_.norm ? merged : 0},
-        {.rows = rows, .in = halves / 2, .out = hidden, .split = Split::kInputs}};
-  }
-
-  // Outputs of several layers side by side.
-  void ReadOutputs(int64_t hidden) {
-    const planner::Encoder& e = tower_.encoder;
-    const auto between =
-        values_.Numbers("intermediate_layers_indices", {0, 127}).value_or(std::vector<int64_t>{});
-    const int64_t width = e.hidden * (static_cast<int64_t>(between.size()) + 1);
-    if (values_.Required("vision_output_dim", {1, 262144}) != width)
-      values_.Fail(values_.Shown("vision_output_dim") + " must be the width of the layers in " +
-                   "\"intermediate_layers_indices\" and of the last one, " + std::to_string(width));
-    tower_.projector.steps = {{.rows = e.tokens_per_unit, .in = width, .out = hidden}};
-  }
-
-  void ReadTable(int64_t hidden) {
-    const planner::Encoder& e = tower_.encoder;
-    const int64_t marks = values_.Required("num_visual_indicator_tokens", {0, 4096});
-    const int64_t rows = e.llm_tokens_per_unit;
-    const int64_t table = values_.Required("vocab_size", {64, 2097152}) - marks;
-    if (table < 64) values_.Fail(values_.Shown("vocab_size") + " is too small");
-    tower_.encoder.other_parameters += marks * hidden;
-    tower_.projector.steps = {
-        {.rows = rows, .in = e.hidden * merged_, .out = table, .bias = false},
-        {.rows = rows, .in = table, .out = hidden, .bias = false, .norm_width = table}};
-  }
-
-  // Rows are those of a unit: of a token of the language model at native resolution.
-  void ReadSteps(int64_t hidden) {
-    using planner::Split;
-    constexpr IntRange kWidths = {1, 262144};
-    const planner::Encoder& e = tower_.encoder;
-    std::vector<planner::ProjectorStep>& steps = tower_.projector.steps;
-    if (joint_.steps == ConfigSteps::kAdapter) ReadAdapter(hidden);
-    if (joint_.steps == ConfigSteps::kGatedMlp) ReadGatedMlp(hidden);
-    if (joint_.steps == ConfigSteps::kTiles) ReadOutputs(hidden);
-    if (joint_.steps == ConfigSteps::kTable) ReadTable(hidden);
-    if (joint_.steps == ConfigSteps::kResampler) ReadResampler(hidden);
-    switch (joint_.steps) {
-      case ConfigSteps::kNone:
-        return;
-      case ConfigSteps::kAdapter:
-      case ConfigSteps::kGatedMlp:
-      case ConfigSteps::kTiles:
-      case ConfigSteps::kTable:
-      case ConfigSteps::kResampler:
-        break;
-      case ConfigSteps::kNormAlone:
-        if (e.hidden != hidden)
-          values_.Fail(values_.Shown(from_.width) + " must be the decoder's width too");
-        steps = {{.rows = e.tokens_per_unit, .in = e.hidden, .norm_width = e.hidden}};
-        break;
-      case ConfigSteps::kGatedMerger: {
-        const int64_t inner = values_.Required(joint_.inner, kWidths) * joint_.inner_times;
-        steps = {{.in = e.hidden * merged_, .out = hidden},
-                 {.in = hidden, .out = hidden, .bias = false},
-                 {.in = hidden,
-                  .out = inner,
-                  .bias = false,
-                  .gated = true,
-                  .split = Split::kOutputs,
-                  .norm_width = hidden},
-                 {.in = inner, .out = hidden, .bias = false, .split = Split::kInputs}};
-        break;
-      }
-      case ConfigSteps::kTwoMlps: {
-        const int64_t inner = whole_.Required(joint_.inner, kWidths);
-        steps = {{.rows = merged_, .in = e.hidden, .out = inner, .split = Split::kOutputs},
-                 {.rows = merged_, .in = inner, .out = hidden, .split = Split::kInputs},
-                 {.in = hidden * merged_, .out = inner, .split = Split::kOutputs},
-                 {.in = inner, .out = hidden, .split = Split::kInputs}};
-        break;
-      }
-      case ConfigSteps::kTwoLinears: {
-        const int64_t inner = values_.Required(joint_.inner, kWidths);
-        steps = {{.in = e.hidden, .out = inner}, {.in = inner, .out = hidden, .bias = false}};
-        break;
-      }
-      case ConfigSteps::kTwins:
-        steps = {{.in = e.hidden, .out = hidden, .split = Split::kOutputs},
-                 {.in = hidden, .out = hidden, .split = Split::kInputs}};
-        tower_.encoder.other_parameters += (e.hidden + 1) * hidden + (hidden + 1) * hidden;
-        break;
-      case ConfigSteps::kFrames: {
-        const int64_t merged = e.hidden * merged_;
-        values_.Or("temporal_merge_size", {2, 2}, 2);
-        steps = {{.in = merged, .out = merged, .split = Split::kOutputs},
-                 {.in = merged, .out = merged, .split = Split::kInputs},
-                 {.in = 2 * merged, .out = merged, .split = Split::kOutputs, .norm_width = merged},
-                 {.in = merged, .out = merged, .split = Split::kInputs},
-                 {.in = merged, .out = hidden, .norm_width = merged},
-                 {.in = hidden, .norm_width = hidden, .norm = planner::Norm::kRmsNorm}};
-        break;
-      }
-    }
-    tower_.projector.input_width = tower_.projector.hidden_width = 0;
-    tower_.projector.norm = false;
-  }
-
   ConfigValues& values_;
   ConfigValues& whole_;
   const ConfigEncoder& from_;
   const ConfigJoint& joint_;
-  const int64_t ffn_;  // of the language model
   int64_t merged_ = 1;
   planner::EncoderTower tower_;
 };
@@ -492,7 +330,7 @@ class TowerReader {
 planner::EncoderTower ReadTower(ConfigValues& values, ConfigValues& whole,
                                 const ConfigEncoder& encoder, const ConfigJoint& joint,
                                 const planner::LanguageModel& model) {
-  return TowerReader(values, whole, encoder, joint, model.ffn).Read(model.hidden);
+  return TowerReader(values, whole, encoder, joint).Read(model);
 }
 
 }  // namespace evenkeel::server
