@@ -1,4 +1,5 @@
 #include "tests/client/trainer_folder.h"
+#include "client/cli/from/run_of.h"
 
 #include <gtest/gtest.h>
 

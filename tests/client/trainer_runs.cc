@@ -1,4 +1,6 @@
 #include "tests/client/trainer_runs.h"
+#include "client/cli/from/merge_files.h"
+#include "client/cli/from/run_of.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +8,6 @@
 #include <utility>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/hugging_face.h"
 #include "client/cli/from/read_config.h"
 
 namespace evenkeel::cli {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/cli/from/user_run.h"
+#include "client/cli/job/job_flags.h"
 
 namespace evenkeel::cli {
 

@@ -21,6 +21,8 @@
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/read_config.h"
 #include "client/cli/from/render_from.h"
+#include "client/cli/from/request_of.h"
+#include "client/cli/from/run_of.h"
 #include "client/cli/job/job_flags.h"
 #include "client/cli/job/option_names.h"
 #include "client/cli/render/evaluation.h"

@@ -1,5 +1,6 @@
-// Options of `accelerate launch`, and the YAML of its --config_file, besides the arguments of a
-// Trainer. Sources: accelerate/commands/launch.py, utils/launch.py and utils/dataclasses.py (1.15).
+// Sources: accelerate/commands/launch.py, utils/launch.py and utils/dataclasses.py (1.15).
+#include "client/cli/from/accelerate.h"
+
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
@@ -11,6 +12,8 @@
 #include "client/cli/from/documents.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
+#include "client/cli/from/named_files.h"
+#include "client/cli/from/trl.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -199,6 +202,13 @@ void SortLaunchSetting(Setting setting, const std::string& path, bool second, Us
   Sort(LaunchKeys(), name, std::move(setting), config);
 }
 
+// Returns whether `accelerate launch` has the option, or TRL passes it on to that command.
+bool IsLaunchOption(const std::string& option) {
+  return option == "config_file" || option == "accelerate_config" ||
+         !EngineOf({option, {"true"}, ""}).empty() || Knows(LaunchKeys(), LaunchKey(option)) ||
+         LaunchKey(option) == kEngineFile;
+}
+
 }  // namespace
 
 bool IsAccelerate(const std::vector<Setting>& settings) {
@@ -207,10 +217,15 @@ bool IsAccelerate(const std::vector<Setting>& settings) {
   return false;
 }
 
-bool IsLaunchOption(const std::string& option) {
-  return option == "config_file" || option == "accelerate_config" ||
-         !EngineOf({option, {"true"}, ""}).empty() || Knows(LaunchKeys(), LaunchKey(option)) ||
-         LaunchKey(option) == kEngineFile;
+std::vector<Setting> TakeLaunchOptions(std::vector<Setting>* arguments) {
+  const auto first =
+      std::stable_partition(arguments->begin(), arguments->end(), [](const Setting& setting) {
+        return Knows(TrainingArgumentsKeys(), setting.key) || !IsLaunchOption(setting.key);
+      });
+  std::vector<Setting> options(std::make_move_iterator(first),
+                               std::make_move_iterator(arguments->end()));
+  arguments->erase(first, arguments->end());
+  return options;
 }
 
 std::vector<Setting> LaunchSettings(const std::vector<Setting>& options, const std::string& path,

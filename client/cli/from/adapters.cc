@@ -1,4 +1,5 @@
-// Adapters of PEFT, and the frozen weights under them.
+#include "client/cli/from/adapters.h"
+
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>
@@ -11,7 +12,6 @@
 #include <set>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/user_run.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -11,8 +11,12 @@
 
 #include "client/cli/base/command_error.h"
 #include "client/cli/from/evaluate_run.h"
+#include "client/cli/from/fsdp.h"
 #include "client/cli/from/layout.h"
+#include "client/cli/from/model_of.h"
 #include "client/cli/from/setting_names.h"
+#include "client/cli/from/torchtitan.h"
+#include "client/cli/from/trainer_kernels.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/cli/backend/backend.h"
+#include "client/cli/from/setting.h"
 #include "client/cli/from/user_run.h"
 
 namespace evenkeel::cli {

@@ -1,14 +1,14 @@
-// Components of a model that a program around the Trainer, or Megatron's examples/multimodal,
-// freezes. Sources: llava/train/train.py of LLaVA and LLaVA-NeXT, internvl_chat_finetune.py of
-// InternVL, qwenvl/train/train_qwen.py of Qwen2.5-VL, examples/multimodal of Megatron-LM. Adapters:
+// Sources: llava/train/train.py of LLaVA and LLaVA-NeXT, internvl_chat_finetune.py of InternVL,
+// qwenvl/train/train_qwen.py of Qwen2.5-VL, examples/multimodal of Megatron-LM. Adapters:
 // _maybe_include_all_linear_layers() of peft/tuners/tuners_utils.py (0.21), get_target_modules() of
 // swift/pipelines/train/tuner.py (ms-swift 4.6), model/adapter.py of LLaMA-Factory (0.9.5).
+#include "client/cli/from/components.h"
+
 #include <absl/strings/str_join.h>
 #include <algorithm>
 
 #include "client/cli/base/command_error.h"
 #include "client/cli/from/front_ends.h"
-#include "client/cli/from/user_run.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -1,4 +1,5 @@
-// Data of a configuration: how long samples are, how they are padded, and how often they come.
+#include "client/cli/from/data_of.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include "client/cli/base/command_error.h"
 #include "client/cli/dataset/length_counts.h"
 #include "client/cli/from/front_ends.h"
-#include "client/cli/from/user_run.h"
 
 namespace evenkeel::cli {
 namespace {

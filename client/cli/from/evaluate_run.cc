@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "client/cli/from/request_of.h"
+
 namespace evenkeel::cli {
 namespace {
 

@@ -1,6 +1,7 @@
-// FSDP as Hugging Face's arguments ask for it: the words of "fsdp", and fsdp_config. Sources:
-// _process_fsdp_args() of transformers/training_args.py (5.15), its __post_init__() (4.56), and
-// FullyShardedDataParallelPlugin of accelerate/utils/dataclasses.py (1.15).
+// Sources: _process_fsdp_args() of transformers/training_args.py (5.15), its __post_init__()
+// (4.56), and FullyShardedDataParallelPlugin of accelerate/utils/dataclasses.py (1.15).
+#include "client/cli/from/fsdp.h"
+
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>
@@ -9,7 +10,6 @@
 #include <algorithm>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/user_run.h"
 #include "planner/base/units.h"
 #include "planner/trainer/executions.h"
 #include "planner/trainer/trainers.h"

@@ -1,4 +1,5 @@
-// Precision, sharding, offload and execution of a configuration.
+#include "client/cli/from/habits.h"
+
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>
@@ -7,7 +8,11 @@
 
 #include "client/cli/base/command_error.h"
 #include "client/cli/from/choice.h"
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/fsdp.h"
+#include "client/cli/from/model_of.h"
+#include "client/cli/from/optimizer_of.h"
+#include "client/cli/from/torchtitan.h"
+#include "client/cli/from/trainer_kernels.h"
 #include "client/cli/job/option_names.h"
 #include "planner/trainer/trainers.h"
 

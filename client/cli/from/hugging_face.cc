@@ -9,6 +9,7 @@
 #include "client/cli/from/documents.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/keys.h"
+#include "client/cli/from/named_files.h"
 
 namespace evenkeel::cli {
 namespace {

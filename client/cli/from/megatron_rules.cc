@@ -1,5 +1,4 @@
-// What Megatron-LM refuses at start, or in the first step.
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/megatron_rules.h"
 
 namespace evenkeel::cli {
 

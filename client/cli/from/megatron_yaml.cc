@@ -10,8 +10,8 @@
 #include "client/cli/base/byte_source.h"
 #include "client/cli/base/command_error.h"
 #include "client/cli/from/documents.h"
-#include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
+#include "client/cli/from/named_files.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -1,11 +1,14 @@
-// Joins what several files say of one run of Hugging Face Trainer.
+#include "client/cli/from/merge_files.h"
+
 #include <absl/strings/ascii.h>
 #include <absl/strings/numbers.h>
 #include <memory>
 #include <utility>
 
 #include "client/cli/base/command_error.h"
+#include "client/cli/from/accelerate.h"
 #include "client/cli/from/hugging_face.h"
+#include "client/cli/from/named_files.h"
 
 namespace evenkeel::cli {
 namespace {

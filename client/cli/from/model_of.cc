@@ -1,4 +1,5 @@
-// The model that arguments of Megatron-LM or names of torchtitan describe.
+#include "client/cli/from/model_of.h"
+
 #include <fmt/format.h>
 
 #include <absl/strings/ascii.h>
@@ -11,7 +12,6 @@
 #include <utility>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/user_run.h"
 #include "planner/catalog/catalog.h"
 #include "server/convert/model_name.h"
 

@@ -1,4 +1,5 @@
-// Files that a configuration names.
+#include "client/cli/from/named_files.h"
+
 #include <absl/strings/match.h>
 
 #include <filesystem>
@@ -8,7 +9,6 @@
 #include "client/cli/base/byte_source.h"
 #include "client/cli/base/command_error.h"
 #include "client/cli/from/documents.h"
-#include "client/cli/from/hugging_face.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "client/cli/from/changes.h"
+#include "client/cli/from/fsdp.h"
 #include "client/cli/from/setting_names.h"
 
 namespace evenkeel::cli {

@@ -1,11 +1,11 @@
-// The optimizer of a configuration.
+#include "client/cli/from/optimizer_of.h"
+
 #include <fmt/format.h>
 
 #include <absl/strings/match.h>
 #include <string>
 
 #include "client/cli/from/choice.h"
-#include "client/cli/from/user_run.h"
 
 namespace evenkeel::cli {
 namespace {

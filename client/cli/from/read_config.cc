@@ -17,15 +17,19 @@
 
 #include "client/cli/base/byte_source.h"
 #include "client/cli/base/command_error.h"
+#include "client/cli/from/accelerate.h"
 #include "client/cli/from/documents.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
 #include "client/cli/from/megatron_yaml.h"
+#include "client/cli/from/merge_files.h"
+#include "client/cli/from/named_files.h"
 #include "client/cli/from/options.h"
 #include "client/cli/from/python_settings.h"
 #include "client/cli/from/shell.h"
 #include "client/cli/from/slurm.h"
+#include "client/cli/from/trainer_script.h"
 
 namespace evenkeel::cli {
 namespace {

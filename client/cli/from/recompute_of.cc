@@ -1,9 +1,10 @@
-// What a configuration recomputes.
+#include "client/cli/from/recompute_of.h"
+
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_split.h>
 #include <absl/strings/string_view.h>
 
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/fsdp.h"
 
 namespace evenkeel::cli {
 namespace {

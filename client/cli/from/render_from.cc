@@ -15,7 +15,7 @@
 #include "client/cli/base/table.h"
 #include "client/cli/from/evaluate_run.h"
 #include "client/cli/from/front_ends.h"
-#include "client/cli/from/hugging_face.h"
+#include "client/cli/from/named_files.h"
 #include "client/cli/render/evaluation.h"
 #include "client/cli/render/plan.h"
 

@@ -1,11 +1,11 @@
-// A run as the request that evaluates it.
+#include "client/cli/from/request_of.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "client/cli/base/command_error.h"
 #include "client/cli/from/layout.h"
-#include "client/cli/from/user_run.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -1,4 +1,5 @@
-// Degrees, batches and layers of a configuration, and the run as a whole.
+#include "client/cli/from/run_of.h"
+
 #include <fmt/format.h>
 
 #include <absl/strings/numbers.h>
@@ -10,9 +11,16 @@
 
 #include "client/cli/base/command_error.h"
 #include "client/cli/dataset/length_counts.h"
+#include "client/cli/from/adapters.h"
+#include "client/cli/from/components.h"
+#include "client/cli/from/data_of.h"
 #include "client/cli/from/front_ends.h"
+#include "client/cli/from/habits.h"
 #include "client/cli/from/layout.h"
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/megatron_rules.h"
+#include "client/cli/from/model_of.h"
+#include "client/cli/from/recompute_of.h"
+#include "client/cli/from/torchtitan.h"
 #include "planner/simulate/schedule.h"
 
 namespace evenkeel::cli {

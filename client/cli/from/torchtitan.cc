@@ -1,12 +1,12 @@
-// What torchtitan does by default, and how it cuts a model into stages. Sources:
-// torchtitan/config/job_config.py, torchtitan/distributed/pipeline_parallel.py (0.2).
+// Sources: torchtitan/config/job_config.py, torchtitan/distributed/pipeline_parallel.py (0.2).
+#include "client/cli/from/torchtitan.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/user_run.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/execution_from_proto.h"
 

@@ -1,10 +1,11 @@
-// Kernels of Hugging Face's Trainer: attention and loss.
+#include "client/cli/from/trainer_kernels.h"
+
 #include <absl/strings/match.h>
 
 #include <algorithm>
 #include <string>
 
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/model_of.h"
 #include "planner/trainer/executions.h"
 
 namespace evenkeel::cli {

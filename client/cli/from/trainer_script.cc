@@ -1,4 +1,5 @@
-// Commands that run Hugging Face's Trainer: by python, torchrun, deepspeed, accelerate or trl.
+#include "client/cli/from/trainer_script.h"
+
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_replace.h>
@@ -11,9 +12,12 @@
 #include <utility>
 
 #include "client/cli/base/command_error.h"
+#include "client/cli/from/accelerate.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/hugging_face.h"
 #include "client/cli/from/keys.h"
+#include "client/cli/from/merge_files.h"
+#include "client/cli/from/named_files.h"
 #include "client/cli/from/options.h"
 
 namespace evenkeel::cli {

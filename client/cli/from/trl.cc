@@ -1,11 +1,6 @@
-// TRL's command, which takes options of `accelerate launch` among its arguments. Sources:
-// trl/cli/accelerate_config.py, trl/cli/commands/training.py, trl/accelerate_configs (1.16).
-#include <algorithm>
-#include <iterator>
-#include <utility>
-
-#include "client/cli/from/hugging_face.h"
-#include "client/cli/from/keys.h"
+// Sources: trl/cli/accelerate_config.py, trl/cli/commands/training.py, trl/accelerate_configs
+// (1.16).
+#include "client/cli/from/trl.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -43,17 +38,6 @@ LaunchProfile LaunchProfileOf(const std::string& name) {
   for (const ProfileRecord& record : kProfiles)
     if (name == record.name) return {record.text, "TRL's " + name + ".yaml"};
   return {};
-}
-
-std::vector<Setting> TakeLaunchOptions(std::vector<Setting>* arguments) {
-  const auto first =
-      std::stable_partition(arguments->begin(), arguments->end(), [](const Setting& setting) {
-        return Knows(TrainingArgumentsKeys(), setting.key) || !IsLaunchOption(setting.key);
-      });
-  std::vector<Setting> options(std::make_move_iterator(first),
-                               std::make_move_iterator(arguments->end()));
-  arguments->erase(first, arguments->end());
-  return options;
 }
 
 }  // namespace evenkeel::cli

@@ -1,6 +1,7 @@
 // Tests which changes of a run are evaluated, and what the answer tells people to write.
 #include "client/cli/from/changes.h"
 #include "client/cli/from/evaluate_run.h"
+#include "client/cli/from/run_of.h"
 
 #include <gtest/gtest.h>
 

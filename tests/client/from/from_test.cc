@@ -11,6 +11,7 @@
 #include "client/cli/from/documents.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/read_config.h"
+#include "client/cli/from/run_of.h"
 #include "client/cli/from/shell.h"
 #include "client/cli/from/shell_sum.h"
 #include "client/cli/from/user_run.h"

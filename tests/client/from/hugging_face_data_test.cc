@@ -5,6 +5,8 @@
 #include <string>
 
 #include "client/cli/base/command_error.h"
+#include "client/cli/from/request_of.h"
+#include "client/cli/from/run_of.h"
 #include "client/cli/from/user_run.h"
 #include "tests/client/trainer_runs.h"
 

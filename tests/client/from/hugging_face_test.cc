@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/hugging_face.h"
+#include "client/cli/from/merge_files.h"
 #include "client/cli/from/read_config.h"
+#include "client/cli/from/request_of.h"
+#include "client/cli/from/run_of.h"
 #include "client/cli/from/user_run.h"
 #include "tests/client/trainer_runs.h"
 

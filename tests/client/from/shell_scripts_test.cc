@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/cli/base/command_error.h"
+#include "client/cli/from/run_of.h"
 #include "client/cli/from/shell.h"
 #include "tests/client/trainer_folder.h"
 
