@@ -7,7 +7,6 @@
 #include <absl/strings/string_view.h>
 #include <absl/strings/strip.h>
 #include <algorithm>
-#include <cmath>
 
 #include "client/cli/base/command_error.h"
 #include "client/cli/dataset/length_counts.h"
@@ -15,6 +14,7 @@
 #include "client/cli/from/components.h"
 #include "client/cli/from/data_of.h"
 #include "client/cli/from/front_ends.h"
+#include "client/cli/from/gpus_of.h"
 #include "client/cli/from/habits.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/megatron_rules.h"
@@ -26,88 +26,11 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr int64_t kMaxDegree = 65536;
 constexpr int64_t kMostSequences = 10'000'000;
+constexpr int64_t kMostAtOnce = 1 << 20;  // samples of a micro-batch, and micro-batches of a step
 
 [[noreturn]] void FailRun(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
-}
-
-// Returns the number of GPUs that axolotl shards states over, which are all; 0 if nothing says so.
-int64_t ShardRanks(const UserConfig& config, int64_t gpus) {
-  const int64_t ranks = config.Int(Field::kShardRanks, 0, 1, kMaxDegree);
-  if (ranks > 0 && gpus > 0 && ranks != gpus)
-    config.Refuse(Field::kShardRanks,
-                  fmt::format("must be the {} GPUs of --gpus, as the other degrees are 1", gpus));
-  return ranks;
-}
-
-void SetGpus(const UserConfig& config, UserRun* run) {
-  v1::Job* job = &run->job;
-  if (job->cluster().pools_size() > 1 ||
-      (job->cluster().pools_size() == 1 && job->cluster().pools(0).gpu_counts_size() > 0))
-    FailRun("--from evaluates one offer: give one --gpus, and no --pool");
-  const bool there = job->cluster().pools_size() == 1;
-  if (!there || (job->cluster().pools(0).gpu_type().empty() && !job->cluster().pools(0).has_gpu()))
-    FailRun(
-        "the configuration does not say which GPUs it is for: name them by --gpu, such as --gpu "
-        "h100-sxm-80gb (see `gpus`)");
-  v1::GpuPool* pool = job->mutable_cluster()->mutable_pools(0);
-  const bool both = config.Has(Field::kGpusPerNode) && config.Has(Field::kNodes);
-  // A launcher may fill in the number of nodes ("$SLURM_NNODES"), or take a range ("1:4").
-  int64_t nodes = 1;
-  const bool open =
-      config.Has(Field::kNodes) && !absl::SimpleAtoi(config.Text(Field::kNodes), &nodes);
-  if (open && pool->gpu_count() == 0)
-    config.Refuse(Field::kNodes, "this is no number of nodes: give the GPUs of all by --gpus N");
-  if (config.Has(Field::kNodes) && !open) nodes = config.Int(Field::kNodes, 1, 1, 65536);
-  // "gpu" and "auto" leave the number to the node.
-  int64_t per_node = 0;
-  if (config.Has(Field::kGpusPerNode) &&
-      absl::SimpleAtoi(config.Text(Field::kGpusPerNode, "0"), &per_node) && per_node > 0) {
-    per_node = config.Int(Field::kGpusPerNode, 8, 1, 1024);
-    if (pool->gpus_per_node() == 0 && (open ? pool->gpu_count() > per_node : nodes > 1))
-      pool->set_gpus_per_node(static_cast<int32_t>(per_node));
-  }
-  const int64_t ranks = ShardRanks(config, pool->gpu_count());
-  if (pool->gpu_count() > 0) {
-    if (both && !open && per_node > 0 && nodes * per_node != pool->gpu_count())
-      run->assumed.push_back(fmt::format("{} GPUs (--gpus), not the {} of the configuration",
-                                         pool->gpu_count(), nodes * per_node));
-    return;
-  }
-  if (config.Has(Field::kProcesses)) {
-    if (config.Text(Field::kProcesses).find('$') != std::string::npos)
-      config.Refuse(Field::kProcesses, "this is no number of processes: give it by --gpus N");
-    const int64_t processes = config.Int(Field::kProcesses, 1, 1, kMaxDegree);
-    pool->set_gpu_count(static_cast<int32_t>(processes));
-    if (processes % nodes != 0)
-      config.Refuse(Field::kProcesses, fmt::format("must be a multiple of the {} nodes", nodes));
-    if (nodes > 1 && pool->gpus_per_node() == 0)
-      pool->set_gpus_per_node(static_cast<int32_t>(processes / nodes));
-    return;
-  }
-  if (ranks > 0) {
-    pool->set_gpu_count(static_cast<int32_t>(ranks));
-    return;
-  }
-  // torchtitan's degrees are all of its GPUs, unless one is left open
-  // (torchtitan/distributed/parallel_dims.py).
-  if (config.format == ConfigFormat::kTorchtitan && (per_node == 0 || !both) &&
-      config.Int(Field::kData, -1, -1, kMaxDegree) > 0) {
-    int64_t all = 1;
-    for (const Field field :
-         {Field::kData, Field::kDataReplicas, Field::kTensor, Field::kPipeline, Field::kContext})
-      all = std::min(all * config.Int(field, 1, 1, kMaxDegree), kMaxDegree + 1);
-    if (all > kMaxDegree) FailRun(fmt::format("the degrees are more than {} GPUs", kMaxDegree));
-    pool->set_gpu_count(static_cast<int32_t>(all));
-    return;
-  }
-  if (per_node == 0 || (!both && config.format == ConfigFormat::kTorchtitan))
-    FailRun("the configuration does not say how many GPUs there are: give --gpus N");
-  if (nodes * per_node > kMaxDegree)
-    FailRun(fmt::format("{} nodes of {} GPUs are more than {} GPUs", nodes, per_node, kMaxDegree));
-  pool->set_gpu_count(static_cast<int32_t>(nodes * per_node));
 }
 
 int32_t Degree(const UserConfig& config, Field field) {
@@ -294,58 +217,79 @@ void CheckMicroBatchGroups(const UserConfig& config, UserRun* run) {
         fmt::format("schedule: groups of {} micro-batches in each chunk, not of {}", best, group));
 }
 
-void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+// Returns the samples that a rank takes at once, before a pipeline splits them.
+int64_t RankBatchOf(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  const ConfigFormatRecord& record = RecordOf(config.format);
+  const int64_t samples = config.Int(record.micro_batch, record.usual_micro_batch, 1, kMostAtOnce);
+  if (config.format == ConfigFormat::kHuggingFace && flags.micro_batch_samples)
+    return *flags.micro_batch_samples;
+  if (record.usual_micro_batch_note != nullptr && !config.Has(record.micro_batch))
+    run->assumed.emplace_back(record.usual_micro_batch_note);
+  return samples;
+}
+
+// Sets the micro-batch. Returns how many of them a data-parallel rank has in a step.
+int64_t SetMicroBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  run->micro_batch = RankBatchOf(config, flags, run);
+  if (!RecordOf(config.format).rank_has_batch || run->degrees.pipeline() == 1)
+    return config.Int(Field::kAccumulation, 1, 1, kMostAtOnce);
+  const int64_t batch = run->micro_batch;
+  run->micro_batch = config.Int(Field::kPipelineMicroBatch, 1, 1, kMostAtOnce);
+  return std::max<int64_t>(1, batch / run->micro_batch);
+}
+
+// Sets the samples of a step, over all ranks. `steps`: micro-batches of a data-parallel rank.
+void SetStepSamples(const UserConfig& config, const JobFlags& flags, int64_t steps, UserRun* run) {
   const int64_t data = run->degrees.data();
-  const bool torchtitan = config.format == ConfigFormat::kTorchtitan;
-  const bool pipeline = run->degrees.pipeline() > 1;
-  const bool hugging_face = config.format == ConfigFormat::kHuggingFace;
-  // The defaults of torchtitan/config/job_config.py.
-  const int64_t local = config.Int(Field::kLocalBatch, 8, 1, 1 << 20), length = 2048;
-  // The default of Hugging Face's arguments is 8.
-  run->micro_batch = config.Int(Field::kMicroBatch, hugging_face ? 8 : 1, 1, 1 << 20);
-  if (hugging_face && !flags.micro_batch_samples && !config.Has(Field::kMicroBatch))
-    run->assumed.emplace_back(
-        "micro-batches: of 8 samples, the default of per_device_train_batch_size");
-  if (hugging_face && flags.micro_batch_samples) run->micro_batch = *flags.micro_batch_samples;
-  if (torchtitan && !config.Has(Field::kLocalBatch))
-    run->assumed.emplace_back("local_batch_size: 8, torchtitan's default");
-  if (torchtitan && !config.Has(Field::kSeqLength) && !flags.token_cap)
-    run->assumed.push_back(fmt::format("seq_len: {}, torchtitan's default", length));
-  if (torchtitan)
-    run->micro_batch = pipeline ? config.Int(Field::kPipelineMicroBatch, 1, 1, 1 << 20) : local;
-  int64_t steps = config.Int(Field::kAccumulation, 1, 1, 1 << 20);
-  if (torchtitan && pipeline) steps = std::max<int64_t>(1, local / run->micro_batch);
+  const int64_t product = run->micro_batch * steps * data;
   run->sequences = config.Int(Field::kGlobalBatch, -1, -1, kMostSequences);
-  run->batch_follows_ranks = torchtitan && run->sequences <= 0;
-  if (run->sequences <= 0) run->sequences = run->micro_batch * steps * data;
+  run->batch_follows_ranks = RecordOf(config.format).rank_has_batch && run->sequences <= 0;
+  if (run->sequences <= 0) run->sequences = product;
   if (run->sequences > kMostSequences)
     FailRun(
         fmt::format("a step of {} samples x {} accumulation steps x {} data-parallel ranks has "
                     "more than {} samples",
                     run->micro_batch, steps, data, kMostSequences));
   // As the Trainer does: DeepSpeed's train_batch_size is checked.
-  if (const int64_t product = run->micro_batch * steps * data;
-      hugging_face && !flags.micro_batch_samples && run->sequences != product)
+  if (config.format == ConfigFormat::kHuggingFace && !flags.micro_batch_samples &&
+      run->sequences != product)
     config.Refuse(Field::kGlobalBatch,
                   fmt::format("must be {}, or \"auto\": {} samples x {} accumulation steps x {} "
                               "data-parallel ranks",
                               product, run->micro_batch, steps, data));
   if (flags.global_batch) run->sequences = 0;
-  const int64_t at_once = run->micro_batch * data;
-  if (const int64_t over = run->sequences % at_once; over != 0) {
-    const int64_t below = run->sequences - over;
-    FailRun(
-        fmt::format("a global batch of {} is not a multiple of {} (micro-batches of {} on {} "
-                    "data-parallel ranks); nearest: {}{}",
-                    run->sequences, at_once, run->micro_batch, data,
-                    below > 0 ? fmt::format("{}, ", below) : "", below + at_once));
-  }
-  run->seq_length = hugging_face
+}
+
+void CheckStepSamples(const UserRun& run) {
+  const int64_t at_once = run.micro_batch * run.degrees.data();
+  const int64_t over = run.sequences % at_once;
+  if (over == 0) return;
+  const int64_t below = run.sequences - over;
+  FailRun(
+      fmt::format("a global batch of {} is not a multiple of {} (micro-batches of {} on {} "
+                  "data-parallel ranks); nearest: {}{}",
+                  run.sequences, at_once, run.micro_batch, run.degrees.data(),
+                  below > 0 ? fmt::format("{}, ", below) : "", below + at_once));
+}
+
+void SetSequenceLength(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  const ConfigFormatRecord& record = RecordOf(config.format);
+  if (record.usual_seq_length > 0 && !config.Has(Field::kSeqLength) && !flags.token_cap)
+    run->assumed.push_back(
+        fmt::format("seq_len: {}, {}'s default", record.usual_seq_length, record.title));
+  run->seq_length = config.format == ConfigFormat::kHuggingFace
                         ? LongestSample(config)
-                        : config.Int(Field::kSeqLength, torchtitan ? length : 0, 1, kMaxTokens);
+                        : config.Int(Field::kSeqLength, record.usual_seq_length, 1, kMaxTokens);
   if (config.Has(Field::kDecoderSeqLength))
     run->seq_length = config.Int(Field::kDecoderSeqLength, 0, 1, kMaxTokens);
   if (flags.token_cap) run->seq_length = *flags.token_cap / run->micro_batch;
+}
+
+void SetBatch(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  const int64_t steps = SetMicroBatch(config, flags, run);
+  SetStepSamples(config, flags, steps, run);
+  CheckStepSamples(*run);
+  SetSequenceLength(config, flags, run);
 }
 
 // Layers of multi-token prediction can be planned where a config.json says what they are.

@@ -28,23 +28,6 @@ constexpr bool HasMegatronArguments(ConfigFormat format) {
          format == ConfigFormat::kMegatronBridge;
 }
 
-struct ConfigFormatRecord {
-  const char* name;   // of --framework
-  const char* title;  // for people
-  ConfigFormat format;
-};
-inline constexpr ConfigFormatRecord kConfigFormats[] = {
-    {"megatron", "Megatron-LM", ConfigFormat::kMegatron},
-    {"flagscale", "FlagScale", ConfigFormat::kFlagScale},
-    {"megatron-bridge", "Megatron-Bridge", ConfigFormat::kMegatronBridge},
-    {"deepspeed", "DeepSpeed", ConfigFormat::kDeepSpeed},
-    {"torchtitan", "torchtitan", ConfigFormat::kTorchtitan},
-    {"huggingface", "Hugging Face Trainer", ConfigFormat::kHuggingFace}};
-
-const ConfigFormatRecord& RecordOf(ConfigFormat format);
-// Returns nothing for a name that no record has.
-std::optional<ConfigFormat> FormatNamed(const std::string& name);
-
 // One key with its values, as written. A key without values is a switch that is on.
 struct Setting {
   std::string key;  // "--micro-batch-size", "parallelism.tensor_parallel_degree"
@@ -262,6 +245,47 @@ enum class Field {
   kTrainsProjectorAlone,
   kTrainedParts,
 };
+
+struct ConfigFormatRecord {
+  const char* name;   // of --framework
+  const char* title;  // for people
+  ConfigFormat format;
+  // The samples that a rank takes at once, and where nothing says how many: their number, and what
+  // people are told.
+  Field micro_batch = Field::kMicroBatch;
+  int64_t usual_micro_batch = 1;
+  const char* usual_micro_batch_note = nullptr;
+  int64_t usual_seq_length = 0;  // 0: the data decide
+  // `micro_batch` is the batch of a data-parallel rank, which a pipeline splits.
+  bool rank_has_batch = false;
+  bool degrees_are_gpus = false;  // there are as many GPUs as the degrees take, unless one is open
+};
+inline constexpr ConfigFormatRecord kConfigFormats[] = {
+    {"megatron", "Megatron-LM", ConfigFormat::kMegatron},
+    {"flagscale", "FlagScale", ConfigFormat::kFlagScale},
+    {"megatron-bridge", "Megatron-Bridge", ConfigFormat::kMegatronBridge},
+    {"deepspeed", "DeepSpeed", ConfigFormat::kDeepSpeed},
+    // The defaults of torchtitan/config/job_config.py, and the GPUs of
+    // torchtitan/distributed/parallel_dims.py.
+    {.name = "torchtitan",
+     .title = "torchtitan",
+     .format = ConfigFormat::kTorchtitan,
+     .micro_batch = Field::kLocalBatch,
+     .usual_micro_batch = 8,
+     .usual_micro_batch_note = "local_batch_size: 8, torchtitan's default",
+     .usual_seq_length = 2048,
+     .rank_has_batch = true,
+     .degrees_are_gpus = true},
+    {.name = "huggingface",
+     .title = "Hugging Face Trainer",
+     .format = ConfigFormat::kHuggingFace,
+     .usual_micro_batch = 8,
+     .usual_micro_batch_note =
+         "micro-batches: of 8 samples, the default of per_device_train_batch_size"}};
+
+const ConfigFormatRecord& RecordOf(ConfigFormat format);
+// Returns nothing for a name that no record has.
+std::optional<ConfigFormat> FormatNamed(const std::string& name);
 
 // A file of a run of Hugging Face Trainer.
 enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
