@@ -109,7 +109,7 @@ std::vector<LanguageModelEntry> Llama3Models() {
   };
 }
 
-std::vector<LanguageModelEntry> LlamaLikeModels1() {
+std::vector<LanguageModelEntry> Llama1Models() {
   return {
       {.spec = {.name = "llama1-65b",
                 .layers = 80,
@@ -123,6 +123,11 @@ std::vector<LanguageModelEntry> LlamaLikeModels1() {
        .aliases = {"llama-65b", "llama-1-65b", "huggyllama/llama-65b"},
        .published_parameters = 65285660672,
        .source = "cli99/llm-analysis model_configs; LLaMA (arXiv 2302.13971) Table 2"},
+  };
+}
+
+std::vector<LanguageModelEntry> VicunaModels() {
+  return {
       {.spec = {.name = "vicuna-7b-v1.5",
                 .layers = 32,
                 .hidden = 4096,
@@ -145,6 +150,11 @@ std::vector<LanguageModelEntry> LlamaLikeModels1() {
                 .vocab = 32000},
        .aliases = {"vicuna-13b", "lmsys/vicuna-13b-v1.5"},
        .source = "lmsys vicuna v1.5 = Llama-2-13B dimensions (fine-tune)"},
+  };
+}
+
+std::vector<LanguageModelEntry> InternLm2Models() {
+  return {
       // No biases; wqkv is one fused matrix. InternVL adds about ten tokens to the vocabulary.
       {.spec = {.name = "internlm2-7b",
                 .layers = 32,
@@ -173,7 +183,7 @@ std::vector<LanguageModelEntry> LlamaLikeModels1() {
   };
 }
 
-std::vector<LanguageModelEntry> LlamaLikeModels2() {
+std::vector<LanguageModelEntry> YiModels() {
   return {
       {.spec = {.name = "yi-34b",
                 .layers = 60,
@@ -644,9 +654,9 @@ std::vector<LanguageModelEntry> MptLargeModels() {
 const std::vector<LanguageModelEntry>& LanguageModels() {
   static const auto& models =
       *new const std::vector<LanguageModelEntry>(Concatenate<LanguageModelEntry>(
-          {Llama2Models, Llama3Models, LlamaLikeModels1, LlamaLikeModels2, Qwen1Models, Qwen2Models,
-           Qwen25Models, MixtralModels, Qwen3Models, DeepSeekModels, MegatronModels, MptSmallModels,
-           MptLargeModels}));
+          {Llama2Models, Llama3Models, Llama1Models, VicunaModels, InternLm2Models, YiModels,
+           Qwen1Models, Qwen2Models, Qwen25Models, MixtralModels, Qwen3Models, DeepSeekModels,
+           MegatronModels, MptSmallModels, MptLargeModels}));
   return models;
 }
 

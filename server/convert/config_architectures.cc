@@ -324,8 +324,7 @@ std::vector<ConfigArchitecture> DeepSeekLike() {
   };
 }
 
-// Smaller ones, and DeepSeek's experts with plain attention.
-std::vector<ConfigArchitecture> DeepSeekLike2() {
+std::vector<ConfigArchitecture> MiniCpm3() {
   return {
       {.model_type = "minicpm3",
        .defaults = R"({"tie_word_embeddings":true,"attention_bias":false,"mlp_bias":false,
@@ -334,6 +333,12 @@ std::vector<ConfigArchitecture> DeepSeekLike2() {
        .latent = true,
        .mlp_bias = kMlpBias,
        .unread = {"scale_depth", "dim_model_base"}},
+  };
+}
+
+// DeepSeek's experts with plain attention.
+std::vector<ConfigArchitecture> DeepSeekExperts() {
+  return {
       {.model_type = "glm4_moe",
        .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":false,"attention_bias":false,
                        "use_qk_norm":false,"n_routed_experts":128,"n_shared_experts":1,
@@ -407,7 +412,7 @@ const std::vector<ConfigArchitecture>& ConfigArchitectures() {
   static const std::vector<ConfigArchitecture> all =
       WithWrapped(planner::Concatenate<ConfigArchitecture>(
           {LlamaLike, QwenAndGlm, GemmaAndOlmo, OtherDense, Ungated, EarlyArchitectures,
-           OwnCodeArchitectures, MixtureArchitectures, DeepSeekLike, DeepSeekLike2,
+           OwnCodeArchitectures, MixtureArchitectures, DeepSeekLike, MiniCpm3, DeepSeekExperts,
            RecurrentArchitectures, MixedArchitectures}));
   return all;
 }

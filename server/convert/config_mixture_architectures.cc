@@ -14,13 +14,28 @@ constexpr ConfigExperts kOlmoExperts = {.layers = ExpertLayers::kAll,
                                         .per_token = "num_experts_per_tok",
                                         .width = "intermediate_size"};
 
-std::vector<ConfigArchitecture> Mixtures1() {
+std::vector<ConfigArchitecture> MixtralAndPhi() {
   return {
       {.model_type = "mixtral",
        .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":false,"num_local_experts":8,
                        "num_experts_per_tok":2})",
        .windows = WindowLayers::kAll,
        .experts = kLocalExperts},
+      {.model_type = "phimoe",
+       .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":false,
+                       "attention_bias":false,"lm_head_bias":false,"num_local_experts":16,
+                       "num_experts_per_tok":2})",
+       .norm = planner::Norm::kLayerNorm,
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .head_bias = {.key = "lm_head_bias"},
+       .windows = WindowLayers::kAll,
+       .experts = kLocalExperts},
+  };
+}
+
+std::vector<ConfigArchitecture> QwenMixtures() {
+  return {
       {.model_type = "qwen2_moe",
        .defaults = R"({"num_key_value_heads":16,"tie_word_embeddings":false,"qkv_bias":true,
                        "use_sliding_window":false,"decoder_sparse_step":1,"num_experts":60,
@@ -45,6 +60,11 @@ std::vector<ConfigArchitecture> Mixtures1() {
                    .per_token = "num_experts_per_tok",
                    .width = "moe_intermediate_size"},
        .unread = {"shared_expert_intermediate_size", "use_qk_norm", "max_window_layers"}},
+  };
+}
+
+std::vector<ConfigArchitecture> OlmoMixtures() {
+  return {
       {.model_type = "olmoe",
        .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,"num_experts":64,
                        "num_experts_per_tok":8})",
@@ -52,12 +72,34 @@ std::vector<ConfigArchitecture> Mixtures1() {
        .out_bias = kAttentionBias,
        .width_norm = kYes,
        .experts = kOlmoExperts},
+      {.model_type = "flex_olmo",
+       .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,"num_experts":7,
+                       "num_experts_per_tok":5})",
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .width_norm = kYes,
+       .experts = kOlmoExperts},
+  };
+}
+
+std::vector<ConfigArchitecture> GraniteMixtures() {
+  return {
       {.model_type = "granitemoe",
        .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,"num_local_experts":8,
                        "num_experts_per_tok":2})",
        .qkv_bias = kAttentionBias,
        .out_bias = kAttentionBias,
        .experts = kLocalExperts},
+      {.model_type = "granitemoeshared",
+       .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,"num_local_experts":8,
+                       "num_experts_per_tok":2,"shared_intermediate_size":0})",
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .experts = {.layers = ExpertLayers::kAll,
+                   .count = "num_local_experts",
+                   .per_token = "num_experts_per_tok",
+                   .width = "intermediate_size",
+                   .shared_width = "shared_intermediate_size"}},
   };
 }
 
@@ -78,7 +120,7 @@ std::vector<ConfigArchitecture> MiniMaxM2() {
   };
 }
 
-std::vector<ConfigArchitecture> Mixtures2() {
+std::vector<ConfigArchitecture> GptOss() {
   return {
       {.model_type = "gpt_oss",
        .defaults = R"({"num_key_value_heads":8,"head_dim":64,"tie_word_embeddings":false,
@@ -95,6 +137,11 @@ std::vector<ConfigArchitecture> Mixtures2() {
                    .router_bias = true,
                    .mlp_bias = true},
        .unread = {"experts_per_token", "initial_context_length"}},
+  };
+}
+
+std::vector<ConfigArchitecture> Llama4() {
+  return {
       {.model_type = "llama4_text",
        .defaults = R"({"num_key_value_heads":8,"head_dim":128,"tie_word_embeddings":false,
                        "attention_bias":false,"intermediate_size_mlp":16384,"num_local_experts":16,
@@ -110,6 +157,11 @@ std::vector<ConfigArchitecture> Mixtures2() {
                    .width = "intermediate_size",
                    .shared_width = "intermediate_size"},
        .unread = {"use_qk_norm", "for_llm_compressor"}},
+  };
+}
+
+std::vector<ConfigArchitecture> ErnieMixtures() {
+  return {
       {.model_type = "ernie4_5_moe",
        .defaults = R"({"num_key_value_heads":4,"tie_word_embeddings":true,
                        "moe_intermediate_size":1536,"moe_k":6,"moe_num_experts":64,
@@ -140,36 +192,8 @@ std::vector<ConfigArchitecture> Mixtures2() {
   };
 }
 
-// With shared experts, biases of norms and of the head, or windows.
-std::vector<ConfigArchitecture> Mixtures3() {
+std::vector<ConfigArchitecture> ExaoneAndHunyuan() {
   return {
-      {.model_type = "phimoe",
-       .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":false,
-                       "attention_bias":false,"lm_head_bias":false,"num_local_experts":16,
-                       "num_experts_per_tok":2})",
-       .norm = planner::Norm::kLayerNorm,
-       .qkv_bias = kAttentionBias,
-       .out_bias = kAttentionBias,
-       .head_bias = {.key = "lm_head_bias"},
-       .windows = WindowLayers::kAll,
-       .experts = kLocalExperts},
-      {.model_type = "granitemoeshared",
-       .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,"num_local_experts":8,
-                       "num_experts_per_tok":2,"shared_intermediate_size":0})",
-       .qkv_bias = kAttentionBias,
-       .out_bias = kAttentionBias,
-       .experts = {.layers = ExpertLayers::kAll,
-                   .count = "num_local_experts",
-                   .per_token = "num_experts_per_tok",
-                   .width = "intermediate_size",
-                   .shared_width = "shared_intermediate_size"}},
-      {.model_type = "flex_olmo",
-       .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,"num_experts":7,
-                       "num_experts_per_tok":5})",
-       .qkv_bias = kAttentionBias,
-       .out_bias = kAttentionBias,
-       .width_norm = kYes,
-       .experts = kOlmoExperts},
       {.model_type = "exaone_moe",
        .defaults = R"({"num_key_value_heads":32,"tie_word_embeddings":false,
                        "sliding_window":4096,"sliding_window_pattern":4,"num_experts":64,
@@ -200,7 +224,9 @@ std::vector<ConfigArchitecture> Mixtures3() {
 }  // namespace
 
 std::vector<ConfigArchitecture> MixtureArchitectures() {
-  return planner::Concatenate<ConfigArchitecture>({Mixtures1, MiniMaxM2, Mixtures2, Mixtures3});
+  return planner::Concatenate<ConfigArchitecture>({MixtralAndPhi, QwenMixtures, OlmoMixtures,
+                                                   GraniteMixtures, MiniMaxM2, GptOss, Llama4,
+                                                   ErnieMixtures, ExaoneAndHunyuan});
 }
 
 }  // namespace evenkeel::server
