@@ -33,8 +33,7 @@ namespace {
 constexpr int64_t kSegmentsToTry = 2'000'000;
 constexpr int kDoublings = 7;
 constexpr int64_t kStepsInsideNode = 16;
-constexpr int64_t kGpusAtMost = 65536;  // the contract's bounds
-constexpr int64_t kHostMemoryAtMost = int64_t{1} << 46;
+constexpr int64_t kHostMemoryAtMost = int64_t{1} << 46;  // the contract's bound
 
 Remedy SeparateStep() {
   return {.kind = RemedyKind::kSeparateStep,

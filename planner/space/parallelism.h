@@ -8,6 +8,9 @@
 
 namespace evenkeel::planner {
 
+// GPUs of a job, and so each degree.
+inline constexpr int64_t kGpusAtMost = 65536;
+
 // Degrees of parallelism; tensor x context x data x pipeline = GPUs. Ranks are laid out
 // tp-cp-dp-pp, tensor fastest.
 struct Parallelism {

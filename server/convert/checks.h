@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/space/parallelism.h"
 #include "planner/workload/per_encoder.h"
 #include "server/convert/violations.h"
 
@@ -27,7 +28,7 @@ struct RealRange {  // inclusive
 };
 
 // Ranges that fields of several messages accept.
-inline constexpr IntRange kDegrees = {1, 65536};
+inline constexpr IntRange kDegrees = {1, planner::kGpusAtMost};
 inline constexpr IntRange kUnitCaps = {0, 1'000'000};
 inline constexpr IntRange kSampleUnits = {0, 1'000'000};
 inline constexpr IntRange kSampleTokens = {1, 16'777'216};

@@ -12,6 +12,7 @@
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
 #include "planner/space/network_tiers.h"
+#include "planner/space/parallelism.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 #include "server/convert/gpu_from_proto.h"
@@ -20,7 +21,7 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr IntRange kGpus = {1, 65536};
+constexpr IntRange kGpus = {1, planner::kGpusAtMost};
 constexpr IntRange kGpusPerNode = {1, 1024};
 constexpr int kMaxPools = 16;
 constexpr int kMaxCounts = 64;

@@ -7,6 +7,7 @@
 
 #include "evenkeel/v1/profile.pb.h"
 #include "planner/base/integers.h"
+#include "planner/space/parallelism.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 #include "server/convert/numbers.h"
@@ -16,7 +17,7 @@ namespace {
 
 constexpr int kCollectivesAtMost = 100;
 constexpr int kSizesAtMost = 256;
-constexpr IntRange kCollectiveRanks = {2, 65536};
+constexpr IntRange kCollectiveRanks = {2, planner::kGpusAtMost};
 constexpr IntRange kCollectiveBytes = {1, int64_t{1} << 42};
 constexpr RealRange kCollectiveSeconds = {1e-7, 1000};
 constexpr RealRange kMeasuredRates = {1e7, 1e13};

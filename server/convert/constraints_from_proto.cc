@@ -18,7 +18,7 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr int64_t kMaxDegree = 65536;
+constexpr IntRange kStageLayers = {1, 65536};
 constexpr int kMaxStages = 1024;
 
 // Value of an unset range, which leaves the degree free. {1, 1} would leave a dimension out of the
@@ -30,15 +30,15 @@ constexpr planner::DegreeRange kUnsetVirtualStages = kFree;
 
 // The largest possible value of a degree in this job, and the reason.
 struct Limit {
-  int64_t most = kMaxDegree;
+  int64_t most = kDegrees.max;
   std::string_view what;
 };
 
 void ConvertRange(const v1::DegreeRange& from, const FieldPath& path, ViolationSink& sink,
                   const Limit& limit, planner::DegreeRange* range) {
   const int64_t before = sink.count();
-  CheckInt(sink, path.Child("min"), from.min(), {0, kMaxDegree});
-  CheckInt(sink, path.Child("max"), from.max(), {0, kMaxDegree});
+  CheckInt(sink, path.Child("min"), from.min(), {0, kDegrees.max});
+  CheckInt(sink, path.Child("max"), from.max(), {0, kDegrees.max});
   if (sink.count() != before) return;
   range->min = std::max<int64_t>(from.min(), 1);
   if (from.max() != 0 && from.max() < range->min) {
@@ -120,7 +120,7 @@ void ConvertStageLayers(const v1::Constraints& from, const FieldPath& path, Viol
   {
     ListCheck layers(sink, path, "stage_layers");
     for (int i = 0; i < stages; ++i) {
-      layers.CheckInt(i, from.stage_layers(i), {1, kMaxDegree});
+      layers.CheckInt(i, from.stage_layers(i), kStageLayers);
       sum += from.stage_layers(i);
       constraints->stage_layers.push_back(from.stage_layers(i));
     }

@@ -9,6 +9,7 @@
 #include "evenkeel/v1/curve.pb.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "planner/hardware/gpus.h"
+#include "planner/space/parallelism.h"
 #include "server/convert/checks.h"
 #include "server/convert/unknown_fields.h"
 
@@ -16,7 +17,6 @@ namespace evenkeel::server {
 namespace {
 
 constexpr IntRange kNodes = {1, 65536};
-constexpr int64_t kCurveGpusAtMost = 65536;
 constexpr IntRange kCurveGpusPerNode = {1, 1024};
 constexpr int64_t kUnsetGlobalBatch = 512;
 constexpr int64_t kGlobalBatchAtMost = 10'000'000;
@@ -168,11 +168,11 @@ class Converter {
   void AddSizes(int pool, int range, const std::vector<std::set<int64_t>>& counts) {
     const int64_t per_node = GpusPerNode(cluster().pools(pool));
     const std::set<int64_t>& nodes = counts[static_cast<size_t>(range)];
-    if (!nodes.empty() && *nodes.rbegin() * per_node > kCurveGpusAtMost) {
+    if (!nodes.empty() && *nodes.rbegin() * per_node > planner::kGpusAtMost) {
       sink_.Add(FieldPath("nodes", range),
                 std::to_string(*nodes.rbegin()) + " nodes of " + std::to_string(per_node) +
-                    " GPUs must be at most " + std::to_string(kCurveGpusAtMost) + " GPUs, " +
-                    std::to_string(kCurveGpusAtMost / per_node) + " nodes");
+                    " GPUs must be at most " + std::to_string(planner::kGpusAtMost) + " GPUs, " +
+                    std::to_string(planner::kGpusAtMost / per_node) + " nodes");
       return;
     }
     for (const int64_t n : nodes) {

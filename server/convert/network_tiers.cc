@@ -4,13 +4,14 @@
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/space/network_tiers.h"
+#include "planner/space/parallelism.h"
 #include "server/convert/checks.h"
 
 namespace evenkeel::server {
 namespace {
 
 constexpr int kTiersAtMost = 3;
-constexpr IntRange kTierGpus = {1, 65536};
+constexpr IntRange kTierGpus = {1, planner::kGpusAtMost};
 constexpr RealRange kTierRates = {1e7, 1e13};
 constexpr RealRange kOversubscription = {1, 100};
 constexpr int64_t kTierNameBytes = 64;

@@ -12,8 +12,6 @@
 namespace evenkeel::server {
 namespace {
 
-// The bound keeps the sum of squared sample lengths of a pack below 2^63.
-constexpr IntRange kPackTokenCaps = {0, int64_t{1} << 32};
 constexpr IntRange kIterations = {1, 100};
 constexpr int64_t kDefaultIterations = 10;
 constexpr RealRange kTimes = {0, 1000};

@@ -13,6 +13,8 @@
 
 namespace evenkeel::server {
 
+// The bound keeps the sum of squared sample lengths of a pack below 2^63.
+inline constexpr IntRange kPackTokenCaps = {0, int64_t{1} << 32};
 inline constexpr IntRange kOrderWindows = {1, 1'000'000'000};
 inline constexpr int64_t kDefaultOrderWindow = 16;
 inline constexpr int64_t kWholeEpoch = kOrderWindows.max;

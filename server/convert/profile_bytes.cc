@@ -7,6 +7,7 @@
 #include "planner/base/integers.h"
 #include "planner/catalog/catalog.h"
 #include "planner/hardware/gpus.h"
+#include "planner/space/parallelism.h"
 #include "server/convert/choices.h"
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/gpu_from_proto.h"
@@ -88,7 +89,7 @@ bool ReadStep(const v1::RecordedStep& from, planner::StepMeasurement* out) {
 }
 
 bool ReadCollective(const v1::CollectiveTimes& from, planner::CollectiveCurve* out) {
-  constexpr int64_t kMostRanks = 65536, kMostBytes = int64_t{1} << 42;
+  constexpr int64_t kMostBytes = int64_t{1} << 42;
   constexpr double kMostRate = 1e13;
   const int64_t nodes = std::max(1, from.node_count());
   const double rate = from.inter_node_bytes_per_second();
@@ -103,7 +104,8 @@ bool ReadCollective(const v1::CollectiveTimes& from, planner::CollectiveCurve* o
     out->points.push_back({planner::D(before), planner::D(ns)});
   }
   return Find(kCollectives, from.kind(), &out->op) && before > 0 && out->ranks >= 2 &&
-         out->ranks <= kMostRanks && out->ranks % nodes == 0 && rate >= 0 && rate <= kMostRate;
+         out->ranks <= planner::kGpusAtMost && out->ranks % nodes == 0 && rate >= 0 &&
+         rate <= kMostRate;
 }
 
 void FillCollective(const planner::CollectiveCurve& from, v1::CollectiveTimes* out) {

@@ -11,6 +11,7 @@
 #include "planner/cost/expert_dispatch.h"
 #include "planner/job.h"
 #include "planner/model/towers.h"
+#include "planner/space/parallelism.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
@@ -34,7 +35,7 @@ constexpr double kLongOverMean = 4;
 constexpr int kMaxGroupLengths = static_cast<int>(planner::kGroupLengthsAtMost);
 constexpr IntRange kGroupLengthRange = {128, 16'777'216};
 
-constexpr IntRange kZeroGroups = {1, 65536};
+constexpr IntRange kZeroGroups = {1, planner::kGpusAtMost};
 constexpr IntRange kMicroBatchSamples = {1, 65536};
 constexpr IntRange kPadMultiples = {1, 65536};
 

@@ -16,6 +16,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/job/job_flags.h"
 #include "client/cli/render/profiles.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -127,7 +128,7 @@ void AddNcclFlags(CLI::App* record, RecordFlags* flags) {
       ->check(CLI::IsMember(CollectiveNames()).description(""));
   Add(record, "--gpu", &facts.gpu_type, "TYPE", "GPU type [as the output says]", group);
   Add(record, "--ranks", &facts.ranks, "N", "Ranks that took part [as the output says]", group)
-      ->check(Whole(2, 65536));
+      ->check(Whole(2, planner::kGpusAtMost));
   Add(record, "--nodes", &facts.nodes, "N", "Nodes on which they ran [as the output says]", group)
       ->check(Whole(1, 65536));
   Add(record, "--inter-node-gbps", &flags->inter_node_gbps, "GBIT/S",

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "client/cli/base/command_error.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 
 // Returns the number of GPUs that axolotl shards states over, which are all; 0 if nothing says so.
 int64_t ShardRanks(const UserConfig& config, int64_t gpus) {
-  const int64_t ranks = config.Int(Field::kShardRanks, 0, 1, kMaxDegree);
+  const int64_t ranks = config.Int(Field::kShardRanks, 0, 1, planner::kGpusAtMost);
   if (ranks > 0 && gpus > 0 && ranks != gpus)
     config.Refuse(Field::kShardRanks,
                   fmt::format("must be the {} GPUs of --gpus, as the other degrees are 1", gpus));
@@ -54,7 +55,7 @@ Nodes NodesOf(const UserConfig& config, v1::GpuPool* pool) {
   if (nodes.open && pool->gpu_count() == 0)
     config.Refuse(Field::kNodes, "this is no number of nodes: give the GPUs of all by --gpus N");
   if (config.Has(Field::kNodes) && !nodes.open)
-    nodes.count = config.Int(Field::kNodes, 1, 1, kMaxDegree);
+    nodes.count = config.Int(Field::kNodes, 1, 1, planner::kGpusAtMost);
   int64_t per_node = 0;
   if (config.Has(Field::kGpusPerNode) &&
       absl::SimpleAtoi(config.Text(Field::kGpusPerNode, "0"), &per_node) && per_node > 0) {
@@ -70,7 +71,7 @@ Nodes NodesOf(const UserConfig& config, v1::GpuPool* pool) {
 void SetProcesses(const UserConfig& config, int64_t nodes, v1::GpuPool* pool) {
   if (config.Text(Field::kProcesses).find('$') != std::string::npos)
     config.Refuse(Field::kProcesses, "this is no number of processes: give it by --gpus N");
-  const int64_t processes = config.Int(Field::kProcesses, 1, 1, kMaxDegree);
+  const int64_t processes = config.Int(Field::kProcesses, 1, 1, planner::kGpusAtMost);
   pool->set_gpu_count(static_cast<int32_t>(processes));
   if (processes % nodes != 0)
     config.Refuse(Field::kProcesses, fmt::format("must be a multiple of the {} nodes", nodes));
@@ -83,8 +84,9 @@ int64_t GpusOfDegrees(const UserConfig& config) {
   int64_t all = 1;
   for (const Field field :
        {Field::kData, Field::kDataReplicas, Field::kTensor, Field::kPipeline, Field::kContext})
-    all = std::min(all * config.Int(field, 1, 1, kMaxDegree), kMaxDegree + 1);
-  if (all > kMaxDegree) FailGpus(fmt::format("the degrees are more than {} GPUs", kMaxDegree));
+    all = std::min(all * config.Int(field, 1, 1, planner::kGpusAtMost), planner::kGpusAtMost + 1);
+  if (all > planner::kGpusAtMost)
+    FailGpus(fmt::format("the degrees are more than {} GPUs", planner::kGpusAtMost));
   return all;
 }
 
@@ -92,12 +94,13 @@ int64_t GpusOfDegrees(const UserConfig& config) {
 int64_t GpusOf(const UserConfig& config, const Nodes& nodes) {
   const bool of_degrees = RecordOf(config.format).degrees_are_gpus;
   if (nodes.per_node > 0 && (nodes.both || !of_degrees)) {
-    if (nodes.count * nodes.per_node > kMaxDegree)
+    if (nodes.count * nodes.per_node > planner::kGpusAtMost)
       FailGpus(fmt::format("{} nodes of {} GPUs are more than {} GPUs", nodes.count, nodes.per_node,
-                           kMaxDegree));
+                           planner::kGpusAtMost));
     return nodes.count * nodes.per_node;
   }
-  if (of_degrees && config.Int(Field::kData, -1, -1, kMaxDegree) > 0) return GpusOfDegrees(config);
+  if (of_degrees && config.Int(Field::kData, -1, -1, planner::kGpusAtMost) > 0)
+    return GpusOfDegrees(config);
   FailGpus("the configuration does not say how many GPUs there are: give --gpus N");
 }
 

@@ -2,14 +2,10 @@
 #ifndef EVENKEEL_CLIENT_CLI_FROM_GPUS_OF_H_
 #define EVENKEEL_CLIENT_CLI_FROM_GPUS_OF_H_
 
-#include <cstdint>
-
 #include "client/cli/from/setting.h"
 #include "client/cli/from/user_run.h"
 
 namespace evenkeel::cli {
-
-inline constexpr int64_t kMaxDegree = 65536;
 
 // Sets the number of GPUs, and of those in a node, that flags leave open. Throws
 // CommandError(kBadInput) if there is not one pool, or if nothing says how many GPUs there are.

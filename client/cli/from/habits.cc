@@ -14,6 +14,7 @@
 #include "client/cli/from/torchtitan.h"
 #include "client/cli/from/trainer_kernels.h"
 #include "client/cli/job/option_names.h"
+#include "planner/space/parallelism.h"
 #include "planner/trainer/trainers.h"
 
 namespace evenkeel::cli {
@@ -204,10 +205,10 @@ v1::ZeroStage ConfiguredSharding(const UserConfig& config, UserRun* run, int64_t
       run->assumed.push_back("ZeRO: stage 2, accelerate's default");
       return v1::ZERO_STAGE_2;
     case ConfigFormat::kTorchtitan:
-      *groups = config.Int(Field::kDataReplicas, 1, 1, 65536);
+      *groups = config.Int(Field::kDataReplicas, 1, 1, planner::kGpusAtMost);
       return TorchtitanSharding(config, *run);
     default:
-      *groups = config.Int(Field::kOptimizerInstances, 1, 1, 65536);
+      *groups = config.Int(Field::kOptimizerInstances, 1, 1, planner::kGpusAtMost);
       return MegatronSharding(config);
   }
   return static_cast<v1::ZeroStage>(config.Int(Field::kZeroStage, 0, 0, 3) + 1);

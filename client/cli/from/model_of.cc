@@ -13,6 +13,7 @@
 
 #include "client/cli/base/command_error.h"
 #include "planner/catalog/catalog.h"
+#include "planner/space/parallelism.h"
 #include "server/convert/model_name.h"
 
 namespace evenkeel::cli {
@@ -175,7 +176,7 @@ int64_t VocabularyOf(const UserConfig& config) {
   // NullTokenizer adds the end of a document.
   if (tokens > 0 && tokenizer == "NullTokenizer") ++tokens;
   const int64_t multiple = config.Int(Field::kVocabularyMultiple, 128, 1, 1048576) *
-                           config.Int(Field::kTensor, 1, 1, 65536);
+                           config.Int(Field::kTensor, 1, 1, planner::kGpusAtMost);
   return (tokens + multiple - 1) / multiple * multiple;
 }
 

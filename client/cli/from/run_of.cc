@@ -22,6 +22,7 @@
 #include "client/cli/from/recompute_of.h"
 #include "client/cli/from/torchtitan.h"
 #include "planner/simulate/schedule.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -34,7 +35,7 @@ constexpr int64_t kMostAtOnce = 1 << 20;  // samples of a micro-batch, and micro
 }
 
 int32_t Degree(const UserConfig& config, Field field) {
-  return static_cast<int32_t>(config.Int(field, 1, 1, kMaxDegree));
+  return static_cast<int32_t>(config.Int(field, 1, 1, planner::kGpusAtMost));
 }
 
 // Returns the data-parallel degree that is left of the GPUs.
@@ -52,8 +53,8 @@ int64_t LeftForData(const UserRun& run, int64_t gpus) {
 // Checks the data degrees of torchtitan, where -1 stands for all remaining ranks.
 void CheckTorchtitanData(const UserConfig& config, const UserRun& run) {
   if (config.format != ConfigFormat::kTorchtitan) return;
-  const int64_t shard = config.Int(Field::kData, -1, -1, kMaxDegree);
-  const int64_t replicas = config.Int(Field::kDataReplicas, 1, 1, kMaxDegree);
+  const int64_t shard = config.Int(Field::kData, -1, -1, planner::kGpusAtMost);
+  const int64_t replicas = config.Int(Field::kDataReplicas, 1, 1, planner::kGpusAtMost);
   if (shard > 0 && shard * replicas != run.degrees.data())
     FailRun(fmt::format(
         "{}: {} shards x {} replicas are not the {} data-parallel ranks that {} GPUs leave",

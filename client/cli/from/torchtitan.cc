@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/cli/base/command_error.h"
+#include "planner/space/parallelism.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/execution_from_proto.h"
 
@@ -60,7 +61,7 @@ void CutTorchtitanStages(int64_t layers, UserRun* run) {
 // (fsdp_reshard_after_forward: "default").
 v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run) {
   const std::string reshard = config.Text(Field::kReshard, "default");
-  const int64_t replicas = config.Int(Field::kDataReplicas, 1, 1, 65536);
+  const int64_t replicas = config.Int(Field::kDataReplicas, 1, 1, planner::kGpusAtMost);
   // Nothing is shared with one rank, so that its record's stage says what is held.
   const bool alone = run.degrees.data() == 1 && run.degrees.context() == 1;
   if (replicas == run.degrees.data() && run.degrees.context() == 1 && !alone)

@@ -9,6 +9,8 @@
 
 #include "client/cli/base/parse_number.h"
 #include "client/cli/job/job_values.h"
+#include "planner/job.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -87,7 +89,7 @@ Options ModelOptions() {
 Options OfferOptions() {
   return {{"--gpu", "NAME", "GPU type (see `gpus`)", One(&JobFlags::gpu)},
           {"--gpus", "N[,N...]", "GPUs to use; several numbers are planned and compared",
-           Several(&JobFlags::gpus, ',', Whole(1, 65536))},
+           Several(&JobFlags::gpus, ',', Whole(1, planner::kGpusAtMost))},
           {"--pool", "TYPE:N[,N...][@PRICE]",
            "Other GPUs to compare with, such as h100-sxm-80gb:16,32@4.50 (price of a "
            "GPU-hour); repeatable",
@@ -120,21 +122,21 @@ Options NodeOptions() {
        Amount(&JobFlags::gpus_per_node, Whole(1, 1024), &v1::GpuPool::set_gpus_per_node)},
       {"--domain-gpus", "N",
        "GPUs that the scale-up link joins across nodes, such as 72 in an NVL72 [the GPU type's]",
-       With(One(&JobFlags::domain_gpus, Whole(1, 65536)),
+       With(One(&JobFlags::domain_gpus, Whole(1, planner::kGpusAtMost)),
             [](const JobFlags& flags, v1::Job* job) {
               if (flags.domain_gpus) Tier(job, 0)->set_gpu_count(*flags.domain_gpus);
             })},
       {"--usable-domain-gpus", "N",
        "GPUs of each scale-up domain to use at most, such as 64 of 72; the job then fills whole "
        "domains of this size, or part of one [the most that makes domains equal]",
-       With(One(&JobFlags::usable_domain_gpus, Whole(1, 65536)),
+       With(One(&JobFlags::usable_domain_gpus, Whole(1, planner::kGpusAtMost)),
             [](const JobFlags& flags, v1::Job* job) {
               if (flags.usable_domain_gpus)
                 Tier(job, 0)->set_usable_gpu_count(*flags.usable_domain_gpus);
             })},
       {"--pod-gpus", "N",
        "GPUs of a network pod, whose uplinks have less bandwidth than its inside",
-       With(One(&JobFlags::pod_gpus, Whole(1, 65536)),
+       With(One(&JobFlags::pod_gpus, Whole(1, planner::kGpusAtMost)),
             [](const JobFlags& flags, v1::Job* job) {
               if (!flags.pod_gpus) return;
               Tier(job, 1)->set_gpu_count(*flags.pod_gpus);
@@ -178,26 +180,29 @@ Options GpuOptions() {
 }
 
 Options BatchOptions() {
-  return {{"--global-batch", "N", "Mean samples per optimizer step [512]",
-           Amount(&JobFlags::global_batch, Whole(1, 10000000),
-                  &v1::Training::set_global_batch_samples)},
-          {"--unit-cap", "N", "Maximum encoder units per pack [from the data]",
-           Amount(&JobFlags::unit_cap, Whole(1, 1000000), &v1::Training::set_unit_cap)},
-          {"--token-cap", "N", "Maximum tokens per pack [from the data]",
-           Amount(&JobFlags::token_cap, Whole(1, 16777216), &v1::Training::set_token_cap)},
-          {"--epochs", "N", "Passes over the data [1]",
-           Amount(&JobFlags::epochs, Whole(1, 10000), &v1::Training::set_epochs)},
-          {"--zero", "0|1|2|3", "ZeRO stage [the trainer's]",
-           With(One(&JobFlags::zero, Whole(0, 3)),
-                [](const JobFlags& flags, v1::Job* job) {
-                  // ZERO_STAGE_0 is 1 and so on; ZERO_STAGE_3 is 4.
-                  if (flags.zero)
-                    job->mutable_training()->set_zero_stage(
-                        static_cast<v1::ZeroStage>(*flags.zero + 1));
-                })},
-          {"--zero-group", "N",
-           "Ranks over which states are sharded; each group of this many ranks has a copy [all]",
-           Amount(&JobFlags::zero_group, Whole(1, 65536), &v1::Training::set_zero_group)}};
+  return {
+      {"--global-batch", "N", "Mean samples per optimizer step [512]",
+       Amount(&JobFlags::global_batch, Whole(1, 10000000),
+              &v1::Training::set_global_batch_samples)},
+      {"--unit-cap", "N", "Maximum encoder units per pack [from the data]",
+       Amount(&JobFlags::unit_cap, Whole(1, planner::kUnitCapAtMost), &v1::Training::set_unit_cap)},
+      {"--token-cap", "N", "Maximum tokens per pack [from the data]",
+       Amount(&JobFlags::token_cap, Whole(1, planner::kTokenCapAtMost),
+              &v1::Training::set_token_cap)},
+      {"--epochs", "N", "Passes over the data [1]",
+       Amount(&JobFlags::epochs, Whole(1, 10000), &v1::Training::set_epochs)},
+      {"--zero", "0|1|2|3", "ZeRO stage [the trainer's]",
+       With(One(&JobFlags::zero, Whole(0, 3)),
+            [](const JobFlags& flags, v1::Job* job) {
+              // ZERO_STAGE_0 is 1 and so on; ZERO_STAGE_3 is 4.
+              if (flags.zero)
+                job->mutable_training()->set_zero_stage(
+                    static_cast<v1::ZeroStage>(*flags.zero + 1));
+            })},
+      {"--zero-group", "N",
+       "Ranks over which states are sharded; each group of this many ranks has a copy [all]",
+       Amount(&JobFlags::zero_group, Whole(1, planner::kGpusAtMost),
+              &v1::Training::set_zero_group)}};
 }
 
 // What a trainer does in a step, where it differs from the trainer's record.

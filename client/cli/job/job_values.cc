@@ -6,17 +6,17 @@
 
 #include "client/cli/base/command_error.h"
 #include "client/cli/base/parse_number.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::cli {
 namespace {
 
 int32_t ParseDegree(const std::string& flag, const std::string& text) {
   const std::optional<int32_t> value = ParseNumber<int32_t>(text);
-  if (value && *value >= 1 && *value <= 65536) return *value;
-  throw CommandError(
-      ExitCode::kBadInput,
-      fmt::format("{}: \"{}\" is not a degree: give N or MIN:MAX, each from 1 to 65536", flag,
-                  text));
+  if (value && *value >= 1 && *value <= planner::kGpusAtMost) return *value;
+  throw CommandError(ExitCode::kBadInput,
+                     fmt::format("{}: \"{}\" is not a degree: give N or MIN:MAX, each from 1 to {}",
+                                 flag, text, planner::kGpusAtMost));
 }
 
 void SetDegree(const std::string& flag, const std::string& text, v1::DegreeRange* range) {

@@ -11,11 +11,12 @@
 
 #include "client/cli/base/command_error.h"
 #include "client/cli/base/parse_number.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::cli {
 namespace {
 
-constexpr int64_t kMaxLength = 16'777'216, kMaxDegree = 65536;
+constexpr int64_t kMaxLength = 16'777'216;
 
 [[noreturn]] void FailGroups(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, "--groups: " + message);
@@ -38,7 +39,7 @@ v1::PackingGroup ParseGroup(const std::string& text, int32_t ranks) {
   }
   v1::PackingGroup group;
   group.set_length_tokens(WholeNumber(parts[0], text, "the length", kMaxLength));
-  const int64_t shared = WholeNumber(parts[1], text, "SP", kMaxDegree);
+  const int64_t shared = WholeNumber(parts[1], text, "SP", planner::kGpusAtMost);
   if (ranks % shared != 0) {
     FailGroups(fmt::format("SP of \"{}\" must divide the data-parallel ranks (--dp {}), but is {}",
                            text, ranks, shared));
@@ -47,7 +48,7 @@ v1::PackingGroup ParseGroup(const std::string& text, int32_t ranks) {
   group.set_data_parallel(static_cast<int32_t>(ranks / shared));
   if (parts.size() == 3) {
     group.set_packs_per_rank(
-        static_cast<int32_t>(WholeNumber(parts[2], text, "packs per rank", kMaxDegree)));
+        static_cast<int32_t>(WholeNumber(parts[2], text, "packs per rank", planner::kGpusAtMost)));
   }
   return group;
 }
@@ -71,7 +72,8 @@ google::protobuf::RepeatedPtrField<v1::PackingGroup> ParseGroups(const std::stri
   }
   for (v1::PackingGroup& group : groups) {
     if (group.packs_per_rank() > 0) continue;
-    const double packs = std::clamp(std::round(most / tokens(group)), 1.0, double{kMaxDegree});
+    const double packs =
+        std::clamp(std::round(most / tokens(group)), 1.0, double{planner::kGpusAtMost});
     group.set_packs_per_rank(static_cast<int32_t>(packs));
   }
   return groups;

@@ -12,11 +12,11 @@
 #include "client/cli/base/text.h"
 #include "client/cli/job/option_names.h"
 #include "client/cli/media/media_processor.h"
+#include "planner/space/parallelism.h"
+#include "server/convert/packing_rule.h"
 
 namespace evenkeel::cli {
 namespace {
-
-constexpr int64_t kMaxTokenCap = int64_t{1} << 32;
 
 CLI::Validator WindowSize() {
   const CLI::Validator whole = Whole(1, 1'000'000'000);
@@ -44,7 +44,7 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
       ->check(Whole(1, 1'000'000));
   Add(command, "--token-cap", &flags->token_cap, "N", "Maximum tokens per pack [from the data]",
       kRule)
-      ->check(Whole(1, kMaxTokenCap));
+      ->check(Whole(1, server::kPackTokenCaps.max));
   Add(command, "--rule", &flags->rule_file, "FILE",
       "Take rule and steps of a plan that `plan --save` wrote; other flags override it", kRule);
   Add(command, "--plan", &flags->plan_id, "ID", "The same, from a plan that the server keeps",
@@ -63,7 +63,7 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
       ->check(Whole(1, 1'000'000));
   Add(command, "--keep-tokens", &flags->keep_tokens, "N",
       "isf: also keep packs of at least this many tokens [--token-cap - 128]", kRule)
-      ->check(Whole(1, kMaxTokenCap));
+      ->check(Whole(1, server::kPackTokenCaps.max));
   Add(command, "--iterations", &flags->iterations, "N", "isf: rounds [10]", kRule)
       ->check(Whole(1, 100));
   Add(command, "--oversize", &flags->oversize, JoinedNames(kOversizeNames, "|"),
@@ -78,7 +78,7 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
 void AddDealFlags(CLI::App* command, PackFlags* flags) {
   const char* const kSteps = "Steps";
   Add(command, "--dp", &flags->data_parallel, "N", "Data-parallel ranks [the plan's]", kSteps)
-      ->check(Whole(1, 65536));
+      ->check(Whole(1, planner::kGpusAtMost));
   Add(command, "--packs-per-rank", &flags->packs_per_rank, "N",
       "Packs of a rank in each step: micro-batches [the plan's, or 1]", kSteps)
       ->check(Whole(1, 65536));
