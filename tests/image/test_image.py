@@ -157,7 +157,7 @@ class RunTest(unittest.TestCase):
         inside = self.container.run("evenkeelctl", "plan", "--server", self.address, "--model", "llama3-8b", "--gpu",
                                     "h100-sxm-80gb", "--gpus", "8")
         self.assertEqual(inside.returncode, 0, inside.stdout + inside.stderr)
-        self.assertIn("Fits:", inside.stdout)
+        self.assertRegex(inside.stdout, "(?m)^Fits")
         outside = [harness.run([harness.CTL, "plan", "--server", address, "--job", JOB, "--output", "json"])
                    for address in (self.address, f"unix:{self.folder.name}/s.sock")]
         for done in outside:

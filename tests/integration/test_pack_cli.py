@@ -182,7 +182,7 @@ class PackCliTest(unittest.TestCase):
         for name, run in (("remote", lambda *a: self.server.ctl("pack", *a)), ("here", self.local)):
             done = run(source, *caps, "--output", self.path(name), "--compare")
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn("encoder 1's as 10, encoder 2's as 1", done.stdout)
+            self.assertIn("encoder 1: 10, encoder 2: 1 (relative work)", done.stdout)
         for name in RESULTS:
             self.assertEqual(self.read("remote", name), self.read("here", name), name)
         self.check("here", [(10 * u + v, t) for u, v, t in columns], (300, 4416))

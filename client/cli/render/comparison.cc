@@ -225,7 +225,7 @@ namespace {
 // Lists short plans that differ from the plan in what their heading names.
 template <typename Others, typename Name>
 std::string OtherPlans(const Style& style, const v1::Plan& plan, const std::string& title,
-                       const Others& others, Name name) {
+                       const std::string& packs, const Others& others, Name name) {
   if (others.empty()) return "";
   Table table({{"", Align::kLeft},
                {"split", Align::kLeft},
@@ -238,7 +238,7 @@ std::string OtherPlans(const Style& style, const v1::Plan& plan, const std::stri
     AddOther(other.fits(), other.plan(), plan.predictions().gpu_days(), &cells);
     table.Add(cells);
   }
-  return Section(style, title, "the same packs and global batch; change in GPU-days") +
+  return Section(style, title, "the same global batch, " + packs + "; change in GPU-days") +
          table.Render(style);
 }
 
@@ -246,13 +246,13 @@ std::string OtherPlans(const Style& style, const v1::Plan& plan, const std::stri
 
 std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan) {
   return OtherPlans(
-      style, plan, "Other precisions", plan.other_precisions(),
+      style, plan, "Other precisions", "with the same packs", plan.other_precisions(),
       [](const v1::OtherPrecision& other) { return PrecisionName(other.precision()); });
 }
 
 std::string RenderOtherShardings(const Style& style, const v1::Plan& plan) {
-  return OtherPlans(style, plan, "Other shardings", plan.other_shardings(),
-                    [](const v1::OtherSharding& other) {
+  return OtherPlans(style, plan, "Other shardings", "with packs of their own",
+                    plan.other_shardings(), [](const v1::OtherSharding& other) {
                       return ZeroText(other.zero_stage(), other.zero_group());
                     });
 }

@@ -166,7 +166,7 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
                        (units ? fmt::format("at least {} units or {} tokens",
                                             Integer(rule.keep_units()), Integer(rule.keep_tokens()))
                               : fmt::format("at least {} tokens", Integer(rule.keep_tokens()))) +
-                           fmt::format("; {} rounds", rule.iterations()));
+                           "; " + Counted(rule.iterations(), "round"));
   }
   pairs.emplace_back("packer", fmt::format("{}; seed {}, {}", PackerName(rule.packer()),
                                            rule.seed(), WindowText(rule)));

@@ -9,6 +9,7 @@
 
 #include "client/cli/base/table.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -134,9 +135,8 @@ std::string What(const v1::ProfileRevision& revision) {
     case v1::PROFILE_ACTION_REMOVE:
       return fmt::format("took out {}", revision.target_revision());
     default:
-      return revision.collective_count() > 0
-                 ? fmt::format("{} collectives", revision.collective_count())
-                 : revision.model();
+      return revision.collective_count() > 0 ? Counted(revision.collective_count(), "collective")
+                                             : revision.model();
   }
 }
 
@@ -159,10 +159,10 @@ std::string RenderRecorded(const Style& style, const v1::RecordProfileRequest& r
                            const v1::RecordProfileResponse& response) {
   const std::string accepted =
       request.collectives_size() > 0
-          ? fmt::format("{} collectives", response.collective_count())
-          : fmt::format("{} layer times, {} memory probes, {} step outcomes",
-                        response.timed_layer_count(), response.probe_count(),
-                        response.outcome_count());
+          ? Counted(response.collective_count(), "collective")
+          : fmt::format("{}, {}, {}", Counted(response.timed_layer_count(), "layer time"),
+                        Counted(response.probe_count(), "memory probe"),
+                        Counted(response.outcome_count(), "step outcome"));
   return Ending(request, response) +
          fmt::format("Accepted: {}; calibration {}.\n", accepted, response.calibration_version()) +
          Errors(style, response) + Ratios(style, response) + Refused(style, response);
