@@ -44,7 +44,9 @@ std::string RangeText(const v1::Predictions& predictions) {
 std::string Verdict(const Style& style, const v1::Plan& plan) {
   if (plan.has_misfit()) {
     std::string text = "Does not fit: " + ShortText(plan.misfit());
-    if (plan.misfit().micro_batches() == 0)
+    const bool stages = plan.misfit().parallelism().pipeline() > 1;
+    if (plan.misfit().short_bytes() > 0 && !stages) text += " on each GPU";
+    if (plan.misfit().micro_batches() == 0 && stages)
       text += fmt::format(" on stage {}", plan.misfit().stage_index());
     return Paint(style, Tone::kBad, text + ".");
   }

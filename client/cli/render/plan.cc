@@ -92,7 +92,8 @@ std::string OffloadText(const v1::Plan& plan) {
   if (offload.weights())
     add_states("weights, gradients and the optimizer's states");
   else if (offload.optimizer_ratio() > 0)
-    add_states(Percent(offload.optimizer_ratio()) + " of the optimizer's states");
+    add_states((offload.optimizer_ratio() < 0.9995 ? Percent(offload.optimizer_ratio()) : "all") +
+               " of the optimizer's states");
   const auto add_activations = [&](const std::string& what) {
     parts.push_back(fmt::format(
         "{} in host memory: {}; {}", what,
