@@ -422,7 +422,8 @@ type Gpu struct {
 	PcieBytesPerSecond float64 `protobuf:"fixed64,6,opt,name=pcie_bytes_per_second,json=pcieBytesPerSecond,proto3" json:"pcie_bytes_per_second,omitempty"`
 	// Catalogue name or alias of a GPU type (ListGpuTypes), in upper or lower case, whose kernels, collectives and number
 	// formats this one has, at its own rates. Unset: that of the measured type with the nearest matrix rate and memory
-	// bandwidth, which the plan's provenance names; bfloat16 is then assumed. The name has no influence.
+	// bandwidth, which the plan's provenance names; bfloat16 is then assumed. `name` does not influence
+	// the choice.
 	CostsLike     string `protobuf:"bytes,7,opt,name=costs_like,json=costsLike,proto3" json:"costs_like,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

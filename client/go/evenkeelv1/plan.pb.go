@@ -253,9 +253,9 @@ type Plan struct {
 	PlanId string `protobuf:"bytes,1,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// What was planned, with every default filled in.
 	Subject *PlanSubject `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
-	// Why no plan fits. Unset: the job fits, and the fields below are the plan. If it is set, only `batch_rule`, `proof`
-	// and `provenance` are set below. In `EvaluatePlanResponse.evaluated` it names the stage of the caller's plan that
-	// lacks the most memory; the stages and predictions are set there nonetheless.
+	// Why no plan fits. Unset: the job fits, and the fields below are the plan. If it is set, only `batch_rule`, `proof`,
+	// `provenance` and `memory_fit` are set below. In `EvaluatePlanResponse.evaluated` it names the stage of the caller's
+	// plan that lacks the most memory; the stages and predictions are set there nonetheless.
 	Misfit *Misfit `protobuf:"bytes,3,opt,name=misfit,proto3" json:"misfit,omitempty"`
 	// How the data loader makes micro-batches.
 	BatchRule *BatchRule `protobuf:"bytes,4,opt,name=batch_rule,json=batchRule,proto3" json:"batch_rule,omitempty"`
@@ -287,6 +287,8 @@ type Plan struct {
 	OtherSizes []*OtherSize `protobuf:"bytes,15,rep,name=other_sizes,json=otherSizes,proto3" json:"other_sizes,omitempty"`
 	// Short plans for the same job in other precisions. Empty unless `PlanJobRequest.compare_precisions` asks for them.
 	OtherPrecisions []*OtherPrecision `protobuf:"bytes,22,rep,name=other_precisions,json=otherPrecisions,proto3" json:"other_precisions,omitempty"`
+	// Short plans for the same job with other shardings. Empty unless `PlanJobRequest.compare_shardings` asks for them.
+	OtherShardings []*OtherSharding `protobuf:"bytes,31,rep,name=other_shardings,json=otherShardings,proto3" json:"other_shardings,omitempty"`
 	// Order in which the stages work on packs.
 	Schedule PipelineSchedule `protobuf:"varint,16,opt,name=schedule,proto3,enum=evenkeel.v1.PipelineSchedule" json:"schedule,omitempty"`
 	// How each of `packing_groups` runs, in the same order.
@@ -310,7 +312,8 @@ type Plan struct {
 	// What is kept in host memory, and what that costs and gains. Unset: the job does not ask for offload.
 	Offload *OffloadReport `protobuf:"bytes,27,opt,name=offload,proto3" json:"offload,omitempty"`
 	// Micro-batches that are padded. `batch_rule` then describes them as packs: its caps are the size of the largest one,
-	// its means include padding, and its order is random. Unset: packs are filled up to the caps.
+	// its means include padding, and its order is random. In `EvaluatePlanResponse.evaluated`, what packing would gain is
+	// unset. Unset: packs are filled up to the caps.
 	PaddedBatches *PaddedBatches `protobuf:"bytes,30,opt,name=padded_batches,json=paddedBatches,proto3" json:"padded_batches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -454,6 +457,13 @@ func (x *Plan) GetOtherSizes() []*OtherSize {
 func (x *Plan) GetOtherPrecisions() []*OtherPrecision {
 	if x != nil {
 		return x.OtherPrecisions
+	}
+	return nil
+}
+
+func (x *Plan) GetOtherShardings() []*OtherSharding {
+	if x != nil {
+		return x.OtherShardings
 	}
 	return nil
 }
@@ -654,7 +664,7 @@ type PlanSubject struct {
 	GpusPerFullNode int32 `protobuf:"varint,13,opt,name=gpus_per_full_node,json=gpusPerFullNode,proto3" json:"gpus_per_full_node,omitempty"`
 	// What is sharded over the data- and context-parallel ranks.
 	ZeroStage ZeroStage `protobuf:"varint,14,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
-	// Format in which gradients are accumulated. `precision` has that of weights and activations.
+	// Format in which gradients are accumulated.
 	GradientPrecision GradientPrecision `protobuf:"varint,15,opt,name=gradient_precision,json=gradientPrecision,proto3,enum=evenkeel.v1.GradientPrecision" json:"gradient_precision,omitempty"`
 	// Optimizer.
 	Optimizer Optimizer `protobuf:"varint,16,opt,name=optimizer,proto3,enum=evenkeel.v1.Optimizer" json:"optimizer,omitempty"`
@@ -679,7 +689,7 @@ type PlanSubject struct {
 	Reliability *Reliability `protobuf:"bytes,25,opt,name=reliability,proto3" json:"reliability,omitempty"`
 	// The trainer, filled in.
 	Trainer *Trainer `protobuf:"bytes,26,opt,name=trainer,proto3" json:"trainer,omitempty"`
-	// Precision below 16 bits. Unset: the products have 16 bits.
+	// Recipe of the linear layers' products, if below 16 bits. Unset: PRECISION_BF16 or PRECISION_FP16.
 	Precision Precision `protobuf:"varint,29,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
 	// Ranks that share the states, as the job says. Unset: all that hold copies.
 	ZeroGroup int32 `protobuf:"varint,30,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
@@ -2040,6 +2050,79 @@ func (x *OtherPrecision) GetPlan() *Alternative {
 	return nil
 }
 
+// A short plan for the same job, with the same global batch and its own packs, whose states are sharded otherwise.
+type OtherSharding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is sharded.
+	ZeroStage ZeroStage `protobuf:"varint,1,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
+	// Ranks over which it is sharded, as in `Training.zero_group`. 0: all that hold copies.
+	ZeroGroup int32 `protobuf:"varint,2,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
+	// Whether the job fits.
+	Fits bool `protobuf:"varint,3,opt,name=fits,proto3" json:"fits,omitempty"`
+	// Summary of the plan. Unset if the job does not fit.
+	Plan          *Alternative `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OtherSharding) Reset() {
+	*x = OtherSharding{}
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OtherSharding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OtherSharding) ProtoMessage() {}
+
+func (x *OtherSharding) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OtherSharding.ProtoReflect.Descriptor instead.
+func (*OtherSharding) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *OtherSharding) GetZeroStage() ZeroStage {
+	if x != nil {
+		return x.ZeroStage
+	}
+	return ZeroStage_ZERO_STAGE_UNSPECIFIED
+}
+
+func (x *OtherSharding) GetZeroGroup() int32 {
+	if x != nil {
+		return x.ZeroGroup
+	}
+	return 0
+}
+
+func (x *OtherSharding) GetFits() bool {
+	if x != nil {
+		return x.Fits
+	}
+	return false
+}
+
+func (x *OtherSharding) GetPlan() *Alternative {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
 // Settings for one trainer, ready to use, and how the plan changes under them. docs/LAUNCH.md has the rules of the
 // trainers, their versions and the sources.
 type Launch struct {
@@ -2084,7 +2167,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2096,7 +2179,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[12]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2109,7 +2192,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{12}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Launch) GetFramework() LaunchFramework {
@@ -2214,7 +2297,7 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x18evenkeel/v1/misfit.proto\x1a\x19evenkeel/v1/offload.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x19evenkeel/v1/trainer.proto\"\xb3\v\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/cluster.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x18evenkeel/v1/misfit.proto\x1a\x19evenkeel/v1/offload.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x17evenkeel/v1/stage.proto\x1a\x19evenkeel/v1/trainer.proto\"\xf8\v\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
 	"\asubject\x18\x02 \x01(\v2\x18.evenkeel.v1.PlanSubjectR\asubject\x12+\n" +
@@ -2236,7 +2319,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"provenance\x127\n" +
 	"\vother_sizes\x18\x0f \x03(\v2\x16.evenkeel.v1.OtherSizeR\n" +
 	"otherSizes\x12F\n" +
-	"\x10other_precisions\x18\x16 \x03(\v2\x1b.evenkeel.v1.OtherPrecisionR\x0fotherPrecisions\x129\n" +
+	"\x10other_precisions\x18\x16 \x03(\v2\x1b.evenkeel.v1.OtherPrecisionR\x0fotherPrecisions\x12C\n" +
+	"\x0fother_shardings\x18\x1f \x03(\v2\x1a.evenkeel.v1.OtherShardingR\x0eotherShardings\x129\n" +
 	"\bschedule\x18\x10 \x01(\x0e2\x1d.evenkeel.v1.PipelineScheduleR\bschedule\x124\n" +
 	"\n" +
 	"group_runs\x18\x11 \x03(\v2\x15.evenkeel.v1.GroupRunR\tgroupRuns\x12;\n" +
@@ -2391,7 +2475,14 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x0eOtherPrecision\x124\n" +
 	"\tprecision\x18\x01 \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\x12\x12\n" +
 	"\x04fits\x18\x02 \x01(\bR\x04fits\x12,\n" +
-	"\x04plan\x18\x03 \x01(\v2\x18.evenkeel.v1.AlternativeR\x04plan\"\x8f\x05\n" +
+	"\x04plan\x18\x03 \x01(\v2\x18.evenkeel.v1.AlternativeR\x04plan\"\xa7\x01\n" +
+	"\rOtherSharding\x125\n" +
+	"\n" +
+	"zero_stage\x18\x01 \x01(\x0e2\x16.evenkeel.v1.ZeroStageR\tzeroStage\x12\x1d\n" +
+	"\n" +
+	"zero_group\x18\x02 \x01(\x05R\tzeroGroup\x12\x12\n" +
+	"\x04fits\x18\x03 \x01(\bR\x04fits\x12,\n" +
+	"\x04plan\x18\x04 \x01(\v2\x18.evenkeel.v1.AlternativeR\x04plan\"\x8f\x05\n" +
 	"\x06Launch\x12:\n" +
 	"\tframework\x18\x03 \x01(\x0e2\x1c.evenkeel.v1.LaunchFrameworkR\tframework\x12.\n" +
 	"\x05match\x18\x04 \x01(\x0e2\x18.evenkeel.v1.LaunchMatchR\x05match\x12\x18\n" +
@@ -2442,7 +2533,7 @@ func file_evenkeel_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(MemoryFit)(0),         // 0: evenkeel.v1.MemoryFit
 	(SearchEnd)(0),         // 1: evenkeel.v1.SearchEnd
@@ -2460,105 +2551,109 @@ var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(*Alternative)(nil),    // 13: evenkeel.v1.Alternative
 	(*OtherSize)(nil),      // 14: evenkeel.v1.OtherSize
 	(*OtherPrecision)(nil), // 15: evenkeel.v1.OtherPrecision
-	(*Launch)(nil),         // 16: evenkeel.v1.Launch
-	(*Misfit)(nil),         // 17: evenkeel.v1.Misfit
-	(*BatchRule)(nil),      // 18: evenkeel.v1.BatchRule
-	(*PackingGroup)(nil),   // 19: evenkeel.v1.PackingGroup
-	(*Parallelism)(nil),    // 20: evenkeel.v1.Parallelism
-	(*Stage)(nil),          // 21: evenkeel.v1.Stage
-	(*Placement)(nil),      // 22: evenkeel.v1.Placement
-	(*Provenance)(nil),     // 23: evenkeel.v1.Provenance
-	(PipelineSchedule)(0),  // 24: evenkeel.v1.PipelineSchedule
-	(*GroupChoice)(nil),    // 25: evenkeel.v1.GroupChoice
-	(*DispatcherTime)(nil), // 26: evenkeel.v1.DispatcherTime
-	(*OffloadReport)(nil),  // 27: evenkeel.v1.OffloadReport
-	(*Padding)(nil),        // 28: evenkeel.v1.Padding
-	(ZeroStage)(0),         // 29: evenkeel.v1.ZeroStage
-	(GradientPrecision)(0), // 30: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),         // 31: evenkeel.v1.Optimizer
-	(*Constraints)(nil),    // 32: evenkeel.v1.Constraints
-	(TrainingFramework)(0), // 33: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),      // 34: evenkeel.v1.Execution
-	(*Objective)(nil),      // 35: evenkeel.v1.Objective
-	(*Reliability)(nil),    // 36: evenkeel.v1.Reliability
-	(*Trainer)(nil),        // 37: evenkeel.v1.Trainer
-	(Precision)(0),         // 38: evenkeel.v1.Precision
-	(NetworkFabric)(0),     // 39: evenkeel.v1.NetworkFabric
-	(*NetworkTier)(nil),    // 40: evenkeel.v1.NetworkTier
-	(*Offload)(nil),        // 41: evenkeel.v1.Offload
-	(*Interval)(nil),       // 42: evenkeel.v1.Interval
-	(LaunchFramework)(0),   // 43: evenkeel.v1.LaunchFramework
-	(LaunchMatch)(0),       // 44: evenkeel.v1.LaunchMatch
-	(*LaunchVariable)(nil), // 45: evenkeel.v1.LaunchVariable
-	(*LaunchFile)(nil),     // 46: evenkeel.v1.LaunchFile
-	(*LaunchNote)(nil),     // 47: evenkeel.v1.LaunchNote
+	(*OtherSharding)(nil),  // 16: evenkeel.v1.OtherSharding
+	(*Launch)(nil),         // 17: evenkeel.v1.Launch
+	(*Misfit)(nil),         // 18: evenkeel.v1.Misfit
+	(*BatchRule)(nil),      // 19: evenkeel.v1.BatchRule
+	(*PackingGroup)(nil),   // 20: evenkeel.v1.PackingGroup
+	(*Parallelism)(nil),    // 21: evenkeel.v1.Parallelism
+	(*Stage)(nil),          // 22: evenkeel.v1.Stage
+	(*Placement)(nil),      // 23: evenkeel.v1.Placement
+	(*Provenance)(nil),     // 24: evenkeel.v1.Provenance
+	(PipelineSchedule)(0),  // 25: evenkeel.v1.PipelineSchedule
+	(*GroupChoice)(nil),    // 26: evenkeel.v1.GroupChoice
+	(*DispatcherTime)(nil), // 27: evenkeel.v1.DispatcherTime
+	(*OffloadReport)(nil),  // 28: evenkeel.v1.OffloadReport
+	(*Padding)(nil),        // 29: evenkeel.v1.Padding
+	(ZeroStage)(0),         // 30: evenkeel.v1.ZeroStage
+	(GradientPrecision)(0), // 31: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),         // 32: evenkeel.v1.Optimizer
+	(*Constraints)(nil),    // 33: evenkeel.v1.Constraints
+	(TrainingFramework)(0), // 34: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),      // 35: evenkeel.v1.Execution
+	(*Objective)(nil),      // 36: evenkeel.v1.Objective
+	(*Reliability)(nil),    // 37: evenkeel.v1.Reliability
+	(*Trainer)(nil),        // 38: evenkeel.v1.Trainer
+	(Precision)(0),         // 39: evenkeel.v1.Precision
+	(NetworkFabric)(0),     // 40: evenkeel.v1.NetworkFabric
+	(*NetworkTier)(nil),    // 41: evenkeel.v1.NetworkTier
+	(*Offload)(nil),        // 42: evenkeel.v1.Offload
+	(*Interval)(nil),       // 43: evenkeel.v1.Interval
+	(LaunchFramework)(0),   // 44: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),       // 45: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil), // 46: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),     // 47: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),     // 48: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	6,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
-	17, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
-	18, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
-	19, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
-	20, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
-	21, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
+	18, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
+	19, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
+	20, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
+	21, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
+	22, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
 	8,  // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
 	11, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
 	12, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
 	13, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
-	22, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
-	16, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
-	23, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
+	23, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
+	17, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
+	24, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
 	14, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
 	15, // 14: evenkeel.v1.Plan.other_precisions:type_name -> evenkeel.v1.OtherPrecision
-	24, // 15: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	7,  // 16: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
-	25, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
-	0,  // 18: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
-	26, // 19: evenkeel.v1.Plan.expert_dispatchers:type_name -> evenkeel.v1.DispatcherTime
-	27, // 20: evenkeel.v1.Plan.offload:type_name -> evenkeel.v1.OffloadReport
-	5,  // 21: evenkeel.v1.Plan.padded_batches:type_name -> evenkeel.v1.PaddedBatches
-	28, // 22: evenkeel.v1.PaddedBatches.padding:type_name -> evenkeel.v1.Padding
-	13, // 23: evenkeel.v1.PaddedBatches.packed:type_name -> evenkeel.v1.Alternative
-	29, // 24: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	30, // 25: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	31, // 26: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
-	32, // 27: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
-	33, // 28: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
-	34, // 29: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
-	35, // 30: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
-	36, // 31: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
-	37, // 32: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
-	38, // 33: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
-	39, // 34: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
-	40, // 35: evenkeel.v1.PlanSubject.network_tiers:type_name -> evenkeel.v1.NetworkTier
-	41, // 36: evenkeel.v1.PlanSubject.offload:type_name -> evenkeel.v1.Offload
-	28, // 37: evenkeel.v1.PlanSubject.padding:type_name -> evenkeel.v1.Padding
-	20, // 38: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
-	21, // 39: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
-	10, // 40: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
-	10, // 41: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
-	9,  // 42: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	42, // 43: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
-	42, // 44: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
-	1,  // 45: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
-	2,  // 46: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
-	20, // 47: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
-	3,  // 48: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
-	13, // 49: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	38, // 50: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
-	13, // 51: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
-	43, // 52: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	44, // 53: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	45, // 54: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	46, // 55: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	47, // 56: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	20, // 57: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	24, // 58: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	21, // 59: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	16, // 15: evenkeel.v1.Plan.other_shardings:type_name -> evenkeel.v1.OtherSharding
+	25, // 16: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	7,  // 17: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
+	26, // 18: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
+	0,  // 19: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
+	27, // 20: evenkeel.v1.Plan.expert_dispatchers:type_name -> evenkeel.v1.DispatcherTime
+	28, // 21: evenkeel.v1.Plan.offload:type_name -> evenkeel.v1.OffloadReport
+	5,  // 22: evenkeel.v1.Plan.padded_batches:type_name -> evenkeel.v1.PaddedBatches
+	29, // 23: evenkeel.v1.PaddedBatches.padding:type_name -> evenkeel.v1.Padding
+	13, // 24: evenkeel.v1.PaddedBatches.packed:type_name -> evenkeel.v1.Alternative
+	30, // 25: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	31, // 26: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	32, // 27: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
+	33, // 28: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
+	34, // 29: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
+	35, // 30: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
+	36, // 31: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
+	37, // 32: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
+	38, // 33: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
+	39, // 34: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
+	40, // 35: evenkeel.v1.PlanSubject.network_fabric:type_name -> evenkeel.v1.NetworkFabric
+	41, // 36: evenkeel.v1.PlanSubject.network_tiers:type_name -> evenkeel.v1.NetworkTier
+	42, // 37: evenkeel.v1.PlanSubject.offload:type_name -> evenkeel.v1.Offload
+	29, // 38: evenkeel.v1.PlanSubject.padding:type_name -> evenkeel.v1.Padding
+	21, // 39: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
+	22, // 40: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
+	10, // 41: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
+	10, // 42: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
+	9,  // 43: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
+	43, // 44: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
+	43, // 45: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
+	1,  // 46: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
+	2,  // 47: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
+	21, // 48: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
+	3,  // 49: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
+	13, // 50: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
+	39, // 51: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
+	13, // 52: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
+	30, // 53: evenkeel.v1.OtherSharding.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	13, // 54: evenkeel.v1.OtherSharding.plan:type_name -> evenkeel.v1.Alternative
+	44, // 55: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	45, // 56: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	46, // 57: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	47, // 58: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	48, // 59: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	21, // 60: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	25, // 61: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	22, // 62: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -2584,7 +2679,7 @@ func file_evenkeel_v1_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_plan_proto_rawDesc), len(file_evenkeel_v1_plan_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

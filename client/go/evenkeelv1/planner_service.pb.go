@@ -177,8 +177,12 @@ type PlanJobRequest struct {
 	// Also plan the job in every other precision that the GPU type and the trainer have. Fills `Plan.other_precisions`.
 	// Default: false.
 	ComparePrecisions bool `protobuf:"varint,10,opt,name=compare_precisions,json=comparePrecisions,proto3" json:"compare_precisions,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Also plan the job with every other sharding that the trainer has: each ZeRO stage, over all ranks and, where the job
+	// has several nodes, inside each node (hybrid sharding). With an offload or `fused_step`, only over other ranks. Fills
+	// `Plan.other_shardings`. Default: false.
+	CompareShardings bool `protobuf:"varint,11,opt,name=compare_shardings,json=compareShardings,proto3" json:"compare_shardings,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *PlanJobRequest) Reset() {
@@ -281,13 +285,20 @@ func (x *PlanJobRequest) GetComparePrecisions() bool {
 	return false
 }
 
+func (x *PlanJobRequest) GetCompareShardings() bool {
+	if x != nil {
+		return x.CompareShardings
+	}
+	return false
+}
+
 // The plan, and where it came from.
 type PlanJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The plan. Unset with `validate_only`.
 	Plan *Plan `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Id of the plan; with `validate_only`, the id that planning this job would give. It is a digest of the normalised
-	// request: the job, `max_alternatives`, `compare_sizes` and `compare_precisions`. If the cluster has several offers,
+	// request: the job, `max_alternatives`, and what it compares with. If the cluster has several offers,
 	// it is an id of their comparison, by which GetPlan finds `plan`.
 	PlanId string `protobuf:"bytes,2,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// Where the plan came from. Unset with `validate_only`.
@@ -497,8 +508,8 @@ type EvaluatePlanRequest struct {
 	// Same as PlanJobRequest.min_calibration_revision. Range: 0 and up. Unset: what this replica knows.
 	MinCalibrationRevision int64 `protobuf:"varint,5,opt,name=min_calibration_revision,json=minCalibrationRevision,proto3" json:"min_calibration_revision,omitempty"`
 	// Leave out the planner's own plan, whose search takes most of the time. This is for callers that try many plans.
-	// Caps that neither the job nor `plan` gives are then derived from the data, and otherwise taken from the planner's
-	// own plan. Default: false.
+	// If this is true, caps that neither the job nor `plan` gives are derived from the data; otherwise they are taken
+	// from the planner's own plan. Default: false.
 	EvaluateOnly  bool `protobuf:"varint,6,opt,name=evaluate_only,json=evaluateOnly,proto3" json:"evaluate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1012,7 +1023,7 @@ var File_evenkeel_v1_planner_service_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_planner_service_proto_rawDesc = "" +
 	"\n" +
-	"!evenkeel/v1/planner_service.proto\x12\vevenkeel.v1\x1a\x19evenkeel/v1/catalog.proto\x1a\x17evenkeel/v1/curve.proto\x1a\x15evenkeel/v1/job.proto\x1a\x19evenkeel/v1/packing.proto\x1a\x16evenkeel/v1/plan.proto\x1a\x19evenkeel/v1/profile.proto\x1a\x1aevenkeel/v1/timeline.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\x03\n" +
+	"!evenkeel/v1/planner_service.proto\x12\vevenkeel.v1\x1a\x19evenkeel/v1/catalog.proto\x1a\x17evenkeel/v1/curve.proto\x1a\x15evenkeel/v1/job.proto\x1a\x19evenkeel/v1/packing.proto\x1a\x16evenkeel/v1/plan.proto\x1a\x19evenkeel/v1/profile.proto\x1a\x1aevenkeel/v1/timeline.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf2\x03\n" +
 	"\x0ePlanJobRequest\x12\"\n" +
 	"\x03job\x18\x01 \x01(\v2\x10.evenkeel.v1.JobR\x03job\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x12%\n" +
@@ -1024,7 +1035,8 @@ const file_evenkeel_v1_planner_service_proto_rawDesc = "" +
 	"\rcompare_sizes\x18\b \x01(\bR\fcompareSizes\x128\n" +
 	"\x18min_calibration_revision\x18\t \x01(\x03R\x16minCalibrationRevision\x12-\n" +
 	"\x12compare_precisions\x18\n" +
-	" \x01(\bR\x11comparePrecisionsB\x12\n" +
+	" \x01(\bR\x11comparePrecisions\x12+\n" +
+	"\x11compare_shardings\x18\v \x01(\bR\x10compareShardingsB\x12\n" +
 	"\x10_max_age_secondsB\x13\n" +
 	"\x11_max_alternatives\"\xb3\x03\n" +
 	"\x0fPlanJobResponse\x12%\n" +

@@ -57,8 +57,8 @@ const (
 //   - Every answer carries the request id in the header `x-request-id`: the caller's, if that is 1 to 64 characters of
 //     [A-Za-z0-9._-], otherwise a new one.
 type PlannerServiceClient interface {
-	// Plans a job. The same normalised request (job, `max_alternatives`, `compare_sizes` and `compare_precisions`) under
-	// the same versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
+	// Plans a job. The same normalised request (job, `max_alternatives`, and what it compares with) under the same
+	// versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
 	// case, the order of bins and explicitly written defaults make no difference, with one exception: if provenance lists
 	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in less than a
 	// millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the server takes no
@@ -257,8 +257,8 @@ func (c *plannerServiceClient) ListTrainers(ctx context.Context, in *ListTrainer
 //   - Every answer carries the request id in the header `x-request-id`: the caller's, if that is 1 to 64 characters of
 //     [A-Za-z0-9._-], otherwise a new one.
 type PlannerServiceServer interface {
-	// Plans a job. The same normalised request (job, `max_alternatives`, `compare_sizes` and `compare_precisions`) under
-	// the same versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
+	// Plans a job. The same normalised request (job, `max_alternatives`, and what it compares with) under the same
+	// versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
 	// case, the order of bins and explicitly written defaults make no difference, with one exception: if provenance lists
 	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in less than a
 	// millisecond; a new plan usually takes less than a second. RESOURCE_EXHAUSTED with RetryInfo: the server takes no

@@ -341,12 +341,13 @@ type Execution struct {
 	// Whether the exchanges of tokens between experts' ranks overlap with the compute of another micro-batch
 	// (--overlap-moe-expert-parallel-comm). Only for models with experts. Unset: false.
 	OverlapExperts *bool `protobuf:"varint,25,opt,name=overlap_experts,json=overlapExperts,proto3,oneof" json:"overlap_experts,omitempty"`
-	// With a `precision` below 16 bits: whether linear layers keep their inputs quantised until the backward pass, as
-	// TransformerEngine does. If false, they keep them in 16 bits. Unset: the trainer's.
+	// With a `precision` below 16 bits: whether linear layers keep their inputs quantised until the backward pass, and
+	// their weights until the next step, as TransformerEngine does. If false, they keep both in 16 bits and quantise them
+	// at each product, as torchao does. Unset: the trainer's.
 	KeepsQuantisedInputs *bool `protobuf:"varint,26,opt,name=keeps_quantised_inputs,json=keepsQuantisedInputs,proto3,oneof" json:"keeps_quantised_inputs,omitempty"`
 	// With such a `precision`: whether weights are held, and gathered, only in its format (--fp8-param-gather). If false,
-	// quantised copies are held in addition to 16-bit weights. No effect with PRECISION_FP8_BLOCK and PRECISION_NVFP4.
-	// Unset: the trainer's; true for Megatron-Bridge and NeMo.
+	// quantised copies, if there are any, are held in addition to 16-bit weights. No effect with PRECISION_FP8_BLOCK and
+	// PRECISION_NVFP4. Unset: the trainer's; true for Megatron-Bridge and NeMo.
 	HoldsQuantisedWeights *bool `protobuf:"varint,27,opt,name=holds_quantised_weights,json=holdsQuantisedWeights,proto3,oneof" json:"holds_quantised_weights,omitempty"`
 	// What exchanges the rows of tokens between the ranks of experts (--moe-token-dispatcher-type,
 	// --moe-flex-dispatcher-backend). The trainer and, for DeepEP and HybridEP, the GPU type must have it; a model
