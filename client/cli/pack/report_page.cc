@@ -206,12 +206,12 @@ class Page {
       charts += data_.has_units ? cards[0] + cards[1] : cards[1] + cards[0];
     };
     add(", step by step", StepChart);
-    add(", how often how much", ShareChart);
+    add(": distribution of waiting time", ShareChart);
     return PageSection(
                "What ranks wait for",
                std::string("DistRatio of each step: the share of it that the mean rank waits for "
-                           "the slowest. Lines are means, bands reach from least to most of the "
-                           "steps that share a place. ") +
+                           "the slowest. Lines are means; a band spans the minimum and maximum of "
+                           "the steps drawn at one point. ") +
                    (grouped() ? "Steps in which some rank has no pack are left out."
                               : "The last step may have fewer packs; if it is holed, it is left "
                                 "out."),

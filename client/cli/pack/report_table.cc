@@ -103,7 +103,7 @@ std::string CaseTable(const ReportData& data, const v1::BatchRule& rule) {
     }
     rows += "</tr>\n";
   }
-  return "<section>\n<h2>In figures</h2>\n<div class=\"scroll\"><table>\n<thead>\n" + groups +
+  return "<section>\n<h2>Numbers</h2>\n<div class=\"scroll\"><table>\n<thead>\n" + groups +
          "</tr>\n" + names + "</tr>\n</thead>\n<tbody>\n" + rows +
          "</tbody>\n</table></div>\n</section>\n";
 }

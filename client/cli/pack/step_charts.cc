@@ -120,7 +120,7 @@ std::string ShareChart(const std::string& what, const std::vector<StepRow>& rows
     line.emplace_back(kRight, y(1));
     svg.Path("line " + row.style, line);
   }
-  DrawFrame(&svg, "waiting, " + what + " (logarithmic)", "steps with at most so much");
+  DrawFrame(&svg, "waiting, " + what + " (logarithmic)", "share of steps");
   return svg.Finish();
 }
 

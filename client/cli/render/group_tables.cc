@@ -150,8 +150,8 @@ TextTable PackedGroups(const v1::PackDatasetSummary& summary) {
 
 std::string PackedGroupsText(const v1::PackDatasetSummary& summary) {
   return fmt::format(
-      "Communication ratio (CR) {}: the share of packs that several GPUs work on. Mean tokens per "
-      "step and rank (Ave-T) {}.",
+      "Communication ratio (CR) {}: the share of packs, counted once per GPU, that several GPUs "
+      "share. Mean tokens per step and rank (Ave-T) {}.",
       Decimal(summary.communication_ratio(), 4), Integer(std::llround(summary.mean_rank_tokens())));
 }
 
