@@ -39,7 +39,8 @@ struct Offers {
 // the same except for the cluster and its figures: pools of a cluster, or GPU counts that are free
 // now. Plans that meet the deadline come before others that fit, and these before the rest; then
 //   kStepTime: least seconds;  kGpuDays: least GPU-days;  kCost: least cost, jobs without a
-//   price last;  kFewestGpus: plans that meet the deadline by GPUs, then seconds; others by seconds.
+//   price last;  kFewestGpus: plans that meet the deadline by GPUs, then seconds; others by
+//   seconds.
 // Ties keep their order. Under kFewestGpus, jobs are planned by ascending GPU count, up to the
 // first that meets the deadline. A larger count is never skipped because a smaller one was worse.
 Offers CompareOffers(const std::vector<Job>& jobs, const PlanHooks& hooks);

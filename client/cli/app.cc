@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "client/cli/base/command_error.h"
+#include "client/cli/base/help_formatter.h"
 #include "client/cli/base/unknown_argument.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/global_options.h"
-#include "client/cli/help_formatter.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -79,8 +79,8 @@ std::string HeadLine(const Trials& trials);
 std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer, bool experts,
                                 std::vector<LaunchNote>* notes);
 
-// Layers that are recomputed whole (`encoder`, `language`) or by alternate products (`alternate`), by
-// index in the model's order. Indices of several encoders continue from one encoder to the next.
+// Layers that are recomputed whole (`encoder`, `language`) or by alternate products (`alternate`),
+// by index in the model's order. Indices of several encoders continue from one encoder to the next.
 struct RecomputedIndices {
   std::vector<int64_t> encoder, language, alternate;
 };

@@ -9,7 +9,7 @@ namespace evenkeel::server {
 struct PackingCore::Task {
   int64_t samples = 0;
   Work work;
-  OnEnd done;  // empty once it was called
+  OnEnd done;                        // empty once it was called
   WorkerPool::TaskId pool_task = 0;  // written before anyone has the ticket
   std::chrono::steady_clock::time_point deadline;
   std::atomic<bool> stop = false;

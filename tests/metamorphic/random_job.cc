@@ -389,8 +389,7 @@ void DrawAdmittedPrecision(Draws& draws, v1::PlanJobRequest* request) {
   if (draws.OneIn(3)) training->mutable_execution()->set_holds_quantised_weights(true);
   if (draws.OneIn(4)) training->mutable_execution()->set_keeps_quantised_inputs(false);
   if (draws.OneIn(3)) training->mutable_execution()->set_overlap_experts(true);
-  if (draws.OneIn(8)) changed.set_compare_precisions(true);
-  if (draws.OneIn(8)) changed.set_compare_shardings(true);
+  changed.set_compare_precisions(draws.OneIn(8)), changed.set_compare_shardings(draws.OneIn(8));
   if (draws.OneIn(3)) training->set_zero_group(draws.Among({1, 2, 4, 7, 8}));
   if (draws.OneIn(2)) training->set_optimizer(static_cast<v1::Optimizer>(draws.Between(1, 8)));
   if (draws.OneIn(4)) training->mutable_execution()->set_start_layers_16bit(1);

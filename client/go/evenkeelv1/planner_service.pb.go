@@ -177,9 +177,9 @@ type PlanJobRequest struct {
 	// Also plan the job in every other precision that the GPU type and the trainer have. Fills `Plan.other_precisions`.
 	// Default: false.
 	ComparePrecisions bool `protobuf:"varint,10,opt,name=compare_precisions,json=comparePrecisions,proto3" json:"compare_precisions,omitempty"`
-	// Also plan the job with every other sharding that the trainer has: each ZeRO stage, over all ranks and, where the job
-	// has several nodes, inside each node (hybrid sharding). With an offload or `fused_step`, only over other ranks. Fills
-	// `Plan.other_shardings`. Default: false.
+	// Also plan the job with every other sharding that the trainer has: each ZeRO stage, over all ranks and, where the
+	// job has several nodes, inside each node (hybrid sharding). With an offload or `fused_step`, only over other ranks.
+	// Fills `Plan.other_shardings`. Default: false.
 	CompareShardings bool `protobuf:"varint,11,opt,name=compare_shardings,json=compareShardings,proto3" json:"compare_shardings,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

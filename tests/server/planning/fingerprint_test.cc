@@ -198,11 +198,12 @@ std::vector<NamedChange> ChangesOfParts() {
 std::vector<NamedChange> ChangesOfTheRest() {
   return {
       {"bins", [](auto& j) { j.dataset.bins.pop_back(); }},
-      {"bin.units", [](auto& j) { ++j.dataset.bins[1].units[0]; }},
       {"bin.units of another encoder", [](auto& j) { ++j.dataset.bins[1].units[2]; }},
       {"bin.llm_tokens", [](auto& j) { ++j.dataset.bins[1].llm_tokens; }},
       {"bin.count", [](auto& j) { ++j.dataset.bins[1].count; }},
       {"is_default", [](auto& j) { j.dataset.is_default ^= true; }},
+      {"precisions", [](auto& j) { j.compare_precisions ^= true; }},
+      {"shardings", [](auto& j) { j.compare_shardings ^= true; }},
   };
 }
 
@@ -296,8 +297,6 @@ std::vector<NamedChange> ChangesOfTrainingAndTrainer() {
 std::vector<NamedChange> ChangesOfTraining() {
   return {
       {"epochs", [](auto& j) { ++j.training.epochs; }},
-      {"compare_precisions", [](auto& j) { j.compare_precisions ^= true; }},
-      {"compare_shardings", [](auto& j) { j.compare_shardings ^= true; }},
       {"precision", [](auto& j) { j.training.precision = planner::Precision::kFp8Current; }},
       {"precision and kept inputs",
        [](auto& j) {

@@ -1,4 +1,4 @@
-#include "client/cli/help_formatter.h"
+#include "client/cli/base/help_formatter.h"
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>

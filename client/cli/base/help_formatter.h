@@ -1,6 +1,6 @@
 // Formats --help: descriptions are wrapped to the width of the output.
-#ifndef EVENKEEL_CLIENT_CLI_HELP_FORMATTER_H_
-#define EVENKEEL_CLIENT_CLI_HELP_FORMATTER_H_
+#ifndef EVENKEEL_CLIENT_CLI_BASE_HELP_FORMATTER_H_
+#define EVENKEEL_CLIENT_CLI_BASE_HELP_FORMATTER_H_
 
 #include <CLI/App.hpp>
 #include <functional>
@@ -13,4 +13,4 @@ std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter(std::function<int()> width
 
 }  // namespace evenkeel::cli
 
-#endif  // EVENKEEL_CLIENT_CLI_HELP_FORMATTER_H_
+#endif  // EVENKEEL_CLIENT_CLI_BASE_HELP_FORMATTER_H_
