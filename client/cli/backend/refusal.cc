@@ -47,6 +47,7 @@ constexpr FlagOfField kFlagsOfFields[] = {
     {"job.training.zero_stage", "--zero"},
     {"job.training.zero_group", "--zero-group"},
     {"job.training.epochs", "--epochs"},
+    {"job.training.order_window", "--order-window"},
     {"job.training.seed", "--seed"},
     {"job.training.micro_batch_samples", "--micro-batch-samples"},
     {"job.training.padding.tokens", "--pad-to"},

@@ -24,7 +24,7 @@ struct JobFlags {
   std::optional<double> memory_confidence, inter_node_gbps, intra_node_gbytes, reserve_gib, price;
   std::vector<std::string> datasets;
   std::vector<double> dataset_weights, dataset_shares;  // empty, or one for each of `datasets`
-  std::optional<int64_t> global_batch, unit_cap, token_cap, seed;
+  std::optional<int64_t> global_batch, unit_cap, token_cap, order_window, seed;
   std::optional<int32_t> epochs, zero, alternatives;
   // "N" or "MIN:MAX"
   std::string tensor, context, pipeline, data, expert, virtual_stages, encoder_data;

@@ -202,7 +202,9 @@ CommandLine RunnerUp(const v1::Plan& plan, const CommandLine& command) {
       line = line.With(flag, std::to_string(value));
   }
   if (plan.subject().micro_batch_samples() > 0) return line;
-  if (plan.packing_groups_size() > 0) line = line.With("--groups", "one");
+  if (plan.packing_groups_size() > 0)
+    line = line.With("--groups", "one")
+               .With("--order-window", std::to_string(plan.batch_rule().order_window()));
   const auto set_cap = [&](const char* flag, int64_t cap) {
     if (cap > 0 && !command.Has(flag)) line = line.With(flag, std::to_string(cap));
   };

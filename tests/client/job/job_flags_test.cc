@@ -36,6 +36,8 @@ TEST(JobFlagsTest, ObjectiveAndFailures) {
                                             "--compare-sizes",
                                             "--compare-precisions",
                                             "--compare-shardings",
+                                            "--order-window",
+                                            "64",
                                             "--precision",
                                             "mxfp8",
                                             "--optimizer",
@@ -58,6 +60,7 @@ TEST(JobFlagsTest, ObjectiveAndFailures) {
   EXPECT_TRUE(request.compare_sizes());
   EXPECT_TRUE(request.compare_precisions());
   EXPECT_TRUE(request.compare_shardings());
+  EXPECT_EQ(request.job().training().order_window(), 64);
   EXPECT_EQ(request.job().training().precision(), v1::PRECISION_MXFP8);
   EXPECT_EQ(request.job().training().optimizer(), v1::OPTIMIZER_MUON);
   EXPECT_EQ(request.job().training().zero_group(), 8);

@@ -217,7 +217,8 @@ TEST(RenderPlanTest, TheFirstAlternativeIsToldApartFromThePlan) {
   EXPECT_TRUE(Has(next(), "--cp 1 --ep 1 --virtual-stages 1 --encoder-dp 1" + caps)) << next();
   // With packing groups, the alternatives have all samples in one group.
   plan.add_packing_groups();
-  EXPECT_TRUE(Has(next(), " --groups one --unit-cap 16 --token-cap 4096\n")) << next();
+  EXPECT_TRUE(Has(next(), " --groups one --order-window 1 --unit-cap 16 --token-cap 4096\n"))
+      << next();
   plan.clear_packing_groups();
   plan.mutable_stages(0)->mutable_layers(0)->set_kind(v1::LAYER_KIND_MOE);
   other.set_expert(1);
