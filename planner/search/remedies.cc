@@ -36,8 +36,7 @@ constexpr int64_t kStepsInsideNode = 16;
 constexpr int64_t kHostMemoryAtMost = int64_t{1} << 46;  // the contract's bound
 
 Remedy SeparateStep() {
-  return {.kind = RemedyKind::kSeparateStep,
-          .text = "update all layers after the backward pass (training.fused_step false)"};
+  return {.kind = RemedyKind::kSeparateStep, .text = "update all layers after the backward pass"};
 }
 
 class Remedies {
@@ -195,7 +194,7 @@ class Remedies {
     if (gib << 30 > kHostMemoryAtMost) return;
     Try({.kind = RemedyKind::kMoreHostMemory,
          .text = "more host memory: " + std::to_string(gib) + " GiB of a node instead of " +
-                 std::to_string(here >> 30) + " (host_memory_bytes)",
+                 std::to_string(here >> 30),
          .host_memory_bytes = gib << 30});
   }
 
@@ -204,15 +203,14 @@ class Remedies {
     const RecomputePolicy policy = job_.constraints.recompute;
     if (policy == RecomputePolicy::kAuto || policy == RecomputePolicy::kOneSetting) return;
     Try({.kind = RemedyKind::kAllowRecompute,
-         .text = "let the planner choose which layers to recompute (constraints.recompute AUTO)"});
+         .text = "let the planner choose which layers to recompute"});
   }
 
   void TrySchedule() {
     // A partition method brings its schedule with it.
     if (!job_.constraints.schedule || job_.constraints.partition_method != PartitionMethod::kExact)
       return;
-    Try({.kind = RemedyKind::kFreeSchedule,
-         .text = "let the planner choose the schedule (constraints.schedule unset)"});
+    Try({.kind = RemedyKind::kFreeSchedule, .text = "let the planner choose the schedule"});
   }
 
   void TrySharding() {
@@ -223,8 +221,7 @@ class Remedies {
 
   void TryGradients() {
     if (!job_.training.distributed_gradients_fp32) return;
-    Try({.kind = RemedyKind::kGradients16Bit,
-         .text = "accumulate gradients in 16 bits (training.gradient_precision)"});
+    Try({.kind = RemedyKind::kGradients16Bit, .text = "accumulate gradients in 16 bits"});
   }
 
   void TryFusedStep() {
@@ -232,8 +229,7 @@ class Remedies {
     changed.training.fused_step = true;
     if (job_.training.fused_step || !AdmitsFusedStep(changed)) return;
     Try({.kind = RemedyKind::kFusedStep,
-         .text = "update each layer inside the backward pass (training.fused_step), without "
-                 "clipping gradients"});
+         .text = "update each layer inside the backward pass, without clipping gradients"});
   }
 
   // Inputs of products are kept in fewer bits; copies of weights may take more.
@@ -246,8 +242,7 @@ class Remedies {
         continue;
       Remedy remedy{.kind = RemedyKind::kLowerPrecision, .precision = recipe.precision};
       if (!MayFit(remedy)) continue;
-      remedy.text = "run the products of linear layers in " + std::string(recipe.title) +
-                    " (training.precision)";
+      remedy.text = "run the products of linear layers in " + std::string(recipe.title);
       if (Offer(std::move(remedy))) return;
     }
   }
@@ -264,8 +259,9 @@ class Remedies {
       const Job changed = WithOffload(job_, ratio);
       if (!MayFit(changed) || !Plans(changed)) continue;
       found_.push_back({.kind = RemedyKind::kOffloadOptimizer,
-                        .text = "keep up to " + std::to_string(Nearest(100 * ratio)) +
-                                "% of the optimizer states in host memory (training.offload)"});
+                        .text = ratio == 1 ? "keep the optimizer states in host memory"
+                                           : "keep up to " + std::to_string(Nearest(100 * ratio)) +
+                                                 "% of the optimizer states in host memory"});
       return;
     }
   }
@@ -282,8 +278,7 @@ class Remedies {
         std::any_of(found_.begin(), found_.end(), of_optimizer))
       return;
     Try({.kind = RemedyKind::kOffloadWeights,
-         .text = "keep weights, gradients and optimizer states in host memory "
-                 "(training.offload.weights)"});
+         .text = "keep weights, gradients and optimizer states in host memory"});
   }
 
   // Many layers leave little to the GPU, few need little of the host.
@@ -301,11 +296,9 @@ class Remedies {
       Job changed = job_;
       AskActivationOffload(layers, &changed);
       if (!MayFit(changed) || !Plans(changed)) continue;
-      std::string field = "training.offload.choose_activation_layers";
-      if (training.activations.asked) field += " instead of activation_layers";
       found_.push_back({.kind = RemedyKind::kOffloadActivations,
                         .text = "keep the activations of up to " + std::to_string(layers) +
-                                " language layers in host memory (" + field + ")"});
+                                " language layers in host memory"});
       return;
     }
   }
@@ -323,9 +316,8 @@ class Remedies {
       AskModuleOffload(0, &changed);
       changed = WithModules(changed, modules, modules, setting);
       if (!MayFit(changed) || !Plans(changed)) continue;
-      found_.push_back({.kind = RemedyKind::kOffloadModules,
-                        .text = "keep inputs of modules in host memory "
-                                "(training.offload.choose_activation_modules)"});
+      found_.push_back(
+          {.kind = RemedyKind::kOffloadModules, .text = "keep inputs of modules in host memory"});
       return;
     }
   }
@@ -334,16 +326,14 @@ class Remedies {
 
   void TryContext() {
     if (!Bound(job_.constraints.context_parallel)) return;
-    Try({.kind = RemedyKind::kContextParallel,
-         .text = "let ranks share the tokens of a pack (constraints.context_parallel free)"});
+    Try({.kind = RemedyKind::kContextParallel, .text = "let ranks share the tokens of a pack"});
   }
 
   void TryExperts() {
     if (!job_.model.language_model.moe || !job_.training.trainer->expert_parallel ||
         !Bound(job_.constraints.expert_parallel))
       return;
-    Try({.kind = RemedyKind::kExpertParallel,
-         .text = "let ranks share a layer's experts (constraints.expert_parallel free)"});
+    Try({.kind = RemedyKind::kExpertParallel, .text = "let ranks share a layer's experts"});
   }
 
   void TryFreeDegrees() {
@@ -389,11 +379,11 @@ class Remedies {
       if (Stopped()) return;
       const Job changed = ApplyRemedy(job_, remedy);
       if (!FitsAtAll(changed, MakeBatching(changed, stop_), stop_, &segments_left_)) continue;
-      remedy.text = "smaller packs: token_cap " + std::to_string(tokens) + " instead of " +
+      remedy.text = "smaller packs: a token cap of " + std::to_string(tokens) + " instead of " +
                     std::to_string(rule.token_cap);
       if (units > 0)
-        remedy.text +=
-            ", unit_cap " + std::to_string(units) + " instead of " + std::to_string(rule.unit_cap);
+        remedy.text += ", a unit cap of " + std::to_string(units) + " instead of " +
+                       std::to_string(rule.unit_cap);
       if (Offer(std::move(remedy))) return;
     }
   }

@@ -116,7 +116,7 @@ class CurveTable {
         last.state() == v1::CURVE_POINT_STATE_MISFIT ? "Does not fit on " : "No plan on ";
     text += absl::StrJoin(nodes, ", ") + (last.nodes() == 1 ? " node" : " nodes");
     if (alike.size() > 1) text += fmt::format(". On {}", nodes.back());
-    return fmt::format("{}: {}", text, ChangeWords(last.reason()));
+    return fmt::format("{}: {}", text, WithThousands(last.reason()));
   }
 
   const Style& style_;

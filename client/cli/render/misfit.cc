@@ -1,10 +1,7 @@
 // Says why a job does not fit and what would help, in the words of the command line.
-#include <absl/strings/match.h>
-#include <absl/strings/str_replace.h>
 #include <fmt/format.h>
 
 #include <string>
-#include <string_view>
 
 #include "client/cli/render/plan.h"
 #include "client/cli/render/words.h"
@@ -25,17 +22,6 @@ std::string LayersOf(const v1::Misfit& misfit) {
   if (recomputed == 0) return which;
   return recomputed == layers ? which + ", all recomputed"
                               : fmt::format("{}, {} recomputed", which, recomputed);
-}
-
-// Leaves out names of the request's fields: "ZeRO 3 (training.zero_stage)" becomes "ZeRO 3".
-std::string WithoutFields(std::string text) {
-  for (const std::string_view field : {" (training.", " (constraints.", " (host_memory_bytes"}) {
-    const size_t start = text.find(field);
-    if (start == std::string::npos) continue;
-    const size_t end = text.find(')', start);
-    if (end != std::string::npos) text.erase(start, end + 1 - start);
-  }
-  return text;
 }
 
 }  // namespace
@@ -61,16 +47,6 @@ std::string MisfitText(const v1::Misfit& misfit) {
   if (!misfit.proven())
     text += " Not all cuts with several chunks per stage were tried: another may fit.";
   return text;
-}
-
-std::string ChangeWords(const std::string& text) {
-  return absl::StrReplaceAll(
-      WithThousands(WithoutFields(text)),
-      {{"keep up to 100% of the optimizer states in", "move all optimizer states to"},
-       {"keep up to", "move up to"},
-       {"of the optimizer states in", "of the optimizer states to"},
-       {"token_cap", "token cap"},
-       {"unit_cap", "unit cap"}});
 }
 
 }  // namespace evenkeel::cli

@@ -14,6 +14,7 @@
 #include "client/cli/job/option_names.h"
 #include "client/cli/render/memory.h"
 #include "client/cli/render/plan.h"
+#include "client/cli/render/words.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -159,7 +160,7 @@ std::string RenderMisfit(const Style& style, const v1::Plan& plan, const Command
   }
   std::vector<std::pair<std::string, std::string>> changes;
   for (const v1::Remedy& remedy : misfit.remedies()) {
-    std::string change = Plain(style, ChangeWords(remedy.text()));
+    std::string change = Plain(style, WithThousands(remedy.text()));
     if (const std::string flags = AppliedRemedy(remedy, command).flags(); !flags.empty())
       change += " (" + Paint(style, Tone::kAccent, Plain(style, flags)) + ")";
     changes.emplace_back(fmt::format("{}.", changes.size() + 1), change);

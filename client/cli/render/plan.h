@@ -124,8 +124,6 @@ std::string SplitText(const v1::Parallelism& parallelism);
 
 // Returns why a misfit does not fit, without remedies.
 std::string MisfitText(const v1::Misfit& misfit);
-// Returns a text of the planner, such as that of a remedy, without names of the request's fields.
-std::string ChangeWords(const std::string& text);
 
 // Returns what a misfit lacks: "5.0 GiB short", "5.0 GiB of host memory short".
 std::string ShortText(const v1::Misfit& misfit);

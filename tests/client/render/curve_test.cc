@@ -36,7 +36,7 @@ TEST(RenderCurveTest, SaysWhoseReasonItGivesWhereNothingFits) {
   v1::PlanCurveResponse response;
   v1::Curve* curve = response.add_curves();
   AddPoint(curve, 1, v1::CURVE_POINT_STATE_MISFIT)->set_reason("Lacks 9 GiB.");
-  AddPoint(curve, 2, v1::CURVE_POINT_STATE_MISFIT)->set_reason("Lacks 5 GiB (training.offload).");
+  AddPoint(curve, 2, v1::CURVE_POINT_STATE_MISFIT)->set_reason("Lacks 5 GiB.");
   AddPoint(curve, 3, v1::CURVE_POINT_STATE_NO_DEGREES)->set_reason("No degrees.");
   const std::string text = Text(response);
   EXPECT_NE(text.find("Does not fit on 1, 2 nodes. On 2: Lacks 5 GiB.\n"), std::string::npos)
