@@ -85,7 +85,7 @@ const StrategyRecord& NamedBy(const UserConfig& config, const std::vector<std::s
     if (strategy == nullptr) {
       if (word == "offload" || word == "auto_wrap" || word == "true" || word.empty()) continue;
       config.Refuse(Field::kFsdp,
-                    "not yet: \"" + word +
+                    "unknown word \"" + word +
                         "\"; accepted: full_shard, shard_grad_op, no_shard, hybrid_shard, "
                         "hybrid_shard_zero2, offload, auto_wrap, true");
     }

@@ -305,18 +305,26 @@ bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>
   Shape shape = ShapeOf(config);
   shape.vocabulary = VocabularyOf(config);
   const planner::LanguageModelEntry* same = nullptr;
-  std::vector<std::string> others;
+  std::vector<const planner::LanguageModelEntry*> alike;
   for (const planner::LanguageModelEntry& entry : planner::LanguageModels()) {
     if (!SameShape(shape, entry.spec)) continue;
+    alike.push_back(&entry);
     const bool near =
         shape.vocabulary >= entry.spec.vocab && shape.vocabulary - entry.spec.vocab < 4096;
-    if (same != nullptr) others.push_back(near ? same->spec.name : entry.spec.name);
     if (same == nullptr || near) same = &entry;
   }
   if (same != nullptr) {
+    // The vocabulary changes memory and time. Without it, the configuration may mean any of them.
+    std::vector<std::string> others;
+    for (const planner::LanguageModelEntry* entry : alike)
+      if (shape.vocabulary == 0 && entry->spec.vocab != same->spec.vocab)
+        others.push_back(entry->spec.name);
     v1::LanguageModel* model = job->mutable_model()->mutable_language_model();
     model->set_catalog_name(same->spec.name);
-    job->mutable_model()->set_name(same->spec.name + " (as described)");
+    job->mutable_model()->set_name(
+        same->spec.name + (others.empty()
+                               ? " (as described)"
+                               : " (or " + absl::StrJoin(others, ", ") + ": --model says which)"));
     std::string text =
         fmt::format("model: its dimensions are those of {} in the catalogue, ", same->spec.name);
     if (shape.vocabulary > 0 && shape.vocabulary != same->spec.vocab) {

@@ -74,7 +74,7 @@ std::string ReadSection(const Style& style, const FromAnswer& answer) {
   Table table({{one ? "line" : "place", Align::kLeft, true, 6},
                {"argument", Align::kLeft, true, 24},
                {"value", Align::kLeft, true, 8},
-               {"sets", Align::kLeft, true, 12}});
+               {"sets", Align::kLeft}});
   for (size_t i = 0; i < config.used.size(); ++i) {
     const Setting& setting = config.used[i];
     std::string line = setting.where;

@@ -40,7 +40,8 @@ TEST(HuggingFaceFsdpTest, WordsNameTheStrategy) {
   EXPECT_EQ(training("\"\"").trainer().name(), "huggingface-trainer");
   EXPECT_EQ(training("false").trainer().name(), "huggingface-trainer");
   EXPECT_TRUE(Assumes(FsdpRun("\"no_shard\""), "defaults of pytorch-fsdp, without shards"));
-  EXPECT_NE(FsdpRefusal("\"new_shard\"", "{}").find("not yet: \"new_shard\""), std::string::npos);
+  EXPECT_NE(FsdpRefusal("\"new_shard\"", "{}").find("unknown word \"new_shard\""),
+            std::string::npos);
   EXPECT_NE(FsdpRefusal("\"full_shard shard_grad_op\"", "{}").find("must not name both"),
             std::string::npos);
   EXPECT_TRUE(Assumes(FsdpRun("\"full_shard\""), "without auto_wrap"));

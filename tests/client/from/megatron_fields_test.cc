@@ -253,6 +253,30 @@ UserRun RunOfLlama(const std::string& more, JobFlags flags = {}) {
       flags);
 }
 
+// The dimensions are those of Llama 2 70B and of Llama 3 70B.
+TEST(MegatronFieldsTest, WithoutAVocabularyAllModelsOfTheShapeAreNamed) {
+  const auto name = [](const std::string& vocabulary) {
+    JobFlags flags;
+    flags.gpu = "h100-sxm-80gb", flags.gpus = {64};
+    return RunOf(ReadConfigText(
+                     "torchrun --nproc_per_node 8 --nnodes 8 pretrain_gpt.py --num-layers 80 "
+                     "--hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64 "
+                     "--group-query-attention --num-query-groups 8 --swiglu --bf16 "
+                     "--untie-embeddings-and-output-weights --position-embedding-type rope "
+                     "--normalization RMSNorm --disable-bias-linear --seq-length 4096 "
+                     "--micro-batch-size 1 --global-batch-size 64 " +
+                         vocabulary + "\n",
+                     "run.sh"),
+                 flags)
+        .job.model()
+        .name();
+  };
+  EXPECT_NE(name("").find("llama3-70b"), std::string::npos) << name("");
+  EXPECT_NE(name("").find("llama2-70b"), std::string::npos) << name("");
+  EXPECT_EQ(name("--vocab-size 128256").find("llama2-70b"), std::string::npos);
+  EXPECT_EQ(name("--vocab-size 32000").find("llama3-70b"), std::string::npos);
+}
+
 TEST(MegatronFieldsTest, AnotherNormIsAnotherModel) {
   EXPECT_EQ(RunOfLlama("--bf16 --normalization RMSNorm").job.model().name(),
             "llama3-8b (as described)");
