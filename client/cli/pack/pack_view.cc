@@ -47,8 +47,7 @@ class PackViewer {
     if (steps == 1) {
       view_.notes.push_back(
           fmt::format("{} packs for {} ranks: {} of the ranks have no pack, and run a zero-weight "
-                      "dummy. Use --dp {} or fewer. \"Balance over ranks\" says nothing about this "
-                      "step",
+                      "dummy. Use --dp {} or fewer",
                       Integer(packs), Integer(ranks), Share(empty, ranks), packs));
     } else if (Ratio(empty, ranks * steps) >= kEmptyToMention) {
       view_.notes.push_back(fmt::format(

@@ -150,6 +150,8 @@ std::string LevelText(const Style& style, const v1::PackDatasetSummary& summary)
 
 std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summary, bool times) {
   const v1::BatchRule& rule = summary.rule();
+  if (summary.step_count() > 0 && summary.step_count() == summary.holed_step_count())
+    return Paragraph(style, "No step gives every rank a pack, so there is no balance to compare.");
   std::vector<Table::Column> columns = {{"", Align::kLeft}, {"DistRatio"}};
   if (times) columns.push_back({"of its time"});
   Table table(columns);
