@@ -93,6 +93,22 @@ TEST(OffersTest, FewestGpusThatMeetADeadline) {
   }
 }
 
+// Plans below 16 bits may be quicker than the peak in 16 bits.
+TEST(OffersTest, TheLeastTimeIsThatOfThePrecision) {
+  Job job = TextJob("llama3.1-405b", "b300-sxm-288gb", 256);
+  job.training.global_batch_samples = 4096;
+  const double in_16_bits = LeastTrainingSeconds(job);
+  job.training.precision = Precision::kNvfp4;
+  EXPECT_DOUBLE_EQ(LeastTrainingSeconds(job) * PeakRatioOf(NumberFormat::kNvfp4), in_16_bits);
+  const Offer fewest = Compare({job}, ObjectiveKind::kStepTime).offers.front();
+  ASSERT_TRUE(fewest.fits());
+  EXPECT_LT(fewest.seconds, in_16_bits);
+  EXPECT_GE(fewest.seconds, LeastTrainingSeconds(job));
+  EXPECT_TRUE(Compare({job}, ObjectiveKind::kFewestGpus, 1.01 * fewest.seconds)
+                  .offers.front()
+                  .meets_deadline);
+}
+
 TEST(OffersTest, DeadlineCountsRestarts) {
   Job job = OnGpu("h100-sxm-80gb", 16, 0);
   const Offers without = Compare({job}, ObjectiveKind::kStepTime);

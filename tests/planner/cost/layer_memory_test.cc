@@ -317,6 +317,18 @@ TEST(LayerMemoryTest, LossesDifferByTheirBytesPerLogit) {
   EXPECT_DOUBLE_EQ(static_cast<double>(head.logits_bytes) / logits, 18. / 4);
 }
 
+// A loss in parts holds a part of the logits' gradient: the head's input and weight gradient stay.
+TEST(LayerMemoryTest, ALossInPartsHoldsPartOfTheGradientToo) {
+  Job job = Llama();
+  job.training.execution.fused_loss = false;
+  const double logits = 4096.0 * static_cast<double>(job.model.language_model.vocab);
+  for (const double per_logit : {0.05, 1.0, 1.9}) {
+    job.training.execution.loss_bytes_per_logit = per_logit;
+    const LayerCost head = KindOf(job, {1, 1, 32}, LayerKind::kHead);
+    EXPECT_NEAR(static_cast<double>(head.logits_bytes) / logits, per_logit, 1e-6);
+  }
+}
+
 // The loss finds the head's weights, and those of the last layer, which are gathered next.
 TEST(LayerMemoryTest, ShardedWeightsAreGatheredForTheHead) {
   Job job = Llama();
@@ -345,6 +357,22 @@ TEST(LayerMemoryTest, FsdpHoldsNoSecondCopyOfItsShards) {
   // A frozen weight has no fp32 master.
   job.model.language_model.train = TrainMode::kFrozen;
   EXPECT_EQ(KindOf(job, p, LayerKind::kDense).weight_bytes, twice.weight_bytes);
+}
+
+// SHARD_GRAD_OP gathers whole weights beside the shards, which are the master weights where there
+// are some.
+TEST(LayerMemoryTest, FsdpHoldsShardsBesideWholeWeights) {
+  Job job = Llama();
+  job.training.zero_stage = ZeroStage::kGradients;
+  job.training.execution.casts_master_weights = true;
+  const Parallelism p{1, 1, 32};
+  const LayerCost with_master = KindOf(job, p, LayerKind::kDense);
+  EXPECT_EQ(with_master.weight_bytes, 2 * with_master.parameters);
+  job.training.optimizer = Optimizer::kAdam16Bit;
+  EXPECT_EQ(KindOf(job, p, LayerKind::kDense).weight_bytes,
+            2 * with_master.parameters + 2 * with_master.parameters / 32);
+  job.training.execution.casts_master_weights = false;
+  EXPECT_EQ(KindOf(job, p, LayerKind::kDense).weight_bytes, 2 * with_master.parameters);
 }
 
 TEST(LayerMemoryTest, GatheredInputsAreKeptWhole) {

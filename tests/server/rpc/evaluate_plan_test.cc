@@ -45,6 +45,21 @@ TEST_F(EvaluatePlanTest, AnswersTheCallersPlanBesideOurs) {
   EXPECT_FALSE(response.has_slower_by_ratio()) << "the fixture's plan has no GPU-days";
 }
 
+TEST_F(EvaluatePlanTest, SaysHowMicroBatchesArePadded) {
+  v1::EvaluatePlanRequest request = Evaluation();
+  request.set_evaluate_only(true);
+  v1::Training* training = request.mutable_job()->mutable_training();
+  training->clear_unit_cap();
+  training->clear_token_cap();
+  training->set_micro_batch_samples(2);
+  v1::EvaluatePlanResponse response;
+  const grpc::Status status = Evaluate(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.evaluated().padded_batches().micro_batch_samples(), 2);
+  EXPECT_GT(response.evaluated().padded_batches().mean_row_tokens(), 0);
+  EXPECT_FALSE(response.evaluated().padded_batches().has_packed());
+}
+
 TEST_F(EvaluatePlanTest, OursIsNotPlannedIfItIsNotWanted) {
   v1::EvaluatePlanRequest request = Evaluation();
   v1::EvaluatePlanResponse both, only;
