@@ -233,8 +233,7 @@ Job WithBestOffload(const Job& job, const PlanHooks& hooks) {
 std::optional<Job> WithoutChosenOffload(const Job& job) {
   const ActivationOffload& activations = job.training.activations;
   if (activations.choose && activations.given_modules != 0) return std::nullopt;
-  const Job without = job.training.offload.choose ? WithOffload(job, 0) : job;
-  return activations.choose ? WithActivations(without, 0, 0) : without;
+  return WithExtreme(job, /*moved=*/false, /*charged=*/false);
 }
 
 std::optional<OffloadPlan> OffloadOf(const Job& job, const Batching& batching, const Candidate& c,

@@ -26,23 +26,22 @@ LayerProfile ProfileUnder(const Job& job, const OffloadSearch& found) {
 void OffloadSearches::AddPacks(const Job& job) {
   CapsSearch search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kWorkForSize);
   if (search.stopped || search.found.best.empty()) return;
-  const bool known = std::any_of(packs_.begin(), packs_.end(), [&](const auto& packs) {
-    return packs->rule.unit_cap == search.batching.rule.unit_cap &&
-           packs->rule.token_cap == search.batching.rule.token_cap;
+  const bool known = std::any_of(packs_.begin(), packs_.end(), [&](const Batching& packs) {
+    return Caps{packs.rule.unit_cap, packs.rule.token_cap} == search.caps();
   });
-  if (!known) packs_.push_back(std::make_unique<const Batching>(std::move(search.batching)));
+  if (!known) packs_.push_back(std::move(search.batching));
 }
 
 std::optional<OffloadSearch> OffloadSearches::For(const Job& job, int64_t best_ns) {
   ++made_;
   std::optional<OffloadSearch> best;
   int64_t beat_ns = StepToBeat(best_ns);
-  for (const auto& packs : packs_) {
+  for (const Batching& packs : packs_) {
     SearchResult found =
-        SearchForBatch(job, *packs, 0, hooks_.stop, beat_ns, kWorkForOffload).found;
+        SearchForBatch(job, packs, 0, hooks_.stop, beat_ns, kWorkForSideQuestion).found;
     if (found.stopped) return std::nullopt;
     if (found.best.empty()) continue;
-    best = {packs.get(), std::move(found.best.front())};
+    best = {&packs, std::move(found.best.front())};
     beat_ns = best->best.simulated_ns;
   }
   return best;

@@ -4,9 +4,8 @@
 #define EVENKEEL_PLANNER_SEARCH_OFFLOAD_STEPS_H_
 
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <optional>
-#include <vector>
 
 #include "planner/base/stop.h"
 #include "planner/job.h"
@@ -60,7 +59,7 @@ class OffloadSearches {
  private:
   static constexpr int kAtMost = 24;
   const PlanHooks& hooks_;
-  std::vector<std::unique_ptr<const Batching>> packs_;
+  std::deque<Batching> packs_;  // a deque, because what was found points to them
   int made_ = 0;
 };
 

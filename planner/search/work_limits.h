@@ -74,9 +74,6 @@ inline constexpr SearchWork kWorkForSize = {.segments = 150'000,
                                             .finished_at_least = 1,
                                             .fitting = 20'000};
 
-// For the many searches of one choice of an offload.
-inline constexpr const SearchWork& kWorkForOffload = kWorkForSideQuestion;
-
 // Events of the certified search when mean packs choose a first partition.
 inline constexpr int64_t kEventsOfFirstCut = 50'000;
 
