@@ -8,6 +8,7 @@
 #include "planner/cost/goodput.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
+#include "planner/packing/dealt_packs.h"
 #include "planner/search/choose_offload.h"
 #include "planner/search/host_loads.h"
 #include "planner/search/parallelisms.h"

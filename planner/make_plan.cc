@@ -19,6 +19,7 @@
 #include "planner/groups/grouped_search.h"
 #include "planner/launch/make_launch.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/packing/dealt_packs.h"
 #include "planner/plan_figures.h"
 #include "planner/search/changed_job.h"
 #include "planner/search/choose_caps.h"

@@ -7,6 +7,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/packing/dealt_packs.h"
 #include "planner/recompute/stage_memory.h"
 #include "planner/simulate/step_simulation.h"
 

@@ -8,6 +8,7 @@
 #include "planner/base/integers.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/model_flops.h"
+#include "planner/packing/dealt_packs.h"
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
 #include "planner/partition/segment_table.h"

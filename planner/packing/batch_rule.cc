@@ -7,21 +7,15 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/random.h"
-#include "planner/packing/deal.h"
 #include "planner/packing/isf.h"
 #include "planner/packing/length_groups.h"
 #include "planner/packing/metrics.h"
 #include "planner/packing/pack_bound.h"
 #include "planner/packing/packer.h"
-#include "planner/packing/rank_deal.h"
 #include "planner/packing/sample.h"
 
 namespace evenkeel::planner {
 namespace {
-
-constexpr int64_t kStepsDealt = 64;        // of the sample
-constexpr int64_t kDealtAtMost = 1 << 16;  // packs of a step; if there are more, they are taken in
-                                           // their order
 
 PackShape MeanOf(const std::vector<PackShape>& packs) {
   PackShape mean;
@@ -56,56 +50,6 @@ PackTimes TimesOf(const Job& job, const PackShape& mean, const PackShape& larges
   constexpr double kSeconds = 1e-9;
   return {kSeconds * all.per_unit, kSeconds * all.per_token, kSeconds * all.per_squared,
           job.model.towers.empty() ? 0 : 1};
-}
-
-// Predicts steps of a whole epoch whose packs are grouped by work, from a sample of the packs. A
-// step holds neighbours among all packs, and these are closer together than the packs of the
-// sample. So packs are interpolated between those of the sample, for evenly spaced steps of the
-// epoch.
-std::vector<PackShape> AlikeSteps(const Batching& batching, int64_t data, int64_t micro_batches,
-                                  int64_t steps_of_epoch, const Stop& stop) {
-  std::vector<PackSums> sorted = batching.packs;
-  const auto work_of = [](const PackWork& w) { return int64_t{w.vision} + w.language; };
-  std::vector<PackWork> work = WorkOf(sorted, batching.rule.pack_times);
-  std::vector<size_t> order(sorted.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return work_of(work[a]) < work_of(work[b]); });
-  const int64_t per_step = data * micro_batches;
-  const int64_t steps = std::min(steps_of_epoch, kStepsDealt);
-  const double last = static_cast<double>(sorted.size() - 1);
-  const double all = static_cast<double>(steps_of_epoch * per_step);
-  std::vector<PackSums> dealt;
-  for (int64_t s = 0; s < steps; ++s) {
-    stop.Spend(20 * per_step);
-    const int64_t step = (2 * s + 1) * steps_of_epoch / (2 * steps);
-    for (int64_t k = 0; k < per_step; ++k) {
-      const double place = (static_cast<double>(step * per_step + k) + 0.5) / all * last;
-      const size_t below = static_cast<size_t>(place);
-      const PackSums& a = sorted[order[below]];
-      const PackSums& b = sorted[order[std::min(below + 1, order.size() - 1)]];
-      const double share = place - static_cast<double>(below);
-      const auto between = [&](int64_t x, int64_t y) {
-        return x + Nearest(share * static_cast<double>(y - x));
-      };
-      dealt.push_back(
-          {between(a.units, b.units), between(a.tokens, b.tokens), between(a.squared, b.squared)});
-      for (size_t e = 0; e < kEncodersAtMost; ++e)
-        dealt.back().encoder_units[e] = between(a.encoder_units[e], b.encoder_units[e]);
-    }
-  }
-  work = WorkOf(dealt, batching.rule.pack_times);
-  const DealRule rule{.ranks = data, .packs_per_rank = micro_batches, .stop = stop};
-  std::vector<uint32_t> packs(static_cast<size_t>(per_step));
-  std::vector<int64_t> row(packs.size());
-  std::vector<PackShape> shapes;
-  for (int64_t s = 0; s < steps; ++s) {
-    stop.Spend(100 * per_step);
-    std::iota(packs.begin(), packs.end(), static_cast<uint32_t>(s * per_step));
-    DealToRanks(packs, work, rule, 0, row);
-    for (const int64_t pack : row) shapes.push_back(ShapeOf(dealt[static_cast<size_t>(pack)]));
-  }
-  return shapes;
 }
 
 // Makes random micro-batches of equal sample count, with every sample padded to the longest of its
@@ -268,44 +212,6 @@ Batching MakeBatching(const Job& job, const Stop& stop) {
   if (job.training.micro_batch_samples > 0) return PaddedBatching(job, stop);
   const CapsChoice choice = CapsRuleOf(job, stop).Balanced();
   return MakeBatching(job, choice.caps, DerivesCaps(job) ? BalanceReason(choice) : "", stop);
-}
-
-std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches,
-                                  const Stop& stop, int64_t steps_read) {
-  std::vector<PackShape> dealt;
-  if (batching.padded) {
-    for (const PackSums& sums :
-         PaddedSteps(batching.packs, batching.rule.pack_times, batching.rule.seed, data,
-                     micro_batches, batching.padded->sorted, stop))
-      dealt.push_back(ShapeOf(sums));
-    return dealt;
-  }
-  if (std::equal(batching.packs.begin() + 1, batching.packs.end(), batching.packs.begin()))
-    return {ShapeOf(batching.packs.front())};
-  const int64_t per_step = CappedProduct(data, micro_batches);
-  const int64_t steps_of_epoch = CeilDivide(batching.rule.packs, per_step);
-  if (batching.rule.order_window >= steps_of_epoch && per_step <= kDealtAtMost &&
-      static_cast<int64_t>(batching.packs.size()) < steps_of_epoch * per_step)
-    return AlikeSteps(batching, data, micro_batches, steps_of_epoch, stop);
-  std::vector<PackSums> packs = batching.packs;
-  Random(batching.rule.seed + 1).Shuffle(packs);
-  if (per_step > kDealtAtMost) {
-    for (const PackSums& sums : packs) dealt.push_back(ShapeOf(sums));
-    return dealt;
-  }
-  const size_t step = static_cast<size_t>(per_step), before = packs.size();
-  const size_t steps = std::clamp<size_t>(before / step, 1, static_cast<size_t>(kStepsDealt));
-  packs.resize(steps * step);
-  for (size_t i = before; i < packs.size(); ++i) packs[i] = packs[i % before];
-  const std::vector<PackWork> work = WorkOf(packs, batching.rule.pack_times);
-  const DealRule rule{.ranks = data,
-                      .packs_per_rank = micro_batches,
-                      .window = batching.rule.order_window,
-                      .seed = batching.rule.seed,
-                      .stop = stop};
-  for (const int64_t pack : DealBeginning(work, rule, steps_read))
-    dealt.push_back(ShapeOf(packs[static_cast<size_t>(pack)]));
-  return dealt;
 }
 
 std::optional<PaddedBatches> PaddedBatchesOf(const Job& job, const Batching& batching, int64_t data,

@@ -4,7 +4,6 @@
 #define EVENKEEL_PLANNER_PACKING_BATCH_RULE_H_
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,14 +65,6 @@ Batching MakeGroupBatching(const Job& job, const Caps& caps, const Stop& stop = 
 // Pads micro-batches (PadMicroBatches) if the job asks for it. Otherwise packs a sample under the
 // job's caps, or under derived caps that make packs level (CapsRule::Balanced).
 Batching MakeBatching(const Job& job, const Stop& stop = {});
-
-// Returns packs in the order in which Deal hands them out, as whole steps of `data` ranks x
-// `micro_batches`. If there are fewer packs than in one step, they repeat; one stands for packs
-// that are all equal. Padded micro-batches come in the random order of PaddedSteps. Callers that
-// read only the first `steps` steps say so.
-std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches,
-                                  const Stop& stop = {},
-                                  int64_t steps = std::numeric_limits<int64_t>::max());
 
 // DistRatio of each quantity: the mean over whole steps of sum_r(X_max - X_r) / (X_max N). The
 // packs, in their order, form steps of `data` ranks x `micro_batches`. If there are fewer packs

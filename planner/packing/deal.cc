@@ -71,32 +71,46 @@ std::vector<int64_t> Deal(std::span<const PackWork> work, const DealRule& rule) 
 }
 
 std::vector<int64_t> DealBeginning(std::span<const PackWork> work, const DealRule& rule,
-                                   int64_t steps_at_most) {
+                                   int64_t steps) {
+  return DealSteps(FormSteps(work, rule, steps), work, rule);
+}
+
+FormedSteps FormSteps(std::span<const PackWork> work, const DealRule& rule, int64_t steps_at_most) {
   const int64_t n = std::ssize(work);
   const int64_t step_packs = rule.ranks * rule.packs_per_rank;
   const int64_t full_steps = n / step_packs;
   const int64_t steps = CeilDivide(n, step_packs);
-  Random random(Random(rule.seed).Next() + static_cast<uint64_t>(rule.epoch));
+  FormedSteps formed{
+      .step_packs = step_packs,
+      .packs = std::vector<uint32_t>(work.size()),
+      .order = std::vector<uint32_t>(static_cast<size_t>(full_steps)),
+      .random = Random(Random(rule.seed).Next() + static_cast<uint64_t>(rule.epoch))};
 
-  std::vector<uint32_t> packs(work.size());
-  std::iota(packs.begin(), packs.end(), 0u);
-  random.Shuffle(packs);
-  std::vector<uint32_t> step_order(static_cast<size_t>(full_steps));
-  std::iota(step_order.begin(), step_order.end(), 0u);
-  if (rule.window != 1) random.Shuffle(step_order);
-  if (steps > full_steps) step_order.push_back(static_cast<uint32_t>(full_steps));
-  step_order.resize(static_cast<size_t>(std::min(steps, steps_at_most)));
-  if (rule.window != 1) GroupWindows(work, step_packs, rule.window, step_order, rule.stop, packs);
+  std::iota(formed.packs.begin(), formed.packs.end(), 0u);
+  formed.random.Shuffle(formed.packs);
+  std::iota(formed.order.begin(), formed.order.end(), 0u);
+  if (rule.window != 1) formed.random.Shuffle(formed.order);
+  if (steps > full_steps) formed.order.push_back(static_cast<uint32_t>(full_steps));
+  formed.order.resize(static_cast<size_t>(std::min(steps, steps_at_most)));
+  if (rule.window != 1)
+    GroupWindows(work, step_packs, rule.window, formed.order, rule.stop, formed.packs);
+  return formed;
+}
 
-  std::vector<int64_t> order(step_order.size() * static_cast<size_t>(step_packs));
-  int64_t* row = order.data();
-  for (const uint32_t step : step_order) {
-    const int64_t begin = step * step_packs;
-    const int64_t size = std::min(step_packs, n - begin);
-    rule.stop.Spend(50 * size);
+std::vector<int64_t> DealSteps(const FormedSteps& steps, std::span<const PackWork> work,
+                               const DealRule& rule) {
+  Random random = steps.random;
+  const size_t step_packs = static_cast<size_t>(steps.step_packs);
+  std::vector<int64_t> order(steps.order.size() * step_packs);
+  const std::span<int64_t> rows(order);
+  size_t row = 0;
+  for (const uint32_t step : steps.order) {
+    const size_t begin = step * step_packs;
+    const std::span<const uint32_t> packs(steps.packs.data() + begin,
+                                          std::min(step_packs, steps.packs.size() - begin));
+    rule.stop.Spend(50 * std::ssize(packs));
     const int64_t turn = static_cast<int64_t>(random.Below(static_cast<uint64_t>(rule.ranks)));
-    DealToRanks({packs.data() + begin, static_cast<size_t>(size)}, work, rule, turn,
-                {row, static_cast<size_t>(step_packs)});
+    DealToRanks(packs, work, rule, turn, rows.subspan(row, step_packs));
     row += step_packs;
   }
   return order;

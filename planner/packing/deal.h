@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/random.h"
 #include "planner/packing/deal_rule.h"
 #include "planner/packing/packing.h"
 
@@ -26,6 +27,21 @@ std::vector<int64_t> Deal(std::span<const PackWork> work, const DealRule& rule);
 // Returns the first `steps` steps of it, or all if there are fewer.
 std::vector<int64_t> DealBeginning(std::span<const PackWork> work, const DealRule& rule,
                                    int64_t steps);
+
+// The first steps of an epoch before their packs are dealt to ranks. Only the number of packs in a
+// step matters, not how many ranks share them.
+struct FormedSteps {
+  int64_t step_packs = 0;
+  std::vector<uint32_t> packs;  // of step s from s * step_packs on; the last step may have fewer
+  std::vector<uint32_t> order;  // of the steps
+  Random random;                // draws the rank at which each step's deal begins
+};
+
+// DealBeginning in two parts. Both read the same work and rule, except that FormSteps does not read
+// how `rule.ranks` x `rule.packs_per_rank` is divided.
+FormedSteps FormSteps(std::span<const PackWork> work, const DealRule& rule, int64_t steps);
+std::vector<int64_t> DealSteps(const FormedSteps& steps, std::span<const PackWork> work,
+                               const DealRule& rule);
 
 }  // namespace evenkeel::planner
 

@@ -22,12 +22,6 @@ constexpr int64_t kRefiningWork = 1'000'000;
 
 }  // namespace
 
-const std::vector<PackShape>& Finisher::Packs(int64_t data, int64_t micro_batches) {
-  const auto [at, added] = packs_.try_emplace(std::pair(data, micro_batches));
-  if (added) at->second = DealtPacks(batching_, data, micro_batches, stop_, kStepsAtMost);
-  return at->second;
-}
-
 SimulatedStep Finisher::StepOf(const Candidate& c, int64_t events) {
   return SimulateStep(job_, c.parallelism, c.shape(), c.stages,
                       Packs(c.parallelism.data, c.micro_batches), events, stop_, &lists_);

@@ -5,13 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "planner/base/stop.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/packing/dealt_packs.h"
 #include "planner/partition/segment_table.h"
 #include "planner/search/candidate.h"
 #include "planner/search/chunked_partition.h"
@@ -32,11 +32,13 @@ class Finisher {
  public:
   // Job, batching and lists must outlive it.
   Finisher(const Job& job, const Batching& batching, PassLists& lists, const Stop& stop)
-      : job_(job), batching_(batching), lists_(lists), stop_(stop) {}
+      : job_(job), dealer_(batching, stop, kStepsAtMost), lists_(lists), stop_(stop) {}
 
   // Returns the packs of the sample, dealt to steps of `micro_batches` packs per rank: as many
   // steps as are simulated at most.
-  const std::vector<PackShape>& Packs(int64_t data, int64_t micro_batches);
+  const std::vector<PackShape>& Packs(int64_t data, int64_t micro_batches) {
+    return dealer_.Deal(data, micro_batches);
+  }
 
   // Returns RealPacksBound of these packs for every schedule.
   int64_t RealBound(const LayerProfile& profile, const Parallelism& p, int64_t micro_batches);
@@ -78,10 +80,9 @@ class Finisher {
   int64_t MeanStep(const Candidate& c) const;  // by mean packs
 
   const Job& job_;
-  const Batching& batching_;
+  PackDealer dealer_;
   PassLists& lists_;
   const Stop stop_;
-  std::map<std::pair<int64_t, int64_t>, std::vector<PackShape>> packs_;  // by ranks, packs per rank
   std::map<std::array<int64_t, 8>, int64_t> real_bounds_;  // by degrees and packs per rank
 };
 

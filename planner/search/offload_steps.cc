@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/packing/dealt_packs.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/host_loads.h"
 #include "planner/search/keep_batch.h"

@@ -9,6 +9,7 @@
 
 #include "planner/baselines/partition_metrics.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/packing/dealt_packs.h"
 #include "planner/partition/methods.h"
 #include "planner/search/ladder.h"
 #include "planner/search/refine.h"

@@ -1,4 +1,5 @@
 #include "planner/packing/batch_rule.h"
+#include "planner/packing/dealt_packs.h"
 
 #include <gtest/gtest.h>
 

@@ -10,6 +10,7 @@
 #include "planner/base/integers.h"
 #include "planner/base/random.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/packing/dealt_packs.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {

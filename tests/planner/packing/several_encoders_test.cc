@@ -8,6 +8,7 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/packing/deal.h"
+#include "planner/packing/dealt_packs.h"
 #include "planner/packing/pack_dataset.h"
 #include "planner/workload/unit_scales.h"
 #include "tests/planner/jobs.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/make_plan.h"
+#include "planner/packing/dealt_packs.h"
 #include "planner/search/search.h"
 #include "tests/planner/jobs.h"
 

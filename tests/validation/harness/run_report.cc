@@ -195,16 +195,35 @@ struct Pooled {
   }
 };
 
-// Prints the mean of the sources' mean errors, over runs that `admits` lets in.
-void PrintMean(const char* what, const std::vector<Result>& results,
-               const std::function<bool(const Case&)>& admits) {
+using Admits = std::function<bool(const Case&)>;
+
+std::vector<Result> Admitted(const std::vector<Result>& results, const Admits& admits) {
   std::vector<Result> admitted;
   for (const Result& result : results) {
     if (admits(*result.run)) admitted.push_back(result);
   }
+  return admitted;
+}
+
+// Prints how well runs of a group are ordered by their predicted times.
+void PrintGroups(const char* what, const std::vector<FamilyErrors>& families) {
+  double price = 0;
+  int64_t groups = 0, pairs = 0, swapped = 0;
+  for (const FamilyErrors& f : families) {
+    groups += f.groups, pairs += f.pairs, swapped += f.swapped;
+    price += f.price * D(f.groups);
+  }
+  if (pairs > 0)
+    std::printf("Groups, %s: Kendall tau of %lld pairs %.3f; mean price of %lld groups %.1f%%\n",
+                what, static_cast<long long>(pairs), 1 - 2 * D(swapped) / D(pairs),
+                static_cast<long long>(groups), 100 * price / D(groups));
+}
+
+// Prints the mean of the sources' mean errors, over runs that `admits` lets in.
+void PrintMean(const char* what, const std::vector<Result>& results, const Admits& admits) {
   double sum = 0;
   int64_t timed = 0;
-  for (const FamilyErrors& source : ErrorsOf(admitted, By::kSource)) {
+  for (const FamilyErrors& source : ErrorsOf(Admitted(results, admits), By::kSource)) {
     if (source.time.count == 0) continue;
     sum += source.time.mean_absolute;
     ++timed;
@@ -267,13 +286,9 @@ bool ReportRuns(const std::vector<Result>& results, const std::vector<Uncovered>
   PrintTable("precision", ErrorsOf(results, By::kPrecision));
   PrintTable("regime", ErrorsOf(results, By::kRegime));
   Pooled time, memory;
-  double price = 0;
-  int64_t groups = 0, pairs = 0, swapped = 0;
   bool holds = true;
   for (const FamilyErrors& f : families) {
     time.Add(f.time_inside), memory.Add(f.memory_inside);
-    groups += f.groups, pairs += f.pairs, swapped += f.swapped;
-    price += f.price * D(f.groups);
     if (f.time_inside.count < kLargeFamily ||
         D(f.time_inside.inside) >= kLeastInside * D(f.time_inside.count))
       continue;
@@ -282,9 +297,10 @@ bool ReportRuns(const std::vector<Result>& results, const std::vector<Uncovered>
     holds = false;
   }
   using planner::Precision;
-  PrintMean("in 16 bits, without rows set apart", results, [](const Case& run) {
+  const Admits in_16_bits = [](const Case& run) {
     return run.apart.empty() && run.job.training.precision == Precision::k16Bit;
-  });
+  };
+  PrintMean("in 16 bits, without rows set apart", results, in_16_bits);
   PrintMean("below 16 bits, dense models", results, [](const Case& run) {
     return run.job.training.precision != Precision::k16Bit && !run.job.model.language_model.moe;
   });
@@ -299,10 +315,10 @@ bool ReportRuns(const std::vector<Result>& results, const std::vector<Uncovered>
   }
   std::printf("Inside the stated intervals: %s times, %s peaks of memory\n", time.Text().c_str(),
               memory.Text().c_str());
-  if (pairs > 0)
-    std::printf("Groups: Kendall tau of %lld pairs %.3f; mean price %.1f%%\n",
-                static_cast<long long>(pairs), 1 - 2 * D(swapped) / D(pairs),
-                100 * price / D(groups));
+  PrintGroups("all", families);
+  PrintGroups(
+      "complete runs in 16 bits, without rows set apart",
+      ErrorsOf(Admitted(results, [&](const Case& run) { return !run.weak && in_16_bits(run); })));
   std::map<std::string, int64_t> reasons;
   for (const Uncovered& row : uncovered) ++reasons[row.reason];
   for (const auto& [reason, count] : reasons)
