@@ -21,7 +21,7 @@
 namespace evenkeel::planner {
 
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 43;
+inline constexpr int64_t kPlannerRevision = 44;
 
 // How the data loader makes packs, and the packs that it makes from a sample of the dataset.
 struct BatchRule {

@@ -62,8 +62,11 @@ class OffloadChecker {
     Job on_gpu = job_;
     on_gpu.training.offload = {};
     // Whole gradients stay until they are reduced.
-    const bool whole =
-        job_.training.execution.accumulates_whole_gradients && plan_.prediction.micro_batches > 1;
+    const Execution& execution = job_.training.execution;
+    const int64_t whole_bytes =
+        execution.accumulates_whole_gradients && plan_.prediction.micro_batches > 1
+            ? (execution.reduces_fp32 ? 4 : 2)
+            : 0;
     on_gpu.training.execution.accumulates_whole_gradients = false;
     const LayerProfile profile =
         BuildLayerProfile(on_gpu, plan_.parallelism, batching_.mean, batching_.largest);
@@ -75,7 +78,7 @@ class OffloadChecker {
       for (int64_t i = position; i < position + layers; ++i) {
         states += profile.at(i).weight_bytes + profile.at(i).optimizer_bytes;
         gradients += profile.at(i).gradient_bytes;
-        if (whole && profile.at(i).trains) accumulated += 2 * profile.at(i).trained_parameters;
+        if (profile.at(i).trains) accumulated += whole_bytes * profile.at(i).trained_parameters;
         forward += profile.at(i).forward_ns;
       }
       position += layers;

@@ -1,5 +1,7 @@
 #include "planner/cost/cost_constants.h"
 
+#include <algorithm>
+
 namespace evenkeel::planner {
 namespace {
 
@@ -20,7 +22,7 @@ double ClockOf(GpuGeneration generation, NumberFormat products, const CostConsta
   return constants.other_clock;
 }
 
-// Returns the cube root of x in (0, 1] by Newton's method, only with sums and products, so that
+// Returns the cube root of x in (0, 8) by Newton's method, only with sums and products, so that
 // every platform computes the same bits.
 double CubeRoot(double x) {
   double root = 1;
@@ -32,9 +34,12 @@ double CubeRoot(double x) {
 
 double SustainedClock(const GpuSpec& gpu, NumberFormat products, const CostConstants& constants) {
   const double clock = gpu.power_bound ? ClockOf(gpu.costs.generation, products, constants) : 1;
-  const double full = gpu.full_power_watts > 0 ? gpu.full_power_watts : gpu.power_watts;
+  double full = gpu.full_power_watts > 0 ? gpu.full_power_watts : gpu.power_watts;
+  // Below 16 bits, boards with more power are not known to be faster.
+  if (products != NumberFormat::k16Bit) full = std::max(full, gpu.power_watts);
   const double power = gpu.power_limit_watts > 0 ? gpu.power_limit_watts : gpu.power_watts;
-  return power > 0 && power < full ? clock * CubeRoot(power / full) : clock;
+  if (power <= 0 || power == full) return clock;
+  return std::min(1.0, clock * CubeRoot(power / full));
 }
 
 }  // namespace evenkeel::planner

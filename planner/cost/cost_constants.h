@@ -16,7 +16,7 @@ struct CostConstants {
   double ampere_clock = 0.91;
   double ada_clock = 0.70;
   double hopper_clock = 0.79;
-  double blackwell_clock = 0.60;
+  double blackwell_clock = 0.62;
   // The same in runs whose products have fewer than 16 bits, which draw less power.
   double blackwell_low_clock = 0.77;
   double other_clock = 0.91;

@@ -38,8 +38,10 @@ constexpr Range kOtherTrainer[] = {{0.87, 0.98, 1.37, 538},
 // clock was fitted on 25 of the dense ones (CostConstants::blackwell_low_clock).
 constexpr Range kLowPrecision = {0.87, 1.00, 1.28, 88};
 constexpr Range kLowPrecisionExperts = {0.71, 1.00, 1.31, 89};
-// OmniBal's trainings, whose lengths are not public.
+// Models with encoders. Of fused modules: OmniBal's trainings, whose lengths are not public. Of
+// eager ones: LLaVA's under DeepSpeed; the lower end is OmniBal's.
 constexpr Range kEncoders = {0.95, 1.30, 1.75, 6};
+constexpr Range kEagerEncoders = {0.95, 1.09, 1.31, 8};
 
 // Peak memory: Megatron's dense layers and experts, all other trainers, trainers without a record,
 // models with encoders.
@@ -100,7 +102,8 @@ Interval StepIntervalOf(const Job& job, Regime regime) {
   const Range usual =
       own ? kOwnTrainer[static_cast<size_t>(regime)] : kOtherTrainer[static_cast<size_t>(regime)];
   const Range low = regime == Regime::kExperts ? kLowPrecisionExperts : kLowPrecision;
-  Interval interval = From(encoders    ? kEncoders
+  const bool eager = !job.training.trainer->default_execution.fused_kernels;
+  Interval interval = From(encoders    ? (eager ? kEagerEncoders : kEncoders)
                            : quantised ? low
                                        : usual,
                            widened > 1 ? Evidence::kAssumed

@@ -133,15 +133,18 @@ void AddTableGradients(const Job& job, int64_t stages, LayerProfile* profile) {
   }
 }
 
-// Adds the gradients that ranks accumulate before they reduce them. A fused step has one
-// micro-batch.
+// Adds the gradients that ranks accumulate before they reduce them. Where gradients are freed after
+// a step, each layer's shard takes the place of its whole gradient, and is not there before. A
+// fused step has one micro-batch.
 void AddWholeGradients(const Training& training, int64_t micro_batches, LayerProfile* profile) {
   if (!training.execution.accumulates_whole_gradients || micro_batches == 1 ||
       training.fused_step || training.zero_stage < ZeroStage::kGradients)
     return;
+  const int64_t bytes = WholeGradientBytes(training.execution);
   for (LayerCost& layer : profile->classes) {
-    if (layer.trains)
-      layer.gradient_bytes += static_cast<int64_t>(kWeightBytes) * layer.trained_parameters;
+    if (!layer.trains) continue;
+    const int64_t shard = training.execution.frees_gradients ? 0 : layer.gradient_bytes;
+    layer.gradient_bytes = shard + bytes * layer.trained_parameters;
   }
 }
 

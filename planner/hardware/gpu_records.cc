@@ -249,6 +249,8 @@ std::vector<GpuEntry> GraceHopperGpus() {
   };
 }
 
+constexpr double kB200Watts = 1000;
+
 // An NVL72 has 18 trays of 4 GPUs, each a node (NVIDIA, GB200 NVL72 and GB300 NVL72 product pages).
 std::vector<GpuEntry> BlackwellGpus() {
   return {
@@ -260,7 +262,7 @@ std::vector<GpuEntry> BlackwellGpus() {
                 .hbm_bytes_per_second = 8000e9,
                 .scaleup_bytes_per_second = 900e9,
                 .pcie_bytes_per_second = 63e9,
-                .power_watts = 1000},
+                .power_watts = kB200Watts},
        .traits = BlackwellTraits(),
        .aliases = WithLabels({"b200", "b200-sxm", "b200-180gb", "nvidia b200"}),
        .vendor = "nvidia",
@@ -273,7 +275,8 @@ std::vector<GpuEntry> BlackwellGpus() {
                 .hbm_bytes_per_second = 8000e9,
                 .scaleup_bytes_per_second = 900e9,
                 .pcie_bytes_per_second = 63e9,
-                .power_watts = 1100},
+                .power_watts = 1100,
+                .full_power_watts = kB200Watts},
        .traits = WithKernels(BlackwellTraits(), B300Kernels()),
        .aliases = WithLabels({"b300", "b300-sxm", "b300-288gb", "nvidia b300 sxm6 ac"}),
        .vendor = "nvidia",
@@ -288,7 +291,8 @@ std::vector<GpuEntry> BlackwellGpus() {
                 .pcie_bytes_per_second = 63e9,
                 .scaleup_domain_gpus = 72,
                 .node_gpus = 4,
-                .power_watts = 1200},
+                .power_watts = 1200,
+                .full_power_watts = kB200Watts},
        .traits = WithProcessors(WithKernels(BlackwellTraits(), Gb200Kernels()), 152),
        .aliases = WithLabels({"gb200", "gb200-nvl72", "nvidia gb200"}),
        .vendor = "nvidia",
@@ -302,7 +306,8 @@ std::vector<GpuEntry> BlackwellGpus() {
                 .pcie_bytes_per_second = 63e9,
                 .scaleup_domain_gpus = 72,
                 .node_gpus = 4,
-                .power_watts = 1400},
+                .power_watts = 1400,
+                .full_power_watts = kB200Watts},
        .traits = WithProcessors(WithKernels(BlackwellTraits(), Gb300Kernels()), 152),
        .aliases = WithLabels({"gb300", "gb300-nvl72", "nvidia gb300"}),
        .vendor = "nvidia",

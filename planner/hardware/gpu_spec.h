@@ -24,7 +24,7 @@ struct GpuSpec {
   int64_t node_gpus = 8;            // GPUs of a usual node
   double power_watts = 0;           // of the board, by default; 0 if unknown
   // Power at which the generation's boards reach its sustained clock (SustainedClock), where that
-  // of this type is less. 0: power_watts.
+  // of this type differs. 0: power_watts.
   double full_power_watts = 0;
   // Whether long products draw so much power that the clock falls (CostConstants). If not, it falls
   // only under a limit.

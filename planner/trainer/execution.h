@@ -106,7 +106,8 @@ struct Execution {
   // allocator keeps memory by stream, so what freed gradients leave stays reserved for the next.
   bool pools_gradients = false;
   // Where gradients are sharded and a step has several micro-batches: ranks reduce them after the
-  // last one, and until then accumulate whole ones in 16 bits (no_sync of PyTorch's FSDP).
+  // last one, and until then accumulate whole ones (no_sync of PyTorch's FSDP1,
+  // set_requires_gradient_sync of FSDP2).
   bool accumulates_whole_gradients = false;
   // Bytes of the GPU's memory that gathering one 16-bit weight (ZeRO-3) moves, and reducing its
   // gradient. Compute waits for the memory meanwhile.
@@ -116,6 +117,13 @@ struct Execution {
   // its own.
   double gather_ns_per_rank = 0;
 };
+
+// Returns the bytes of a whole accumulated gradient. FSDP2 holds it in the format in which it will
+// be reduced (to_accumulated_grad_if_needed of
+// torch/distributed/fsdp/_fully_shard/_fsdp_param.py).
+inline int64_t WholeGradientBytes(const Execution& execution) {
+  return execution.reduces_fp32 ? 4 : 2;
+}
 
 // Returns whether norms and rotary embeddings are fused kernels.
 inline bool FusesNorms(const Execution& execution) {

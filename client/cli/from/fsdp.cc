@@ -217,9 +217,8 @@ void SetFsdpTrainer(UserRun* run) {
   e->clear_overlap_gradient_reduce();
   e->clear_overlap_weight_gather();
   // training_step() of transformers/trainer.py runs all micro-batches but the last under no_sync(),
-  // which does nothing with version 2: its modules have no method of that name (no_sync() of
-  // accelerate/accelerator.py).
-  e->set_accumulates_whole_gradients(!run->syncs_each_batch && run->fsdp_version != 2 &&
+  // which works with version 2 since accelerate's pull request 3762 of September 2025.
+  e->set_accumulates_whole_gradients(!run->syncs_each_batch &&
                                      (shards_weights || stage == v1::ZERO_STAGE_2));
   // accelerate's version 2 does not wrap what PEFT's policy names (fsdp2_prepare_auto_wrap_policy
   // of accelerate/utils/fsdp_utils.py), and version 1 computes adapters in 16 bits.

@@ -33,7 +33,6 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"optim", Field::kOptimizer, "training.optimizer"},
     {"adafactor", Field::kAdafactor, "training.optimizer"},
     {"group_by_length", Field::kGroupByLength, "training.group_by_length"},
-    {"group_by_modality_length", Field::kGroupByLength, "training.group_by_length"},
     {"train_sampling_strategy", Field::kSampling, "training.group_by_length"},
     {"fsdp", Field::kFsdp, "training.zero_stage"},
     {"fsdp_config.version", Field::kFsdpVersion, "training.zero_stage"},
@@ -135,6 +134,10 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"fsdp_config.forward_prefetch", "gathers are taken to overlap as in version 2 of FSDP"},
     {"fsdp_config.ignored_modules", "all modules are taken to be sharded"},
     {"fsdp_config.mixed_precision_policy*", "weights are taken to be gathered in 16 bits"},
+    // split_to_even_chunks of llava/train/llava_trainer.py
+    {"group_by_modality_length",
+     "samples are taken in random order: LLaVA's sampler levels the ranks of a step, but each "
+     "micro-batch still has samples of all lengths"},
     {"auto_find_batch_size", "micro-batches are taken to be as large as they are given"},
     {"torch_compile_*", "torch.compile is taken to have its defaults"},
     {"torchdynamo", "modules are taken to be eager; torch_compile fuses their kernels"},

@@ -372,9 +372,9 @@ type Execution struct {
 	// memory of steps with one micro-batch. Unset: the trainer's.
 	FreesGradients *bool `protobuf:"varint,33,opt,name=frees_gradients,json=freesGradients,proto3,oneof" json:"frees_gradients,omitempty"`
 	// Whether ranks that shard gradients (ZERO_STAGE_2, ZERO_STAGE_3) reduce them only after the last micro-batch of a
-	// step, and until then accumulate whole ones in 16 bits: no_sync of PyTorch's FSDP, which Hugging Face's Trainer
-	// calls unless sync_each_batch is set. It changes the memory of steps with several micro-batches. Unset: the
-	// trainer's.
+	// step, and until then accumulate whole ones, in fp32 if `reduces_fp32`, else in 16 bits: no_sync of PyTorch's
+	// FSDP1 and set_requires_gradient_sync of FSDP2, which Hugging Face's Trainer calls unless sync_each_batch is set.
+	// It changes the memory of steps with several micro-batches. Unset: the trainer's.
 	AccumulatesWholeGradients *bool `protobuf:"varint,34,opt,name=accumulates_whole_gradients,json=accumulatesWholeGradients,proto3,oneof" json:"accumulates_whole_gradients,omitempty"`
 	// Whether norms and rotary embeddings are fused kernels although `fused_kernels` is false. It changes times; what is
 	// held stays that of eager modules. No effect if `fused_kernels` is true. Unset: the trainer's; true for nanotron.

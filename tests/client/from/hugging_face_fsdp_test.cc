@@ -66,7 +66,7 @@ TEST(HuggingFaceFsdpTest, GradientsAreWholeBetweenMicroBatches) {
   const std::string version =
       ", \"fsdp\": \"full_shard auto_wrap\", \"fsdp_config\": {\"version\": ";
   EXPECT_TRUE(whole(version + "1}"));
-  EXPECT_FALSE(whole(version + "2}"));  // it has no no_sync
+  EXPECT_TRUE(whole(version + "2}"));
 }
 
 // PEFT's policy gives each adapter a unit of its own, in version 1 alone.

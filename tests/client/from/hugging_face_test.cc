@@ -61,6 +61,16 @@ TEST(HuggingFaceTest, ArgumentsArePaddedMicroBatches) {
   EXPECT_NO_THROW(TrainerRun({ArgumentsWith(", \"packing\": false, \"label_names\": []")}));
 }
 
+// LLaVA's sampler levels the ranks of a step and mixes lengths inside each micro-batch.
+TEST(HuggingFaceTest, GroupsByModalityAreNoOrderByLength) {
+  const std::string key = ", \"group_by_modality_length\": ";
+  EXPECT_FALSE(TrainerRun({ArgumentsWith(key + "true")}).job.training().group_by_length());
+  const UserConfig config = ReadConfigText(ArgumentsWith(key + "true"), "args.json");
+  ASSERT_EQ(config.not_predicted.size(), 1u);
+  EXPECT_NE(config.not_predicted[0].second.find("random order"), std::string::npos);
+  EXPECT_TRUE(ReadConfigText(ArgumentsWith(key + "false"), "args.json").not_predicted.empty());
+}
+
 TEST(HuggingFaceTest, OptimizersByTheirNames) {
   const auto optimizer = [](const std::string& name) {
     return TrainerRun({ArgumentsWith(", \"optim\": \"" + name + "\"")}).job.training().optimizer();

@@ -383,11 +383,19 @@ TEST(WholeGradientsTest, AreHeldBetweenMicroBatches) {
   Job job = JobOf("pytorch-fsdp", ZeroStage::kWeights, "mixtral-8x7b");
   const int64_t shards = Sum(ProfileOf(job, 2), &LayerCost::gradient_bytes);
   const int64_t once = Allocated(ProfileOf(job, 1), {});
-  job.training.execution.accumulates_whole_gradients = true;
+  Execution& execution = job.training.execution;
+  execution.accumulates_whole_gradients = true;
   const LayerProfile several = ProfileOf(job, 2);
-  EXPECT_EQ(Sum(several, &LayerCost::gradient_bytes),
-            shards + 2 * Sum(several, &LayerCost::trained_parameters));
-  EXPECT_GT(Sum(several, &LayerCost::trained_parameters), int64_t{46'000'000'000});
+  const int64_t trained = Sum(several, &LayerCost::trained_parameters);
+  EXPECT_GT(trained, int64_t{46'000'000'000});
+  // The shards take their place.
+  ASSERT_TRUE(execution.frees_gradients);
+  EXPECT_EQ(Sum(several, &LayerCost::gradient_bytes), 2 * trained);
+  execution.reduces_fp32 = true;
+  EXPECT_EQ(Sum(ProfileOf(job, 2), &LayerCost::gradient_bytes), 4 * trained);
+  execution.frees_gradients = false;
+  EXPECT_EQ(Sum(ProfileOf(job, 2), &LayerCost::gradient_bytes), shards + 4 * trained);
+  execution.frees_gradients = true, execution.reduces_fp32 = false;
   EXPECT_EQ(Allocated(ProfileOf(job, 1), {}), once);
   job.training.zero_stage = ZeroStage::kOptimizer;  // which holds whole ones anyway
   const int64_t whole = Sum(ProfileOf(job, 2), &LayerCost::gradient_bytes);

@@ -57,9 +57,7 @@ TEST(CostsLikeTest, LinksDecideOnCollectives) {
 TEST(GpusTest, AllHaveAPower) {
   for (const GpuEntry& entry : Gpus()) {
     EXPECT_GT(entry.spec.power_watts, 0) << entry.spec.name;
-    if (entry.spec.full_power_watts > 0) {
-      EXPECT_GT(entry.spec.full_power_watts, entry.spec.power_watts) << entry.spec.name;
-    }
+    EXPECT_NE(entry.spec.full_power_watts, entry.spec.power_watts) << entry.spec.name;
   }
 }
 
@@ -76,6 +74,22 @@ TEST(SustainedClockTest, FallsWithTheCubeRootOfThePower) {
   // A type whose boards are limited by default.
   EXPECT_EQ(SustainedClock(FindGpu("h100-sxm-96gb-hbm2e")->spec, NumberFormat::k16Bit, {}),
             clock());
+}
+
+// B200's boards have 1,000 W, GB300's 1,400.
+TEST(SustainedClockTest, RisesWithThePowerOnlyIn16Bits) {
+  const CostConstants constants;
+  GpuSpec gpu = FindGpu("gb300-288gb")->spec;
+  const auto clock = [&](NumberFormat products) {
+    return SustainedClock(gpu, products, constants);
+  };
+  EXPECT_NEAR(clock(NumberFormat::k16Bit) / constants.blackwell_clock, 1.1187, 1e-4);
+  EXPECT_EQ(clock(NumberFormat::kFp8), constants.blackwell_low_clock);
+  gpu.power_limit_watts = 1000;
+  EXPECT_EQ(clock(NumberFormat::k16Bit), constants.blackwell_clock);
+  EXPECT_NEAR(clock(NumberFormat::kFp8) / constants.blackwell_low_clock, 0.8939, 1e-4);
+  gpu.power_limit_watts = 0, gpu.power_watts = 8000;
+  EXPECT_EQ(clock(NumberFormat::k16Bit), 1);
 }
 
 // Exactly the cards without a link among all GPUs of a node exchange through the host.

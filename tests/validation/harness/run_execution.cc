@@ -74,6 +74,8 @@ void SetExecution(const Json& row, Training& training) {
   // bits.
   e.fp32_adapters = Flag(row, "fp32_adapters", e.fp32_adapters && date >= "2024-08");
   if (Flag(row, "adapters_gathered_alone", shards)) e.adapter_gather_ns = kAdapterGatherNs;
+  e.accumulates_whole_gradients = Flag(row, "whole_gradients", e.accumulates_whole_gradients);
+  e.reduces_fp32 = Flag(row, "reduces_fp32", e.reduces_fp32);
   e.stops_recompute_early = StopsRecomputeEarly(row, *training.trainer, e);
   // Its list of what to keep for Qwen3 had no exchanges (torchtitan/models/qwen3/infra, 057fedda).
   const bool qwen3 = Says(Text(Child(row, "model"), "name"), "qwen3");

@@ -287,7 +287,7 @@ Optimizer OptimizerOf(const Json& row, const Job& job) {
 // last chunk have fewer.
 std::vector<ChunkSpec> ChunksOfRun(const ModelSpec& model, int64_t chunks, RecomputeParts parts) {
   const int64_t layers = model.language_model.layers;
-  if (layers % chunks == 0) return EvenChunks(model, chunks, parts);
+  if (layers % chunks == 0 || !model.towers.empty()) return EvenChunks(model, chunks, parts);
   if ((layers + 2) % chunks != 0 && (layers + 1) % chunks != 0)
     return EvenChunks(model, chunks, parts);
   std::vector<int64_t> counts(static_cast<size_t>(chunks), (layers + 2) / chunks);
@@ -305,6 +305,27 @@ std::vector<int64_t> LayersByTrainer(const Case& run) {
     return {};
   const LanguageModel& model = run.job.model.language_model;
   return planner::LayersByWeights(model, model.layers, p.pipeline);
+}
+
+void FreezeParts(const Json& row, ModelSpec& model) {
+  const std::string frozen = Text(row, "frozen");
+  if (frozen.find("encoder") != std::string::npos) {
+    for (planner::EncoderTower& tower : model.towers)
+      tower.encoder.train = planner::TrainMode::kFrozen;
+  }
+  if (frozen.find("language model") != std::string::npos)
+    model.language_model.train = planner::TrainMode::kFrozen;
+}
+
+// Layers without a backward pass have nothing to recompute.
+void KeepFrozenEncoders(const ModelSpec& model, PlanSpec& spec) {
+  if (model.towers.empty() || model.towers.front().encoder.train != planner::TrainMode::kFrozen)
+    return;
+  for (ChunkSpec& chunk : spec.chunks) {
+    for (LayerGroup& group : chunk.layers) {
+      if (group.kind == LayerKind::kEncoder) group.recomputed.clear();
+    }
+  }
 }
 
 std::string GroupOf(const Json& row) {
@@ -361,6 +382,9 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   Job& job = run.job;
   const int64_t sequence = Int(row, "seq_len");
   job.model.language_model = ModelOf(Child(row, "model"), sequence);
+  if (const auto* whole = planner::FindVisionLanguageModel(Text(row, "catalogue_model")))
+    job.model = whole->spec;
+  FreezeParts(row, job.model);
   SetAdapters(row, job.model.language_model);
   const int64_t gpus = Int(row, "gpus");
   const double network = Real(row, "inter_node_gbytes_per_s_per_gpu") * 1e9;
@@ -386,11 +410,12 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   SetExecution(row, training);
   SetOffload(row, job);
   training.global_batch_samples = Int(row, "global_batch");
-  run.batching = EqualPacks(Int(row, "micro_batch", 1), sequence);
+  run.batching = EqualPacks(Int(row, "micro_batch", 1), sequence, Int(row, "units_per_sample"));
   run.spec.micro_batches = std::max<int64_t>(1, Int(row, "grad_accum", 1));
   const RecomputeParts parts = PartsOfText(Text(row, "recompute"));
   if (const std::string layout = LayoutOfNotes(row); !layout.empty()) {
     const std::vector<int64_t> layers = LayoutOf(layout);
+    if (std::count(layers.begin(), layers.end(), 0) > 0) return skip("a chunk without layers");
     p.virtual_stages = static_cast<int64_t>(layers.size()) / p.pipeline;
     run.spec.chunks = ChunksOf(job.model, layers, parts);
   } else if (const std::vector<int64_t> layers = LayersByTrainer(run); !layers.empty()) {
@@ -412,6 +437,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
       }
     }
   }
+  KeepFrozenEncoders(job.model, run.spec);
   if (p.virtual_stages > 1) run.spec.schedule = Schedule::kInterleaved;
   AddMeasured(row, run);
   cases.covered.push_back(std::move(run));
