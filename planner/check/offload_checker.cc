@@ -133,7 +133,7 @@ class OffloadChecker {
     const OffloadModules able = job_.training.trainer->activations.modules &
                                 ModulesBeside(OffloadModulesOf(job_), asked.beside);
     Require(asked.layers == 0 && (asked.modules & ~able) == 0 &&
-                Complete(asked.modules) == asked.modules,
+                WithoutUnmetNeeds(asked.modules) == asked.modules,
             "modules that trainer and model do not have, or whose tensors are recomputed");
     const Parallelism& p = plan_.parallelism;
     Job on_gpu = WithModules(job_, 0, 0, {});

@@ -47,7 +47,7 @@ class ModuleSearch {
     }
     // Where memory needs all modules, the bounding plans do not show it.
     for (const RecomputeSetting& setting : settings_) {
-      const OffloadModules all = Complete(ModulesBeside(OffloadModulesOf(job_), setting));
+      const OffloadModules all = ModulesBeside(OffloadModulesOf(job_), setting);
       if (best_ns_ == 0 && given_ == 0 && all != 0 && !searches_.Stopped())
         Try({setting, all, all});
     }
@@ -88,14 +88,14 @@ class ModuleSearch {
     const OffloadModules may = ModulesBeside(OffloadModulesOf(job_), best.setting);
     for (OffloadModules left = may; left != 0; left &= left - 1) {
       const OffloadModules modules = best.must ^ (left & -left);
-      if (modules != 0 && Complete(modules) == modules && !searches_.Over())
+      if (modules != 0 && WithoutUnmetNeeds(modules) == modules && !searches_.Over())
         Try({best.setting, modules, modules});
     }
   }
 
   // A cut that a search finds with some modules may do with fewer.
   void Reduce(const RecomputeSetting& setting, const OffloadSearch& found) {
-    const Sets all{setting, 0, Complete(ModulesBeside(OffloadModulesOf(job_), setting))};
+    const Sets all{setting, 0, ModulesBeside(OffloadModulesOf(job_), setting)};
     const OffloadModules modules = LeastOf(all, found);
     const std::optional<int64_t> ns = StepWith(setting, modules, found);
     if (!ns || !MayGain(*ns, best_ns_)) return;
@@ -113,7 +113,7 @@ class ModuleSearch {
 
   // Bounds the sets, and offers the least of them with which the plan that bounds them fits.
   void Open(Sets sets) {
-    sets.may = Complete(sets.may);
+    sets.may = WithoutUnmetNeeds(sets.may);
     if ((sets.must & ~sets.may) != 0 || sets.may == 0) return;
     if (searches_.Over()) return;
     const std::optional<OffloadSearch> search =
@@ -160,7 +160,7 @@ class ModuleSearch {
       int64_t bytes = 0;
       for (OffloadModules left = modules; left != 0; left &= left - 1)
         bytes += each[static_cast<size_t>(std::countr_zero(left))];
-      if (modules != 0 && Complete(modules) == modules) order.emplace_back(bytes, modules);
+      if (modules != 0 && WithoutUnmetNeeds(modules) == modules) order.emplace_back(bytes, modules);
       if (chosen == 0) break;
     }
     std::sort(order.begin(), order.end());

@@ -181,8 +181,7 @@ Job WithExtreme(const Job& job, bool moved, bool charged) {
   if (!job.training.activations.choose) return with;
   if (job.training.activations.of_modules) {
     const OffloadModules given = job.training.activations.given_modules;
-    const OffloadModules all =
-        given != 0 ? given : Complete(ModulesBeside(OffloadModulesOf(job), {}));
+    const OffloadModules all = given != 0 ? given : ModulesBeside(OffloadModulesOf(job), {});
     return WithModules(with, moved ? all : 0, charged ? all : 0, {});
   }
   const int64_t most = OffloadedLayersAtMost(job);

@@ -56,10 +56,10 @@ OffloadModules ModulesBeside(OffloadModules modules, const RecomputeSetting& set
   if ((parts & kWholeLayer) != 0) modules = 0;
   if ((setting.moe_parts & kMlp) != 0)
     modules &= ~OffloadModules{kOffloadMlpNorm | kOffloadExpertFc1 | kOffloadMoeActivation};
-  return Complete(modules);
+  return WithoutUnmetNeeds(modules);
 }
 
-OffloadModules Complete(OffloadModules modules) {
+OffloadModules WithoutUnmetNeeds(OffloadModules modules) {
   return (modules & kOffloadCoreAttention) != 0
              ? modules
              : modules & ~OffloadModules{kOffloadAttentionProjection};

@@ -31,11 +31,12 @@ Job WithModules(const Job& job, OffloadModules modules, OffloadModules charged,
 // Returns the modules that the trainer can offload and that the model has.
 OffloadModules OffloadModulesOf(const Job& job);
 
-// Returns the modules in `modules` of which the setting drops no tensor.
+// Returns the modules in `modules` of which the setting drops no tensor, WithoutUnmetNeeds.
 OffloadModules ModulesBeside(OffloadModules modules, const RecomputeSetting& setting);
 
-// Returns `modules` without attention's output if its backward pass keeps that on the GPU.
-OffloadModules Complete(OffloadModules modules);
+// Returns `modules` without kOffloadAttentionProjection if kOffloadCoreAttention is not among them:
+// the first needs the second.
+OffloadModules WithoutUnmetNeeds(OffloadModules modules);
 
 // Returns what language layers may recompute when modules are offloaded: nothing or, cheapest first
 // and each with those before it, activations of experts, norms, latent projections.

@@ -62,7 +62,7 @@ planner::OffloadModules ModulesGiven(const v1::Offload& given, const planner::Jo
   if (modules != 0 && (modules & has) == 0)
     sink.Add(path.Child("activation_modules"),
              "must list a module that the model has: " + NamesOf(has));
-  if (planner::Complete(modules) != modules)
+  if (planner::WithoutUnmetNeeds(modules) != modules)
     sink.Add(path.Child("activation_modules"),
              "OFFLOAD_MODULE_ATTENTION_PROJECTION needs OFFLOAD_MODULE_CORE_ATTENTION too, whose "
              "backward pass reads its tensor");

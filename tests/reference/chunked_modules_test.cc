@@ -199,7 +199,7 @@ TEST(ChunkedModulesReferenceTest, ChoiceIsThatOfBruteForce) {
     for (const RecomputeSetting& beside : SettingsBesideModules(job)) {
       const OffloadModules may = ModulesBeside(OffloadModulesOf(job), beside);
       for (OffloadModules modules = may; modules != 0; modules = (modules - 1) & may) {
-        if (Complete(modules) != modules) continue;
+        if (WithoutUnmetNeeds(modules) != modules) continue;
         const Choice choice(asking, batching, m, modules, beside);
         ForCuts(choice.profile(), [&](const std::vector<int64_t>& cut) {
           const std::optional<int64_t> step = choice.StepOf(cut);

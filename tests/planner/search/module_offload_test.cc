@@ -40,7 +40,7 @@ std::vector<OffloadModules> SetsOf(const Job& job) {
   std::vector<OffloadModules> sets;
   const OffloadModules has = OffloadModulesOf(job);
   for (OffloadModules modules = has; modules != 0; modules = (modules - 1) & has)
-    if (Complete(modules) == modules) sets.push_back(modules);
+    if (WithoutUnmetNeeds(modules) == modules) sets.push_back(modules);
   return sets;
 }
 
