@@ -92,13 +92,13 @@ double HostCopyRate(const Cluster& cluster) {
                   host.memory_bytes_per_second / D(cluster.gpus_per_node));
 }
 
-double ShardDownTime(const Job& job, double parameters) {
+double HostToDeviceTime(const Job& job, double parameters) {
   if (!job.training.offload.weights) return 0;
   const double bytes = job.training.execution.casts_master_weights ? 4 : D(kWeightBytes);
   return 1e9 * parameters * bytes / HostCopyRate(job.cluster);
 }
 
-double ShardUpTime(const Job& job, double parameters) {
+double DeviceToHostTime(const Job& job, double parameters) {
   if (!job.training.offload.weights) return 0;
   const double bytes = job.training.distributed_gradients_fp32 ? 4 : 2;
   return 1e9 * parameters * bytes / HostCopyRate(job.cluster);
@@ -110,12 +110,13 @@ double HostUpdateTime(const Job& job, double parameters) {
   const double rate =
       kHostUpdateShare * host.memory_bytes_per_second / D(job.cluster.gpus_per_node);
   const double gradient = job.training.distributed_gradients_fp32 ? 4 : 2;
-  const double down = parameters * gradient / host.link_bytes_per_second;
-  const double up = parameters * D(kWeightBytes) / host.link_bytes_per_second;
+  const double device_to_host = parameters * gradient / host.link_bytes_per_second;
+  const double host_to_device = parameters * D(kWeightBytes) / host.link_bytes_per_second;
   const double update = parameters * RecordOf(job.training.optimizer).moved_bytes / rate;
   if (job.training.offload.weights) return 1e9 * update;
-  return 1e9 * (job.training.trainer->offload.overlaps ? std::max({down, update, up})
-                                                       : down + update + up);
+  return 1e9 * (job.training.trainer->offload.overlaps
+                    ? std::max({device_to_host, update, host_to_device})
+                    : device_to_host + update + host_to_device);
 }
 
 }  // namespace evenkeel::planner

@@ -46,11 +46,11 @@ int64_t HostRoom(const Job& job, const PackShape& largest);
 // the same.
 double HostCopyRate(const Cluster& cluster);
 
-// Return the ns in which a rank copies its shard of a layer's weights from the host, in the format
-// in which it holds them, and its shard of the gradients to the host. 0 where weights stay on the
-// GPU.
-double ShardDownTime(const Job& job, double parameters);
-double ShardUpTime(const Job& job, double parameters);
+// Return the ns in which a rank copies its shard of a layer's weights from the host to its GPU, in
+// the format in which it holds them, and its shard of the gradients from its GPU to the host. 0
+// where weights stay on the GPU.
+double HostToDeviceTime(const Job& job, double parameters);
+double DeviceToHostTime(const Job& job, double parameters);
 
 // Returns the ns in which a rank's host updates this many parameters: copies of gradients and
 // weights, unless the passes made them, and the update at the rate of the host's memory.

@@ -196,14 +196,15 @@ class ProfileBuilder {
   void GatherWeights(LayerCost& layer, const LayerWork& work) {
     const GatherTimes times = GatherTimesOf(job_, kernels_, network_, p_, work);
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
-    gather_ns_ = Beside(forward, times.gather, times.down) + times.gather_traffic;
+    gather_ns_ = Beside(forward, times.gather, times.host_to_device_ns) + times.gather_traffic;
     layer.forward_communication.constant += gather_ns_;
     layer.forward.constant += times.adapters;
     repeated_.constant += times.adapters;
     if (!layer.has_backward) return;
     layer.backward.constant += 2 * times.adapters;
     layer.backward_communication.constant +=
-        Beside(backward, times.gather + times.reduce, times.down + times.up) +
+        Beside(backward, times.gather + times.reduce,
+               times.host_to_device_ns + times.device_to_host_ns) +
         times.gather_traffic + times.reduce_traffic;
   }
 

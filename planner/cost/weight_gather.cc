@@ -52,8 +52,9 @@ GatherTimes GatherTimesOf(const Job& job, const KernelTime& kernels, const Netwo
     times.gather += network.GroupCollective(Collective::kAllGather, inside, weights.bytes);
     times.reduce += network.GroupCollective(Collective::kReduceScatter, inside, reduced) +
                     network.GroupCollective(Collective::kAllReduce, across, reduced / D(shards));
-    times.down += ShardDownTime(job, weights.parameters / D(shards));
-    if (weights.trained > 0) times.up += ShardUpTime(job, weights.trained / D(shards));
+    times.host_to_device_ns += HostToDeviceTime(job, weights.parameters / D(shards));
+    if (weights.trained > 0)
+      times.device_to_host_ns += DeviceToHostTime(job, weights.trained / D(shards));
     if (all.ranks == 1) return;
     times.gather_traffic += ns_per_byte * e.gather_traffic_bytes / kValueBytes * weights.bytes;
     times.reduce_traffic += ns_per_byte * e.reduce_traffic_bytes * weights.trained;

@@ -25,7 +25,8 @@ SharedWeights GatheredWeights(const Training& training, const Parallelism& p,
 // gathers its weights before each of its passes, and reduces its gradients after the backward pass.
 struct GatherTimes {
   double gather = 0, reduce = 0;
-  double down = 0, up = 0;
+  double host_to_device_ns = 0;  // the weights' shard
+  double device_to_host_ns = 0;  // the gradients' shard
   double gather_traffic = 0, reduce_traffic = 0;
   double adapters = 0;  // of adapters that are gathered alone, which nothing hides
 };
