@@ -61,7 +61,7 @@ Value CheckOr(ViolationSink& sink, const FieldPath& field, Value value, Range ra
 }  // namespace
 
 int64_t KeptViolations(int64_t max_violations) {
-  const bool good = max_violations > 0 && max_violations <= kMaxViolations.max;
+  const bool good = max_violations > 0 && max_violations <= kViolationLimits.max;
   return good ? max_violations : kDefaultMaxViolations;
 }
 

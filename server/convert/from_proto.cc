@@ -29,7 +29,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr int64_t kMaxLabelBytes = 256;
-constexpr IntRange kMaxAlternatives = {0, 16};
+constexpr IntRange kAlternativeCounts = {0, 16};
 constexpr RealRange kMaxAgeSeconds = {0, 1e10};
 constexpr IntRange kRevisions = {0, INT64_MAX};
 constexpr IntRange kPacksPerRank = {0, 65536};
@@ -87,7 +87,7 @@ void Calibrate(const CalibrationSource& calibrations, planner::Job* job) {
 
 // Converts the fields about the answer. `validate_only` may have any value.
 void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, planner::Job* job) {
-  CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
+  CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kViolationLimits);
   CheckText(sink, FieldPath("label"), request.label(), kMaxLabelBytes);
   if (request.has_max_age_seconds()) {
     CheckReal(sink, FieldPath("max_age_seconds"), request.max_age_seconds(), kMaxAgeSeconds);
@@ -99,7 +99,7 @@ void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, plan
   job->compare_shardings = request.compare_shardings();
   job->max_alternatives = request.has_max_alternatives()
                               ? CheckInt(sink, FieldPath("max_alternatives"),
-                                         request.max_alternatives(), kMaxAlternatives)
+                                         request.max_alternatives(), kAlternativeCounts)
                               : kDefaultMaxAlternatives;
 }
 
@@ -193,7 +193,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
   }
   evaluation->include_timeline = request.include_timeline();
   evaluation->evaluate_only = request.evaluate_only();
-  CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
+  CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kViolationLimits);
   CheckInt(sink, FieldPath("min_calibration_revision"), request.min_calibration_revision(),
            kRevisions);
   CheckNoUnknownFields(request, sink);

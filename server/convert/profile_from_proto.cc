@@ -149,7 +149,7 @@ class ProfileReader {
     CheckText(sink_, FieldPath("framework"), request.framework(), kSoftwareBytes);
     CheckText(sink_, FieldPath("software"), request.software(), kSoftwareBytes);
     CheckText(sink_, FieldPath("note"), request.note(), kNoteBytes);
-    CheckInt(sink_, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
+    CheckInt(sink_, FieldPath("max_violations"), request.max_violations(), kViolationLimits);
     upload_->author = request.author();
     upload_->dry_run = request.dry_run();
     upload_->facts.framework = request.framework();
