@@ -46,7 +46,7 @@ class Planning {
       : job_(job), hooks_(hooks), short_search_(short_search) {}
 
   PlanResult Run() {
-    CapsSearch chosen = short_search_ ? ChooseCaps(job_, 0, hooks_, kWorkForSize)
+    CapsSearch chosen = short_search_ ? ChooseCaps(job_, 0, hooks_, kShortSearchLimits)
                                       : ChooseCaps(job_, job_.max_alternatives, hooks_);
     if (chosen.stopped || Stopped()) return std::move(result_);
     batching_ = std::move(chosen.batching);
@@ -161,7 +161,7 @@ class Planning {
 
   // Returns the best plan of the changed job that a short search finds with packs of its own.
   std::optional<Alternative> OfOwnPacks(const Job& job) const {
-    const CapsSearch search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kWorkForSideQuestion);
+    const CapsSearch search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kSideSearchLimits);
     if (search.stopped || search.found.best.empty()) return std::nullopt;
     return MakeAlternative(job, search.batching, search.found.best.front(), hooks_.stop);
   }
@@ -201,7 +201,7 @@ class Planning {
       free.constraints.recompute = RecomputePolicy::kAuto;
     if (CutsByItself()) free.constraints.partition_method = PartitionMethod::kExact;
     const SearchResult found =
-        Search(free, batching_, 0, hooks_.stop, chosen.simulated_ns, kWorkForGain);
+        Search(free, batching_, 0, hooks_.stop, chosen.simulated_ns, kGainSearchLimits);
     plan().trainer_limits_cost = 0;
     if (!found.best.empty())
       plan().trainer_limits_cost =
@@ -221,7 +221,7 @@ class Planning {
     for (const int64_t ranks : EncoderDataChoices(other, p)) {
       if (ranks == p.encoder_data) continue;
       c.encoder_data = {ranks, ranks};
-      const SearchResult found = Search(other, batching_, 0, hooks_.stop, 0, kWorkForSideQuestion);
+      const SearchResult found = Search(other, batching_, 0, hooks_.stop, 0, kSideSearchLimits);
       c.encoder_data = {};
       if (found.best.empty()) continue;
       const int64_t step_ns = found.best.front().simulated_ns;
@@ -236,7 +236,7 @@ class Planning {
   void FindOffloadGain() {
     if (!plan().offload || (plan().offload->ratio == 0 && !job_.training.activations.any())) return;
     const Job without = WithoutOffload(job_);
-    const SearchResult found = Search(without, batching_, 0, hooks_.stop, 0, kWorkForSideQuestion);
+    const SearchResult found = Search(without, batching_, 0, hooks_.stop, 0, kSideSearchLimits);
     if (!found.best.empty()) plan().offload->step_without_ns = found.best.front().simulated_ns;
   }
 
@@ -247,7 +247,7 @@ class Planning {
     packs.training.micro_batch_samples = packs.training.pad_to_tokens = 0;
     packs.training.pad_to_multiple = 1;
     packs.training.group_by_length = false;
-    const CapsSearch found = ChooseCaps(packs, 0, {.stop = hooks_.stop}, kWorkForSize);
+    const CapsSearch found = ChooseCaps(packs, 0, {.stop = hooks_.stop}, kShortSearchLimits);
     if (found.stopped || found.found.best.empty()) return;
     plan().padded->packed =
         MakeAlternative(packs, found.batching, found.found.best.front(), hooks_.stop);

@@ -27,7 +27,7 @@ constexpr size_t kQuartersTried = 8, kQuartersTriedBriefly = 2;  // of those tha
 class Chooser {
  public:
   Chooser(const Job& job, int64_t alternatives, const PlanHooks& hooks,
-          const SearchWork& limits = {})
+          const WorkLimits& limits = {})
       : job_(job),
         hooks_(hooks),
         searches_(job, alternatives, hooks, limits),
@@ -420,7 +420,7 @@ bool Pads(const Job& job) { return job.training.micro_batch_samples > 0; }
 
 // Searches plans for the job's padded micro-batches: there are no caps to choose.
 CapsSearch SearchPadded(const Job& job, int64_t alternatives, const PlanHooks& hooks,
-                        const SearchWork& limits) {
+                        const WorkLimits& limits) {
   CapsSearch search;
   if (hooks.enter) hooks.enter(Phase::kBatchRule);
   search.batching = MakeBatching(job, hooks.stop);
@@ -437,7 +437,7 @@ CapsSearch SearchPadded(const Job& job, int64_t alternatives, const PlanHooks& h
 }  // namespace
 
 CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
-                      const SearchWork& limits) {
+                      const WorkLimits& limits) {
   if (Pads(job)) return SearchPadded(job, alternatives, hooks, limits);
   return Chooser(job, alternatives, hooks, limits).Run();
 }

@@ -18,7 +18,7 @@ namespace evenkeel::planner {
 // If level packs do not fit, the shortest are searched first.
 // `alternatives` is the number of plans of other degrees to list.
 CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
-                      const SearchWork& limits = {});
+                      const WorkLimits& limits = {});
 
 // Returns whether ChooseCaps finds any plan. False if stopped.
 bool SomethingFits(const Job& job, const Stop& stop);

@@ -19,7 +19,8 @@ struct Entry {
   int64_t bound_ns = 0;            // no cut of this candidate has a shorter step of mean packs
   bool improved = false;           // whether a better cut of chunks was looked for
   bool finished = false;
-  bool fitted = false;       // without recompute no even cut fits: the first cut is one that does
+  // Without recompute no even cut fits; the candidate's first cut is an uneven one that fits.
+  bool fitted = false;
   bool memory_binds = true;  // some of the cuts that were looked at did not fit
   int64_t uneven_ns = 0;     // what a few real packs add to the score; 0 if unknown
 

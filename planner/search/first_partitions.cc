@@ -79,14 +79,14 @@ std::optional<Tried> FirstPartitions::NoneBelow(int64_t limit, const Prospect& p
   bool met_unfit = false;
   if (!none_below(MemoryLimit::kGpu, &met_unfit)) return std::nullopt;
   const std::optional<RecomputeSetting>& setting = prospect.setting;
-  // A dismissal because of memory opens other settings only if nothing is recomputed, or if a
+  // Pruning because of memory opens other settings only if nothing is recomputed, or if a
   // longer block may still be tried.
   const bool leads =
       setting == RecomputeSetting{} || (setting && !setting->uniform() && !prospect.shorter_block);
-  if (!leads) return Tried::kDismissed;
+  if (!leads) return Tried::kPruned;
   // Recompute only takes longer, but with more of it quicker cuts may fit.
   if (met_unfit && !none_below(MemoryLimit::kNone, &met_unfit)) return Tried::kFits;
-  return setting == RecomputeSetting{} ? Tried::kSettled : Tried::kDismissed;
+  return setting == RecomputeSetting{} ? Tried::kSettled : Tried::kPruned;
 }
 
 int64_t FirstPartitions::WorkOf(const Prospect& prospect) const {

@@ -35,10 +35,10 @@ class FirstPartitions {
   // found.
   std::optional<Entry> Fitting(const Prospect& prospect, int64_t trying);
 
-  // Returns nullopt unless a bound shows that no cut of a prospect of 1F1B has a step below
-  // `limit`. Returns kFits if that is due to memory; otherwise no longer block has such a cut
-  // (kDismissed), or, if nothing is recomputed, no other setting has one (kSettled). Settings after
-  // which no longer block is tried are always kDismissed.
+  // Returns nullopt unless a bound proves that every cut of this 1F1B prospect takes `limit` or
+  // more. Otherwise says what may still be faster: kFits, a setting that recomputes more, because
+  // memory excluded cuts; kSettled, no other setting; kPruned, no setting with a longer block. A
+  // setting after which no longer block is tried always gives kPruned.
   std::optional<Tried> NoneBelow(int64_t limit, const Prospect& prospect);
 
   // Returns the work of PartitionFor: segments under 1F1B, otherwise simulated passes.

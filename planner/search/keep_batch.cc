@@ -28,7 +28,7 @@ bool Better(const BatchPlan& plan, const BatchPlan& than) {
 }
 
 BatchSearch SearchForBatch(const Job& job, const Batching& batching, int64_t alternatives,
-                           const Stop& stop, int64_t beat_ns, const SearchWork& limits) {
+                           const Stop& stop, int64_t beat_ns, const WorkLimits& limits) {
   BatchSearch search{.found = Search(job, batching, alternatives, stop, beat_ns, limits)};
   SearchResult& found = search.found;
   if (found.stopped || found.best.empty() || job.training.keeps_batch) return search;

@@ -26,8 +26,8 @@ struct BatchPlan {
   double gpu_days = 0;
 };
 
-// Returns whether a plan is better than another. The batch is the caller's: no gain in time makes
-// up for a step that does not keep it, or that misses it by more than the other's.
+// Returns whether a plan is better. Plans that keep the batch come first. Of two that miss it, the
+// one that misses by clearly less is better. Otherwise fewer GPU-days decide.
 bool Better(const BatchPlan& plan, const BatchPlan& than);
 
 struct BatchSearch {
@@ -41,7 +41,7 @@ struct BatchSearch {
 // Searches plans (Search). If the best misses the batch by more than kBatchTolerance and other
 // degrees come nearer, also searches these (Training::keeps_batch).
 BatchSearch SearchForBatch(const Job& job, const Batching& batching, int64_t alternatives,
-                           const Stop& stop, int64_t beat_ns = 0, const SearchWork& limits = {});
+                           const Stop& stop, int64_t beat_ns = 0, const WorkLimits& limits = {});
 
 }  // namespace evenkeel::planner
 

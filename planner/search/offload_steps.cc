@@ -25,7 +25,7 @@ LayerProfile ProfileUnder(const Job& job, const OffloadSearch& found) {
 }  // namespace
 
 void OffloadSearches::AddPacks(const Job& job) {
-  CapsSearch search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kWorkForSize);
+  CapsSearch search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kShortSearchLimits);
   if (search.stopped || search.found.best.empty()) return;
   const bool known = std::any_of(packs_.begin(), packs_.end(), [&](const Batching& packs) {
     return Caps{packs.rule.unit_cap, packs.rule.token_cap} == search.caps();
@@ -39,7 +39,7 @@ std::optional<OffloadSearch> OffloadSearches::For(const Job& job, int64_t best_n
   int64_t beat_ns = StepToBeat(best_ns);
   for (const Batching& packs : packs_) {
     SearchResult found =
-        SearchForBatch(job, packs, 0, hooks_.stop, beat_ns, kWorkForSideQuestion).found;
+        SearchForBatch(job, packs, 0, hooks_.stop, beat_ns, kSideSearchLimits).found;
     if (found.stopped) return std::nullopt;
     if (found.best.empty()) continue;
     best = {&packs, std::move(found.best.front())};

@@ -12,11 +12,12 @@
 
 namespace evenkeel::planner {
 
-// Shares of the batch by which a step may miss it. Nobody minds the first. Beyond the second, a
-// step only counts if no degrees come nearer; its packs may leave out as much to be in whole
-// groups.
-inline constexpr double kBatchTolerance = 1.0 / 20, kBatchErrorAtMost = 1.0 / 8;
-// Beyond the first, errors that differ by less are alike enough for time to decide.
+// A step may differ from the requested batch by this share without any effect on the choice.
+inline constexpr double kBatchTolerance = 1.0 / 20;
+// Degrees whose step differs by more are used only if no others come nearer. Packs may be dropped
+// up to this share to make whole groups.
+inline constexpr double kBatchErrorAtMost = 1.0 / 8;
+// Above the tolerance, two errors that differ by less than this count as equal, and time decides.
 inline constexpr double kSameBatchError = 1.0 / 50;
 
 // Returns the degrees that ForEachDegrees (planner/space/degrees.h) visits, in its order, each with

@@ -55,7 +55,7 @@ struct Prospect {
   Schedule schedule = Schedule::kOneFOneB;
   int64_t micro_batches = 0;
   std::optional<RecomputeSetting> setting;  // nullopt: what it recomputes is still open
-  // Whether its block is longer or shorter than the shortest with which the even cut fits.
+  // Its block is longer (or shorter) than the shortest block with which the even cut fits.
   bool longer_block = false, shorter_block = false;
   const LayerProfile* profile = nullptr;  // of one chunk per stage, without the setting
   int64_t least_send_ns = 0;              // LeastSend

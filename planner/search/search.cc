@@ -27,7 +27,7 @@ auto DegreesOf(const Parallelism& p) {
 class Searcher {
  public:
   Searcher(const Job& job, const Batching& batching, const Stop& stop, int64_t beat_ns,
-           const SearchWork& limits)
+           const WorkLimits& limits)
       : job_(job),
         batching_(batching),
         stop_(stop),
@@ -64,7 +64,7 @@ class Searcher {
   // Finds a first partition of each parallelism that may be the best.
   void Begin() {
     std::vector<Prospect> prospects = Prospects(job_, packs_per_step_, profiles_, stop_);
-    // The most promising come first, so that the bound dismisses most of the others.
+    // The most promising come first, so that the bound prunes most of the others.
     if (OneSetting()) {
       ConsiderSettings(prospects);
       return FitDeferred();
@@ -139,9 +139,9 @@ class Searcher {
     if (lower == 0 || scaled_ns < lower) lower = scaled_ns;
   }
 
-  Tried Dismiss(const Prospect& prospect, int64_t bound_ns, Tried tried = Tried::kDismissed) {
+  Tried Prune(const Prospect& prospect, int64_t bound_ns, Tried tried = Tried::kPruned) {
     ++result_.proof.parallelisms_pruned;
-    dismissed_.push_back(prospect);
+    pruned_.push_back(prospect);
     Bound(Scale(prospect, bound_ns));
     return tried;
   }
@@ -155,7 +155,7 @@ class Searcher {
       ++proof.parallelisms_unfit;
       return Tried::kUnfit;
     }
-    if (!Beats(prospect, prospect.bound_ns)) return Dismiss(prospect, prospect.bound_ns);
+    if (!Beats(prospect, prospect.bound_ns)) return Prune(prospect, prospect.bound_ns);
     const int64_t work = first_.WorkOf(prospect);
     // One stage has one cut. Nothing that pipelines spend may leave it unsearched.
     const bool one_stage = prospect.parallelism.pipeline == 1;
@@ -167,7 +167,7 @@ class Searcher {
       return LeaveUnsearched(prospect);
     const int64_t limit = LeastUnbeaten(prospect);
     if (const std::optional<Tried> none_below = first_.NoneBelow(limit, prospect))
-      return Dismiss(prospect, limit, *none_below);
+      return Prune(prospect, limit, *none_below);
     std::optional<Entry> entry = first_.PartitionFor(prospect, &proof.partitions_examined);
     if (Stopped()) return Tried::kUnfit;
     if (entry) {
@@ -180,7 +180,7 @@ class Searcher {
     if (!chunks) ++proof.parallelisms_unfit;
     if (chunks && LooksForFittingCut(prospect)) {
       deferred_.push_back(prospect);
-      return Tried::kDismissed;
+      return Tried::kPutOff;
     }
     if (chunks) Bound(Scale(prospect, prospect.bound_ns));
     return Tried::kUnfit;
@@ -199,7 +199,7 @@ class Searcher {
     for (const Prospect& prospect : deferred_) {
       if (Done()) return;
       if (!MayBeBest(prospect, prospect.bound_ns)) {
-        Dismiss(prospect, prospect.bound_ns);
+        Prune(prospect, prospect.bound_ns);
         continue;
       }
       std::optional<Entry> entry = FittingEntry(prospect);
@@ -231,7 +231,7 @@ class Searcher {
     ++result_.proof.parallelisms_unsearched;
     result_.proof.end = SearchEnd::kWorkLimit;
     Bound(Scale(prospect, prospect.bound_ns));
-    return Tried::kDismissed;
+    return Tried::kPutOff;
   }
 
   // Returns a cut of chunks that fits, within the work left, or nullopt if none was found.
@@ -390,15 +390,15 @@ class Searcher {
       result_.promising.push_back(entries_[others[i]].candidate.parallelism);
     std::vector<std::pair<Parallelism, int64_t>> tried;  // with packs per rank
     const size_t wanted = static_cast<size_t>(alternatives);
-    for (size_t i = 0; others.size() < wanted && i < dismissed_.size(); ++i) {
-      const auto degrees = DegreesOf(dismissed_[i].parallelism);
+    for (size_t i = 0; others.size() < wanted && i < pruned_.size(); ++i) {
+      const auto degrees = DegreesOf(pruned_[i].parallelism);
       const bool known = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
         return DegreesOf(entry.candidate.parallelism) == degrees;
       });
-      const std::pair packs(dismissed_[i].parallelism, dismissed_[i].micro_batches);
+      const std::pair packs(pruned_[i].parallelism, pruned_[i].micro_batches);
       if (known || std::find(tried.begin(), tried.end(), packs) != tried.end()) continue;
       tried.push_back(packs);
-      std::optional<Entry> entry = AnyOf(dismissed_[i]);
+      std::optional<Entry> entry = AnyOf(pruned_[i]);
       if (Stopped()) return;
       if (!entry) continue;
       entries_.push_back(std::move(*entry));
@@ -423,7 +423,7 @@ class Searcher {
     }
   }
 
-  // Returns a partition of a dismissed prospect, if there is one. It does not count in the proof.
+  // Returns a partition of a pruned prospect, if there is one. It does not count in the proof.
   std::optional<Entry> AnyOf(const Prospect& prospect) {
     const bool chunks = prospect.schedule != Schedule::kOneFOneB;
     int64_t examined = 0;
@@ -465,21 +465,21 @@ class Searcher {
   const Batching& batching_;
   const Stop stop_;
   const int64_t beat_ns_;
-  const SearchWork limits_;
+  const WorkLimits limits_;
   const double packs_per_step_;
   Profiles profiles_;
   PassLists lists_;
   FirstPartitions first_;
   Finisher finisher_;
-  bool first_is_enough_ = false;     // one entry that fits will do
-  int64_t work_ = 0;                 // segments and passes looked at
-  int64_t one_stage_work_ = 0;       // the same, without a pipeline
-  int64_t fitting_ = 0;              // work on cuts that fit, in layers x segments
-  int64_t longer_blocks_ = 0;        // work on longer blocks of whole layers
-  std::vector<Entry> entries_;       // with the partitions that mean packs chose
-  std::vector<Prospect> deferred_;   // whose simple cuts do not fit
-  std::vector<Prospect> dismissed_;  // by their bound, the most promising first
-  std::optional<size_t> best_;       // of the entries, by real packs
+  bool first_is_enough_ = false;    // one entry that fits will do
+  int64_t work_ = 0;                // segments and passes looked at
+  int64_t one_stage_work_ = 0;      // the same, without a pipeline
+  int64_t fitting_ = 0;             // work on cuts that fit, in layers x segments
+  int64_t longer_blocks_ = 0;       // work on longer blocks of whole layers
+  std::vector<Entry> entries_;      // with the partitions that mean packs chose
+  std::vector<Prospect> deferred_;  // whose simple cuts do not fit
+  std::vector<Prospect> pruned_;    // by their bound, the most promising first
+  std::optional<size_t> best_;      // of the entries, by real packs
   PlanOrder best_order_, best_score_;
   SearchResult result_;
 };
@@ -487,7 +487,7 @@ class Searcher {
 }  // namespace
 
 SearchResult Search(const Job& job, const Batching& batching, int64_t alternatives,
-                    const Stop& stop, int64_t beat_ns, const SearchWork& limits) {
+                    const Stop& stop, int64_t beat_ns, const WorkLimits& limits) {
   return Searcher(job, batching, stop, beat_ns, limits).Run(alternatives);
 }
 

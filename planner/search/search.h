@@ -24,8 +24,8 @@ struct SearchResult {
   // The degrees of the plan and of the most promising others, whatever the number of alternatives.
   std::vector<Parallelism> promising;
   Proof proof;  // without the plan's own values
-  // Whether some degrees that may be the best do not fit, at all or with every cut, without
-  // recompute. Known only under RecomputePolicy::kOneSetting.
+  // True if memory limits the search without recompute: some degrees that may be the best, or some
+  // of their cuts, do not fit. Set only under RecomputePolicy::kOneSetting.
   bool memory_binds = false;
   bool stopped = false;
 };
@@ -35,7 +35,7 @@ struct SearchResult {
 // Looks only for plans with a step below `beat_ns` (scaled to the requested global batch), or for
 // any if it is 0.
 SearchResult Search(const Job& job, const Batching& batching, int64_t alternatives,
-                    const Stop& stop, int64_t beat_ns = 0, const SearchWork& limits = {});
+                    const Stop& stop, int64_t beat_ns = 0, const WorkLimits& limits = {});
 
 // Returns whether Search finds any plan.
 bool SomethingFits(const Job& job, const Batching& batching, const Stop& stop);

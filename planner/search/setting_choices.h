@@ -18,10 +18,11 @@ namespace evenkeel::planner {
 
 // The outcome of trying a prospect under a setting.
 enum class Tried {
-  kSettled,    // no cut was too large, or none that was can be the best
-  kFits,       // a cut that was too large may be the best
-  kDismissed,  // no cut can be the best, however large; or it was put off
-  kUnfit       // no cut fits
+  kSettled,  // memory excludes no cut that could be the best
+  kFits,     // a cut that does not fit could be the best
+  kPruned,   // no cut can be the best, even without a memory limit
+  kPutOff,   // it will be tried later or not at all
+  kUnfit     // no cut fits
 };
 
 // Returns the setting that holds least: all layers, those of an encoder too.

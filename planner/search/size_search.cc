@@ -12,13 +12,13 @@
 namespace evenkeel::planner {
 
 SizeSearch::SizeSearch(const Job& job, int64_t alternatives, const PlanHooks& hooks,
-                       const SearchWork& limits)
+                       const WorkLimits& limits)
     : job_(job),
       alternatives_(alternatives),
       hooks_(hooks),
       limits_(limits),
-      brief_(limits.segments < kWorkForSideQuestion.segments),
-      brief_limits_(brief_ ? limits : kWorkForSideQuestion) {}
+      brief_(limits.segments < kSideSearchLimits.segments),
+      brief_limits_(brief_ ? limits : kSideSearchLimits) {}
 
 CapsSearch SizeSearch::Whole(const Caps& caps, std::string reason) const {
   CapsSearch search;
@@ -52,7 +52,7 @@ CapsSearch SizeSearch::Beating(CapsSearch packed, const CapsSearch& than) const 
 }
 
 void SizeSearch::FindBetter(CapsSearch& search, const CapsSearch& than, int64_t alternatives,
-                            const SearchWork& limits) const {
+                            const WorkLimits& limits) const {
   if (search.misses_batch) return;
   const bool any = than.found.best.empty() || MissesBatch(than);
   Enter(Phase::kSearch);
@@ -60,7 +60,7 @@ void SizeSearch::FindBetter(CapsSearch& search, const CapsSearch& than, int64_t 
 }
 
 void SizeSearch::Find(CapsSearch& search, int64_t alternatives, int64_t beat_ns,
-                      const SearchWork& limits) const {
+                      const WorkLimits& limits) const {
   BatchSearch of_batch =
       SearchForBatch(job_, search.batching, alternatives, hooks_.stop, beat_ns, limits);
   search.found = std::move(of_batch.found);

@@ -30,7 +30,7 @@ class SizeSearch {
  public:
   // `alternatives` and `limits` are those of whole searches. Job and hooks must outlive it.
   SizeSearch(const Job& job, int64_t alternatives, const PlanHooks& hooks,
-             const SearchWork& limits);
+             const WorkLimits& limits);
 
   // Makes packs under these caps and searches for the best plans and their alternatives.
   CapsSearch Whole(const Caps& caps, std::string reason) const;
@@ -63,9 +63,9 @@ class SizeSearch {
 
  private:
   void Find(CapsSearch& search, int64_t alternatives, int64_t beat_ns,
-            const SearchWork& limits) const;
+            const WorkLimits& limits) const;
   void FindBetter(CapsSearch& search, const CapsSearch& than, int64_t alternatives,
-                  const SearchWork& limits) const;
+                  const WorkLimits& limits) const;
   bool MayKeepTheBatch(const Batching& batching, const CapsSearch& than) const;
   void Enter(Phase phase) const {
     if (hooks_.enter) hooks_.enter(phase);
@@ -74,9 +74,9 @@ class SizeSearch {
   const Job& job_;
   const int64_t alternatives_;
   const PlanHooks& hooks_;
-  const SearchWork limits_;
+  const WorkLimits limits_;
   const bool brief_;
-  const SearchWork brief_limits_;
+  const WorkLimits brief_limits_;
   mutable std::optional<CapsSearch> kept_;  // the best of BatchSearch::kept
 };
 

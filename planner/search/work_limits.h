@@ -9,7 +9,7 @@ namespace evenkeel::planner {
 
 // Limits on the work of one search. Segments are those of 1F1B; passes are those that are
 // simulated.
-struct SearchWork {
+struct WorkLimits {
   // Segments, and passes of other schedules, that are looked at before the rest is left unsearched.
   int64_t segments = 8'000'000;
   int64_t one_stage_segments = 1'000'000;  // the same, without a pipeline
@@ -37,42 +37,41 @@ struct SearchWork {
 };
 
 // Limits for searches that answer a side question. They find most of what a whole search finds.
-inline constexpr SearchWork kWorkForSideQuestion = {.segments = 1'000'000,
-                                                    .trying = 500'000,
-                                                    .improving_briefly = 1'500'000,
-                                                    .improving = 2'000'000,
-                                                    .improving_fitted_briefly = 375'000,
-                                                    .improving_fitted = 250'000,
-                                                    .finishing = 1'000'000,
-                                                    .finished_at_least = 3,
-                                                    .fitting = 100'000};
+inline constexpr WorkLimits kSideSearchLimits = {.segments = 1'000'000,
+                                                 .trying = 500'000,
+                                                 .improving_briefly = 1'500'000,
+                                                 .improving = 2'000'000,
+                                                 .improving_fitted_briefly = 375'000,
+                                                 .improving_fitted = 250'000,
+                                                 .finishing = 1'000'000,
+                                                 .finished_at_least = 3,
+                                                 .fitting = 100'000};
 
-// For the figure that says what a trainer with fewer limits would gain.
-inline constexpr SearchWork kWorkForGain = {.segments = 500'000,
-                                            .one_stage_segments = 500'000,
-                                            .longer_block_segments = 50'000,
-                                            .trying = 150'000,
-                                            .improving_briefly = 450'000,
-                                            .improving = 1'200'000,
-                                            .improving_fitted_briefly = 110'000,
-                                            .improving_fitted = 150'000,
-                                            .finishing = 300'000,
-                                            .finished_at_least = 2,
-                                            .fitting = 50'000};
+// Limits of the search that measures what the trainer's limits cost.
+inline constexpr WorkLimits kGainSearchLimits = {.segments = 500'000,
+                                                 .one_stage_segments = 500'000,
+                                                 .longer_block_segments = 50'000,
+                                                 .trying = 150'000,
+                                                 .improving_briefly = 450'000,
+                                                 .improving = 1'200'000,
+                                                 .improving_fitted_briefly = 110'000,
+                                                 .improving_fitted = 150'000,
+                                                 .finishing = 300'000,
+                                                 .finished_at_least = 2,
+                                                 .fitting = 50'000};
 
-// The limits for one of many sizes of a job, of which only the figures are wanted: a tenth of a
-// second in all.
-inline constexpr SearchWork kWorkForSize = {.segments = 150'000,
-                                            .one_stage_segments = 100'000,
-                                            .longer_block_segments = 10'000,
-                                            .trying = 30'000,
-                                            .improving_briefly = 60'000,
-                                            .improving = 80'000,
-                                            .improving_fitted_briefly = 30'000,
-                                            .improving_fitted = 30'000,
-                                            .finishing = 50'000,
-                                            .finished_at_least = 1,
-                                            .fitting = 20'000};
+// Limits of a short search: about a tenth of a second.
+inline constexpr WorkLimits kShortSearchLimits = {.segments = 150'000,
+                                                  .one_stage_segments = 100'000,
+                                                  .longer_block_segments = 10'000,
+                                                  .trying = 30'000,
+                                                  .improving_briefly = 60'000,
+                                                  .improving = 80'000,
+                                                  .improving_fitted_briefly = 30'000,
+                                                  .improving_fitted = 30'000,
+                                                  .finishing = 50'000,
+                                                  .finished_at_least = 1,
+                                                  .fitting = 20'000};
 
 // Events of the certified search when mean packs choose a first partition.
 inline constexpr int64_t kEventsOfFirstCut = 50'000;
