@@ -46,11 +46,11 @@ class Planning {
       : job_(job), hooks_(hooks), short_search_(short_search) {}
 
   PlanResult Run() {
-    CapsSearch chosen = short_search_ ? ChooseCaps(job_, 0, hooks_, kShortSearchLimits)
-                                      : ChooseCaps(job_, job_.max_alternatives, hooks_);
+    CapsSearchResult chosen = short_search_ ? ChooseCaps(job_, 0, hooks_, kShortSearchLimits)
+                                            : ChooseCaps(job_, job_.max_alternatives, hooks_);
     if (chosen.stopped || Stopped()) return std::move(result_);
     batching_ = std::move(chosen.batching);
-    found_ = std::move(chosen.found);
+    found_ = std::move(chosen.plans);
     job_.training.keeps_batch |= chosen.keeps_batch;
     plan().batch_rule = batching_.rule;
     plan().figures = PlanFigures(job_);
@@ -67,7 +67,7 @@ class Planning {
     } else if (LargerStepFits()) {
       return std::move(result_);
     } else {
-      Enter(Phase::kExplain);
+      BeginPhase(Phase::kExplain);
       plan().misfit = ExplainMisfit(job_, batching_, hooks_.stop);
       if (!plan().misfit) return std::move(result_);
     }
@@ -76,7 +76,7 @@ class Planning {
     for (FigureBasis& figure : CalibrationFigures(job_.calibration, split)) {
       plan().figures.push_back(std::move(figure));
     }
-    Enter(Phase::kCheck);
+    BeginPhase(Phase::kCheck);
     result_.faults = grouped_.runs.empty() ? CheckPlan(job_, batching_, plan())
                                            : CheckGroupedPlan(job_, GroupBatchings(), plan());
     result_.end = result_.faults.empty() ? PlanEnd::kComplete : PlanEnd::kCheckFailed;
@@ -88,7 +88,7 @@ class Planning {
  private:
   Plan& plan() { return result_.plan; }
   bool Stopped() const { return hooks_.stop(); }
-  void Enter(Phase phase) const {
+  void BeginPhase(Phase phase) const {
     if (hooks_.enter) hooks_.enter(phase);
   }
 
@@ -97,7 +97,7 @@ class Planning {
     const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
     for (std::optional<Job> larger = WithLargerSteps(job_, packs); larger;
          larger = WithLargerSteps(*larger, packs)) {
-      if (Stopped() || !SomethingFits(*larger, hooks_.stop)) continue;
+      if (Stopped() || !FitsWithAnyPacks(*larger, hooks_.stop)) continue;
       PlanResult of_larger = Planning(*larger, hooks_, short_search_).Run();
       if (of_larger.plan.misfit) return false;
       result_ = std::move(of_larger);
@@ -107,7 +107,7 @@ class Planning {
   }
 
   void Fill(const std::vector<Candidate>& best) {
-    Enter(Phase::kSimulate);
+    BeginPhase(Phase::kSimulate);
     const Candidate& chosen = best.front();
     const Parallelism& p = chosen.parallelism;
     const LayerProfile profile =
@@ -119,7 +119,7 @@ class Planning {
       plan().figures.push_back({"training.trainer_limits", Basis::kAssumed, beyond});
     plan().prediction = Predict(job_, batching_, profile, chosen);
 
-    Enter(Phase::kExplain);
+    BeginPhase(Phase::kExplain);
     const std::vector<PackShape> dealt =
         DealtPacks(batching_, p.data, chosen.micro_batches, hooks_.stop);
     FillDistRatios(dealt, p.data, chosen.micro_batches, hooks_.stop, &plan().batch_rule);
@@ -161,9 +161,9 @@ class Planning {
 
   // Returns the best plan of the changed job that a short search finds with packs of its own.
   std::optional<Alternative> OfOwnPacks(const Job& job) const {
-    const CapsSearch search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kSideSearchLimits);
-    if (search.stopped || search.found.best.empty()) return std::nullopt;
-    return MakeAlternative(job, search.batching, search.found.best.front(), hooks_.stop);
+    const CapsSearchResult search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kSideSearchLimits);
+    if (search.stopped || search.plans.best.empty()) return std::nullopt;
+    return MakeAlternative(job, search.batching, search.plans.best.front(), hooks_.stop);
   }
 
   // Returns whether a plan without the trainer's limits may be better.
@@ -247,10 +247,10 @@ class Planning {
     packs.training.micro_batch_samples = packs.training.pad_to_tokens = 0;
     packs.training.pad_to_multiple = 1;
     packs.training.group_by_length = false;
-    const CapsSearch found = ChooseCaps(packs, 0, {.stop = hooks_.stop}, kShortSearchLimits);
-    if (found.stopped || found.found.best.empty()) return;
+    const CapsSearchResult found = ChooseCaps(packs, 0, {.stop = hooks_.stop}, kShortSearchLimits);
+    if (found.stopped || found.plans.best.empty()) return;
     plan().padded->packed =
-        MakeAlternative(packs, found.batching, found.found.best.front(), hooks_.stop);
+        MakeAlternative(packs, found.batching, found.plans.best.front(), hooks_.stop);
     plan().padded->packing_gain = plan().prediction.gpu_days / plan().padded->packed->gpu_days - 1;
   }
 
@@ -268,9 +268,9 @@ class Planning {
   // Looks for packing groups, and takes them if they are better than the best plan with one group,
   // or if the job asks for them.
   void FindGroups() {
-    Enter(Phase::kSearch);
+    BeginPhase(Phase::kSearch);
     classes_.emplace(job_, hooks_.stop);
-    GroupedSearch grouped = SearchGroups(job_, *classes_, hooks_.stop, found_.promising);
+    GroupedSearchResult grouped = SearchGroups(job_, *classes_, hooks_.stop, found_.promising);
     if (grouped.stopped || grouped.runs.size() < 2) return;
     const bool asked = job_.training.group_selection == GroupSelection::kPublished;
     if (!asked && !found_.best.empty() &&
@@ -291,10 +291,10 @@ class Planning {
   }
 
   void FillGroups() {
-    Enter(Phase::kSimulate);
+    BeginPhase(Phase::kSimulate);
     FillGroupedPlan(job_, *classes_, grouped_, hooks_.stop, &plan());
     if (Stopped()) return;
-    Enter(Phase::kExplain);
+    BeginPhase(Phase::kExplain);
     FillPlacement(plan().parallelism);
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (short_search_) return;
@@ -302,7 +302,8 @@ class Planning {
     baselines = BatchingBaselines(job_, *classes_, grouped_, hooks_.stop);
     plan().ladder = GroupLadder(baselines);
     const ShortPlanner grouped = [&](const Job& job) -> std::optional<Alternative> {
-      const GroupedSearch found = SearchGroups(job, LengthClasses(job, hooks_.stop), hooks_.stop);
+      const GroupedSearchResult found =
+          SearchGroups(job, LengthClasses(job, hooks_.stop), hooks_.stop);
       if (found.runs.empty()) return std::nullopt;
       return SummaryOf(job, found);
     };
@@ -365,7 +366,7 @@ class Planning {
   Batching batching_;
   SearchResult found_;                    // with all samples in one group
   std::optional<LengthClasses> classes_;  // only if groups were looked for
-  GroupedSearch grouped_;                 // without runs, the plan has one group
+  GroupedSearchResult grouped_;           // without runs, the plan has one group
   PlanResult result_;
 };
 

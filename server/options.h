@@ -49,10 +49,10 @@ struct Options {
   double keepalive_timeout_seconds = 0;   // for the answer to the ping
   double min_ping_interval_seconds = 0;   // least time between pings of a client
   double max_connection_age_seconds = 0;  // 0 for no limit
+  // For the calls of a connection that has reached that age.
+  double max_connection_age_grace_seconds = 0;
 
   // The listener.
-  // for the calls of such a connection, after that age
-  double max_connection_age_grace_seconds = 0;
   double max_connection_idle_seconds = 0;  // time without calls; 0 for no limit
   double handshake_timeout_seconds = 0;    // limit for a new connection
   int64_t max_connections = 0;             // live connections; 0 for what descriptors allow

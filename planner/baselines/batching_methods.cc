@@ -25,7 +25,7 @@ constexpr double kBatchesDivided = 32;  // number of batches that FlexSP's assig
 
 class Baselines {
  public:
-  Baselines(const Job& job, const LengthClasses& classes, const GroupedSearch& found,
+  Baselines(const Job& job, const LengthClasses& classes, const GroupedSearchResult& found,
             const Stop& stop)
       : job_(job),
         classes_(classes),
@@ -224,7 +224,7 @@ class Baselines {
 
   const Job& job_;
   const LengthClasses& classes_;
-  const GroupedSearch& found_;
+  const GroupedSearchResult& found_;
   const Stop stop_;
   Candidate last_;
 };
@@ -232,7 +232,8 @@ class Baselines {
 }  // namespace
 
 std::vector<BatchingBaseline> BatchingBaselines(const Job& job, const LengthClasses& classes,
-                                                const GroupedSearch& found, const Stop& stop) {
+                                                const GroupedSearchResult& found,
+                                                const Stop& stop) {
   const Baselines make(job, classes, found, stop);
   std::vector<BatchingBaseline> all;
   const auto stopped = [&] { return stop(); };

@@ -16,7 +16,7 @@ namespace evenkeel::planner {
 // the plan itself. The plan is last even if another method costs less. A method that does not fit
 // is listed with `fits` false. REQUIRES: `found` has runs.
 std::vector<BatchingBaseline> BatchingBaselines(const Job& job, const LengthClasses& classes,
-                                                const GroupedSearch& found, const Stop& stop);
+                                                const GroupedSearchResult& found, const Stop& stop);
 
 // Returns HBP's ablation (table 6) of these methods: one group, groups, groups with balanced steps.
 std::vector<LadderRung> GroupLadder(const std::vector<BatchingBaseline>& baselines);

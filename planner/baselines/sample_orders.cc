@@ -124,7 +124,7 @@ std::vector<int64_t> Steps(const std::vector<int64_t>& rows, const BaselineRule&
 
 }  // namespace
 
-BaselineBatches MakeBaseline(const Lengths& lengths, const BaselineRule& rule) {
+BaselineBatches OrderSamples(const Lengths& lengths, const BaselineRule& rule) {
   BaselineBatches out;
   if (lengths.size() == 0) return out;
   Cut(lengths, Sequence(lengths, rule), rule, out);

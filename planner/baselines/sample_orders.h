@@ -45,7 +45,7 @@ struct BaselineBatches {
   Balance balance;  // totals of tokens include padding, as on the GPUs; units have none
 };
 
-BaselineBatches MakeBaseline(const Lengths& lengths, const BaselineRule& rule);
+BaselineBatches OrderSamples(const Lengths& lengths, const BaselineRule& rule);
 
 }  // namespace evenkeel::planner
 

@@ -76,7 +76,7 @@ bool SamePart(Part part, const ModelSpec& a, const ModelSpec& b) {
                     });
 }
 
-std::vector<LayerCalibration> LayersOf(const std::vector<Rating>& ratings) {
+std::vector<LayerCalibration> CalibratedLayers(const std::vector<Rating>& ratings) {
   std::map<std::tuple<LayerKind, int64_t, Rated>, std::vector<double>> groups;
   for (const Rating& r : ratings) groups[{r.kind, r.tensor, r.what}].push_back(r.ratio);
   std::vector<LayerCalibration> layers;
@@ -192,7 +192,7 @@ CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
       known.push_back({rated->revision, curve});  // what is newer counts
     }
   }
-  for (auto& [key, component] : components_) component.layers = LayersOf(component.ratings);
+  for (auto& [key, component] : components_) component.layers = CalibratedLayers(component.ratings);
   for (auto& [gpu, known] : curves_) {
     std::sort(known.begin(), known.end(), [](const RecordedCurve& a, const RecordedCurve& b) {
       return BeforeInOrder(a.curve, b.curve);

@@ -58,7 +58,7 @@ void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
   b.Transient(D(queries) + (b.gathers() ? 2 : 1) * h + h * shard);
   if (m.cross->head_norm) AddHeadNorm(b, queries, rank.head_size);
 
-  b.Over(UnitRows(kEncoder, m.cross->tokens_per_unit, /*share=*/1));
+  b.SetRows(UnitRows(kEncoder, m.cross->tokens_per_unit, /*share=*/1));
   b.Begin("cross keys and values");
   const int64_t keys = rank.kv_heads * rank.head_size, values = rank.kv_heads * rank.value_size;
   b.KeepAlways(width * b.gathered_shard() * CopyOfALayer(setting, m));
@@ -74,7 +74,7 @@ void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
   b.Transient(D(keys + values) + width * shard);
   if (m.cross->head_norm) AddHeadNorm(b, keys, rank.head_size);
 
-  b.Over(own);
+  b.SetRows(own);
   AddCoreAttention(b,
                    {.heads = layer.heads,
                     .rank = rank,

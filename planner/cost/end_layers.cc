@@ -195,7 +195,7 @@ LayerWork AudioFrontWork(const RankSetting& setting, const Encoder& e, size_t in
   LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit, setting.unit_share), e.train, {});
   b.Begin("convolutions");
   int64_t widest = 0;
-  for (const FrontLayer& layer : LayersOf(e.front, e.hidden)) {
+  for (const FrontLayer& layer : FrontLayersOf(e.front, e.hidden)) {
     b.KeepInput(D(layer.values), 0);
     b.AddLinear({.in = layer.in,
                  .out = layer.out,

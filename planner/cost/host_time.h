@@ -10,7 +10,7 @@ namespace evenkeel::planner {
 // Returns the time of a layer that the host launches while the device computes. It is the longer of
 // the host's and the device's time if they differ much, and 1.19 times that if they are equal,
 // because each waits for the other in turn.
-inline double Together(double device, double host) {
+inline double OverlappedTime(double device, double host) {
   const double longer = std::max(device, host);
   if (longer <= 0) return 0;
   const double ratio = std::min(device, host) / longer;

@@ -22,8 +22,9 @@ class KernelTime {
 
   // Returns the time of C[rows x n] = A[rows x k] B[k x n]. If every pack has the same number of
   // rows, `rows` is that number and the line is exact there; if packs differ, `rows` is 0 and the
-  // line is an average. Quantising A is not included. With a `count`, the line is that of so many
-  // equal products in one launch, over the rows of all of them, of which one has `rows`.
+  // line is an average. Quantising A is not included. If `count` > 1, the result is the time of
+  // `count` equal products in one launch, as a line over their total rows. `rows` stays the rows of
+  // one product.
   Affine Matrix(int64_t n, int64_t k, int64_t rows = 0, NumberFormat format = NumberFormat::k16Bit,
                 int64_t count = 1) const;
   // Returns the time per row of C[rows x n] = A[rows x k] B[k x n] in 16 bits, one of many equal

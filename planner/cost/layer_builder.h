@@ -59,7 +59,7 @@ class LayerBuilder {
   // Begins an operation. The calls that follow add to it.
   void Begin(const char* name, RecomputeParts repeated_by = 0);
   // Says whose rows the operations that follow work on.
-  void Over(Rows rows) { rows_ = rows; }
+  void SetRows(Rows rows) { rows_ = rows; }
 
   // A linear layer in -> out, both widths on this rank. It works on `share` of the rank's rows
   // (above or below 1 for experts) as `copies` matrices (experts). `whole_flops` are the FLOPs of

@@ -147,7 +147,7 @@ class ProfileBuilder {
     const double host = D(launches) * job_.training.execution.host_launch_ns;
     const auto beside = [&](PackCost device, const PackCost& communication) {
       const double ns = (device += communication).at(mean_);
-      return host_waits ? host : Together(ns, host) - ns;
+      return host_waits ? host : OverlappedTime(ns, host) - ns;
     };
     layer.forward.constant += beside(layer.forward, layer.forward_communication);
     repeated_.constant += beside(repeated_, repeated_communication_);
@@ -156,7 +156,7 @@ class ProfileBuilder {
                         (job_.training.fused_step ? kFusedUpdateHostNs : 0);
     const double hooks = D(trained_tensors) * hook;
     const double backward = layer.backward.at(mean_) + layer.backward_communication.at(mean_);
-    layer.backward.constant += Together(backward, 2 * host + hooks) - backward;
+    layer.backward.constant += OverlappedTime(backward, 2 * host + hooks) - backward;
   }
 
   void SetParameters(LayerCost& layer, const LayerWork& work) {
@@ -489,9 +489,9 @@ class ProfileBuilder {
 LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const PackShape& mean, const PackShape& largest,
                                const std::vector<RecomputeParts>& also, int64_t micro_batches,
-                               bool ordered) {
+                               bool kept_ascends) {
   LayerProfile profile = ProfileBuilder(job, parallelism, mean, largest, also).Build();
-  SetGradients(job, parallelism, micro_batches, ordered, &profile);
+  SetGradients(job, parallelism, micro_batches, kept_ascends, &profile);
   return profile;
 }
 

@@ -27,12 +27,14 @@ inline constexpr int64_t kSeveralMicroBatches = 2;
 // take longer and keep more than its neighbour. Under RecomputePolicy::kOneSetting the modes are
 // those of the trainer's settings instead (GivenModes). `micro_batches`, per rank and step, affect
 // only gradients: with several, gradients are held during the whole step; with one, the backward
-// pass makes them (SetGradients). `ordered` promises that on every stage no layer keeps less than
-// an earlier one of its class. It, too, affects only gradients.
+// pass makes them (SetGradients). `kept_ascends`: on every stage, no layer keeps less than an
+// earlier layer of its class. Pass false if a caller's plan breaks this; gradients then get an
+// upper bound.
 LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const PackShape& mean, const PackShape& largest,
                                const std::vector<RecomputeParts>& also = {},
-                               int64_t micro_batches = kSeveralMicroBatches, bool ordered = true);
+                               int64_t micro_batches = kSeveralMicroBatches,
+                               bool kept_ascends = true);
 
 }  // namespace evenkeel::planner
 

@@ -21,9 +21,10 @@ struct MatrixMachine {
 
 // Returns the time of C[rows x n] = A[rows x k] B[k x n], in ns. If `rows` > 0, the line is exact
 // at that row count, its last wave included, and rises at the rate of whole waves. If `rows` is 0,
-// the line is the average over many row counts: half a tile and half a wave are lost. With a
-// `count`, the line is that of so many equal products whose tiles share waves, such as those of
-// experts in one launch: it is over the rows of all of them, and `rows` are those of one.
+// the line is the average over many row counts: half a tile and half a wave are lost. If
+// `count` > 1, the result is the time of `count` equal products in one launch (such as those of
+// experts), whose tiles share waves, as a line over their total rows. `rows` stays the rows of one
+// product.
 Affine ProductTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows,
                    int64_t count = 1);
 

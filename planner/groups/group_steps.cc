@@ -127,7 +127,7 @@ std::optional<GroupStep> GroupSteps::StepOf(const Parallelism& p, const ClassPac
 }
 
 double GroupSteps::PipelineRate(const LayerProfile& profile, const GroupStep& step) const {
-  const ChainWork work = WorkOf(profile);
+  const ChainWork work = ChainWorkOf(profile);
   Parallelism p = step.parallelism;
   const int64_t send = LeastSend(job_, p, work);
   int64_t least = PipelineBound(work, p, ScheduleOf(job_.constraints, p), step.micro_batches, send);

@@ -29,8 +29,8 @@ GroupLengths LengthsOf(const Job& job, const LengthClasses& classes, const Group
 
 class Writer {
  public:
-  Writer(const Job& job, const LengthClasses& classes, const GroupedSearch& found, const Stop& stop,
-         Plan& plan)
+  Writer(const Job& job, const LengthClasses& classes, const GroupedSearchResult& found,
+         const Stop& stop, Plan& plan)
       : job_(job),
         classes_(classes),
         found_(found),
@@ -221,7 +221,7 @@ class Writer {
 
   const Job& job_;
   const LengthClasses& classes_;
-  const GroupedSearch& found_;
+  const GroupedSearchResult& found_;
   const Stop stop_;
   Plan& plan_;
   Grouping& grouping_;  // the plan's
@@ -231,7 +231,7 @@ class Writer {
 
 }  // namespace
 
-Alternative SummaryOf(const Job& job, const GroupedSearch& found) {
+Alternative SummaryOf(const Job& job, const GroupedSearchResult& found) {
   const GroupRun& last = found.runs.back();
   Alternative alternative = MakeAlternative(job, last.data.batching, last.candidate);
   double steps = 0, samples = 0;
@@ -246,7 +246,7 @@ Alternative SummaryOf(const Job& job, const GroupedSearch& found) {
   return alternative;
 }
 
-void FillGroupedPlan(const Job& job, const LengthClasses& classes, const GroupedSearch& found,
+void FillGroupedPlan(const Job& job, const LengthClasses& classes, const GroupedSearchResult& found,
                      const Stop& stop, Plan* plan) {
   Writer(job, classes, found, stop, *plan).Run();
 }

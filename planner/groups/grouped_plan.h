@@ -12,11 +12,11 @@ namespace evenkeel::planner {
 // Fills in the groups, how they were chosen, batch rule, degrees, stages, prediction and proof.
 // Leaves baselines, ladder, placement, goodput, alternatives and figures unset. REQUIRES: `found`
 // has runs.
-void FillGroupedPlan(const Job& job, const LengthClasses& classes, const GroupedSearch& found,
+void FillGroupedPlan(const Job& job, const LengthClasses& classes, const GroupedSearchResult& found,
                      const Stop& stop, Plan* plan);
 
 // Returns a summary of the plan: degrees and stages of its longest group, mean step, GPU-days.
-Alternative SummaryOf(const Job& job, const GroupedSearch& found);
+Alternative SummaryOf(const Job& job, const GroupedSearchResult& found);
 
 }  // namespace evenkeel::planner
 

@@ -31,11 +31,11 @@ struct GroupedSplit {
   GroupSet chosen, published, exact;
 };
 
-class GroupedSearcher {
+class GroupedSearch {
  public:
   // `least_data` as in GroupSteps.
-  GroupedSearcher(const Job& job, const LengthClasses& classes, const Stop& stop,
-                  const std::vector<Parallelism>& first, int64_t least_data)
+  GroupedSearch(const Job& job, const LengthClasses& classes, const Stop& stop,
+                const std::vector<Parallelism>& first, int64_t least_data)
       : job_(job),
         classes_(classes),
         stop_(stop),
@@ -43,7 +43,7 @@ class GroupedSearcher {
         least_data_(least_data),
         work_{kGroupWorkAtMost, stop} {}
 
-  GroupedSearch Run() {
+  GroupedSearchResult Run() {
     std::vector<Family> later;
     for (Promising& next : Promise(later)) {
       if (looked_at_ >= kFamiliesAtMost || work_.over) {
@@ -129,7 +129,7 @@ class GroupedSearcher {
     int64_t bytes = 0;
     for (int64_t i = 0; i < profile.size(); ++i) bytes += profile.at(i).static_bytes();
     if (bytes / p.pipeline > AllocatableBytes(job_)) return 0;
-    const ChainWork work = WorkOf(profile);
+    const ChainWork work = ChainWorkOf(profile);
     const int64_t m = MicroBatches(StepTokens(job_, classes_) / packs.mean.tokens, p.data);
     const int64_t step =
         PipelineEstimate(work, p, ScheduleOf(job_.constraints, p), m, LeastSend(job_, p, work)) +
@@ -291,21 +291,21 @@ class GroupedSearcher {
   std::vector<GroupedSplit> splits_;
   size_t looked_at_ = 0;
   double bound_ = std::numeric_limits<double>::infinity();
-  GroupedSearch result_;
+  GroupedSearchResult result_;
 };
 
 }  // namespace
 
 double GroupRun::steps() const { return group.tokens / group.step.tokens; }
 
-GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes, const Stop& stop,
-                           const std::vector<Parallelism>& first) {
+GroupedSearchResult SearchGroups(const Job& job, const LengthClasses& classes, const Stop& stop,
+                                 const std::vector<Parallelism>& first) {
   // A split whose every degree trains on a larger batch only counts if no other fits.
   int64_t least_data = std::numeric_limits<int64_t>::max();
   for (const Family& family : Families(job)) least_data = std::min(least_data, family.back().data);
-  GroupedSearch found = GroupedSearcher(job, classes, stop, first, least_data).Run();
+  GroupedSearchResult found = GroupedSearch(job, classes, stop, first, least_data).Run();
   if (found.stopped || !found.runs.empty()) return found;
-  return GroupedSearcher(job, classes, stop, first, 0).Run();
+  return GroupedSearch(job, classes, stop, first, 0).Run();
 }
 
 }  // namespace evenkeel::planner

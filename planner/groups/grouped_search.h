@@ -27,7 +27,7 @@ struct GroupRun {
   double steps() const;  // returns the steps of this group in an epoch
 };
 
-struct GroupedSearch {
+struct GroupedSearchResult {
   std::vector<GroupRun> runs;  // ascending in length; empty if nothing fits
   // Time, in mean packs, of chosen groups that end up without a pack of their own, because the real
   // packs of longer groups hold all their samples. Part of the epoch that epoch_bound_ns bounds.
@@ -47,8 +47,8 @@ struct GroupedSearch {
 // groups, and real packs decide between them. Splits of `first` are examined first, then the others
 // from the most promising on. Once a fixed amount of work is done, the rest stays unsearched and
 // enters the bound with the time of the dataset's FLOPs at the GPUs' peak rate.
-GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes, const Stop& stop,
-                           const std::vector<Parallelism>& first = {});
+GroupedSearchResult SearchGroups(const Job& job, const LengthClasses& classes, const Stop& stop,
+                                 const std::vector<Parallelism>& first = {});
 
 }  // namespace evenkeel::planner
 

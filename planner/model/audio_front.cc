@@ -28,7 +28,7 @@ std::vector<FrontLayer> NormedLayers(const AudioFront& front, int64_t hidden) {
 
 }  // namespace
 
-std::vector<FrontLayer> LayersOf(const AudioFront& front, int64_t hidden) {
+std::vector<FrontLayer> FrontLayersOf(const AudioFront& front, int64_t hidden) {
   if (front.second_channels > 0) return NormedLayers(front, hidden);
   const int64_t spectra = SpectraPerToken(front);
   if (front.channels == 0)

@@ -20,7 +20,7 @@ struct FrontLayer {
 };
 
 // First to last, into tokens of `hidden` channels.
-std::vector<FrontLayer> LayersOf(const AudioFront& front, int64_t hidden);
+std::vector<FrontLayer> FrontLayersOf(const AudioFront& front, int64_t hidden);
 
 int64_t SpectraPerToken(const AudioFront& front);
 

@@ -312,7 +312,7 @@ int64_t CountParameters(const Encoder& encoder) {
 
   if (encoder.modality == Modality::kAudio) {
     int64_t parameters = encoder.layers * layer + encoder.other_parameters;
-    for (const FrontLayer& front : LayersOf(encoder.front, encoder.hidden))
+    for (const FrontLayer& front : FrontLayersOf(encoder.front, encoder.hidden))
       parameters +=
           LinearParameters(front.in, front.out, front.bias) + (front.norm ? front.out : 0);
     return parameters;

@@ -43,8 +43,8 @@ ArgumentTry Try(const Lengths& lengths, const Caps& caps, const ArgumentRule& ru
 
 }  // namespace
 
-ArgumentSearch SearchArguments(const Lengths& lengths, const ArgumentRule& rule) {
-  ArgumentSearch search;
+ArgumentSearchResult SearchArguments(const Lengths& lengths, const ArgumentRule& rule) {
+  ArgumentSearchResult search;
   if (lengths.size() == 0) return search;
   const int64_t units = Sum(lengths.units), tokens = Sum(lengths.tokens);
   const int64_t samples = static_cast<int64_t>(lengths.size());

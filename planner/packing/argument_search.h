@@ -33,7 +33,7 @@ struct ArgumentTry {
   double score() const { return pad_ratio + dist_ratio_units + dist_ratio_tokens; }
 };
 
-struct ArgumentSearch {
+struct ArgumentSearchResult {
   int64_t tokens_per_unit = 0;     // token budget
   std::vector<ArgumentTry> tries;  // in order
   size_t best = 0;                 // index into `tries`
@@ -46,7 +46,7 @@ struct ArgumentSearch {
 // `reached` is false and the best is the try whose AVE-BS is nearest to the range; the earlier of
 // equals wins. Samples that exceed a cap on their own count as packs. Without units, Qv is 0
 // and Qt moves by the mean sample. Without samples there are no tries.
-ArgumentSearch SearchArguments(const Lengths& lengths, const ArgumentRule& rule);
+ArgumentSearchResult SearchArguments(const Lengths& lengths, const ArgumentRule& rule);
 
 }  // namespace evenkeel::planner
 

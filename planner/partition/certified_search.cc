@@ -22,7 +22,7 @@ class Certifying {
 
   CertifiedPartition Run(const std::vector<std::vector<int64_t>>& starts) {
     if (!limits_.starts_fit) {
-      const PartitionSearch closed = FindPartition(table_, table_.micro_batches(), stop_);
+      const PartitionSearchResult closed = FindPartition(table_, table_.micro_batches(), stop_);
       if (closed.stopped) return Finish(CertifiedEnd::kStopped);
       if (!closed.best) {
         found_.lower_bound_ns = kNoPlan;

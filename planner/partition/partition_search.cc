@@ -85,9 +85,10 @@ class Programme {
 
 }  // namespace
 
-PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches, const Stop& stop) {
+PartitionSearchResult FindPartition(const SegmentTable& table, int64_t micro_batches,
+                                    const Stop& stop) {
   Programme programme(table, micro_batches, stop);
-  PartitionSearch result;
+  PartitionSearchResult result;
   std::optional<Partition>& best = result.best;
   // Finds a first incumbent by trying growing bottlenecks; segments above the limit can be ignored.
   // With one pack, only the sum counts, and no bottleneck is too large.

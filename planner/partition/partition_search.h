@@ -19,7 +19,7 @@ struct Partition {
   int64_t closed_form_ns = 0;       // (m - 1) slowest + sum
 };
 
-struct PartitionSearch {
+struct PartitionSearchResult {
   std::optional<Partition> best;  // least closed form of all partitions; nullopt if none fits
   int64_t states = 0;             // (stage, boundary, cut) triples examined
   bool stopped = false;           // `stop` ended the work; `best` is not valid
@@ -31,7 +31,8 @@ struct PartitionSearch {
 // finds the least sum under the bottleneck and the next B below it, until nothing fits. Each
 // skipped partition has at least that sum and no smaller bottleneck. Among equal closed forms, the
 // quicker bottleneck wins, because it waits less for the spread of packs.
-PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches, const Stop& stop);
+PartitionSearchResult FindPartition(const SegmentTable& table, int64_t micro_batches,
+                                    const Stop& stop);
 
 }  // namespace evenkeel::planner
 

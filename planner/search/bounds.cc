@@ -105,7 +105,7 @@ int64_t AddedBy(const Job& job, const Parallelism& p, const TrainedParameters& t
 
 }  // namespace
 
-ChainWork WorkOf(const LayerProfile& profile) {
+ChainWork ChainWorkOf(const LayerProfile& profile) {
   ChainWork work;
   work.least_ns = work.least_send_bytes = std::numeric_limits<int64_t>::max();
   int64_t first_stage_ns = 0;  // of the layers that it takes together, as if they were one

@@ -40,7 +40,7 @@ struct ChainWork {
   // too. Stage s adds s x `delay_ns` to its work.
   int64_t WholeLayers(int64_t stages, int64_t micro_batches, int64_t delay_ns) const;
 };
-ChainWork WorkOf(const LayerProfile& profile);
+ChainWork ChainWorkOf(const LayerProfile& profile);
 
 // Returns the ns to send one pack over the quickest boundary, one way; 0 without a pipeline.
 int64_t LeastSend(const Job& job, const Parallelism& p, const ChainWork& work);

@@ -34,22 +34,22 @@ class Chooser {
         rule_(CapsRuleOf(job, hooks.stop)),
         level_(OneMicroBatch(rule_.Balanced())) {}
 
-  CapsSearch Run() {
+  CapsSearchResult Run() {
     if (!DerivesCaps(job_)) return searches_.Whole(level_.caps, "");
-    CapsSearch level = searches_.Whole(level_.caps, BalanceReason(level_));
+    CapsSearchResult level = searches_.Whole(level_.caps, BalanceReason(level_));
     if (level.stopped) return level;
     if (level_.by_tokens) return KeepingTheBatch(ByTokens(std::move(level)));
     if (TooManyMicroBatches(level.batching)) return level;
-    CapsSearch best = Sized(std::move(level));
-    if (best.stopped || best.found.best.empty()) return best;
+    CapsSearchResult best = Sized(std::move(level));
+    if (best.stopped || best.plans.best.empty()) return best;
     if (best.caps() == level_.caps) best = Longer(std::move(best));
     return KeepingTheBatch(std::move(best));
   }
 
   // Returns whether anything fits under the caps that Run looks at.
-  bool SomethingFits() const {
+  bool AnyFits() const {
     const auto fits = [this](const Caps& caps) {
-      return planner::SomethingFits(job_, MakeBatching(job_, caps, "", hooks_.stop), hooks_.stop);
+      return FitsWithPacks(job_, MakeBatching(job_, caps, "", hooks_.stop), hooks_.stop);
     };
     if (fits(level_.caps)) return true;
     if (!DerivesCaps(job_)) return false;
@@ -68,7 +68,7 @@ class Chooser {
  private:
   // Packs of other sizes than level ones.
   struct Sizes {
-    CapsSearch best;
+    CapsSearchResult best;
     double packs = 0;     // of a step, that gave the best
     bool better = false;  // whether a try was better than the first
     double fill = 1;      // the samples of the last packs, over those by volume
@@ -78,7 +78,7 @@ class Chooser {
 
   // Packs of other lengths than the rule's.
   struct LengthTries {
-    CapsSearch best;
+    CapsSearchResult best;
     bool missed = false;        // whether the last lengths were left out because of the batch
     std::vector<double> tried;  // samples per pack
   };
@@ -105,16 +105,16 @@ class Chooser {
   // Returns the best of level packs and of others. Shorter ones need less memory, and so less
   // recompute or model parallelism, and give more ranks a pack of a step; but they are less level.
   // Longer ones may mend the batch, and cost less where each pack has its own charge.
-  CapsSearch Sized(CapsSearch level) const {
-    const bool level_fits = !level.found.best.empty();
+  CapsSearchResult Sized(CapsSearchResult level) const {
+    const bool level_fits = !level.plans.best.empty();
     Sizes sizes{.best = level_fits
                             ? std::move(level)
                             : searches_.Whole(rule_.Least().caps,
                                               LevelDoesNotFit() + "; these are the shortest")};
-    CapsSearch& best = sizes.best;
-    if (best.stopped || best.found.best.empty()) return best;
+    CapsSearchResult& best = sizes.best;
+    if (best.stopped || best.plans.best.empty()) return best;
     sizes.packs = PacksOf(best);
-    const CapsSearch first = best;
+    const CapsSearchResult first = best;
     if (level_fits && (searches_.MissesBatch(best) || Thorough()))
       Octaves(sizes, PacksOfSteps(/*longer=*/true), [&] { return sizes.in_vain < kTriesInVain; });
     // Without a plan for long packs, there is nothing that all shorter ones could be worse than.
@@ -175,16 +175,16 @@ class Chooser {
   std::string LevelDoesNotFit() const { return Level() + " do not fit in memory"; }
 
   // Returns the best of all sizes, with plans of other sizes that keep the batch.
-  CapsSearch KeepingTheBatch(CapsSearch best) const {
-    if (best.stopped || best.found.best.empty()) return best;
-    std::optional<CapsSearch> kept = searches_.KeepingTheBatch(best);
-    if (!kept || (!kept->stopped && kept->found.best.empty())) return best;
+  CapsSearchResult KeepingTheBatch(CapsSearchResult best) const {
+    if (best.stopped || best.plans.best.empty()) return best;
+    std::optional<CapsSearchResult> kept = searches_.KeepingTheBatch(best);
+    if (!kept || (!kept->stopped && kept->plans.best.empty())) return best;
     if (!kept->stopped) kept->batching.rule.caps_reason = OtherReason(*kept, best);
     return *std::move(kept);
   }
 
   // Says why `other` is better than `first`, which fits.
-  std::string OtherReason(const CapsSearch& other, const CapsSearch& first) const {
+  std::string OtherReason(const CapsSearchResult& other, const CapsSearchResult& first) const {
     const std::string packs =
         level_.by_tokens ? absl::StrFormat("packs of %d tokens", first.batching.rule.token_cap)
                          : Level();
@@ -195,13 +195,13 @@ class Chooser {
 
   // Searches packs of which a step has so many, and takes them if they are better.
   bool Improve(Sizes& sizes, double packs) const {
-    CapsSearch& best = sizes.best;
+    CapsSearchResult& best = sizes.best;
     if (best.stopped) return false;
     const std::optional<CapsChoice> choice = rule_.OfSamples(
         static_cast<double>(job_.training.global_batch_samples) / (packs * sizes.fill));
     if (!choice || choice->caps == best.caps() || choice->caps == sizes.tried) return false;
     sizes.tried = choice->caps;
-    CapsSearch other = Brief(choice->caps, best);
+    CapsSearchResult other = Brief(choice->caps, best);
     const double fill = other.batching.rule.samples_per_pack / choice->samples_per_pack;
     sizes.fill = fill > kFull ? 1 : fill;
     if (other.misses_batch) return false;
@@ -216,17 +216,17 @@ class Chooser {
   }
 
   // Other packs can only make up for recompute, model parallelism and a wrong batch.
-  bool SizeMatters(const CapsSearch& best) const {
+  bool SizeMatters(const CapsSearchResult& best) const {
     return !best.stopped &&
-           (Recomputes(best) || best.found.memory_binds || searches_.MissesBatch(best) ||
-            best.found.best.front().parallelism.data < job_.cluster.gpu_count);
+           (Recomputes(best) || best.plans.memory_binds || searches_.MissesBatch(best) ||
+            best.plans.best.front().parallelism.data < job_.cluster.gpu_count);
   }
 
   // Both return packs of a step.
   double LevelPacks() const {
     return static_cast<double>(job_.training.global_batch_samples) / level_.samples_per_pack;
   }
-  double PacksOf(const CapsSearch& search) const {
+  double PacksOf(const CapsSearchResult& search) const {
     return search.batching.packs_per_step(job_.training.global_batch_samples);
   }
 
@@ -251,11 +251,11 @@ class Chooser {
 
   // With a lower token cap, packs of long samples hold fewer units, but memory is planned for the
   // cap.
-  void TryFewerTokens(CapsSearch& best) const {
+  void TryFewerTokens(CapsSearchResult& best) const {
     if (job_.training.token_cap > 0) return;
     CapsChoice choice = level_;
     for (const double room : {1.2, 1.05}) {
-      if (best.stopped || !(Recomputes(best) || best.found.memory_binds)) return;
+      if (best.stopped || !(Recomputes(best) || best.plans.memory_binds)) return;
       const double tokens = room * best.batching.mean.tokens;
       choice.caps = {best.caps().units,
                      std::max(LongestSample(), RoundUp(static_cast<int64_t>(tokens), kTokenStep))};
@@ -266,7 +266,7 @@ class Chooser {
   }
 
   // Searches packs of these caps briefly, for plans quicker than the best of `than`.
-  CapsSearch Brief(const Caps& caps, const CapsSearch& than) const {
+  CapsSearchResult Brief(const Caps& caps, const CapsSearchResult& than) const {
     return searches_.Brief(searches_.Packed(caps, than), than);
   }
 
@@ -276,21 +276,21 @@ class Chooser {
   // may be better where those of twice the length are not. Then tries lengths that keep the batch
   // better than powers of two, and half as much more or a quarter less than the best. If none is
   // better, or the rule's do not fit or miss the batch, tries shorter ones.
-  CapsSearch ByTokens(CapsSearch level) const {
+  CapsSearchResult ByTokens(CapsSearchResult level) const {
     if (job_.training.token_cap > 0) return level;
-    const CapsSearch first = level;
+    const CapsSearchResult first = level;
     LengthTries lengths{.best = std::move(level)};
-    CapsSearch& best = lengths.best;
+    CapsSearchResult& best = lengths.best;
     lengths.tried.push_back(best.batching.rule.samples_per_pack);
-    const bool misses = !best.found.best.empty() && searches_.MissesBatch(best);
-    if (!best.found.best.empty()) TryLonger(lengths);
+    const bool misses = !best.plans.best.empty() && searches_.MissesBatch(best);
+    if (!best.plans.best.empty()) TryLonger(lengths);
     if (misses || best.caps() == level_.caps) {
-      for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
-        if (!Try(lengths, tokens) && !lengths.missed && !best.found.best.empty()) break;
+      for (const int64_t tokens : ShorterTokens(best.plans.best.empty()))
+        if (!Try(lengths, tokens) && !lengths.missed && !best.plans.best.empty()) break;
     }
-    if (best.stopped || best.caps() == level_.caps || best.found.best.empty()) return best;
+    if (best.stopped || best.caps() == level_.caps || best.plans.best.empty()) return best;
     best.batching.rule.caps_reason =
-        first.found.best.empty()
+        first.plans.best.empty()
             ? absl::StrFormat("packs of %d tokens do not fit in memory", level_.caps.tokens)
             : OtherReason(best, first);
     searches_.FindWhole(best);
@@ -315,7 +315,7 @@ class Chooser {
     if (lengths.best.stopped || tokens > LongestOfUse() || tokens < LongestSample()) return false;
     CapsChoice choice = level_;
     choice.caps.tokens = tokens;
-    CapsSearch other = searches_.Packed(choice.caps, lengths.best);
+    CapsSearchResult other = searches_.Packed(choice.caps, lengths.best);
     lengths.missed = other.misses_batch;
     const double samples = other.batching.rule.samples_per_pack;
     const bool known =
@@ -369,27 +369,27 @@ class Chooser {
 
   // Samples of equally many units, such as recordings padded to one length, are level however many
   // a pack holds. Doubles what it holds while that is better and every rank still gets a pack.
-  CapsSearch Longer(CapsSearch best) const {
+  CapsSearchResult Longer(CapsSearchResult best) const {
     CapsChoice choice = level_;
     while (const std::optional<CapsChoice> doubled = rule_.Doubled(choice)) {
       choice = *doubled;
-      const double ranks = static_cast<double>(best.found.best.front().parallelism.data);
+      const double ranks = static_cast<double>(best.plans.best.front().parallelism.data);
       if (choice.samples_per_pack * ranks > static_cast<double>(job_.training.global_batch_samples))
         break;
       const BatchRule& than = best.batching.rule;
-      CapsSearch packed = searches_.Packed(
+      CapsSearchResult packed = searches_.Packed(
           choice.caps, best,
           absl::StrFormat(
               "the same batch has a shorter step than with packs of %d units and %d tokens",
               than.unit_cap, than.token_cap));
-      CapsSearch longer = searches_.Beating(std::move(packed), best);
+      CapsSearchResult longer = searches_.Beating(std::move(packed), best);
       if (!searches_.Take(best, std::move(longer)) || best.stopped) break;
     }
     return best;
   }
 
-  static bool Recomputes(const CapsSearch& search) {
-    const std::vector<StageWork>& stages = search.found.best.front().stages;
+  static bool Recomputes(const CapsSearchResult& search) {
+    const std::vector<StageWork>& stages = search.plans.best.front().stages;
     return std::any_of(stages.begin(), stages.end(),
                        [](const StageWork& stage) { return stage.recompute_ns > 0; });
   }
@@ -419,33 +419,34 @@ class Chooser {
 bool Pads(const Job& job) { return job.training.micro_batch_samples > 0; }
 
 // Searches plans for the job's padded micro-batches: there are no caps to choose.
-CapsSearch SearchPadded(const Job& job, int64_t alternatives, const PlanHooks& hooks,
-                        const WorkLimits& limits) {
-  CapsSearch search;
+CapsSearchResult SearchPadded(const Job& job, int64_t alternatives, const PlanHooks& hooks,
+                              const WorkLimits& limits) {
+  CapsSearchResult search;
   if (hooks.enter) hooks.enter(Phase::kBatchRule);
   search.batching = MakeBatching(job, hooks.stop);
   search.stopped = hooks.stop && hooks.stop();
   if (search.stopped) return search;
   if (hooks.enter) hooks.enter(Phase::kSearch);
-  BatchSearch of_batch = SearchForBatch(job, search.batching, alternatives, hooks.stop, 0, limits);
-  search.found = std::move(of_batch.found);
+  BatchSearchResult of_batch =
+      SearchForBatch(job, search.batching, alternatives, hooks.stop, 0, limits);
+  search.plans = std::move(of_batch.found);
   search.keeps_batch = of_batch.keeps_batch;
-  search.stopped = search.found.stopped;
+  search.stopped = search.plans.stopped;
   return search;
 }
 
 }  // namespace
 
-CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
-                      const WorkLimits& limits) {
+CapsSearchResult ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
+                            const WorkLimits& limits) {
   if (Pads(job)) return SearchPadded(job, alternatives, hooks, limits);
   return Chooser(job, alternatives, hooks, limits).Run();
 }
 
-bool SomethingFits(const Job& job, const Stop& stop) {
-  if (Pads(job)) return SomethingFits(job, MakeBatching(job, stop), stop);
+bool FitsWithAnyPacks(const Job& job, const Stop& stop) {
+  if (Pads(job)) return FitsWithPacks(job, MakeBatching(job, stop), stop);
   const PlanHooks hooks{.stop = stop};
-  return Chooser(job, 0, hooks).SomethingFits();
+  return Chooser(job, 0, hooks).AnyFits();
 }
 
 }  // namespace evenkeel::planner

@@ -17,11 +17,11 @@ namespace evenkeel::planner {
 // other packs are tried in brief searches, and the best are searched in full (docs/ALGORITHMS.md).
 // If level packs do not fit, the shortest are searched first.
 // `alternatives` is the number of plans of other degrees to list.
-CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
-                      const WorkLimits& limits = {});
+CapsSearchResult ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks,
+                            const WorkLimits& limits = {});
 
 // Returns whether ChooseCaps finds any plan. False if stopped.
-bool SomethingFits(const Job& job, const Stop& stop);
+bool FitsWithAnyPacks(const Job& job, const Stop& stop);
 
 }  // namespace evenkeel::planner
 

@@ -16,14 +16,14 @@ namespace {
 // a plan whose GPUs hold as little as with the larger, and which pays only for the smaller.
 class ModuleSearch {
  public:
-  ModuleSearch(const Job& job, OffloadSearches& searches)
+  ModuleSearch(const Job& job, OffloadTrials& trials)
       : job_(job),
-        searches_(searches),
+        trials_(trials),
         given_(job.training.activations.given_modules),
         settings_(SettingsBesideModules(job)) {}
 
   ChosenOffload Run() {
-    searches_.Begin();
+    trials_.ResetBudget();
     if (given_ == 0) Try({});
     for (const RecomputeSetting& setting : settings_) {
       const OffloadModules may = ModulesBeside(OffloadModulesOf(job_), setting);
@@ -34,7 +34,7 @@ class ModuleSearch {
         Try({setting, given_, given_});
       }
     }
-    while (!open_.empty() && !searches_.Over()) {
+    while (!open_.empty() && !trials_.OutOfBudget()) {
       const auto next =
           std::min_element(open_.begin(), open_.end(),
                            [](const Sets& a, const Sets& b) { return a.bound_ns < b.bound_ns; });
@@ -48,8 +48,7 @@ class ModuleSearch {
     // Where memory needs all modules, the bounding plans do not show it.
     for (const RecomputeSetting& setting : settings_) {
       const OffloadModules all = ModulesBeside(OffloadModulesOf(job_), setting);
-      if (best_ns_ == 0 && given_ == 0 && all != 0 && !searches_.Stopped())
-        Try({setting, all, all});
+      if (best_ns_ == 0 && given_ == 0 && all != 0 && !trials_.Stopped()) Try({setting, all, all});
     }
     if (given_ == 0 && best_.must != 0 && best_has_chunks_) TryNeighbours();
     return {WithModules(job_, best_.must, best_.must, best_.setting), best_ns_};
@@ -73,8 +72,8 @@ class ModuleSearch {
     const std::pair set(sets.setting, sets.must);
     if (std::find(tried_.begin(), tried_.end(), set) != tried_.end()) return;
     tried_.push_back(set);
-    const std::optional<OffloadSearch> search =
-        searches_.For(WithModules(job_, sets.must, sets.must, sets.setting), best_ns_);
+    const std::optional<PlanUnderOffload> search =
+        trials_.For(WithModules(job_, sets.must, sets.must, sets.setting), best_ns_);
     if (!search) return;
     Offer(sets.setting, sets.must, search->best.simulated_ns,
           search->best.parallelism.virtual_stages > 1);
@@ -88,36 +87,36 @@ class ModuleSearch {
     const OffloadModules may = ModulesBeside(OffloadModulesOf(job_), best.setting);
     for (OffloadModules left = may; left != 0; left &= left - 1) {
       const OffloadModules modules = best.must ^ (left & -left);
-      if (modules != 0 && WithoutUnmetNeeds(modules) == modules && !searches_.Over())
+      if (modules != 0 && WithoutUnmetNeeds(modules) == modules && !trials_.OutOfBudget())
         Try({best.setting, modules, modules});
     }
   }
 
   // A cut that a search finds with some modules may do with fewer.
-  void Reduce(const RecomputeSetting& setting, const OffloadSearch& found) {
+  void Reduce(const RecomputeSetting& setting, const PlanUnderOffload& found) {
     const Sets all{setting, 0, ModulesBeside(OffloadModulesOf(job_), setting)};
     const OffloadModules modules = LeastOf(all, found);
     const std::optional<int64_t> ns = StepWith(setting, modules, found);
     if (!ns || !MayGain(*ns, best_ns_)) return;
     if (found.best.parallelism.virtual_stages == 1) return Offer(setting, modules, *ns);
-    if (!searches_.Over()) Try({setting, modules, modules});
+    if (!trials_.OutOfBudget()) Try({setting, modules, modules});
   }
 
   // Returns the candidate's step with these modules, or nullopt if there are none, or if the host
   // lacks room for them.
   std::optional<int64_t> StepWith(const RecomputeSetting& setting, OffloadModules modules,
-                                  const OffloadSearch& found) const {
+                                  const PlanUnderOffload& found) const {
     if (modules == 0) return std::nullopt;
-    return StepOf(WithModules(job_, modules, modules, setting), found, searches_.stop());
+    return StepOf(WithModules(job_, modules, modules, setting), found, trials_.stop());
   }
 
   // Bounds the sets, and offers the least of them with which the plan that bounds them fits.
   void Open(Sets sets) {
     sets.may = WithoutUnmetNeeds(sets.may);
     if ((sets.must & ~sets.may) != 0 || sets.may == 0) return;
-    if (searches_.Over()) return;
-    const std::optional<OffloadSearch> search =
-        searches_.For(WithModules(job_, sets.may, sets.must, sets.setting), best_ns_);
+    if (trials_.OutOfBudget()) return;
+    const std::optional<PlanUnderOffload> search =
+        trials_.For(WithModules(job_, sets.may, sets.must, sets.setting), best_ns_);
     if (!search) return;
     sets.bound_ns = search->best.simulated_ns;
     OfferLeast(sets, *search);
@@ -125,7 +124,7 @@ class ModuleSearch {
   }
 
   // Offers the least of the sets with which the candidate fits.
-  void OfferLeast(const Sets& sets, const OffloadSearch& found) {
+  void OfferLeast(const Sets& sets, const PlanUnderOffload& found) {
     const OffloadModules modules = LeastOf(sets, found);
     const std::optional<int64_t> ns = StepWith(sets.setting, modules, found);
     if (ns && found.best.parallelism.virtual_stages == 1) return Offer(sets.setting, modules, *ns);
@@ -133,12 +132,12 @@ class ModuleSearch {
     // searches over chunks are not certified. It finds the cut more easily with more memory to
     // spare, so all of `may` is tried too.
     for (const OffloadModules of : {modules, sets.may})
-      if (of != 0 && MayGain(ns.value_or(sets.bound_ns), best_ns_) && !searches_.Over())
+      if (of != 0 && MayGain(ns.value_or(sets.bound_ns), best_ns_) && !trials_.OutOfBudget())
         Try({sets.setting, of, of});
   }
 
   // Returns the sets of modules in order of the bytes that they move.
-  std::vector<OffloadModules> InOrder(const Sets& sets, const OffloadSearch& found) const {
+  std::vector<OffloadModules> InOrder(const Sets& sets, const PlanUnderOffload& found) const {
     std::vector<std::pair<int64_t, OffloadModules>> order;
     const auto bytes_of = [&](OffloadModules modules) {
       const LayerProfile profile =
@@ -170,13 +169,13 @@ class ModuleSearch {
   }
 
   // Returns the sets' least with which the candidate fits on the GPUs, or 0 if it never does.
-  OffloadModules LeastOf(const Sets& sets, const OffloadSearch& found) const {
+  OffloadModules LeastOf(const Sets& sets, const PlanUnderOffload& found) const {
     std::vector<OffloadModules> too_few;
     for (const OffloadModules modules : InOrder(sets, found)) {
       if (std::any_of(too_few.begin(), too_few.end(),
                       [&](OffloadModules more) { return (modules & ~more) == 0; }))
         continue;
-      if (FitsOnGpus(WithModules(job_, modules, modules, sets.setting), found, searches_.stop()))
+      if (FitsOnGpus(WithModules(job_, modules, modules, sets.setting), found, trials_.stop()))
         return modules;
       too_few.push_back(modules);
     }
@@ -186,7 +185,7 @@ class ModuleSearch {
   static constexpr int64_t kBytesAtMost = int64_t{1} << 45;
 
   const Job& job_;
-  OffloadSearches& searches_;
+  OffloadTrials& trials_;
   const OffloadModules given_;
   const std::vector<RecomputeSetting> settings_;
   std::vector<Sets> open_;                                          // that may hold a better set
@@ -198,8 +197,8 @@ class ModuleSearch {
 
 }  // namespace
 
-ChosenOffload WithBestModules(const Job& job, OffloadSearches* searches) {
-  return ModuleSearch(job, *searches).Run();
+ChosenOffload WithBestModules(const Job& job, OffloadTrials* trials) {
+  return ModuleSearch(job, *trials).Run();
 }
 
 }  // namespace evenkeel::planner

@@ -29,14 +29,14 @@ double ShareOf(int64_t thousandths) {
 // which pays only for its lower end.
 class AmountSearch {
  public:
-  AmountSearch(const Job& job, OffloadSearches& searches)
+  AmountSearch(const Job& job, OffloadTrials& trials)
       : job_(job),
-        searches_(searches),
+        trials_(trials),
         of_layers_(job.training.activations.choose),
         most_(of_layers_ ? OffloadedLayersAtMost(job) : kWhole) {}
 
   ChosenOffload Run() {
-    searches_.Begin();
+    trials_.ResetBudget();
     const int64_t amount = Best();
     return {With(amount, amount), best_ns_};
   }
@@ -55,7 +55,7 @@ class AmountSearch {
       return best_;
     }
     Open(0, most_);
-    while (!ranges_.empty() && !searches_.Over()) {
+    while (!ranges_.empty() && !trials_.OutOfBudget()) {
       const auto next =
           std::min_element(ranges_.begin(), ranges_.end(),
                            [](const Range& a, const Range& b) { return a.bound_ns < b.bound_ns; });
@@ -95,16 +95,16 @@ class AmountSearch {
   }
 
   void Try(int64_t amount) {
-    const std::optional<OffloadSearch> search = searches_.For(With(amount, amount), best_ns_);
+    const std::optional<PlanUnderOffload> search = trials_.For(With(amount, amount), best_ns_);
     if (search) Offer(amount, search->best.simulated_ns);
   }
 
   // The plan found with the best amount may need less: repeats the search until it does not. Stops
   // at 0, where the search's recompute was free, so that its plan says nothing about other amounts.
   void Reduce() {
-    for (int tries = 0; tries < kReductionsAtMost && best_ > 0 && !searches_.Stopped(); ++tries) {
+    for (int tries = 0; tries < kReductionsAtMost && best_ > 0 && !trials_.Stopped(); ++tries) {
       const int64_t amount = best_;
-      const std::optional<OffloadSearch> search = searches_.For(With(amount, amount), 0);
+      const std::optional<PlanUnderOffload> search = trials_.For(With(amount, amount), 0);
       if (!search) return;
       const int64_t least = LeastAmount(*search, of_layers_ ? 0 : -1, amount);
       if (least == amount) return;
@@ -115,8 +115,8 @@ class AmountSearch {
   }
 
   void Open(int64_t low, int64_t high) {
-    if (low >= high || searches_.Over()) return;
-    const std::optional<OffloadSearch> search = searches_.For(With(high, low), best_ns_);
+    if (low >= high || trials_.OutOfBudget()) return;
+    const std::optional<PlanUnderOffload> search = trials_.For(With(high, low), best_ns_);
     if (!search) return;
     const int64_t amount = LeastAmount(*search, low, high);
     if (const std::optional<int64_t> ns = StepWith(*search, amount)) Offer(amount, *ns);
@@ -125,20 +125,20 @@ class AmountSearch {
 
   // Returns the least amount above `low` with which the candidate fits on the GPUs. It fits with
   // `high`.
-  int64_t LeastAmount(const OffloadSearch& found, int64_t low, int64_t high) const {
+  int64_t LeastAmount(const PlanUnderOffload& found, int64_t low, int64_t high) const {
     while (high - low > 1) {
       const int64_t middle = (low + high) / 2;
-      (FitsOnGpus(With(middle, middle), found, searches_.stop()) ? high : low) = middle;
+      (FitsOnGpus(With(middle, middle), found, trials_.stop()) ? high : low) = middle;
     }
     return high;
   }
 
-  std::optional<int64_t> StepWith(const OffloadSearch& found, int64_t amount) const {
-    return StepOf(With(amount, amount), found, searches_.stop());
+  std::optional<int64_t> StepWith(const PlanUnderOffload& found, int64_t amount) const {
+    return StepOf(With(amount, amount), found, trials_.stop());
   }
 
   const Job& job_;
-  OffloadSearches& searches_;
+  OffloadTrials& trials_;
   const bool of_layers_;  // else thousandths of the optimizer
   const int64_t most_;
   std::vector<Range> ranges_;  // that may hold a better amount
@@ -188,19 +188,19 @@ Job WithExtreme(const Job& job, bool moved, bool charged) {
   return WithActivations(with, moved ? most : 0, charged ? most : 0);
 }
 
-ChosenOffload WithBestActivations(const Job& job, OffloadSearches& searches) {
-  return job.training.activations.of_modules ? WithBestModules(job, &searches)
-                                             : AmountSearch(job, searches).Run();
+ChosenOffload WithBestActivations(const Job& job, OffloadTrials& trials) {
+  return job.training.activations.of_modules ? WithBestModules(job, &trials)
+                                             : AmountSearch(job, trials).Run();
 }
 
 // Chooses activations with all and with none of the optimizer on the GPU, and then its share with
 // the better ones.
-Job WithBestOfBoth(const Job& job, OffloadSearches& searches) {
-  ChosenOffload best = WithBestActivations(WithOffload(job, 0), searches);
-  ChosenOffload of_host = WithBestActivations(WithOffload(job, 1), searches);
+Job WithBestOfBoth(const Job& job, OffloadTrials& trials) {
+  ChosenOffload best = WithBestActivations(WithOffload(job, 0), trials);
+  ChosenOffload of_host = WithBestActivations(WithOffload(job, 1), trials);
   if (best.step_ns == 0 || (of_host.step_ns > 0 && of_host.step_ns < best.step_ns))
     best = std::move(of_host);
-  return AmountSearch(best.job, searches).Run().job;
+  return AmountSearch(best.job, trials).Run().job;
 }
 
 }  // namespace
@@ -220,13 +220,13 @@ bool ChoosesOffload(const Job& job) {
 }
 
 Job WithBestOffload(const Job& job, const PlanHooks& hooks) {
-  OffloadSearches searches(hooks);
-  searches.AddPacks(WithExtreme(job, false, false));
-  searches.AddPacks(WithExtreme(job, true, false));
-  searches.AddPacks(WithExtreme(job, true, true));
-  if (!job.training.activations.choose) return AmountSearch(job, searches).Run().job;
-  if (job.training.offload.choose) return WithBestOfBoth(job, searches);
-  return WithBestActivations(job, searches).job;
+  OffloadTrials trials(hooks);
+  trials.AddPacks(WithExtreme(job, false, false));
+  trials.AddPacks(WithExtreme(job, true, false));
+  trials.AddPacks(WithExtreme(job, true, true));
+  if (!job.training.activations.choose) return AmountSearch(job, trials).Run().job;
+  if (job.training.offload.choose) return WithBestOfBoth(job, trials);
+  return WithBestActivations(job, trials).job;
 }
 
 std::optional<Job> WithoutChosenOffload(const Job& job) {

@@ -25,8 +25,9 @@ bool ChoosesOffload(const Job& job);
 
 // Returns the job with the offload that gives the shortest step, and no more of it than the plan
 // needs: a share of the optimizer in thousandths, or a number of layers whose activations leave the
-// GPU. If nothing fits, the job offloads the whole optimizer, or no layer, because recompute then
-// holds less. Searches are short, so that the step is about the shortest (OffloadSearches).
+// GPU. If nothing fits, offloads the whole optimizer, or no layer, since recompute needs less
+// memory than offloaded activations. Searches are short, so that the step is about the shortest
+// (OffloadTrials).
 // REQUIRES: ChoosesOffload(job). The result is arbitrary once stopped.
 Job WithBestOffload(const Job& job, const PlanHooks& hooks);
 

@@ -258,7 +258,7 @@ std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profi
   if (!least.found || least.held.allocated > AllocatableBytes(job)) return std::nullopt;
   const Chunks chunks(job, profile, p, schedule, micro_batches, stop, lists);
   Candidate c = chunks.Cut(std::move(least.boundaries));
-  if (!chunks.Complete(c)) chunks.Complete(c, SmallestRecompute(job, prospect, c.boundaries));
+  if (!chunks.Complete(c)) chunks.Complete(c, LeastMemoryRecompute(job, prospect, c.boundaries));
   return c;
 }
 

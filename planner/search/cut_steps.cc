@@ -20,7 +20,7 @@ SimulatedStep CutSteps::StepOfAllEvents(const Candidate& cut) {
   return Simulate(cut, kEventsAtMost, kNoPlan, whole_);
 }
 
-void CutSteps::Know(const Candidate& cut) { whole_[cut.boundaries] = cut.step; }
+void CutSteps::Remember(const Candidate& cut) { whole_[cut.boundaries] = cut.step; }
 
 SimulatedStep CutSteps::Simulate(const Candidate& cut, int64_t events, int64_t longest_ns,
                                  Known& known) {

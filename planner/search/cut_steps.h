@@ -31,7 +31,7 @@ class CutSteps {
   bool same() const { return same_; }
 
   // Takes the step of all events of a cut that was simulated before.
-  void Know(const Candidate& cut);
+  void Remember(const Candidate& cut);
 
  private:
   using Known = std::map<std::vector<int64_t>, SimulatedStep>;  // by boundaries

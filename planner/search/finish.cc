@@ -127,7 +127,7 @@ Finished Finisher::FinishPartition(const LayerProfile& profile, Candidate& c, bo
 
   const Candidate given = c;
   CutSteps steps(job_, given, Packs(given.parallelism.data, given.micro_batches), stop_);
-  if (given.step.total_ns() > 0) steps.Know(given);
+  if (given.step.total_ns() > 0) steps.Remember(given);
   int64_t quickest = 0, quickest_of_all = 0;  // by few events, and by all
   for (std::vector<int64_t>& cut : cuts) {
     Candidate start = given;

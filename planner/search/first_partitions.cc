@@ -42,27 +42,29 @@ std::optional<int64_t> Certify(const SegmentTable& table, const Stop& stop, Cand
 
 }  // namespace
 
-std::optional<Entry> FirstPartitions::PartitionFor(const Prospect& prospect, int64_t* examined) {
+std::optional<Contender> FirstPartitions::PartitionFor(const Prospect& prospect,
+                                                       int64_t* examined) {
   if (prospect.schedule == Schedule::kOneFOneB) {
-    std::optional<Entry> entry = Partition(prospect, examined);
-    if (entry) entry->candidate.score_ns = Scale(entry->candidate, entry->score_ns);
-    return entry;
+    std::optional<Contender> contender = Partition(prospect, examined);
+    if (contender) contender->candidate.score_ns = Scale(contender->candidate, contender->score_ns);
+    return contender;
   }
   const Parallelism& p = prospect.parallelism;
   const LayerProfile& profile = ProfileOf(prospect);
-  std::optional<Entry> entry = EntryOf(
+  std::optional<Contender> contender = ContenderOf(
       prospect,
       EvenChunks(job_, profile, p, prospect.schedule, prospect.micro_batches, stop_, &lists_));
-  if (entry)
-    entry->memory_binds = !EvenLayers(job_, profile, p, prospect.schedule, prospect.micro_batches)
-                               .FitWithOneMore(profile);
-  return entry;
+  if (contender)
+    contender->memory_binds =
+        !EvenLayers(job_, profile, p, prospect.schedule, prospect.micro_batches)
+             .FitWithOneMore(profile);
+  return contender;
 }
 
-std::optional<Entry> FirstPartitions::Fitting(const Prospect& prospect, int64_t trying) {
-  return EntryOf(prospect,
-                 FittingChunks(job_, ProfileOf(prospect), prospect.parallelism, prospect.schedule,
-                               prospect.micro_batches, trying, stop_, &lists_));
+std::optional<Contender> FirstPartitions::Fitting(const Prospect& prospect, int64_t trying) {
+  return ContenderOf(
+      prospect, FittingChunks(job_, ProfileOf(prospect), prospect.parallelism, prospect.schedule,
+                              prospect.micro_batches, trying, stop_, &lists_));
 }
 
 std::optional<Tried> FirstPartitions::NoneBelow(int64_t limit, const Prospect& prospect) {
@@ -102,16 +104,17 @@ const LayerProfile& FirstPartitions::ProfileOf(const Prospect& prospect) {
       .profile;
 }
 
-std::optional<Entry> FirstPartitions::EntryOf(const Prospect& prospect,
-                                              std::optional<Candidate> found) const {
+std::optional<Contender> FirstPartitions::ContenderOf(const Prospect& prospect,
+                                                      std::optional<Candidate> found) const {
   if (!found || stop_()) return std::nullopt;
   const int64_t score = found->score_ns;
   found->score_ns = Scale(*found, score);
   found->setting = prospect.setting;
-  return Entry{.candidate = std::move(*found), .score_ns = score, .bound_ns = prospect.bound_ns};
+  return Contender{
+      .candidate = std::move(*found), .score_ns = score, .bound_ns = prospect.bound_ns};
 }
 
-std::optional<Entry> FirstPartitions::Partition(const Prospect& prospect, int64_t* examined) {
+std::optional<Contender> FirstPartitions::Partition(const Prospect& prospect, int64_t* examined) {
   const SegmentTable table(job_, ProfileOf(prospect), prospect.parallelism, prospect.micro_batches,
                            stop_);
   const bool exact = job_.constraints.partition_method == PartitionMethod::kExact;
@@ -119,7 +122,7 @@ std::optional<Entry> FirstPartitions::Partition(const Prospect& prospect, int64_
               .micro_batches = prospect.micro_batches,
               .setting = prospect.setting};
   if (exact) {
-    PartitionSearch found = FindPartition(table, prospect.micro_batches, stop_);
+    PartitionSearchResult found = FindPartition(table, prospect.micro_batches, stop_);
     *examined += found.states;
     if (found.best) c.boundaries = std::move(found.best->boundaries);
   } else {
@@ -137,10 +140,10 @@ std::optional<Entry> FirstPartitions::Partition(const Prospect& prospect, int64_
     if (!certified) return std::nullopt;
     bound = std::max(bound, *certified);
   }
-  return Entry{.candidate = std::move(c),
-               .score_ns = score,
-               .bound_ns = bound,
-               .memory_binds = table.met_unfit()};
+  return Contender{.candidate = std::move(c),
+                   .score_ns = score,
+                   .bound_ns = bound,
+                   .memory_binds = table.met_unfit()};
 }
 
 int64_t FirstPartitions::Scale(const Candidate& c, int64_t step_ns) const {

@@ -7,7 +7,7 @@
 
 #include "planner/base/stop.h"
 #include "planner/job.h"
-#include "planner/search/entry.h"
+#include "planner/search/contender.h"
 #include "planner/search/prospects.h"
 #include "planner/search/setting_choices.h"
 
@@ -29,11 +29,11 @@ class FirstPartitions {
   // its closed form or a short certified search, or that of a published method, with a bound on all
   // partitions; otherwise, the better of simple cuts. Adds the partial partitions looked at to
   // `examined`.
-  std::optional<Entry> PartitionFor(const Prospect& prospect, int64_t* examined);
+  std::optional<Contender> PartitionFor(const Prospect& prospect, int64_t* examined);
 
   // Returns a cut that fits for schedules other than 1F1B (FittingChunks), or nullopt if none was
   // found.
-  std::optional<Entry> Fitting(const Prospect& prospect, int64_t trying);
+  std::optional<Contender> Fitting(const Prospect& prospect, int64_t trying);
 
   // Returns nullopt unless a bound proves that every cut of this 1F1B prospect takes `limit` or
   // more. Otherwise says what may still be faster: kFits, a setting that recomputes more, because
@@ -46,8 +46,9 @@ class FirstPartitions {
 
  private:
   const LayerProfile& ProfileOf(const Prospect& prospect);
-  std::optional<Entry> EntryOf(const Prospect& prospect, std::optional<Candidate> found) const;
-  std::optional<Entry> Partition(const Prospect& prospect, int64_t* examined);
+  std::optional<Contender> ContenderOf(const Prospect& prospect,
+                                       std::optional<Candidate> found) const;
+  std::optional<Contender> Partition(const Prospect& prospect, int64_t* examined);
   int64_t Scale(const Candidate& c, int64_t step_ns) const;
 
   const Job& job_;

@@ -27,9 +27,9 @@ bool Better(const BatchPlan& plan, const BatchPlan& than) {
   return plan.gpu_days < than.gpu_days;
 }
 
-BatchSearch SearchForBatch(const Job& job, const Batching& batching, int64_t alternatives,
-                           const Stop& stop, int64_t beat_ns, const WorkLimits& limits) {
-  BatchSearch search{.found = Search(job, batching, alternatives, stop, beat_ns, limits)};
+BatchSearchResult SearchForBatch(const Job& job, const Batching& batching, int64_t alternatives,
+                                 const Stop& stop, int64_t beat_ns, const WorkLimits& limits) {
+  BatchSearchResult search{.found = Search(job, batching, alternatives, stop, beat_ns, limits)};
   SearchResult& found = search.found;
   if (found.stopped || found.best.empty() || job.training.keeps_batch) return search;
   const double error = BatchError(job, batching, found);

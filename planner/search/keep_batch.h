@@ -30,7 +30,7 @@ struct BatchPlan {
 // one that misses by clearly less is better. Otherwise fewer GPU-days decide.
 bool Better(const BatchPlan& plan, const BatchPlan& than);
 
-struct BatchSearch {
+struct BatchSearchResult {
   SearchResult found;
   bool keeps_batch = false;  // `found` is the best of the degrees that keep the batch
   // The best of these degrees, if `found` misses the batch and they take so much longer that
@@ -40,8 +40,9 @@ struct BatchSearch {
 
 // Searches plans (Search). If the best misses the batch by more than kBatchTolerance and other
 // degrees come nearer, also searches these (Training::keeps_batch).
-BatchSearch SearchForBatch(const Job& job, const Batching& batching, int64_t alternatives,
-                           const Stop& stop, int64_t beat_ns = 0, const WorkLimits& limits = {});
+BatchSearchResult SearchForBatch(const Job& job, const Batching& batching, int64_t alternatives,
+                                 const Stop& stop, int64_t beat_ns = 0,
+                                 const WorkLimits& limits = {});
 
 }  // namespace evenkeel::planner
 

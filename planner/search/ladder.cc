@@ -118,7 +118,7 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
   Job recompute_all = job;
   recompute_all.constraints.recompute = RecomputePolicy::kFull;
   const SegmentTable table(recompute_all, profile, plan.parallelism, plan.micro_batches, stop);
-  const PartitionSearch found = FindPartition(table, plan.micro_batches, stop);
+  const PartitionSearchResult found = FindPartition(table, plan.micro_batches, stop);
   if (found.stopped) return ladder;
   const std::vector<int64_t> boundaries =
       found.best ? found.best->boundaries : SplitByLayers(profile, plan.parallelism.pipeline);

@@ -368,8 +368,8 @@ bool NoRoom(const Job& job, const MemoryProspect& prospect, const StageNeeds& ne
   return AllocatableBytes(job) <= 0 || !Room(job, prospect, needs).Enough();
 }
 
-std::vector<ModeCounts> SmallestRecompute(const Job& job, const MemoryProspect& prospect,
-                                          const std::vector<int64_t>& boundaries) {
+std::vector<ModeCounts> LeastMemoryRecompute(const Job& job, const MemoryProspect& prospect,
+                                             const std::vector<int64_t>& boundaries) {
   const StageNeeds needs(job, prospect);
   std::vector<ModeCounts> recomputed(boundaries.size() - 1);
   for (int64_t s = 0; s < prospect.shape.stages; ++s) {
@@ -381,7 +381,8 @@ std::vector<ModeCounts> SmallestRecompute(const Job& job, const MemoryProspect& 
   return recomputed;
 }
 
-bool FitsAtAll(const Job& job, const Batching& batching, const Stop& stop, int64_t* segments_left) {
+bool FitsInMemory(const Job& job, const Batching& batching, const Stop& stop,
+                  int64_t* segments_left) {
   if (*segments_left <= 0) return false;
   const int64_t allocatable = AllocatableBytes(job);
   for (const MemoryProspect& prospect : ProspectsByMemory(job, batching, stop)) {

@@ -41,12 +41,13 @@ bool NoRoom(const Job& job, const MemoryProspect& prospect);
 bool NoRoom(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs);
 
 // Returns the recompute of each segment that brings every stage to its least memory.
-std::vector<ModeCounts> SmallestRecompute(const Job& job, const MemoryProspect& prospect,
-                                          const std::vector<int64_t>& boundaries);
+std::vector<ModeCounts> LeastMemoryRecompute(const Job& job, const MemoryProspect& prospect,
+                                             const std::vector<int64_t>& boundaries);
 
 // Returns whether some plan of the job fits in memory under these packs: the search without times.
 // Takes the segments looked at from `segments_left`; returns false if they run out.
-bool FitsAtAll(const Job& job, const Batching& batching, const Stop& stop, int64_t* segments_left);
+bool FitsInMemory(const Job& job, const Batching& batching, const Stop& stop,
+                  int64_t* segments_left);
 
 }  // namespace evenkeel::planner
 

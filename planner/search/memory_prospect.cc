@@ -42,7 +42,8 @@ std::vector<MemoryProspect> ProspectsByMemory(const Job& job, const Batching& ba
   return prospects;
 }
 
-std::vector<int64_t> LayersOf(const LayerProfile& profile, const std::vector<int64_t>& boundaries) {
+std::vector<int64_t> LayersPerSegment(const LayerProfile& profile,
+                                      const std::vector<int64_t>& boundaries) {
   std::vector<int64_t> layers(boundaries.size() - 1);
   for (size_t k = 0; k + 1 < boundaries.size(); ++k) {
     for (int64_t i = boundaries[k]; i < boundaries[k + 1]; ++i)

@@ -48,7 +48,8 @@ std::vector<MemoryProspect> ProspectsByMemory(const Job& job, const Batching& ba
                                               const Stop& stop);
 
 // Returns the transformer layers of each segment of a cut.
-std::vector<int64_t> LayersOf(const LayerProfile& profile, const std::vector<int64_t>& boundaries);
+std::vector<int64_t> LayersPerSegment(const LayerProfile& profile,
+                                      const std::vector<int64_t>& boundaries);
 
 }  // namespace evenkeel::planner
 

@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kSegmentsToCount = 2'000'000;
 
 // Returns the layers of the fullest stage as a plan would list them.
-std::vector<LayerGroup> LayersOf(const MemoryProspect& prospect, const LeastFull& tightest) {
+std::vector<LayerGroup> FullestStageLayers(const MemoryProspect& prospect,
+                                           const LeastFull& tightest) {
   std::vector<LayerGroup> layers;
   for (size_t c = 0; c < tightest.held.loads.size(); ++c) {
     const size_t segment =
@@ -79,7 +80,7 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching, co
     least = tightest.held.allocated;
     misfit.parallelism = prospect.parallelism;
     misfit.stage = tightest.stage;
-    misfit.layers = LayersOf(prospect, tightest);
+    misfit.layers = FullestStageLayers(prospect, tightest);
     host_short = job.cluster.gpus_per_node * HostExcess(prospect.profile, tightest.held.loads);
     misfit.memory = MemoryPartsOf(prospect.profile, tightest.held.loads, tightest.held.recomputed);
   }

@@ -14,7 +14,7 @@
 namespace evenkeel::planner {
 namespace {
 
-LayerProfile ProfileUnder(const Job& job, const OffloadSearch& found) {
+LayerProfile ProfileUnder(const Job& job, const PlanUnderOffload& found) {
   const Candidate& c = found.best;
   LayerProfile profile = BuildLayerProfile(job, c.parallelism, found.batching->mean,
                                            found.batching->largest, {}, c.micro_batches);
@@ -24,18 +24,18 @@ LayerProfile ProfileUnder(const Job& job, const OffloadSearch& found) {
 
 }  // namespace
 
-void OffloadSearches::AddPacks(const Job& job) {
-  CapsSearch search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kShortSearchLimits);
-  if (search.stopped || search.found.best.empty()) return;
+void OffloadTrials::AddPacks(const Job& job) {
+  CapsSearchResult search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kShortSearchLimits);
+  if (search.stopped || search.plans.best.empty()) return;
   const bool known = std::any_of(packs_.begin(), packs_.end(), [&](const Batching& packs) {
     return Caps{packs.rule.unit_cap, packs.rule.token_cap} == search.caps();
   });
   if (!known) packs_.push_back(std::move(search.batching));
 }
 
-std::optional<OffloadSearch> OffloadSearches::For(const Job& job, int64_t best_ns) {
+std::optional<PlanUnderOffload> OffloadTrials::For(const Job& job, int64_t best_ns) {
   ++made_;
-  std::optional<OffloadSearch> best;
+  std::optional<PlanUnderOffload> best;
   int64_t beat_ns = StepToBeat(best_ns);
   for (const Batching& packs : packs_) {
     SearchResult found =
@@ -48,13 +48,13 @@ std::optional<OffloadSearch> OffloadSearches::For(const Job& job, int64_t best_n
   return best;
 }
 
-bool FitsOnGpus(const Job& job, const OffloadSearch& found, const Stop& stop) {
+bool FitsOnGpus(const Job& job, const PlanUnderOffload& found, const Stop& stop) {
   const std::vector<StagePlan> stages = StagePlans(job, ProfileUnder(job, found), found.best, stop);
   return std::all_of(stages.begin(), stages.end(),
                      [](const StagePlan& stage) { return stage.free_bytes() >= 0; });
 }
 
-std::optional<int64_t> StepOf(const Job& job, const OffloadSearch& found, const Stop& stop) {
+std::optional<int64_t> StepOf(const Job& job, const PlanUnderOffload& found, const Stop& stop) {
   const Candidate& c = found.best;
   const LayerProfile profile = ProfileUnder(job, found);
   for (int64_t s = 0; s < c.parallelism.pipeline; ++s)

@@ -25,8 +25,8 @@ constexpr bool MayGain(int64_t ns, int64_t best_ns) {
 }
 
 // The best plan of a job under some offload.
-struct OffloadSearch {
-  const Batching* batching = nullptr;  // lives as long as OffloadSearches
+struct PlanUnderOffload {
+  const Batching* batching = nullptr;  // lives as long as OffloadTrials
   Candidate best;
 };
 
@@ -38,36 +38,36 @@ struct ChosenOffload {
 
 // Short searches for the best plans under many offloads. They share a few sizes of packs, which
 // depend little on what is offloaded. `hooks` must outlive it.
-class OffloadSearches {
+class OffloadTrials {
  public:
-  explicit OffloadSearches(const PlanHooks& hooks) : hooks_(hooks) {}
+  explicit OffloadTrials(const PlanHooks& hooks) : hooks_(hooks) {}
 
   // Also searches packs of the size that is best for this job from now on.
   void AddPacks(const Job& job);
 
   // Returns the job's best plan with a step that may gain (MayGain), or nullopt if there is none.
-  std::optional<OffloadSearch> For(const Job& job, int64_t best_ns);
+  std::optional<PlanUnderOffload> For(const Job& job, int64_t best_ns);
 
   const Stop& stop() const { return hooks_.stop; }
   bool Stopped() const { return hooks_.stop && hooks_.stop(); }
 
-  // Begins another choice. Each looks at so many offloads.
-  void Begin() { made_ = 0; }
-  // Returns whether no further range is to be looked at.
-  bool Over() const { return made_ >= kAtMost || Stopped(); }
+  // Starts the next choice and resets its budget of kMaxSearches searches.
+  void ResetBudget() { made_ = 0; }
+  // Returns whether no further offload is to be looked at.
+  bool OutOfBudget() const { return made_ >= kMaxSearches || Stopped(); }
 
  private:
-  static constexpr int kAtMost = 24;
+  static constexpr int kMaxSearches = 24;
   const PlanHooks& hooks_;
   std::deque<Batching> packs_;  // a deque, because what was found points to them
   int made_ = 0;
 };
 
 // Returns whether the plan that was found fits on the job's GPUs.
-bool FitsOnGpus(const Job& job, const OffloadSearch& found, const Stop& stop);
+bool FitsOnGpus(const Job& job, const PlanUnderOffload& found, const Stop& stop);
 
 // Returns that plan's step of the job's batch, or nullopt if the host lacks room for it.
-std::optional<int64_t> StepOf(const Job& job, const OffloadSearch& found, const Stop& stop);
+std::optional<int64_t> StepOf(const Job& job, const PlanUnderOffload& found, const Stop& stop);
 
 }  // namespace evenkeel::planner
 

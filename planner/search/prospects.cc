@@ -87,7 +87,7 @@ const Profiles::Entry& Profiles::EntryFor(const Parallelism& p) {
     const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
     at->second.profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest, {},
                                            MicroBatches(packs, p.data));
-    at->second.work = WorkOf(at->second.profile);
+    at->second.work = ChainWorkOf(at->second.profile);
   }
   return at->second;
 }
@@ -97,7 +97,7 @@ const Profiles::Entry& Profiles::EntryFor(const Parallelism& p, const RecomputeS
   if (added) {
     at->second.profile = EntryFor(p).profile;
     at->second.profile.setting = setting;
-    at->second.work = WorkOf(at->second.profile);
+    at->second.work = ChainWorkOf(at->second.profile);
   }
   return at->second;
 }
@@ -107,7 +107,7 @@ const ChainWork& Profiles::WorkUnder(const Parallelism& p, const RecomputeSettin
   if (added) {
     LayerProfile profile = EntryFor(p).profile;
     profile.setting = setting;
-    at->second = WorkOf(profile);
+    at->second = ChainWorkOf(profile);
   }
   return at->second;
 }

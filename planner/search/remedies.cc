@@ -110,18 +110,19 @@ class Remedies {
   bool MayFit(const Remedy& remedy) { return MayFit(ApplyRemedy(job_, remedy)); }
   bool MayFit(const Job& changed) {
     if (Stopped()) return false;
-    if (HasDegrees(changed) && FitsAtAll(OfMisfit(changed), batching_, stop_, &own_segments_left_))
+    if (HasDegrees(changed) &&
+        FitsInMemory(OfMisfit(changed), batching_, stop_, &own_segments_left_))
       return true;
     int64_t of_gpus = kSegmentsToTry;
     const bool same = changed.cluster.gpu_count == job_.cluster.gpu_count;
-    return FitsAtAll(changed, batching_, stop_, same ? &segments_left_ : &of_gpus);
+    return FitsInMemory(changed, batching_, stop_, same ? &segments_left_ : &of_gpus);
   }
 
   bool Plans(const Remedy& remedy) const { return Plans(ApplyRemedy(job_, remedy)); }
   bool Plans(const Job& changed) const {
     if (Stopped() || OneGpuStepSeconds(changed) > kOneGpuStepSecondsAtMost) return false;
-    return (HasDegrees(changed) && SomethingFits(OfMisfit(changed), stop_)) ||
-           SomethingFits(changed, stop_);
+    return (HasDegrees(changed) && FitsWithAnyPacks(OfMisfit(changed), stop_)) ||
+           FitsWithAnyPacks(changed, stop_);
   }
 
   // With fewer samples, the free job may leave out the degrees of the misfit (Parallelisms), and a
@@ -182,7 +183,7 @@ class Remedies {
     if (!cut.found || cut.held.allocated > AllocatableBytes(job_)) return false;
     Remedy remedy{.kind = RemedyKind::kStageLayers,
                   .text = "other layers per stage: ",
-                  .stage_layers = LayersOf(prospect.profile, cut.boundaries)};
+                  .stage_layers = LayersPerSegment(prospect.profile, cut.boundaries)};
     for (size_t s = 0; s < remedy.stage_layers.size(); ++s)
       remedy.text += (s == 0 ? "" : ", ") + std::to_string(remedy.stage_layers[s]);
     return Offer(std::move(remedy));
@@ -378,7 +379,7 @@ class Remedies {
       Remedy remedy{.kind = RemedyKind::kSmallerCaps, .unit_cap = units, .token_cap = tokens};
       if (Stopped()) return;
       const Job changed = ApplyRemedy(job_, remedy);
-      if (!FitsAtAll(changed, MakeBatching(changed, stop_), stop_, &segments_left_)) continue;
+      if (!FitsInMemory(changed, MakeBatching(changed, stop_), stop_, &segments_left_)) continue;
       remedy.text = "smaller packs: a token cap of " + std::to_string(tokens) + " instead of " +
                     std::to_string(rule.token_cap);
       if (units > 0)
@@ -396,7 +397,8 @@ class Remedies {
       const Job changed = ApplyRemedy(
           job_, {.kind = RemedyKind::kSmallerMicroBatch, .micro_batch_samples = samples});
       if (Stopped()) return;
-      const bool enough = FitsAtAll(changed, MakeBatching(changed, stop_), stop_, &segments_left_);
+      const bool enough =
+          FitsInMemory(changed, MakeBatching(changed, stop_), stop_, &segments_left_);
       (enough ? fits : too_many) = samples;
     }
     if (fits == 0) return;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "planner/base/integers.h"
-#include "planner/search/entry.h"
+#include "planner/search/contender.h"
 #include "planner/search/finish.h"
 #include "planner/search/first_partitions.h"
 #include "planner/search/least_memory.h"
@@ -40,7 +40,7 @@ class Searcher {
 
   SearchResult Run(int64_t alternatives) {
     Begin();
-    if (Stopped() || entries_.empty()) return std::move(result_);
+    if (Stopped() || contenders_.empty()) return std::move(result_);
     ImproveContenders();
     FinishContenders();
     if (Stopped() || !best_) return std::move(result_);
@@ -49,10 +49,10 @@ class Searcher {
     return std::move(result_);
   }
 
-  bool SomethingFits() {
+  bool Fits() {
     first_is_enough_ = true;
     Begin();
-    return !Stopped() && !entries_.empty();
+    return !Stopped() && !contenders_.empty();
   }
 
  private:
@@ -103,7 +103,7 @@ class Searcher {
     }
   }
 
-  bool Done() { return Stopped() || (first_is_enough_ && !entries_.empty()); }
+  bool Done() { return Stopped() || (first_is_enough_ && !contenders_.empty()); }
 
   template <typename Choice>  // a Prospect or a Candidate
   int64_t Scale(const Choice& choice, int64_t step_ns) const {
@@ -161,18 +161,18 @@ class Searcher {
     const bool one_stage = prospect.parallelism.pipeline == 1;
     int64_t& spent = one_stage ? one_stage_work_ : work_;
     const int64_t most = one_stage ? limits_.one_stage_segments : limits_.segments;
-    if (work > most - spent && !entries_.empty()) return LeaveUnsearched(prospect);
+    if (work > most - spent && !contenders_.empty()) return LeaveUnsearched(prospect);
     spent += work;
     if (prospect.longer_block && (longer_blocks_ += work) > limits_.longer_block_segments)
       return LeaveUnsearched(prospect);
     const int64_t limit = LeastUnbeaten(prospect);
     if (const std::optional<Tried> none_below = first_.NoneBelow(limit, prospect))
       return Prune(prospect, limit, *none_below);
-    std::optional<Entry> entry = first_.PartitionFor(prospect, &proof.partitions_examined);
+    std::optional<Contender> contender = first_.PartitionFor(prospect, &proof.partitions_examined);
     if (Stopped()) return Tried::kUnfit;
-    if (entry) {
-      const bool settled = !entry->memory_binds;
-      Enter(std::move(*entry));
+    if (contender) {
+      const bool settled = !contender->memory_binds;
+      AddContender(std::move(*contender));
       return settled ? Tried::kSettled : Tried::kFits;
     }
     const bool chunks = prospect.schedule != Schedule::kOneFOneB;
@@ -202,29 +202,30 @@ class Searcher {
         Prune(prospect, prospect.bound_ns);
         continue;
       }
-      std::optional<Entry> entry = FittingEntry(prospect);
+      std::optional<Contender> contender = FittingContender(prospect);
       if (Stopped()) return;
-      if (entry) {
-        entry->fitted = prospect.setting == RecomputeSetting{};
-        Enter(std::move(*entry));
+      if (contender) {
+        contender->fitted = prospect.setting == RecomputeSetting{};
+        AddContender(std::move(*contender));
       } else {
         LeaveUnsearched(prospect);  // that no cut was found says nothing about others
       }
     }
   }
 
-  // Simulates the quickest entry so far with real packs, to tell how much the others must promise.
-  void SimulateIfQuickest(Entry& entry) {
-    const PlanOrder order = OrderOf(entry.candidate, entry.score_ns);
-    if (!entries_.empty() && !(order < best_score_)) return;
+  // Simulates the quickest contender so far with real packs, to tell how much the others must
+  // promise.
+  void SimulateIfQuickest(Contender& contender) {
+    const PlanOrder order = OrderOf(contender.candidate, contender.score_ns);
+    if (!contenders_.empty() && !(order < best_score_)) return;
     best_score_ = order;
-    finisher_.Simulate(entry.candidate);
+    finisher_.Simulate(contender.candidate);
   }
 
-  void Enter(Entry entry) {
-    SimulateIfQuickest(entry);
-    entries_.push_back(std::move(entry));
-    Offer(entries_.size() - 1);
+  void AddContender(Contender contender) {
+    SimulateIfQuickest(contender);
+    contenders_.push_back(std::move(contender));
+    Offer(contenders_.size() - 1);
   }
 
   Tried LeaveUnsearched(const Prospect& prospect) {
@@ -235,33 +236,33 @@ class Searcher {
   }
 
   // Returns a cut of chunks that fits, within the work left, or nullopt if none was found.
-  std::optional<Entry> FittingEntry(const Prospect& prospect) {
+  std::optional<Contender> FittingContender(const Prospect& prospect) {
     const Parallelism& p = prospect.parallelism;
     fitting_ += prospect.profile->size() * p.pipeline * p.virtual_stages;
     if (best_ && fitting_ > limits_.fitting) return std::nullopt;
     return first_.Fitting(prospect, best_ ? limits_.trying_cuts : kCutsTried);
   }
 
-  // Makes the entry the best if it was simulated and beats the best so far.
+  // Makes the contender the best if it was simulated and beats the best so far.
   void Offer(size_t at) {
-    const Candidate& c = entries_[at].candidate;
+    const Candidate& c = contenders_[at].candidate;
     const int64_t step = c.step.total_ns();
     if (step == 0 || !Beats(c, step)) return;
     best_ = at;
     best_order_ = OrderOf(c, step);
   }
 
-  // Sorts entries by what is known of their steps.
-  void SortByStep(std::vector<size_t>& entries) const {
-    std::stable_sort(entries.begin(), entries.end(), [this](size_t a, size_t b) {
-      return OrderOf(entries_[a].candidate, entries_[a].best_known_ns()) <
-             OrderOf(entries_[b].candidate, entries_[b].best_known_ns());
+  // Sorts contenders by what is known of their steps.
+  void SortByStep(std::vector<size_t>& contenders) const {
+    std::stable_sort(contenders.begin(), contenders.end(), [this](size_t a, size_t b) {
+      return OrderOf(contenders_[a].candidate, contenders_[a].best_known_ns()) <
+             OrderOf(contenders_[b].candidate, contenders_[b].best_known_ns());
     });
   }
 
-  // Returns all entries in that order.
+  // Returns all contenders in that order.
   std::vector<size_t> InOrder() const {
-    std::vector<size_t> order(entries_.size());
+    std::vector<size_t> order(contenders_.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     SortByStep(order);
     return order;
@@ -275,14 +276,14 @@ class Searcher {
       int64_t work = 0;
       for (const size_t at : InOrder()) {
         if (Stopped()) return;
-        if (entries_[at].fitted != fitted || !MayImprove(at)) continue;
+        if (contenders_[at].fitted != fitted || !MayImprove(at)) continue;
         if (work <= (fitted ? limits_.improving_fitted_briefly : limits_.improving_briefly))
           ImproveBriefly(at, work);
       }
       work = 0;
       for (const size_t at : InOrder()) {
         if (Stopped()) return;
-        if (entries_[at].fitted != fitted || !MayImprove(at)) continue;
+        if (contenders_[at].fitted != fitted || !MayImprove(at)) continue;
         if (work <= (fitted ? limits_.improving_fitted : limits_.improving)) Improve(at, work);
       }
     }
@@ -293,45 +294,41 @@ class Searcher {
     int64_t work = 0;
     for (const size_t at : InOrder()) {
       if (Stopped()) return;
-      Entry& entry = entries_[at];
-      if (entry.candidate.step.total_ns() > 0 || !MayBeBest(entry.candidate, entry.bound_ns))
-        continue;
+      Contender& c = contenders_[at];
+      if (c.candidate.step.total_ns() > 0 || !MayBeBest(c.candidate, c.bound_ns)) continue;
       work += Finisher::kTryingWork;
       if (work > limits_.trying) return;
-      entry.uneven_ns = finisher_.TryRealPacks(entry.candidate);
+      c.uneven_ns = finisher_.TryRealPacks(c.candidate);
     }
   }
 
   bool MayImprove(size_t at) {
-    Entry& entry = entries_[at];
-    entry.improved =
-        entry.improved || entry.score_ns - entry.bound_ns <= entry.bound_ns / kTooCloseToImprove;
-    return finisher_.Improves(entry.candidate) && !entry.improved &&
-           MayBeBest(entry.candidate, entry.bound_ns);
+    Contender& c = contenders_[at];
+    c.improved = c.improved || c.score_ns - c.bound_ns <= c.bound_ns / kTooCloseToImprove;
+    return finisher_.Improves(c.candidate) && !c.improved && MayBeBest(c.candidate, c.bound_ns);
   }
 
   void ImproveBriefly(size_t at, int64_t& work) {
-    ImproveCut(entries_[at], &Finisher::ImproveBriefly, work);
-    SimulateIfQuickest(entries_[at]);
+    ImproveCut(contenders_[at], &Finisher::ImproveBriefly, work);
+    SimulateIfQuickest(contenders_[at]);
     Offer(at);
   }
 
   void Improve(size_t at, int64_t& work) {
-    ImproveCut(entries_[at], &Finisher::Improve, work);
-    entries_[at].improved = true;
+    ImproveCut(contenders_[at], &Finisher::Improve, work);
+    contenders_[at].improved = true;
   }
 
-  void ImproveCut(Entry& entry, decltype(&Finisher::Improve) improve, int64_t& work) {
-    Candidate before = entry.candidate;
-    entry.candidate.step = {};
+  void ImproveCut(Contender& c, decltype(&Finisher::Improve) improve, int64_t& work) {
+    Candidate before = c.candidate;
+    c.candidate.step = {};
     const LayerProfile& profile = profiles_.EntryFor(before).profile;
-    entry.score_ns = (finisher_.*improve)(profile, entry.candidate, work);
-    entry.candidate.score_ns = Scale(entry.candidate, entry.score_ns);
-    if (entry.candidate.boundaries == before.boundaries &&
-        entry.candidate.recomputed == before.recomputed)
-      entry.candidate.step = before.step;
+    c.score_ns = (finisher_.*improve)(profile, c.candidate, work);
+    c.candidate.score_ns = Scale(c.candidate, c.score_ns);
+    if (c.candidate.boundaries == before.boundaries && c.candidate.recomputed == before.recomputed)
+      c.candidate.step = before.step;
     else
-      entry.earlier.push_back(std::move(before));
+      c.earlier.push_back(std::move(before));
   }
 
   // Finishes all that may still be the best, the most promising first.
@@ -339,15 +336,15 @@ class Searcher {
     int64_t finished = 0, work = 0;
     for (const size_t at : InOrder()) {
       if (Stopped()) return;
-      Entry& entry = entries_[at];
-      if (at == best_ || MayBeBest(entry.candidate, entry.bound_ns)) {
-        work += finisher_.WorkOf(entry.candidate);
-        const bool cut = entry.improved || !finisher_.Improves(entry.candidate);
+      Contender& c = contenders_[at];
+      if (at == best_ || MayBeBest(c.candidate, c.bound_ns)) {
+        work += finisher_.WorkOf(c.candidate);
+        const bool cut = c.improved || !finisher_.Improves(c.candidate);
         const bool finishes =
             at == best_ || finished < limits_.finished_at_least || work <= limits_.finishing;
         if (finishes) {
           ++finished;
-          Finish(entry, &result_.proof);
+          Finish(c, &result_.proof);
           Offer(at);
         }
         if (!finishes || !cut) {
@@ -355,7 +352,7 @@ class Searcher {
           result_.proof.end = SearchEnd::kWorkLimit;
         }
       }
-      Bound(Scale(entry.candidate, entry.bound_ns));
+      Bound(Scale(c.candidate, c.bound_ns));
     }
   }
 
@@ -366,68 +363,68 @@ class Searcher {
                                         c.micro_batches));
   }
 
-  void Finish(Entry& entry, Proof* proof) {
-    const LayerProfile& profile = profiles_.EntryFor(entry.candidate).profile;
-    const Finished finished =
-        finisher_.Finish(profile, entry.candidate, /*proven=*/proof != nullptr);
-    entry.finished = true;
-    for (Candidate& cut : entry.earlier) {
+  void Finish(Contender& c, Proof* proof) {
+    const LayerProfile& profile = profiles_.EntryFor(c.candidate).profile;
+    const Finished finished = finisher_.Finish(profile, c.candidate, /*proven=*/proof != nullptr);
+    c.finished = true;
+    for (Candidate& cut : c.earlier) {
       // No cut runs real packs quicker than mean packs.
-      if (cut.score_ns >= Scale(entry.candidate, entry.candidate.step.total_ns())) continue;
+      if (cut.score_ns >= Scale(c.candidate, c.candidate.step.total_ns())) continue;
       if (cut.step.total_ns() == 0) finisher_.Simulate(cut);
-      if (cut.step.total_ns() < entry.candidate.step.total_ns()) std::swap(cut, entry.candidate);
+      if (cut.step.total_ns() < c.candidate.step.total_ns()) std::swap(cut, c.candidate);
     }
     if (proof == nullptr) return;
-    entry.bound_ns = std::max(entry.bound_ns, finished.bound_ns);
+    c.bound_ns = std::max(c.bound_ns, finished.bound_ns);
     proof->partitions_examined += finished.states;
   }
 
   // Lists the plan and the best of other degrees, which change neither the plan nor its proof.
   void ListBest(int64_t alternatives) {
     std::vector<size_t> others = BestOfOtherDegrees();
-    result_.promising = {entries_[*best_].candidate.parallelism};
+    result_.promising = {contenders_[*best_].candidate.parallelism};
     for (size_t i = 0; i < others.size() && i + 1 < kPromising; ++i)
-      result_.promising.push_back(entries_[others[i]].candidate.parallelism);
+      result_.promising.push_back(contenders_[others[i]].candidate.parallelism);
     std::vector<std::pair<Parallelism, int64_t>> tried;  // with packs per rank
     const size_t wanted = static_cast<size_t>(alternatives);
     for (size_t i = 0; others.size() < wanted && i < pruned_.size(); ++i) {
       const auto degrees = DegreesOf(pruned_[i].parallelism);
-      const bool known = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-        return DegreesOf(entry.candidate.parallelism) == degrees;
-      });
+      const bool known =
+          std::any_of(contenders_.begin(), contenders_.end(), [&](const Contender& contender) {
+            return DegreesOf(contender.candidate.parallelism) == degrees;
+          });
       const std::pair packs(pruned_[i].parallelism, pruned_[i].micro_batches);
       if (known || std::find(tried.begin(), tried.end(), packs) != tried.end()) continue;
       tried.push_back(packs);
-      std::optional<Entry> entry = AnyOf(pruned_[i]);
+      std::optional<Contender> contender = AnyOf(pruned_[i]);
       if (Stopped()) return;
-      if (!entry) continue;
-      entries_.push_back(std::move(*entry));
-      others.push_back(entries_.size() - 1);
+      if (!contender) continue;
+      contenders_.push_back(std::move(*contender));
+      others.push_back(contenders_.size() - 1);
     }
     others.resize(std::min(others.size(), wanted));
     for (size_t& at : others) {
       if (Stopped()) return;
-      if (entries_[at].finished) continue;
-      if (finisher_.Improves(entries_[at].candidate) && !entries_[at].improved) {
+      if (contenders_[at].finished) continue;
+      if (finisher_.Improves(contenders_[at].candidate) && !contenders_[at].improved) {
         int64_t uncounted = 0;
         Improve(at, uncounted);
       }
-      Finish(entries_[at], nullptr);
+      Finish(contenders_[at], nullptr);
     }
     SortByStep(others);
     others.insert(others.begin(), *best_);
     for (const size_t at : others) {
-      Candidate& c = entries_[at].candidate;
+      Candidate& c = contenders_[at].candidate;
       c.simulated_ns = Scale(c, c.step.total_ns());
       result_.best.push_back(std::move(c));
     }
   }
 
   // Returns a partition of a pruned prospect, if there is one. It does not count in the proof.
-  std::optional<Entry> AnyOf(const Prospect& prospect) {
+  std::optional<Contender> AnyOf(const Prospect& prospect) {
     const bool chunks = prospect.schedule != Schedule::kOneFOneB;
     int64_t examined = 0;
-    std::optional<Entry> best;
+    std::optional<Contender> best;
     if (OneSetting()) {
       std::vector<Prospect> choices = SettingChoices(job_, prospect, profiles_);
       std::stable_sort(choices.begin(), choices.end(), [](const Prospect& a, const Prospect& b) {
@@ -435,25 +432,26 @@ class Searcher {
       });
       for (const Prospect& choice : choices) {
         if (best && choice.bound_ns >= best->score_ns) continue;
-        std::optional<Entry> entry = first_.PartitionFor(choice, &examined);
-        if (entry && (!best || entry->score_ns < best->score_ns)) best = std::move(entry);
+        std::optional<Contender> contender = first_.PartitionFor(choice, &examined);
+        if (contender && (!best || contender->score_ns < best->score_ns))
+          best = std::move(contender);
       }
       if (!best && chunks)
-        best = FittingEntry(WithSetting(job_, EveryLayer(), prospect, profiles_));
+        best = FittingContender(WithSetting(job_, EveryLayer(), prospect, profiles_));
       return best;
     }
     best = first_.PartitionFor(prospect, &examined);
-    if (!best && chunks) best = FittingEntry(prospect);
+    if (!best && chunks) best = FittingContender(prospect);
     return best;
   }
 
-  // Returns the best known entry of each choice of degrees but the plan's, the best first.
+  // Returns the best known contender of each choice of degrees but the plan's, the best first.
   std::vector<size_t> BestOfOtherDegrees() const {
     std::vector<size_t> distinct;
     for (const size_t at : InOrder()) {
-      const auto degrees = DegreesOf(entries_[at].candidate.parallelism);
+      const auto degrees = DegreesOf(contenders_[at].candidate.parallelism);
       const auto same = [&](size_t other) {
-        return DegreesOf(entries_[other].candidate.parallelism) == degrees;
+        return DegreesOf(contenders_[other].candidate.parallelism) == degrees;
       };
       if (!same(*best_) && std::none_of(distinct.begin(), distinct.end(), same))
         distinct.push_back(at);
@@ -471,15 +469,15 @@ class Searcher {
   PassLists lists_;
   FirstPartitions first_;
   Finisher finisher_;
-  bool first_is_enough_ = false;    // one entry that fits will do
-  int64_t work_ = 0;                // segments and passes looked at
-  int64_t one_stage_work_ = 0;      // the same, without a pipeline
-  int64_t fitting_ = 0;             // work on cuts that fit, in layers x segments
-  int64_t longer_blocks_ = 0;       // work on longer blocks of whole layers
-  std::vector<Entry> entries_;      // with the partitions that mean packs chose
-  std::vector<Prospect> deferred_;  // whose simple cuts do not fit
-  std::vector<Prospect> pruned_;    // by their bound, the most promising first
-  std::optional<size_t> best_;      // of the entries, by real packs
+  bool first_is_enough_ = false;       // one contender that fits will do
+  int64_t work_ = 0;                   // segments and passes looked at
+  int64_t one_stage_work_ = 0;         // the same, without a pipeline
+  int64_t fitting_ = 0;                // work on cuts that fit, in layers x segments
+  int64_t longer_blocks_ = 0;          // work on longer blocks of whole layers
+  std::vector<Contender> contenders_;  // with the partitions that mean packs chose
+  std::vector<Prospect> deferred_;     // whose simple cuts do not fit
+  std::vector<Prospect> pruned_;       // by their bound, the most promising first
+  std::optional<size_t> best_;         // of the contenders, by real packs
   PlanOrder best_order_, best_score_;
   SearchResult result_;
 };
@@ -491,8 +489,8 @@ SearchResult Search(const Job& job, const Batching& batching, int64_t alternativ
   return Searcher(job, batching, stop, beat_ns, limits).Run(alternatives);
 }
 
-bool SomethingFits(const Job& job, const Batching& batching, const Stop& stop) {
-  return Searcher(job, batching, stop, 0, {}).SomethingFits();
+bool FitsWithPacks(const Job& job, const Batching& batching, const Stop& stop) {
+  return Searcher(job, batching, stop, 0, {}).Fits();
 }
 
 }  // namespace evenkeel::planner

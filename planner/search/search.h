@@ -38,7 +38,7 @@ SearchResult Search(const Job& job, const Batching& batching, int64_t alternativ
                     const Stop& stop, int64_t beat_ns = 0, const WorkLimits& limits = {});
 
 // Returns whether Search finds any plan.
-bool SomethingFits(const Job& job, const Batching& batching, const Stop& stop);
+bool FitsWithPacks(const Job& job, const Batching& batching, const Stop& stop);
 
 }  // namespace evenkeel::planner
 

@@ -15,10 +15,11 @@
 namespace evenkeel::planner {
 
 // Plans for packs under some caps.
-struct CapsSearch {
+struct CapsSearchResult {
   Batching batching;
-  SearchResult found;
-  bool keeps_batch = false;  // `found` is the best of the degrees that keep the batch (BatchSearch)
+  SearchResult plans;
+  bool keeps_batch =
+      false;  // `plans` is the best of the degrees that keep the batch (BatchSearchResult)
   bool misses_batch = false;  // not searched, because all degrees miss the batch
   bool stopped = false;       // then nothing else is valid
 
@@ -33,41 +34,42 @@ class SizeSearch {
              const WorkLimits& limits);
 
   // Makes packs under these caps and searches for the best plans and their alternatives.
-  CapsSearch Whole(const Caps& caps, std::string reason) const;
+  CapsSearchResult Whole(const Caps& caps, std::string reason) const;
   // The same for packs that were made already.
-  void FindWhole(CapsSearch& search) const;
+  void FindWhole(CapsSearchResult& search) const;
 
   // Makes packs under these caps. Sets `misses_batch` if no plan for them can be better than the
   // best of `than`, because of the batch.
-  CapsSearch Packed(const Caps& caps, const CapsSearch& than, std::string reason = "") const;
+  CapsSearchResult Packed(const Caps& caps, const CapsSearchResult& than,
+                          std::string reason = "") const;
   // Searches, unless packs miss the batch, for plans quicker than the best of `than`: briefly, or
   // as whole searches do.
-  CapsSearch Brief(CapsSearch packed, const CapsSearch& than) const;
-  CapsSearch Beating(CapsSearch packed, const CapsSearch& than) const;
+  CapsSearchResult Brief(CapsSearchResult packed, const CapsSearchResult& than) const;
+  CapsSearchResult Beating(CapsSearchResult packed, const CapsSearchResult& than) const;
 
   // Returns whether whole searches are no longer than brief ones.
   bool brief() const { return brief_; }
 
   // Returns whether `search` found a better plan than `than`.
-  bool Better(const CapsSearch& search, const CapsSearch& than) const;
+  bool Better(const CapsSearchResult& search, const CapsSearchResult& than) const;
   // Takes `other` if it is better or was stopped. Returns whether it did.
-  bool Take(CapsSearch& best, CapsSearch other) const;
+  bool Take(CapsSearchResult& best, CapsSearchResult other) const;
   // Returns whether a step of the best plan misses the batch by more than the tolerance.
-  bool MissesBatch(const CapsSearch& search) const;
-  double GpuDaysOf(const CapsSearch& search) const;
+  bool MissesBatch(const CapsSearchResult& search) const;
+  double GpuDaysOf(const CapsSearchResult& search) const;
 
   // The batch decides between sizes. So where the best size keeps it, a plan of another size that
   // keeps it counts too, even if that size has quicker plans that do not. Searches for the best of
   // these. Returns nothing if `best` is better, or does not keep the batch.
-  std::optional<CapsSearch> KeepingTheBatch(const CapsSearch& best) const;
+  std::optional<CapsSearchResult> KeepingTheBatch(const CapsSearchResult& best) const;
 
  private:
-  void Find(CapsSearch& search, int64_t alternatives, int64_t beat_ns,
+  void Find(CapsSearchResult& search, int64_t alternatives, int64_t beat_ns,
             const WorkLimits& limits) const;
-  void FindBetter(CapsSearch& search, const CapsSearch& than, int64_t alternatives,
+  void FindBetter(CapsSearchResult& search, const CapsSearchResult& than, int64_t alternatives,
                   const WorkLimits& limits) const;
-  bool MayKeepTheBatch(const Batching& batching, const CapsSearch& than) const;
-  void Enter(Phase phase) const {
+  bool MayKeepTheBatch(const Batching& batching, const CapsSearchResult& than) const;
+  void BeginPhase(Phase phase) const {
     if (hooks_.enter) hooks_.enter(phase);
   }
 
@@ -77,7 +79,7 @@ class SizeSearch {
   const WorkLimits limits_;
   const bool brief_;
   const WorkLimits brief_limits_;
-  mutable std::optional<CapsSearch> kept_;  // the best of BatchSearch::kept
+  mutable std::optional<CapsSearchResult> kept_;  // the best of BatchSearchResult::kept
 };
 
 }  // namespace evenkeel::planner

@@ -15,8 +15,9 @@ PerEncoder<double> DummyUnits(const ModelSpec& model) {
 
 namespace {
 
-StageWork WorkOf(const LayerProfile& profile, int64_t begin, int64_t end,
-                 const ModeCounts& recomputed) {
+// Returns the work of layers [begin, end) without what they send.
+StageWork ComputeOf(const LayerProfile& profile, int64_t begin, int64_t end,
+                    const ModeCounts& recomputed) {
   StageWork work;
   work.recomputed = recomputed;
   work.recompute_ns = RepeatedTime(profile, recomputed);
@@ -326,7 +327,7 @@ int64_t MeanPackPasses(const PipelineShape& shape, int64_t events) {
 StageWork SegmentWork(const Network& network, const LayerProfile& profile, const Parallelism& p,
                       const std::vector<int64_t>& boundaries, size_t segment,
                       const ModeCounts& recomputed) {
-  StageWork work = WorkOf(profile, boundaries[segment], boundaries[segment + 1], recomputed);
+  StageWork work = ComputeOf(profile, boundaries[segment], boundaries[segment + 1], recomputed);
   if (segment + 2 < boundaries.size()) {
     const int64_t stage = static_cast<int64_t>(segment) % p.pipeline;
     work.send_bytes = profile.at(boundaries[segment + 1] - 1).mean_output_bytes;

@@ -14,8 +14,9 @@ namespace evenkeel::planner {
 // AdmitsActivationOffload, unless `layers` is 0.
 void AskActivationOffload(std::optional<int64_t> layers, Job* job);
 
-// Returns the job with `layers` offloaded, of which `charged` are paid for: held to the recompute
-// and the pipeline that its trainer can combine with that or, with no layers, free as before.
+// Returns the job with `layers` offloaded. Time and host memory count for `charged` of them only.
+// Constraints are narrowed to what the trainer combines with offload; with 0 layers they are the
+// job's own.
 // REQUIRES: AskActivationOffload was called, or `layers` is 0.
 Job WithActivations(const Job& job, int64_t layers, int64_t charged);
 

@@ -15,7 +15,7 @@ namespace {
 double RepeatedWork(const Encoder& e) {
   double work = 0;
   if (e.modality != Modality::kAudio || e.front.channels == 0) return work;
-  for (const FrontLayer& layer : LayersOf(e.front, e.hidden))
+  for (const FrontLayer& layer : FrontLayersOf(e.front, e.hidden))
     work += D(layer.positions - 1) * D(layer.in) * D(layer.out);
   return work;
 }

@@ -19,7 +19,7 @@ struct FoundPlan {
   bool known = true;  // false if a tier could not be asked, and may have the plan
 };
 
-// Thread-safe. A tier that is out of order finds no plan and keeps none.
+// Thread-safe. A tier that is unavailable finds no plan and stores none.
 class LowerTiers {
  public:
   using OnFound = std::function<void(const FoundPlan&)>;

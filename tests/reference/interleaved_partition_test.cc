@@ -165,7 +165,7 @@ TEST(ChunkedReferenceTest, BoundedByAndCloseToBruteForce) {
   for (int trial = 0; trial < 1'500; ++trial) {
     const InterleavedInstance made = RandomInterleavedInstance(random);
     if (made.profile.transformer_layers < made.shape.virtual_stages()) continue;
-    const ChainWork work = WorkOf(made.profile);
+    const ChainWork work = ChainWorkOf(made.profile);
     const int64_t m = made.shape.micro_batches;
     const int64_t bound =
         PipelineBound(work, made.p, made.shape.schedule, m, LeastSend(made.job, made.p, work)) +

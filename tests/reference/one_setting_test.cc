@@ -130,10 +130,10 @@ TEST(OneSettingReferenceTest, PartitionsUnderASetting) {
     if (whole && made.p.pipeline > 1) ++fit_whole;
     EXPECT_EQ(found.step_ns, best->step_ns) << trial << made.chain;
     const auto closed = BestPartition(made.job, made.profile, made.p, made.micro_batches);
-    const PartitionSearch searched = FindPartition(table, made.micro_batches, nullptr);
+    const PartitionSearchResult searched = FindPartition(table, made.micro_batches, nullptr);
     ASSERT_TRUE(closed && searched.best) << trial;
     EXPECT_EQ(searched.best->closed_form_ns, closed->closed_form_ns) << trial;
-    const ChainWork work = WorkOf(made.profile);
+    const ChainWork work = ChainWorkOf(made.profile);
     const int64_t bound = PipelineBound(work, made.p, Schedule::kOneFOneB, made.micro_batches,
                                         LeastSend(made.job, made.p, work)) +
                           SyncBound(made.job, made.profile, made.p);
@@ -186,7 +186,7 @@ Job SmallJob(SettingDice& dice, bool encoder) {
   int64_t fits = 0, too_much = int64_t{79} << 30;
   while (too_much - fits > int64_t{1} << 20) {
     job.cluster.reserved_bytes = (fits + too_much) / 2;
-    (SomethingFits(job, MakeBatching(job), nullptr) ? fits : too_much) = job.cluster.reserved_bytes;
+    (FitsWithPacks(job, MakeBatching(job), nullptr) ? fits : too_much) = job.cluster.reserved_bytes;
   }
   job.cluster.reserved_bytes = fits - dice.Below(40) * (int64_t{1} << 25);
   return job;

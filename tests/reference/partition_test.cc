@@ -47,7 +47,7 @@ std::string Describe(const Job& job, const Parallelism& p, int64_t m, const std:
 std::string Difference(const Job& job, const LayerProfile& profile, const Parallelism& p,
                        int64_t m) {
   const SegmentTable table(job, profile, p, m);
-  const PartitionSearch found = FindPartition(table, m, nullptr);
+  const PartitionSearchResult found = FindPartition(table, m, nullptr);
   const std::optional<BruteForcePartition> best = BestPartition(job, profile, p, m);
   if (found.stopped) return "stopped";
   if (found.best.has_value() != best.has_value()) {
@@ -250,7 +250,7 @@ TEST(PartitionReferenceTest, ThousandsOfTradesBetweenSumAndBottleneck) {
     const int64_t m = 2 + below(3);
     ASSERT_EQ(Difference(job, profile, p, m), "") << Describe(job, p, m, chain);
     const SegmentTable table(job, profile, p, m);
-    const PartitionSearch best = FindPartition(table, m, nullptr);
+    const PartitionSearchResult best = FindPartition(table, m, nullptr);
     if (!best.best) continue;
     const Partition least_sum = *FindPartition(table, 1, nullptr).best;
     const Partition least_bottleneck = *FindPartition(table, 1'000'000, nullptr).best;

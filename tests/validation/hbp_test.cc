@@ -37,7 +37,7 @@ struct Outcome {
 
 Outcome Planned(const Job& job) {
   const LengthClasses classes(job);
-  const GroupedSearch found = SearchGroups(job, classes, {});
+  const GroupedSearchResult found = SearchGroups(job, classes, {});
   Outcome outcome;
   EXPECT_FALSE(found.runs.empty());
   for (const GroupRun& run : found.runs) {
@@ -143,7 +143,7 @@ TEST(HbpTest, DeepSeekV2IsFarFromPublished) {
 TEST(HbpTest, PlansKnowTheirPacks) {
   const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, Mix());
   const LengthClasses classes(job);
-  const GroupedSearch found = SearchGroups(job, classes, {});
+  const GroupedSearchResult found = SearchGroups(job, classes, {});
   PackingJob packing;
   for (const GroupRun& run : found.runs) {
     const Parallelism& p = run.candidate.parallelism;

@@ -27,7 +27,7 @@ BatchingRow Baseline(const OmniBalMix& mix, BaselineOrder order) {
   BaselineRule rule;
   rule.order = order;
   rule.ranks = kRanks;
-  const BaselineBatches b = MakeBaseline(mix.lengths(), rule);
+  const BaselineBatches b = OrderSamples(mix.lengths(), rule);
   return {b.samples_per_micro_batch, b.pad_ratio, b.balance.dist_ratio_units,
           b.balance.dist_ratio_tokens};
 }
@@ -61,7 +61,7 @@ TEST(OmniBalBatchingTest, TheTableHasTheSameShape) {
   const OmniBalMix mix = MakeOmniBalMix(kSamples);
   ArgumentRule arguments;
   arguments.ranks = kRanks;
-  const ArgumentSearch search = SearchArguments(mix.lengths(), arguments);
+  const ArgumentSearchResult search = SearchArguments(mix.lengths(), arguments);
   ASSERT_TRUE(search.reached);
   const Caps searched = search.tries[search.best].caps;
 

@@ -55,7 +55,7 @@ class Comparison {
   }
 
   void AddOrder(const std::string& name, BaselineOrder order) {
-    const planner::BaselineBatches made = planner::MakeBaseline(
+    const planner::BaselineBatches made = planner::OrderSamples(
         lengths_,
         {.order = order,
          .samples = std::max<int64_t>(1, std::llround(summary_.rule().samples_per_pack())),
@@ -94,7 +94,7 @@ class Comparison {
   }
 
   void AddArgumentSearch() {
-    const planner::ArgumentSearch found = planner::SearchArguments(
+    const planner::ArgumentSearchResult found = planner::SearchArguments(
         lengths_,
         {.micro_batch = std::max<int64_t>(1, std::llround(summary_.rule().samples_per_pack())),
          .seed = job_.pack.seed,

@@ -42,7 +42,7 @@ TEST(BaselineOrdersTest, EverySampleOnceAndOneShortStep) {
   for (const size_t count : {0, 1, 15, 16, 17, 96, 1000}) {
     const Samples samples = SomeSamples(count);
     for (const BaselineOrder order : kOrders) {
-      const BaselineBatches batches = MakeBaseline(samples.lengths(), RuleOf(order));
+      const BaselineBatches batches = OrderSamples(samples.lengths(), RuleOf(order));
       std::vector<uint32_t> members = batches.micro_batches.members;
       std::sort(members.begin(), members.end());
       ASSERT_EQ(members.size(), count);
@@ -71,14 +71,14 @@ TEST(BaselineOrdersTest, KnownRatios) {
   rule.samples = 2;
   rule.ranks = 2;
   rule.order = BaselineOrder::kDeviceGrouped;
-  const BaselineBatches alike = MakeBaseline(samples.lengths(), rule);
+  const BaselineBatches alike = OrderSamples(samples.lengths(), rule);
   EXPECT_DOUBLE_EQ(alike.pad_ratio, 400.0 / 1200);
   EXPECT_DOUBLE_EQ(alike.balance.dist_ratio_units, 0);
   EXPECT_DOUBLE_EQ(alike.balance.dist_ratio_tokens, 0);
   EXPECT_DOUBLE_EQ(alike.samples_per_micro_batch, 2);
   rule.ranks = 1;  // now a row is one micro-batch, so length grouping can sort across rows
   rule.order = BaselineOrder::kLengthGrouped;
-  EXPECT_DOUBLE_EQ(MakeBaseline(samples.lengths(), rule).pad_ratio, 0);
+  EXPECT_DOUBLE_EQ(OrderSamples(samples.lengths(), rule).pad_ratio, 0);
 }
 
 TEST(BaselineOrdersTest, EachOrderBuysWhatItIsFor) {
@@ -86,7 +86,7 @@ TEST(BaselineOrdersTest, EachOrderBuysWhatItIsFor) {
   const auto make = [&](BaselineOrder order) {
     BaselineRule rule = RuleOf(order);
     rule.micro_batches = 1;
-    return MakeBaseline(samples.lengths(), rule);
+    return OrderSamples(samples.lengths(), rule);
   };
   const BaselineBatches random = make(BaselineOrder::kRandom);
   const BaselineBatches length = make(BaselineOrder::kLengthGrouped);
@@ -106,10 +106,10 @@ TEST(BaselineOrdersTest, DependsOnTheSeedAlone) {
   const Samples samples = SomeSamples(500);
   for (const BaselineOrder order : kOrders) {
     BaselineRule rule = RuleOf(order);
-    const Packing first = MakeBaseline(samples.lengths(), rule).micro_batches;
-    EXPECT_EQ(first.members, MakeBaseline(samples.lengths(), rule).micro_batches.members);
+    const Packing first = OrderSamples(samples.lengths(), rule).micro_batches;
+    EXPECT_EQ(first.members, OrderSamples(samples.lengths(), rule).micro_batches.members);
     rule.seed = 1;
-    EXPECT_NE(first.members, MakeBaseline(samples.lengths(), rule).micro_batches.members);
+    EXPECT_NE(first.members, OrderSamples(samples.lengths(), rule).micro_batches.members);
   }
 }
 

@@ -37,12 +37,12 @@ LayerProfile ProfileOf(const AudioFront& front, Job& job) {
 }
 
 TEST(AudioFrontTest, LayersFollowTheSpectra) {
-  const auto two = LayersOf({.mel_bins = 80}, 512);
+  const auto two = FrontLayersOf({.mel_bins = 80}, 512);
   ASSERT_EQ(two.size(), 2u);
   EXPECT_EQ(two[0].in, 240);
   EXPECT_EQ(two[0].positions, 2);
   EXPECT_EQ(two[1].in, 1536);
-  const auto three = LayersOf({.mel_bins = 100, .channels = 480}, 512);
+  const auto three = FrontLayersOf({.mel_bins = 100, .channels = 480}, 512);
   ASSERT_EQ(three.size(), 4u);
   EXPECT_EQ(three[0].in, 9);
   EXPECT_EQ(three[0].positions, 4 * 50);

@@ -209,7 +209,7 @@ TEST(GroupedPlanTest, NoPinnedSplitLiesBelowTheBound) {
           if (context > 0) held.constraints.context_parallel = {context, context};
           if (Parallelisms(held, 1).empty()) continue;
           const LengthClasses classes(held);
-          const GroupedSearch found = SearchGroups(held, classes, {});
+          const GroupedSearchResult found = SearchGroups(held, classes, {});
           if (found.runs.size() < 2) continue;
           Plan plan;
           FillGroupedPlan(held, classes, found, {}, &plan);
@@ -232,7 +232,7 @@ struct PlantedGroupFault {
 TEST(GroupCheckerTest, SeesPlantedFaults) {
   const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
   const LengthClasses classes(job);
-  const GroupedSearch found = SearchGroups(job, classes, {});
+  const GroupedSearchResult found = SearchGroups(job, classes, {});
   ASSERT_EQ(found.runs.size(), 2u);
   Plan good;
   FillGroupedPlan(job, classes, found, {}, &good);

@@ -30,7 +30,7 @@ ArgumentSamples SomeArgumentSamples(int32_t most_units, int32_t text) {
 
 TEST(ArgumentSearchTest, MovesUpFromTheAnchorUntilPacksHoldEnough) {
   const ArgumentSamples samples = SomeArgumentSamples(7, 600);  // 4 units, 1324 tokens on average
-  const ArgumentSearch search = SearchArguments(samples.lengths(), {});
+  const ArgumentSearchResult search = SearchArguments(samples.lengths(), {});
   EXPECT_EQ(search.tokens_per_unit, 336);
   ASSERT_TRUE(search.reached);
   EXPECT_EQ(search.tries[0].caps, (Caps{12, 4096}));
@@ -53,7 +53,7 @@ TEST(ArgumentSearchTest, MovesDownFromAnAnchorThatHoldsTooMuch) {
   const ArgumentSamples samples = SomeArgumentSamples(2, 100);
   ArgumentRule rule;
   rule.micro_batch = 2;
-  const ArgumentSearch search = SearchArguments(samples.lengths(), rule);
+  const ArgumentSearchResult search = SearchArguments(samples.lengths(), rule);
   EXPECT_TRUE(search.reached);
   EXPECT_GT(search.tries[0].samples_per_pack, 3);
   EXPECT_LT(search.tries[1].caps.tokens, search.tries[0].caps.tokens);
@@ -62,7 +62,7 @@ TEST(ArgumentSearchTest, MovesDownFromAnAnchorThatHoldsTooMuch) {
 
 TEST(ArgumentSearchTest, TextAloneMovesByTheMeanSample) {
   const ArgumentSamples samples = SomeArgumentSamples(0, 2000);
-  const ArgumentSearch search = SearchArguments(samples.lengths(), {});
+  const ArgumentSearchResult search = SearchArguments(samples.lengths(), {});
   EXPECT_TRUE(search.reached);
   for (const ArgumentTry& tried : search.tries) EXPECT_EQ(tried.caps.units, 0);
 }
@@ -73,13 +73,13 @@ TEST(ArgumentSearchTest, EndsWithoutASettingInRange) {
   ArgumentSamples samples{std::vector<int32_t>(100, 8), std::vector<int32_t>(100, 2048)};
   ArgumentRule rule;
   rule.tries_at_most = 3;
-  const ArgumentSearch cut_short = SearchArguments(samples.lengths(), rule);
+  const ArgumentSearchResult cut_short = SearchArguments(samples.lengths(), rule);
   EXPECT_FALSE(cut_short.reached);
   EXPECT_EQ(cut_short.tries.size(), 3u);
 
   // One sample never makes four in a pack.
   samples.units.resize(1), samples.tokens.resize(1);
-  const ArgumentSearch one = SearchArguments(samples.lengths(), {});
+  const ArgumentSearchResult one = SearchArguments(samples.lengths(), {});
   EXPECT_FALSE(one.reached);
   EXPECT_EQ(one.tries.size(), 64u);
   EXPECT_EQ(one.best, 0u);

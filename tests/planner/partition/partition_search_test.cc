@@ -46,7 +46,7 @@ TEST(SegmentTableTest, FixedPartitionAdmitsItselfAlone) {
   const Parallelism p{2, 4, 4};
   const LayerProfile profile = BuildLayerProfile(job, p, kPartitionPack, kPartitionPack);
   const SegmentTable table(job, profile, p, 8);
-  const PartitionSearch found = FindPartition(table, 8, nullptr);
+  const PartitionSearchResult found = FindPartition(table, 8, nullptr);
   ASSERT_TRUE(found.best);
   // The patch embedding goes with the first stage, the projector with the second, and the token
   // embedding and head with those of the language model.
@@ -58,7 +58,7 @@ TEST(FindPartitionTest, WithOnePackTheSumAloneCounts) {
   const Parallelism p{2, 4, 4};
   const LayerProfile profile = BuildLayerProfile(job, p, kPartitionPack, kPartitionPack);
   const SegmentTable table(job, profile, p, 1);
-  const PartitionSearch found = FindPartition(table, 1, nullptr);
+  const PartitionSearchResult found = FindPartition(table, 1, nullptr);
   ASSERT_TRUE(found.best);
   EXPECT_EQ(found.best->closed_form_ns, found.best->sum_ns);
 }
@@ -86,7 +86,7 @@ TEST(FindPartitionTest, StopsWhenever) {
   bool done = false;
   for (int calls = 0; calls < 1000 && !done; ++calls) {
     int left = calls;
-    const PartitionSearch found = FindPartition(table, 8, [&] { return left-- <= 0; });
+    const PartitionSearchResult found = FindPartition(table, 8, [&] { return left-- <= 0; });
     EXPECT_EQ(found.stopped, left < 0);
     done = !found.stopped;
   }

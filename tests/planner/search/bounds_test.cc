@@ -77,7 +77,7 @@ TEST_P(PipelineBoundTest, NoPartitionIsQuicker) {
     const double scale = 1 + static_cast<double>(random.Below(4000));
     const PackShape pack{scale / 100, scale, scale * 1000};
     const LayerProfile profile = BuildLayerProfile(job, p, pack, pack);
-    const ChainWork work = WorkOf(profile);
+    const ChainWork work = ChainWorkOf(profile);
     const int64_t bound = PipelineBound(work, p, schedule, m, LeastSend(job, p, work));
     const Candidate c = RandomCandidate(random, job, profile, p, schedule, m);
     EXPECT_LE(bound, c.step.pipeline_ns) << round;
@@ -97,7 +97,7 @@ TEST(PipelineBoundTest, WithoutForwardWorkStagesShareTheWorkEvenly) {
   const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   const Parallelism p{1, 4, 2};
   const PackShape pack{0, 4096, 4096.0 * 4096};
-  ChainWork work = WorkOf(BuildLayerProfile(job, p, pack, pack));
+  ChainWork work = ChainWorkOf(BuildLayerProfile(job, p, pack, pack));
   work.least_forward = 0;
   const int64_t bound = PipelineBound(work, p, Schedule::kZeroBubble, 8, 0);
   EXPECT_GE(bound, static_cast<int64_t>(0.999 * 8 / 4 * static_cast<double>(work.total_ns)));
@@ -155,7 +155,7 @@ TEST(ChainWorkTest, OneStageIsItsWork) {
   const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   const PackShape pack{0, 4096, 4096.0 * 4096};
   const LayerProfile profile = BuildLayerProfile(job, {}, pack, pack);
-  const ChainWork work = WorkOf(profile);
+  const ChainWork work = ChainWorkOf(profile);
   EXPECT_NEAR(static_cast<double>(PipelineBound(work, {}, Schedule::kOneFOneB, 7, 0)),
               7.0 * static_cast<double>(work.total_ns),
               1e-8 * 7 * static_cast<double>(work.total_ns));

@@ -15,8 +15,8 @@ namespace evenkeel::planner {
 namespace {
 
 // Returns the samples of the best plan's steps, over those that the job asks for.
-double BatchRatio(const Job& job, const CapsSearch& search) {
-  const Candidate& best = search.found.best.front();
+double BatchRatio(const Job& job, const CapsSearchResult& search) {
+  const Candidate& best = search.plans.best.front();
   return static_cast<double>(best.micro_batches * best.parallelism.data) *
          search.batching.rule.samples_per_pack /
          static_cast<double>(job.training.global_batch_samples);
@@ -27,14 +27,14 @@ TEST(ChooseCapsTest, KeepsTheBatchThatIsAskedFor) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   for (const int64_t asked : {1, 4, 64, 512}) {
     job.training.global_batch_samples = asked;
-    const CapsSearch search = ChooseCaps(job, 0, {});
-    ASSERT_FALSE(search.found.best.empty());
+    const CapsSearchResult search = ChooseCaps(job, 0, {});
+    ASSERT_FALSE(search.plans.best.empty());
     EXPECT_NEAR(BatchRatio(job, search), 1, 0.05) << asked;
   }
 }
 
-double GpuDaysOf(const Job& job, const CapsSearch& search) {
-  const Candidate& best = search.found.best.front();
+double GpuDaysOf(const Job& job, const CapsSearchResult& search) {
+  const Candidate& best = search.plans.best.front();
   return GpuDays(job, best.step.total_ns(), static_cast<double>(search.batching.rule.packs), best);
 }
 
@@ -55,15 +55,15 @@ TEST(ChooseCapsTest, NoUnitCapIsMuchBetter) {
     SCOPED_TRACE(testing::Message() << t.gpus << " " << t.gpu);
     Job job = VisionJob(t.encoder, t.model, t.gpu, t.gpus);
     job.training.global_batch_samples = t.batch;
-    const CapsSearch chosen = ChooseCaps(job, 0, {});
-    ASSERT_FALSE(chosen.found.best.empty());
+    const CapsSearchResult chosen = ChooseCaps(job, 0, {});
+    ASSERT_FALSE(chosen.plans.best.empty());
     EXPECT_NEAR(BatchRatio(job, chosen), 1, 0.07);
     int64_t tried = 0;
     for (int64_t units = 5; units <= 40; units += units < 12 ? 1 : 2) {
       Job given = job;
       given.training.unit_cap = units;
-      const CapsSearch other = ChooseCaps(given, 0, {});
-      if (other.found.best.empty()) continue;
+      const CapsSearchResult other = ChooseCaps(given, 0, {});
+      if (other.plans.best.empty()) continue;
       if (std::abs(BatchRatio(given, other) - 1) > .05) continue;
       ++tried;
       EXPECT_LE(GpuDaysOf(job, chosen), 1.06 * GpuDaysOf(job, other)) << units << " units";
@@ -109,15 +109,15 @@ TEST(ChooseCapsTest, NoTokenCapIsMuchBetter) {
     job.training.trainer = FindTrainer(t.trainer);
     if (job.training.trainer != &DefaultTrainer()) job.training.zero_stage = ZeroStage::kWeights;
     job.training.execution = DefaultExecution(*job.training.trainer, job.training.zero_stage);
-    const CapsSearch chosen = ChooseCaps(job, 0, {});
-    ASSERT_FALSE(chosen.found.best.empty());
+    const CapsSearchResult chosen = ChooseCaps(job, 0, {});
+    ASSERT_FALSE(chosen.plans.best.empty());
     const double error = std::max(.05, std::abs(BatchRatio(job, chosen) - 1)) + .001;
     int64_t tried = 0;
     for (const int64_t halves : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
       Job given = job;
       given.training.token_cap = 2048 * halves;
-      const CapsSearch other = ChooseCaps(given, 0, {});
-      if (other.found.best.empty() || std::abs(BatchRatio(given, other) - 1) > error) continue;
+      const CapsSearchResult other = ChooseCaps(given, 0, {});
+      if (other.plans.best.empty() || std::abs(BatchRatio(given, other) - 1) > error) continue;
       ++tried;
       EXPECT_LE(GpuDaysOf(job, chosen), 1.03 * GpuDaysOf(job, other)) << given.training.token_cap;
     }
@@ -130,8 +130,8 @@ TEST(ChooseCapsTest, FindsLongerPacksThanTheShortestThatFit) {
   Job job = VisionJob("internvit-6b-448px-v1.5", "internlm2-20b", "a100-sxm-40gb", 16);
   job.training.global_batch_samples = 64;
   job.cluster.reserved_bytes = int64_t{8} << 30;
-  const CapsSearch chosen = ChooseCaps(job, 0, {});
-  ASSERT_FALSE(chosen.found.best.empty());
+  const CapsSearchResult chosen = ChooseCaps(job, 0, {});
+  ASSERT_FALSE(chosen.plans.best.empty());
   EXPECT_EQ(chosen.batching.rule.caps_reason,
             "balanced packs of 38 units and 11392 tokens do not fit in memory");
   EXPECT_GT(chosen.batching.rule.unit_cap, 5);

@@ -1,6 +1,6 @@
 // A candidate during the search, and what is known about it.
-#ifndef EVENKEEL_PLANNER_SEARCH_ENTRY_H_
-#define EVENKEEL_PLANNER_SEARCH_ENTRY_H_
+#ifndef EVENKEEL_PLANNER_SEARCH_CONTENDER_H_
+#define EVENKEEL_PLANNER_SEARCH_CONTENDER_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace evenkeel::planner {
 
 // Steps are not scaled to the requested global batch.
-struct Entry {
+struct Contender {
   Candidate candidate;
   std::vector<Candidate> earlier;  // cuts that are slower with mean packs; with real packs one of
                                    // them may be quicker
@@ -36,4 +36,4 @@ struct Entry {
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_SEARCH_ENTRY_H_
+#endif  // EVENKEEL_PLANNER_SEARCH_CONTENDER_H_
