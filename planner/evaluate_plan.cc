@@ -9,8 +9,8 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
 #include "planner/packing/dealt_packs.h"
-#include "planner/search/choose_offload.h"
 #include "planner/search/host_loads.h"
+#include "planner/search/offload_report.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/prediction.h"
 #include "planner/search/stage_plans.h"
@@ -294,7 +294,7 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   plan.goodput = GoodputOf(job, plan.prediction);
   const Candidate& c = result.candidate;
   FillStepBounds(job, batching, c, &plan.proof);
-  plan.offload = OffloadOf(job, batching, c, plan.stages);
+  plan.offload = ReportOffload(job, batching, c, plan.stages);
   plan.misfit = WorstStage(p, plan.stages);
   if (!plan.misfit) plan.misfit = WithoutHostRoom(job, profile, c, plan.stages);
   plan.memory_fit = MemoryFitOf(job, plan);

@@ -92,14 +92,17 @@ struct OptimizerOffload {
   bool weights = false;
 };
 
-// An inclusive range. {n, n} fixes the degree.
+// An inclusive range.
 struct DegreeRange {
   int64_t min = 1;
   int64_t max = 0;  // 0 for no bound
+
+  static constexpr DegreeRange Exactly(int64_t degree) { return {degree, degree}; }
+  constexpr bool is_bound() const { return min > 1 || max != 0; }
 };
 
 // Language layers whose kept activations wait in host memory between their forward and backward
-// pass, or modules of all language layers whose inputs do. space/activation_offload.h lists what a
+// pass, or modules of all language layers whose inputs do. space/offload.h lists what a
 // job with either may still choose.
 struct ActivationOffload {
   bool asked = false;       // if false, nothing is offloaded, and the plan omits it

@@ -27,13 +27,14 @@
 #include "planner/search/keep_batch.h"
 #include "planner/search/ladder.h"
 #include "planner/search/misfit.h"
+#include "planner/search/offload_report.h"
 #include "planner/search/other_sizes.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/prediction.h"
 #include "planner/search/search.h"
 #include "planner/search/stage_plans.h"
-#include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
+#include "planner/space/offload.h"
 #include "planner/space/placement_tiers.h"
 #include "planner/space/trainer_recompute.h"
 
@@ -126,7 +127,7 @@ class Planning {
     plan().padded = PaddedBatchesOf(job_, batching_, p.data, chosen.micro_batches);
     FillProof(chosen);
     FillPlacement(p);
-    plan().offload = OffloadOf(job_, batching_, chosen, plan().stages);
+    plan().offload = ReportOffload(job_, batching_, chosen, plan().stages);
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (short_search_) return;
     // Baselines recompute instead of keeping activations in host memory.
@@ -220,7 +221,7 @@ class Planning {
     int64_t best_ns = 0;
     for (const int64_t ranks : EncoderDataChoices(other, p)) {
       if (ranks == p.encoder_data) continue;
-      c.encoder_data = {ranks, ranks};
+      c.encoder_data = DegreeRange::Exactly(ranks);
       const SearchResult found = Search(other, batching_, 0, hooks_.stop, 0, kSideSearchLimits);
       c.encoder_data = {};
       if (found.best.empty()) continue;

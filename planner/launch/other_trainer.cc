@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "planner/launch/launch_record.h"
-#include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
 #include "planner/space/fused_step.h"
+#include "planner/space/offload.h"
 #include "planner/space/trainer_recompute.h"
 #include "planner/trainer/carried.h"
 
@@ -26,8 +26,8 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
   if (job.training.distributed_gradients_fp32 ==
       AccumulatesInFp32(own, job.training.zero_stage, float16))
     to->distributed_gradients_fp32 = AccumulatesInFp32(trainer, to->zero_stage, float16);
-  to->execution = Carried(DefaultExecution(own, job.training.zero_stage), job.training.execution,
-                          DefaultExecution(trainer, to->zero_stage));
+  to->execution = CarryOverrides(DefaultExecution(own, job.training.zero_stage),
+                                 job.training.execution, DefaultExecution(trainer, to->zero_stage));
   Execution& execution = to->execution;
   if (execution.dispatcher != Dispatcher::kLeastTime &&
       (trainer.dispatchers & DispatcherBit(execution.dispatcher)) == 0)

@@ -82,7 +82,7 @@ std::string Degrees(const Job& job, const PlanSpec& spec) {
   return text;
 }
 
-std::string Training(const Trials& trials, const PlanSpec& spec) {
+std::string TrainingLines(const Trials& trials, const PlanSpec& spec) {
   const Parallelism& p = spec.parallelism;
   // A pipeline makes its micro-batches from the local batch. Without a pipeline, one pass takes the
   // whole local batch.
@@ -186,7 +186,7 @@ std::string TorchtitanFile(const Trials& trials, const PlanSpec& spec) {
   text +=
       "\n\ndef apply(config):\n    \"\"\"Sets degrees, pipeline, batch and recompute; returns "
       "config.\"\"\"\n" +
-      Degrees(job, spec) + Training(trials, spec) + "    config.activation_checkpoint = " +
+      Degrees(job, spec) + TrainingLines(trials, spec) + "    config.activation_checkpoint = " +
       (kind == Checkpointing::kNone        ? "None"
        : kind == Checkpointing::kFull      ? "FullAC.Config()"
        : kind == Checkpointing::kSelective ? "SelectiveAC.Config()"

@@ -7,13 +7,12 @@
 
 #include "planner/base/decimal_text.h"
 #include "planner/base/integers.h"
+#include "planner/search/changed_job.h"
 #include "planner/search/search.h"
 #include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {
 namespace {
-
-DegreeRange Exactly(int64_t degree) { return {degree, degree}; }
 
 // Returns what a layer group recomputes, without empty entries.
 std::vector<RecomputedLayers> Recomputed(const LayerGroup& group) {
@@ -66,13 +65,9 @@ Job Trials::AsPlanned() const {
   const Parallelism& p = spec.parallelism;
   Job job = job_;
   Constraints& c = job.constraints;
-  c.tensor_parallel = Exactly(p.tensor);
-  c.pipeline_parallel = Exactly(p.pipeline);
-  c.data_parallel = Exactly(p.data);
-  c.context_parallel = Exactly(p.context);
-  c.expert_parallel = Exactly(p.expert);
-  c.virtual_stages = Exactly(p.virtual_stages);
-  c.encoder_data = Exactly(p.encoder_data);
+  PinDegrees(p, &c);
+  c.virtual_stages = DegreeRange::Exactly(p.virtual_stages);
+  c.encoder_data = DegreeRange::Exactly(p.encoder_data);
   c.schedule = spec.schedule;
   c.partition_method = PartitionMethod::kExact;
   if (c.recompute == RecomputePolicy::kAdaptive) c.recompute = RecomputePolicy::kAuto;

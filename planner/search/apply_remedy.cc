@@ -1,24 +1,14 @@
 #include "planner/search/apply_remedy.h"
 
 #include <algorithm>
-#include <string>
 
-#include "planner/cost/apply_calibration.h"
 #include "planner/hardware/gpus.h"
 #include "planner/search/changed_job.h"
-#include "planner/search/other_sizes.h"
-#include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
+#include "planner/space/offload.h"
 
 namespace evenkeel::planner {
 namespace {
-
-void SetGpu(const std::string& name, Job* job) {
-  const GpuEntry* gpu = FindGpu(name);
-  if (gpu == nullptr) return;
-  job->cluster = WithGpu(job->cluster, gpu->spec);
-  job->calibration = WithoutTimes(job->calibration);
-}
 
 void FreeDegrees(const Trainer& trainer, Constraints* c) {
   c->tensor_parallel = c->pipeline_parallel = c->data_parallel = {};
@@ -80,7 +70,7 @@ Job ApplyRemedy(const Job& job, const Remedy& remedy) {
       FreeDegrees(*changed.training.trainer, &c);
       break;
     case RemedyKind::kLargerGpu:
-      SetGpu(remedy.gpu, &changed);
+      if (const GpuEntry* gpu = FindGpu(remedy.gpu)) ChangeGpu(gpu->spec, &changed);
       break;
     case RemedyKind::kContextParallel:
       c.context_parallel = {1, 0};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/base/integers.h"
+#include "planner/base/units.h"
 #include "planner/simulate/pipeline_bound.h"
 
 namespace evenkeel::planner {
@@ -17,6 +19,12 @@ Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelis
   c.stages = StageWorks(job, profile, p, c.boundaries, c.recomputed);
   c.step = SimulateStep(job, p, c.shape(), c.stages, packs, kEventsAtMost, stop);
   return c;
+}
+
+double GpuDays(const Job& job, int64_t step_ns, int64_t packs, const Candidate& candidate) {
+  const int64_t per_step = candidate.micro_batches * candidate.parallelism.data;
+  return D(step_ns) * D(CeilDivide(packs, per_step)) * D(job.training.epochs) *
+         D(job.cluster.gpu_count) / kNsPerDay;
 }
 
 int64_t ScheduleBound(const Candidate& candidate) {

@@ -43,6 +43,10 @@ Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelis
                    std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
                    Schedule schedule = Schedule::kOneFOneB, const Stop& stop = {});
 
+// Returns GPUs x days for all epochs if a step of m x D packs takes `step_ns` and the data makes
+// `packs`. The last, holed step of an epoch takes as long as the others.
+double GpuDays(const Job& job, int64_t step_ns, int64_t packs, const Candidate& candidate);
+
 // Returns a lower bound, in ns, on the end of the candidate's last pass with mean packs.
 int64_t ScheduleBound(const Candidate& candidate);
 

@@ -1,6 +1,9 @@
 #include "planner/search/changed_job.h"
 
 #include "planner/cost/apply_calibration.h"
+#include "planner/cost/expert_dispatch.h"
+#include "planner/hardware/gpus.h"
+#include "planner/space/network_tiers.h"
 #include "planner/trainer/carried.h"
 #include "planner/trainer/trainers.h"
 
@@ -17,17 +20,51 @@ Cluster Resized(const Cluster& cluster, int64_t gpu_count) {
   return resized;
 }
 
+bool CanRun(const GpuSpec& gpu, const Job& job) {
+  return (gpu.bfloat16 || !job.cluster.gpu.bfloat16) &&
+         HasProducts(gpu, RecipeOf(job.training.precision).products) &&
+         UnfitFor(job.training.execution.dispatcher, gpu).empty();
+}
+
+Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {
+  Cluster changed = cluster;
+  changed.gpu = gpu;
+  const bool scaleup = gpu.scaleup_bytes_per_second > 0 && !gpu.scaleup_pairs_only;
+  changed.intra_node_bytes_per_second =
+      scaleup ? gpu.scaleup_bytes_per_second : gpu.pcie_bytes_per_second;
+  changed.price_per_gpu_hour = 0;
+  changed.domain = DomainOf(gpu, cluster.gpus_per_full_node);
+  changed.collectives = nullptr;
+  return changed;
+}
+
+std::vector<const GpuEntry*> GpusThatCanRun(const Job& job) {
+  const GpuEntry* own = FindGpu(job.cluster.gpu.name);
+  std::vector<const GpuEntry*> gpus;
+  for (const GpuEntry& gpu : Gpus())
+    if ((own == nullptr || gpu.vendor == own->vendor) && CanRun(gpu.spec, job))
+      gpus.push_back(&gpu);
+  return gpus;
+}
+
+void ChangeGpu(const GpuSpec& gpu, Job* job) {
+  job->cluster = WithGpu(job->cluster, gpu);
+  job->calibration = WithoutTimes(job->calibration);
+}
+
 void PinDegrees(const Parallelism& p, Constraints* constraints) {
   Constraints& c = *constraints;
-  c.tensor_parallel = {p.tensor, p.tensor}, c.pipeline_parallel = {p.pipeline, p.pipeline};
-  c.data_parallel = {p.data, p.data}, c.context_parallel = {p.context, p.context};
-  c.expert_parallel = {p.expert, p.expert};
+  c.tensor_parallel = DegreeRange::Exactly(p.tensor);
+  c.pipeline_parallel = DegreeRange::Exactly(p.pipeline);
+  c.data_parallel = DegreeRange::Exactly(p.data);
+  c.context_parallel = DegreeRange::Exactly(p.context);
+  c.expert_parallel = DegreeRange::Exactly(p.expert);
 }
 
 void ChangeZeroStage(ZeroStage stage, Training* training) {
   const Trainer& trainer = *training->trainer;
-  training->execution = Carried(DefaultExecution(trainer, training->zero_stage),
-                                training->execution, DefaultExecution(trainer, stage));
+  training->execution = CarryOverrides(DefaultExecution(trainer, training->zero_stage),
+                                       training->execution, DefaultExecution(trainer, stage));
   const bool fp32 = AccumulatesInFp32(trainer, training->zero_stage, /*float16=*/false);
   if (trainer.sharded_gradients_16bit && training->distributed_gradients_fp32 == fp32)
     training->distributed_gradients_fp32 = AccumulatesInFp32(trainer, stage, /*float16=*/false);

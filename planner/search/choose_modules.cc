@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/base/integers.h"
-#include "planner/base/units.h"
 #include "planner/cost/apply_calibration.h"
 #include "planner/cost/memory.h"
 #include "planner/packing/sample.h"
@@ -55,13 +53,14 @@ struct Rungs {
                   double pad_ratio) const {
     const DistRatios dist = DistRatiosOf(packs, batching.rule, c.parallelism.data, c.micro_batches);
     const int64_t step_ns = CorrectedStep(job.calibration, c.step.total_ns());
-    return {.name = name,
-            .fits = Fits(job, profile, c),
-            .gpu_days = GpuDays(job, step_ns, micro_batch_count, c),
-            .step_ns = step_ns,
-            .pad_ratio = pad_ratio,
-            .dist_ratio_units = dist.units,
-            .dist_ratio_tokens = dist.tokens};
+    return {
+        .name = name,
+        .fits = Fits(job, profile, c),
+        .gpu_days = GpuDays(job, step_ns, static_cast<int64_t>(std::ceil(micro_batch_count)), c),
+        .step_ns = step_ns,
+        .pad_ratio = pad_ratio,
+        .dist_ratio_units = dist.units,
+        .dist_ratio_tokens = dist.tokens};
   }
 
   // Makes stages equal by parameters, with everything recomputed.
@@ -73,15 +72,6 @@ struct Rungs {
 };
 
 }  // namespace
-
-double GpuDays(const Job& job, int64_t step_ns, double micro_batch_count,
-               const Candidate& candidate) {
-  const int64_t per_step = candidate.micro_batches * candidate.parallelism.data;
-  const int64_t steps = CeilDivide(static_cast<int64_t>(std::ceil(micro_batch_count)), per_step);
-  return static_cast<double>(step_ns) * static_cast<double>(steps) *
-         static_cast<double>(job.training.epochs) * static_cast<double>(job.cluster.gpu_count) /
-         kNsPerDay;
-}
 
 std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
                                    const Candidate& chosen, const std::vector<PackShape>& dealt,

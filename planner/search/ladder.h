@@ -21,11 +21,6 @@ namespace evenkeel::planner {
 std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, const Candidate& plan,
                                    const std::vector<PackShape>& dealt, const Stop& stop);
 
-// Returns GPUs x days for all epochs if a step of m x D micro-batches takes `step_ns` and the data
-// makes `micro_batch_count`. The last, holed step of an epoch takes as long as the others.
-double GpuDays(const Job& job, int64_t step_ns, double micro_batch_count,
-               const Candidate& candidate);
-
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SEARCH_LADDER_H_

@@ -4,8 +4,6 @@
 #include <optional>
 #include <tuple>
 
-#include "planner/cost/apply_calibration.h"
-#include "planner/cost/expert_dispatch.h"
 #include "planner/hardware/gpus.h"
 #include "planner/search/changed_job.h"
 #include "planner/space/network_tiers.h"
@@ -18,77 +16,55 @@ auto SizeOf(const GpuSpec& gpu) { return std::tuple(gpu.memory_bytes, gpu.dense_
 // Returns the nearest type above or below that could run the job as it is, or nullptr.
 const GpuEntry* NextGpu(const Job& job, bool above) {
   const GpuSpec& from = job.cluster.gpu;
-  const GpuEntry* own = FindGpu(from.name);
   const GpuEntry* next = nullptr;
-  for (const GpuEntry& gpu : Gpus()) {
-    if (own != nullptr && gpu.vendor != own->vendor) continue;
-    if (!Multiplies(gpu.spec, job)) continue;
-    const bool beyond = above ? SizeOf(gpu.spec) > SizeOf(from) : SizeOf(gpu.spec) < SizeOf(from);
+  for (const GpuEntry* gpu : GpusThatCanRun(job)) {
+    const bool beyond = above ? SizeOf(gpu->spec) > SizeOf(from) : SizeOf(gpu->spec) < SizeOf(from);
     if (!beyond) continue;
     if (next == nullptr ||
-        (above ? SizeOf(gpu.spec) < SizeOf(next->spec) : SizeOf(gpu.spec) > SizeOf(next->spec)))
-      next = &gpu;
+        (above ? SizeOf(gpu->spec) < SizeOf(next->spec) : SizeOf(gpu->spec) > SizeOf(next->spec)))
+      next = gpu;
   }
   return next;
 }
 
 struct Change {
   SizeChange kind;
-  Cluster cluster;
+  Job job;
 };
 
 std::vector<Change> Changes(const Job& job) {
   const Cluster& cluster = job.cluster;
   std::vector<Change> changes;
+  const auto resize = [&](SizeChange kind, int64_t gpu_count) {
+    changes.push_back({kind, job});
+    ChangeGpuCount(gpu_count, &changes.back().job);
+    changes.back().job.constraints.data_parallel = {};
+  };
+  const auto replace = [&](SizeChange kind, const GpuEntry* gpu) {
+    if (gpu == nullptr) return;
+    changes.push_back({kind, job});
+    ChangeGpu(gpu->spec, &changes.back().job);
+  };
   const int64_t node = cluster.gpus_per_node;
-  if (cluster.gpu_count > node) {
-    const int64_t less = GpusInWholeUnits(cluster, cluster.gpu_count - node);
-    changes.push_back({SizeChange::kNodeLess, Resized(cluster, less)});
-  }
+  if (cluster.gpu_count > node)
+    resize(SizeChange::kNodeLess, GpusInWholeUnits(cluster, cluster.gpu_count - node));
   const int64_t more = GpusOfWholeUnits(cluster, cluster.gpu_count + node);
-  if (cluster.joined_gpus == 0 || more <= cluster.joined_gpus)
-    changes.push_back({SizeChange::kNodeMore, Resized(cluster, more)});
-  if (const GpuEntry* gpu = NextGpu(job, false))
-    changes.push_back({SizeChange::kSmallerGpu, WithGpu(cluster, gpu->spec)});
-  if (const GpuEntry* gpu = NextGpu(job, true))
-    changes.push_back({SizeChange::kLargerGpu, WithGpu(cluster, gpu->spec)});
+  if (cluster.joined_gpus == 0 || more <= cluster.joined_gpus) resize(SizeChange::kNodeMore, more);
+  replace(SizeChange::kSmallerGpu, NextGpu(job, false));
+  replace(SizeChange::kLargerGpu, NextGpu(job, true));
   return changes;
 }
 
 }  // namespace
 
-bool Multiplies(const GpuSpec& gpu, const Job& job) {
-  return (gpu.bfloat16 || !job.cluster.gpu.bfloat16) &&
-         HasProducts(gpu, RecipeOf(job.training.precision).products) &&
-         UnfitFor(job.training.execution.dispatcher, gpu).empty();
-}
-
-Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {
-  Cluster changed = cluster;
-  changed.gpu = gpu;
-  const bool scaleup = gpu.scaleup_bytes_per_second > 0 && !gpu.scaleup_pairs_only;
-  changed.intra_node_bytes_per_second =
-      scaleup ? gpu.scaleup_bytes_per_second : gpu.pcie_bytes_per_second;
-  changed.price_per_gpu_hour = 0;
-  changed.domain = DomainOf(gpu, cluster.gpus_per_full_node);
-  changed.collectives = nullptr;
-  return changed;
-}
-
 std::vector<OtherSize> OtherSizes(const Job& job, const ShortPlanner& plan, const Stop& stop) {
   std::vector<OtherSize> sizes;
   for (const Change& change : Changes(job)) {
-    Job changed = job;
-    ChangeGpuCount(change.cluster.gpu_count, &changed);
-    changed.cluster = change.cluster;
-    if (change.cluster.gpu.name != job.cluster.gpu.name)
-      changed.calibration = WithoutTimes(job.calibration);
-    if (change.cluster.gpu_count != job.cluster.gpu_count) changed.constraints.data_parallel = {};
-    const std::optional<Alternative> found = plan(changed);
+    const std::optional<Alternative> found = plan(change.job);
     if (stop()) return sizes;
     sizes.push_back({.change = change.kind,
-                     .gpu = change.cluster.gpu.name,
-                     .gpu_count = change.cluster.gpu_count,
+                     .gpu = change.job.cluster.gpu.name,
+                     .gpu_count = change.job.cluster.gpu_count,
                      .fits = found.has_value(),
                      .plan = found.value_or(Alternative{})});
   }

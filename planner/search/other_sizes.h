@@ -9,17 +9,10 @@
 #include <vector>
 
 #include "planner/base/stop.h"
-#include "planner/hardware/gpu_spec.h"
 #include "planner/job.h"
 #include "planner/plan.h"
 
 namespace evenkeel::planner {
-
-// Returns whether GPUs of another type multiply in the formats that the job needs.
-bool Multiplies(const GpuSpec& gpu, const Job& job);
-
-// Returns as many GPUs of another type, with its own links inside a node and no known price.
-Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu);
 
 // Returns those sizes that exist: a node less and a node more (or a whole unit of the network,
 // where the job must fill units), and the next GPU types of the same vendor below and above by

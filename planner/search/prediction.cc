@@ -8,7 +8,6 @@
 #include "planner/cost/interval.h"
 #include "planner/cost/model_flops.h"
 #include "planner/cost/uncertainty.h"
-#include "planner/search/ladder.h"
 #include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {
@@ -70,7 +69,7 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
   p.samples_per_step = static_cast<double>(packs) * batching.rule.samples_per_pack;
   p.epoch_seconds =
       static_cast<double>(p.steps_per_epoch) * static_cast<double>(p.step.total_ns) / kNsPerSecond;
-  p.gpu_days = GpuDays(job, p.step.total_ns, static_cast<double>(batching.rule.packs), c);
+  p.gpu_days = GpuDays(job, p.step.total_ns, batching.rule.packs, c);
   p.cost = p.gpu_days * kHoursPerDay * job.cluster.price_per_gpu_hour;
   const double flops = ModelFlops(profile, batching.real_mean()) * static_cast<double>(packs);
   p.mfu = flops / (step_seconds * PeakFlops(job));
@@ -107,8 +106,7 @@ Alternative MakeAlternative(const Job& job, const Batching& batching, const Cand
   alternative.samples_per_step =
       batching.rule.samples_per_pack * static_cast<double>(c.micro_batches * c.parallelism.data);
   alternative.step_ns = CorrectedStep(job.calibration, c.step.total_ns());
-  alternative.gpu_days =
-      GpuDays(job, alternative.step_ns, static_cast<double>(batching.rule.packs), c);
+  alternative.gpu_days = GpuDays(job, alternative.step_ns, batching.rule.packs, c);
   return alternative;
 }
 

@@ -14,16 +14,14 @@
 #include "planner/partition/segments.h"
 #include "planner/search/changed_job.h"
 #include "planner/search/choose_caps.h"
-#include "planner/search/choose_offload.h"
 #include "planner/search/least_memory.h"
 #include "planner/search/limits.h"
-#include "planner/search/other_sizes.h"
 #include "planner/search/parallelisms.h"
 #include "planner/simulate/step_simulation.h"
-#include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
 #include "planner/space/fused_step.h"
 #include "planner/space/network_tiers.h"
+#include "planner/space/offload.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -138,8 +136,7 @@ class Remedies {
   // change is likely to make them fit, and few need to be looked at.
   Job OfMisfit(Job changed) const {
     PinDegrees(misfit_.parallelism, &changed.constraints);
-    const int64_t virtual_stages = misfit_.parallelism.virtual_stages;
-    changed.constraints.virtual_stages = {virtual_stages, virtual_stages};
+    changed.constraints.virtual_stages = DegreeRange::Exactly(misfit_.parallelism.virtual_stages);
     return changed;
   }
 
@@ -323,25 +320,23 @@ class Remedies {
     }
   }
 
-  static bool Bound(const DegreeRange& r) { return r.min > 1 || r.max != 0; }
-
   void TryContext() {
-    if (!Bound(job_.constraints.context_parallel)) return;
+    if (!job_.constraints.context_parallel.is_bound()) return;
     Try({.kind = RemedyKind::kContextParallel, .text = "let ranks share the tokens of a pack"});
   }
 
   void TryExperts() {
     if (!job_.model.language_model.moe || !job_.training.trainer->expert_parallel ||
-        !Bound(job_.constraints.expert_parallel))
+        !job_.constraints.expert_parallel.is_bound())
       return;
     Try({.kind = RemedyKind::kExpertParallel, .text = "let ranks share a layer's experts"});
   }
 
   void TryFreeDegrees() {
     const Constraints& c = job_.constraints;
-    if (!Bound(c.tensor_parallel) && !Bound(c.pipeline_parallel) && !Bound(c.data_parallel) &&
-        !Bound(c.encoder_data) && c.virtual_stages.min <= 1 && c.stage_layers.empty() &&
-        c.partition_method == DefaultMethod(*job_.training.trainer, c))
+    if (!c.tensor_parallel.is_bound() && !c.pipeline_parallel.is_bound() &&
+        !c.data_parallel.is_bound() && !c.encoder_data.is_bound() && c.virtual_stages.min <= 1 &&
+        c.stage_layers.empty() && c.partition_method == DefaultMethod(*job_.training.trainer, c))
       return;
     Try({.kind = RemedyKind::kFreeDegrees,
          .text = "lift the constraints on parallel degrees and partition"});
@@ -451,13 +446,10 @@ class Remedies {
   // Finds the smallest memory in the catalogue that is enough, of the same vendor and in nodes of
   // as many GPUs: with other nodes, tiers of the network could be no multiple of a node.
   void TryLargerGpu() {
-    const GpuEntry* own = FindGpu(job_.cluster.gpu.name);
     std::vector<const GpuEntry*> larger;
-    for (const GpuEntry& gpu : Gpus()) {
-      if (own != nullptr && gpu.vendor != own->vendor) continue;
-      if (!Multiplies(gpu.spec, job_)) continue;
-      if (gpu.spec.node_gpus != job_.cluster.gpu.node_gpus) continue;
-      if (gpu.spec.memory_bytes > job_.cluster.gpu.memory_bytes) larger.push_back(&gpu);
+    for (const GpuEntry* gpu : GpusThatCanRun(job_)) {
+      if (gpu->spec.node_gpus != job_.cluster.gpu.node_gpus) continue;
+      if (gpu->spec.memory_bytes > job_.cluster.gpu.memory_bytes) larger.push_back(gpu);
     }
     std::stable_sort(larger.begin(), larger.end(), [](const GpuEntry* a, const GpuEntry* b) {
       return a->spec.memory_bytes < b->spec.memory_bytes;

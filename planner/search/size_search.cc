@@ -6,7 +6,6 @@
 
 #include "planner/base/integers.h"
 #include "planner/search/keep_batch.h"
-#include "planner/search/ladder.h"
 #include "planner/search/parallelisms.h"
 
 namespace evenkeel::planner {
@@ -124,7 +123,7 @@ bool SizeSearch::MissesBatch(const CapsSearchResult& search) const {
 
 double SizeSearch::GpuDaysOf(const CapsSearchResult& search) const {
   const Candidate& c = search.plans.best.front();
-  return GpuDays(job_, c.step.total_ns(), D(search.batching.rule.packs), c);
+  return GpuDays(job_, c.step.total_ns(), search.batching.rule.packs, c);
 }
 
 }  // namespace evenkeel::planner

@@ -33,18 +33,18 @@ auto FieldsOf(Execution& execution) {
 
 }  // namespace
 
-Execution Carried(Execution own, Execution job, Execution other) {
-  const auto carry = [](auto own_fields, auto job_fields, auto other_fields) {
+Execution CarryOverrides(Execution defaults, Execution job, Execution new_defaults) {
+  const auto carry = [](auto usual_fields, auto job_fields, auto new_fields) {
     [&]<size_t... kAt>(std::index_sequence<kAt...>) {
       const auto one = [](const auto& usual, const auto& set, auto& to) {
         if (!(usual == set)) to = set;
       };
-      (one(std::get<kAt>(own_fields), std::get<kAt>(job_fields), std::get<kAt>(other_fields)), ...);
+      (one(std::get<kAt>(usual_fields), std::get<kAt>(job_fields), std::get<kAt>(new_fields)), ...);
     }
-    (std::make_index_sequence<std::tuple_size_v<decltype(own_fields)>>());
+    (std::make_index_sequence<std::tuple_size_v<decltype(usual_fields)>>());
   };
-  carry(FieldsOf(own), FieldsOf(job), FieldsOf(other));
-  return other;
+  carry(FieldsOf(defaults), FieldsOf(job), FieldsOf(new_defaults));
+  return new_defaults;
 }
 
 }  // namespace evenkeel::planner

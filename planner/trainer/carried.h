@@ -6,9 +6,8 @@
 
 namespace evenkeel::planner {
 
-// Returns the defaults of the `other` trainer, overridden by every field in which `job` differs
-// from the defaults of its `own` trainer.
-Execution Carried(Execution own, Execution job, Execution other);
+// Returns `new_defaults`, overridden by every field in which `job` differs from `defaults`.
+Execution CarryOverrides(Execution defaults, Execution job, Execution new_defaults);
 
 }  // namespace evenkeel::planner
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "evenkeel/v1/job.pb.h"
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 #include "server/convert/choices.h"
 #include "server/convert/trainer_names.h"
 

@@ -7,7 +7,7 @@
 
 #include "evenkeel/v1/job.pb.h"
 #include "evenkeel/v1/plan.pb.h"
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/choices.h"
 #include "server/convert/trainer_names.h"

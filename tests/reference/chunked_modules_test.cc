@@ -18,7 +18,7 @@
 #include "planner/make_plan.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/simulate/step_simulation.h"
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"
 

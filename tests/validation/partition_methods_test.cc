@@ -11,7 +11,6 @@
 #include "planner/packing/batch_rule.h"
 #include "planner/packing/dealt_packs.h"
 #include "planner/partition/methods.h"
-#include "planner/search/ladder.h"
 #include "planner/search/refine.h"
 #include "planner/search/search.h"
 #include "tests/planner/jobs.h"
@@ -72,7 +71,7 @@ TEST(PartitionMethodsTest, TableFourOfOmniBal) {
     CutSteps steps(job, c, packs, {});
     if (row.method == PartitionMethod::kExact) RefineByRealPacks(table, steps, c, nullptr);
     const PartitionMetrics metrics = MetricsOf(table, c.boundaries);
-    days.push_back(GpuDays(job, c.step.total_ns(), static_cast<double>(batching.rule.packs), c));
+    days.push_back(GpuDays(job, c.step.total_ns(), batching.rule.packs, c));
     std::printf("%-16s %9.2f %9.2f %9.1f %12.1f %6.2f %9.1f\n", row.name,
                 std::sqrt(metrics.parameters_variance), std::sqrt(metrics.layers_variance),
                 std::sqrt(metrics.forward_variance),

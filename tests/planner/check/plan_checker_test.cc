@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "planner/make_plan.h"
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"

@@ -12,7 +12,7 @@
 #include "planner/cost/network.h"
 #include "planner/hardware/gpus.h"
 #include "planner/make_plan.h"
-#include "planner/search/other_sizes.h"
+#include "planner/search/changed_job.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/profiles.h"
 

@@ -8,7 +8,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/make_plan.h"
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"

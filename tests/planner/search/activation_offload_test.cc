@@ -1,5 +1,5 @@
 // Activations in host memory: the choice against pinned numbers of layers, and what a host holds.
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <vector>
 
-#include "planner/search/ladder.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"
@@ -35,7 +34,7 @@ TEST(ChooseCapsTest, KeepsTheBatchThatIsAskedFor) {
 
 double GpuDaysOf(const Job& job, const CapsSearchResult& search) {
   const Candidate& best = search.plans.best.front();
-  return GpuDays(job, best.step.total_ns(), static_cast<double>(search.batching.rule.packs), best);
+  return GpuDays(job, best.step.total_ns(), search.batching.rule.packs, best);
 }
 
 // Tries every unit cap with which a step is about as large as the batch.

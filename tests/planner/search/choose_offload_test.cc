@@ -10,6 +10,7 @@
 #include "planner/cost/host_memory.h"
 #include "planner/evaluate_plan.h"
 #include "planner/make_plan.h"
+#include "planner/space/offload.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"
 

@@ -9,9 +9,9 @@
 #include "planner/evaluate_plan.h"
 #include "planner/make_plan.h"
 #include "planner/search/remedies.h"
-#include "planner/space/activation_offload.h"
 #include "planner/space/degrees.h"
 #include "planner/space/fused_step.h"
+#include "planner/space/offload.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"
 

@@ -13,7 +13,7 @@
 #include "planner/make_plan.h"
 #include "planner/search/misfit.h"
 #include "planner/search/remedies.h"
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"
 

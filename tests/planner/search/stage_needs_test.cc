@@ -7,7 +7,7 @@
 
 #include "planner/cost/memory.h"
 #include "planner/search/even_cuts.h"
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"
 

@@ -6,7 +6,7 @@
 
 #include "evenkeel/v1/planner_service.pb.h"
 #include "planner/job.h"
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/to_proto.h"
 #include "server/planning/fingerprint.h"

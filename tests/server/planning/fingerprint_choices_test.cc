@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planner/job.h"
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 #include "server/planning/fingerprint.h"
 #include "tests/planner/jobs.h"
 

@@ -1,8 +1,18 @@
-#include "planner/space/activation_offload.h"
+#include "planner/space/offload.h"
 
 #include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
+
+Job WithOffload(const Job& job, double ratio) {
+  Job with = job;
+  with.training.offload.choose = false;
+  with.training.offload.ratio = with.training.offload.charged_ratio = ratio;
+  with.training.offload.weights = job.training.offload.weights && ratio == 1;
+  return with;
+}
+
+Job WithoutOffload(const Job& job) { return WithActivations(WithOffload(job, 0), 0, 0); }
 
 void AskActivationOffload(std::optional<int64_t> layers, Job* job) {
   job->constraints = FreeConstraints(*job);

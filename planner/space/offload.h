@@ -1,6 +1,7 @@
-// What a job whose activations are in host memory, by layers or by modules, may still choose.
-#ifndef EVENKEEL_PLANNER_SPACE_ACTIVATION_OFFLOAD_H_
-#define EVENKEEL_PLANNER_SPACE_ACTIVATION_OFFLOAD_H_
+// Jobs with their optimizer or activations in host memory, and what those whose activations are
+// there, by layers or by modules, may still choose.
+#ifndef EVENKEEL_PLANNER_SPACE_OFFLOAD_H_
+#define EVENKEEL_PLANNER_SPACE_OFFLOAD_H_
 
 #include <cstdint>
 #include <optional>
@@ -10,14 +11,19 @@
 
 namespace evenkeel::planner {
 
+// Returns the job with this share of the optimizer offloaded.
+Job WithOffload(const Job& job, double ratio);
+
+// Returns the job with nothing offloaded.
+Job WithoutOffload(const Job& job);
+
 // Asks for the offload of `layers` layers, or of as many as the planner chooses. REQUIRES:
 // AdmitsActivationOffload, unless `layers` is 0.
 void AskActivationOffload(std::optional<int64_t> layers, Job* job);
 
 // Returns the job with `layers` offloaded. Time and host memory count for `charged` of them only.
 // Constraints are narrowed to what the trainer combines with offload; with 0 layers they are the
-// job's own.
-// REQUIRES: AskActivationOffload was called, or `layers` is 0.
+// job's own. REQUIRES: AskActivationOffload was called, or `layers` is 0.
 Job WithActivations(const Job& job, int64_t layers, int64_t charged);
 
 // Asks for the offload of these modules of every language layer, or of those that the planner
@@ -67,4 +73,4 @@ Constraints FreeConstraints(const Job& job);
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_SPACE_ACTIVATION_OFFLOAD_H_
+#endif  // EVENKEEL_PLANNER_SPACE_OFFLOAD_H_
