@@ -74,8 +74,11 @@ enum class GroupSelection { kOne, kPublished, kExact };
 inline constexpr size_t kGroupLengthsAtMost = 12;
 
 // The largest caps that a job may ask for. Derived ones may be larger.
-inline constexpr int64_t kTokenCapAtMost = 16'777'216;
-inline constexpr int64_t kUnitCapAtMost = 1'000'000;
+inline constexpr int64_t kTokenCapAtMost = kMaxSampleTokens;
+inline constexpr int64_t kUnitCapAtMost = kMaxSampleUnits;
+
+// An order_window of the whole epoch: the largest that a job may ask for.
+inline constexpr int64_t kWholeEpoch = 1'000'000'000;
 
 // The part of the optimizer's states and updates that is in host memory. Every rank offloads the
 // same share.

@@ -11,6 +11,11 @@
 
 namespace evenkeel::planner {
 
+// The contract's bounds: of one sample (units for each encoder), and of a dataset.
+inline constexpr int64_t kMaxSampleUnits = 1'000'000;
+inline constexpr int64_t kMaxSampleTokens = 16'777'216;
+inline constexpr int64_t kMaxSamples = 1'000'000'000'000;
+
 // `count` samples of equal lengths: the units (tiles, frames, seconds) that each encoder works on,
 // and the tokens in the language model, those that the units become included.
 struct LengthBin {

@@ -11,8 +11,6 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr int64_t kMaxUnits = 1'000'000;
-
 // Unsigned, because 10^12 samples of 2^24 tokens are just below 2^64.
 struct Sums {
   planner::PerEncoder<uint64_t> units;
@@ -64,7 +62,7 @@ BinnedLengths BinLengths(const std::vector<planner::LengthBin>& sorted, int64_t 
     result.bytes = static_cast<int64_t>(result.histogram.ByteSizeLong());
     return result.bytes < max_bytes && (result.bytes > 0 || sorted.empty());
   };
-  for (int64_t unit_width = 1; unit_width <= 2 * kMaxUnits; unit_width *= 2) {
+  for (int64_t unit_width = 1; unit_width <= 2 * planner::kMaxSampleUnits; unit_width *= 2) {
     for (int64_t token_width = 1; token_width <= 4096; token_width *= 2) {
       if (fits(unit_width, token_width)) return result;
       if (token_width > 1 && fits(unit_width, token_width / 2 * 3)) return result;

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/job.h"
 #include "planner/space/parallelism.h"
+#include "planner/workload/dataset.h"
 #include "planner/workload/per_encoder.h"
 #include "server/convert/violations.h"
 
@@ -29,9 +31,9 @@ struct RealRange {  // inclusive
 
 // Ranges that fields of several messages accept.
 inline constexpr IntRange kDegrees = {1, planner::kGpusAtMost};
-inline constexpr IntRange kUnitCaps = {0, 1'000'000};
-inline constexpr IntRange kSampleUnits = {0, 1'000'000};
-inline constexpr IntRange kSampleTokens = {1, 16'777'216};
+inline constexpr IntRange kUnitCaps = {0, planner::kUnitCapAtMost};
+inline constexpr IntRange kSampleUnits = {0, planner::kMaxSampleUnits};
+inline constexpr IntRange kSampleTokens = {1, planner::kMaxSampleTokens};
 inline constexpr IntRange kPageSizes = {0, 1000};
 inline constexpr IntRange kViolationLimits = {0, 1000};
 inline constexpr int64_t kDefaultMaxViolations = 100;

@@ -234,8 +234,8 @@ void DatasetFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
 
   NormalizeBins(bins);
   const int64_t samples = CountSamples(job->dataset);
-  if (samples > kMaxSamples) {
-    sink.Add(dataset_path, "must have at most " + std::to_string(kMaxSamples) +
+  if (samples > planner::kMaxSamples) {
+    sink.Add(dataset_path, "must have at most " + std::to_string(planner::kMaxSamples) +
                                " samples in all, but has " + std::to_string(samples));
   } else if (model != nullptr && !SumsFit(*bins, *model)) {
     sink.Add(dataset_path, "must have less than 2^63 tokens in all");

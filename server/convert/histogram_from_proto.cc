@@ -16,7 +16,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr size_t kMaxSerialisedBytes = 65536;
-constexpr IntRange kSamples = {1, kMaxSamples};
+constexpr IntRange kSamples = {1, planner::kMaxSamples};
 
 using Values = google::protobuf::RepeatedField<int64_t>;
 

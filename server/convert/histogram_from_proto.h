@@ -15,8 +15,6 @@ class Histogram;
 
 namespace evenkeel::server {
 
-inline constexpr int64_t kMaxSamples = 1'000'000'000'000;
-
 // Returns the units of a bin. REQUIRES: the lists have the sizes that the contract states.
 planner::PerEncoder<int64_t> UnitsOfBin(const v1::Histogram& from, int bin);
 

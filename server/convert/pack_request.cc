@@ -76,7 +76,8 @@ UploadEnd PackUpload::TakeStart(const v1::PackDatasetStart& start, ViolationSink
   TakeDealing(start, path, sink);
   TakeParts(start, path, sink);
   job_.groups = GroupsFromProto(start.groups(), path, kMaxSlotsPerStep, sink);
-  if (!job_.groups.empty() && start.rule().order_window() == 0) job_.deal.window = kWholeEpoch;
+  if (!job_.groups.empty() && start.rule().order_window() == 0)
+    job_.deal.window = planner::kWholeEpoch;
   job_.curriculum_steps =
       CheckInt(sink, path.Child("curriculum_steps"), start.curriculum_steps(), kAnyCount);
   CheckBesideGroups(start, path, sink);

@@ -11,7 +11,6 @@ namespace evenkeel::server {
 namespace {
 
 constexpr int kMaxGroups = 16;
-constexpr IntRange kLengths = {1, 16'777'216};
 
 using Groups = google::protobuf::RepeatedPtrField<v1::PackingGroup>;
 
@@ -19,14 +18,14 @@ planner::LengthGroup GroupFromProto(const v1::PackingGroup& from, const FieldPat
                                     ViolationSink& sink) {
   planner::LengthGroup group;
   group.caps.tokens =
-      CheckRequiredInt(sink, path.Child("length_tokens"), from.length_tokens(), kLengths);
+      CheckRequiredInt(sink, path.Child("length_tokens"), from.length_tokens(), kSampleTokens);
   group.context =
       CheckIntOr(sink, path.Child("sequence_parallel"), from.sequence_parallel(), kDegrees, 1);
   group.ranks = CheckRequiredInt(sink, path.Child("data_parallel"), from.data_parallel(), kDegrees);
   group.packs_per_rank =
       CheckIntOr(sink, path.Child("packs_per_rank"), from.packs_per_rank(), kDegrees, 1);
   group.longest = CheckIntOr(sink, path.Child("longest_sample_tokens"),
-                             from.longest_sample_tokens(), kLengths, group.caps.tokens);
+                             from.longest_sample_tokens(), kSampleTokens, group.caps.tokens);
   group.caps.units = CheckInt(sink, path.Child("unit_cap"), from.unit_cap(), kUnitCaps);
   if (group.caps.units == 0) group.caps.units = planner::kNoUnitCap;
   return group;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "evenkeel/v1/batching.pb.h"
+#include "planner/job.h"
 #include "planner/packing/pack_dataset.h"
 #include "planner/packing/packer.h"
 #include "planner/packing/packing.h"
@@ -15,9 +16,8 @@ namespace evenkeel::server {
 
 // The bound keeps the sum of squared sample lengths of a pack below 2^63.
 inline constexpr IntRange kPackTokenCaps = {0, int64_t{1} << 32};
-inline constexpr IntRange kOrderWindows = {1, 1'000'000'000};
+inline constexpr IntRange kOrderWindows = {1, planner::kWholeEpoch};
 inline constexpr int64_t kDefaultOrderWindow = 16;
-inline constexpr int64_t kWholeEpoch = kOrderWindows.max;
 
 // Returns kBalanced if the field is unset, or after a violation for an unknown value.
 planner::Packer PackerFromProto(v1::Packer packer, const FieldPath& path, ViolationSink& sink);

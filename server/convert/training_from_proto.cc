@@ -33,7 +33,7 @@ constexpr int64_t kDefaultIsfIterations = 10;
 constexpr int64_t kLongSample = 8192;
 constexpr double kLongOverMean = 4;
 constexpr int kMaxGroupLengths = static_cast<int>(planner::kGroupLengthsAtMost);
-constexpr IntRange kGroupLengthRange = {128, 16'777'216};
+constexpr IntRange kGroupLengthRange = {128, planner::kMaxSampleTokens};
 
 constexpr IntRange kZeroGroups = {1, planner::kGpusAtMost};
 constexpr IntRange kMicroBatchSamples = {1, 65536};
@@ -456,8 +456,9 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   ConvertPadding(from, path, sink, job);
   ConvertGroups(from, path, sink, job);
   const bool groups = training.group_selection != planner::GroupSelection::kOne;
-  training.order_window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),
-                                     kOrderWindows, groups ? kWholeEpoch : kDefaultOrderWindow);
+  training.order_window =
+      CheckIntOr(sink, path.Child("order_window"), from.order_window(), kOrderWindows,
+                 groups ? planner::kWholeEpoch : kDefaultOrderWindow);
   training.stage_by_gpus = from.zero_stage() == v1::ZERO_STAGE_UNSPECIFIED &&
                            training.trainer->default_execution_unsharded.has_value();
   // One GPU has nothing to share.

@@ -67,7 +67,7 @@ Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix,
   training.global_batch_samples = static_cast<int64_t>(std::ceil(
       32. * 16384 * static_cast<double>(packs_per_gpu * static_cast<int64_t>(mix.tokens.size())) /
       tokens));
-  training.order_window = 1'000'000'000;
+  training.order_window = planner::kWholeEpoch;
   training.group_selection = GroupSelection::kPublished;
   training.execution = DefaultExecution(*training.trainer, stage);
   const bool shards_weights = stage == ZeroStage::kWeights;

@@ -10,14 +10,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/workload/dataset.h"
 #include "planner/workload/per_encoder.h"
 
 namespace evenkeel::cli {
 
 // Bounds of the contract (Histogram in job.proto).
-inline constexpr int64_t kMaxUnits = 1'000'000;
-inline constexpr int64_t kMaxTokens = 16'777'216;
-inline constexpr int64_t kMaxSamples = 1'000'000'000'000;
+inline constexpr int64_t kMaxUnits = planner::kMaxSampleUnits;
+inline constexpr int64_t kMaxTokens = planner::kMaxSampleTokens;
+inline constexpr int64_t kMaxSamples = planner::kMaxSamples;
 
 // `count` samples of `units` encoder units and `tokens` language-model tokens.
 struct LengthCount {

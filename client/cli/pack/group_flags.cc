@@ -12,11 +12,10 @@
 #include "client/cli/base/command_error.h"
 #include "client/cli/base/parse_number.h"
 #include "planner/space/parallelism.h"
+#include "planner/workload/dataset.h"
 
 namespace evenkeel::cli {
 namespace {
-
-constexpr int64_t kMaxLength = 16'777'216;
 
 [[noreturn]] void FailGroups(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, "--groups: " + message);
@@ -38,7 +37,7 @@ v1::PackingGroup ParseGroup(const std::string& text, int32_t ranks) {
                     text));
   }
   v1::PackingGroup group;
-  group.set_length_tokens(WholeNumber(parts[0], text, "the length", kMaxLength));
+  group.set_length_tokens(WholeNumber(parts[0], text, "the length", planner::kMaxSampleTokens));
   const int64_t shared = WholeNumber(parts[1], text, "SP", planner::kGpusAtMost);
   if (ranks % shared != 0) {
     FailGroups(fmt::format("SP of \"{}\" must divide the data-parallel ranks (--dp {}), but is {}",

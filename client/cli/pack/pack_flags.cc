@@ -12,6 +12,7 @@
 #include "client/cli/base/text.h"
 #include "client/cli/job/option_names.h"
 #include "client/cli/media/media_processor.h"
+#include "planner/job.h"
 #include "planner/space/parallelism.h"
 #include "server/convert/packing_rule.h"
 
@@ -19,7 +20,7 @@ namespace evenkeel::cli {
 namespace {
 
 CLI::Validator WindowSize() {
-  const CLI::Validator whole = Whole(1, 1'000'000'000);
+  const CLI::Validator whole = Whole(1, planner::kWholeEpoch);
   const auto check = [whole](std::string& text) -> std::string {
     if (text == "all" || text == "auto" || whole(text).empty()) return "";
     return fmt::format("must be a number of steps from 1 to 1000000000, all or auto, but is \"{}\"",
@@ -41,7 +42,7 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
       ->check(Whole(1, 1000));
   Add(command, "--unit-cap", &flags->unit_cap, "N",
       "Maximum encoder units per pack [from the data]", kRule)
-      ->check(Whole(1, 1'000'000));
+      ->check(Whole(1, planner::kUnitCapAtMost));
   Add(command, "--token-cap", &flags->token_cap, "N", "Maximum tokens per pack [from the data]",
       kRule)
       ->check(Whole(1, server::kPackTokenCaps.max));
@@ -60,7 +61,7 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
       ->check(CLI::IsMember(AllNames(kPackLevelNames)).description(""));
   Add(command, "--keep-units", &flags->keep_units, "N",
       "isf: keep packs of at least this many units [--unit-cap]", kRule)
-      ->check(Whole(1, 1'000'000));
+      ->check(Whole(1, planner::kUnitCapAtMost));
   Add(command, "--keep-tokens", &flags->keep_tokens, "N",
       "isf: also keep packs of at least this many tokens [--token-cap - 128]", kRule)
       ->check(Whole(1, server::kPackTokenCaps.max));

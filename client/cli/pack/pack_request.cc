@@ -15,6 +15,7 @@
 #include "client/cli/pack/group_flags.h"
 #include "client/cli/pack/pack_flags.h"
 #include "evenkeel/v1/planner_service.pb.h"
+#include "planner/job.h"
 #include "planner/packing/sample_types.h"
 
 namespace evenkeel::cli {
@@ -22,8 +23,6 @@ namespace {
 
 // Limit of a rule file. It leaves room for a plan of many stages, as JSON.
 constexpr size_t kMaxRuleFile = size_t{16} << 20;
-
-constexpr int64_t kWholeEpoch = 1'000'000'000;  // as the contract defines it
 
 [[noreturn]] void Fail(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
@@ -51,7 +50,7 @@ void SetRule(const PackFlags& flags, bool has_units, v1::BatchRule* rule) {
   if (flags.seed) rule->set_seed(*flags.seed);
   if (!flags.oversize.empty()) rule->set_oversize_policy(ValueOf(kOversizeNames, flags.oversize));
   if (flags.window == "all") {
-    rule->set_order_window(kWholeEpoch);
+    rule->set_order_window(planner::kWholeEpoch);
   } else if (flags.window == "auto") {
     rule->clear_order_window();
   } else if (!flags.window.empty()) {

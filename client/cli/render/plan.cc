@@ -12,6 +12,7 @@
 #include "client/cli/job/option_names.h"
 #include "client/cli/render/pack.h"
 #include "client/cli/render/words.h"
+#include "planner/job.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -137,7 +138,7 @@ std::string ScheduleText(const v1::Plan& plan) {
 }
 
 std::string WindowText(const v1::BatchRule& rule) {
-  if (rule.order_window() >= 1'000'000'000) return "packs exchanged over the whole epoch";
+  if (rule.order_window() >= planner::kWholeEpoch) return "packs exchanged over the whole epoch";
   if (rule.order_window() <= 1) return "steps drawn at random";
   return fmt::format("packs exchanged within {} steps, steps shuffled",
                      Integer(rule.order_window()));
