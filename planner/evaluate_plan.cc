@@ -152,7 +152,8 @@ class Layout {
   int64_t position_ = 0;
 };
 
-void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& faults) {
+std::vector<SpecFault> DegreeFaults(const Job& job, const PlanSpec& spec) {
+  std::vector<SpecFault> faults;
   const Parallelism& p = spec.parallelism;
   const int64_t gpus = p.tensor * p.context * p.pipeline * p.data;
   if (gpus != job.cluster.gpu_count) {
@@ -187,43 +188,51 @@ void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& 
                                     "; pipeline x virtual_stages asks for " +
                                     std::to_string(chunks)});
   }
+  return faults;
 }
 
-// Returns the stage that lacks the most memory, or nullopt if every stage has enough.
-std::optional<Misfit> WorstStage(const Parallelism& p, const std::vector<StagePlan>& stages) {
+// Returns the stage that lacks most by `lacking_of`, which becomes the misfit's `lacking`, or
+// nullopt if no stage lacks any.
+template <typename LackingOf>
+std::optional<Misfit> WorstStage(const Parallelism& p, const std::vector<StagePlan>& stages,
+                                 int64_t Misfit::*lacking, LackingOf lacking_of) {
   Misfit misfit;
   misfit.parallelism = p;
   for (size_t s = 0; s < stages.size(); ++s) {
-    const int64_t lacking = -stages[s].free_bytes();
-    if (lacking <= misfit.short_bytes) continue;
-    misfit.short_bytes = lacking;
+    const int64_t of_stage = lacking_of(s);
+    if (of_stage <= misfit.*lacking) continue;
+    misfit.*lacking = of_stage;
     misfit.stage = static_cast<int64_t>(s);
     misfit.layers = stages[s].layers;
     misfit.memory = stages[s].memory;
     misfit.capacity_bytes = stages[s].capacity_bytes;
   }
-  if (misfit.short_bytes == 0) return std::nullopt;
+  if (misfit.*lacking == 0) return std::nullopt;
   return misfit;
+}
+
+// Returns the stage that lacks the most memory, or nullopt if every stage has enough.
+std::optional<Misfit> WithoutGpuRoom(const Parallelism& p, const std::vector<StagePlan>& stages) {
+  return WorstStage(p, stages, &Misfit::short_bytes,
+                    [&](size_t s) { return -stages[s].free_bytes(); });
 }
 
 // Returns the stage whose GPUs take most of their host's memory, if that is more than there is.
 std::optional<Misfit> WithoutHostRoom(const Job& job, const LayerProfile& profile,
                                       const Candidate& c, const std::vector<StagePlan>& stages) {
   if (profile.host_room == kNoHostLimit) return std::nullopt;
-  Misfit misfit;
-  misfit.parallelism = c.parallelism;
-  for (size_t s = 0; s < stages.size(); ++s) {
-    const int64_t lacking = job.cluster.gpus_per_node *
-                            HostExcess(profile, HostLoads(profile, c, static_cast<int64_t>(s)));
-    if (lacking <= misfit.host_short_bytes) continue;
-    misfit.host_short_bytes = lacking;
-    misfit.stage = static_cast<int64_t>(s);
-    misfit.layers = stages[s].layers;
-    misfit.memory = stages[s].memory;
-    misfit.capacity_bytes = stages[s].capacity_bytes;
-  }
-  if (misfit.host_short_bytes == 0) return std::nullopt;
-  return misfit;
+  return WorstStage(c.parallelism, stages, &Misfit::host_short_bytes, [&](size_t s) {
+    return job.cluster.gpus_per_node *
+           HostExcess(profile, HostLoads(profile, c, static_cast<int64_t>(s)));
+  });
+}
+
+int64_t MicroBatchesOf(const PlanSpec& spec, double packs_per_step) {
+  if (spec.micro_batches > 0) return spec.micro_batches;
+  const std::vector<int64_t> choices = MicroBatchChoices(packs_per_step, spec.parallelism);
+  const bool planned =
+      std::find(choices.begin(), choices.end(), spec.planned_micro_batches) != choices.end();
+  return planned ? spec.planned_micro_batches : choices.front();
 }
 
 }  // namespace
@@ -240,22 +249,10 @@ std::vector<RecomputeParts> PartsIn(const PlanSpec& spec) {
   return parts;
 }
 
-namespace {
-
-int64_t MicroBatchesOf(const PlanSpec& spec, double packs_per_step) {
-  if (spec.micro_batches > 0) return spec.micro_batches;
-  const std::vector<int64_t> choices = MicroBatchChoices(packs_per_step, spec.parallelism);
-  const bool planned =
-      std::find(choices.begin(), choices.end(), spec.planned_micro_batches) != choices.end();
-  return planned ? spec.planned_micro_batches : choices.front();
-}
-
-}  // namespace
-
 Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec& spec,
                         const Stop& stop) {
   Evaluation result;
-  CheckDegrees(job, spec, result.faults);
+  result.faults = DegreeFaults(job, spec);
   if (!result.faults.empty()) return result;
   const Parallelism& p = spec.parallelism;
   const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
@@ -295,7 +292,7 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   const Candidate& c = result.candidate;
   FillStepBounds(job, batching, c, &plan.proof);
   plan.offload = ReportOffload(job, batching, c, plan.stages);
-  plan.misfit = WorstStage(p, plan.stages);
+  plan.misfit = WithoutGpuRoom(p, plan.stages);
   if (!plan.misfit) plan.misfit = WithoutHostRoom(job, profile, c, plan.stages);
   plan.memory_fit = MemoryFitOf(job, plan);
   result.profile = profile;
