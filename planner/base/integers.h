@@ -7,6 +7,9 @@
 
 namespace evenkeel::planner {
 
+// For sums and products of more than 64 bits.
+__extension__ using Wide = __int128;
+
 // REQUIRES: a >= 0, b > 0.
 constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t RoundUp(int64_t a, int64_t multiple) {
@@ -33,7 +36,6 @@ constexpr int64_t CappedProduct(int64_t a, int64_t b) {
 
 // Returns a * b / c. Only the result must fit in 64 bits, not the product. REQUIRES: c > 0.
 constexpr int64_t MultiplyDivide(int64_t a, int64_t b, int64_t c) {
-  __extension__ using Wide = __int128;
   return static_cast<int64_t>(Wide{a} * b / c);
 }
 

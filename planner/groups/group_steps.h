@@ -13,7 +13,6 @@
 #include "planner/base/stop.h"
 #include "planner/groups/length_classes.h"
 #include "planner/job.h"
-#include "planner/plan.h"
 
 namespace evenkeel::planner {
 

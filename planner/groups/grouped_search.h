@@ -11,7 +11,6 @@
 #include "planner/groups/group_batching.h"
 #include "planner/groups/group_sets.h"
 #include "planner/job.h"
-#include "planner/plan.h"
 #include "planner/search/search.h"
 
 namespace evenkeel::planner {

@@ -12,8 +12,6 @@
 namespace evenkeel::planner {
 namespace {
 
-__extension__ using Wide = __int128;
-
 constexpr int64_t kUnitCellsAtMost = 128;
 constexpr size_t kPriceGroups = 96;
 constexpr int64_t kPriceWidths = 256, kPriceCells = 1024, kLeastPriceCells = 64;

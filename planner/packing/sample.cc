@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
+#include "planner/base/integers.h"
+
 namespace evenkeel::planner {
-namespace {
-__extension__ using Wide = __int128;
-}  // namespace
 
 int64_t SampleCount(const Dataset& dataset) {
   int64_t total = 0;

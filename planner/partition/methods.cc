@@ -14,8 +14,6 @@
 namespace evenkeel::planner {
 namespace {
 
-__extension__ using Wide = __int128;
-
 // Splits greedily by equal weight: each stage ends at the cut nearest to its share of the whole.
 template <typename Weight>
 std::vector<int64_t> SplitEvenly(const LayerProfile& profile, int64_t stages, Weight weight) {

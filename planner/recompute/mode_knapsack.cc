@@ -4,12 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "planner/base/integers.h"
+
 namespace evenkeel::planner {
-namespace {
-
-__extension__ using Wide = __int128;
-
-}  // namespace
 
 ModeKnapsack::ModeKnapsack(std::span<const Group> groups)
     : groups_(groups), rest_(groups.size() + 1) {

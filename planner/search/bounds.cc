@@ -137,7 +137,6 @@ int64_t ChainWork::Class::Within(int64_t time_ns) const {
 }
 
 int64_t ChainWork::WholeLayers(int64_t stages, int64_t micro_batches, int64_t delay_ns) const {
-  __extension__ using Wide = __int128;
   Wide end = 0;
   for (const Class& of_class : classes) {
     const auto beside = [&](int64_t s) {
@@ -208,7 +207,6 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
       delay = least_send_ns;
       break;
   }
-  __extension__ using Wide = __int128;
   const Wide journey = crossings >= 0 ? work.total_ns + Wide{crossings} * least_send_ns : 0;
   return std::max({static_cast<int64_t>(std::min(journey, Wide{kMost})),
                    work.WholeLayers(stages, micro_batches, delay),

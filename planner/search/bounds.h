@@ -9,7 +9,6 @@
 
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
-#include "planner/plan.h"
 
 namespace evenkeel::planner {
 

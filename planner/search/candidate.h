@@ -9,7 +9,6 @@
 #include "planner/base/stop.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
-#include "planner/plan.h"
 #include "planner/recompute/stage_memory.h"
 #include "planner/simulate/step_simulation.h"
 

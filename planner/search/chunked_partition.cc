@@ -363,8 +363,6 @@ class Mover {
   Candidate moved_;
 };
 
-}  // namespace
-
 // Moves from the candidate's cut and from others that fit, and leaves the quickest. Makes cuts only
 // while there are moves left.
 void MoveFromEach(const Chunks& chunks, const LayerProfile& profile,
@@ -380,6 +378,8 @@ void MoveFromEach(const Chunks& chunks, const LayerProfile& profile,
     if (other.score_ns < candidate.score_ns) candidate = std::move(other);
   }
 }
+
+}  // namespace
 
 int64_t ImproveChunksBriefly(const Job& job, const LayerProfile& profile, Candidate& candidate,
                              const Stop& stop, PassLists* lists) {

@@ -16,7 +16,6 @@ struct Exchange {
 };
 
 bool Cheaper(const Exchange& a, const Exchange& b) {
-  __extension__ using Wide = __int128;
   const Wide left = Wide{a.time_ns} * b.bytes, right = Wide{b.time_ns} * a.bytes;
   return left < right;
 }

@@ -23,8 +23,6 @@ namespace {
 constexpr int64_t kChunksLookedAt = 200'000;  // when layers move: some milliseconds
 constexpr int64_t kUnitsPerChunk = 10;        // units of Stop::Spend
 
-__extension__ using Wide = __int128;
-
 // Moves single layers between segments.
 class Reliever {
  public:

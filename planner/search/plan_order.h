@@ -4,11 +4,12 @@
 
 #include <cstdint>
 
+#include "planner/base/integers.h"
+
 namespace evenkeel::planner {
 
 // Smaller is better: the time of an epoch in whole steps, then that of the requested global batch.
 struct PlanOrder {
-  __extension__ using Wide = __int128;
   Wide epoch_ns = 0;
   int64_t batch_ns = 0;
   friend bool operator<(const PlanOrder& a, const PlanOrder& b) {

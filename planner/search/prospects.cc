@@ -10,8 +10,6 @@
 namespace evenkeel::planner {
 namespace {
 
-__extension__ using Wide = __int128;
-
 bool SameButForChunks(const Parallelism& a, const Parallelism& b) {
   Parallelism other = b;
   other.virtual_stages = a.virtual_stages;

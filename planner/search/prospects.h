@@ -14,7 +14,6 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
-#include "planner/plan.h"
 #include "planner/search/bounds.h"
 #include "planner/search/candidate.h"
 

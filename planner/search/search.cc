@@ -113,8 +113,7 @@ class Searcher {
   template <typename Choice>
   PlanOrder OrderOf(const Choice& choice, int64_t step_ns) const {
     const int64_t packs = choice.micro_batches * choice.parallelism.data;
-    return {PlanOrder::Wide{CeilDivide(batching_.rule.packs, packs)} * step_ns,
-            Scale(choice, step_ns)};
+    return {Wide{CeilDivide(batching_.rule.packs, packs)} * step_ns, Scale(choice, step_ns)};
   }
 
   // Returns whether a plan with this step would beat the best so far.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "planner/base/integers.h"
 #include "planner/cost/memory.h"
 #include "planner/recompute/least_recompute.h"
 #include "planner/recompute/one_setting.h"

@@ -44,7 +44,6 @@ class StageNeeds {
   }
 
  private:
-  __extension__ using Wide = __int128;
   using ClassModes = std::vector<std::optional<size_t>>;  // nullopt: it needs a larger workspace
   static constexpr int64_t kNothingFits = std::numeric_limits<int64_t>::max();
 

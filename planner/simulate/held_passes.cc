@@ -5,10 +5,10 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/base/integers.h"
+
 namespace evenkeel::planner {
 namespace {
-
-__extension__ using WideBytes = __int128;
 
 constexpr int64_t kGroupsLike = 7;
 
@@ -79,9 +79,9 @@ class Met {
   std::map<uint64_t, std::vector<std::vector<int64_t>>> by_hash_;
 };
 
-WideBytes SumOf(const std::vector<int64_t>& held, const std::vector<int64_t>& kept) {
-  WideBytes sum = 0;
-  for (size_t c = 0; c < held.size(); ++c) sum += WideBytes{held[c]} * kept[c];
+Wide SumOf(const std::vector<int64_t>& held, const std::vector<int64_t>& kept) {
+  Wide sum = 0;
+  for (size_t c = 0; c < held.size(); ++c) sum += Wide{held[c]} * kept[c];
   return sum;
 }
 
@@ -90,9 +90,9 @@ WideBytes SumOf(const std::vector<int64_t>& held, const std::vector<int64_t>& ke
 std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
                                 const std::vector<int64_t>& kept) {
   std::vector<int64_t> peak;
-  WideBytes most = -1;
+  Wide most = -1;
   GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
-    const WideBytes sum = SumOf(held, kept);
+    const Wide sum = SumOf(held, kept);
     if (sum > most) most = sum, peak = held;
   });
   return peak;

@@ -249,7 +249,6 @@ StepEnds InRhythm(const PipelineShape& shape, const std::vector<StageWork>& segm
   StepEnds whole = simulate(shape.WithFewer(half * 2 + begin.rest));
   const int64_t shorter = simulate(shape.WithFewer(half + begin.rest)).pipeline_ns;
   const int64_t rhythm = std::max(whole.pipeline_ns - shorter, half * slowest);
-  __extension__ using Wide = __int128;
   const int64_t later = begin.more / half * rhythm +
                         static_cast<int64_t>((Wide{begin.more % half} * rhythm + half - 1) / half);
   return {whole.pipeline_ns + later, whole.synced_ns + later};

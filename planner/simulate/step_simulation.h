@@ -14,7 +14,6 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/network.h"
 #include "planner/job.h"
-#include "planner/plan.h"
 #include "planner/recompute/least_recompute.h"
 #include "planner/simulate/equal_packs.h"
 #include "planner/simulate/pipeline.h"

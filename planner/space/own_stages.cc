@@ -1,9 +1,10 @@
 #include "planner/space/own_stages.h"
 
+#include "planner/base/integers.h"
+
 namespace evenkeel::planner {
 
 std::vector<int64_t> LayersByWeights(const LanguageModel& model, int64_t layers, int64_t stages) {
-  __extension__ using Wide = __int128;
   const Wide layer = (4 * Wide{model.heads} * model.head_dim + 3 * Wide{model.ffn}) * model.hidden;
   const Wide all = layer * layers + Wide{model.vocab} * model.hidden;
   std::vector<int64_t> counts;

@@ -8,8 +8,6 @@
 namespace evenkeel::planner {
 namespace {
 
-__extension__ using Wide = __int128;
-
 Wide UnitsOfWeight(double weight) { return std::max<int64_t>(1, Nearest(weight / kWeightUnit)); }
 
 int64_t CountOf(const std::vector<LengthBin>& bins) {

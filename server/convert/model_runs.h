@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "planner/model/layer_kind.h"
 #include "planner/model/model_spec.h"
-#include "planner/plan.h"
 
 namespace evenkeel::server {
 

@@ -4,7 +4,6 @@
 
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/job.h"
-#include "planner/plan.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::server {
