@@ -28,6 +28,9 @@ inline std::string MillisecondsText(int64_t ns) {
 inline std::string MebibytesText(double bytes) {
   return DecimalText(bytes / static_cast<double>(int64_t{1} << 20), 1) + " MiB";
 }
+inline std::string GibibytesText(double bytes) {
+  return DecimalText(bytes / static_cast<double>(int64_t{1} << 30), 1) + " GiB";
+}
 
 }  // namespace evenkeel::planner
 

@@ -12,6 +12,7 @@
 #include "planner/launch/other_trainer.h"
 #include "planner/launch/trials.h"
 #include "planner/model/towers.h"
+#include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -22,7 +22,7 @@ void NoteShortage(const Trials& trials, const PlanSpec& spec, Launch* out) {
   std::string text = "None of its recompute settings fits";
   if (trial.misfit)
     text += ": with every layer recomputed, stage " + std::to_string(trial.misfit->stage) +
-            " lacks " + GibibytesText(trial.misfit->short_bytes);
+            " lacks " + GibibytesText(D(trial.misfit->short_bytes));
   text += ". More pipeline stages, more tensor parallelism or smaller packs would help.";
   out->notes.push_back({"memory", std::move(text)});
 }

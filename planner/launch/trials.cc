@@ -8,7 +8,6 @@
 #include "planner/base/decimal_text.h"
 #include "planner/base/integers.h"
 #include "planner/search/changed_job.h"
-#include "planner/search/search.h"
 #include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {
@@ -86,20 +85,6 @@ std::optional<Trial> Trials::Best(const Job& job) const {
   return trial;
 }
 
-std::optional<Plan> BestPlan(const Job& job, const Batching& batching, const Stop& stop) {
-  const SearchResult found = Search(job, batching, 0, stop);
-  if (found.best.empty()) return std::nullopt;
-  const Candidate& best = found.best.front();
-  Plan plan;
-  plan.parallelism = best.parallelism;
-  plan.schedule = best.schedule;
-  plan.prediction.micro_batches = best.micro_batches;
-  const LayerProfile profile = BuildLayerProfile(job, best.parallelism, batching.mean,
-                                                 batching.largest, {}, best.micro_batches);
-  plan.stages = StagePlans(job, profile, best, stop);
-  return plan;
-}
-
 double SlowerBy(const Trial& trial, const Trial& other) {
   return other.sample_ns > 0 ? trial.sample_ns / other.sample_ns - 1 : 0;
 }
@@ -157,11 +142,6 @@ std::string LongerText(double slower_by) {
   const int64_t tenths = Nearest(1000 * slower_by);
   if (tenths == 0) return "as long";
   return PercentText(tenths < 0 ? -slower_by : slower_by) + (tenths < 0 ? " shorter" : " longer");
-}
-
-std::string GibibytesText(int64_t bytes) {
-  const int64_t tenths = Nearest(10.0 * static_cast<double>(bytes) / static_cast<double>(1 << 30));
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
 }
 
 std::string Joined(const std::vector<int64_t>& values, const char* separator) {

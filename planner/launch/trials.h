@@ -56,10 +56,6 @@ class Trials {
   Trial base_;
 };
 
-// Returns degrees, schedule, packs of a rank and stages of the best plan with these packs, or
-// nullopt if none fits.
-std::optional<Plan> BestPlan(const Job& job, const Batching& batching, const Stop& stop);
-
 // Returns the time per sample of `trial` over that of `other`, less 1.
 double SlowerBy(const Trial& trial, const Trial& other);
 
@@ -76,9 +72,8 @@ int64_t LanguageLayers(const ChunkSpec& chunk);
 // Returns whether the whole encoder runs in the first chunk.
 bool TowerIsFirst(const PlanSpec& spec);
 
-// Format figures for notes.
-std::string LongerText(double slower_by);  // "1.3% longer", "0.2% shorter", "as long"
-std::string GibibytesText(int64_t bytes);  // "12.4 GiB"
+// Returns "1.3% longer", "0.2% shorter" or "as long".
+std::string LongerText(double slower_by);
 
 // Returns the values with `separator` between them.
 std::string Joined(const std::vector<int64_t>& values, const char* separator = ",");

@@ -154,4 +154,18 @@ std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile, c
   return plans;
 }
 
+std::optional<Plan> BestPlan(const Job& job, const Batching& batching, const Stop& stop) {
+  const SearchResult found = Search(job, batching, 0, stop);
+  if (found.best.empty()) return std::nullopt;
+  const Candidate& best = found.best.front();
+  Plan plan;
+  plan.parallelism = best.parallelism;
+  plan.schedule = best.schedule;
+  plan.prediction.micro_batches = best.micro_batches;
+  const LayerProfile profile = BuildLayerProfile(job, best.parallelism, batching.mean,
+                                                 batching.largest, {}, best.micro_batches);
+  plan.stages = StagePlans(job, profile, best, stop);
+  return plan;
+}
+
 }  // namespace evenkeel::planner

@@ -3,6 +3,7 @@
 #define EVENKEEL_PLANNER_SEARCH_STAGE_PLANS_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,10 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, const ClassCounts& counts
 
 std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile,
                                   const Candidate& candidate, const Stop& stop = {});
+
+// Returns degrees, schedule, packs of a rank and stages of the best plan with these packs, or
+// nullopt if none fits.
+std::optional<Plan> BestPlan(const Job& job, const Batching& batching, const Stop& stop);
 
 }  // namespace evenkeel::planner
 

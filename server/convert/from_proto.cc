@@ -7,8 +7,8 @@
 
 #include "evenkeel/v1/planner_service.pb.h"
 #include "planner/cost/apply_calibration.h"
+#include "planner/cost/step_size_limit.h"
 #include "planner/job.h"
-#include "planner/search/limits.h"
 #include "server/convert/checks.h"
 #include "server/convert/cluster_from_proto.h"
 #include "server/convert/constraints_from_proto.h"

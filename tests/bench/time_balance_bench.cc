@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "planner/baselines/timed_batches.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/packing/pack_dataset.h"
+#include "tests/baselines/timed_batches.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/long_mix.h"
 #include "tests/planner/packing/long_sets.h"

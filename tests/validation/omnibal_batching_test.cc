@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "planner/baselines/argument_search.h"
 #include "planner/baselines/sample_orders.h"
-#include "planner/packing/argument_search.h"
 #include "planner/packing/packer.h"
 #include "tests/validation/omnibal_mix.h"
 

@@ -7,12 +7,12 @@
 #include <cstdio>
 #include <vector>
 
-#include "planner/baselines/partition_metrics.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/packing/dealt_packs.h"
 #include "planner/partition/methods.h"
 #include "planner/search/refine.h"
 #include "planner/search/search.h"
+#include "tests/baselines/partition_metrics.h"
 #include "tests/planner/jobs.h"
 #include "tests/validation/omnibal_mix.h"
 

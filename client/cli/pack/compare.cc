@@ -11,8 +11,8 @@
 #include "client/cli/base/table.h"
 #include "client/cli/job/option_names.h"
 #include "client/cli/pack/packing_job.h"
+#include "planner/baselines/argument_search.h"
 #include "planner/baselines/sample_orders.h"
-#include "planner/packing/argument_search.h"
 #include "planner/packing/pack_dataset.h"
 #include "server/convert/packing_rule.h"
 

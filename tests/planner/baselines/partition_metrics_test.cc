@@ -1,4 +1,4 @@
-#include "planner/baselines/partition_metrics.h"
+#include "tests/baselines/partition_metrics.h"
 
 #include <gtest/gtest.h>
 

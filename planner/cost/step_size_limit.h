@@ -1,6 +1,6 @@
 // Limits of what is planned: beyond them, the nanoseconds of a step would not fit in 64 bits.
-#ifndef EVENKEEL_PLANNER_SEARCH_LIMITS_H_
-#define EVENKEEL_PLANNER_SEARCH_LIMITS_H_
+#ifndef EVENKEEL_PLANNER_COST_STEP_SIZE_LIMIT_H_
+#define EVENKEEL_PLANNER_COST_STEP_SIZE_LIMIT_H_
 
 #include "planner/job.h"
 
@@ -16,4 +16,4 @@ double OneGpuStepSeconds(const Job& job);
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_SEARCH_LIMITS_H_
+#endif  // EVENKEEL_PLANNER_COST_STEP_SIZE_LIMIT_H_

@@ -1,4 +1,4 @@
-#include "planner/baselines/timed_batches.h"
+#include "tests/baselines/timed_batches.h"
 
 #include <algorithm>
 #include <array>

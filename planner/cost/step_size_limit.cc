@@ -1,4 +1,4 @@
-#include "planner/search/limits.h"
+#include "planner/cost/step_size_limit.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Methods of others that balance ranks by time inside random batches: FlexSP (arXiv 2412.01523,
 // ASPLOS 2025) and WLB-LLM (arXiv 2503.17924, OSDI 2025). docs/ALGORITHMS.md says what is assumed.
-#ifndef EVENKEEL_PLANNER_BASELINES_TIMED_BATCHES_H_
-#define EVENKEEL_PLANNER_BASELINES_TIMED_BATCHES_H_
+#ifndef EVENKEEL_TESTS_BASELINES_TIMED_BATCHES_H_
+#define EVENKEEL_TESTS_BASELINES_TIMED_BATCHES_H_
 
 #include <cstdint>
 
@@ -42,4 +42,4 @@ TimedBatches DivideFlexibly(const Lengths& lengths, int64_t token_cap, const Pac
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_BASELINES_TIMED_BATCHES_H_
+#endif  // EVENKEEL_TESTS_BASELINES_TIMED_BATCHES_H_

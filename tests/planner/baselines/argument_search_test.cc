@@ -1,4 +1,4 @@
-#include "planner/packing/argument_search.h"
+#include "planner/baselines/argument_search.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The figures by which publications compare partitions (OmniBal, arXiv 2407.20761, table 4).
-#ifndef EVENKEEL_PLANNER_BASELINES_PARTITION_METRICS_H_
-#define EVENKEEL_PLANNER_BASELINES_PARTITION_METRICS_H_
+#ifndef EVENKEEL_TESTS_BASELINES_PARTITION_METRICS_H_
+#define EVENKEEL_TESTS_BASELINES_PARTITION_METRICS_H_
 
 #include <cstdint>
 #include <vector>
@@ -21,4 +21,4 @@ PartitionMetrics MetricsOf(const Segments& segments, const std::vector<int64_t>&
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_BASELINES_PARTITION_METRICS_H_
+#endif  // EVENKEEL_TESTS_BASELINES_PARTITION_METRICS_H_

@@ -1,7 +1,7 @@
 // OmniBal's argument search: finds caps under which ISF's packs hold about as many samples as a
 // micro-batch did (docs/ALGORITHMS.md). A baseline; the batch rule derives its own caps.
-#ifndef EVENKEEL_PLANNER_PACKING_ARGUMENT_SEARCH_H_
-#define EVENKEEL_PLANNER_PACKING_ARGUMENT_SEARCH_H_
+#ifndef EVENKEEL_PLANNER_BASELINES_ARGUMENT_SEARCH_H_
+#define EVENKEEL_PLANNER_BASELINES_ARGUMENT_SEARCH_H_
 
 #include <cstdint>
 #include <vector>
@@ -50,4 +50,4 @@ ArgumentSearchResult SearchArguments(const Lengths& lengths, const ArgumentRule&
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_PACKING_ARGUMENT_SEARCH_H_
+#endif  // EVENKEEL_PLANNER_BASELINES_ARGUMENT_SEARCH_H_
