@@ -310,7 +310,7 @@ TEST(MicroBatchesTest, InterleavedStagesMayTakeWholeGroups) {
   EXPECT_EQ(MicroBatchChoices(1034, p), (std::vector<int64_t>{517}));
 }
 
-// A bound must not dismiss a step that would beat the batch's time.
+// A bound must not prune a step that would beat the batch's time.
 TEST(StepScaledToTest, IsNeverScaledToLess) {
   Random random(1);
   for (int i = 0; i < 20'000; ++i) {
