@@ -140,7 +140,7 @@ int64_t SamplesOf(const PackShape& pack) {
 // Packs of different lengths, and full sequences (of `sequence` tokens, 0: causal), are taken to
 // suit it.
 bool FusesSoftmax(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
-  if (!b.setting().megatron && !b.setting().unknown) return false;
+  if (b.setting().softmax == UnfusedSoftmax::kPyTorch) return false;
   if (sequence > 0 || !b.setting().equal_packs) return true;
   return rank.heads * SamplesOf(b.setting().mean) % 4 == 0;
 }
@@ -189,11 +189,10 @@ CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t seq
     return PackCost{.per_squared = b.rows().share * per_row / D(length)};
   };
   const bool fused = FusesSoftmax(b, rank, sequence);
-  const bool causal = sequence == 0 && fused && b.setting().megatron;
+  const bool megatron = b.setting().softmax == UnfusedSoftmax::kMegatron;
+  const bool causal = sequence == 0 && fused && megatron;
   const double forward = causal ? 3 : 4, backward = causal ? 4 : 6, dropped = dropout ? 5 : 0;
-  const SoftmaxBytes more = fused                  ? SoftmaxBytes{}
-                            : b.setting().megatron ? kMegatronsOwn
-                                                   : kHuggingFace;
+  const SoftmaxBytes more = fused ? SoftmaxBytes{} : megatron ? kMegatronsOwn : kHuggingFace;
   return {over_rows(1, forward + dropped + more.forward),
           over_rows(2, backward + dropped + more.backward)};
 }
@@ -309,8 +308,8 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   op.keeps_exchange = true;
   if (unfused) {
     const PackCost scores = Scores(b, rank, sequence);
-    // Without a record, memory is that of the trainers that hold more.
-    const bool fused = b.setting().megatron && FusesSoftmax(b, rank, sequence);
+    const bool fused =
+        b.setting().softmax == UnfusedSoftmax::kMegatron && FusesSoftmax(b, rank, sequence);
     const ScoreBytes bytes = ScoreBytesOf(fused, execution.dropout);
     b.KeepBytes(bytes.kept * scores, kCoreAttention);
     op.transient += bytes.transient * scores;

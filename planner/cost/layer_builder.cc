@@ -52,7 +52,8 @@ Affine OfCopies(const RankSetting& setting, const LayerBuilder::Linear& l, Numbe
   if (copies == 1 || !l.expert) return of(copies);
   const bool in_turn = !setting.execution.grouped_experts || format != NumberFormat::k16Bit;
   const Affine together = in_turn ? Affine{} : of(copies);
-  if (!in_turn && !setting.megatron) return {together.constant + kGroupedStartNs, together.per_row};
+  if (!in_turn && !setting.transformer_engine)
+    return {together.constant + kGroupedStartNs, together.per_row};
   Affine apart = of(1);
   apart.constant *= D(copies);
   if (in_turn) return apart;
@@ -60,6 +61,11 @@ Affine OfCopies(const RankSetting& setting, const LayerBuilder::Linear& l, Numbe
 }
 
 }  // namespace
+
+UnfusedSoftmax SoftmaxOf(const Trainer& trainer) {
+  if (!trainer.has_record) return UnfusedSoftmax::kUnknown;
+  return trainer.megatron_kernels ? UnfusedSoftmax::kMegatron : UnfusedSoftmax::kPyTorch;
+}
 
 LayerBuilder::LayerBuilder(const RankSetting& setting, Rows rows, TrainMode train,
                            const LoraSpec& lora)
@@ -151,7 +157,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
 // Modules that are not fused have an adapter each for q, k, v, gate and up. Compiling fuses
 // kernels, not modules.
 int64_t LayerBuilder::AdaptersOf(const Linear& l) const {
-  if (setting_.execution.fused_kernels && !setting_.eager_modules) return 1;
+  if (setting_.execution.fused_kernels && !setting_.separate_projections) return 1;
   return std::max<int64_t>(1, std::count_if(l.products.begin(), l.products.end(),
                                             [](int64_t width) { return width > 0; }));
 }
@@ -379,8 +385,8 @@ void LayerBuilder::HideTensorPasses() {
   const double ranks = tensor();
   // Neither TransformerEngine nor PyTorch hides all that it could: the parts are short, and
   // PyTorch's also slow the products down.
-  const double share = setting_.megatron ? setting_.kernels.constants().engine_overlap
-                                         : setting_.kernels.constants().tensor_overlap;
+  const double share = setting_.transformer_engine ? setting_.kernels.constants().engine_overlap
+                                                   : setting_.kernels.constants().tensor_overlap;
   for (const Exchanged& pass : tensor_passes_) {
     const double rows = PerRowOf(pass.rows, 1).at(setting_.mean);
     LayerOperation& op = work_.operations[pass.operation];

@@ -16,6 +16,11 @@
 
 namespace evenkeel::planner {
 
+// The softmax of unfused attention. kUnknown: the trainer has no record, so its time is taken to be
+// Megatron's, and its memory PyTorch's.
+enum class UnfusedSoftmax { kPyTorch, kMegatron, kUnknown };
+UnfusedSoftmax SoftmaxOf(const Trainer& trainer);
+
 // The setting that all layers of one rank share.
 struct RankSetting {
   const KernelTime& kernels;
@@ -37,9 +42,10 @@ struct RankSetting {
   bool encoder_trains = true;          // else nothing that layers read of encoders has a gradient
   OffloadModules offload_modules = 0;  // of language layers
   bool pads_vocabulary = true;
-  bool megatron = false;  // its softmax and, where kernels are fused, TransformerEngine's choices
-  bool eager_modules = false;  // q, k and v are modules of their own, and so are gate and up
-  bool unknown = false;        // the trainer has no record: unfused attention may be as Megatron's
+  UnfusedSoftmax softmax = UnfusedSoftmax::kPyTorch;
+  // TransformerEngine's modules: products of experts on streams, copies under tensor parallelism.
+  bool transformer_engine = false;
+  bool separate_projections = false;  // q, k and v are modules of their own, and so are gate and up
   // A kernel adds each weight's 16-bit gradient to the buffer, in place of the product.
   bool adds_weight_gradients = false;
   double gradient_bytes = 4;  // of a value in that buffer

@@ -90,9 +90,9 @@ class ProfileBuilder {
             .head_ranks = HeadRanksOf(job_, p_, network_),
             .offload_modules = job_.training.activations.modules,
             .pads_vocabulary = job_.training.trainer->pads_vocabulary,
-            .megatron = job_.training.trainer->megatron_kernels,
-            .eager_modules = !job_.training.trainer->default_execution.fused_kernels,
-            .unknown = !job_.training.trainer->has_record,
+            .softmax = SoftmaxOf(*job_.training.trainer),
+            .transformer_engine = job_.training.trainer->megatron_kernels,
+            .separate_projections = !job_.training.trainer->default_execution.fused_kernels,
             .adds_weight_gradients = AddsWeightGradients(job_.training),
             .gradient_bytes = GradientBytes(job_.training)};
   }

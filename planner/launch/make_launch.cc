@@ -9,6 +9,7 @@
 #include "planner/cost/expert_dispatch.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/launch_record.h"
+#include "planner/launch/megatron_optimizer.h"
 #include "planner/launch/other_trainer.h"
 #include "planner/launch/trials.h"
 #include "planner/model/towers.h"
@@ -22,9 +23,7 @@ const LaunchRecord& RecordOf(const Launch& launch) { return RecordOf(launch.fram
 // Returns whether the emitters set the optimizer.
 bool Sets(const LaunchRecord& record, Optimizer optimizer) {
   if (optimizer == Optimizer::kAdam) return true;
-  return record.megatron_arguments && optimizer != Optimizer::kAdam16Bit &&
-         optimizer != Optimizer::kAdam8Bit && optimizer != Optimizer::kAdafactor &&
-         optimizer != Optimizer::kLion;
+  return record.megatron_arguments && MegatronOptimizerOf(optimizer) != nullptr;
 }
 
 void NoteOptimizer(const Training& training, Launch* launch) {

@@ -12,6 +12,7 @@
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
 #include "planner/launch/emitters.h"
+#include "planner/launch/megatron_optimizer.h"
 #include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
@@ -165,23 +166,22 @@ void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   out.Add("--calculate-per-token-loss");
 }
 
-// dist_muon spreads whole matrices over the data-parallel ranks itself.
 void AddOptimizer(const Training& training, bool sharded, Arguments& out) {
-  const Optimizer optimizer = training.optimizer;
-  if (sharded && optimizer != Optimizer::kMuon) out.Add("--use-distributed-optimizer");
-  if (optimizer == Optimizer::kMuon) out.Add("--optimizer", sharded ? "dist_muon" : "muon");
-  if (optimizer == Optimizer::kSgd) out.Add("--optimizer", "sgd");
+  const MegatronOptimizer* optimizer = MegatronOptimizerOf(training.optimizer);
+  if (optimizer == nullptr) optimizer = MegatronOptimizerOf(Optimizer::kAdam);  // a note says so
+  if (sharded && optimizer->distributed) out.Add("--use-distributed-optimizer");
+  if (optimizer->name != nullptr)
+    out.Add("--optimizer", sharded ? optimizer->sharded_name : optimizer->name);
   if (training.offload.ratio > 0) {
     out.Add("--use-precision-aware-optimizer");  // which --optimizer-cpu-offload needs
     out.Add("--optimizer-cpu-offload");
     out.Add("--optimizer-offload-fraction", ShareText(training.offload.ratio));
     out.Add("--overlap-cpu-optimizer-d2h-h2d");
   }
-  const bool bf16 = optimizer == Optimizer::kAdam16BitMoments;
-  if (!bf16 && optimizer != Optimizer::kAdam8BitMoments) return;
+  if (optimizer->moments == nullptr) return;
   out.Add("--use-precision-aware-optimizer");
-  out.Add("--exp-avg-dtype", bf16 ? "bf16" : "fp8");
-  out.Add("--exp-avg-sq-dtype", bf16 ? "bf16" : "fp8");
+  out.Add("--exp-avg-dtype", optimizer->moments);
+  out.Add("--exp-avg-sq-dtype", optimizer->moments);
 }
 
 // Megatron-LM's names of the recipes (arguments.py, _add_transformer_engine_args).
@@ -243,7 +243,8 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
             t.zero_stage == ZeroStage::kWeights ? "optim_grads_params" : "optim_grads");
     out.Add("--ckpt-format", "fsdp_dtensor");  // Megatron-FSDP refuses all other formats
   }
-  const bool overlaps = sharded && t.optimizer != Optimizer::kMuon;
+  const MegatronOptimizer* optimizer = MegatronOptimizerOf(t.optimizer);
+  const bool overlaps = sharded && (optimizer == nullptr || optimizer->distributed);
   if (e.overlap_gradient_reduce && overlaps) out.Add("--overlap-grad-reduce");
   if (e.overlap_weight_gather && overlaps && t.zero_stage != ZeroStage::kNone)
     out.Add("--overlap-param-gather");

@@ -250,7 +250,8 @@ class Remedies {
     const Training& training = job_.training;
     const OffloadShares shares = OffloadSharesOf(*training.trainer, training.zero_stage);
     if (training.offload.asked || training.fused_step || shares == OffloadShares::kNone ||
-        training.optimizer != Optimizer::kAdam || training.group_selection != GroupSelection::kOne)
+        !RecordOf(training.optimizer).host_update ||
+        training.group_selection != GroupSelection::kOne)
       return;
     for (const double ratio : {1.0, 0.7, 0.4}) {
       if (ratio < 1 && shares == OffloadShares::kWhole) return;
@@ -271,7 +272,7 @@ class Remedies {
       return r.kind == RemedyKind::kOffloadOptimizer;
     };
     if (training.offload.asked || training.fused_step || !training.trainer->offload.weights ||
-        training.zero_stage != ZeroStage::kWeights || training.optimizer != Optimizer::kAdam ||
+        training.zero_stage != ZeroStage::kWeights || !RecordOf(training.optimizer).host_update ||
         training.group_selection != GroupSelection::kOne ||
         std::any_of(found_.begin(), found_.end(), of_optimizer))
       return;

@@ -10,7 +10,10 @@ namespace {
 constexpr double kMomentsOf8Bits = 2 * (1 + 4.0 / 256);
 
 constexpr std::array<OptimizerRecord, 9> kOptimizers = {{
-    {.optimizer = Optimizer::kAdam, .title = "Adam", .source = "Rajbhandari 2020, section 3.1"},
+    {.optimizer = Optimizer::kAdam,
+     .title = "Adam",
+     .host_update = true,
+     .source = "Rajbhandari 2020, section 3.1"},
     {.optimizer = Optimizer::kAdam16BitMoments,
      .title = "Adam with moments in 16 bits",
      .moment_bytes = 4,

@@ -31,6 +31,8 @@ struct OptimizerRecord {
   // Updates whole matrices of the transformer layers, by five steps of a Newton-Schulz iteration;
   // the other parameters are Adam's.
   bool whole_matrices = false;
+  // Trainers that hold states in host memory have an update of it that runs there (CPUAdam).
+  bool host_update = false;
   std::string_view source;
 
   double state_bytes() const { return master_bytes + moment_bytes; }

@@ -174,7 +174,7 @@ void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
   if (given.weights()) WeightsFromProto(given, field, sink, &training);
   const bool of_optimizer =
       training.offload.choose || given.has_optimizer_ratio() || given.weights();
-  if (of_optimizer && training.optimizer != planner::Optimizer::kAdam)
+  if (of_optimizer && !planner::RecordOf(training.optimizer).host_update)
     sink.Add(field, std::string(kNotYet) +
                         "offload of this optimizer; accepted: training.optimizer OPTIMIZER_ADAM");
   if (training.group_selection != planner::GroupSelection::kOne)

@@ -44,8 +44,8 @@ LayerOperation CoreOf(const AttentionCase& c) {
                             .largest = c.largest,
                             .equal_packs = c.equal_packs,
                             .head_ranks = c.head_ranks,
-                            .megatron = FindTrainer(c.trainer)->megatron_kernels,
-                            .unknown = FindTrainer(c.trainer) == &GenericTrainer()};
+                            .softmax = SoftmaxOf(*FindTrainer(c.trainer)),
+                            .transformer_engine = FindTrainer(c.trainer)->megatron_kernels};
   LayerBuilder builder(setting, TokenRows(c.parallelism), TrainMode::kFull, {});
   AddCoreAttention(builder,
                    {.heads = kHeads,

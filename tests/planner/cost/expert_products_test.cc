@@ -56,7 +56,7 @@ LayerOperation ProductOf(const MeasuredProducts& m, const Execution& execution, 
                             .recipe = RecipeOf(Precision::k16Bit),
                             .mean = {.tokens = tokens, .squared = tokens * tokens},
                             .equal_packs = true,
-                            .megatron = megatron,
+                            .transformer_engine = megatron,
                             .adds_weight_gradients = true};
   LayerBuilder b(setting, TokenRows(one), TrainMode::kFull, {});
   b.Begin("experts");

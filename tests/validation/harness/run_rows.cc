@@ -317,6 +317,21 @@ void FreezeParts(const Json& row, ModelSpec& model) {
     model.language_model.train = planner::TrainMode::kFrozen;
 }
 
+// Sets what a run recomputes of its layers where that is neither nothing nor all of each.
+void SetPartialRecompute(const std::string& recompute, PlanSpec& spec) {
+  const auto recomputes = [&](const char* part) {
+    return std::regex_search(recompute, std::regex(part));
+  };
+  if (recomputes(R"(\bmlp\b)")) RecomputeMlps(LayerKind::kDense, spec);
+  if (recomputes(R"(\bmoe\b)")) RecomputeMlps(LayerKind::kMoe, spec);
+  if (!RecomputesHalf(recompute)) return;
+  for (ChunkSpec& chunk : spec.chunks) {
+    for (LayerGroup& group : chunk.layers) {
+      for (RecomputedLayers& layers : group.recomputed) layers.count = (layers.count + 1) / 2;
+    }
+  }
+}
+
 // Layers without a backward pass have nothing to recompute.
 void KeepFrozenEncoders(const ModelSpec& model, PlanSpec& spec) {
   if (model.towers.empty() || model.towers.front().encoder.train != planner::TrainMode::kFrozen)
@@ -425,18 +440,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
       return skip("fewer layers than chunks");
     run.spec.chunks = ChunksOfRun(job.model, p.pipeline * p.virtual_stages, parts);
   }
-  const auto recomputes = [&](const char* part) {
-    return std::regex_search(Text(row, "recompute"), std::regex(part));
-  };
-  if (recomputes(R"(\bmlp\b)")) RecomputeMlps(LayerKind::kDense, run.spec);
-  if (recomputes(R"(\bmoe\b)")) RecomputeMlps(LayerKind::kMoe, run.spec);
-  if (RecomputesHalf(Text(row, "recompute"))) {
-    for (ChunkSpec& chunk : run.spec.chunks) {
-      for (LayerGroup& group : chunk.layers) {
-        for (RecomputedLayers& layers : group.recomputed) layers.count = (layers.count + 1) / 2;
-      }
-    }
-  }
+  SetPartialRecompute(Text(row, "recompute"), run.spec);
   KeepFrozenEncoders(job.model, run.spec);
   if (p.virtual_stages > 1) run.spec.schedule = Schedule::kInterleaved;
   AddMeasured(row, run);
