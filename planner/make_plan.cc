@@ -174,8 +174,8 @@ class Planning {
     const bool few_sets = !trainer.selective_recompute &&
                           (c.recompute == RecomputePolicy::kWholeLayers ||
                            (trainer.alternate_products && c.recompute == RecomputePolicy::kAuto)) &&
-                          std::any_of(chosen.stages.begin(), chosen.stages.end(),
-                                      [](const StageWork& s) { return s.recompute_ns > 0; });
+                          std::any_of(chosen.segments.begin(), chosen.segments.end(),
+                                      [](const SegmentWork& s) { return s.recompute_ns > 0; });
     const bool one_chunk = !trainer.interleaves && VirtualStagesFree(c) &&
                            job_.training.zero_stage != ZeroStage::kWeights;
     return CutsByItself() || found_.memory_binds || few_sets || one_chunk ||
@@ -335,7 +335,7 @@ class Planning {
       const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
       return ScaleToBatch(ns, packs, c.micro_batches, c.parallelism.data);
     };
-    proof.closed_form_ns = scaled(ClosedForm(c.stages, c.micro_batches));
+    proof.closed_form_ns = scaled(ClosedForm(c.segments, c.micro_batches));
     proof.closed_form_optimum_ns = scaled(c.closed_form_optimum_ns);
   }
 

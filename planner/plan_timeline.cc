@@ -28,7 +28,7 @@ std::vector<size_t> SegmentsByUnit(const PipelineShape& shape) {
 }
 
 // Recompute has the same share of the backward pass for any pack as for the mean pack.
-int64_t RecomputeOf(const StageWork& work, int64_t backward_ns) {
+int64_t RecomputeOf(const SegmentWork& work, int64_t backward_ns) {
   const int64_t mean = work.backward_ns + work.recompute_ns;
   if (mean <= 0) return 0;
   return Nearest(static_cast<double>(backward_ns) * static_cast<double>(work.recompute_ns) /
@@ -36,9 +36,9 @@ int64_t RecomputeOf(const StageWork& work, int64_t backward_ns) {
 }
 
 PipelineSpec MeanSpec(const Job& job, const Candidate& c) {
-  PipelineSpec spec = MeanPackStepPipeline(job, c.parallelism, c.shape(), c.stages);
+  PipelineSpec spec = MeanPackStepPipeline(job, c.parallelism, c.shape(), c.segments);
   for (const size_t segment : SegmentsByUnit(spec.shape))
-    spec.recompute_ns.push_back(c.stages[segment].recompute_ns);
+    spec.recompute_ns.push_back(c.segments[segment].recompute_ns);
   return spec;
 }
 
@@ -50,7 +50,7 @@ PipelineSpec RankSpec(const PipelineSpec& mean, const Candidate& c,
   spec.forward_ns.clear(), spec.backward_ns.clear(), spec.recompute_ns.clear();
   spec.weight_gradient_ns.clear();
   for (const size_t segment : SegmentsByUnit(spec.shape)) {
-    const StageWork& work = c.stages[segment];
+    const SegmentWork& work = c.segments[segment];
     for (size_t k = 0; k < static_cast<size_t>(spec.shape.micro_batches); ++k) {
       PackShape pack = packs[(first + k) % packs.size()];
       pack.units = Max(pack.units, dummy_units);
@@ -97,7 +97,7 @@ std::vector<MemoryPart> Memory(const Evaluation& evaluation) {
   workspace.name = "workspace";
   const PipelineShape shape = c.shape();
   for (const size_t segment : SegmentsByUnit(shape)) {
-    const StageWork& work = c.stages[segment];
+    const SegmentWork& work = c.segments[segment];
     const StageBytes held = MemoryOf(evaluation.profile, work.counts, work.recomputed, 1);
     activations.kept_bytes.push_back(held.kept_activation_bytes());
     workspace.backward_workspace_bytes.push_back(

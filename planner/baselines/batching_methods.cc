@@ -108,9 +108,9 @@ class Baselines {
       const LayerProfile profile =
           BuildLayerProfile(job_, c.parallelism, mean, {0, cap, cap * cap});
       if (gpus % degree != 0 || !CompleteChunks(job_, profile, c)) continue;
-      times[degree] = c.stages.front().forward;
-      times[degree] += c.stages.front().backward;
-      const SimulatedStep step = MeanPackStep(job_, c.parallelism, c.shape(), c.stages);
+      times[degree] = c.segments.front().forward;
+      times[degree] += c.segments.front().backward;
+      const SimulatedStep step = MeanPackStep(job_, c.parallelism, c.shape(), c.segments);
       exchange = step.data_sync_ns + step.optimizer_ns;
     }
     BatchingBaseline flex{.method = BatchingMethod::kFlexSp, .fits = !times.empty()};
@@ -172,7 +172,7 @@ class Baselines {
       const std::vector<PackShape> packs = DealtPacks(batching, p.data, c.micro_batches, stop_);
       const SimulatedStep step =
           balanced ? c.step
-                   : SimulateStep(job_, p, c.shape(), c.stages, packs, kEventsAtMost, stop_);
+                   : SimulateStep(job_, p, c.shape(), c.segments, packs, kEventsAtMost, stop_);
       const DistRatios dist = DistRatiosOf(packs, batching.rule, p.data, c.micro_batches, stop_);
       const double n = D(run.data.steps), gpus = D(run.data.packs * p.context);
       steps += n;
@@ -212,7 +212,7 @@ class Baselines {
     out.fits = CompleteChunks(job_, profile, c);
     if (!out.fits) return out;
     const SimulatedStep step =
-        SimulateStep(job_, p, c.shape(), c.stages, packs, kEventsAtMost, stop_);
+        SimulateStep(job_, p, c.shape(), c.segments, packs, kEventsAtMost, stop_);
     const DistRatios dist =
         DistRatiosOf(packs, found_.runs.back().data.batching.rule, p.data, c.micro_batches, stop_);
     out.dist_ratio_tokens = dist.tokens, out.dist_ratio_attention = dist.attention;

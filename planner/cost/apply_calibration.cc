@@ -163,7 +163,7 @@ std::vector<FigureBasis> CalibrationFigures(const Calibration& calibration, cons
   return figures;
 }
 
-PredictionErrors ErrorsOf(const Profile& profile, const std::vector<Rating>& ratings,
+PredictionErrors ErrorsOf(const MeasuredProfile& profile, const std::vector<Rating>& ratings,
                           const Calibration& calibration) {
   std::vector<double> times, memory, steps;
   for (const Rating& r : ratings) {

@@ -38,7 +38,7 @@ struct PredictionError {
 struct PredictionErrors {
   PredictionError layer_times, memory, steps, collectives;
 };
-PredictionErrors ErrorsOf(const Profile& profile, const std::vector<Rating>& ratings,
+PredictionErrors ErrorsOf(const MeasuredProfile& profile, const std::vector<Rating>& ratings,
                           const Calibration& calibration);
 
 }  // namespace evenkeel::planner

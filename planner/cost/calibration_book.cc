@@ -171,7 +171,7 @@ void SetVersion(std::vector<int64_t> revisions, Calibration* calibration) {
 CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
                                  const std::string& model_version) {
   for (const RatedProfilePtr& rated : active) {
-    const Profile& profile = rated->profile;
+    const MeasuredProfile& profile = rated->profile;
     for (const Rating& rating : rated->ratings) {
       const Part part = PartOf(rating.kind);
       Component& component =
@@ -286,14 +286,14 @@ Calibration CalibrationBook::For(const ModelSpec& model, const Cluster& cluster)
 }
 
 // Steps are compared with others on any network, as if it were one that no curve is bound to.
-Calibration CalibrationBook::For(const Profile& profile) const {
+Calibration CalibrationBook::For(const MeasuredProfile& profile) const {
   const bool own = !profile.collectives.empty();
   return Make(profile.model, profile.encoder_only, profile.gpu, [&](const CollectiveCurve& curve) {
     return own || curve.inter_node_bytes_per_second == 0;
   });
 }
 
-std::vector<Rating> CalibrationBook::RatingsLike(const Profile& profile) const {
+std::vector<Rating> CalibrationBook::RatingsLike(const MeasuredProfile& profile) const {
   std::vector<Rating> ratings;
   for (const Part part : kParts) {
     const auto found =
@@ -304,7 +304,7 @@ std::vector<Rating> CalibrationBook::RatingsLike(const Profile& profile) const {
   return ratings;
 }
 
-std::vector<double> CalibrationBook::StepRatiosLike(const Profile& profile) const {
+std::vector<double> CalibrationBook::StepRatiosLike(const MeasuredProfile& profile) const {
   const auto found = steps_.find({profile.gpu->name, NameOf(profile.model)});
   if (found == steps_.end()) return {};
   const std::string layer_version = For(profile).layer_version;

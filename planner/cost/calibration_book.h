@@ -23,7 +23,7 @@ namespace evenkeel::planner {
 
 struct RatedProfile {
   int64_t revision = 0;
-  Profile profile;
+  MeasuredProfile profile;
   std::vector<Rating> ratings;  // ratings of its layer times and memory
 };
 using RatedProfilePtr = std::shared_ptr<const RatedProfile>;
@@ -42,13 +42,13 @@ class CalibrationBook {
   // The same, with the collectives that were measured on such a cluster.
   Calibration For(const ModelSpec& model, const Cluster& cluster) const;
   // Returns the calibration for what a profile measures, without its stand-in.
-  Calibration For(const Profile& profile) const;
+  Calibration For(const MeasuredProfile& profile) const;
 
   // Returns all ratings of the profile's component on its GPU type, under any tensor degree.
-  std::vector<Rating> RatingsLike(const Profile& profile) const;
+  std::vector<Rating> RatingsLike(const MeasuredProfile& profile) const;
   // Returns the measured over the predicted times of those steps of the same model and GPU type
   // that count.
-  std::vector<double> StepRatiosLike(const Profile& profile) const;
+  std::vector<double> StepRatiosLike(const MeasuredProfile& profile) const;
 
  private:
   // (GPU type, component name).
@@ -63,7 +63,7 @@ class CalibrationBook {
   struct RecordedStep {
     RatedProfilePtr rated;
     size_t index = 0;  // in the steps of the profile
-    const Profile& profile() const { return rated->profile; }
+    const MeasuredProfile& profile() const { return rated->profile; }
     const StepMeasurement& step() const { return profile().steps[index]; }
     // Returns whether this is a step of such a model on such a GPU that was predicted from these
     // layer times: others would be corrected twice.

@@ -62,7 +62,8 @@ std::optional<CurveDoubt> DoubtOf(const CollectiveCurve& curve, const GpuSpec& g
   return std::nullopt;
 }
 
-std::vector<double> CollectiveRatios(const Profile& profile, const Calibration& calibration) {
+std::vector<double> CollectiveRatios(const MeasuredProfile& profile,
+                                     const Calibration& calibration) {
   std::vector<double> ratios;
   for (const CollectiveCurve& curve : profile.collectives) {
     Cluster cluster = ClusterLike(curve, profile.gpu);

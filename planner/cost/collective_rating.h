@@ -23,7 +23,8 @@ std::optional<CurveDoubt> DoubtOf(const CollectiveCurve& curve, const GpuSpec& g
 
 // Returns predicted over measured time of each point of the profile's curves, with what is measured
 // so far.
-std::vector<double> CollectiveRatios(const Profile& profile, const Calibration& calibration);
+std::vector<double> CollectiveRatios(const MeasuredProfile& profile,
+                                     const Calibration& calibration);
 
 }  // namespace evenkeel::planner
 

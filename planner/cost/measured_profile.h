@@ -64,7 +64,7 @@ struct StepMeasurement {
   std::vector<int64_t> rest_bytes;
 };
 
-struct Profile {
+struct MeasuredProfile {
   SharedValue<ModelSpec> model;
   bool encoder_only = false;  // the language model of `model` is only a stand-in
   // The caller described the model or the GPU type, so names say little: steps count for models of

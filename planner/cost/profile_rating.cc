@@ -22,7 +22,7 @@ PackShape PackOf(const MeasuredShape& shape) {
   return {D(shape.units), D(shape.tokens), D(shape.tokens) * D(shape.sample_tokens)};
 }
 
-Cluster OneNode(const Profile& profile) {
+Cluster OneNode(const MeasuredProfile& profile) {
   Cluster cluster;
   cluster.gpu = profile.gpu;
   cluster.gpu_count = cluster.gpus_per_node = cluster.gpus_per_full_node = profile.tensor;
@@ -34,7 +34,7 @@ Cluster OneNode(const Profile& profile) {
 }
 
 // Returns a layer of that kind in the analytic model, with all parts trained.
-std::optional<LayerCost> Analytic(const Profile& profile, LayerKind kind,
+std::optional<LayerCost> Analytic(const MeasuredProfile& profile, LayerKind kind,
                                   const MeasuredShape& shape) {
   Job job;
   job.model = profile.model;
@@ -92,7 +92,7 @@ void Refuse(Claim& c, RefusalReason reason, std::string text) {
   c.text = std::move(text);
 }
 
-void Compare(Claim& c, const Profile& profile, LayerKind kind, const Comparison& compared) {
+void Compare(Claim& c, const MeasuredProfile& profile, LayerKind kind, const Comparison& compared) {
   c.comparisons.push_back(compared);
   // A time less its communication may be negative.
   const double left = std::max(0.0, compared.measured);
@@ -113,7 +113,7 @@ void Compare(Claim& c, const Profile& profile, LayerKind kind, const Comparison&
   }
 }
 
-Claim RateLayerTime(const Profile& profile, int64_t index) {
+Claim RateLayerTime(const MeasuredProfile& profile, int64_t index) {
   const LayerTimeMeasurement& m = profile.layer_times[static_cast<size_t>(index)];
   Claim c{.list = Measured::kLayerTime, .indices = {index}};
   const std::optional<LayerCost> layer = Analytic(profile, m.kind, m.shape);
@@ -148,7 +148,7 @@ Place PlaceOf(const MemoryMeasurement& m) {
 // r c), with n micro-batches in flight, a bytes kept by a layer, and c bytes kept by a recomputed
 // layer. At the peak of a stage that recomputes all of its layers, one of them is also held whole
 // (docs/COST_MODEL.md, section 7).
-Claim RatePlace(const Profile& profile, std::vector<int64_t> indices) {
+Claim RatePlace(const MeasuredProfile& profile, std::vector<int64_t> indices) {
   Claim c{.list = Measured::kMemory, .indices = std::move(indices)};
   const auto at = [&](int64_t i) -> const MemoryMeasurement& {
     return profile.memory[static_cast<size_t>(i)];
@@ -186,7 +186,7 @@ Claim RatePlace(const Profile& profile, std::vector<int64_t> indices) {
   return c;
 }
 
-Claim RateStep(const Profile& profile, int64_t index) {
+Claim RateStep(const MeasuredProfile& profile, int64_t index) {
   const StepMeasurement& m = profile.steps[static_cast<size_t>(index)];
   Claim c{.list = Measured::kStep, .indices = {index}};
   const double ratio = D(m.measured_ns) / D(m.predicted_ns);
@@ -203,7 +203,7 @@ Claim RateStep(const Profile& profile, int64_t index) {
   return c;
 }
 
-Claim RateCollective(const Profile& profile, int64_t index) {
+Claim RateCollective(const MeasuredProfile& profile, int64_t index) {
   Claim c{.list = Measured::kCollective, .indices = {index}};
   if (std::optional<CurveDoubt> doubt =
           DoubtOf(profile.collectives[static_cast<size_t>(index)], profile.gpu)) {
@@ -213,7 +213,7 @@ Claim RateCollective(const Profile& profile, int64_t index) {
   return c;
 }
 
-std::vector<Claim> RateAll(const Profile& profile) {
+std::vector<Claim> RateAll(const MeasuredProfile& profile) {
   std::vector<Claim> all;
   for (size_t i = 0; i < profile.layer_times.size(); ++i) {
     all.push_back(RateLayerTime(profile, static_cast<int64_t>(i)));
@@ -268,7 +268,7 @@ void RefuseOutlier(Claim& c, double ratio, const Crowd& crowd) {
              "; accepted: within 3 deviations of it, or 25%");
 }
 
-void RefuseOutliers(const Profile& profile, const std::vector<Rating>& known,
+void RefuseOutliers(const MeasuredProfile& profile, const std::vector<Rating>& known,
                     const std::vector<double>& known_steps, std::vector<Claim>& all) {
   std::map<CrowdKey, Crowd> crowds;
   Crowd steps{.ratios = known_steps};
@@ -309,7 +309,7 @@ bool IsLanguageKind(LayerKind kind) {
   return !IsEncoderKind(kind) && kind != LayerKind::kProjector;
 }
 
-bool HasKind(const Profile& profile, LayerKind kind) {
+bool HasKind(const MeasuredProfile& profile, LayerKind kind) {
   const bool has_encoder = !profile.model->towers.empty();
   if (IsEncoderKind(kind)) return has_encoder;
   if (profile.encoder_only) return false;
@@ -328,7 +328,7 @@ MeasuredRatio MedianRatio(std::vector<double> ratios) {
   return median;
 }
 
-Judgement Judge(const Profile& profile, const std::vector<Rating>& known,
+Judgement Judge(const MeasuredProfile& profile, const std::vector<Rating>& known,
                 const std::vector<double>& known_steps) {
   std::vector<Claim> all = RateAll(profile);
   RefuseOutliers(profile, known, known_steps, all);
@@ -357,7 +357,7 @@ Judgement Judge(const Profile& profile, const std::vector<Rating>& known,
   return judgement;
 }
 
-std::vector<Rating> RatingsOf(const Profile& profile) {
+std::vector<Rating> RatingsOf(const MeasuredProfile& profile) {
   std::vector<Rating> ratings;
   for (const Claim& c : RateAll(profile)) {
     // Measurements that a newer model finds out of bounds are not used.

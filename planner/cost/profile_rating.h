@@ -38,20 +38,20 @@ struct Refusal {
 };
 
 struct Judgement {
-  Profile accepted;              // the profile without the refused measurements
+  MeasuredProfile accepted;      // the profile without the refused measurements
   std::vector<Rating> ratings;   // of the accepted measurements
   std::vector<Refusal> refused;  // sorted by list and index
 };
 
 // Judges a profile. `known` are the active ratings of the same component and GPU type;
 // `known_steps` are the measured over the predicted times of its active steps.
-Judgement Judge(const Profile& profile, const std::vector<Rating>& known,
+Judgement Judge(const MeasuredProfile& profile, const std::vector<Rating>& known,
                 const std::vector<double>& known_steps);
 
 // Returns the ratings of a profile that was judged before.
-std::vector<Rating> RatingsOf(const Profile& profile);
+std::vector<Rating> RatingsOf(const MeasuredProfile& profile);
 
-bool HasKind(const Profile& profile, LayerKind kind);
+bool HasKind(const MeasuredProfile& profile, LayerKind kind);
 
 // Return whether a kind belongs to the encoder or to the language model. The projector belongs to
 // neither.

@@ -49,7 +49,7 @@ std::optional<int64_t> EvenStep(const Job& job, const LayerProfile& profile, con
       EvenOrFittingChunks(job, profile, p, schedule, std::min(micro_batches, 2 * few));
   if (!even) return std::nullopt;
   if (more <= 0) return even->score_ns;
-  const int64_t half = MeanPackStep(job, p, ShapeOf(p, schedule, few), even->stages).total_ns();
+  const int64_t half = MeanPackStep(job, p, ShapeOf(p, schedule, few), even->segments).total_ns();
   const double rhythm = static_cast<double>(even->score_ns - half) / static_cast<double>(few);
   return even->score_ns + Nearest(static_cast<double>(more) * rhythm);
 }

@@ -72,7 +72,7 @@ class GroupedSearch {
     // Without the plan's own epoch, there is nothing to compare a bound with.
     const bool comparable =
         std::all_of(result_.runs.begin(), result_.runs.end(),
-                    [](const GroupRun& run) { return !run.mean_packs.stages.empty(); });
+                    [](const GroupRun& run) { return !run.mean_packs.segments.empty(); });
     if (comparable && std::isfinite(bound_)) result_.epoch_bound_ns = bound_;
     return std::move(result_);
   }
@@ -201,7 +201,7 @@ class GroupedSearch {
     for (GroupRun& run : runs) {
       const Candidate& c = run.candidate;
       run.candidate.step =
-          SimulateStep(job_, c.parallelism, c.shape(), c.stages,
+          SimulateStep(job_, c.parallelism, c.shape(), c.segments,
                        DealtPacks(run.data.batching, c.parallelism.data, c.micro_batches, stop_),
                        kEventsAtMost, stop_);
       epoch += D(run.data.steps) * D(run.candidate.step.total_ns());
@@ -258,7 +258,7 @@ class GroupedSearch {
                    .micro_batches = c.micro_batches,
                    .boundaries = c.boundaries};
     if (CompleteChunks(job_, profile, mean)) {
-      mean.step = MeanPackStep(job_, mean.parallelism, mean.shape(), mean.stages);
+      mean.step = MeanPackStep(job_, mean.parallelism, mean.shape(), mean.segments);
       run.mean_packs = std::move(mean);
     }
   }

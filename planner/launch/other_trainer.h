@@ -13,7 +13,7 @@ namespace evenkeel::planner {
 // plan for in its place.
 const Trainer& TrainerToLaunch(LaunchFramework framework, const Job& job);
 
-// Returns the job under the trainer: with the trainer's habits wherever the job has those of its
+// Returns the job under the trainer: with the trainer's defaults wherever the job has those of its
 // own trainer, within the trainer's limits and degrees. Returns nullopt if the job asks for stages,
 // a partition method, a schedule or degrees that the trainer does not have.
 std::optional<Job> JobForTrainer(const Trainer& trainer, const Job& job);

@@ -16,8 +16,8 @@ Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelis
   Candidate c{.parallelism = p, .schedule = schedule, .micro_batches = micro_batches};
   c.boundaries = std::move(boundaries);
   c.recomputed = std::move(recomputed);
-  c.stages = StageWorks(job, profile, p, c.boundaries, c.recomputed);
-  c.step = SimulateStep(job, p, c.shape(), c.stages, packs, kEventsAtMost, stop);
+  c.segments = WorkOfSegments(job, profile, p, c.boundaries, c.recomputed);
+  c.step = SimulateStep(job, p, c.shape(), c.segments, packs, kEventsAtMost, stop);
   return c;
 }
 
@@ -28,12 +28,12 @@ double GpuDays(const Job& job, int64_t step_ns, int64_t packs, const Candidate& 
 }
 
 int64_t ScheduleBound(const Candidate& candidate) {
-  return PipelineLowerBound(MeanPackPipeline(candidate.shape(), candidate.stages));
+  return PipelineLowerBound(MeanPackPipeline(candidate.shape(), candidate.segments));
 }
 
-int64_t ClosedForm(const std::vector<StageWork>& stages, int64_t micro_batches) {
+int64_t ClosedForm(const std::vector<SegmentWork>& stages, int64_t micro_batches) {
   int64_t slowest = 0, sum = 0;
-  for (const StageWork& s : stages) {
+  for (const SegmentWork& s : stages) {
     const int64_t time = s.forward_ns + s.backward_ns + s.recompute_ns + 2 * s.send_ns;
     slowest = std::max(slowest, time);
     sum += time;

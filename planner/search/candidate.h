@@ -22,7 +22,7 @@ struct Candidate {
   std::optional<RecomputeSetting> setting;  // what all segments recompute, if one is asked for
   std::vector<int64_t> boundaries;          // P v + 1 chain positions
   std::vector<ModeCounts> recomputed;       // per segment
-  std::vector<StageWork> stages;            // per segment
+  std::vector<SegmentWork> segments;        // the work of each
   // For 1F1B, the closed form of the partition that the search began with: the least of all
   // partitions, unless a published method cut it. Real packs may choose another partition.
   int64_t closed_form_optimum_ns = 0;
@@ -50,7 +50,7 @@ double GpuDays(const Job& job, int64_t step_ns, int64_t packs, const Candidate& 
 int64_t ScheduleBound(const Candidate& candidate);
 
 // Returns (m - 1) max_s T_s + sum_s T_s of the stages, ns. P2p counts as in the partition search.
-int64_t ClosedForm(const std::vector<StageWork>& stages, int64_t micro_batches);
+int64_t ClosedForm(const std::vector<SegmentWork>& stages, int64_t micro_batches);
 
 }  // namespace evenkeel::planner
 

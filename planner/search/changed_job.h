@@ -32,7 +32,7 @@ void ChangeGpu(const GpuSpec& gpu, Job* job);
 // Allows only these degrees; virtual stages and ranks that share images stay as they are.
 void PinDegrees(const Parallelism& p, Constraints* constraints);
 
-// Changes the ZeRO stage, and the trainer's habits that depend on it.
+// Changes the ZeRO stage, and the trainer's defaults that depend on it.
 void ChangeZeroStage(ZeroStage stage, Training* training);
 
 // Changes the precision. Gradients that are 16-bit only because of float16 return to the trainer's

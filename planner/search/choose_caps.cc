@@ -389,9 +389,9 @@ class Chooser {
   }
 
   static bool Recomputes(const CapsSearchResult& search) {
-    const std::vector<StageWork>& stages = search.plans.best.front().stages;
+    const std::vector<SegmentWork>& stages = search.plans.best.front().segments;
     return std::any_of(stages.begin(), stages.end(),
-                       [](const StageWork& stage) { return stage.recompute_ns > 0; });
+                       [](const SegmentWork& stage) { return stage.recompute_ns > 0; });
   }
 
   // Returns halves of the level, as long as every sample fits; with `all`, the longest sample, too.

@@ -62,7 +62,7 @@ class Chunks {
     c.recomputed.assign(static_cast<size_t>(shape_.virtual_stages()), {});
     for (size_t s = 0; s < static_cast<size_t>(p_.pipeline); ++s)
       if (!ChooseRecompute(c, s)) return false;
-    c.stages = StageWorks(job_, profile_, p_, c.boundaries, c.recomputed);
+    c.segments = WorkOfSegments(job_, profile_, p_, c.boundaries, c.recomputed);
     if (limit < kNoPlan && StepAtLeast(c) >= limit) return false;
     Simulate(c);
     return true;
@@ -73,8 +73,8 @@ class Chunks {
   bool CompleteMoved(Candidate& moved, const Candidate& complete, size_t first, size_t last) const {
     const size_t stages = static_cast<size_t>(p_.pipeline);
     const auto set_work = [&](size_t segment) {
-      moved.stages[segment] =
-          SegmentWork(network_, profile_, p_, moved.boundaries, segment, moved.recomputed[segment]);
+      moved.segments[segment] = WorkOfSegment(network_, profile_, p_, moved.boundaries, segment,
+                                              moved.recomputed[segment]);
     };
     // A stage that recomputes nothing likely goes on so. A bound is cheaper than its memory.
     bool recomputes = false;
@@ -102,14 +102,14 @@ class Chunks {
   void TakeBack(Candidate& moved, const Candidate& complete, size_t first, size_t last) const {
     ForStagesOf(first, last, [&](size_t segment) {
       moved.recomputed[segment] = complete.recomputed[segment];
-      moved.stages[segment] = complete.stages[segment];
+      moved.segments[segment] = complete.segments[segment];
     });
     moved.boundaries = complete.boundaries;
     moved.score_ns = complete.score_ns;
   }
 
   int64_t SlowestStage(const Candidate& c) const {
-    const std::vector<int64_t> stages = StageLoads(shape_, c.stages);
+    const std::vector<int64_t> stages = StageLoads(shape_, c.segments);
     return std::max_element(stages.begin(), stages.end()) - stages.begin();
   }
 
@@ -139,15 +139,16 @@ class Chunks {
   }
 
   void Score(Candidate& c) const {
-    c.stages = StageWorks(job_, profile_, p_, c.boundaries, c.recomputed);
+    c.segments = WorkOfSegments(job_, profile_, p_, c.boundaries, c.recomputed);
     Simulate(c);
   }
 
   void Simulate(Candidate& c) const {
     const SimulatedStep step =
         packs_ == nullptr
-            ? MeanPackStep(job_, p_, shape_, c.stages, &cache_, kEventsPerScore, stop_)
-            : SimulateStep(job_, p_, shape_, c.stages, *packs_, kEventsPerRealMove, stop_, lists_);
+            ? MeanPackStep(job_, p_, shape_, c.segments, &cache_, kEventsPerScore, stop_)
+            : SimulateStep(job_, p_, shape_, c.segments, *packs_, kEventsPerRealMove, stop_,
+                           lists_);
     c.score_ns = step.total_ns();
   }
 
@@ -195,7 +196,7 @@ class Chunks {
   }
 
   // Returns a lower bound on the score.
-  int64_t StepAtLeast(const Candidate& c) const { return bound_.AtLeast(c.stages, cache_); }
+  int64_t StepAtLeast(const Candidate& c) const { return bound_.AtLeast(c.segments, cache_); }
 
   const Job& job_;
   const LayerProfile& profile_;
@@ -425,13 +426,13 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
     }
     work += (most - moves + 4) * per_move;
   };
-  const auto repeats = [](const StageWork& stage) { return stage.recompute_ns > 0; };
+  const auto repeats = [](const SegmentWork& stage) { return stage.recompute_ns > 0; };
   const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
                       candidate.micro_batches, stop, lists);
   chunks.Score(candidate);
   from_even_cuts(chunks);
   if (job.constraints.recompute != RecomputePolicy::kAuto ||
-      std::none_of(candidate.stages.begin(), candidate.stages.end(), repeats))
+      std::none_of(candidate.segments.begin(), candidate.segments.end(), repeats))
     return work;
   // Uneven cuts may fit without any recompute, and be quicker.
   Job none = job;
@@ -462,7 +463,7 @@ void ImproveChunksByRealPacks(const Job& job, const LayerProfile& profile,
   chunks.Score(candidate);
   MoveFromEach(chunks, profile, chunks.SimpleCuts(), stop, moves, candidate);
   candidate.score_ns = before.score_ns;  // which is of mean packs
-  candidate.step = SimulateStep(job, candidate.parallelism, candidate.shape(), candidate.stages,
+  candidate.step = SimulateStep(job, candidate.parallelism, candidate.shape(), candidate.segments,
                                 packs, kEventsAtMost, stop, lists);
   if (candidate.step.total_ns() >= before.step.total_ns()) candidate = before;
 }

@@ -25,7 +25,7 @@ void CutSteps::Remember(const Candidate& cut) { whole_[cut.boundaries] = cut.ste
 SimulatedStep CutSteps::Simulate(const Candidate& cut, int64_t events, int64_t longest_ns,
                                  Known& known) {
   if (const auto at = known.find(cut.boundaries); at != known.end()) return at->second;
-  const SimulatedStep step = SimulateStep(job_, cut.parallelism, cut.shape(), cut.stages, packs_,
+  const SimulatedStep step = SimulateStep(job_, cut.parallelism, cut.shape(), cut.segments, packs_,
                                           events, stop_, nullptr, longest_ns);
   // A longer one may be without its imbalance.
   if (step.total_ns() <= longest_ns) known[cut.boundaries] = step;

@@ -23,7 +23,7 @@ constexpr int64_t kRefiningWork = 1'000'000;
 }  // namespace
 
 SimulatedStep Finisher::StepOf(const Candidate& c, int64_t events) {
-  return SimulateStep(job_, c.parallelism, c.shape(), c.stages,
+  return SimulateStep(job_, c.parallelism, c.shape(), c.segments,
                       Packs(c.parallelism.data, c.micro_batches), events, stop_, &lists_);
 }
 
@@ -56,8 +56,8 @@ bool Finisher::FillStages(const Segments& segments, Candidate& c) {
     if (!choice) return false;
     c.recomputed.push_back(choice->recomputed);
   }
-  c.stages =
-      StageWorks(segments.job(), segments.profile(), c.parallelism, c.boundaries, c.recomputed);
+  c.segments =
+      WorkOfSegments(segments.job(), segments.profile(), c.parallelism, c.boundaries, c.recomputed);
   return true;
 }
 
@@ -90,7 +90,7 @@ bool Finisher::Improves(const Candidate& c) const {
 
 int64_t Finisher::MeanStep(const Candidate& c) const {
   StepCache cache(job_, c.parallelism, &lists_);
-  return MeanPackStep(job_, c.parallelism, c.shape(), c.stages, &cache, kEventsAtMost, stop_)
+  return MeanPackStep(job_, c.parallelism, c.shape(), c.segments, &cache, kEventsAtMost, stop_)
       .total_ns();
 }
 

@@ -34,7 +34,7 @@ std::optional<int64_t> Certify(const SegmentTable& table, const Stop& stop, Cand
   better.boundaries = found.boundaries;
   if (!better.boundaries.empty() && Finisher::FillStages(table, better)) {
     const int64_t step =
-        MeanPackStep(table.job(), better.parallelism, better.shape(), better.stages).total_ns();
+        MeanPackStep(table.job(), better.parallelism, better.shape(), better.segments).total_ns();
     if (step < score) score = step, c = std::move(better);
   }
   return bound;
@@ -131,9 +131,9 @@ std::optional<Contender> FirstPartitions::Partition(const Prospect& prospect, in
   }
   if (stop_()) return std::nullopt;
   if (c.boundaries.empty() || !Finisher::FillStages(table, c)) return std::nullopt;
-  c.closed_form_optimum_ns = ClosedForm(c.stages, c.micro_batches);
+  c.closed_form_optimum_ns = ClosedForm(c.segments, c.micro_batches);
   c.closed_form_boundaries = c.boundaries;
-  int64_t score = MeanPackStep(job_, c.parallelism, c.shape(), c.stages).total_ns();
+  int64_t score = MeanPackStep(job_, c.parallelism, c.shape(), c.segments).total_ns();
   int64_t bound = prospect.bound_ns;
   if (exact) {
     const std::optional<int64_t> certified = Certify(table, stop_, c, score);

@@ -19,7 +19,7 @@ std::vector<ChunkLoad> HostLoads(const LayerProfile& profile, const Candidate& c
   std::vector<ChunkLoad> loads;
   for (int64_t chunk = 0; chunk < c.parallelism.virtual_stages; ++chunk) {
     const int64_t segment = c.shape().virtual_stage(stage, chunk);
-    loads.push_back({.counts = c.stages[static_cast<size_t>(segment)].counts});
+    loads.push_back({.counts = c.segments[static_cast<size_t>(segment)].counts});
   }
   CountOnHost(profile, PeaksHeld(c.shape(), stage), loads);
   return loads;

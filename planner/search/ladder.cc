@@ -26,9 +26,10 @@ std::vector<ModeCounts> RecomputeAll(const LayerProfile& profile,
 }
 
 bool Fits(const Job& job, const LayerProfile& profile, const Candidate& c) {
-  const int64_t allocatable = AllocatableBytes(job), stages = static_cast<int64_t>(c.stages.size());
+  const int64_t allocatable = AllocatableBytes(job),
+                stages = static_cast<int64_t>(c.segments.size());
   for (int64_t s = 0; s < stages; ++s) {
-    const StageWork& stage = c.stages[static_cast<size_t>(s)];
+    const SegmentWork& stage = c.segments[static_cast<size_t>(s)];
     const int64_t in_flight = std::min(c.micro_batches, stages - s);
     if (!HostHasRoom(profile, ChunkLoad{stage.counts, in_flight}) ||
         MemoryOf(profile, stage.counts, stage.recomputed, in_flight).allocated() > allocatable)
@@ -116,7 +117,7 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
                                 boundaries, RecomputeAll(profile, boundaries), dealt);
   if (found.best) {
     RefineByMeanPacks(table, balanced, stop);
-    balanced.step = SimulateStep(job, plan.parallelism, balanced.shape(), balanced.stages, dealt,
+    balanced.step = SimulateStep(job, plan.parallelism, balanced.shape(), balanced.segments, dealt,
                                  kEventsAtMost, stop);
   }
   const bool better = balanced.step.total_ns() < unbalanced.step.total_ns();

@@ -30,12 +30,12 @@ void AddActivations(const Job& job, const Batching& batching, const Candidate& c
                        : WithActivations(job, activations.layers, 0);
   const LayerProfile profile =
       BuildLayerProfile(free, c.parallelism, batching.mean, batching.largest);
-  const std::vector<StageWork> works =
-      StageWorks(free, profile, c.parallelism, c.boundaries, c.recomputed);
-  const auto pipeline_ns = [&](const std::vector<StageWork>& segments) {
+  const std::vector<SegmentWork> works =
+      WorkOfSegments(free, profile, c.parallelism, c.boundaries, c.recomputed);
+  const auto pipeline_ns = [&](const std::vector<SegmentWork>& segments) {
     return MeanPackStep(job, c.parallelism, c.shape(), segments).pipeline_ns;
   };
-  plan->activation_added_ns = std::max<int64_t>(0, pipeline_ns(c.stages) - pipeline_ns(works));
+  plan->activation_added_ns = std::max<int64_t>(0, pipeline_ns(c.segments) - pipeline_ns(works));
 }
 
 }  // namespace
@@ -54,23 +54,23 @@ std::optional<OffloadPlan> ReportOffload(const Job& job, const Batching& batchin
   for (size_t s = 0; s < stages.size(); ++s) {
     const MemoryParts& left = stages[s].memory;
     int64_t gone = -left.optimizer - (weights ? left.weights + left.gradients : 0);
-    for (size_t k = s; k < c.stages.size(); k += stages.size()) {
+    for (size_t k = s; k < c.segments.size(); k += stages.size()) {
       for (size_t of = 0; of < none.classes.size(); ++of) {
         const LayerCost& layer = none.classes[of];
-        gone += c.stages[k].counts[of] * (weights ? layer.static_bytes() : layer.optimizer_bytes);
+        gone += c.segments[k].counts[of] * (weights ? layer.static_bytes() : layer.optimizer_bytes);
       }
     }
     plan.gpu_bytes = std::max(plan.gpu_bytes, gone);
     plan.host_bytes = std::max(plan.host_bytes, per_node * stages[s].offloaded_bytes);
   }
-  const auto mean_step = [&](const Job& of, const std::vector<StageWork>& works) {
+  const auto mean_step = [&](const Job& of, const std::vector<SegmentWork>& works) {
     return MeanPackStep(of, c.parallelism, c.shape(), works);
   };
-  plan.added_ns = weights ? mean_step(job, c.stages).total_ns() -
-                                mean_step(without, StageWorks(without, none, c.parallelism,
-                                                              c.boundaries, c.recomputed))
+  plan.added_ns = weights ? mean_step(job, c.segments).total_ns() -
+                                mean_step(without, WorkOfSegments(without, none, c.parallelism,
+                                                                  c.boundaries, c.recomputed))
                                     .total_ns()
-                          : c.step.optimizer_ns - mean_step(without, c.stages).optimizer_ns;
+                          : c.step.optimizer_ns - mean_step(without, c.segments).optimizer_ns;
   plan.added_ns = std::max<int64_t>(0, plan.added_ns);
   AddActivations(job, batching, c, stages, &plan);
   plan.step_ns =

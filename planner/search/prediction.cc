@@ -22,7 +22,7 @@ StepTime MakeStepTime(const Job& job, const Batching& batching, const LayerProfi
   StepTime t;
   const int64_t m = c.micro_batches, stages = c.parallelism.pipeline;
   int64_t busy = 0, recompute = 0;
-  for (const StageWork& s : c.stages) {
+  for (const SegmentWork& s : c.segments) {
     busy += s.forward_ns + s.backward_ns;
     recompute += s.recompute_ns;
   }

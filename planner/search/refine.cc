@@ -63,10 +63,10 @@ class Refiner {
   // Returns them, the quickest first.
   const std::vector<std::pair<int64_t, Candidate>>& quickest() const { return quickest_; }
 
-  Quality Tie(int64_t total_ns, const std::vector<StageWork>& stages) const {
+  Quality Tie(int64_t total_ns, const std::vector<SegmentWork>& stages) const {
     int64_t slowest = 0;
     double uneven = 0;
-    for (const StageWork& s : stages) {
+    for (const SegmentWork& s : stages) {
       const int64_t time = s.forward_ns + s.backward_ns + s.recompute_ns;
       slowest = std::max(slowest, time);
       uneven += static_cast<double>(time) * static_cast<double>(time);
@@ -91,8 +91,8 @@ class Refiner {
       moved.recomputed[s] = choice->recomputed;
     }
     for (size_t s = first - 1; s < end; ++s)
-      moved.stages[s] = SegmentWork(network_, segments_.profile(), moved.parallelism, boundaries, s,
-                                    moved.recomputed[s]);
+      moved.segments[s] = WorkOfSegment(network_, segments_.profile(), moved.parallelism,
+                                        boundaries, s, moved.recomputed[s]);
     return moved;
   }
 
@@ -129,8 +129,8 @@ void Cut(const SegmentTable& table, std::vector<int64_t> boundaries, Candidate& 
     candidate.recomputed.push_back(
         table.Recompute(s, candidate.boundaries[at], candidate.boundaries[at + 1])->recomputed);
   }
-  candidate.stages = StageWorks(table.job(), table.profile(), candidate.parallelism,
-                                candidate.boundaries, candidate.recomputed);
+  candidate.segments = WorkOfSegments(table.job(), table.profile(), candidate.parallelism,
+                                      candidate.boundaries, candidate.recomputed);
 }
 
 }  // namespace
@@ -151,8 +151,8 @@ void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate, const St
   EqualPacks simulation(stop);
   const int64_t events = candidate.micro_batches * table.stages();
   refiner.Run(kMeanEventsAtMost / events, 1, [&](const Candidate& cut, int64_t) {
-    const std::vector<StageTimes> times = TimesOfStages(table.job(), cut.parallelism, cut.stages);
-    return refiner.Tie(simulation.Step(times, cut.micro_batches), cut.stages);
+    const std::vector<StageTimes> times = TimesOfStages(table.job(), cut.parallelism, cut.segments);
+    return refiner.Tie(simulation.Step(times, cut.micro_batches), cut.segments);
   });
 }
 
@@ -171,9 +171,9 @@ void RefineByRealPacks(const SegmentTable& table, CutSteps& steps, Candidate& ca
   Refiner refiner(table, candidate, stop);
   // Few steps may choose the moves; then all of them may prefer another cut.
   if (!steps.same()) refiner.KeepQuickest();
-  refiner.Run(MovesByRealPacks(candidate), candidate.stages.size(),
+  refiner.Run(MovesByRealPacks(candidate), candidate.segments.size(),
               [&](const Candidate& cut, int64_t longest_ns) {
-                return refiner.Tie(steps.StepOfFewEvents(cut, longest_ns).total_ns(), cut.stages);
+                return refiner.Tie(steps.StepOfFewEvents(cut, longest_ns).total_ns(), cut.segments);
               });
   candidate.step = steps.StepOfAllEvents(candidate);
   for (const auto& [total_ns, kept] : refiner.quickest()) {

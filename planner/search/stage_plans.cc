@@ -119,7 +119,7 @@ std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile, c
     std::vector<int64_t> kept;
     for (size_t k = 0; k < chunks; ++k) {
       const size_t segment = k * stages + s;
-      const StageWork& work = c.stages[segment];
+      const SegmentWork& work = c.segments[segment];
       for (LayerGroup& group : LayerGroups(profile, c.boundaries[segment],
                                            c.boundaries[segment + 1], work.recomputed)) {
         group.chunk = static_cast<int64_t>(k);

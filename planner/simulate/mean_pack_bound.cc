@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kNotKnown = -1;
 
-int64_t BackwardOf(const StageWork& work) { return work.backward_ns + work.recompute_ns; }
+int64_t BackwardOf(const SegmentWork& work) { return work.backward_ns + work.recompute_ns; }
 
 int64_t LastGroup(const PipelineShape& shape) {
   const int64_t group = std::min(shape.group(), shape.micro_batches);
@@ -50,7 +50,7 @@ MeanPackBound::MeanPackBound(const PipelineShape& shape)
   }
 }
 
-const std::vector<int64_t>& MeanPackBound::Ends(const std::vector<StageWork>& segments) {
+const std::vector<int64_t>& MeanPackBound::Ends(const std::vector<SegmentWork>& segments) {
   if (shape_.schedule == Schedule::kZeroBubble) {
     ZeroBubbleEnds(segments);
     return ends_;
@@ -63,10 +63,10 @@ const std::vector<int64_t>& MeanPackBound::Ends(const std::vector<StageWork>& se
 }
 
 // The order of its weight gradients varies, so only the way to a stage and its work count.
-void MeanPackBound::ZeroBubbleEnds(const std::vector<StageWork>& segments) {
+void MeanPackBound::ZeroBubbleEnds(const std::vector<SegmentWork>& segments) {
   int64_t there = 0;
   for (size_t s = 0; s < stages_; ++s) {
-    const StageWork& work = segments[s];
+    const SegmentWork& work = segments[s];
     ends_[s] = there + shape_.micro_batches * (work.forward_ns + BackwardOf(work));
     last_[s] = {ends_[s] - work.weight_gradient_ns, ends_[s]};
     there += work.forward_ns + work.send_ns;
@@ -75,7 +75,7 @@ void MeanPackBound::ZeroBubbleEnds(const std::vector<StageWork>& segments) {
 
 // The first micro-batch waits for the segment before and, with chunks, for the first group on the
 // stage's chunk before. The last one of that group waits for it, and for the segment before.
-void MeanPackBound::FirstForwards(const std::vector<StageWork>& segments) {
+void MeanPackBound::FirstForwards(const std::vector<SegmentWork>& segments) {
   std::vector<int64_t>& group_end = last_forward_;  // starts of the group's last, by stage
   for (size_t q = 0; q < segments_; ++q) {
     const size_t s = q % stages_;
@@ -93,7 +93,7 @@ void MeanPackBound::FirstForwards(const std::vector<StageWork>& segments) {
 
 // A stage's first backward waits for the forwards that its order puts before it, and for the stage
 // after it.
-void MeanPackBound::FirstBackwards(const std::vector<StageWork>& segments) {
+void MeanPackBound::FirstBackwards(const std::vector<SegmentWork>& segments) {
   for (size_t s = stages_; s-- > 0;) {
     int64_t all = 0, before = 0, from_last_row = 0;
     for (size_t q = s; q < segments_; q += stages_) {
@@ -113,7 +113,7 @@ void MeanPackBound::FirstBackwards(const std::vector<StageWork>& segments) {
 
 // The last micro-batch's forward on the last chunk waits for the stage's other forwards, and the
 // backwards that its order puts before it.
-void MeanPackBound::LastForwards(const std::vector<StageWork>& segments) {
+void MeanPackBound::LastForwards(const std::vector<SegmentWork>& segments) {
   const bool one_group = shape_.micro_batches == first_group_;
   for (size_t s = 0; s < stages_; ++s) {
     const int64_t forward = segments[last_row_ + s].forward_ns;
@@ -126,7 +126,7 @@ void MeanPackBound::LastForwards(const std::vector<StageWork>& segments) {
           start, first_backward_[s] - before_backward_[s] + all_forwards_[s] - forward + backwards);
     if (one_group) start = std::max(start, last_forward_[s]);
     if (s > 0) {
-      const StageWork& before = segments[last_row_ + s - 1];
+      const SegmentWork& before = segments[last_row_ + s - 1];
       start = std::max(start, last_forward_[s - 1] + before.forward_ns + before.send_ns);
     }
     last_forward_[s] = start;
@@ -134,7 +134,7 @@ void MeanPackBound::LastForwards(const std::vector<StageWork>& segments) {
 }
 
 // The same as FirstForwards, backwards: of the last group's first and last micro-batch.
-void MeanPackBound::LastBackwards(const std::vector<StageWork>& segments) {
+void MeanPackBound::LastBackwards(const std::vector<SegmentWork>& segments) {
   std::vector<int64_t>&first_of = forward_, &last_of = last_forward_;  // by stage, of the row above
   int64_t behind_first = 0, behind_last = last_forward_.back() + segments.back().forward_ns;
   const int64_t groups_before = shape_.micro_batches - last_group_;
@@ -164,7 +164,7 @@ void MeanPackBound::LastBackwards(const std::vector<StageWork>& segments) {
   }
 }
 
-int64_t MeanPacksAtLeast(const PipelineShape& shape, const std::vector<StageWork>& segments) {
+int64_t MeanPacksAtLeast(const PipelineShape& shape, const std::vector<SegmentWork>& segments) {
   MeanPackBound bound(shape);
   const std::vector<int64_t>& ends = bound.Ends(segments);
   return *std::max_element(ends.begin(), ends.end());
@@ -187,7 +187,7 @@ MeanPackStepBound::MeanPackStepBound(const Job& job, const PipelineShape& shape,
 }
 
 // Most cuts differ from the one before in a few segments.
-void MeanPackStepBound::SetExchange(const std::vector<StageWork>& segments, StepCache& cache) {
+void MeanPackStepBound::SetExchange(const std::vector<SegmentWork>& segments, StepCache& cache) {
   // If gradients are later, the slowdown of what overlaps may shrink by this share of the delay for
   // each chunk. Up to this share, the sum does not shrink.
   const double most = 1 / D(shape_.chunks);
@@ -210,7 +210,7 @@ void MeanPackStepBound::SetExchange(const std::vector<StageWork>& segments, Step
   }
 }
 
-int64_t MeanPackStepBound::AtLeast(const std::vector<StageWork>& segments, StepCache& cache) {
+int64_t MeanPackStepBound::AtLeast(const std::vector<SegmentWork>& segments, StepCache& cache) {
   SetExchange(segments, cache);
   const std::vector<int64_t>& ends = bound_.Ends(segments);
   std::vector<GradientsReady> gradients;
@@ -220,7 +220,7 @@ int64_t MeanPackStepBound::AtLeast(const std::vector<StageWork>& segments, StepC
   }
   const std::vector<int64_t> synced = SyncedByStage(spec_, gradients, ends);
   const std::vector<int64_t> loads = StageLoads(shape_, segments);
-  const StageWork& first = segments.front();
+  const SegmentWork& first = segments.front();
   return *std::max_element(synced.begin(), synced.end()) - shape_.chunks +  // what was rounded
          (shape_.micro_batches - simulated_.micro_batches) *
              *std::max_element(loads.begin(), loads.end()) +

@@ -19,7 +19,7 @@ class MeanPackBound {
   explicit MeanPackBound(const PipelineShape& shape);
 
   // Returns lower bounds, in ns, on the end of each stage's last pass. Sets LastPasses().
-  const std::vector<int64_t>& Ends(const std::vector<StageWork>& segments);
+  const std::vector<int64_t>& Ends(const std::vector<SegmentWork>& segments);
 
   // Returns lower bounds on start and end of each chunk's last backward pass (of its weight
   // gradient, under kZeroBubble), element stage x chunks + chunk. REQUIRES: Ends() was called.
@@ -30,11 +30,11 @@ class MeanPackBound {
     int64_t first_forwards = 0, last_row_forwards = 0, first_backwards = 0;
   };
 
-  void ZeroBubbleEnds(const std::vector<StageWork>& segments);
-  void FirstForwards(const std::vector<StageWork>& segments);
-  void FirstBackwards(const std::vector<StageWork>& segments);
-  void LastForwards(const std::vector<StageWork>& segments);
-  void LastBackwards(const std::vector<StageWork>& segments);
+  void ZeroBubbleEnds(const std::vector<SegmentWork>& segments);
+  void FirstForwards(const std::vector<SegmentWork>& segments);
+  void FirstBackwards(const std::vector<SegmentWork>& segments);
+  void LastForwards(const std::vector<SegmentWork>& segments);
+  void LastBackwards(const std::vector<SegmentWork>& segments);
 
   const PipelineShape shape_;
   const size_t stages_, chunks_, segments_,
@@ -50,16 +50,16 @@ class MeanPackBound {
 };
 
 // Returns the latest of MeanPackBound::Ends.
-int64_t MeanPacksAtLeast(const PipelineShape& shape, const std::vector<StageWork>& segments);
+int64_t MeanPacksAtLeast(const PipelineShape& shape, const std::vector<SegmentWork>& segments);
 
 // Bounds total_ns of MeanPackStep with the same arguments.
 class MeanPackStepBound {
  public:
   MeanPackStepBound(const Job& job, const PipelineShape& shape, int64_t events);
-  int64_t AtLeast(const std::vector<StageWork>& segments, StepCache& cache);
+  int64_t AtLeast(const std::vector<SegmentWork>& segments, StepCache& cache);
 
  private:
-  void SetExchange(const std::vector<StageWork>& segments, StepCache& cache);
+  void SetExchange(const std::vector<SegmentWork>& segments, StepCache& cache);
 
   const Job& job_;
   const PipelineShape shape_, simulated_;

@@ -16,9 +16,9 @@ PerEncoder<double> DummyUnits(const ModelSpec& model) {
 namespace {
 
 // Returns the work of layers [begin, end) without what they send.
-StageWork ComputeOf(const LayerProfile& profile, int64_t begin, int64_t end,
-                    const ModeCounts& recomputed) {
-  StageWork work;
+SegmentWork ComputeOf(const LayerProfile& profile, int64_t begin, int64_t end,
+                      const ModeCounts& recomputed) {
+  SegmentWork work;
   work.recomputed = recomputed;
   work.recompute_ns = RepeatedTime(profile, recomputed);
   for (int64_t i = begin; i < end; ++i)
@@ -55,11 +55,11 @@ int64_t PacksAtMost(const PipelineShape& shape, int64_t events) {
 }
 
 // Returns the pipeline of these segments, with `packs` values for each pass.
-PipelineSpec PipelineOf(const PipelineShape& shape, const std::vector<StageWork>& segments,
+PipelineSpec PipelineOf(const PipelineShape& shape, const std::vector<SegmentWork>& segments,
                         size_t packs) {
   PipelineSpec spec;
   spec.shape = shape;
-  for (const StageWork& s : segments) spec.send_ns.push_back(s.send_ns);
+  for (const SegmentWork& s : segments) spec.send_ns.push_back(s.send_ns);
   for (PassValues* values : {&spec.forward_ns, &spec.backward_ns, &spec.weight_gradient_ns})
     values->resize(segments.size() * packs);
   return spec;
@@ -138,15 +138,15 @@ int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& 
 // Runs the packs of ranks, one rank after the other, through the same pipeline.
 class RankPipeline {
  public:
-  RankPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments, StepCache& cache,
-               const Stop& stop)
+  RankPipeline(const PipelineShape& shape, const std::vector<SegmentWork>& segments,
+               StepCache& cache, const Stop& stop)
       : segments_(segments),
         stop_(stop),
         spec_(PipelineOf(shape, segments, static_cast<size_t>(shape.micro_batches))) {
     if (shape.schedule != Schedule::kOneFOneB)
       walk_.emplace(spec_, cache.Passes(shape, stop), /*alike=*/false);
     for (size_t s = 0; s < segments.size(); ++s) {
-      const auto same = [&](const StageWork& other) {
+      const auto same = [&](const SegmentWork& other) {
         return other.forward == segments[s].forward && other.backward == segments[s].backward &&
                other.weight_gradient == segments[s].weight_gradient;
       };
@@ -166,7 +166,7 @@ class RankPipeline {
  private:
   // Sets the times of a segment, or copies those of one that costs the same.
   void SetTimes(size_t segment, const std::vector<PackShape>& packs) {
-    const StageWork& work = segments_[segment];
+    const SegmentWork& work = segments_[segment];
     const auto set = [&](PassKind kind, const PackCost& cost) {
       int64_t* const times = Times(kind, segment);
       if (like_[segment] < segment) {
@@ -193,7 +193,7 @@ class RankPipeline {
     return &values[unit * static_cast<size_t>(spec_.shape.micro_batches)];
   }
 
-  const std::vector<StageWork>& segments_;
+  const std::vector<SegmentWork>& segments_;
   const Stop stop_;
   PipelineSpec spec_;
   std::vector<size_t> like_;      // by segment: the first that costs the same
@@ -201,7 +201,7 @@ class RankPipeline {
 };
 
 // Assigns the exchange of each segment to the pipeline's units; each stage has one optimizer.
-void AddSync(const Job& job, const std::vector<StageWork>& segments, StepCache& cache,
+void AddSync(const Job& job, const std::vector<SegmentWork>& segments, StepCache& cache,
              PipelineSpec& spec) {
   spec.sync_ns.resize(segments.size());
   spec.buckets.resize(segments.size());
@@ -239,7 +239,7 @@ struct Beginning {
 // than the slowest stage works. `simulate` takes a shape. Returns the end of the whole pipeline;
 // its other results are those with fewer packs.
 template <typename Simulate>
-StepEnds InRhythm(const PipelineShape& shape, const std::vector<StageWork>& segments,
+StepEnds InRhythm(const PipelineShape& shape, const std::vector<SegmentWork>& segments,
                   int64_t events, Simulate simulate) {
   const Beginning begin(shape, events);
   if (begin.whole) return simulate(shape);
@@ -282,14 +282,14 @@ StageTimes TimesOf(const Execution& execution, const StageSync& sync, const Pack
           .after_all = {sync.optimizer_ns, ExposedGather(execution, sync, time.forward_ns)}};
 }
 
-StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work) {
+StageTimes TimesOf(const Job& job, const Parallelism& p, const SegmentWork& work) {
   return TimesOf(job.training.execution, SyncOf(job, p, work.trained), TimeOf(work));
 }
 
 std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
-                                      const std::vector<StageWork>& stages) {
+                                      const std::vector<SegmentWork>& stages) {
   std::vector<StageTimes> times;
-  for (const StageWork& work : stages) {
+  for (const SegmentWork& work : stages) {
     times.push_back(TimesOf(job, p, work));
     if (times.size() > 1) times.back().after_all[1] = 0;
   }
@@ -323,10 +323,10 @@ int64_t MeanPackPasses(const PipelineShape& shape, int64_t events) {
   return 2 * packs * shape.virtual_stages();
 }
 
-StageWork SegmentWork(const Network& network, const LayerProfile& profile, const Parallelism& p,
-                      const std::vector<int64_t>& boundaries, size_t segment,
-                      const ModeCounts& recomputed) {
-  StageWork work = ComputeOf(profile, boundaries[segment], boundaries[segment + 1], recomputed);
+SegmentWork WorkOfSegment(const Network& network, const LayerProfile& profile, const Parallelism& p,
+                          const std::vector<int64_t>& boundaries, size_t segment,
+                          const ModeCounts& recomputed) {
+  SegmentWork work = ComputeOf(profile, boundaries[segment], boundaries[segment + 1], recomputed);
   if (segment + 2 < boundaries.size()) {
     const int64_t stage = static_cast<int64_t>(segment) % p.pipeline;
     work.send_bytes = profile.at(boundaries[segment + 1] - 1).mean_output_bytes;
@@ -335,22 +335,23 @@ StageWork SegmentWork(const Network& network, const LayerProfile& profile, const
   return work;
 }
 
-std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, const Parallelism& p,
-                                  const std::vector<int64_t>& boundaries,
-                                  const std::vector<ModeCounts>& recomputed) {
+std::vector<SegmentWork> WorkOfSegments(const Job& job, const LayerProfile& profile,
+                                        const Parallelism& p,
+                                        const std::vector<int64_t>& boundaries,
+                                        const std::vector<ModeCounts>& recomputed) {
   const Network network(job.cluster, job.constants);
-  std::vector<StageWork> stages;
+  std::vector<SegmentWork> stages;
   stages.reserve(boundaries.size() - 1);
   for (size_t s = 0; s + 1 < boundaries.size(); ++s)
-    stages.push_back(SegmentWork(network, profile, p, boundaries, s, recomputed[s]));
+    stages.push_back(WorkOfSegment(network, profile, p, boundaries, s, recomputed[s]));
   return stages;
 }
 
 std::vector<int64_t> StageLoads(const PipelineShape& shape,
-                                const std::vector<StageWork>& segments) {
+                                const std::vector<SegmentWork>& segments) {
   std::vector<int64_t> stages(static_cast<size_t>(shape.stages));
   for (size_t s = 0; s < segments.size(); ++s) {
-    const StageWork& work = segments[s];
+    const SegmentWork& work = segments[s];
     stages[s % stages.size()] += work.forward_ns + work.backward_ns + work.recompute_ns;
   }
   return stages;
@@ -363,7 +364,8 @@ PipelineShape ShapeOf(const Parallelism& p, Schedule schedule, int64_t micro_bat
           .micro_batches = micro_batches};
 }
 
-PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments) {
+PipelineSpec MeanPackPipeline(const PipelineShape& shape,
+                              const std::vector<SegmentWork>& segments) {
   PipelineSpec spec = PipelineOf(shape, segments, 1);
   for (size_t s = 0; s < segments.size(); ++s) {
     const size_t at = UnitOf(shape, s);
@@ -374,11 +376,11 @@ PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<Stag
   return spec;
 }
 
-int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments,
+int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<SegmentWork>& segments,
                           StepCache* cache) {
   if (RunsEqualPacks(shape, kEventsAtMost)) {
     std::vector<StageTimes> times;
-    for (const StageWork& work : segments) {
+    for (const SegmentWork& work : segments) {
       times.push_back({.forward = work.forward_ns,
                        .backward = work.backward_ns + work.recompute_ns,
                        .send = work.send_ns});
@@ -397,15 +399,15 @@ int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWor
 }
 
 SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
-                           const std::vector<StageWork>& segments, StepCache* cache, int64_t events,
-                           const Stop& stop) {
+                           const std::vector<SegmentWork>& segments, StepCache* cache,
+                           int64_t events, const Stop& stop) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
   StepCache own(job, p);
   StepCache& known = cache == nullptr ? own : *cache;
   AddSync(job, segments, known, spec);
   const auto exact = [&] {
     std::vector<StageTimes> times;
-    for (const StageWork& work : segments)
+    for (const SegmentWork& work : segments)
       times.push_back(TimesOf(job.training.execution, known.Sync(work.trained), TimeOf(work)));
     return EndsOf(times, shape.micro_batches, stop);
   };
@@ -417,7 +419,7 @@ SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineS
   };
   const StepEnds ends =
       RunsEqualPacks(shape, events) ? exact() : InRhythm(shape, segments, events, simulate);
-  const StageWork& first = segments.front();
+  const SegmentWork& first = segments.front();
   return {.pipeline_ns = ends.pipeline_ns,
           .data_sync_ns =
               ends.synced_ns - ends.pipeline_ns +
@@ -426,7 +428,7 @@ SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineS
 }
 
 PipelineSpec MeanPackStepPipeline(const Job& job, const Parallelism& p, const PipelineShape& shape,
-                                  const std::vector<StageWork>& segments) {
+                                  const std::vector<SegmentWork>& segments) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
   StepCache cache(job, p);
   AddSync(job, segments, cache, spec);
@@ -436,7 +438,7 @@ PipelineSpec MeanPackStepPipeline(const Job& job, const Parallelism& p, const Pi
   return spec;
 }
 
-int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_batches) {
+int64_t SimulateMeanPacks(const std::vector<SegmentWork>& stages, int64_t micro_batches) {
   return SimulateMeanPacks(
       {.stages = static_cast<int64_t>(stages.size()), .micro_batches = micro_batches}, stages);
 }
@@ -448,7 +450,7 @@ int64_t LockedRanks(const Job& job, const Parallelism& p) {
 }
 
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
-                           const std::vector<StageWork>& segments,
+                           const std::vector<SegmentWork>& segments,
                            const std::vector<PackShape>& packs, int64_t most_events,
                            const Stop& stop, PassLists* lists, int64_t longest_ns) {
   StepCache cache(job, p, lists);

@@ -22,7 +22,7 @@
 namespace evenkeel::planner {
 
 // The times of one segment of the chain: a stage or, with virtual stages, one chunk of it.
-struct StageWork {
+struct SegmentWork {
   ClassCounts counts{};
   ModeCounts recomputed{};
   int64_t forward_ns = 0;   // mean pack, communication included
@@ -48,14 +48,15 @@ inline size_t UnitOf(const PipelineShape& shape, size_t segment) {
 PipelineShape ShapeOf(const Parallelism& p, Schedule schedule, int64_t micro_batches);
 
 // Returns one segment of a partition with the given recompute.
-StageWork SegmentWork(const Network& network, const LayerProfile& profile, const Parallelism& p,
-                      const std::vector<int64_t>& boundaries, size_t segment,
-                      const ModeCounts& recomputed);
+SegmentWork WorkOfSegment(const Network& network, const LayerProfile& profile, const Parallelism& p,
+                          const std::vector<int64_t>& boundaries, size_t segment,
+                          const ModeCounts& recomputed);
 
 // Returns the segments of a partition, each with its given recompute.
-std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, const Parallelism& p,
-                                  const std::vector<int64_t>& boundaries,
-                                  const std::vector<ModeCounts>& recomputed);
+std::vector<SegmentWork> WorkOfSegments(const Job& job, const LayerProfile& profile,
+                                        const Parallelism& p,
+                                        const std::vector<int64_t>& boundaries,
+                                        const std::vector<ModeCounts>& recomputed);
 
 // Returns the times of a first stage. Only these functions define how a stage's data sync and
 // optimizer enter the step of a search. The stage reduces its gradients after its own last
@@ -63,21 +64,22 @@ std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, c
 // weights, so after_all[1] counts for the first stage only. EqualPackStep of these times is
 // SimulatedStep::total_ns without imbalance. With more recompute no time shrinks except after_own,
 // which shrinks by no more than backward grows.
-StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work);
+StageTimes TimesOf(const Job& job, const Parallelism& p, const SegmentWork& work);
 // Returns the same from the parts that it depends on.
 struct PackTime {
   int64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0, send_ns = 0;
 };
-inline PackTime TimeOf(const StageWork& work) {
+inline PackTime TimeOf(const SegmentWork& work) {
   return {work.forward_ns, work.backward_ns, work.recompute_ns, work.send_ns};
 }
 StageTimes TimesOf(const Execution& execution, const StageSync& sync, const PackTime& time);
 std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
-                                      const std::vector<StageWork>& stages);
+                                      const std::vector<SegmentWork>& stages);
 
 // Returns the time in ns that each stage works on one mean pack, over all its segments, without
 // p2p.
-std::vector<int64_t> StageLoads(const PipelineShape& shape, const std::vector<StageWork>& segments);
+std::vector<int64_t> StageLoads(const PipelineShape& shape,
+                                const std::vector<SegmentWork>& segments);
 
 struct SimulatedStep {
   int64_t pipeline_ns = 0;  // with mean packs, until the end of the last backward
@@ -124,7 +126,7 @@ class StepCache {
 // extrapolated from its beginning, whose rhythm the rest repeats. Throws Stopped if `stop` ends the
 // work.
 SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
-                           const std::vector<StageWork>& segments, StepCache* cache = nullptr,
+                           const std::vector<SegmentWork>& segments, StepCache* cache = nullptr,
                            int64_t events = kEventsAtMost, const Stop& stop = {});
 
 // Returns the longest pipeline that MeanPackStep simulates: the whole step, or its beginning. Each
@@ -149,7 +151,7 @@ PerEncoder<double> DummyUnits(const ModelSpec& model);
 // `stop` ends the work. If even mean packs take longer than `longest_ns`, returns their step: the
 // real one is no shorter.
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
-                           const std::vector<StageWork>& segments,
+                           const std::vector<SegmentWork>& segments,
                            const std::vector<PackShape>& packs, int64_t events = kEventsAtMost,
                            const Stop& stop = {}, PassLists* lists = nullptr,
                            int64_t longest_ns = std::numeric_limits<int64_t>::max());
@@ -165,18 +167,18 @@ int64_t RealPacksBound(const Job& job, const Parallelism& p, const PipelineShape
                        const LayerProfile& profile, const std::vector<PackShape>& packs);
 
 // Returns the pipeline of equal, mean packs up to the last pass.
-PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments);
+PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<SegmentWork>& segments);
 
 // Returns the end of the last pass of a step of equal, mean packs, in ns.
-int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments,
+int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<SegmentWork>& segments,
                           StepCache* cache = nullptr);
 // Returns the same under 1F1B with one segment per stage.
-int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_batches);
+int64_t SimulateMeanPacks(const std::vector<SegmentWork>& stages, int64_t micro_batches);
 
 // Returns the pipeline of the whole step, for a timeline: data-parallel exchange and optimizer
 // included.
 PipelineSpec MeanPackStepPipeline(const Job& job, const Parallelism& p, const PipelineShape& shape,
-                                  const std::vector<StageWork>& segments);
+                                  const std::vector<SegmentWork>& segments);
 
 }  // namespace evenkeel::planner
 

@@ -1,4 +1,4 @@
-// Carries the habits that a job sets over to another trainer or another ZeRO stage.
+// Carries what a job sets in place of its trainer's defaults over to another trainer or ZeRO stage.
 #ifndef EVENKEEL_PLANNER_TRAINER_CARRIED_H_
 #define EVENKEEL_PLANNER_TRAINER_CARRIED_H_
 

@@ -1,4 +1,4 @@
-// How a trainer runs a model: the habits that a plan depends on. Plain values.
+// How a trainer runs a model: its defaults, or what a job sets in their place. Plain values.
 #ifndef EVENKEEL_PLANNER_TRAINER_EXECUTION_H_
 #define EVENKEEL_PLANNER_TRAINER_EXECUTION_H_
 

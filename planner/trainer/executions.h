@@ -1,4 +1,4 @@
-// The habits of the trainers with a record, which trainers.cc puts together.
+// The defaults of the trainers with a record, which trainers.cc puts together.
 #ifndef EVENKEEL_PLANNER_TRAINER_EXECUTIONS_H_
 #define EVENKEEL_PLANNER_TRAINER_EXECUTIONS_H_
 
@@ -68,7 +68,7 @@ inline constexpr double kAdapterGatherNs = 0.33e6;
 // it receives and reads what it sends on, a reduce-scatter also reads what it adds to.
 inline constexpr double kGatherTraffic = 2 + 2, kReduceTraffic = 2 + 2 + 2;
 
-// Returns the habits of a trainer around FSDP2, which copies what it gathered to each weight
+// Returns the defaults of a trainer around FSDP2, which copies what it gathered to each weight
 // (foreach_all_gather_copy_out of the same file), and gradients to what it reduces
 // (foreach_reduce_scatter_copy_in).
 constexpr Execution AroundFsdp2(Execution execution, bool reduces_fp32) {

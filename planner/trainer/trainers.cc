@@ -8,7 +8,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// The parts of a record other than its habits.
+// The parts of a record other than its defaults.
 struct About {
   std::string_view name;
   std::string_view alias = {};
@@ -140,7 +140,7 @@ constexpr Trainer CutsBy(PartitionMethod method, Trainer trainer) {
   return trainer;
 }
 
-// Returns a record with Megatron-Core's habits and none of its limits.
+// Returns a record with Megatron-Core's defaults and none of its limits.
 constexpr Trainer Unlimited(const About& about) {
   Trainer trainer = Record(about, Framework::kMegatron);
   trainer.megatron_kernels = trainer.megatron_memory = true;
@@ -182,7 +182,7 @@ constexpr Trainer MegatronWrapper(const About& about) {
   return trainer;
 }
 
-// Returns the habits of a trainer whose linear layers are TransformerEngine's.
+// Returns the defaults of a trainer whose linear layers are TransformerEngine's.
 constexpr Execution WithTransformerEngine(Execution execution) {
   execution.keeps_quantised_inputs = true;
   return execution;
@@ -449,7 +449,7 @@ constexpr std::array kTrainers = {
                .fitted_runs = 10}),
     Unlimited({.name = "unlimited",
                .title = "a trainer without limits",
-               .source = "Megatron-Core's habits"}),
+               .source = "Megatron-Core's defaults"}),
     Generic({.name = "generic",
              .title = "a trainer without a record",
              .source = "PyTorch modules at a kernel rate between those of the records"})};

@@ -33,9 +33,9 @@ struct Trainer {
   std::string_view name;   // name in the contract, such as "torchtitan"
   std::string_view alias;  // another name that it goes by, or empty
   std::string_view title;  // name for people
-  bool has_record = true;  // false for "generic", whose habits are assumed
+  bool has_record = true;  // false for "generic", whose defaults are assumed
   Framework framework = Framework::kMegatron;
-  // The files or documents that its habits follow, and the published runs on which its rates were
+  // The files or documents that its defaults follow, and the published runs on which its rates were
   // fitted.
   std::string_view source;
   int fitted_runs = 0;  // 0 if nothing was fitted

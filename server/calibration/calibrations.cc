@@ -37,7 +37,7 @@ std::string Unreadable(int64_t revision) {
          " holds no profile that this release can read";
 }
 
-bool IsEmpty(const planner::Profile& profile) {
+bool IsEmpty(const planner::MeasuredProfile& profile) {
   return profile.layer_times.empty() && profile.memory.empty() && profile.steps.empty() &&
          profile.collectives.empty();
 }
@@ -234,7 +234,7 @@ RecordOutcome Calibrations::TryRecord(const ProfileUpload& upload, bool* conflic
 
 RecordOutcome Calibrations::Judged(const CalibrationState& before,
                                    const ProfileUpload& upload) const {
-  const planner::Profile& profile = upload.facts.profile;
+  const planner::MeasuredProfile& profile = upload.facts.profile;
   RecordOutcome outcome;
   outcome.durable = durable();
   outcome.judgement = planner::Judge(profile, before.book.RatingsLike(profile),
@@ -248,7 +248,7 @@ RecordOutcome Calibrations::Judged(const CalibrationState& before,
 
 ProfileEnding Calibrations::Keep(const CalibrationStatePtr& before, const ProfileUpload& upload,
                                  RecordOutcome* outcome, bool* conflict) {
-  const planner::Profile& accepted = outcome->judgement.accepted;
+  const planner::MeasuredProfile& accepted = outcome->judgement.accepted;
   if (IsEmpty(accepted)) return ProfileEnding::kRefused;
   ProfileFacts facts = upload.facts;
   facts.profile = accepted;
@@ -286,7 +286,7 @@ void Calibrations::Observe(const ProfileUpload& upload, const RecordOutcome& out
   for (const UnplannedStep& step : upload.unplanned) {
     observer_.OnRefused(step.plan_unknown ? RefusedFor::kPlanUnknown : RefusedFor::kPlanDiffers);
   }
-  const planner::Profile& accepted = outcome.judgement.accepted;
+  const planner::MeasuredProfile& accepted = outcome.judgement.accepted;
   observer_.OnAccepted(MeasuredList::kLayerTimes,
                        static_cast<int64_t>(accepted.layer_times.size()));
   observer_.OnAccepted(MeasuredList::kMemory, static_cast<int64_t>(accepted.memory.size()));

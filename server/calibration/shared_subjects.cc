@@ -17,7 +17,7 @@ void SharedSubjects::ShareSpec(planner::SharedValue<Spec>* spec, Text* descripti
 void SharedSubjects::Share(HistoryEntry* entry) {
   ShareText(&entry->author);
   if (entry->action != ProfileAction::kRecord) return;
-  planner::Profile& profile = entry->rated.profile;
+  planner::MeasuredProfile& profile = entry->rated.profile;
   ShareText(&entry->texts.framework);
   ShareText(&entry->texts.software);
   for (planner::StepMeasurement& step : profile.steps) {

@@ -100,7 +100,7 @@ void ReadGroup(const v1::CollectiveTimes& from, const FieldPath& path, const pla
 }  // namespace
 
 void CollectivesFromProto(const v1::RecordProfileRequest& request, ViolationSink& sink,
-                          planner::Profile* profile) {
+                          planner::MeasuredProfile* profile) {
   CheckNoModel(request, sink);
   if (request.collectives_size() > kCollectivesAtMost) {
     sink.Add(FieldPath("collectives"), "must have at most " + std::to_string(kCollectivesAtMost) +

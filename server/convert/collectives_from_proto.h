@@ -14,7 +14,7 @@ namespace evenkeel::server {
 // Fills the collectives of `profile`, whose GPU type is set. Also refuses everything of the request
 // that belongs to a model.
 void CollectivesFromProto(const v1::RecordProfileRequest& request, ViolationSink& sink,
-                          planner::Profile* profile);
+                          planner::MeasuredProfile* profile);
 
 }  // namespace evenkeel::server
 

@@ -11,7 +11,7 @@
 
 namespace evenkeel::server {
 
-std::string PlanDiffers(const v1::Plan& plan, const planner::Profile& profile,
+std::string PlanDiffers(const v1::Plan& plan, const planner::MeasuredProfile& profile,
                         const v1::StepOutcome& outcome) {
   const v1::PlanSubject& subject = plan.subject();
   if (plan.has_misfit()) return "the plan does not fit: it can not have run";

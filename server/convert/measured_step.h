@@ -16,7 +16,7 @@ namespace evenkeel::server {
 // Returns why the step cannot be compared with the plan: its model, GPU type or number of stages
 // differs from what `profile` and `outcome` say, or it does not fit. Returns "" if it can be
 // compared.
-std::string PlanDiffers(const v1::Plan& plan, const planner::Profile& profile,
+std::string PlanDiffers(const v1::Plan& plan, const planner::MeasuredProfile& profile,
                         const v1::StepOutcome& outcome);
 
 // Copies what the plan predicted, without the correction by earlier steps. REQUIRES: PlanDiffers

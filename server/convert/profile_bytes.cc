@@ -144,7 +144,7 @@ void Rename(const std::string& name, planner::SharedValue<Spec>* spec) {
 // Finds the model and the GPU type, as the request of the profile gave them.
 bool ReadSubject(const v1::Profile& message, ViolationSink& sink, ProfileFacts* facts) {
   const FieldPath model("model"), gpu("gpu_type");
-  planner::Profile& profile = facts->profile;
+  planner::MeasuredProfile& profile = facts->profile;
   if (message.has_described_gpu()) {
     if (!MeasuredGpuFromProto(message.described_gpu(), gpu, sink, facts)) return false;
   } else if (const planner::GpuEntry* entry = planner::FindGpu(message.gpu_type())) {
@@ -165,7 +165,7 @@ std::string ModelVersion() {
 }
 
 bool MeasuredModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
-                         planner::Profile* profile) {
+                         planner::MeasuredProfile* profile) {
   const bool is_encoder = planner::FindEncoder(name) != nullptr &&
                           planner::FindLanguageModel(name) == nullptr &&
                           planner::FindVisionLanguageModel(name) == nullptr;
@@ -206,7 +206,8 @@ bool MeasuredGpuFromProto(const v1::Gpu& from, const FieldPath& field, Violation
   return true;
 }
 
-void ProfileToProto(const ProfileTexts& texts, const planner::Profile& profile, v1::Profile* out) {
+void ProfileToProto(const ProfileTexts& texts, const planner::MeasuredProfile& profile,
+                    v1::Profile* out) {
   out->set_model(profile.model->name);
   out->set_gpu_type(profile.gpu->name);
   out->set_tensor_parallel(Count(profile.tensor));
@@ -240,7 +241,7 @@ bool ParseProfile(std::string_view bytes, ProfileFacts* facts) {
   facts->software = message.software();
   facts->note = message.note();
   facts->digest = message.request_digest();
-  planner::Profile& profile = facts->profile;
+  planner::MeasuredProfile& profile = facts->profile;
   ViolationSink unknown(1);
   facts->known = ReadSubject(message, unknown, facts);
   Rename(message.model(), &profile.model);

@@ -34,7 +34,7 @@ struct ProfileTexts {
 
 // A profile, and the software that it was measured with.
 struct ProfileFacts : ProfileTexts {
-  planner::Profile profile;
+  planner::MeasuredProfile profile;
 };
 
 // Returns the planner and catalogue versions of this release, which predict the steps of a plan.
@@ -42,7 +42,7 @@ std::string ModelVersion();
 
 // Finds the model, the pair, or the single encoder. Adds violations at `field`.
 bool MeasuredModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
-                         planner::Profile* profile);
+                         planner::MeasuredProfile* profile);
 
 // Read what a request describes in full. Return false after violations.
 bool MeasuredModelFromProto(const v1::Model& from, const FieldPath& field, ViolationSink& sink,
@@ -56,7 +56,8 @@ std::string SerializeProfile(const ProfileFacts& facts);
 // written.
 bool ParseProfile(std::string_view bytes, ProfileFacts* facts);
 
-void ProfileToProto(const ProfileTexts& texts, const planner::Profile& profile, v1::Profile* out);
+void ProfileToProto(const ProfileTexts& texts, const planner::MeasuredProfile& profile,
+                    v1::Profile* out);
 
 }  // namespace evenkeel::server
 

@@ -40,7 +40,7 @@ constexpr size_t kPlanIdBytes = 37;  // "plan-" and 32 digits
 bool IsTransformer(planner::LayerKind kind) { return planner::IsTransformerLayer(kind); }
 
 // Returns the kinds of layers that may be measured for the profile's model, for a message.
-std::string KindsText(const planner::Profile& profile, bool transformer_only) {
+std::string KindsText(const planner::MeasuredProfile& profile, bool transformer_only) {
   std::string text;
   for (const auto& [kind, name] : kLayerKinds) {
     if (!planner::HasKind(profile, kind) || (transformer_only && !IsTransformer(kind))) continue;
@@ -320,7 +320,7 @@ class ProfileReader {
   ViolationSink& sink_;
   const PlanSource& plans_;
   ProfileUpload* const upload_;
-  planner::Profile& profile_;
+  planner::MeasuredProfile& profile_;
   bool known_model_ = false;
 };
 

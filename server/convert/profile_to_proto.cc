@@ -87,7 +87,7 @@ void FillRevision(const HistoryEntry& entry, bool active, bool measurements,
     out->set_target_revision(entry.target);
     return;
   }
-  const planner::Profile& profile = entry.profile();
+  const planner::MeasuredProfile& profile = entry.profile();
   out->set_model(profile.model->name);
   out->set_gpu_type(profile.gpu->name);
   if (profile.collectives.empty()) out->set_tensor_parallel(static_cast<int32_t>(profile.tensor));
@@ -122,7 +122,7 @@ void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outc
   const planner::Calibration& calibration = outcome.calibration;
   out->set_calibration_version(calibration.empty() ? "none" : calibration.version);
   out->set_revision(outcome.revision);
-  const planner::Profile& accepted = outcome.judgement.accepted;
+  const planner::MeasuredProfile& accepted = outcome.judgement.accepted;
   out->set_timed_layer_count(Count(accepted.layer_times.size()));
   out->set_probe_count(Count(accepted.memory.size()));
   out->set_outcome_count(Count(accepted.steps.size()));

@@ -63,7 +63,7 @@ struct HistoryEntry {
   planner::RatedProfile rated;  // the profile; of a roll-back, only the revision
 
   int64_t revision() const { return rated.revision; }
-  const planner::Profile& profile() const { return rated.profile; }
+  const planner::MeasuredProfile& profile() const { return rated.profile; }
 };
 
 void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outcome,

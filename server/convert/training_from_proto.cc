@@ -337,7 +337,7 @@ void CheckDispatcher(const v1::Execution& from, const FieldPath& path, Violation
   }
 }
 
-// Refuses habits of experts, other than the trainer's own, for a model without them.
+// Refuses settings of experts, other than the trainer's own, for a model without them.
 void CheckNoExperts(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
                     const planner::ModelSpec* model, const planner::Training& training) {
   if (model == nullptr || model->language_model.moe) return;
@@ -411,7 +411,7 @@ void AddFigures(const v1::Training& from, const planner::Training& training, pla
          .basis = trainer.fitted_runs > 0 ? planner::Basis::kFitted : planner::Basis::kAssumed,
          .detail = known ? std::string(trainer.title) + ": " + std::string(trainer.source)
                          : "no record of " + training.trainer_name +
-                               ": habits between those of the known trainers"});
+                               ": defaults between those of the known trainers"});
   }
   if (training.micro_batch_samples > 0) {
     job->figures.push_back(

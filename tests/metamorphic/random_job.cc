@@ -100,7 +100,7 @@ void DrawExecution(Draws& draws, bool deepspeed, v1::Execution* execution) {
   if (draws.OneIn(8)) execution->set_host_launch_seconds(draws.Among({0.0, 2e-6, 3e-4, 0.01}));
 }
 
-// Draws trainers and habits.
+// Draws trainers and how they run a model.
 void DrawTrainer(Draws& draws, v1::Training* training) {
   if (draws.OneIn(4)) {
     const std::span<const planner::Trainer> known = planner::Trainers();
@@ -378,8 +378,8 @@ void DrawAdmittedTrainer(Draws& draws, v1::PlanJobRequest* request) {
   TakeIfAdmitted(std::move(changed), request);
 }
 
-// Draws a precision below 16 bits, where the GPU types and the trainer have it, and habits that go
-// with large models.
+// Draws a precision below 16 bits, where the GPU types and the trainer have it, and defaults that
+// go with large models.
 void DrawAdmittedPrecision(Draws& draws, v1::PlanJobRequest* request) {
   v1::PlanJobRequest changed = *request;
   v1::Training* training = changed.mutable_job()->mutable_training();

@@ -15,10 +15,10 @@
 
 namespace evenkeel::planner {
 
-inline Profile PairProfile(std::string_view encoder, std::string_view language_model,
-                           std::string_view gpu, int64_t tensor) {
+inline MeasuredProfile PairProfile(std::string_view encoder, std::string_view language_model,
+                                   std::string_view gpu, int64_t tensor) {
   const Job job = VisionJob(encoder, language_model, gpu, 8);
-  Profile profile;
+  MeasuredProfile profile;
   profile.model = job.model;
   profile.gpu = job.cluster.gpu;
   profile.tensor = tensor;
@@ -26,12 +26,13 @@ inline Profile PairProfile(std::string_view encoder, std::string_view language_m
 }
 
 // Makes the profile of the quickstart job, at the tensor degree of its plan.
-inline Profile QuickstartProfile(int64_t tensor = 2) {
+inline MeasuredProfile QuickstartProfile(int64_t tensor = 2) {
   return PairProfile("internvit-6b-448px-v1.5", "internlm2-20b", "a100-sxm-80gb", tensor);
 }
 
 // Returns the layer with the model's costs.
-inline LayerCost ModelledLayer(const Profile& profile, LayerKind kind, const MeasuredShape& shape) {
+inline LayerCost ModelledLayer(const MeasuredProfile& profile, LayerKind kind,
+                               const MeasuredShape& shape) {
   Job job;
   job.model = profile.model;
   job.cluster = ClusterOf(profile.gpu->name, 8);
@@ -46,7 +47,8 @@ inline LayerCost ModelledLayer(const Profile& profile, LayerKind kind, const Mea
 }
 
 // Adds a layer that took `ratio` times the model's time.
-inline void AddLayerTime(Profile& profile, LayerKind kind, MeasuredShape shape, double ratio) {
+inline void AddLayerTime(MeasuredProfile& profile, LayerKind kind, MeasuredShape shape,
+                         double ratio) {
   const LayerCost layer = ModelledLayer(profile, kind, shape);
   const double tokens = static_cast<double>(shape.tokens);
   const PackShape pack = {static_cast<double>(shape.units), tokens,
@@ -61,7 +63,7 @@ inline void AddLayerTime(Profile& profile, LayerKind kind, MeasuredShape shape, 
 
 // Adds two probes of `layers` layers, with none and with all but one recomputed, that keep `ratio`
 // times what the model predicts.
-inline void AddProbes(Profile& profile, LayerKind kind, MeasuredShape shape, int64_t layers,
+inline void AddProbes(MeasuredProfile& profile, LayerKind kind, MeasuredShape shape, int64_t layers,
                       double ratio) {
   const LayerCost layer = ModelledLayer(profile, kind, shape);
   MemoryMeasurement m;
@@ -79,7 +81,7 @@ inline void AddProbes(Profile& profile, LayerKind kind, MeasuredShape shape, int
   profile.memory.push_back(m);
 }
 
-inline RatedProfilePtr RatedOf(int64_t revision, const Profile& profile) {
+inline RatedProfilePtr RatedOf(int64_t revision, const MeasuredProfile& profile) {
   return std::make_shared<const RatedProfile>(RatedProfile{revision, profile, RatingsOf(profile)});
 }
 

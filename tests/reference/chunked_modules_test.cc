@@ -109,7 +109,7 @@ class Choice {
       recomputed.push_back(all ? AllRecomputed(profile_, counts) : ModeCounts{});
     }
     return MeanPackStep(job_, kDegrees, shape_,
-                        StageWorks(job_, profile_, kDegrees, cut, recomputed))
+                        WorkOfSegments(job_, profile_, kDegrees, cut, recomputed))
         .total_ns();
   }
 

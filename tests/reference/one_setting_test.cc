@@ -237,7 +237,7 @@ std::optional<int64_t> BestMeanStep(const Job& job, const LayerProfile& profile,
           return;
       }
       const int64_t step = MeanPackStep(job, p, ShapeOf(p, Schedule::kOneFOneB, m),
-                                        StageWorks(job, profile, p, cut, recomputed))
+                                        WorkOfSegments(job, profile, p, cut, recomputed))
                                .total_ns();
       if (!best || step < *best) best = step;
       return;

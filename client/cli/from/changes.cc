@@ -48,7 +48,7 @@ class Neighbours {
     RecomputeSettings();
     Sharding();
     Offload();
-    Habits();
+    Switches();
     return std::move(changes_);
   }
 
@@ -378,7 +378,7 @@ class Neighbours {
   }
 
   // Switches that are off.
-  void Habits() {
+  void Switches() {
     Deterministic();
     WholeGradients();
     Loss();

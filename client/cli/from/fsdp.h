@@ -23,8 +23,8 @@ std::vector<std::string> FsdpOptions(const UserConfig& config);
 // each hold all states.
 v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* groups);
 
-// Sets the trainer whose record has the run's stage, and FSDP's habits: FSDP's own record has only
-// full shards.
+// Sets the trainer whose record has the run's stage, and FSDP's defaults: FSDP's own record has
+// only full shards.
 void SetFsdpTrainer(UserRun* run);
 
 }  // namespace evenkeel::cli

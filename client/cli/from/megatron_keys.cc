@@ -350,7 +350,7 @@ constexpr const char* kIrrelevant[] = {
     "glu-linear-offset",
     "activation-func-*",
     "no-persist-layer-norm",
-    // Habits of every run that the fitted figures contain.
+    // Defaults of every run that the fitted figures contain.
     "use-mcore-models",
     "use-legacy-models",
     "distributed-backend",

@@ -209,7 +209,7 @@ void SetStages(const UserRun& run, const ModelLayers& layers, v1::Plan* plan) {
 v1::EvaluatePlanRequest LayersRequest(const UserRun& run) {
   v1::EvaluatePlanRequest request;
   *request.mutable_job() = run.job;
-  // Habits, sharding, packs and the format of frozen weights do not change what layers there are.
+  // Defaults, sharding, packs and the format of frozen weights do not change what layers there are.
   request.mutable_job()->clear_training();
   v1::Model* model = request.mutable_job()->mutable_model();
   if (model->has_lora()) model->mutable_lora()->clear_base_format();

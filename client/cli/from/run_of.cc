@@ -13,9 +13,9 @@
 #include "client/cli/from/adapters.h"
 #include "client/cli/from/components.h"
 #include "client/cli/from/data_of.h"
+#include "client/cli/from/execution_settings.h"
 #include "client/cli/from/front_ends.h"
 #include "client/cli/from/gpus_of.h"
-#include "client/cli/from/habits.h"
 #include "client/cli/from/layout.h"
 #include "client/cli/from/megatron_rules.h"
 #include "client/cli/from/model_of.h"
@@ -420,7 +420,7 @@ UserRun RunOf(const UserConfig& config, const JobFlags& flags) {
                                : "recompute: none; --recompute full says that the program turns "
                                  "gradient checkpointing on");
   }
-  SetHabits(config, flags, &run);
+  SetExecutionSettings(config, flags, &run);
   return run;
 }
 

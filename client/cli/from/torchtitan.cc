@@ -71,19 +71,19 @@ v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run) {
   return v1::ZERO_STAGE_1;
 }
 
-void AddTorchtitanHabits(v1::Execution* execution) {
-  v1::Execution habits;
+void AddTorchtitanDefaults(v1::Execution* execution) {
+  v1::Execution defaults;
   server::ExecutionToProto(
       planner::DefaultExecution(*planner::FindTrainer("torchtitan"), planner::ZeroStage::kWeights),
-      &habits);
-  habits.clear_context_exchange();
-  habits.clear_expert_dispatcher();
-  habits.clear_expert_tensor_parallel();
-  habits.clear_expert_capacity_ratio();
-  habits.clear_start_layers_16bit();
-  habits.clear_end_layers_16bit();
-  habits.MergeFrom(*execution);
-  *execution = habits;
+      &defaults);
+  defaults.clear_context_exchange();
+  defaults.clear_expert_dispatcher();
+  defaults.clear_expert_tensor_parallel();
+  defaults.clear_expert_capacity_ratio();
+  defaults.clear_start_layers_16bit();
+  defaults.clear_end_layers_16bit();
+  defaults.MergeFrom(*execution);
+  *execution = defaults;
 }
 
 // Experts are tensors, which only quantize.grouped_mm converts, or a key of older releases.

@@ -19,7 +19,7 @@ v1::ZeroStage TorchtitanSharding(const UserConfig& config, const UserRun& run);
 v1::Precision TorchtitanPrecision(const UserConfig& config, UserRun* run);
 void SetTorchtitanExecution(const UserConfig& config, UserRun* run);
 // Sets what its record says of any job, where nothing is set.
-void AddTorchtitanHabits(v1::Execution* execution);
+void AddTorchtitanDefaults(v1::Execution* execution);
 
 }  // namespace evenkeel::cli
 

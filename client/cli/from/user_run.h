@@ -42,7 +42,7 @@ struct StageCut {
 };
 
 struct UserRun {
-  v1::Job job;  // with model, data, GPUs and the trainer's habits
+  v1::Job job;  // with model, data, GPUs and the trainer's defaults
   v1::Parallelism degrees;
   v1::PipelineSchedule schedule = v1::PIPELINE_SCHEDULE_UNSPECIFIED;
 

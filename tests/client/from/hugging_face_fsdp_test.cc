@@ -30,7 +30,7 @@ TEST(HuggingFaceFsdpTest, WordsNameTheStrategy) {
   EXPECT_EQ(training("true").zero_stage(), v1::ZERO_STAGE_3);
   EXPECT_EQ(training("[\"shard_grad_op\"]").zero_stage(), v1::ZERO_STAGE_2);
   EXPECT_EQ(training("\"no_shard\"").zero_stage(), v1::ZERO_STAGE_0);
-  // The record of FSDP has only full shards; the other one gets its habits.
+  // The record of FSDP has only full shards; the other one gets its defaults.
   EXPECT_EQ(training("\"shard_grad_op\"").trainer().name(), "huggingface-trainer");
   EXPECT_TRUE(training("\"shard_grad_op\"").execution().has_bucket_bytes());
   EXPECT_EQ(training("\"shard_grad_op\"").execution().bucket_bytes(), 0);
@@ -81,7 +81,7 @@ TEST(HuggingFaceFsdpTest, AdaptersAreGatheredOnTheirOwnInVersion1) {
   EXPECT_FALSE(one.fp32_adapters());
   const v1::Execution two = execution(fsdp + R"(, "fsdp_config": {"version": 2})");
   EXPECT_EQ(two.adapter_gather_seconds(), 0);
-  EXPECT_FALSE(execution("").has_fp32_adapters());  // the trainer's habit
+  EXPECT_FALSE(execution("").has_fp32_adapters());  // the trainer's default
   // Words that name a strategy are those of version 1.
   EXPECT_GT(execution(fsdp).adapter_gather_seconds(), 0);
   EXPECT_EQ(execution(", \"fsdp\": true").adapter_gather_seconds(), 0);

@@ -351,7 +351,7 @@ TEST(RenderPlanTest, IntervalsAndTrainersShowWhereTheyAreKnown) {
   EXPECT_FALSE(Has(text, "is not a known trainer"));
   v1::FigureBasis* trainer = plan.mutable_provenance()->add_figures();
   trainer->set_figure("training.trainer");
-  trainer->set_detail("no record of nanotron: habits between those of the known trainers");
+  trainer->set_detail("no record of nanotron: defaults between those of the known trainers");
   EXPECT_TRUE(
       Has(RenderNotes({.width = 1000}, plan),
           "note: \"nanotron\" is not a known trainer (did you mean nanotron? `evenkeelctl "

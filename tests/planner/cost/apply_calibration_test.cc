@@ -53,7 +53,8 @@ TEST(CalibrationBookTest, NothingRecordedIsNoCalibration) {
 }
 
 TEST(CalibrationBookTest, MediansByKindAndDegree) {
-  Profile first = QuickstartProfile(), second = QuickstartProfile(), third = QuickstartProfile(4);
+  MeasuredProfile first = QuickstartProfile(), second = QuickstartProfile(),
+                  third = QuickstartProfile(4);
   AddLayerTime(first, LayerKind::kDense, kText, 1.2);
   AddLayerTime(second, LayerKind::kDense, kText, 1.4);
   AddLayerTime(third, LayerKind::kDense, kText, 2);
@@ -73,7 +74,7 @@ TEST(CalibrationBookTest, MediansByKindAndDegree) {
 
 // A measured component helps any model that contains it, on the same GPU.
 TEST(CalibrationBookTest, FindsComponentsByNameGpuAndDimensions) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kEncoder, kTiles, 1.2);
   AddLayerTime(profile, LayerKind::kDense, kText, 1.3);
   AddLayerTime(profile, LayerKind::kProjector, kTiles, 1.4);
@@ -95,7 +96,7 @@ TEST(CalibrationBookTest, FindsComponentsByNameGpuAndDimensions) {
 
 // Measurements of a model with two encoders are of the two together.
 TEST(CalibrationBookTest, SeveralEncodersAreOneComponent) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   ModelSpec two_towers = profile.model;
   two_towers.towers.push_back(two_towers.towers.front());
   two_towers.towers.back().encoder.name = "second";
@@ -113,7 +114,7 @@ TEST(CalibrationBookTest, SeveralEncodersAreOneComponent) {
 }
 
 TEST(CalibrationBookTest, AnEncoderAloneLeavesItsStandInAlone) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   profile.encoder_only = true;
   AddLayerTime(profile, LayerKind::kEncoder, kTiles, 1.2);
   const CalibrationBook book({RatedOf(1, profile)}, kModel);
@@ -124,7 +125,7 @@ TEST(CalibrationBookTest, AnEncoderAloneLeavesItsStandInAlone) {
 }
 
 TEST(CalibrateTest, ScalesTimesAndKeptBytesAtTheNearestDegree) {
-  Profile two = QuickstartProfile(2), eight = QuickstartProfile(8);
+  MeasuredProfile two = QuickstartProfile(2), eight = QuickstartProfile(8);
   AddLayerTime(two, LayerKind::kDense, kText, 1.2);
   AddProbes(two, LayerKind::kDense, kText, 8, 1.1);
   AddLayerTime(eight, LayerKind::kDense, kText, 2);
@@ -132,7 +133,7 @@ TEST(CalibrateTest, ScalesTimesAndKeptBytesAtTheNearestDegree) {
   job.calibration =
       CalibrationBook({RatedOf(1, two), RatedOf(2, eight)}, kModel).For(job.model, job.cluster.gpu);
   for (const auto& [degree, factor] : {std::pair{1, 1.2}, {2, 1.2}, {4, 1.2}, {8, 2.0}}) {
-    const Profile at = QuickstartProfile(degree);
+    const MeasuredProfile at = QuickstartProfile(degree);
     const LayerCost plain = ModelledLayer(at, LayerKind::kDense, kText);
     LayerCost layer = plain;
     Calibrate(job.calibration, degree, layer);
@@ -148,7 +149,7 @@ TEST(CalibrateTest, ScalesTimesAndKeptBytesAtTheNearestDegree) {
 }
 
 TEST(CalibrateTest, AnotherGpuKeepsWhatWasMeasuredOfMemory) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 1.2);
   AddProbes(profile, LayerKind::kDense, kText, 8, 1.1);
   const Calibration calibration =
@@ -166,7 +167,7 @@ TEST(CalibratedPlanTest, SaysWhatIsMeasuredAndMovesTowardsIt) {
   Job job = QuickstartJob();
   job.constraints.tensor_parallel = {2, 2};
   const Plan before = MakePlan(job, {}).plan;
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kEncoder, kTiles, 1.5);
   AddLayerTime(profile, LayerKind::kDense, kText, 1.0);
   AddProbes(profile, LayerKind::kEncoder, kTiles, 8, 1.2);
@@ -191,7 +192,7 @@ TEST(CalibratedPlanTest, SaysWhatIsMeasuredAndMovesTowardsIt) {
 TEST(CalibratedPlanTest, OtherDegreesSayThatTheyAreMeasuredElsewhere) {
   Job job = QuickstartJob();
   job.constraints.tensor_parallel = {4, 4};
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kEncoder, kTiles, 1.5);
   job.calibration = CalibrationBook({RatedOf(1, profile)}, kModel).For(job.model, job.cluster.gpu);
   const Plan plan = MakePlan(job, {}).plan;
@@ -206,7 +207,7 @@ TEST(CalibratedPlanTest, StepsCorrectEveryPredictedStep) {
   job.training.unit_cap = 10;
   job.training.token_cap = 3968;
   const Plan before = MakePlan(job, {}).plan;
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   profile.steps.push_back(StepOf(before, job, 1.2));
   profile.steps.back().rest_bytes = {int64_t{1} << 20, 5, -7};
   job.calibration = CalibrationBook({RatedOf(1, profile)}, kModel).For(job.model, job.cluster.gpu);
@@ -232,19 +233,19 @@ TEST(CalibratedPlanTest, StepsCorrectEveryPredictedStep) {
 TEST(CalibratedPlanTest, StepsOfOtherLayerTimesOrModelsDoNotCount) {
   const Job job = QuickstartJob();
   const Plan plan = MakePlan(job, {}).plan;
-  Profile steps = QuickstartProfile();
+  MeasuredProfile steps = QuickstartProfile();
   steps.steps.push_back(StepOf(plan, job, 1.2));
   const auto correct = [&](const std::vector<RatedProfilePtr>& active) {
     return CalibrationBook(active, kModel).For(job.model, job.cluster.gpu).step.count;
   };
   EXPECT_EQ(correct({RatedOf(1, steps)}), 1);
-  Profile layers = QuickstartProfile();
+  MeasuredProfile layers = QuickstartProfile();
   AddLayerTime(layers, LayerKind::kDense, kText, 1.2);
   EXPECT_EQ(correct({RatedOf(1, steps), RatedOf(2, layers)}), 0);
-  Profile older = steps;
+  MeasuredProfile older = steps;
   older.steps[0].model_version = std::string("model 0");
   EXPECT_EQ(correct({RatedOf(1, older)}), 0);
-  Profile namesake = steps;
+  MeasuredProfile namesake = steps;
   ++namesake.steps[0].parameters;
   EXPECT_EQ(correct({RatedOf(1, namesake)}), 0);
 }
@@ -253,7 +254,7 @@ TEST(CalibratedPlanTest, StepsOfOtherLayerTimesOrModelsDoNotCount) {
 TEST(CalibratedPlanTest, DescribedStepsCountForMoreOfTheSameLayers) {
   Job job = QuickstartJob();
   const Plan plan = MakePlan(job, {}).plan;
-  Profile described = QuickstartProfile();
+  MeasuredProfile described = QuickstartProfile();
   described.described = true;
   described.model = job.model;
   described.gpu = job.cluster.gpu;
@@ -273,7 +274,7 @@ TEST(CalibratedPlanTest, DescribedStepsCountForMoreOfTheSameLayers) {
   Job quicker = job;
   quicker.cluster.gpu.dense_16bit_flops *= 2;
   EXPECT_EQ(count(quicker), 0);
-  Profile like = described;
+  MeasuredProfile like = described;
   EXPECT_EQ(book.StepRatiosLike(like).size(), 1u);
   GpuSpec faster = like.gpu;
   faster.hbm_bytes_per_second *= 2;
@@ -282,9 +283,9 @@ TEST(CalibratedPlanTest, DescribedStepsCountForMoreOfTheSameLayers) {
 }
 
 TEST(CalibrationBookTest, VersionsFollowWhatIsInForce) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 1.2);
-  Profile other = PairProfile("internvit-6b-448px-v1.5", "llama3-8b", "h100-sxm-80gb", 2);
+  MeasuredProfile other = PairProfile("internvit-6b-448px-v1.5", "llama3-8b", "h100-sxm-80gb", 2);
   AddLayerTime(other, LayerKind::kDense, kText, 1.2);
   const auto version = [&](const std::vector<RatedProfilePtr>& active) {
     return CalibrationBook(active, kModel).For(profile).version;
@@ -296,7 +297,7 @@ TEST(CalibrationBookTest, VersionsFollowWhatIsInForce) {
 }
 
 TEST(ErrorsOfTest, FallToNothingWhenTheProfileIsUsed) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 1.25);
   AddProbes(profile, LayerKind::kDense, kText, 8, 0.8);
   const std::vector<Rating> ratings = RatingsOf(profile);

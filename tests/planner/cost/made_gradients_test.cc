@@ -19,7 +19,7 @@ namespace {
 
 constexpr PackShape kGradientsPack{.tokens = 4096, .squared = 4096.0 * 4096};
 
-// Makes a job of a trainer with all its habits.
+// Makes a job of a trainer with all its defaults.
 Job JobOf(std::string_view trainer, ZeroStage stage, std::string_view model = "llama3-8b") {
   Job job = TextJob(model, "h100-sxm-80gb", 8);
   job.training.trainer = FindTrainer(trainer);
@@ -122,35 +122,35 @@ int64_t WalkedPeak(const LayerProfile& held, int64_t recomputed, int64_t kept_in
   return states + std::max(peak, now);
 }
 
-TEST(MadeGradientsTest, IsAHabitOfTrainers) {
-  struct Habit {
+TEST(MadeGradientsTest, IsADefaultOfTrainers) {
+  struct Expected {
     const char* trainer;
     ZeroStage stage;
     bool frees;
   };
-  for (const Habit& habit : {Habit{"pytorch-fsdp", ZeroStage::kWeights, true},
-                             {"torchtitan", ZeroStage::kWeights, true},
-                             {"torchtune", ZeroStage::kWeights, true},
-                             {"llm-foundry", ZeroStage::kWeights, true},
-                             {"xtuner", ZeroStage::kWeights, true},
-                             {"huggingface-trainer", ZeroStage::kNone, true},
-                             {"huggingface-trainer", ZeroStage::kGradients, true},
-                             {"deepspeed", ZeroStage::kOptimizer, true},
-                             {"deepspeed", ZeroStage::kGradients, true},
-                             {"deepspeed", ZeroStage::kNone, false},
-                             {"deepspeed", ZeroStage::kWeights, false},
-                             {"huggingface-trainer", ZeroStage::kWeights, false},
-                             {"megatron-core", ZeroStage::kOptimizer, false},
-                             {"megatron-bridge", ZeroStage::kOptimizer, false},
-                             {"megatron-deepspeed", ZeroStage::kOptimizer, false},
-                             {"fsdp", ZeroStage::kWeights, false},
-                             {"internevo", ZeroStage::kOptimizer, false},
-                             {"nanotron", ZeroStage::kOptimizer, false},
-                             {"unlimited", ZeroStage::kOptimizer, false},
-                             {"generic", ZeroStage::kOptimizer, false}}) {
-    EXPECT_EQ(DefaultExecution(*FindTrainer(habit.trainer), habit.stage).frees_gradients,
-              habit.frees)
-        << habit.trainer << " at stage " << static_cast<int>(habit.stage);
+  for (const Expected& expected : {Expected{"pytorch-fsdp", ZeroStage::kWeights, true},
+                                   {"torchtitan", ZeroStage::kWeights, true},
+                                   {"torchtune", ZeroStage::kWeights, true},
+                                   {"llm-foundry", ZeroStage::kWeights, true},
+                                   {"xtuner", ZeroStage::kWeights, true},
+                                   {"huggingface-trainer", ZeroStage::kNone, true},
+                                   {"huggingface-trainer", ZeroStage::kGradients, true},
+                                   {"deepspeed", ZeroStage::kOptimizer, true},
+                                   {"deepspeed", ZeroStage::kGradients, true},
+                                   {"deepspeed", ZeroStage::kNone, false},
+                                   {"deepspeed", ZeroStage::kWeights, false},
+                                   {"huggingface-trainer", ZeroStage::kWeights, false},
+                                   {"megatron-core", ZeroStage::kOptimizer, false},
+                                   {"megatron-bridge", ZeroStage::kOptimizer, false},
+                                   {"megatron-deepspeed", ZeroStage::kOptimizer, false},
+                                   {"fsdp", ZeroStage::kWeights, false},
+                                   {"internevo", ZeroStage::kOptimizer, false},
+                                   {"nanotron", ZeroStage::kOptimizer, false},
+                                   {"unlimited", ZeroStage::kOptimizer, false},
+                                   {"generic", ZeroStage::kOptimizer, false}}) {
+    EXPECT_EQ(DefaultExecution(*FindTrainer(expected.trainer), expected.stage).frees_gradients,
+              expected.frees)
+        << expected.trainer << " at stage " << static_cast<int>(expected.stage);
   }
 }
 

@@ -37,7 +37,7 @@ Cluster With(Cluster cluster, CollectiveCurves curves) {
 }
 
 Calibration CalibrationOf(const CollectiveCurve& curve, const Job& job) {
-  Profile profile;
+  MeasuredProfile profile;
   profile.gpu = job.cluster.gpu;
   profile.collectives = {curve};
   return CalibrationBook({RatedOf(3, profile)}, "model 1").For(job.model, job.cluster);
@@ -127,7 +127,7 @@ TEST(MeasuredCollectivesTest, SlowerCollectivesMakeSlowerPlansThatSayWhy) {
   const PlanResult before = MakePlan(job, {});
   for (const double ratio : {0.5, 2.0}) {
     Job measured = job;
-    Profile profile;
+    MeasuredProfile profile;
     profile.gpu = job.cluster.gpu;
     for (const Collective op : {Collective::kAllGather, Collective::kReduceScatter}) {
       profile.collectives.push_back(Slower(job.cluster, op, 8, 8, ratio));
@@ -156,7 +156,7 @@ TEST(MeasuredCollectivesTest, SlowerCollectivesMakeSlowerPlansThatSayWhy) {
 
 TEST(MeasuredCollectivesTest, TheBookKeepsTheNewestOfEachGroup) {
   const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
-  Profile old, newer;
+  MeasuredProfile old, newer;
   old.gpu = newer.gpu = job.cluster.gpu;
   old.collectives = {Slower(job.cluster, Collective::kAllReduce, 16, 8, 2),
                      Slower(job.cluster, Collective::kAllReduce, 8, 8, 2)};
@@ -225,7 +225,7 @@ TEST(MeasuredCollectivesTest, WhatCannotBeIsRefused) {
 
 TEST(MeasuredCollectivesTest, ErrorsBeforeAndAfter) {
   const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
-  Profile profile;
+  MeasuredProfile profile;
   profile.gpu = job.cluster.gpu;
   profile.collectives = {Slower(job.cluster, Collective::kReduceScatter, 8, 8, 1.25)};
   const PredictionErrors before = ErrorsOf(profile, {}, {});

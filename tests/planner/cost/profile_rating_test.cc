@@ -20,7 +20,7 @@ double RatioOf(const Judgement& judgement, Rated what) {
 }
 
 TEST(ProfileRatingTest, RatiosAreMeasuredOverPredicted) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kEncoder, kTiles, 1.25);
   AddLayerTime(profile, LayerKind::kDense, kText, 0.9);
   const Judgement judgement = Judge(profile, {}, {});
@@ -34,7 +34,7 @@ TEST(ProfileRatingTest, RatiosAreMeasuredOverPredicted) {
 
 // Communication and a repeated forward pass are excluded from the comparison.
 TEST(ProfileRatingTest, TakesOutCommunicationAndRecompute) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 1.1);
   LayerTimeMeasurement& m = profile.layer_times[0];
   const LayerCost layer = ModelledLayer(profile, LayerKind::kDense, kText);
@@ -48,7 +48,7 @@ TEST(ProfileRatingTest, TakesOutCommunicationAndRecompute) {
 }
 
 TEST(ProfileRatingTest, RefusesWhatIsBeyondTheBounds) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 2.99);
   AddLayerTime(profile, LayerKind::kDense, kText, 3.02);
   const Judgement judgement = Judge(profile, {}, {});
@@ -60,7 +60,7 @@ TEST(ProfileRatingTest, RefusesWhatIsBeyondTheBounds) {
 }
 
 TEST(ProfileRatingTest, RefusesWhatNoGpuCanDo) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 0.5);  // of a model at about 75% of the peak
   const Judgement judgement = Judge(profile, {}, {});
   ASSERT_EQ(judgement.refused.size(), 1u);
@@ -70,7 +70,7 @@ TEST(ProfileRatingTest, RefusesWhatNoGpuCanDo) {
 
 // A measured time without its communication may be negative.
 TEST(ProfileRatingTest, RefusesTimesBelowTheirCommunication) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 1);
   profile.layer_times[0].forward_ns = profile.layer_times[0].backward_ns = 1000;
   profile.layer_times[0].with_communication = true;
@@ -83,7 +83,7 @@ TEST(ProfileRatingTest, RefusesTimesBelowTheirCommunication) {
 }
 
 TEST(ProfileRatingTest, RefusesOutliersOfMany) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   for (const double ratio : {1.00, 1.02, 1.04, 1.20, 1.06, 1.45}) {
     AddLayerTime(profile, LayerKind::kDense, kText, ratio);
   }
@@ -94,18 +94,18 @@ TEST(ProfileRatingTest, RefusesOutliersOfMany) {
 }
 
 TEST(ProfileRatingTest, OutliersAreJudgedByTheProfilesInForce) {
-  Profile known = QuickstartProfile();
+  MeasuredProfile known = QuickstartProfile();
   for (const double ratio : {1.00, 1.02, 1.04, 1.06}) {
     AddLayerTime(known, LayerKind::kDense, kText, ratio);
   }
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 1.5);
   EXPECT_TRUE(Judge(profile, {}, {}).refused.empty());
   EXPECT_EQ(Judge(profile, RatingsOf(known), {}).refused.size(), 1u);
 }
 
 TEST(ProfileRatingTest, WidelySpreadValuesExcludeLess) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   for (const double ratio : {0.9, 1.2, 1.5, 1.8, 2.1, 2.4}) {
     AddLayerTime(profile, LayerKind::kDense, kText, ratio);
   }
@@ -113,7 +113,7 @@ TEST(ProfileRatingTest, WidelySpreadValuesExcludeLess) {
 }
 
 TEST(ProfileRatingTest, TwoProbesTellWhatALayerKeeps) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddProbes(profile, LayerKind::kEncoder, kTiles, 8, 1.1);
   const Judgement judgement = Judge(profile, {}, {});
   EXPECT_TRUE(judgement.refused.empty());
@@ -124,7 +124,7 @@ TEST(ProfileRatingTest, TwoProbesTellWhatALayerKeeps) {
 TEST(ProfileRatingTest, APeakWithAllRecomputedHoldsOneLayerWhole) {
   const LayerCost layer = ModelledLayer(QuickstartProfile(), LayerKind::kEncoder, kTiles);
   for (const bool is_peak : {true, false}) {
-    Profile profile = QuickstartProfile();
+    MeasuredProfile profile = QuickstartProfile();
     MemoryMeasurement m;
     m.kind = LayerKind::kEncoder;
     m.layers = 8;
@@ -144,7 +144,7 @@ TEST(ProfileRatingTest, APeakWithAllRecomputedHoldsOneLayerWhole) {
 }
 
 TEST(ProfileRatingTest, RefusesProbesThatTellNothing) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   AddProbes(profile, LayerKind::kEncoder, kTiles, 8, 1);
   profile.memory.pop_back();
   Judgement judgement = Judge(profile, {}, {});
@@ -160,7 +160,7 @@ TEST(ProfileRatingTest, RefusesProbesThatTellNothing) {
 }
 
 TEST(ProfileRatingTest, JudgesSteps) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   const auto add = [&](int64_t measured, double mfu) {
     StepMeasurement m;
     m.measured_ns = measured;
@@ -181,7 +181,7 @@ TEST(ProfileRatingTest, JudgesSteps) {
 }
 
 TEST(ProfileRatingTest, KnowsTheKindsOfAModel) {
-  Profile profile = QuickstartProfile();
+  MeasuredProfile profile = QuickstartProfile();
   EXPECT_TRUE(HasKind(profile, LayerKind::kProjector));
   EXPECT_TRUE(HasKind(profile, LayerKind::kHead));
   EXPECT_FALSE(HasKind(profile, LayerKind::kMoe));

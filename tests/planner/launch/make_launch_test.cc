@@ -172,7 +172,7 @@ TEST(MakeLaunchTest, APlanThatNeedsNothingElseIsExact) {
   }
 }
 
-// Returns the job with the trainer's habits and limits, like the conversion of a request.
+// Returns the job with the trainer's defaults and limits, like the conversion of a request.
 struct Home {
   LaunchFramework framework;
   std::string_view trainer;

@@ -64,7 +64,7 @@ TEST(RefineTest, RepairsAHopelessCut) {
       Evaluate(job, profile, p, 16, cut, std::vector<ModeCounts>(4), DealtPacks(batching, 2, 16));
   const int64_t before = candidate.step.pipeline_ns;
   RefineByMeanPacks(SegmentTable(job, profile, p, 16), candidate, nullptr);
-  const int64_t after = SimulateMeanPacks(candidate.stages, 16);
+  const int64_t after = SimulateMeanPacks(candidate.segments, 16);
   EXPECT_LT(after, before / 2);
   for (size_t s = 0; s < 4; ++s) EXPECT_LT(candidate.boundaries[s], candidate.boundaries[s + 1]);
 }

@@ -19,10 +19,10 @@ std::string Told(const PipelineShape& shape) {
          std::to_string(shape.micro_batches) + " packs";
 }
 
-std::vector<StageWork> DrawSegments(Random& random, const PipelineShape& shape) {
+std::vector<SegmentWork> DrawSegments(Random& random, const PipelineShape& shape) {
   const int64_t most = Draw(random, 1, 31), sends = Draw(random, 0, 10);
-  std::vector<StageWork> segments(static_cast<size_t>(shape.virtual_stages()));
-  for (StageWork& work : segments) {
+  std::vector<SegmentWork> segments(static_cast<size_t>(shape.virtual_stages()));
+  for (SegmentWork& work : segments) {
     work.forward_ns = Draw(random, 0, most);
     work.weight_gradient_ns = Draw(random, 0, most);
     work.backward_ns = work.weight_gradient_ns + Draw(random, 0, most);
@@ -42,7 +42,7 @@ TEST(MeanPacksAtLeastTest, IsNeverAboveTheSimulation) {
         for (int64_t m = 1; m <= 3 * stages + 2; ++m) {
           const PipelineShape shape{schedule, stages, chunks, m};
           for (int trial = 0; trial < 20; ++trial) {
-            const std::vector<StageWork> segments = DrawSegments(random, shape);
+            const std::vector<SegmentWork> segments = DrawSegments(random, shape);
             const int64_t bound = MeanPacksAtLeast(shape, segments);
             const int64_t end = PipelineEnd(MeanPackPipeline(shape, segments));
             ASSERT_LE(bound, end) << Told(shape);
@@ -59,9 +59,9 @@ TEST(MeanPacksAtLeastTest, IsTheStepOfEqualSegments) {
   for (int64_t stages = 1; stages <= 6; ++stages) {
     for (int64_t chunks = 1; chunks <= 4; ++chunks) {
       const PipelineShape shape{Schedule::kInterleaved, stages, chunks, 3 * stages};
-      StageWork work;
+      SegmentWork work;
       work.forward_ns = 3, work.backward_ns = 5;
-      const std::vector<StageWork> segments(static_cast<size_t>(shape.virtual_stages()), work);
+      const std::vector<SegmentWork> segments(static_cast<size_t>(shape.virtual_stages()), work);
       EXPECT_EQ(MeanPacksAtLeast(shape, segments), PipelineEnd(MeanPackPipeline(shape, segments)))
           << Told(shape);
     }
@@ -83,7 +83,7 @@ TEST(MeanPackStepBoundTest, IsNeverAboveTheStep) {
       for (int64_t k = 1; k < count; ++k)
         boundaries.push_back(96 / count * k + Draw(random, -4, 4));
       boundaries.push_back(profile.size());
-      const std::vector<StageWork> segments = StageWorks(
+      const std::vector<SegmentWork> segments = WorkOfSegments(
           job, profile, p, boundaries, std::vector<ModeCounts>(static_cast<size_t>(count)));
       const PipelineShape shape = ShapeOf(p, schedule, Draw(random, 1, 60));
       for (const int64_t events : {64, 200, 3000}) {
@@ -116,7 +116,7 @@ TEST(MeanPackStepBoundTest, KeepsNothingOfTheCutBefore) {
     for (int64_t k = 1; k < count; ++k)
       boundaries.push_back(profile.size() * k / count + Draw(random, 0, 1));
     boundaries.push_back(profile.size());
-    const std::vector<StageWork> segments = StageWorks(
+    const std::vector<SegmentWork> segments = WorkOfSegments(
         job, profile, p, boundaries, std::vector<ModeCounts>(static_cast<size_t>(count)));
     const int64_t bound = kept.AtLeast(segments, cache);
     EXPECT_EQ(bound, MeanPackStepBound(job, shape, 3000).AtLeast(segments, cache)) << trial;

@@ -13,8 +13,8 @@ struct Setting {
   Job job = QuickstartJob();
   Parallelism p{2, 4, 4};
   LayerProfile profile = BuildLayerProfile(job, p, kSimulatedPack, kSimulatedPack);
-  std::vector<StageWork> stages =
-      StageWorks(job, profile, p, {0, 23, 47, 72, 97}, std::vector<ModeCounts>(4));
+  std::vector<SegmentWork> stages =
+      WorkOfSegments(job, profile, p, {0, 23, 47, 72, 97}, std::vector<ModeCounts>(4));
 };
 
 PipelineShape Shape(const Setting& s, int64_t micro_batches) {
@@ -24,7 +24,7 @@ PipelineShape Shape(const Setting& s, int64_t micro_batches) {
 TEST(StageWorksTest, AddsUpToTheWholeModel) {
   const Setting s;
   int64_t forward = 0, parameters = 0, whole = 0, whole_parameters = 0;
-  for (const StageWork& w : s.stages) forward += w.forward_ns, parameters += w.parameters;
+  for (const SegmentWork& w : s.stages) forward += w.forward_ns, parameters += w.parameters;
   for (int64_t i = 0; i < s.profile.size(); ++i) {
     whole += s.profile.at(i).forward_ns;
     whole_parameters += s.profile.at(i).parameters;
@@ -34,7 +34,7 @@ TEST(StageWorksTest, AddsUpToTheWholeModel) {
   EXPECT_EQ(s.stages.back().send_ns, 0);
   EXPECT_GT(s.stages.front().send_ns, 0);
   // At the mean pack, the cost of a pack equals the mean cost.
-  for (const StageWork& w : s.stages)
+  for (const SegmentWork& w : s.stages)
     EXPECT_NEAR(w.forward.at(kSimulatedPack), static_cast<double>(w.forward_ns), 50);
 }
 
@@ -60,7 +60,7 @@ TEST(SimulateStepTest, SpreadCostsTime) {
 // Passes of a broken group would wait for packs that are missing, and count as no time.
 TEST(SimulateStepTest, FewerInterleavedPacksComeInWholeGroups) {
   const Setting s;
-  const std::vector<StageWork> segments = StageWorks(
+  const std::vector<SegmentWork> segments = WorkOfSegments(
       s.job, s.profile, s.p, {0, 12, 24, 36, 48, 60, 72, 84, 97}, std::vector<ModeCounts>(8));
   const PipelineShape shape{
       .schedule = Schedule::kInterleaved, .stages = 4, .chunks = 2, .micro_batches = 64};
@@ -84,7 +84,7 @@ TEST(SimulateStepTest, MillionsOfPacksPerRankContinueTheRhythm) {
   const double ratio = static_cast<double>(many.pipeline_ns) / static_cast<double>(few.pipeline_ns);
   EXPECT_NEAR(ratio, 100, 0.01);
   int64_t slowest = 0;
-  for (const StageWork& w : s.stages) slowest = std::max(slowest, w.forward_ns + w.backward_ns);
+  for (const SegmentWork& w : s.stages) slowest = std::max(slowest, w.forward_ns + w.backward_ns);
   EXPECT_GE(many.pipeline_ns, 10'000'000 * slowest);
 }
 
@@ -92,7 +92,7 @@ TEST(SimulateStepTest, MillionsOfPacksPerRankContinueTheRhythm) {
 // the group.
 TEST(SimulateStepTest, TheRhythmIsThatOfTheSameGroups) {
   constexpr int64_t kStages = 42, kChunks = 2;
-  std::vector<StageWork> segments(kStages * kChunks);
+  std::vector<SegmentWork> segments(kStages * kChunks);
   for (size_t i = 0; i < segments.size(); ++i) {
     segments[i].forward_ns = 60'000'000 + static_cast<int64_t>(i % 5) * 100'000;
     segments[i].backward_ns = 2 * segments[i].forward_ns;

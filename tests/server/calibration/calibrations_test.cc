@@ -140,7 +140,7 @@ TEST_F(CalibrationsTest, AuthorsAreShared) {
 
 TEST_F(CalibrationsTest, ProfilesOfOneSubjectShareIt) {
   const auto subject = [&](size_t i) {
-    const planner::Profile& profile = calibrations_->state()->history.at(i)->profile();
+    const planner::MeasuredProfile& profile = calibrations_->state()->history.at(i)->profile();
     return std::pair(&*profile.model, &*profile.gpu);
   };
   calibrations_->Record(Upload("a", {1.2}));

@@ -135,7 +135,7 @@ TEST(ListGpuTypes, SaysWhichHaveMeasuredKernels) {
   EXPECT_TRUE(found.gpus(0).measured_kernels());
 }
 
-TEST(ListTrainers, ShowsTheirHabits) {
+TEST(ListTrainers, ShowsTheirDefaults) {
   v1::ListTrainersResponse all;
   EXPECT_TRUE(ListTrainers({}, &all).empty());
   EXPECT_EQ(static_cast<size_t>(all.trainers_size()), planner::Trainers().size());

@@ -1,4 +1,4 @@
-// Habits of trainers in both directions: a plan states all of them, whatever their values.
+// Defaults of trainers in both directions: a plan states all of them, whatever their values.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <gtest/gtest.h>
@@ -55,8 +55,8 @@ bool SameField(const v1::Execution& a, const v1::Execution& b, const FieldDescri
 TEST(ExecutionTest, EveryFieldIsStatedAndComesBack) {
   for (const char* name : {"megatron-core", "pytorch-fsdp", "torchtitan", "huggingface-trainer"}) {
     const planner::Trainer& trainer = *planner::FindTrainer(name);
-    const planner::Execution habits = planner::DefaultExecution(trainer, trainer.zero_stage);
-    const v1::Execution stated = ToProto(habits);
+    const planner::Execution defaults = planner::DefaultExecution(trainer, trainer.zero_stage);
+    const v1::Execution stated = ToProto(defaults);
     const auto* descriptor = stated.GetDescriptor();
     for (int i = 0; i < descriptor->field_count(); ++i) {
       const FieldDescriptor* field = descriptor->field(i);
@@ -64,7 +64,7 @@ TEST(ExecutionTest, EveryFieldIsStatedAndComesBack) {
       v1::Execution asked;
       if (field->name() == "compiled_loss") asked.set_fused_loss(false);  // they exclude each other
       SetAnother(stated, field, &asked);
-      planner::Execution read = habits;
+      planner::Execution read = defaults;
       ViolationSink sink(10);
       ExecutionFromProto(asked, FieldPath("execution"), sink, &read);
       EXPECT_EQ(sink.count(), 0) << name << ' ' << field->name();

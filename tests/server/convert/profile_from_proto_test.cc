@@ -124,7 +124,7 @@ v1::RecordProfileRequest StepRequest(const std::string& more = "") {
 TEST(ProfileFromProtoTest, TakesEveryField) {
   ProfileUpload upload;
   ASSERT_TRUE(ProfileFromProto(ParseProfile(kGood), {}, &upload).empty());
-  const planner::Profile& profile = upload.facts.profile;
+  const planner::MeasuredProfile& profile = upload.facts.profile;
   EXPECT_EQ(profile.model->language_model.name, "internlm2-20b");
   EXPECT_EQ(profile.gpu->name, "a100-sxm-80gb");
   EXPECT_EQ(profile.tensor, 2);
@@ -314,7 +314,7 @@ TEST(ProfileFromProtoTest, TakesCollectivesOfAGpuType) {
   ProfileUpload upload;
   ASSERT_THAT(Violations(ParseProfile(kMeasuredCollectives)), ElementsAre());
   ASSERT_TRUE(ProfileFromProto(ParseProfile(kMeasuredCollectives), {}, &upload).empty());
-  const planner::Profile& profile = upload.facts.profile;
+  const planner::MeasuredProfile& profile = upload.facts.profile;
   EXPECT_EQ(profile.gpu->name, "h100-sxm-80gb");
   ASSERT_EQ(profile.collectives.size(), 2u);
   const planner::CollectiveCurve& reduce = profile.collectives[0];

@@ -32,7 +32,7 @@ void ExpectSame(const planner::Training& a, const planner::Training& b) {
   EXPECT_EQ(a.distributed_gradients_fp32, b.distributed_gradients_fp32);
 }
 
-TEST(RemediesTest, AnotherStageHasItsOwnHabits) {
+TEST(RemediesTest, AnotherStageHasItsOwnDefaults) {
   const auto check = [](const std::string& trainer, const char* from, const char* to,
                         planner::RemedyKind kind) {
     const std::string text = "trainer { name: \"" + trainer + "\" } zero_stage: ";
@@ -47,7 +47,7 @@ TEST(RemediesTest, AnotherStageHasItsOwnHabits) {
   check("megatron-core", "ZERO_STAGE_1", "ZERO_STAGE_3", planner::RemedyKind::kShardWeights);
 }
 
-TEST(RemediesTest, HabitsThatTheJobSetsStay) {
+TEST(RemediesTest, WhatTheJobSetsStays) {
   const std::string text =
       "trainer { name: \"deepspeed\" } execution { host_launch_seconds: 0.0001 } zero_stage: ";
   ExpectSame(planner::ApplyRemedy(JobOf(Text(8, text + "ZERO_STAGE_1")),

@@ -1,4 +1,4 @@
-// Tests the trainer of a request, and its habits under what the request sets.
+// Tests the trainer of a request, and its defaults under what the request sets.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -66,7 +66,7 @@ TEST(TrainerTest, IsAskedOnlyForDegreesThatItHas) {
   EXPECT_TRUE(TrainerViolations(fsdp + "expert_parallel { max: 8 }", "qwen3-30b-a3b").empty());
 }
 
-TEST(TrainerTest, BringsItsHabits) {
+TEST(TrainerTest, BringsItsDefaults) {
   const Training foundry = TrainingOf(R"(trainer { name: "llm-foundry" version: "0.8" })");
   EXPECT_EQ(foundry.trainer->name, "llm-foundry");
   EXPECT_EQ(foundry.trainer_name, "");
@@ -129,12 +129,12 @@ TEST(TrainerTest, ATrainerWithoutARecordHasTheGenericOneAndSaysSo) {
   EXPECT_EQ(job.training.trainer, &planner::GenericTrainer());
   EXPECT_EQ(job.training.trainer_name, "tiny-trainer");
   EXPECT_EQ(FigureOf(job),
-            "assumed: no record of tiny-trainer: habits between those of the known trainers");
+            "assumed: no record of tiny-trainer: defaults between those of the known trainers");
   EXPECT_EQ(FigureOf(JobOf(TrainerRequest(R"(trainer { name: "torchtitan" })"))).substr(0, 18),
             "fitted: torchtitan");
 }
 
-TEST(TrainerTest, EachHabitCanBeSet) {
+TEST(TrainerTest, EachDefaultCanBeSet) {
   v1::PlanJobRequest request = TrainerRequest(R"(trainer { name: "internevo" } execution {
       expert_capacity_ratio: 1 grouped_experts: false bucket_bytes: 7 host_launch_seconds: 2e-5
       kernel_rate_ratio: 0.5 rank_gather_seconds: 0.25 loss_logit_bytes: 9
@@ -171,7 +171,7 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   EXPECT_TRUE(e.fp32_adapters);
   EXPECT_TRUE(e.repeats_expert_exchanges);
   EXPECT_DOUBLE_EQ(e.adapter_gather_ns, 4e5);
-  EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's habit, not set by the request
+  EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's default, not set by the request
 }
 
 TEST(TrainerTest, WhatIsWrongIsNamed) {

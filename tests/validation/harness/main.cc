@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   for (const evenkeel::planner::Trainer& t : evenkeel::planner::Trainers())
     trainers.emplace_back(t.name);
   app.add_option("--trainer", trainer,
-                 "With --runs: the trainer whose habits every run has, such as generic, for the "
+                 "With --runs: the trainer whose defaults every run has, such as generic, for the "
                  "errors on trainers that have no record")
       ->check(CLI::IsMember(trainers));
   app.add_option("--only", only, "Cases or files whose name has this in it");

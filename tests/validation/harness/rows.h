@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 // the folder or a file cannot be read.
 Cases ReadFolder(const std::string& folder);
 // Reads published runs: all *.json files of a folder like tests/validation/runs, or one file whose
-// lines are such runs, including everything that they share. Each run has the habits of its
+// lines are such runs, including everything that they share. Each run has the defaults of its
 // trainer, or of `every` if that is given. Throws as above.
 Cases ReadPublishedRuns(const std::string& path, const planner::Trainer* every = nullptr);
 

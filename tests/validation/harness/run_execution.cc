@@ -1,4 +1,4 @@
-// What a published run says of its trainer's habits.
+// What a published run says of its trainer's defaults.
 #include <cstdlib>
 #include <regex>
 

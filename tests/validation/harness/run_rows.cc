@@ -252,7 +252,7 @@ std::string LayoutOfNotes(const Json& row) {
 }
 
 // Returns the trainer of a row. Rows name trainers as their sources do. A trainer without a record
-// has the generic one's habits.
+// has the generic one's defaults.
 const Trainer& TrainerOfRow(const Json& row) {
   const std::string name = Text(Child(row, "trainer"), "name");
   static const std::map<std::string, const char*> kOtherNames = {

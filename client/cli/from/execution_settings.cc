@@ -1,4 +1,4 @@
-#include "client/cli/from/habits.h"
+#include "client/cli/from/execution_settings.h"
 
 #include <fmt/format.h>
 
@@ -387,7 +387,7 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
     name = there.empty() || there == "torchtitan" ? "generic" : there;
   }
   if (config.format == ConfigFormat::kTorchtitan && name == "generic") {
-    AddTorchtitanHabits(training->mutable_execution());
+    AddTorchtitanDefaults(training->mutable_execution());
     others = ", with torchtitan's modules: its own record shards weights and has no pipeline";
   }
   const bool split = run->degrees.pipeline() > 1 || run->degrees.tensor() > 1;
@@ -412,7 +412,7 @@ void SetTrainer(const UserConfig& config, const JobFlags& flags, UserRun* run) {
 
 }  // namespace
 
-void SetHabits(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+void SetExecutionSettings(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   SetPrecision(config, flags, run);
   SetOptimizer(config, flags, run);
   SetOffload(config, flags, run);
