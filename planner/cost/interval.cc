@@ -38,8 +38,8 @@ constexpr Range kOtherTrainer[] = {{0.87, 0.98, 1.37, 538},
 // clock was fitted on 25 of the dense ones (CostConstants::blackwell_low_clock).
 constexpr Range kLowPrecision = {0.87, 1.00, 1.28, 88};
 constexpr Range kLowPrecisionExperts = {0.71, 1.00, 1.31, 89};
-// Models with encoders. Of fused modules: OmniBal's trainings, whose lengths are not public. Of
-// eager ones: LLaVA's under DeepSpeed; the lower end is OmniBal's.
+// Models with encoders. Fused modules have OmniBal's trainings, whose lengths are not public. Eager
+// modules have LLaVA's under DeepSpeed, with OmniBal's lower end.
 constexpr Range kEncoders = {0.95, 1.30, 1.75, 6};
 constexpr Range kEagerEncoders = {0.95, 1.09, 1.31, 8};
 

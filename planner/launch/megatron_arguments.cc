@@ -166,22 +166,27 @@ void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   out.Add("--calculate-per-token-loss");
 }
 
-void AddOptimizer(const Training& training, bool sharded, Arguments& out) {
+// Returns the optimizer that the arguments set. A note says that some plans need another.
+MegatronOptimizer OptimizerSetFor(const Training& training) {
   const MegatronOptimizer* optimizer = MegatronOptimizerOf(training.optimizer);
-  if (optimizer == nullptr) optimizer = MegatronOptimizerOf(Optimizer::kAdam);  // a note says so
-  if (sharded && optimizer->distributed) out.Add("--use-distributed-optimizer");
-  if (optimizer->name != nullptr)
-    out.Add("--optimizer", sharded ? optimizer->sharded_name : optimizer->name);
+  return optimizer == nullptr ? MegatronOptimizer{} : *optimizer;
+}
+
+void AddOptimizer(const Training& training, bool sharded, Arguments& out) {
+  const MegatronOptimizer optimizer = OptimizerSetFor(training);
+  if (sharded && optimizer.distributed) out.Add("--use-distributed-optimizer");
+  if (optimizer.name != nullptr)
+    out.Add("--optimizer", sharded ? optimizer.sharded_name : optimizer.name);
   if (training.offload.ratio > 0) {
     out.Add("--use-precision-aware-optimizer");  // which --optimizer-cpu-offload needs
     out.Add("--optimizer-cpu-offload");
     out.Add("--optimizer-offload-fraction", ShareText(training.offload.ratio));
     out.Add("--overlap-cpu-optimizer-d2h-h2d");
   }
-  if (optimizer->moments == nullptr) return;
+  if (optimizer.moments == nullptr) return;
   out.Add("--use-precision-aware-optimizer");
-  out.Add("--exp-avg-dtype", optimizer->moments);
-  out.Add("--exp-avg-sq-dtype", optimizer->moments);
+  out.Add("--exp-avg-dtype", optimizer.moments);
+  out.Add("--exp-avg-sq-dtype", optimizer.moments);
 }
 
 // Megatron-LM's names of the recipes (arguments.py, _add_transformer_engine_args).
@@ -243,8 +248,7 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
             t.zero_stage == ZeroStage::kWeights ? "optim_grads_params" : "optim_grads");
     out.Add("--ckpt-format", "fsdp_dtensor");  // Megatron-FSDP refuses all other formats
   }
-  const MegatronOptimizer* optimizer = MegatronOptimizerOf(t.optimizer);
-  const bool overlaps = sharded && (optimizer == nullptr || optimizer->distributed);
+  const bool overlaps = sharded && OptimizerSetFor(t).distributed;
   if (e.overlap_gradient_reduce && overlaps) out.Add("--overlap-grad-reduce");
   if (e.overlap_weight_gather && overlaps && t.zero_stage != ZeroStage::kNone)
     out.Add("--overlap-param-gather");

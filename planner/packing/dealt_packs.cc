@@ -100,7 +100,7 @@ std::vector<PackShape> PackDealer::Dealt(int64_t data, int64_t micro_batches) {
                       .window = batch.order_window,
                       .seed = batch.seed,
                       .stop = stop_};
-  const StepsOfPacks& formed = StepsFor(rule, per_step);
+  const StepsOfPacks& formed = StepsFor(rule);
   std::vector<PackShape> dealt;
   for (const int64_t pack : DealSteps(formed.steps, formed.work, rule))
     dealt.push_back(ShapeOf(formed.packs[static_cast<size_t>(pack)]));
@@ -113,7 +113,8 @@ std::vector<PackSums> PackDealer::Shuffled() const {
   return packs;
 }
 
-const PackDealer::StepsOfPacks& PackDealer::StepsFor(const DealRule& rule, int64_t per_step) {
+const PackDealer::StepsOfPacks& PackDealer::StepsFor(const DealRule& rule) {
+  const int64_t per_step = rule.ranks * rule.packs_per_rank;
   const auto found = formed_.find(per_step);
   if (found != formed_.end()) return found->second;
   std::vector<PackSums> packs = Shuffled();

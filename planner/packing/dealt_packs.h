@@ -39,7 +39,7 @@ class PackDealer {
 
   std::vector<PackShape> Dealt(int64_t data, int64_t micro_batches);
   std::vector<PackSums> Shuffled() const;
-  const StepsOfPacks& StepsFor(const DealRule& rule, int64_t per_step);
+  const StepsOfPacks& StepsFor(const DealRule& rule);
 
   const Batching& batching_;
   const Stop stop_;

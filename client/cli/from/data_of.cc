@@ -10,12 +10,12 @@
 #include "client/cli/base/command_error.h"
 #include "client/cli/dataset/length_counts.h"
 #include "client/cli/from/front_ends.h"
+#include "planner/workload/dataset.h"
 
 namespace evenkeel::cli {
 namespace {
 
 constexpr int64_t kDefaultSamples = 1000000;
-constexpr int64_t kMostSamples = 1000000000000;
 constexpr int32_t kMostEpochs = 10000;
 // num_train_epochs of transformers/training_args.py.
 constexpr int32_t kDefaultEpochs = 3;
@@ -321,9 +321,9 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
                     TrainerName(config),
                     run->micro_batch > 1 ? fmt::format(" of {} sequences", run->micro_batch) : ""));
   }
-  int64_t samples = config.Int(Field::kTrainSamples, 0, 0, kMostSamples);
+  int64_t samples = config.Int(Field::kTrainSamples, 0, 0, planner::kMaxSamples);
   if (samples == 0 && steps > 0 && run->sequences > 0)
-    samples = std::min<int64_t>(steps * run->sequences, kMostSamples);
+    samples = std::min<int64_t>(steps * run->sequences, planner::kMaxSamples);
   const bool known = samples > 0;
   run->knows_samples = known;
   if (!known) samples = kDefaultSamples;

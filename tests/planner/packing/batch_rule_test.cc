@@ -165,5 +165,22 @@ TEST(DistRatiosTest, MillionsOfPacksPerRankTakeNoTime) {
   EXPECT_LT(d.tokens, 1e-6);
 }
 
+// Degrees that share a step's packs share its formed steps, whichever came first.
+TEST(PackDealerTest, DealsEachDegreeAsIfItWereAlone) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 32);
+  job.dataset.bins.clear();
+  for (int64_t tokens = 64; tokens <= 4096; tokens += 64)
+    job.dataset.bins.push_back({{}, tokens, 8000});
+  const Batching batching = MakeBatching(job);
+  PackDealer dealer(batching, {});
+  for (const int64_t data : {8, 4, 16, 8, 2}) {
+    for (const int64_t micro_batches : {64 / data, 128 / data}) {
+      const std::vector<PackShape>& dealt = dealer.Deal(data, micro_batches);
+      ASSERT_GT(dealt.size(), 64U);
+      EXPECT_TRUE(dealt == DealtPacks(batching, data, micro_batches)) << data;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace evenkeel::planner
