@@ -201,7 +201,7 @@ TEST_F(EvaluatePlanTest, AFullQueueIsRefusedWithARetryDelay) {
       std::this_thread::yield();
     WaitForStarted(2);
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  WaitQueued(1);
   const grpc::Status status = Evaluate(Evaluation(), &response);
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(Reason(status), "QUEUE_FULL");

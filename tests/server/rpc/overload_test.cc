@@ -48,10 +48,6 @@ class OverloadTest : public ServerFixture {
     });
     return call;
   }
-  // A call in flight may not be in the queue yet, and the newest in the queue gives way.
-  void WaitQueued(size_t calls) const {
-    while (server_->queue_depth() < calls) std::this_thread::yield();
-  }
   static void WaitFor(const Call& call) {
     while (!call.done) std::this_thread::yield();
   }

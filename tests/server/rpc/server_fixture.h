@@ -85,6 +85,11 @@ class ServerFixture : public testing::Test {
     while (started_ < count) std::this_thread::yield();
   }
 
+  // A call in flight may not be in the queue yet, and the newest in the queue gives way.
+  void WaitQueued(size_t calls) const {
+    while (server_->queue_depth() < calls) std::this_thread::yield();
+  }
+
   // Returns ErrorInfo's reason, or "" if there is none or its domain is not ours.
   static std::string Reason(const grpc::Status& status) {
     google::rpc::ErrorInfo info;
