@@ -8,11 +8,11 @@
 #include "planner/cost/goodput.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
+#include "planner/explain/offload_report.h"
+#include "planner/explain/prediction.h"
 #include "planner/packing/dealt_packs.h"
 #include "planner/search/host_loads.h"
-#include "planner/search/offload_report.h"
 #include "planner/search/parallelisms.h"
-#include "planner/search/prediction.h"
 #include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "server/convert/catalog_to_proto.h"
-#include "server/convert/curve_from_proto.h"
-#include "server/convert/curve_to_proto.h"
-#include "server/convert/from_proto.h"
-#include "server/convert/pack_answer.h"
-#include "server/convert/pack_request.h"
+#include "server/convert/answer/catalog_to_proto.h"
+#include "server/convert/answer/curve_to_proto.h"
+#include "server/convert/job/curve_from_proto.h"
+#include "server/convert/job/from_proto.h"
+#include "server/convert/packing/pack_answer.h"
+#include "server/convert/packing/pack_request.h"
 #include "server/planning/compute_plan.h"
 #include "server/planning/fingerprint.h"
 #include "server/planning/offers.h"

@@ -41,7 +41,7 @@ class OffloadChecker {
                 (shares == OffloadShares::kWhole && asked.ratio == 1),
             "a share that the trainer cannot offload");
     // For each parameter, the host holds the states and 4 bytes of its gradient.
-    const double states = RecordOf(job_.training.optimizer).state_bytes();
+    const double states = StateBytes(job_.training, RecordOf(job_.training.optimizer));
     for (const StagePlan& stage : plan_.stages) {
       int64_t layers = 0;
       for (const LayerGroup& group : stage.layers) layers += group.count;

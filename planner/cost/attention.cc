@@ -91,7 +91,7 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   if (s.rotary) {
     b.Begin("rotary");
     const double both = D(widths.queries + widths.keys);
-    if (FusesNorms(b.setting().execution)) {
+    if (FusesRotary(b.setting().execution)) {
       b.Stream(2 * both);
     } else {
       b.operation().launches += 1;

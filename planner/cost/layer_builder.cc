@@ -12,12 +12,6 @@ namespace {
 // Norms and activations move two tensors forward and three backward.
 constexpr double kStreamBackward = 1.5;
 
-// Bytes per value, at the rate of streaming kernels, that PyTorch's own kernels take forward and
-// backward: measured on H100 (tests/measure/h100.jsonl, section "streaming"). The RMSNorm is
-// Hugging Face's, of seven kernels.
-constexpr double kLayerNormBytes[] = {5.2, 13};
-constexpr double kRmsNormBytes[] = {42, 98};
-
 // What dropout of an adapter's input keeps per value: a copy in 16 bits and a mask.
 constexpr double kDroppedBytes = 3;
 
@@ -120,6 +114,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
                        .per_token = rows_.per_token * l.whole_flops};
   op.launches += 1;
   if (train_ == TrainMode::kLora && lora_.base != FrozenFormat::k16Bit && l.target != 0) Unpack(l);
+  if (setting_.execution.autocast) AddCasts(l);
   if (l.shared) return;
   const double weight = D(l.in) * D(l.out), bias = l.bias ? D(l.out - l.unbiased) : 0;
   const double parameters = D(l.copies) * (weight + bias);
@@ -141,7 +136,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
     work_.weight_shapes += weight;
     work_.trained_tensors += l.copies * (l.bias ? 2 : 1);
   } else if (train_ == TrainMode::kLora && (lora_.targets & l.target) != 0) {
-    const int64_t adapters = AdaptersOf(l);
+    const int64_t adapters = ModulesOf(l);
     op.adapters += D(adapters) * product(lora_.rank, l.in, NumberFormat::k16Bit);
     op.adapters += product(l.out, lora_.rank, NumberFormat::k16Bit);
     AddAdapterStreams(l, adapters);
@@ -156,7 +151,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
 
 // Modules that are not fused have an adapter each for q, k, v, gate and up. Compiling fuses
 // kernels, not modules.
-int64_t LayerBuilder::AdaptersOf(const Linear& l) const {
+int64_t LayerBuilder::ModulesOf(const Linear& l) const {
   if (setting_.execution.fused_kernels && !setting_.separate_projections) return 1;
   return std::max<int64_t>(1, std::count_if(l.products.begin(), l.products.end(),
                                             [](int64_t width) { return width > 0; }));
@@ -451,27 +446,6 @@ void LayerBuilder::HideExpertExchanges(size_t from, size_t to) {
   }
 }
 
-void LayerBuilder::AddNorm(Norm norm, double width, double share) {
-  AddParameters(norm == Norm::kLayerNorm ? 2 * width : width);
-  AddNormRows(norm, width, share);
-}
-
-void LayerBuilder::AddNormRows(Norm norm, double width, double share) {
-  const bool layer_norm = norm == Norm::kLayerNorm, eager = !setting_.execution.fused_kernels;
-  if (FusesNorms(setting_.execution)) {
-    Stream(2 * width * share);
-  } else {
-    operation().launches += 1;
-    const double* const bytes = layer_norm ? kLayerNormBytes : kRmsNormBytes;
-    StreamBytes(bytes[0] * width, bytes[1] * width, share);
-  }
-  // Its input; the output belongs to the product that reads it. Hugging Face's RMSNorm keeps the
-  // input as fp32, and the normalised rows before the weight if that trains. Where eager modules
-  // have fused norms, copies of queries, keys and values hold as much (nanotron's published peaks).
-  const double values = layer_norm || !eager ? 1 : train_ == TrainMode::kFull ? 3 : 2;
-  Keep(values * width * share);
-}
-
 LayerWork LayerBuilder::Finish(double width) {
   if (setting_.execution.overlap_tensor) HideTensorPasses();
   const size_t end = work_.operations.size();
@@ -480,7 +454,8 @@ LayerWork LayerBuilder::Finish(double width) {
   } else if (setting_.execution.overlap_shared_expert && shared_from_ > 0) {
     HideExpertExchanges(shared_from_, end - 1);  // the last is the residual's
   }
-  work_.input_bytes = PerRow(kValueBytes * width * shard_);
+  const double value = setting_.execution.autocast ? 2 * kValueBytes : kValueBytes;
+  work_.input_bytes = PerRow(value * width * shard_);
   work_.input_bytes += kept_always_;
   work_.stops_early = setting_.execution.stops_recompute_early;
   return std::move(work_);

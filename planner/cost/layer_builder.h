@@ -49,6 +49,8 @@ struct RankSetting {
   // A kernel adds each weight's 16-bit gradient to the buffer, in place of the product.
   bool adds_weight_gradients = false;
   double gradient_bytes = 4;  // of a value in that buffer
+  // Autocast's copies of gathered weights stay until the backward pass.
+  bool keeps_cast_weights = false;
 };
 
 // How many rows a layer works on. One rank holds `share` of them (context parallelism).
@@ -94,7 +96,9 @@ class LayerBuilder {
   // 16 bits.
   void Unpack(const Linear& linear);
   // Returns the number of adapters next to the product.
-  int64_t AdaptersOf(const Linear& linear) const;
+  int64_t ModulesOf(const Linear& linear) const;
+  // Adds what autocast casts for the products: the weights, and rows in fp32.
+  void AddCasts(const Linear& linear);
   // Adds the passes of adapters next to their products.
   void AddAdapterStreams(const Linear& linear, int64_t adapters);
   // Adds weights that no product reads: norms, biases of the router, tables.

@@ -74,6 +74,7 @@ struct LayerWork {
   FrozenFormat packed_format = FrozenFormat::k16Bit;
   double largest_packed = 0;     // parameters of the largest matrix among them
   bool quantised = false;        // the products of those run below 16 bits
+  double cast_parameters = 0;    // of matrices that autocast casts, shared ones too
   double largest_weight = 0;     // parameters of the largest matrix that trains
   int64_t trained_tensors = 0;   // weights and biases that train in full
   int64_t adapter_matrices = 0;  // of LoRA: two for each adapter

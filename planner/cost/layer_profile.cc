@@ -94,7 +94,8 @@ class ProfileBuilder {
             .transformer_engine = job_.training.trainer->megatron_kernels,
             .separate_projections = !job_.training.trainer->default_execution.fused_kernels,
             .adds_weight_gradients = AddsWeightGradients(job_.training),
-            .gradient_bytes = GradientBytes(job_.training)};
+            .gradient_bytes = GradientBytes(job_.training),
+            .keeps_cast_weights = execution_.autocast && gathers()};
   }
 
   // Sets times by what trains. Backward repeats each product for the input's gradient if a layer
@@ -217,7 +218,7 @@ class ProfileBuilder {
                    kValueBytes * work.largest_packed + in_turn_;
     if (gathers()) {
       const SharedWeights gathered = GatheredWeights(job_.training, p_, work);
-      bytes += 2 * gathered.bytes + kValueBytes * gathered.trained +
+      bytes += 2 * gathered.bytes + HeldWeightBytes(execution_) * gathered.trained +
                (work.quantised ? 2 * QuantisedWeightBytes(job_) * work.matrix_parameters : 0);
     }
     return bytes;

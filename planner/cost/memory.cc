@@ -88,6 +88,13 @@ MemoryFit MemoryFitOf(const Job& job, const Plan& plan) {
   return FitOf(used, CapacityBytes(job.cluster), MemoryIntervalOf(job));
 }
 
+double StateBytes(const Training& training, const OptimizerRecord& optimizer) {
+  const Execution& e = training.execution;
+  if (e.autocast) return optimizer.moment_bytes;  // the weights are the master weights
+  const bool rest = e.stores_weight_remainders && optimizer.master_bytes == 4;
+  return (rest ? 2 : optimizer.master_bytes) + optimizer.moment_bytes;
+}
+
 int64_t LibraryBytes(const Job& job) {
   const bool grouped = job.model.language_model.moe && job.training.execution.grouped_experts;
   const int64_t workspaces = 1 + (grouped ? kGroupedStreams : 0);
@@ -160,30 +167,34 @@ bool HoldsQuantisedWeights(const Training& training) {
 
 ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWork& work) {
   const Training& training = job.training;
-  const double gradient = training.distributed_gradients_fp32 ? 4 : 2;
+  const bool autocast = training.execution.autocast;
+  const double gradient = training.distributed_gradients_fp32 || autocast ? 4 : 2;
+  const double weight = HeldWeightBytes(training.execution);
   ShardedBytes sum;
   // Modules that quantise at each product hold no copies.
   const bool copies_held =
       training.execution.keeps_quantised_inputs || HoldsQuantisedWeights(training);
   const double quantised_bytes = work.quantised && copies_held ? QuantisedWeightBytes(job) : 0;
   const OptimizerRecord& optimizer = RecordOf(training.optimizer);
-  const double adam = RecordOf(Optimizer::kAdam).state_bytes();
+  const double adam = StateBytes(training, RecordOf(Optimizer::kAdam));
+  const double state = StateBytes(training, optimizer);
   // Matrices that train in full. An optimizer of whole matrices leaves all others to Adam.
   const bool full = work.trained_parameters == work.parameters;
-  const double saved = kWeightBytes - BytesOf(work.packed_format);
+  const double saved = weight - BytesOf(work.packed_format);
   const auto add = [&](double parameters, double trained, double matrices, double packed,
                        int64_t copies) {
     const double share = 1 / D(ShardRanks(training, copies));
     const ZeroStage zero = training.zero_stage;
-    const bool cast = training.execution.casts_master_weights && optimizer.master_bytes > 0;
+    const bool cast =
+        training.execution.casts_master_weights && !autocast && optimizer.master_bytes > 0;
     // The GPU has no master weight to cast where only the host has it.
     const double cast_share = training.offload.weights ? 1 : 1 - training.offload.ratio;
     const double held_as_master = cast ? trained * cast_share : 0;
-    const double shards = (kWeightBytes * (parameters - held_as_master) - saved * packed) * share;
+    const double shards = (weight * (parameters - held_as_master) - saved * packed) * share;
     if (zero == ZeroStage::kWeights) {
       sum.weights += shards;
     } else {
-      sum.weights += kWeightBytes * parameters + quantised_bytes * matrices - saved * packed;
+      sum.weights += weight * parameters + quantised_bytes * matrices - saved * packed;
       // FSDP gathers whole weights beside its shards (SHARD_GRAD_OP).
       if (zero == ZeroStage::kGradients && training.execution.casts_master_weights)
         sum.weights += shards;
@@ -192,7 +203,7 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
     const double updated = trained * (zero >= ZeroStage::kOptimizer ? share : 1);
     const double others = full ? parameters - matrices : trained;
     const double by_adam = optimizer.whole_matrices && trained > 0 ? others / trained : 0;
-    const double states = updated * (optimizer.state_bytes() * (1 - by_adam) + adam * by_adam);
+    const double states = updated * (state * (1 - by_adam) + adam * by_adam);
     const double stays = 1 - training.offload.ratio;
     sum.optimizer += states * stays;
     sum.offloaded += (states + kHostGradientBytes * updated) * training.offload.charged_ratio;
@@ -205,6 +216,10 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
       work.packed_parameters - work.packed_expert_parameters, WeightCopies(p));
   add(work.expert_parameters, work.trained_expert_parameters, work.matrix_expert_parameters,
       work.packed_expert_parameters, ExpertCopies(training, p));
+  // Autocast's copies live until its forward pass ends, or until the backward pass needs them. FSDP
+  // gathers what they are made of, layer by layer: LayerBuilder keeps those.
+  if (autocast && training.zero_stage != ZeroStage::kWeights)
+    sum.weights += kWeightBytes * work.cast_parameters;
   if (training.offload.weights) {
     // The gradients' copies are counted with the states.
     sum.offloaded += sum.weights;

@@ -54,6 +54,9 @@ int64_t AllocatableBytes(const Job& job);
 // memory interval.
 MemoryFit MemoryFitOf(const Job& job, const Plan& plan);
 
+// Returns the bytes of states that an optimizer holds for a parameter, besides its weight.
+double StateBytes(const Training& training, const OptimizerRecord& optimizer);
+
 // Returns the bytes of workspaces of cuBLAS, TransformerEngine and similar libraries, inside the
 // allocator.
 int64_t LibraryBytes(const Job& job);

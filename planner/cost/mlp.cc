@@ -60,7 +60,7 @@ struct Products {
 void AddProducts(LayerBuilder& b, const Products& p) {
   const double h = D(p.hidden), ups = p.gated ? 2 : 1;
   const double width = D(p.ffn) * p.share, held = width * p.held;
-  const bool eager = !b.setting().execution.fused_kernels;
+  const bool apart = p.gated && !FusesActivation(b.setting().execution);
   const double residual = h * b.shard(), rows = h * p.share * p.held;
   b.Begin(p.expert ? "experts up" : "mlp up", kMlp);
   b.KeepInput(p.input_values, kLoraMlpUp, p.input_dropped_by);
@@ -83,8 +83,8 @@ void AddProducts(LayerBuilder& b, const Products& p) {
   if (p.expert) b.Offloads(kOffloadMoeActivation);
   // Keeps the activation's value besides its product with the gate, or with the router's
   // probability. Fused kernels keep neither, but experts without a gate have no fused kernel.
-  if ((eager && p.gated) || (p.expert && !p.gated)) b.Keep(held, kMlp | kActivation);
-  b.Stream((ups + 1 + (eager && p.gated ? 2 : 0)) * width);
+  if (apart || (p.expert && !p.gated)) b.Keep(held, kMlp | kActivation);
+  b.Stream((ups + 1 + (apart ? 2 : 0)) * width);
   b.Transient((ups + 1) * held + residual);
 
   b.Begin(p.expert ? "experts down" : "mlp down", kMlp);
@@ -161,7 +161,10 @@ void AddSharedExpert(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe
 
 void AddResidual(LayerBuilder& b, int64_t hidden) {
   b.Begin("residual");
-  b.Stream(3 * D(hidden) * b.shard());
+  const double rows = D(hidden) * b.shard();
+  b.Stream(3 * rows);
+  // The rows that are added to, and the sum, are fp32, and so are their gradients.
+  if (b.setting().execution.autocast) b.StreamBytes(4 * rows, 6 * rows);
   if (b.setting().execution.dropout) b.Keep(D(hidden) * b.shard() / 2);  // a mask of bytes
 }
 

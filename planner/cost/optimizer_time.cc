@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 #include "planner/cost/host_memory.h"
 #include "planner/model/layer_runs.h"
 #include "planner/trainer/optimizer.h"
@@ -75,6 +76,10 @@ Matrices MatricesOf(const LanguageModel& m, const KernelTime& kernels, int64_t t
 double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters) {
   const OptimizerRecord& record = RecordOf(job.training.optimizer);
   double bytes = record.moved_bytes;
+  const Execution& e = job.training.execution;
+  if (e.autocast) bytes -= kValueBytes;  // no weight in 16 bits is written
+  // Half of each master weight is read and written, and the weight is read.
+  if (e.stores_weight_remainders && record.master_bytes == 4) bytes -= kValueBytes;
   // A step inside the backward pass knows no norm of all gradients.
   if (!job.training.trainer->megatron_kernels && !job.training.fused_step)
     bytes += kClippingPasses * (job.training.distributed_gradients_fp32 ? 4 : 2);

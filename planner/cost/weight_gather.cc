@@ -8,20 +8,22 @@
 namespace evenkeel::planner {
 namespace {
 
-SharedWeights WeightsOf(const LayerWork& work, double parameters, double trained, double packed) {
+SharedWeights WeightsOf(const Execution& e, const LayerWork& work, double parameters,
+                        double trained, double packed) {
+  const double held = HeldWeightBytes(e);
   return {.parameters = parameters,
           .trained = trained,
-          .bytes = kValueBytes * parameters - (kValueBytes - BytesOf(work.packed_format)) * packed};
+          .bytes = held * parameters - (held - BytesOf(work.packed_format)) * packed};
 }
 
-SharedWeights DenseWeights(const LayerWork& work) {
-  return WeightsOf(work, work.parameters - work.expert_parameters,
+SharedWeights DenseWeights(const Execution& e, const LayerWork& work) {
+  return WeightsOf(e, work, work.parameters - work.expert_parameters,
                    work.trained_parameters - work.trained_expert_parameters,
                    work.packed_parameters - work.packed_expert_parameters);
 }
 
-SharedWeights ExpertWeights(const LayerWork& work) {
-  return WeightsOf(work, work.expert_parameters, work.trained_expert_parameters,
+SharedWeights ExpertWeights(const Execution& e, const LayerWork& work) {
+  return WeightsOf(e, work, work.expert_parameters, work.trained_expert_parameters,
                    work.packed_expert_parameters);
 }
 
@@ -29,9 +31,9 @@ SharedWeights ExpertWeights(const LayerWork& work) {
 
 SharedWeights GatheredWeights(const Training& training, const Parallelism& p,
                               const LayerWork& work) {
-  SharedWeights gathered = DenseWeights(work);
+  SharedWeights gathered = DenseWeights(training.execution, work);
   if (ExpertCopies(training, p) == 1) return gathered;
-  const SharedWeights experts = ExpertWeights(work);
+  const SharedWeights experts = ExpertWeights(training.execution, work);
   gathered.parameters += experts.parameters;
   gathered.trained += experts.trained;
   gathered.bytes += experts.bytes;
@@ -59,8 +61,8 @@ GatherTimes GatherTimesOf(const Job& job, const KernelTime& kernels, const Netwo
     times.gather_traffic += ns_per_byte * e.gather_traffic_bytes / kValueBytes * weights.bytes;
     times.reduce_traffic += ns_per_byte * e.reduce_traffic_bytes * weights.trained;
   };
-  add(DenseWeights(work), network.DataGroup(p));
-  add(ExpertWeights(work), network.ExpertDataGroup(p, e.expert_tensor));
+  add(DenseWeights(e, work), network.DataGroup(p));
+  add(ExpertWeights(e, work), network.ExpertDataGroup(p, e.expert_tensor));
   // FSDP1 lets the host run ahead of the device by two gathers only (limit_all_gathers), so that
   // what it spends on those of adapters is not hidden.
   if (network.DataGroup(p).ranks > 1)

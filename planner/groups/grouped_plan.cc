@@ -8,8 +8,8 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/apply_calibration.h"
+#include "planner/explain/prediction.h"
 #include "planner/packing/dealt_packs.h"
-#include "planner/search/prediction.h"
 #include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {

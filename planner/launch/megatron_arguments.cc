@@ -183,8 +183,9 @@ void AddOptimizer(const Training& training, bool sharded, Arguments& out) {
     out.Add("--optimizer-offload-fraction", ShareText(training.offload.ratio));
     out.Add("--overlap-cpu-optimizer-d2h-h2d");
   }
+  if (optimizer.moments == nullptr && !training.execution.stores_weight_remainders) return;
+  if (training.offload.ratio == 0) out.Add("--use-precision-aware-optimizer");
   if (optimizer.moments == nullptr) return;
-  out.Add("--use-precision-aware-optimizer");
   out.Add("--exp-avg-dtype", optimizer.moments);
   out.Add("--exp-avg-sq-dtype", optimizer.moments);
 }
@@ -260,6 +261,9 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
     out.Add("--cross-entropy-fusion-impl", e.fused_loss ? "te" : "native");
   }
   if (!e.fused_weight_gradients) out.Add("--no-gradient-accumulation-fusion");
+  if (e.fused_activation == Fusion::kApart && job.model.language_model.gated_mlp)
+    out.Add("--no-bias-swiglu-fusion");
+  if (e.fused_rotary == Fusion::kApart) out.Add("--no-rope-fusion");
   out.Add("--attention-dropout", e.dropout ? "0.1" : "0.0");
   out.Add("--hidden-dropout", e.dropout ? "0.1" : "0.0");
 }

@@ -26,8 +26,9 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
   if (job.training.distributed_gradients_fp32 ==
       AccumulatesInFp32(own, job.training.zero_stage, float16))
     to->distributed_gradients_fp32 = AccumulatesInFp32(trainer, to->zero_stage, float16);
-  to->execution = CarryOverrides(DefaultExecution(own, job.training.zero_stage),
-                                 job.training.execution, DefaultExecution(trainer, to->zero_stage));
+  to->execution = CarryOverrides(
+      DefaultExecution(own, job.training.zero_stage, to->optimizer, !float16),
+      job.training.execution, DefaultExecution(trainer, to->zero_stage, to->optimizer, !float16));
   Execution& execution = to->execution;
   if (execution.dispatcher != Dispatcher::kLeastTime &&
       (trainer.dispatchers & DispatcherBit(execution.dispatcher)) == 0)

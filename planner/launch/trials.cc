@@ -7,7 +7,7 @@
 
 #include "planner/base/decimal_text.h"
 #include "planner/base/integers.h"
-#include "planner/search/changed_job.h"
+#include "planner/explain/changed_job.h"
 #include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {

@@ -24,6 +24,9 @@ enum class ContextKind { kUlysses, kRing, kAllGather, kHierarchical, kUlyssesOrR
 // pipeline nor tensor parallelism.
 enum class Framework { kMegatron, kFsdp, kDeepSpeed };
 
+// Whether a kernel is fused: as the layers' other kernels are (Execution::fused_kernels), or not.
+enum class Fusion { kAsOthers, kFused, kApart };
+
 // How the trainer runs the model. The defaults are Megatron-Core with the flags that its users set.
 struct Execution {
   bool sequence_parallel = true;  // norms and residuals are sharded over tensor parallel too
@@ -43,8 +46,14 @@ struct Execution {
   int64_t expert_tensor = 1;  // tensor parallelism inside an expert, if expert parallelism > 1
   // If false: eager modules (Hugging Face), which keep all intermediate values.
   bool fused_kernels = true;
+  Fusion fused_activation = Fusion::kAsOthers;  // a gated activation and the product with its gate
+  Fusion fused_rotary = Fusion::kAsOthers;      // rotary embeddings
   // With eager modules: norms and rotary embeddings are fused kernels nevertheless.
   bool fused_norms = false;
+  // Bytes that an RMSNorm of eager modules keeps for each value. Above 0, it is one kernel of
+  // PyTorch. 0: those of Hugging Face's, several kernels that keep an fp32 copy of the input and,
+  // if the weight trains, the normalised rows.
+  double rms_norm_bytes = 0;
   // Cross entropy is compiled (Megatron's "native" fusion). Used only if !fused_loss.
   bool compiled_loss = false;
   // Rows of an expert are padded or cut to this multiple of the mean. If 0, no row is dropped
@@ -86,6 +95,12 @@ struct Execution {
   bool repeats_expert_exchanges = false;
   // Sharded weights (ZeRO-3) are held in fp32 only, and cast when they are gathered.
   bool casts_master_weights = false;
+  // PyTorch's autocast around a model in fp32: weights are fp32, without a second copy for the
+  // optimizer, and products cast them to 16 bits. Rows between layers are fp32, too.
+  bool autocast = false;
+  // The optimizer stores only the 16 bits of each master weight in fp32 that the weight in bfloat16
+  // lacks.
+  bool stores_weight_remainders = false;
   // With a recipe below 16 bits (PrecisionRecipe): linear layers keep their inputs quantised until
   // the backward pass, and their weights until the next step, as TransformerEngine does. If false,
   // they quantise both at each product, as torchao does.
@@ -125,9 +140,24 @@ inline int64_t WholeGradientBytes(const Execution& execution) {
   return execution.reduces_fp32 ? 4 : 2;
 }
 
-// Returns whether norms and rotary embeddings are fused kernels.
+// Returns the bytes of a weight that products read, as it is held.
+inline double HeldWeightBytes(const Execution& execution) { return execution.autocast ? 4 : 2; }
+
+// Returns whether norms are fused kernels, and rotary embeddings.
 inline bool FusesNorms(const Execution& execution) {
   return execution.fused_kernels || execution.fused_norms;
+}
+
+inline bool FusesRotary(const Execution& execution) {
+  return execution.fused_rotary == Fusion::kAsOthers ? FusesNorms(execution)
+                                                     : execution.fused_rotary == Fusion::kFused;
+}
+
+// Returns whether a gated activation and its product with the gate are one kernel.
+inline bool FusesActivation(const Execution& execution) {
+  return execution.fused_activation == Fusion::kAsOthers
+             ? execution.fused_kernels
+             : execution.fused_activation == Fusion::kFused;
 }
 
 }  // namespace evenkeel::planner

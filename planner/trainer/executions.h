@@ -31,6 +31,13 @@ inline constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
 inline constexpr double kEagerLossBytes = 4 + 4 + 4;
 inline constexpr double kHeldLogitsLossBytes = kEagerLossBytes + 2;
 
+// Two moments in fp32 for each parameter, during the update of moments with fewer bits.
+inline constexpr double kMomentCopies = 4 + 4;
+
+// Chunks of torchtitan's ChunkedCELoss (torchtitan/components/loss.py), which runs the head, the
+// loss and their backward passes chunk by chunk.
+inline constexpr double kTitanLossChunks = 8;
+
 // The same of torchtune's losses in chunks (CEWithChunkedOutputLoss, LinearCrossEntropyLoss of
 // torchtune/modules/loss), which its recipes' configurations have: the 16-bit logits and the fp32
 // softmax of all chunks. What a chunk of an eighth takes on top is not counted.

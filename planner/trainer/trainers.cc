@@ -144,6 +144,7 @@ constexpr Trainer CutsBy(PartitionMethod method, Trainer trainer) {
 constexpr Trainer Unlimited(const About& about) {
   Trainer trainer = Record(about, Framework::kMegatron);
   trainer.megatron_kernels = trainer.megatron_memory = true;
+  trainer.precision_aware_optimizer = true;
   trainer.low_precision = trainer.keeps_layers_16bit = trainer.quantised_base = true;
   trainer.encoder_split = EncoderSplit::kAny;
   trainer.dispatchers = kMegatronDispatchers;
@@ -165,6 +166,7 @@ constexpr Trainer MegatronCore(const About& about) {
   trainer.transformer_engine_context = true;
   trainer.megatron_kernels = trainer.megatron_memory = trainer.fp16_gradients_16bit = true;
   trainer.cuts_encoder = false;
+  trainer.precision_aware_optimizer = true;
   trainer.offload = kHybridOptimizer;
   trainer.activations = kMegatronActivations;
   trainer.low_precision = trainer.keeps_layers_16bit = true;
@@ -258,12 +260,14 @@ constexpr DispatcherSet kTitanDispatchers =
 // PyTorch's _ContextParallelOptions).
 constexpr Trainer Torchtitan(const About& about) {
   Execution execution = AroundFsdp2(EagerShards(0.96), /*reduces_fp32=*/true);
-  // components/loss.py. train_step drops the 16-bit logits before the backward pass, but the
-  // allocator keeps their block, into which no fp32 tensor fits.
-  execution.loss_bytes_per_logit = kHeldLogitsLossBytes;
+  // The configurations of all models have ChunkedCELoss since May 2026 (pull request 2937). The
+  // allocator keeps the block of a chunk's 16-bit logits, into which no fp32 tensor fits.
+  execution.loss_bytes_per_logit = kHeldLogitsLossBytes / kTitanLossChunks;
   // _nll_loss_and_log_softmax_backward of torch/distributed/tensor/parallel/loss.py holds four fp32
   // tensors at once: log-softmax, gradient of the target, exponential and their sum.
-  execution.tensor_loss_bytes_per_logit = 4;
+  execution.tensor_loss_bytes_per_logit = 4 / kTitanLossChunks;
+  // torch.nn.RMSNorm is one kernel from PyTorch 2.9 on (pull request 153666), and keeps its input.
+  execution.rms_norm_bytes = 2;
   // Linear layers of DTensors. all_gather_tensor and reduce_scatter_tensor of
   // torch/distributed/_functional_collectives.py join chunks along any dimension but the first.
   execution.keeps_gathered_inputs = execution.copies_tensor_rows = true;
@@ -461,6 +465,17 @@ std::span<const Trainer> Trainers() { return kTrainers; }
 const Trainer& TrainerOf(Framework framework) {
   return *std::find_if(kTrainers.begin(), kTrainers.end(),
                        [&](const Trainer& trainer) { return trainer.framework == framework; });
+}
+
+Execution DefaultExecution(const Trainer& trainer, ZeroStage stage, Optimizer optimizer,
+                           bool bfloat16) {
+  Execution execution = DefaultExecution(trainer, stage);
+  const bool small =
+      optimizer == Optimizer::kAdam16BitMoments || optimizer == Optimizer::kAdam8BitMoments;
+  if (!small || !trainer.precision_aware_optimizer) return execution;
+  execution.stores_weight_remainders = bfloat16;
+  execution.update_bytes_per_parameter = kMomentCopies;
+  return execution;
 }
 
 const Trainer* FindTrainer(std::string_view name) {

@@ -9,6 +9,7 @@
 
 #include "planner/trainer/execution.h"
 #include "planner/trainer/offload.h"
+#include "planner/trainer/optimizer.h"
 
 namespace evenkeel::planner {
 
@@ -89,6 +90,11 @@ struct Trainer {
   // megatron/training/arguments.py), and DeepSpeed's optimizer for float16 takes gradients as they
   // are (deepspeed/runtime/fp16/fused_optimizer.py).
   bool fp16_gradients_16bit = false;
+  // Moments below fp32 are those of TransformerEngine's FusedAdam, which Megatron-Core sets with
+  // --use-precision-aware-optimizer (core/optimizer/__init__.py). It stores remainders of bfloat16
+  // weights (store_param_remainders), and updates fp32 copies of all moments at once
+  // (get_unscaled_state of pytorch/optimizers/fused_adam.py).
+  bool precision_aware_optimizer = false;
   // The same at every ZeRO stage but 0, as DeepSpeed's engine does unless data_types says otherwise
   // (get_data_types of deepspeed/runtime/engine.py).
   bool sharded_gradients_16bit = false;
@@ -122,6 +128,10 @@ inline bool AccumulatesInFp32(const Trainer& trainer, ZeroStage stage, bool floa
 
 // Returns how the trainer runs a model by default at this ZeRO stage.
 const Execution& DefaultExecution(const Trainer& trainer, ZeroStage stage);
+
+// Returns the same with what depends on the optimizer. `bfloat16` are the weights.
+Execution DefaultExecution(const Trainer& trainer, ZeroStage stage, Optimizer optimizer,
+                           bool bfloat16);
 
 }  // namespace evenkeel::planner
 

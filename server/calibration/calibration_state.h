@@ -12,8 +12,8 @@
 #include "server/calibration/lease.h"
 #include "server/calibration/profile_store.h"
 #include "server/calibration/shared_subjects.h"
-#include "server/convert/from_proto.h"
-#include "server/convert/profile_to_proto.h"
+#include "server/convert/job/from_proto.h"
+#include "server/convert/profile/profile_to_proto.h"
 
 namespace evenkeel::server {
 

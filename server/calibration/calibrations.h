@@ -16,8 +16,8 @@
 #include "server/calibration/profile_store.h"
 #include "server/calibration/shared_subjects.h"
 #include "server/calibration/ticker.h"
-#include "server/convert/profile_from_proto.h"
-#include "server/convert/profile_to_proto.h"
+#include "server/convert/profile/profile_from_proto.h"
+#include "server/convert/profile/profile_to_proto.h"
 #include "server/core/clock.h"
 
 namespace evenkeel::server {

@@ -11,7 +11,7 @@
 #include "planner/base/shared_value.h"
 #include "planner/hardware/gpu_spec.h"
 #include "planner/model/model_spec.h"
-#include "server/convert/profile_to_proto.h"
+#include "server/convert/profile/profile_to_proto.h"
 
 namespace evenkeel::server {
 

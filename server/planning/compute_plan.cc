@@ -12,9 +12,9 @@
 #include "planner/packing/batch_rule.h"
 #include "planner/plan.h"
 #include "planner/plan_timeline.h"
+#include "server/convert/answer/plan_bytes.h"
+#include "server/convert/answer/to_proto.h"
 #include "server/convert/numbers.h"
-#include "server/convert/plan_bytes.h"
-#include "server/convert/to_proto.h"
 
 namespace evenkeel::server {
 namespace {

@@ -13,7 +13,7 @@
 #include "planner/make_plan.h"
 #include "planner/plan.h"
 #include "server/base/violation.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "server/core/computed_plan.h"
 
 namespace evenkeel::server {

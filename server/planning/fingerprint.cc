@@ -39,6 +39,10 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kDeterministicTag = 195;
   static constexpr int kComparePrecisionsTag = 74;
   static constexpr int kCompareShardingsTag = 213;
+  static constexpr int kAutocastTag = 214;
+  static constexpr int kFusionsTag = 215;
+  static constexpr int kWeightRemaindersTag = 216;
+  static constexpr int kRmsNormBytesTag = 217;
   static constexpr int kOptimizerTag = 75;
   static constexpr int kZeroGroupTag = 76;
   static constexpr int kDispatcherTag = 83;
@@ -139,12 +143,13 @@ class JobWriter : public ModelWriter<JobWriter> {
   void Put(int /*tag*/, const planner::Execution& execution) {
     const auto& [sequence_parallel, attention, context, dropout, deterministic, fused_loss,
                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
-                 dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, fused_norms,
-                 compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
-                 fused_weight_gradients, host_launch_ns, weight_hook_ns, fp32_adapters,
-                 adapter_gather_ns, kernel_rate, loss_bytes_per_logit, tensor_loss_bytes_per_logit,
-                 stops_recompute_early, keeps_gathered_inputs, copies_tensor_rows,
-                 repeats_expert_exchanges, casts_master_weights, keeps_quantised_inputs,
+                 dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, fused_activation,
+                 fused_rotary, fused_norms, rms_norm_bytes, compiled_loss, expert_capacity,
+                 grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
+                 weight_hook_ns, fp32_adapters, adapter_gather_ns, kernel_rate,
+                 loss_bytes_per_logit, tensor_loss_bytes_per_logit, stops_recompute_early,
+                 keeps_gathered_inputs, copies_tensor_rows, repeats_expert_exchanges,
+                 casts_master_weights, autocast, stores_weight_remainders, keeps_quantised_inputs,
                  holds_quantised_weights, start_layers_16bit, end_layers_16bit,
                  update_bytes_per_parameter, frees_gradients, pools_gradients,
                  accumulates_whole_gradients, gather_traffic_bytes, reduce_traffic_bytes,
@@ -171,6 +176,18 @@ class JobWriter : public ModelWriter<JobWriter> {
     if (copies_tensor_rows) out_.Count(kCopiedRowsTag, 1);
     if (reduces_fp32) out_.Count(kReducesFp32Tag, 1);
     if (repeats_expert_exchanges) out_.Count(kRepeatedExchangesTag, 1);
+    if (autocast) out_.Count(kAutocastTag, 1);
+    const bool with_others = fused_activation == planner::Fusion::kAsOthers &&
+                             fused_rotary == planner::Fusion::kAsOthers;
+    if (!with_others) {
+      out_.Count(kFusionsTag, 1);
+      Fields(fused_activation, fused_rotary);
+    }
+    if (rms_norm_bytes != 0) {
+      out_.Count(kRmsNormBytesTag, 1);
+      Fields(rms_norm_bytes);
+    }
+    if (stores_weight_remainders) out_.Count(kWeightRemaindersTag, 1);
     if (fp32_adapters) out_.Count(kFp32AdaptersTag, 1);
     if (adapter_gather_ns != 0) {
       out_.Count(kAdapterGatherTag, 1);

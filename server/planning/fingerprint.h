@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planner/job.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 
 namespace evenkeel::server {
 

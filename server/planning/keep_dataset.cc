@@ -7,8 +7,8 @@
 
 #include "planner/job.h"
 #include "planner/packing/sample_types.h"
-#include "server/convert/histogram_bytes.h"
-#include "server/convert/histogram_from_proto.h"
+#include "server/convert/dataset/histogram_bytes.h"
+#include "server/convert/dataset/histogram_from_proto.h"
 #include "server/planning/fingerprint.h"
 
 namespace evenkeel::server {

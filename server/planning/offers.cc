@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planner/offers.h"
-#include "server/convert/offers_to_proto.h"
+#include "server/convert/answer/offers_to_proto.h"
 #include "server/planning/compute_plan.h"
 #include "server/planning/fingerprint.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planner/make_plan.h"
-#include "server/convert/offers_from_proto.h"
+#include "server/convert/job/offers_from_proto.h"
 #include "server/core/computed_plan.h"
 
 namespace evenkeel::server {

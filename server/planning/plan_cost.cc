@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/choose/offload.h"
 #include "planner/launch/make_launch.h"
 #include "planner/launch/other_trainer.h"
 #include "planner/model/parameters.h"
-#include "planner/search/choose_offload.h"
 #include "planner/space/degrees.h"
-#include "server/convert/search_size.h"
+#include "server/convert/job/search_size.h"
 
 namespace evenkeel::server {
 namespace {

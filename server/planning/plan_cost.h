@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "planner/job.h"
-#include "server/convert/from_proto.h"
-#include "server/convert/offers_from_proto.h"
+#include "server/convert/job/from_proto.h"
+#include "server/convert/job/offers_from_proto.h"
 
 namespace evenkeel::server {
 

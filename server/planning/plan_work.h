@@ -7,8 +7,8 @@
 #include <string>
 
 #include "planner/job.h"
-#include "server/convert/from_proto.h"
-#include "server/convert/offers_from_proto.h"
+#include "server/convert/job/from_proto.h"
+#include "server/convert/job/offers_from_proto.h"
 #include "server/core/planning_core.h"
 #include "server/planning/compute_plan.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "grpcpp/support/status.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 
 namespace evenkeel::server {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "evenkeel/v1/curve.pb.h"
-#include "server/convert/curve_to_proto.h"
+#include "server/convert/answer/curve_to_proto.h"
 #include "server/planning/fingerprint.h"
 #include "server/planning/plan_cost.h"
 #include "server/planning/plan_work.h"

@@ -13,7 +13,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "grpcpp/support/slice.h"
 #include "server/base/mutex.h"
-#include "server/convert/curve_from_proto.h"
+#include "server/convert/job/curve_from_proto.h"
 #include "server/core/plan_cache.h"
 #include "server/core/planning_core.h"
 #include "server/planning/compute_plan.h"

@@ -10,7 +10,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "grpcpp/support/slice.h"
 #include "server/base/mutex.h"
-#include "server/convert/offers_from_proto.h"
+#include "server/convert/job/offers_from_proto.h"
 #include "server/core/planning_core.h"
 #include "server/planning/compute_plan.h"
 #include "server/rpc/request_memo.h"

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "server/convert/catalog_to_proto.h"
-#include "server/convert/curve_from_proto.h"
-#include "server/convert/from_proto.h"
-#include "server/convert/offers_from_proto.h"
+#include "server/convert/answer/catalog_to_proto.h"
+#include "server/convert/job/curve_from_proto.h"
+#include "server/convert/job/from_proto.h"
+#include "server/convert/job/offers_from_proto.h"
 #include "server/planning/offers.h"
 #include "server/rpc/deferred_call.h"
 #include "server/rpc/errors.h"

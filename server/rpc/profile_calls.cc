@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/convert/profile_from_proto.h"
-#include "server/convert/profile_to_proto.h"
+#include "server/convert/profile/profile_from_proto.h"
+#include "server/convert/profile/profile_to_proto.h"
 #include "server/log.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/parse_request.h"

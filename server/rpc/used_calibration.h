@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "server/convert/profile_to_proto.h"
+#include "server/convert/profile/profile_to_proto.h"
 
 namespace evenkeel::server {
 

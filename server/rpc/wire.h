@@ -11,7 +11,7 @@
 #include "evenkeel/v1/planner_service.pb.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
-#include "server/convert/profile_to_proto.h"
+#include "server/convert/profile/profile_to_proto.h"
 #include "server/core/lower_tiers.h"
 #include "server/core/plan_cache.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "server/planning/compute_plan.h"
 #include "server/planning/offers.h"
 #include "server/planning/plan_cost.h"

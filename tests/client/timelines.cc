@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planner/base/random.h"
-#include "server/convert/timeline_to_proto.h"
+#include "server/convert/answer/timeline_to_proto.h"
 
 namespace evenkeel::cli {
 namespace {

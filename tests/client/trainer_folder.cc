@@ -1,10 +1,10 @@
 #include "tests/client/trainer_folder.h"
-#include "client/cli/from/run_of.h"
+#include "client/cli/from/run/run_of.h"
 
 #include <gtest/gtest.h>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/read_config.h"
+#include "client/cli/from/read/read_config.h"
 
 namespace evenkeel::cli {
 namespace {

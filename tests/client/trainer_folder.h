@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/from/setting.h"
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/run/user_run.h"
+#include "client/cli/from/settings/setting.h"
 #include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {

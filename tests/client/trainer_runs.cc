@@ -1,6 +1,6 @@
 #include "tests/client/trainer_runs.h"
-#include "client/cli/from/merge_files.h"
-#include "client/cli/from/run_of.h"
+#include "client/cli/from/read/merge_files.h"
+#include "client/cli/from/run/run_of.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/read_config.h"
+#include "client/cli/from/read/read_config.h"
 
 namespace evenkeel::cli {
 

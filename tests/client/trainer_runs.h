@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/run/user_run.h"
 #include "client/cli/job/job_flags.h"
 
 namespace evenkeel::cli {

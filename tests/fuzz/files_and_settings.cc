@@ -12,7 +12,7 @@
 #include "client/cli/dataset/length_files.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "server/convert/deterministic_bytes.h"
-#include "server/convert/profile_from_proto.h"
+#include "server/convert/profile/profile_from_proto.h"
 #include "server/options.h"
 #include "server/planning/offers.h"
 #include "tests/fuzz/checks.h"

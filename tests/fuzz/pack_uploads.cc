@@ -4,8 +4,8 @@
 
 #include "evenkeel/v1/packing.pb.h"
 #include "inputs.pb.h"
-#include "server/convert/pack_answer.h"
-#include "server/convert/pack_request.h"
+#include "server/convert/packing/pack_answer.h"
+#include "server/convert/packing/pack_request.h"
 #include "server/planning/keep_dataset.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"

@@ -11,7 +11,7 @@
 #include "server/calibration/calibrations.h"
 #include "server/calibration/record_bytes.h"
 #include "server/convert/deterministic_bytes.h"
-#include "server/convert/profile_bytes.h"
+#include "server/convert/profile/profile_bytes.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "evenkeel/v1/planner_service.pb.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "server/planning/compute_plan.h"
 #include "server/planning/fingerprint.h"
 

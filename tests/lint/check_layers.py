@@ -19,16 +19,20 @@ PLANNER = {
     "simulate": {"base", "catalog", "cost", "packing", "recompute", ""},
     "partition": {"base", "catalog", "cost", "recompute", "simulate", ""},
     "search": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", ""},
-    "groups": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", ""},
+    # Searches around the search: what it is repeated for, such as caps, offloads and sizes.
+    "choose": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", ""},
+    # What stands beside a plan once it is chosen: what would make it fit, what other jobs gain, what it is made of.
+    "explain": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "choose", ""},
+    "groups": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "explain", ""},
     # Published methods that plans are only compared with: no method of ours includes them. Methods that the search
     # starts from, or that a job may ask for, stay where the code that runs them is: packers (packing/isf.h,
     # packing/next_fit.h), cuts (partition/methods.h), recompute (recompute/adaptive_recompute.h).
     "baselines": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "groups", ""},
     # The checker shares nothing with the search except the cost equations, and the values that it judges.
     "check": {"base", "catalog", "cost", "packing", "simulate", ""},
-    "launch": {"base", "catalog", "cost", "packing", "search", ""},
-    "": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "groups", "check",
-         "launch", "baselines"},
+    "launch": {"base", "catalog", "cost", "packing", "search", "explain", ""},
+    "": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "choose", "explain",
+         "groups", "check", "launch", "baselines"},
 }
 
 # Low rooms of plain words (floors.py says which of them is below which).
@@ -37,8 +41,11 @@ PLANNER["hardware"] = {"base"}
 PLANNER["trainer"] = {"base"}
 PLANNER["workload"] = {"base", "model"}
 PLANNER["space"] = {"base", "catalog", "hardware", "model", "trainer", "workload", ""}
+PLANNER["plan"] = {"base", "cost", "packing", ""}
 for _folder in PLANNER.keys() - {"base", "model", "hardware", "trainer", "workload", "space"}:
     PLANNER[_folder] |= {"model", "hardware", "trainer", "workload", "space"}
+for _folder in PLANNER.keys() - {"base", "model", "hardware", "trainer", "workload", "plan"}:
+    PLANNER[_folder].add("plan")
 PLANNER["catalog"] -= {"hardware", "trainer"}
 
 # Callers enter by these. Every other planner/*.h is a plain value.
@@ -95,8 +102,7 @@ LIBRARIES = [
     ("yaml-cpp/", ("client/cli/from/",)),
     ("toml++/", ("client/cli/from/",)),
     ("CLI/", ("server/options", "server/main.cc", "server/store/main.cc", "client/")),
-    ("nlohmann/", ("client/", "server/auth/", "server/admin/", "server/convert/model_config.cc",
-                   "server/convert/config_")),
+    ("nlohmann/", ("client/", "server/auth/", "server/admin/", "server/convert/config/")),
     ("absl/", ("server/", "client/")),
 ]
 # Parts of server/ that stay free of gRPC, metrics and logging, so that the command line can link them.
@@ -157,7 +163,7 @@ def planner_findings(path, bracket, header):
             yield f"planner/{mine} may not include planner/{other}"
         if mine == "check" and header == "planner/space/degrees.h":
             yield "planner/check may not include the enumeration that the search uses"
-        plain = other in ("", "base", "catalog", "model") or header in PLAIN_VALUES
+        plain = other in ("", "base", "catalog", "model", "plan") or header in PLAIN_VALUES
         if mine == "" and not path.startswith(DOORS) and not plain:
             yield f"{path} is a plain value and may not include planner/{other}"
     elif header in PLANNER_BANNED_HEADERS:

@@ -4,7 +4,7 @@
 #include <exception>
 
 #include "planner/space/degrees.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "server/planning/compute_plan.h"
 #include "server/planning/fingerprint.h"
 #include "server/planning/offers.h"

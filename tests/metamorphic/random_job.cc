@@ -8,7 +8,7 @@
 
 #include "evenkeel/v1/catalog.pb.h"
 #include "planner/trainer/trainers.h"
-#include "server/convert/catalog_to_proto.h"
+#include "server/convert/answer/catalog_to_proto.h"
 #include "server/planning/offers.h"
 
 namespace evenkeel::metamorphic {
@@ -478,10 +478,9 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   if (draws.OneIn(size == Size::kSmall ? 24 : 40)) DrawLaunch(draws, job);
   if (draws.OneIn(10)) {
     DrawOffers(draws, size, job);
-    for (const v1::GpuPool& pool : job->cluster().pools()) {
+    for (const v1::GpuPool& pool : job->cluster().pools())
       if (!MultipliesInBfloat16(pool.gpu_type()))
         job->mutable_training()->set_precision(v1::PRECISION_FP16);
-    }
   }
   if (draws.OneIn(20)) request.set_compare_sizes(true);
   if (draws.OneIn(3)) request.set_max_alternatives(static_cast<int>(draws.Between(0, 10)));
@@ -494,6 +493,7 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   if (draws.OneIn(3)) DrawAdmittedOffload(draws, facts.layers, &request);
   if (draws.OneIn(6)) DrawAdmittedTiers(draws, &request);
   if (draws.OneIn(24)) DrawAdmittedInterleavedModules(draws, &request);
+  if (draws.OneIn(6)) DrawAdmittedWeights(draws, &request);
   return request;
 }
 

@@ -29,6 +29,9 @@ void DrawDataset(Draws& draws, Size size, const std::vector<int64_t>& tokens_per
                  v1::Job* job);
 void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job);
 
+// Draws the form of weights and of the optimizer's states, and which kernels are fused.
+void DrawAdmittedWeights(Draws& draws, v1::PlanJobRequest* request);
+
 inline constexpr int64_t kOneUnitTokens = 448;  // positions of Whisper's decoder
 // Draw what a job keeps in host memory, or that it updates each layer inside the backward pass; and
 // tiers of the network.

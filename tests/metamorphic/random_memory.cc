@@ -153,4 +153,22 @@ int64_t NodeOf(const v1::GpuPool& pool) {
   return entry == nullptr ? planner::GpuSpec().node_gpus : entry->spec.node_gpus;
 }
 
+void DrawAdmittedWeights(Draws& draws, v1::PlanJobRequest* request) {
+  v1::PlanJobRequest changed = *request;
+  v1::Training* training = changed.mutable_job()->mutable_training();
+  v1::Execution* execution = training->mutable_execution();
+  training->set_optimizer(
+      draws.Among({v1::OPTIMIZER_ADAM, v1::OPTIMIZER_ADAM_16BIT_MOMENTS, v1::OPTIMIZER_LION}));
+  if (draws.OneIn(2)) {
+    execution->set_autocast(true);
+    execution->clear_casts_master_weights();
+  } else if (draws.OneIn(2)) {
+    execution->set_stores_weight_remainders(draws.OneIn(2));
+  }
+  if (draws.OneIn(2)) execution->set_fused_activation(draws.OneIn(2));
+  if (draws.OneIn(2)) execution->set_fused_rotary(draws.OneIn(2));
+  if (draws.OneIn(2)) execution->set_rms_norm_bytes(draws.Among({0.0, 2.0, 16.0}));
+  TakeIfAdmitted(std::move(changed), request);
+}
+
 }  // namespace evenkeel::metamorphic

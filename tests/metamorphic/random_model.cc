@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "evenkeel/v1/catalog.pb.h"
-#include "server/convert/catalog_to_proto.h"
-#include "server/convert/published_models.h"
+#include "server/convert/answer/catalog_to_proto.h"
+#include "server/convert/config/published_models.h"
 #include "tests/metamorphic/random_job.h"
 
 namespace evenkeel::metamorphic {

@@ -18,10 +18,8 @@ import transformers  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.path.join(ROOT, "build", "bin", "evenkeelctl")
-SOURCES = [os.path.join(ROOT, "server", "convert", name)
-           for name in ("config_architectures.cc", "config_recurrent_architectures.cc",
-                        "config_mixture_architectures.cc", "config_mixed_architectures.cc",
-                        "config_early_architectures.cc", "config_own_code_architectures.cc")]
+SOURCES = [os.path.join(ROOT, "server", "convert", "config", f"{name}architectures.cc")
+           for name in ("", "recurrent_", "mixture_", "mixed_", "early_", "own_code_")]
 
 # Without code in transformers: compared with nothing here.
 WITHOUT_CODE = {"internlm2", "kimi_k2", "mimo", "exaone", "baichuan", "minicpm", "bailing_moe"}

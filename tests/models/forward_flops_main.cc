@@ -20,7 +20,7 @@
 #include "planner/cost/network.h"
 #include "planner/cost/transformer_layer.h"
 #include "planner/model/layer_runs.h"
-#include "server/convert/model_config.h"
+#include "server/convert/config/model_config.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares the parameters that the planner counts for a config.json with those of the model that transformers builds
-# from it on the meta device: every architecture of server/convert/config_architectures.cc, at transformers' default
+# from it on the meta device: every architecture of server/convert/config/architectures.cc, at transformers' default
 # shape and at two others. Needs build/bin/evenkeelctl, and network for PyTorch and transformers (3 GB), which go into
 # build/models-venv.
 #

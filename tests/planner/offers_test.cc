@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "planner/search/changed_job.h"
+#include "planner/explain/changed_job.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "planner/choose/keep_batch.h"
 #include "planner/make_plan.h"
-#include "planner/search/keep_batch.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/search.h"
 #include "tests/planner/jobs.h"

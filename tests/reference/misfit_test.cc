@@ -1,6 +1,6 @@
 // Compares whether a job fits with brute force: every parallelism, cut and way to recompute of
 // small models, pass by pass, on GPUs that have just enough memory, and 1 byte less.
-#include "planner/search/misfit.h"
+#include "planner/explain/misfit.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "client/cli/dataset/length_counts.h"
-#include "server/convert/bin_lengths.h"
+#include "server/convert/dataset/bin_lengths.h"
 
 namespace evenkeel::cli {
 

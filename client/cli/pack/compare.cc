@@ -14,7 +14,7 @@
 #include "planner/baselines/argument_search.h"
 #include "planner/baselines/sample_orders.h"
 #include "planner/packing/pack_dataset.h"
-#include "server/convert/packing_rule.h"
+#include "server/convert/packing/packing_rule.h"
 
 namespace evenkeel::cli {
 namespace {

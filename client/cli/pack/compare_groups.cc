@@ -8,7 +8,7 @@
 #include "client/cli/job/option_names.h"
 #include "client/cli/pack/compare.h"
 #include "client/cli/pack/packing_job.h"
-#include "server/convert/packing_rule.h"
+#include "server/convert/packing/packing_rule.h"
 
 namespace evenkeel::cli {
 namespace {

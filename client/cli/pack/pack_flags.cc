@@ -14,7 +14,7 @@
 #include "client/cli/media/media_processor.h"
 #include "planner/job.h"
 #include "planner/space/parallelism.h"
-#include "server/convert/packing_rule.h"
+#include "server/convert/packing/packing_rule.h"
 
 namespace evenkeel::cli {
 namespace {

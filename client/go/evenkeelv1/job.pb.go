@@ -287,9 +287,11 @@ const (
 	Optimizer_OPTIMIZER_UNSPECIFIED Optimizer = 0
 	// Adam or AdamW with fp32 master weights and two fp32 moments: 12 bytes per parameter.
 	Optimizer_OPTIMIZER_ADAM Optimizer = 1
-	// Adam with fp32 master weights and moments in 16 bits (--use-precision-aware-optimizer): 8 bytes.
+	// Adam with fp32 master weights and moments in 16 bits (--use-precision-aware-optimizer): 8 bytes, or 6 with
+	// Execution.stores_weight_remainders.
 	Optimizer_OPTIMIZER_ADAM_16BIT_MOMENTS Optimizer = 2
-	// Adam with fp32 master weights and moments in 8 bits, scaled in blocks of 256 values: 6 bytes.
+	// Adam with fp32 master weights and moments in 8 bits, scaled in blocks of 256 values: 6 bytes, or 4 with
+	// Execution.stores_weight_remainders.
 	Optimizer_OPTIMIZER_ADAM_8BIT_MOMENTS Optimizer = 3
 	// Adam without master weights, moments in 16 bits: 4 bytes.
 	Optimizer_OPTIMIZER_ADAM_16BIT Optimizer = 4

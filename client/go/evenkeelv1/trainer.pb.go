@@ -336,7 +336,9 @@ type Execution struct {
 	// gradient to a bucket). Range: 0 to 0.1. Unset: the trainer's.
 	WeightHookSeconds *float64 `protobuf:"fixed64,23,opt,name=weight_hook_seconds,json=weightHookSeconds,proto3,oneof" json:"weight_hook_seconds,omitempty"`
 	// Bytes per trained parameter of a rank's share of the optimizer that only the optimizer's step holds, in place of
-	// activations: flat copies of gradients (DeepSpeed's ZeRO 1 and 2, InternEvo). Range: 0 to 64. Unset: the trainer's.
+	// activations: flat copies of gradients (DeepSpeed's ZeRO 1 and 2, InternEvo), or fp32 copies of moments with fewer
+	// bits (8 with OPTIMIZER_ADAM_16BIT_MOMENTS and OPTIMIZER_ADAM_8BIT_MOMENTS of Megatron-Core, Megatron-Bridge and
+	// NeMo). Range: 0 to 64. Unset: the trainer's.
 	UpdateParameterBytes *float64 `protobuf:"fixed64,24,opt,name=update_parameter_bytes,json=updateParameterBytes,proto3,oneof" json:"update_parameter_bytes,omitempty"`
 	// Whether the exchanges of tokens between experts' ranks overlap with the compute of another micro-batch
 	// (--overlap-moe-expert-parallel-comm). Only for models with experts. Unset: false.
@@ -414,8 +416,31 @@ type Execution struct {
 	// With torchtitan's selective recompute of operations: whether the rows that experts exchange are exchanged again
 	// instead of kept, as torchtitan up to 0.2 does for Qwen3. Unset: false.
 	RepeatsExpertExchanges *bool `protobuf:"varint,45,opt,name=repeats_expert_exchanges,json=repeatsExpertExchanges,proto3,oneof" json:"repeats_expert_exchanges,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// Whether PyTorch's autocast runs a model whose weights are fp32: precision "bf16-mixed" of Lightning, or bf16 of
+	// Hugging Face's Trainer with a model loaded in fp32. Weights take 4 bytes and are the optimizer's master weights;
+	// products cast them to 16 bits and keep the copies; rows between layers are fp32. Sharded weights (ZERO_STAGE_3)
+	// are gathered in fp32. Needs an optimizer with fp32 master weights, and excludes `casts_master_weights`. Unset:
+	// false.
+	Autocast *bool `protobuf:"varint,46,opt,name=autocast,proto3,oneof" json:"autocast,omitempty"`
+	// Whether a gated activation and its product with the gate are one kernel; if not, the activation's value is kept,
+	// too. False with --no-bias-swiglu-fusion of Megatron-LM, and where bias_activation_fusion is false: the default of
+	// models in Megatron-Bridge and NeMo that do not set it, as Qwen. True with Liger's SwiGLU. Unset: as
+	// `fused_kernels`.
+	FusedActivation *bool `protobuf:"varint,47,opt,name=fused_activation,json=fusedActivation,proto3,oneof" json:"fused_activation,omitempty"`
+	// Whether rotary embeddings are one kernel: not with --no-rope-fusion. Unset: as `fused_kernels` or `fused_norms`.
+	FusedRotary *bool `protobuf:"varint,48,opt,name=fused_rotary,json=fusedRotary,proto3,oneof" json:"fused_rotary,omitempty"`
+	// Whether the optimizer stores only the 16 bits of each fp32 master weight that the weight in bfloat16 lacks, 2 bytes
+	// instead of 4 (store_param_remainders). Needs weights in bfloat16 and an optimizer with fp32 master weights. Unset:
+	// true for Megatron-Core, Megatron-Bridge and NeMo with OPTIMIZER_ADAM_16BIT_MOMENTS or OPTIMIZER_ADAM_8BIT_MOMENTS,
+	// which set it with --use-precision-aware-optimizer; false for others.
+	StoresWeightRemainders *bool `protobuf:"varint,49,opt,name=stores_weight_remainders,json=storesWeightRemainders,proto3,oneof" json:"stores_weight_remainders,omitempty"`
+	// Bytes that each RMSNorm keeps per value without `fused_kernels`. Above 0, the norm is one kernel; PyTorch's and
+	// Liger's keep 2, the input alone. 0: Hugging Face's, several kernels which keep 6 (an fp32 copy of the input and the
+	// normalised rows in 16 bits), or 4 if the weight is frozen. Range: 0 to 16. Unset: the trainer's; 2 for torchtitan,
+	// with PyTorch 2.9 and later; 0 for others.
+	RmsNormBytes  *float64 `protobuf:"fixed64,50,opt,name=rms_norm_bytes,json=rmsNormBytes,proto3,oneof" json:"rms_norm_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -756,6 +781,41 @@ func (x *Execution) GetRepeatsExpertExchanges() bool {
 	return false
 }
 
+func (x *Execution) GetAutocast() bool {
+	if x != nil && x.Autocast != nil {
+		return *x.Autocast
+	}
+	return false
+}
+
+func (x *Execution) GetFusedActivation() bool {
+	if x != nil && x.FusedActivation != nil {
+		return *x.FusedActivation
+	}
+	return false
+}
+
+func (x *Execution) GetFusedRotary() bool {
+	if x != nil && x.FusedRotary != nil {
+		return *x.FusedRotary
+	}
+	return false
+}
+
+func (x *Execution) GetStoresWeightRemainders() bool {
+	if x != nil && x.StoresWeightRemainders != nil {
+		return *x.StoresWeightRemainders
+	}
+	return false
+}
+
+func (x *Execution) GetRmsNormBytes() float64 {
+	if x != nil && x.RmsNormBytes != nil {
+		return *x.RmsNormBytes
+	}
+	return 0
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -883,7 +943,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xa1\x19\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xe7\x1b\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -932,7 +992,12 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x12copies_tensor_rows\x18* \x01(\bH$R\x10copiesTensorRows\x88\x01\x01\x12(\n" +
 	"\rfp32_adapters\x18+ \x01(\bH%R\ffp32Adapters\x88\x01\x01\x129\n" +
 	"\x16adapter_gather_seconds\x18, \x01(\x01H&R\x14adapterGatherSeconds\x88\x01\x01\x12=\n" +
-	"\x18repeats_expert_exchanges\x18- \x01(\bH'R\x16repeatsExpertExchanges\x88\x01\x01B\x14\n" +
+	"\x18repeats_expert_exchanges\x18- \x01(\bH'R\x16repeatsExpertExchanges\x88\x01\x01\x12\x1f\n" +
+	"\bautocast\x18. \x01(\bH(R\bautocast\x88\x01\x01\x12.\n" +
+	"\x10fused_activation\x18/ \x01(\bH)R\x0ffusedActivation\x88\x01\x01\x12&\n" +
+	"\ffused_rotary\x180 \x01(\bH*R\vfusedRotary\x88\x01\x01\x12=\n" +
+	"\x18stores_weight_remainders\x181 \x01(\bH+R\x16storesWeightRemainders\x88\x01\x01\x12)\n" +
+	"\x0erms_norm_bytes\x182 \x01(\x01H,R\frmsNormBytes\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -973,7 +1038,12 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x13_copies_tensor_rowsB\x10\n" +
 	"\x0e_fp32_adaptersB\x19\n" +
 	"\x17_adapter_gather_secondsB\x1b\n" +
-	"\x19_repeats_expert_exchanges\"7\n" +
+	"\x19_repeats_expert_exchangesB\v\n" +
+	"\t_autocastB\x13\n" +
+	"\x11_fused_activationB\x0f\n" +
+	"\r_fused_rotaryB\x1b\n" +
+	"\x19_stores_weight_remaindersB\x11\n" +
+	"\x0f_rms_norm_bytes\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +

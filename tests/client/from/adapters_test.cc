@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/read_config.h"
-#include "client/cli/from/request_of.h"
-#include "client/cli/from/run_of.h"
+#include "client/cli/from/read/read_config.h"
+#include "client/cli/from/run/request_of.h"
+#include "client/cli/from/run/run_of.h"
 #include "tests/client/trainer_folder.h"
 #include "tests/client/trainer_runs.h"
 

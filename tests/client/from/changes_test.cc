@@ -1,7 +1,7 @@
 // Tests which changes of a run are evaluated, and what the answer tells people to write.
-#include "client/cli/from/changes.h"
-#include "client/cli/from/evaluate_run.h"
-#include "client/cli/from/run_of.h"
+#include "client/cli/from/advise/changes.h"
+#include "client/cli/from/advise/evaluate_run.h"
+#include "client/cli/from/run/run_of.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "client/cli/backend/backend.h"
-#include "client/cli/from/front_ends.h"
-#include "client/cli/from/read_config.h"
-#include "client/cli/from/render_from.h"
+#include "client/cli/from/advise/render_from.h"
+#include "client/cli/from/read/front_ends.h"
+#include "client/cli/from/read/read_config.h"
 
 namespace evenkeel::cli {
 namespace {

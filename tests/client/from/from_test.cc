@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/documents.h"
-#include "client/cli/from/layout.h"
-#include "client/cli/from/read_config.h"
-#include "client/cli/from/run_of.h"
-#include "client/cli/from/shell.h"
-#include "client/cli/from/shell_sum.h"
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/read/documents.h"
+#include "client/cli/from/read/read_config.h"
+#include "client/cli/from/run/layout.h"
+#include "client/cli/from/run/run_of.h"
+#include "client/cli/from/run/user_run.h"
+#include "client/cli/from/shell/shell.h"
+#include "client/cli/from/shell/sum.h"
 #include "tests/client/test_folder.h"
 
 namespace evenkeel::cli {

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/front_ends.h"
-#include "client/cli/from/read_config.h"
-#include "client/cli/from/run_of.h"
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/read/front_ends.h"
+#include "client/cli/from/read/read_config.h"
+#include "client/cli/from/run/run_of.h"
+#include "client/cli/from/run/user_run.h"
 #include "tests/client/trainer_folder.h"
 #include "tests/client/trainer_runs.h"
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/read_config.h"
-#include "client/cli/from/request_of.h"
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/read/read_config.h"
+#include "client/cli/from/run/request_of.h"
+#include "client/cli/from/run/user_run.h"
 #include "tests/client/trainer_runs.h"
 
 namespace evenkeel::cli {

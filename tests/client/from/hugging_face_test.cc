@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/merge_files.h"
-#include "client/cli/from/read_config.h"
-#include "client/cli/from/request_of.h"
-#include "client/cli/from/run_of.h"
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/read/merge_files.h"
+#include "client/cli/from/read/read_config.h"
+#include "client/cli/from/run/request_of.h"
+#include "client/cli/from/run/run_of.h"
+#include "client/cli/from/run/user_run.h"
 #include "tests/client/trainer_runs.h"
 
 namespace evenkeel::cli {
@@ -56,6 +56,12 @@ TEST(HuggingFaceTest, ArgumentsArePaddedMicroBatches) {
       RefusalOf({"{\"max_steps\": 5, \"output_dir\": \"out\", \"torch_dtype\": \"bfloat16\"}"})
           .find("torch_dtype bfloat16: not yet: weights and states in 16 bits"),
       std::string::npos);
+  const auto autocast = [](const std::string& more) {
+    return TrainerRun({ArgumentsWith(more)}).job.training().execution().autocast();
+  };
+  EXPECT_TRUE(autocast(", \"torch_dtype\": \"float32\""));
+  EXPECT_FALSE(autocast(", \"torch_dtype\": \"bfloat16\""));
+  EXPECT_FALSE(autocast(""));
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"padding_free\": true")}).find("laid end to end"),
             std::string::npos);
   EXPECT_NO_THROW(TrainerRun({ArgumentsWith(", \"packing\": false, \"label_names\": []")}));
@@ -328,6 +334,12 @@ TEST(HuggingFaceTest, LigersLossHoldsAPartOfTheLogits) {
   EXPECT_EQ(bytes(""), 0) << "the trainer's";
   EXPECT_EQ(bytes(", \"use_liger_kernel\": true"), 6. / 32);
   EXPECT_EQ(bytes(", \"fsdp\": true, \"use_liger_kernel\": true"), 6. / 32);
+  const auto norms = [](const std::string& more) {
+    const v1::Execution e = TrainerRun({ArgumentsWith(more)}).job.training().execution();
+    return e.fused_activation() && e.fused_rotary() ? e.rms_norm_bytes() : 0;
+  };
+  EXPECT_EQ(norms(", \"use_liger_kernel\": true"), 2);
+  EXPECT_EQ(norms(""), 0);
   EXPECT_EQ(bytes(", \"use_liger_kernel\": true, \"liger_kernel_config\": "
                   "{\"fused_linear_cross_entropy\": false}"),
             0);

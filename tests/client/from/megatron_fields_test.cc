@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/read_config.h"
-#include "client/cli/from/recompute_of.h"
-#include "client/cli/from/run_of.h"
-#include "client/cli/from/user_run.h"
+#include "client/cli/from/read/read_config.h"
+#include "client/cli/from/run/recompute_of.h"
+#include "client/cli/from/run/run_of.h"
+#include "client/cli/from/run/user_run.h"
 #include "tests/client/trainer_runs.h"
 
 namespace evenkeel::cli {
@@ -71,6 +71,55 @@ TEST(MegatronFieldsTest, ReadsMegatronBridgesFields) {
   EXPECT_EQ(run.degrees.virtual_stages(), 2);
   EXPECT_EQ(InSyntax(config.syntax, "--num-layers 2 --swiglu without --fp16 and --bf16"),
             "num_layers: 2, swiglu: true without fp16 and bf16");
+}
+
+constexpr char kSmallGpt[] =
+    "--num-layers 4 --hidden-size 1024 --num-attention-heads 8 --seq-length 2048 --swiglu --bf16 "
+    "--micro-batch-size 1 --global-batch-size 8 --max-position-embeddings 2048 "
+    "--vocab-size 32000 ";
+
+v1::Execution ExecutionOf(const std::string& text, const std::string& path) {
+  JobFlags flags;
+  flags.gpu = "h100-sxm-80gb";
+  flags.gpus = {8};
+  return RunOf(ReadConfigText(text, path), flags).job.training().execution();
+}
+
+TEST(MegatronFieldsTest, APreciseOptimizerStoresRemainders) {
+  const auto stores = [](const std::string& more) {
+    return ExecutionOf(kSmallGpt + more, "args").stores_weight_remainders();
+  };
+  const std::string precise = "--use-distributed-optimizer --use-precision-aware-optimizer ";
+  EXPECT_TRUE(stores(precise));
+  EXPECT_TRUE(stores(precise + "--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"));
+  EXPECT_FALSE(stores(precise + "--no-store-param-remainders"));
+  EXPECT_FALSE(stores(""));
+}
+
+TEST(MegatronFieldsTest, ReadsFusionsThatAreOff) {
+  const auto none_off = [](const v1::Execution& e) {
+    return !e.has_fused_activation() && !e.has_fused_rotary() && e.fused_weight_gradients();
+  };
+  const auto all_off = [](const v1::Execution& e) {
+    return e.has_fused_activation() && !e.fused_activation() && e.has_fused_rotary() &&
+           !e.fused_rotary() && !e.fused_weight_gradients();
+  };
+  EXPECT_TRUE(none_off(ExecutionOf(kSmallGpt, "args")));
+  EXPECT_TRUE(all_off(
+      ExecutionOf(std::string(kSmallGpt) +
+                      "--no-bias-swiglu-fusion --no-rope-fusion --no-gradient-accumulation-fusion",
+                  "args")));
+  const auto bridge = [](const std::string& value) {
+    return "_target_: megatron.bridge.training.config.ConfigContainer\n"
+           "mixed_precision: bf16_mixed\n"
+           "model:\n  num_layers: 4\n  hidden_size: 1024\n  num_attention_heads: 8\n"
+           "  seq_length: 2048\n  vocab_size: 32000\n  bias_activation_fusion: " +
+           value + "\n  apply_rope_fusion: " + value +
+           "\n  gradient_accumulation_fusion: " + value +
+           "\ntrain:\n  global_batch_size: 8\n  micro_batch_size: 1\n";
+  };
+  EXPECT_TRUE(none_off(ExecutionOf(bridge("true"), "bridge.yaml")));
+  EXPECT_TRUE(all_off(ExecutionOf(bridge("false"), "bridge.yaml")));
 }
 
 constexpr char kBridge[] = "_target_: megatron.bridge.training.config.ConfigContainer\n";

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/run_of.h"
+#include "client/cli/from/run/run_of.h"
 #include "tests/client/trainer_folder.h"
 
 namespace evenkeel::cli {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "client/cli/base/command_error.h"
-#include "client/cli/from/run_of.h"
-#include "client/cli/from/shell.h"
+#include "client/cli/from/run/run_of.h"
+#include "client/cli/from/shell/shell.h"
 #include "tests/client/trainer_folder.h"
 
 namespace evenkeel::cli {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "client/cli/from/changes.h"
+#include "client/cli/from/advise/changes.h"
 #include "tests/client/trainer_folder.h"
 #include "tests/client/trainer_runs.h"
 

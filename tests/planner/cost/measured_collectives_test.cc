@@ -10,9 +10,9 @@
 #include "planner/cost/calibration_book.h"
 #include "planner/cost/collective_rating.h"
 #include "planner/cost/network.h"
+#include "planner/explain/changed_job.h"
 #include "planner/hardware/gpus.h"
 #include "planner/make_plan.h"
-#include "planner/search/changed_job.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/profiles.h"
 

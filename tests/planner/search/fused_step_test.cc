@@ -7,8 +7,8 @@
 
 #include "planner/base/random.h"
 #include "planner/evaluate_plan.h"
+#include "planner/explain/remedies.h"
 #include "planner/make_plan.h"
-#include "planner/search/remedies.h"
 #include "planner/space/degrees.h"
 #include "planner/space/fused_step.h"
 #include "planner/space/offload.h"

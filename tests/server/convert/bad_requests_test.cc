@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "planner/job.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {

@@ -1,4 +1,4 @@
-#include "server/convert/catalog_to_proto.h"
+#include "server/convert/answer/catalog_to_proto.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 #include "planner/catalog/catalog.h"
 #include "planner/hardware/gpus.h"
 #include "planner/trainer/trainers.h"
-#include "server/convert/from_proto.h"
-#include "server/convert/published_models.h"
+#include "server/convert/config/published_models.h"
+#include "server/convert/job/from_proto.h"
 
 namespace evenkeel::server {
 namespace {

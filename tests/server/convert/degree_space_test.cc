@@ -11,8 +11,8 @@
 #include "planner/base/random.h"
 #include "planner/search/parallelisms.h"
 #include "planner/space/degrees.h"
-#include "server/convert/degree_products.h"
-#include "server/convert/search_size.h"
+#include "server/convert/job/degree_products.h"
+#include "server/convert/job/search_size.h"
 #include "server/convert/violations.h"
 #include "tests/planner/jobs.h"
 

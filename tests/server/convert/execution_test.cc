@@ -5,7 +5,7 @@
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/trainer/trainers.h"
-#include "server/convert/execution_from_proto.h"
+#include "server/convert/job/execution_from_proto.h"
 
 namespace evenkeel::server {
 namespace {

@@ -1,6 +1,6 @@
 // Tests packing groups in the contract: what the planner returns, and plans that are sent back with
 // them.
-#include "server/convert/groups_to_proto.h"
+#include "server/convert/answer/groups_to_proto.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "evenkeel/v1/timeline.pb.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "server/planning/compute_plan.h"
 #include "tests/server/convert/requests.h"
 

@@ -12,7 +12,7 @@
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {

@@ -9,8 +9,8 @@
 #include "evenkeel/v1/planner_service.pb.h"
 #include "planner/model/layer_runs.h"
 #include "planner/model/parameters.h"
-#include "server/convert/from_proto.h"
-#include "server/convert/model_config.h"
+#include "server/convert/config/model_config.h"
+#include "server/convert/job/from_proto.h"
 #include "tests/server/convert/read_config.h"
 
 namespace evenkeel::server {

@@ -1,4 +1,4 @@
-#include "server/convert/model_config.h"
+#include "server/convert/config/model_config.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include "planner/base/random.h"
 #include "planner/model/layer_runs.h"
 #include "planner/model/parameters.h"
-#include "server/convert/config_architectures.h"
-#include "server/convert/config_encoders.h"
+#include "server/convert/config/architectures.h"
+#include "server/convert/config/encoders.h"
 #include "tests/server/convert/read_config.h"
 
 namespace evenkeel::server {

@@ -1,4 +1,4 @@
-#include "server/convert/network_tiers.h"
+#include "server/convert/job/network_tiers.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "evenkeel/v1/planner_service.pb.h"
 #include "planner/space/network_tiers.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {

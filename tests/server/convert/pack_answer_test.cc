@@ -1,4 +1,4 @@
-#include "server/convert/pack_answer.h"
+#include "server/convert/packing/pack_answer.h"
 
 #include <gtest/gtest.h>
 

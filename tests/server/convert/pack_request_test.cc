@@ -1,4 +1,4 @@
-#include "server/convert/pack_request.h"
+#include "server/convert/packing/pack_request.h"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>

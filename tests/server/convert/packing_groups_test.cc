@@ -1,4 +1,4 @@
-#include "server/convert/packing_groups.h"
+#include "server/convert/packing/packing_groups.h"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include "evenkeel/v1/packing.pb.h"
 #include "planner/packing/pack_dataset.h"
-#include "server/convert/pack_answer.h"
-#include "server/convert/pack_request.h"
+#include "server/convert/packing/pack_answer.h"
+#include "server/convert/packing/pack_request.h"
 
 namespace evenkeel::server {
 namespace {

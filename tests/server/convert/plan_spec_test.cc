@@ -8,7 +8,7 @@
 
 #include "evenkeel/v1/planner_service.pb.h"
 #include "evenkeel/v1/timeline.pb.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "server/planning/compute_plan.h"
 #include "server/planning/fingerprint.h"
 #include "tests/server/convert/requests.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "planner/job.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {

@@ -1,4 +1,4 @@
-#include "server/convert/profile_from_proto.h"
+#include "server/convert/profile/profile_from_proto.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>

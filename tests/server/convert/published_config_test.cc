@@ -9,7 +9,7 @@
 
 #include "planner/model/layer_runs.h"
 #include "planner/model/parameters.h"
-#include "server/convert/published_models.h"
+#include "server/convert/config/published_models.h"
 #include "tests/server/convert/read_config.h"
 
 namespace evenkeel::server {

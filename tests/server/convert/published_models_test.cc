@@ -1,4 +1,4 @@
-#include "server/convert/published_models.h"
+#include "server/convert/config/published_models.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "planner/catalog/catalog.h"
 #include "planner/model/parameters.h"
-#include "server/convert/model_name.h"
+#include "server/convert/model/model_name.h"
 
 namespace evenkeel::server {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "server/convert/checks.h"
-#include "server/convert/model_config.h"
+#include "server/convert/config/model_config.h"
 
 namespace evenkeel::server {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "evenkeel/v1/job.pb.h"
-#include "planner/search/apply_remedy.h"
-#include "planner/search/other_sizes.h"
-#include "server/convert/execution_from_proto.h"
+#include "planner/explain/apply_remedy.h"
+#include "planner/explain/other_sizes.h"
+#include "server/convert/job/execution_from_proto.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {

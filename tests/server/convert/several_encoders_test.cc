@@ -8,10 +8,10 @@
 
 #include "evenkeel/v1/packing.pb.h"
 #include "evenkeel/v1/planner_service.pb.h"
-#include "server/convert/from_proto.h"
-#include "server/convert/histogram_bytes.h"
-#include "server/convert/pack_request.h"
-#include "server/convert/packing_rule.h"
+#include "server/convert/dataset/histogram_bytes.h"
+#include "server/convert/job/from_proto.h"
+#include "server/convert/packing/pack_request.h"
+#include "server/convert/packing/packing_rule.h"
 #include "server/planning/keep_dataset.h"
 
 namespace evenkeel::server {

@@ -1,4 +1,4 @@
-#include "server/convert/step_drift.h"
+#include "server/convert/profile/step_drift.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "server/convert/timeline_to_proto.h"
+#include "server/convert/answer/timeline_to_proto.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/convert/to_proto.h"
+#include "server/convert/answer/to_proto.h"
 
 #include <gtest/gtest.h>
 

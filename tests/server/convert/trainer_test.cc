@@ -6,7 +6,7 @@
 
 #include "evenkeel/v1/planner_service.pb.h"
 #include "planner/job.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {
@@ -144,7 +144,8 @@ TEST(TrainerTest, EachDefaultCanBeSet) {
       stops_recompute_early: true pools_gradients: true tensor_loss_logit_bytes: 3
       gather_traffic_bytes: 5 reduce_traffic_bytes: 6 reduces_fp32: true
       copies_tensor_rows: true fp32_adapters: true adapter_gather_seconds: 4e-4
-      repeats_expert_exchanges: true })");
+      repeats_expert_exchanges: true fused_activation: false fused_rotary: false
+      stores_weight_remainders: true rms_norm_bytes: 5 })");
   request.mutable_job()->mutable_model()->set_name("mixtral-8x7b");
   const planner::Execution e = JobOf(request).training.execution;
   EXPECT_EQ(e.expert_capacity, 1);
@@ -170,8 +171,44 @@ TEST(TrainerTest, EachDefaultCanBeSet) {
   EXPECT_TRUE(e.copies_tensor_rows);
   EXPECT_TRUE(e.fp32_adapters);
   EXPECT_TRUE(e.repeats_expert_exchanges);
+  EXPECT_EQ(e.fused_activation, planner::Fusion::kApart);
+  EXPECT_EQ(e.fused_rotary, planner::Fusion::kApart);
+  EXPECT_TRUE(e.stores_weight_remainders);
+  EXPECT_EQ(e.rms_norm_bytes, 5);
   EXPECT_DOUBLE_EQ(e.adapter_gather_ns, 4e5);
   EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's default, not set by the request
+}
+
+TEST(TrainerTest, AutocastIsTheOnlyCast) {
+  const planner::Execution e =
+      TrainingOf(R"(trainer { name: "torchtitan" } execution { autocast: true })").execution;
+  EXPECT_TRUE(e.autocast);
+  EXPECT_FALSE(e.casts_master_weights);
+  EXPECT_EQ(TrainerViolations("execution { autocast: true casts_master_weights: true }"),
+            (std::vector<std::string>{
+                "job.training.execution.autocast: must not be true with casts_master_weights: it "
+                "casts weights that are gathered in fp32"}));
+  EXPECT_EQ(TrainerViolations("optimizer: OPTIMIZER_ADAM_16BIT execution { autocast: true }"),
+            (std::vector<std::string>{
+                "job.training.execution.autocast: must not be true with OPTIMIZER_ADAM_16BIT, "
+                "which has no fp32 weights"}));
+}
+
+TEST(TrainerTest, RemaindersNeedWeightsInBfloat16) {
+  const auto stores = [](const std::string& training) {
+    return TrainingOf(training).execution.stores_weight_remainders;
+  };
+  const std::string moments = "optimizer: OPTIMIZER_ADAM_16BIT_MOMENTS ";
+  EXPECT_TRUE(stores(moments));
+  EXPECT_FALSE(stores(""));
+  EXPECT_TRUE(stores("execution { stores_weight_remainders: true }"));
+  EXPECT_FALSE(stores(moments + "execution { stores_weight_remainders: false }"));
+  EXPECT_FALSE(stores(moments + "precision: PRECISION_FP16"));
+  EXPECT_FALSE(stores(moments + R"(trainer { name: "torchtitan" })"));
+  EXPECT_EQ(
+      TrainerViolations("precision: PRECISION_FP16 execution { stores_weight_remainders: true }"),
+      (std::vector<std::string>{"job.training.execution.stores_weight_remainders: must not "
+                                "be true: weights are not bfloat16"}));
 }
 
 TEST(TrainerTest, WhatIsWrongIsNamed) {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "server/convert/bin_lengths.h"
+#include "server/convert/dataset/bin_lengths.h"
 #include "server/convert/digest.h"
-#include "server/convert/from_proto.h"
+#include "server/convert/job/from_proto.h"
 #include "server/planning/fingerprint.h"
 #include "server/planning/keep_dataset.h"
 #include "tests/server/convert/requests.h"

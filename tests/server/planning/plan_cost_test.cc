@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/convert/search_size.h"
+#include "server/convert/job/search_size.h"
 #include "server/core/fair_queue.h"
 #include "server/planning/compute_plan.h"
 #include "server/planning/offers.h"

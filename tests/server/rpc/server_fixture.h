@@ -20,7 +20,7 @@
 #include "evenkeel/v1/planner_service.grpc.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/convert/pack_request.h"
+#include "server/convert/packing/pack_request.h"
 #include "server/options.h"
 #include "server/server.h"
 

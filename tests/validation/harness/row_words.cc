@@ -162,20 +162,23 @@ Json TargetNames(const Json& targets) {
   for (const Json& target : targets) {
     const std::string name = target.is_string() ? Lower(target.get<std::string>()) : "?";
     if (name == "q_proj" || name == "k_proj" || name == "v_proj" || name == "linear_qkv" ||
-        name == "c_attn") {
+        name == "c_attn" || name == "qkv_proj") {
       qkv = true;
     } else if (name == "o_proj" || name == "linear_proj") {
       out = true;
     } else if (name == "gate_proj" || name == "up_proj" || name == "down_proj" ||
-               name == "linear_fc1" || name == "linear_fc2") {
+               name == "gate_up_proj" || name == "linear_fc1" || name == "linear_fc2") {
       mlp = true;
     } else {
       return "unknown module " + name;
     }
   }
-  if (mlp) return qkv && out ? "all linear" : "unknown set of modules";
-  return std::string(qkv ? "fused QKV" : "") + (qkv && out ? " and " : "") +
-         (out ? "attention output" : "");
+  if (qkv && out && mlp) return "all linear";
+  std::string words;
+  for (const auto& [has, word] :
+       {std::pair(qkv, "fused QKV"), std::pair(out, "attention output"), std::pair(mlp, "MLP")})
+    if (has) words += (words.empty() ? "" : " and ") + std::string(word);
+  return words;
 }
 
 }  // namespace

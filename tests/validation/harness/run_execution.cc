@@ -25,8 +25,20 @@ bool StopsRecomputeEarly(const Json& row, const Trainer& trainer, const Executio
   return trainer.name == "torchtitan" ? date < "2025-09" : usual.stops_recompute_early;
 }
 
+// Megatron-Bridge and NeMo leave a gated activation unfused in models that do not set
+// bias_activation_fusion: Qwen's dense ones do not, and Llama's do.
+bool FusesActivationOf(const Json& row, const Trainer& trainer) {
+  const bool wrapper = trainer.name == "megatron-bridge" || trainer.name == "nemo";
+  const Json& model = Child(row, "model");
+  const bool dense = !Child(model, "moe").is_object();
+  return !(wrapper && dense && Says(Text(model, "name"), "qwen"));
+}
+
 void SetLoss(const Json& row, const Trainer& trainer, Execution& e) {
   const std::string date = Text(row, "date");
+  const bool titan = trainer.name == "torchtitan", chunked = titan && date >= "2026-05";
+  if (titan && !chunked)
+    e.loss_bytes_per_logit = kHeldLogitsLossBytes, e.tensor_loss_bytes_per_logit = 4;
   // A loss that is compiled with the model holds 16-bit logits and their gradient. torchtitan
   // compiles it since April 2025 (pull requests 755 and 1033).
   const bool chunks = e.loss_bytes_per_logit == kChunkedLossBytes;
@@ -35,15 +47,30 @@ void SetLoss(const Json& row, const Trainer& trainer, Execution& e) {
                           (trainer.alternate_products || e.loss_bytes_per_logit == kEagerLossBytes);
   if (eager_loss && Flag(row, "compiled") && Flag(row, "compiled_loss", true) &&
       (!trainer.alternate_products || date.empty() || date >= "2025-04"))
-    e.loss_bytes_per_logit = 4, e.tensor_loss_bytes_per_logit = 0;
+    e.loss_bytes_per_logit = chunked ? 4 / kTitanLossChunks : 4, e.tensor_loss_bytes_per_logit = 0;
   if (const double bytes = Real(row, "loss_logit_bytes"); bytes > 0) e.loss_bytes_per_logit = bytes;
+}
+
+void SetFusionsAndWeights(const Json& row, const Trainer& trainer, Execution& e) {
+  e.autocast = Flag(row, "autocast");
+  e.stores_weight_remainders = Flag(row, "weight_remainders", e.stores_weight_remainders);
+  const auto fusion = [&](const char* key, bool usual) {
+    if (!row.contains(key)) return usual ? Fusion::kAsOthers : Fusion::kApart;
+    return Flag(row, key) ? Fusion::kFused : Fusion::kApart;
+  };
+  e.fused_activation = fusion("fused_activation", FusesActivationOf(row, trainer));
+  e.fused_rotary = fusion("fused_rotary", true);
+  // torchtitan's norms were several kernels before PyTorch 2.9.
+  if (trainer.name == "torchtitan" && Text(row, "date") < "2025-10") e.rms_norm_bytes = 0;
+  e.casts_master_weights = e.casts_master_weights && !e.autocast;
 }
 
 }  // namespace
 
 void SetExecution(const Json& row, Training& training) {
   Execution& e = training.execution;
-  e = DefaultExecution(*training.trainer, training.zero_stage);
+  e = DefaultExecution(*training.trainer, training.zero_stage, training.optimizer,
+                       Text(row, "precision") != "fp16");
   const std::string kernel = Text(row, "attention_kernel");
   // TransformerEngine has no unfused attention over context-parallel ranks.
   if (kernel == "unfused" && Int(row, "cp", 1) == 1) e.attention = AttentionKernel::kUnfused;
@@ -76,6 +103,7 @@ void SetExecution(const Json& row, Training& training) {
   if (Flag(row, "adapters_gathered_alone", shards)) e.adapter_gather_ns = kAdapterGatherNs;
   e.accumulates_whole_gradients = Flag(row, "whole_gradients", e.accumulates_whole_gradients);
   e.reduces_fp32 = Flag(row, "reduces_fp32", e.reduces_fp32);
+  SetFusionsAndWeights(row, *training.trainer, e);
   e.stops_recompute_early = StopsRecomputeEarly(row, *training.trainer, e);
   // Its list of what to keep for Qwen3 had no exchanges (torchtitan/models/qwen3/infra, 057fedda).
   const bool qwen3 = Says(Text(Child(row, "model"), "name"), "qwen3");

@@ -210,9 +210,12 @@ void SetAdapters(const Json& row, LanguageModel& m) {
   m.lora.train_embedding = m.lora.train_head = Text(lora, "also_trained") == kTables;
   if (HasPackedBase(row)) m.lora.base = FrozenFormat::kNf4Double;
   const std::string targets = Text(lora, "targets");
-  if (Has(targets, "fused QKV")) {
-    m.lora.targets = kLoraQkv | (Has(targets, "attention output") ? kLoraAttentionOut : 0u);
-  }
+  uint32_t named = 0;
+  for (const auto& [word, target] : {std::pair("fused QKV", uint32_t{kLoraQkv}),
+                                     std::pair("attention output", uint32_t{kLoraAttentionOut}),
+                                     std::pair("MLP", kLoraMlpUp | kLoraMlpDown)})
+    if (Has(targets, word)) named |= target;
+  if (named != 0) m.lora.targets = named;
 }
 
 // Returns whether this is torchtitan's recompute of every other layer.

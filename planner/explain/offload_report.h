@@ -1,0 +1,22 @@
+// What a finished plan says about its offload.
+#ifndef EVENKEEL_PLANNER_EXPLAIN_OFFLOAD_REPORT_H_
+#define EVENKEEL_PLANNER_EXPLAIN_OFFLOAD_REPORT_H_
+
+#include <optional>
+#include <vector>
+
+#include "planner/job.h"
+#include "planner/packing/batch_rule.h"
+#include "planner/plan.h"
+#include "planner/search/candidate.h"
+
+namespace evenkeel::planner {
+
+// Returns what a candidate with these stages offloads and what that costs, without the gain.
+// Returns nullopt if the job does not ask for offload.
+std::optional<OffloadPlan> ReportOffload(const Job& job, const Batching& batching,
+                                         const Candidate& c, const std::vector<StagePlan>& stages);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_EXPLAIN_OFFLOAD_REPORT_H_

@@ -1,0 +1,21 @@
+// Explains in one sentence why a job does not fit.
+#ifndef EVENKEEL_SERVER_CONVERT_ANSWER_MISFIT_TEXT_H_
+#define EVENKEEL_SERVER_CONVERT_ANSWER_MISFIT_TEXT_H_
+
+#include <string>
+
+#include "planner/plan.h"
+
+namespace evenkeel::server {
+
+// Returns "Stage 2 of TP 2 x PP 4 x DP 4 needs 93.1 GiB of 79.2 GiB: 13.9 GiB short (24 language
+// layers, output head). Nearest change: ...". The text says so if it is not proven that nothing
+// fits.
+std::string MisfitText(const planner::Misfit& misfit);
+
+// Returns the first sentence of MisfitText.
+std::string ShortageText(const planner::Misfit& misfit);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_ANSWER_MISFIT_TEXT_H_
