@@ -94,7 +94,8 @@ double HostCopyRate(const Cluster& cluster) {
 
 double HostToDeviceTime(const Job& job, double parameters) {
   if (!job.training.offload.weights) return 0;
-  const double bytes = job.training.execution.casts_master_weights ? 4 : D(kWeightBytes);
+  const Execution& e = job.training.execution;
+  const double bytes = e.casts_master_weights ? 4 : HeldWeightBytes(e);
   return 1e9 * parameters * bytes / HostCopyRate(job.cluster);
 }
 
@@ -111,7 +112,8 @@ double HostUpdateTime(const Job& job, double parameters) {
       kHostUpdateShare * host.memory_bytes_per_second / D(job.cluster.gpus_per_node);
   const double gradient = job.training.distributed_gradients_fp32 ? 4 : 2;
   const double device_to_host = parameters * gradient / host.link_bytes_per_second;
-  const double host_to_device = parameters * D(kWeightBytes) / host.link_bytes_per_second;
+  const double host_to_device =
+      parameters * HeldWeightBytes(job.training.execution) / host.link_bytes_per_second;
   const double update = parameters * RecordOf(job.training.optimizer).moved_bytes / rate;
   if (job.training.offload.weights) return 1e9 * update;
   return 1e9 * (job.training.trainer->offload.overlaps

@@ -167,12 +167,13 @@ void LayerBuilder::AddAdapterStreams(const Linear& l, int64_t adapters) {
   const double values = kept ? input_.values : l.share * D(l.in), out = l.share * D(l.out);
   const double in = D(adapters) * values, dropped = lora_.dropout ? 5 * in : 0;
   const bool fp32 = setting_.execution.fp32_adapters;
+  const bool casts = fp32 && !setting_.execution.autocast;  // else rows are fp32 already
   // Of each value, a cast to fp32 and one back move 6 bytes each, and dropout moves 9 in place
   // of 5.
-  const double cast = !fp32 ? 0 : lora_.dropout ? 16 * in : 12 * in;
+  const double cast = !casts ? 0 : lora_.dropout ? 16 * in : 12 * in;
   StreamBytes(10 * out + dropped + cast, 4 * out + 6 * in + dropped + cast);
   // The host's time per operation was fitted with the launches of one adapter for each product.
-  operation().launches += (lora_.dropout ? 4 : 3) + (fp32 ? 2 : 0);
+  operation().launches += (lora_.dropout ? 4 : 3) + (casts ? 2 : 0);
   work_.adapter_matrices += 2 * l.copies * adapters;
   // KeepInput kept one copy.
   const int64_t copies = lora_.dropout || fp32 ? adapters - (kept ? 1 : 0) : 0;

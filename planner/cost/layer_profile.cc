@@ -166,7 +166,7 @@ class ProfileBuilder {
     layer.parameters = std::min(Nearest(work.parameters), most);
     layer.trained_parameters = std::min(Nearest(work.trained_parameters), most);
     layer.trained_expert_parameters = std::min(Nearest(work.trained_expert_parameters), most);
-    layer.weight_bytes = Bytes(bytes.weights);
+    layer.weight_bytes = Bytes(bytes.weights + (layer.has_backward ? bytes.casts : 0));
     layer.gradient_bytes = Bytes(bytes.gradients);
     layer.optimizer_bytes = Bytes(bytes.optimizer);
     layer.update_bytes = Bytes(bytes.update);
@@ -280,8 +280,9 @@ class ProfileBuilder {
   // Returns the bytes of the rows that leave a layer, sharded by sequence parallelism.
   PackCost OutputBytes(const Rows& rows, int64_t width) const {
     const double shard = setting_.execution.sequence_parallel ? 1 / D(p_.tensor) : 1;
-    return {.per_unit = rows.per_unit * rows.share * D(width) * kValueBytes * shard,
-            .per_token = rows.per_token * rows.share * D(width) * kValueBytes * shard};
+    const double value = (execution_.autocast ? 2 : 1) * kValueBytes;
+    return {.per_unit = rows.per_unit * rows.share * D(width) * value * shard,
+            .per_token = rows.per_token * rows.share * D(width) * value * shard};
   }
 
   // Sets the bytes that leave a layer: its own rows and, in an encoder, what earlier ones gave.

@@ -88,11 +88,18 @@ MemoryFit MemoryFitOf(const Job& job, const Plan& plan) {
   return FitOf(used, CapacityBytes(job.cluster), MemoryIntervalOf(job));
 }
 
+// With recipes of 8 bits, Megatron-Core keeps fp32 master weights of its own
+// (use_precision_aware_optimizer_no_fp8_or_ds_fp8). Its HybridDeviceOptimizer has no remainders.
+bool StoresRemainders(const Training& training, const OptimizerRecord& optimizer) {
+  return training.execution.stores_weight_remainders && optimizer.weight_remainders &&
+         training.precision == Precision::k16Bit && training.offload.ratio == 0;
+}
+
 double StateBytes(const Training& training, const OptimizerRecord& optimizer) {
   const Execution& e = training.execution;
   if (e.autocast) return optimizer.moment_bytes;  // the weights are the master weights
-  const bool rest = e.stores_weight_remainders && optimizer.master_bytes == 4;
-  return (rest ? 2 : optimizer.master_bytes) + optimizer.moment_bytes;
+  return (StoresRemainders(training, optimizer) ? 2 : optimizer.master_bytes) +
+         optimizer.moment_bytes;
 }
 
 int64_t LibraryBytes(const Job& job) {
@@ -121,6 +128,7 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
                         Nearest(std::min(GatheredRowBytes(job, p, largest), 1e15));
   if (p.pipeline == 1) return std::min(fixed, kPartBytesAtMost);
   const double shard = job.training.execution.sequence_parallel ? 1 / D(p.tensor) : 1;
+  const double value = job.training.execution.autocast ? 4 : 2;
   const double passed = largest.tokens / D(p.context) * D(PassedWidth(job.model.language_model));
   double widest = passed;
   // Whole encoders hand on whole rows, of their share of the images.
@@ -136,7 +144,7 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
       widest =
           std::max(widest, passed + largest.units[e] * D(cross->tokens_per_unit) * D(cross->width));
   }
-  return std::min(fixed + Nearest(std::min(kPipelineTensors * 2 * shard * widest, 1e15)),
+  return std::min(fixed + Nearest(std::min(kPipelineTensors * value * shard * widest, 1e15)),
                   kPartBytesAtMost);
 }
 
@@ -219,11 +227,11 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
   // Autocast's copies live until its forward pass ends, or until the backward pass needs them. FSDP
   // gathers what they are made of, layer by layer: LayerBuilder keeps those.
   if (autocast && training.zero_stage != ZeroStage::kWeights)
-    sum.weights += kWeightBytes * work.cast_parameters;
+    sum.casts += kWeightBytes * work.cast_parameters;
   if (training.offload.weights) {
     // The gradients' copies are counted with the states.
     sum.offloaded += sum.weights;
-    sum.weights = sum.gradients = 0;
+    sum.weights = sum.gradients = sum.casts = 0;
   }
   if (training.fused_step) {
     sum.in_turn = sum.gradients + sum.update;

@@ -54,6 +54,10 @@ int64_t AllocatableBytes(const Job& job);
 // memory interval.
 MemoryFit MemoryFitOf(const Job& job, const Plan& plan);
 
+// Returns whether the optimizer stores remainders of master weights: of weights in bfloat16, on the
+// GPU.
+bool StoresRemainders(const Training& training, const OptimizerRecord& optimizer);
+
 // Returns the bytes of states that an optimizer holds for a parameter, besides its weight.
 double StateBytes(const Training& training, const OptimizerRecord& optimizer);
 
@@ -76,6 +80,7 @@ bool HoldsQuantisedWeights(const Training& training);
 // Weights, gradients and optimizer state of a layer on one GPU, as the job's ZeroStage shards them.
 struct ShardedBytes {
   double weights = 0, gradients = 0, optimizer = 0;
+  double casts = 0;      // of weights, that autocast keeps for the backward pass
   double offloaded = 0;  // of the optimizer, in host memory
   double update = 0;     // that only the optimizer's step holds
   double in_turn = 0;    // with Training::fused_step, in place of gradients and update

@@ -6,6 +6,7 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/host_memory.h"
+#include "planner/cost/memory.h"
 #include "planner/model/layer_runs.h"
 #include "planner/trainer/optimizer.h"
 
@@ -79,7 +80,7 @@ double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, dou
   const Execution& e = job.training.execution;
   if (e.autocast) bytes -= kValueBytes;  // no weight in 16 bits is written
   // Half of each master weight is read and written, and the weight is read.
-  if (e.stores_weight_remainders && record.master_bytes == 4) bytes -= kValueBytes;
+  if (StoresRemainders(job.training, record)) bytes -= kValueBytes;
   // A step inside the backward pass knows no norm of all gradients.
   if (!job.training.trainer->megatron_kernels && !job.training.fused_step)
     bytes += kClippingPasses * (job.training.distributed_gradients_fp32 ? 4 : 2);

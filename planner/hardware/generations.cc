@@ -30,8 +30,8 @@ constexpr std::array kGenerations = {
                      .validated_below_16bit = true,
                      .step_error = 0.096,
                      .error_source = "13 published iterations on H100 that nothing was fitted to"},
-    // In 16 bits, the clock is fitted on runs of one source; others are predicted 19 to 23% too
-    // fast and 28% too slow.
+    // In 16 bits, the clock is fitted on runs of one source. Others are predicted up to 23% too
+    // fast and up to 28% too slow.
     GenerationRecord{
         .generation = GpuGeneration::kBlackwell,
         .dropout_forward = 1.25,

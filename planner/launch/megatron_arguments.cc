@@ -172,6 +172,12 @@ MegatronOptimizer OptimizerSetFor(const Training& training) {
   return optimizer == nullptr ? MegatronOptimizer{} : *optimizer;
 }
 
+// Returns whether states need --use-precision-aware-optimizer, and so the sharded optimizer.
+bool IsPrecisionAware(const Training& training) {
+  return OptimizerSetFor(training).moments != nullptr ||
+         StoresRemainders(training, RecordOf(training.optimizer));
+}
+
 void AddOptimizer(const Training& training, bool sharded, Arguments& out) {
   const MegatronOptimizer optimizer = OptimizerSetFor(training);
   if (sharded && optimizer.distributed) out.Add("--use-distributed-optimizer");
@@ -183,7 +189,7 @@ void AddOptimizer(const Training& training, bool sharded, Arguments& out) {
     out.Add("--optimizer-offload-fraction", ShareText(training.offload.ratio));
     out.Add("--overlap-cpu-optimizer-d2h-h2d");
   }
-  if (optimizer.moments == nullptr && !training.execution.stores_weight_remainders) return;
+  if (!IsPrecisionAware(training)) return;
   if (training.offload.ratio == 0) out.Add("--use-precision-aware-optimizer");
   if (optimizer.moments == nullptr) return;
   out.Add("--exp-avg-dtype", optimizer.moments);
@@ -239,7 +245,8 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
     out.Add("--grad-reduce-in-bf16");
   }
   AddPrecision(t, out);
-  AddOptimizer(t, t.zero_stage != ZeroStage::kNone && (sharded || t.offload.ratio > 0), out);
+  const bool distributes = sharded || t.offload.ratio > 0 || IsPrecisionAware(t);
+  AddOptimizer(t, t.zero_stage != ZeroStage::kNone && distributes, out);
   if (const int64_t copies = WeightCopies(p), shards = ShardRanks(t, copies);
       t.zero_stage == ZeroStage::kOptimizer && shards < copies)
     out.Add("--num-distributed-optimizer-instances", copies / shards);

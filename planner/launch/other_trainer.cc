@@ -33,6 +33,8 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
   if (execution.dispatcher != Dispatcher::kLeastTime &&
       (trainer.dispatchers & DispatcherBit(execution.dispatcher)) == 0)
     execution.dispatcher = DefaultExecution(trainer, to->zero_stage).dispatcher;
+  execution.autocast = false;  // no settings say it
+  execution.stores_weight_remainders &= trainer.precision_aware_optimizer;
   if (!trainer.keeps_layers_16bit) execution.start_layers_16bit = execution.end_layers_16bit = 0;
 }
 

@@ -23,7 +23,7 @@ class Exchange {
         network_(network),
         weight_bytes_(HoldsQuantisedWeights(job.training)
                           ? ValueBytesOf(RecipeOf(job.training.precision).products)
-                          : kValueBytes) {}
+                          : HeldWeightBytes(job.training.execution)) {}
 
   void Add(double parameters, const RankGroup& group) {
     const ZeroStage zero = job_.training.zero_stage;

@@ -33,6 +33,9 @@ struct OptimizerRecord {
   bool whole_matrices = false;
   // Trainers that hold states in host memory have an update of it that runs there (CPUAdam).
   bool host_update = false;
+  // An implementation can store only the half of a master weight that bfloat16 lacks
+  // (TransformerEngine's FusedAdam, store_param_remainders).
+  bool weight_remainders = false;
   std::string_view source;
 
   double state_bytes() const { return master_bytes + moment_bytes; }

@@ -419,20 +419,22 @@ type Execution struct {
 	// Whether PyTorch's autocast runs a model whose weights are fp32: precision "bf16-mixed" of Lightning, or bf16 of
 	// Hugging Face's Trainer with a model loaded in fp32. Weights take 4 bytes and are the optimizer's master weights;
 	// products cast them to 16 bits and keep the copies; rows between layers are fp32. Sharded weights (ZERO_STAGE_3)
-	// are gathered in fp32. Needs an optimizer with fp32 master weights, and excludes `casts_master_weights`. Unset:
-	// false.
+	// are gathered in fp32, and gradients are fp32. Needs a precision of 16 bits and an optimizer with fp32 master
+	// weights, and excludes `casts_master_weights` and GRADIENT_PRECISION_16BIT. Unset: false.
 	Autocast *bool `protobuf:"varint,46,opt,name=autocast,proto3,oneof" json:"autocast,omitempty"`
 	// Whether a gated activation and its product with the gate are one kernel; if not, the activation's value is kept,
 	// too. False with --no-bias-swiglu-fusion of Megatron-LM, and where bias_activation_fusion is false: the default of
 	// models in Megatron-Bridge and NeMo that do not set it, as Qwen. True with Liger's SwiGLU. Unset: as
 	// `fused_kernels`.
 	FusedActivation *bool `protobuf:"varint,47,opt,name=fused_activation,json=fusedActivation,proto3,oneof" json:"fused_activation,omitempty"`
-	// Whether rotary embeddings are one kernel: not with --no-rope-fusion. Unset: as `fused_kernels` or `fused_norms`.
+	// Whether rotary embeddings are one kernel: not with --no-rope-fusion. No effect with latent attention (MLA). Unset:
+	// as `fused_kernels` or `fused_norms`.
 	FusedRotary *bool `protobuf:"varint,48,opt,name=fused_rotary,json=fusedRotary,proto3,oneof" json:"fused_rotary,omitempty"`
 	// Whether the optimizer stores only the 16 bits of each fp32 master weight that the weight in bfloat16 lacks, 2 bytes
-	// instead of 4 (store_param_remainders). Needs weights in bfloat16 and an optimizer with fp32 master weights. Unset:
-	// true for Megatron-Core, Megatron-Bridge and NeMo with OPTIMIZER_ADAM_16BIT_MOMENTS or OPTIMIZER_ADAM_8BIT_MOMENTS,
-	// which set it with --use-precision-aware-optimizer; false for others.
+	// instead of 4 (store_param_remainders). Needs weights in bfloat16, and OPTIMIZER_ADAM, OPTIMIZER_ADAM_16BIT_MOMENTS
+	// or OPTIMIZER_ADAM_8BIT_MOMENTS. No effect with a precision below 16 bits or with the optimizer in host memory.
+	// Unset: true for Megatron-Core, Megatron-Bridge, NeMo and `unlimited` with the last two optimizers, which set it
+	// with --use-precision-aware-optimizer; false for others.
 	StoresWeightRemainders *bool `protobuf:"varint,49,opt,name=stores_weight_remainders,json=storesWeightRemainders,proto3,oneof" json:"stores_weight_remainders,omitempty"`
 	// Bytes that each RMSNorm keeps per value without `fused_kernels`. Above 0, the norm is one kernel; PyTorch's and
 	// Liger's keep 2, the input alone. 0: Hugging Face's, several kernels which keep 6 (an fp32 copy of the input and the

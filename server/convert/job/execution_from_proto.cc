@@ -56,10 +56,14 @@ void ConvertFigures(const v1::Execution& from, const FieldPath& path, ViolationS
 void ConvertFusionsAndWeights(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
                               planner::Execution& to) {
   using planner::Fusion;
-  if (from.has_fused_activation())
-    to.fused_activation = from.fused_activation() ? Fusion::kFused : Fusion::kApart;
-  if (from.has_fused_rotary())
-    to.fused_rotary = from.fused_rotary() ? Fusion::kFused : Fusion::kApart;
+  const auto fusion = [&](bool has, bool value, auto fuses, Fusion* slot) {
+    if (!has) return;
+    *slot = Fusion::kAsOthers;  // the canonical form of what holds anyway
+    if (fuses(to) != value) *slot = value ? Fusion::kFused : Fusion::kApart;
+  };
+  fusion(from.has_fused_activation(), from.fused_activation(), planner::FusesActivation,
+         &to.fused_activation);
+  fusion(from.has_fused_rotary(), from.fused_rotary(), planner::FusesRotary, &to.fused_rotary);
   if (from.has_stores_weight_remainders())
     to.stores_weight_remainders = from.stores_weight_remainders();
   if (from.has_autocast()) to.autocast = from.autocast();

@@ -18,6 +18,7 @@
 #include "server/convert/choices.h"
 #include "server/convert/job/execution_from_proto.h"
 #include "server/convert/job/trainer_names.h"
+#include "server/convert/job/weight_formats.h"
 #include "server/convert/packing/packing_rule.h"
 
 namespace evenkeel::server {
@@ -430,25 +431,6 @@ void AddFigures(const v1::Training& from, const planner::Training& training, pla
                                             : std::to_string(training.token_cap) + " tokens"});
 }
 
-// Converts what depends on the optimizer's master weights.
-void ConvertMasterWeights(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
-                          planner::Training* training) {
-  planner::Execution& e = training->execution;
-  const bool bfloat16 =
-      from.precision() != v1::PRECISION_FP16 && !planner::HoldsQuantisedWeights(*training);
-  if (!from.execution().has_stores_weight_remainders()) {
-    e.stores_weight_remainders = e.stores_weight_remainders && bfloat16 && !e.autocast;
-  } else if (e.stores_weight_remainders && (!bfloat16 || e.autocast)) {
-    sink.Add(path.Child("stores_weight_remainders"), "must not be true: weights are not bfloat16");
-  }
-  if (planner::RecordOf(training->optimizer).master_bytes > 0) return;
-  for (const auto& [on, name] : {std::pair(e.autocast, "autocast"),
-                                 std::pair(e.stores_weight_remainders, "stores_weight_remainders")})
-    if (on)
-      sink.Add(path.Child(name), "must not be true with " + v1::Optimizer_Name(from.optimizer()) +
-                                     ", which has no fp32 weights");
-}
-
 }  // namespace
 
 void TrainingFromProto(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
@@ -492,7 +474,7 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   CheckNoExperts(from.execution(), path.Child("execution"), sink, model, training);
   CheckLayersIn16Bit(from.execution(), path.Child("execution"), sink, model, training);
   CheckKernel(from.execution(), path.Child("execution"), sink, training);
-  ConvertMasterWeights(from, path.Child("execution"), sink, &training);
+  ConvertWeightFormats(from, path.Child("execution"), sink, &training);
   AddFigures(from, training, job);
 }
 

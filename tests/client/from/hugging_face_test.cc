@@ -340,6 +340,8 @@ TEST(HuggingFaceTest, LigersLossHoldsAPartOfTheLogits) {
   };
   EXPECT_EQ(norms(", \"use_liger_kernel\": true"), 2);
   EXPECT_EQ(norms(""), 0);
+  EXPECT_EQ(norms(", \"use_liger_kernel\": true, \"liger_kernel_config\": {\"rope\": false}"), 0);
+  EXPECT_EQ(norms(", \"use_liger_kernel\": true, \"liger_kernel_config\": {\"swiglu\": false}"), 0);
   EXPECT_EQ(bytes(", \"use_liger_kernel\": true, \"liger_kernel_config\": "
                   "{\"fused_linear_cross_entropy\": false}"),
             0);

@@ -117,6 +117,8 @@ TEST(TorchtitanTest, TheModulesAreThoseOfTorchtitanInEverySplit) {
   }
   const v1::Training compiled = training(InPipeline("[compile]\nenable = true\n"));
   EXPECT_EQ(compiled.execution().loss_logit_bytes(), 4);
+  EXPECT_FALSE(compiled.execution().has_fused_activation()) << "it follows fused_kernels";
+  EXPECT_FALSE(compiled.execution().has_fused_rotary());
 }
 
 // Only quantize.grouped_mm converts them.

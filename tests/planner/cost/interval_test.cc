@@ -112,7 +112,7 @@ TEST(IntervalTest, AnEvaluatedPlanSaysHowSurelyItFits) {
     job.cluster.reserved_bytes = capacity - static_cast<int64_t>(static_cast<double>(used) * room);
     return EvaluatePlan(job, spec).plan.memory_fit;
   };
-  EXPECT_EQ(fit_with(1.04), MemoryFit::kFits);
+  EXPECT_EQ(fit_with(1.08), MemoryFit::kFits);
   EXPECT_EQ(fit_with(1.01), MemoryFit::kWithinMargin);
   EXPECT_EQ(fit_with(0.99), MemoryFit::kWithinMargin);
   EXPECT_EQ(fit_with(0.95), MemoryFit::kDoesNotFit);

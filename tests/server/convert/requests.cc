@@ -100,7 +100,7 @@ std::string DescribedText() {
         pools_gradients: true tensor_loss_logit_bytes: 4 gather_traffic_bytes: 8
         reduce_traffic_bytes: 10 reduces_fp32: true copies_tensor_rows: true
         fp32_adapters: true adapter_gather_seconds: 0.0004 repeats_expert_exchanges: true
-        fused_activation: false fused_rotary: false rms_norm_bytes: 5 autocast: false
+        fused_activation: true fused_rotary: false rms_norm_bytes: 5 autocast: false
         stores_weight_remainders: false
       }
     }

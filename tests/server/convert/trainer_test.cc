@@ -192,6 +192,33 @@ TEST(TrainerTest, AutocastIsTheOnlyCast) {
             (std::vector<std::string>{
                 "job.training.execution.autocast: must not be true with OPTIMIZER_ADAM_16BIT, "
                 "which has no fp32 weights"}));
+  EXPECT_EQ(TrainerViolations("precision: PRECISION_FP8 execution { autocast: true }").back(),
+            "job.training.execution.autocast: must not be true below 16 bits");
+  EXPECT_EQ(TrainerViolations(
+                "gradient_precision: GRADIENT_PRECISION_16BIT execution { autocast: true }"),
+            (std::vector<std::string>{
+                "job.training.execution.autocast: must not be true with GRADIENT_PRECISION_16BIT: "
+                "gradients have the format of weights"}));
+}
+
+TEST(TrainerTest, AutocastReducesFp32Gradients) {
+  const planner::Training training = TrainingOf(
+      R"(trainer { name: "huggingface-trainer" } zero_stage: ZERO_STAGE_1
+         execution { autocast: true })");
+  EXPECT_TRUE(training.distributed_gradients_fp32);
+  EXPECT_TRUE(training.execution.reduces_fp32);
+}
+
+TEST(TrainerTest, FusionsThatHoldAnywayAreNotDistinguished) {
+  const auto activation = [](const std::string& training) {
+    return TrainingOf(training).execution.fused_activation;
+  };
+  EXPECT_EQ(activation("execution { fused_activation: true }"), planner::Fusion::kAsOthers);
+  EXPECT_EQ(activation("execution { fused_activation: false }"), planner::Fusion::kApart);
+  EXPECT_EQ(activation("execution { fused_kernels: false fused_activation: false }"),
+            planner::Fusion::kAsOthers);
+  EXPECT_EQ(activation("execution { fused_kernels: false fused_activation: true }"),
+            planner::Fusion::kFused);
 }
 
 TEST(TrainerTest, RemaindersNeedWeightsInBfloat16) {
@@ -206,9 +233,15 @@ TEST(TrainerTest, RemaindersNeedWeightsInBfloat16) {
   EXPECT_FALSE(stores(moments + "precision: PRECISION_FP16"));
   EXPECT_FALSE(stores(moments + R"(trainer { name: "torchtitan" })"));
   EXPECT_EQ(
+      TrainerViolations("optimizer: OPTIMIZER_MUON execution { stores_weight_remainders: true }"),
+      (std::vector<std::string>{
+          "job.training.execution.stores_weight_remainders: must not be true with "
+          "OPTIMIZER_MUON; accepted: OPTIMIZER_ADAM, OPTIMIZER_ADAM_16BIT_MOMENTS, "
+          "OPTIMIZER_ADAM_8BIT_MOMENTS"}));
+  EXPECT_EQ(
       TrainerViolations("precision: PRECISION_FP16 execution { stores_weight_remainders: true }"),
       (std::vector<std::string>{"job.training.execution.stores_weight_remainders: must not "
-                                "be true: weights are not bfloat16"}));
+                                "be true where weights are not bfloat16"}));
 }
 
 TEST(TrainerTest, WhatIsWrongIsNamed) {

@@ -319,6 +319,7 @@ class Neighbours {
       UserRun& run = Add(
           fmt::format("ZeRO-{} instead of ZeRO-{}", stage, static_cast<int>(now) - 1), argument);
       run.job.mutable_training()->set_zero_stage(next);
+      run.job.mutable_training()->mutable_execution()->clear_autocast();
     }
   }
 

@@ -103,6 +103,8 @@ void SetPrecision(const UserConfig& config, const JobFlags& flags, UserRun* run)
 // FSDP cast them themselves.
 void SetAutocast(const UserConfig& config, UserRun* run) {
   if (config.format != ConfigFormat::kHuggingFace || config.uses_deepspeed || run->fsdp) return;
+  const v1::Optimizer optimizer = run->job.training().optimizer();
+  if (optimizer == v1::OPTIMIZER_ADAM_16BIT || optimizer == v1::OPTIMIZER_ADAM_8BIT) return;
   for (const auto& [setting, what] : config.not_predicted)
     if (absl::EndsWith(setting.key, "dtype") && !setting.values.empty() &&
         (setting.values.front() == "float32" || setting.values.front() == "torch.float32"))

@@ -94,7 +94,8 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
     const std::string moments = config.Text(Field::kMomentType, "fp32");
     if (moments == "bf16" || moments == "fp16") optimizer = v1::OPTIMIZER_ADAM_16BIT_MOMENTS;
     if (moments == "fp8") optimizer = v1::OPTIMIZER_ADAM_8BIT_MOMENTS;
-    const bool bfloat16 = !config.On(Field::kFp16) && !config.On(Field::kFp8Weights);
+    const bool bfloat16 = !config.On(Field::kFp16) && !config.Has(Field::kFp8Format) &&
+                          !config.Has(Field::kFp4Format) && !config.On(Field::kMegatronFsdp);
     if (config.On(Field::kNoWeightRemainders)) {
       training->mutable_execution()->set_stores_weight_remainders(false);
     } else if (bfloat16 && !config.On(Field::kOffloadsOptimizer)) {

@@ -78,6 +78,8 @@ void AddTorchtitanDefaults(v1::Execution* execution) {
       planner::DefaultExecution(*planner::FindTrainer("torchtitan"), planner::ZeroStage::kWeights),
       &defaults);
   defaults.clear_context_exchange();
+  defaults.clear_fused_activation();  // follow fused_kernels
+  defaults.clear_fused_rotary();
   defaults.clear_expert_dispatcher();
   defaults.clear_expert_tensor_parallel();
   defaults.clear_expert_capacity_ratio();

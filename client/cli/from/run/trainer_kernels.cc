@@ -58,12 +58,15 @@ void SetLigerLoss(bool liger, UserRun* run) {
 namespace {
 
 // Norms that keep their inputs, rotary embeddings and gated activations, one kernel each
-// (liger_kernel/transformers/monkey_patch.py).
-void SetLigerKernels(UserRun* run) {
+// (liger_kernel/transformers/monkey_patch.py). transformers takes all of them that its
+// liger_kernel_config does not refuse, and axolotl only those that it names.
+void SetLigerKernels(const UserConfig& config, UserRun* run) {
+  const bool each = config.front_end == &Axolotl();
+  if (!each && !config.On(Field::kLiger)) return;
   v1::Execution* e = run->job.mutable_training()->mutable_execution();
-  e->set_fused_activation(true);
-  e->set_fused_rotary(true);
-  e->set_rms_norm_bytes(2);
+  if (config.On(Field::kLigerActivation, !each)) e->set_fused_activation(true);
+  if (config.On(Field::kLigerRotary, !each)) e->set_fused_rotary(true);
+  if (config.On(Field::kLigerRmsNorm, !each)) e->set_rms_norm_bytes(2);
 }
 
 // TRL's chunked_nll goes through 256 tokens at a time and makes their logits again in the backward
@@ -90,8 +93,7 @@ void SetChunkedLoss(bool asked, UserRun* run) {
 }  // namespace
 
 void SetTrainerLoss(const UserConfig& config, UserRun* run) {
-  // axolotl names each of Liger's kernels, and only the loss is read of them.
-  if (config.On(Field::kLiger) && config.front_end != &Axolotl()) SetLigerKernels(run);
+  SetLigerKernels(config, run);
   const bool liger = config.On(Field::kLiger) && config.On(Field::kLigerLoss, true);
   if (liger || config.On(Field::kCutsLoss)) return SetLigerLoss(liger, run);
   // The losses of other programs around the Trainer are their own.

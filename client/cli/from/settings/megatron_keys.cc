@@ -361,6 +361,7 @@ constexpr const char* kIrrelevant[] = {
     "manual-gc*",
     "use-ring-exchange-p2p",
     "no-masked-softmax-fusion",
+    "store-param-remainders",
     "masked-softmax-fusion",
     "no-bias-*-fusion",
     "bias-*",

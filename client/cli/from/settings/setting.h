@@ -207,6 +207,9 @@ enum class Field {
   kAdafactor,
   kLiger,
   kLigerLoss,
+  kLigerActivation,
+  kLigerRotary,
+  kLigerRmsNorm,
   kLossType,  // TRL's
   kCutsLoss,  // Apple's cut cross entropy
   kEpochs,
