@@ -88,11 +88,15 @@ MemoryFit MemoryFitOf(const Job& job, const Plan& plan) {
   return FitOf(used, CapacityBytes(job.cluster), MemoryIntervalOf(job));
 }
 
-// With recipes of 8 bits, Megatron-Core keeps fp32 master weights of its own
-// (use_precision_aware_optimizer_no_fp8_or_ds_fp8). Its HybridDeviceOptimizer has no remainders.
+// Megatron-Core keeps fp32 master weights of its own for recipes of 8 bits other than delayed
+// scaling (use_precision_aware_optimizer_no_fp8_or_ds_fp8), for weights held in 8 bits, and in
+// Megatron-FSDP. Its HybridDeviceOptimizer has no remainders.
 bool StoresRemainders(const Training& training, const OptimizerRecord& optimizer) {
-  return training.execution.stores_weight_remainders && optimizer.weight_remainders &&
-         training.precision == Precision::k16Bit && training.offload.ratio == 0;
+  const bool bfloat16 =
+      training.precision == Precision::k16Bit ||
+      (training.precision == Precision::kFp8Delayed && !HoldsQuantisedWeights(training));
+  return training.execution.stores_weight_remainders && optimizer.weight_remainders && bfloat16 &&
+         training.zero_stage <= ZeroStage::kOptimizer && training.offload.ratio == 0;
 }
 
 double StateBytes(const Training& training, const OptimizerRecord& optimizer) {

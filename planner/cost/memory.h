@@ -54,8 +54,8 @@ int64_t AllocatableBytes(const Job& job);
 // memory interval.
 MemoryFit MemoryFitOf(const Job& job, const Plan& plan);
 
-// Returns whether the optimizer stores remainders of master weights: of weights in bfloat16, on the
-// GPU.
+// Returns whether the optimizer stores remainders of master weights: of whole weights in bfloat16,
+// with states on the GPU.
 bool StoresRemainders(const Training& training, const OptimizerRecord& optimizer);
 
 // Returns the bytes of states that an optimizer holds for a parameter, besides its weight.

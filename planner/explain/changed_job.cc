@@ -68,9 +68,10 @@ void ChangeZeroStage(ZeroStage stage, Training* training) {
   const bool fp32 = AccumulatesInFp32(trainer, training->zero_stage, /*float16=*/false);
   if (trainer.sharded_gradients_16bit && training->distributed_gradients_fp32 == fp32)
     training->distributed_gradients_fp32 = AccumulatesInFp32(trainer, stage, /*float16=*/false);
-  // The engine that shards does not run under autocast (DeepSpeed).
-  if (trainer.default_execution_unsharded && stage != ZeroStage::kNone)
-    training->execution.autocast = false;
+  if (training->execution.autocast) {
+    SetAutocast(&training->execution);
+    training->distributed_gradients_fp32 = true;
+  }
   training->zero_stage = stage;
   training->stage_by_gpus = false;
 }
@@ -78,7 +79,6 @@ void ChangeZeroStage(ZeroStage stage, Training* training) {
 void ChangePrecision(Precision precision, Job* job) {
   Training& training = job->training;
   training.precision = precision;
-  if (precision != Precision::k16Bit) training.execution.autocast = false;
   if (training.gradients_follow_float16)
     training.distributed_gradients_fp32 =
         AccumulatesInFp32(*training.trainer, training.zero_stage, /*float16=*/false);

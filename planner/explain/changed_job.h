@@ -36,7 +36,8 @@ void PinDegrees(const Parallelism& p, Constraints* constraints);
 void ChangeZeroStage(ZeroStage stage, Training* training);
 
 // Changes the precision. Gradients that are 16-bit only because of float16 return to the trainer's
-// default. Measured times are dropped, because they hold for the job's own precision.
+// default. Measured times are dropped, because they hold for the job's own precision. The job must
+// not run under autocast, which has 16 bits.
 void ChangePrecision(Precision precision, Job* job);
 
 // Changes the number of GPUs and, if the ZeRO stage follows from it (Training::stage_by_gpus), that

@@ -74,7 +74,7 @@ std::vector<OtherSize> OtherSizes(const Job& job, const ShortPlanner& plan, cons
 std::vector<OtherPrecision> OtherPrecisions(const Job& job, const ShortPlanner& plan,
                                             const Stop& stop) {
   std::vector<OtherPrecision> others;
-  if (!job.training.trainer->low_precision) return others;
+  if (!job.training.trainer->low_precision || job.training.execution.autocast) return others;
   for (const PrecisionRecipe& recipe : PrecisionRecipes()) {
     if (recipe.precision == job.training.precision ||
         !HasProducts(job.cluster.gpu, recipe.products))

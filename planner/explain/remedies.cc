@@ -218,7 +218,7 @@ class Remedies {
   }
 
   void TryGradients() {
-    if (!job_.training.distributed_gradients_fp32) return;
+    if (!job_.training.distributed_gradients_fp32 || job_.training.execution.autocast) return;
     Try({.kind = RemedyKind::kGradients16Bit, .text = "accumulate gradients in 16 bits"});
   }
 
@@ -232,7 +232,8 @@ class Remedies {
 
   // Inputs of products are kept in fewer bits; copies of weights may take more.
   void TryPrecision() {
-    if (!job_.training.trainer->low_precision || job_.training.precision != Precision::k16Bit ||
+    if (!job_.training.trainer->low_precision || job_.training.execution.autocast ||
+        job_.training.precision != Precision::k16Bit ||
         FrozenFormatOf(job_.model) != FrozenFormat::k16Bit)
       return;
     for (const PrecisionRecipe& recipe : PrecisionRecipes()) {

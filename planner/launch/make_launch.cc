@@ -34,6 +34,13 @@ void NoteOptimizer(const Training& training, Launch* launch) {
                                             "training code."});
 }
 
+void NoteAutocast(const Training& planned, Launch* launch) {
+  if (!planned.execution.autocast || launch->match == LaunchMatch::kNone) return;
+  launch->notes.push_back({"precision",
+                           "The plan is for weights in fp32 under autocast, which these settings "
+                           "do not turn on."});
+}
+
 void NoteOffloadedWeights(const Training& training, Launch* launch) {
   if (!training.offload.weights || launch->match == LaunchMatch::kNone ||
       RecordOf(*launch).offloads_weights)
@@ -273,6 +280,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
     }
     const Job& launched = other ? *other : job;
     NoteOptimizer(launched.training, &launch);
+    NoteAutocast(job.training, &launch);
     NoteOffloadedWeights(launched.training, &launch);
     NoteFusedStep(job.training, launched.training, &launch);
     NoteActivations(launched, plan, &launch);

@@ -8,6 +8,7 @@
 #include "planner/launch/batch_text.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/megatron_arguments.h"
+#include "planner/launch/megatron_optimizer.h"
 #include "planner/launch/megatron_recompute.h"
 #include "planner/launch/nearest.h"
 
@@ -137,6 +138,15 @@ bool TakesMuon(const Job& job, const std::string& name, bool fsdp, Launch* out) 
   return true;
 }
 
+// Says that ZeRO stage 0 lacks the sharded optimizer that small states need (validate_args of
+// megatron/training/arguments.py).
+void NotePreciseOptimizer(const Training& training, Launch* out) {
+  if (training.zero_stage != ZeroStage::kNone || !IsPrecisionAware(training)) return;
+  out->notes.push_back({"optimizer",
+                        "--use-precision-aware-optimizer needs --use-distributed-optimizer, which "
+                        "shards the optimizer's states: plan with ZeRO stage 1."});
+}
+
 // Emits for both trainers. `per_stage` enables FlagScale's recompute per stage.
 void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch* out) {
   const Job& job = trials.job();
@@ -144,6 +154,7 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
   const bool fsdp = job.training.zero_stage == ZeroStage::kGradients ||
                     job.training.zero_stage == ZeroStage::kWeights;
   if (!TakesMuon(job, name, fsdp, out)) return;
+  NotePreciseOptimizer(job.training, out);
   const Abilities abilities{.name = name, .one_recompute_setting = true};
   const std::optional<Trial> runs = NearestRun(trials, abilities, &out->notes);
   if (!runs) {

@@ -166,18 +166,6 @@ void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   out.Add("--calculate-per-token-loss");
 }
 
-// Returns the optimizer that the arguments set. A note says that some plans need another.
-MegatronOptimizer OptimizerSetFor(const Training& training) {
-  const MegatronOptimizer* optimizer = MegatronOptimizerOf(training.optimizer);
-  return optimizer == nullptr ? MegatronOptimizer{} : *optimizer;
-}
-
-// Returns whether states need --use-precision-aware-optimizer, and so the sharded optimizer.
-bool IsPrecisionAware(const Training& training) {
-  return OptimizerSetFor(training).moments != nullptr ||
-         StoresRemainders(training, RecordOf(training.optimizer));
-}
-
 void AddOptimizer(const Training& training, bool sharded, Arguments& out) {
   const MegatronOptimizer optimizer = OptimizerSetFor(training);
   if (sharded && optimizer.distributed) out.Add("--use-distributed-optimizer");
@@ -268,9 +256,8 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
     out.Add("--cross-entropy-fusion-impl", e.fused_loss ? "te" : "native");
   }
   if (!e.fused_weight_gradients) out.Add("--no-gradient-accumulation-fusion");
-  if (e.fused_activation == Fusion::kApart && job.model.language_model.gated_mlp)
-    out.Add("--no-bias-swiglu-fusion");
-  if (e.fused_rotary == Fusion::kApart) out.Add("--no-rope-fusion");
+  if (!FusesActivation(e) && job.model.language_model.gated_mlp) out.Add("--no-bias-swiglu-fusion");
+  if (!FusesRotary(e)) out.Add("--no-rope-fusion");
   out.Add("--attention-dropout", e.dropout ? "0.1" : "0.0");
   out.Add("--hidden-dropout", e.dropout ? "0.1" : "0.0");
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "planner/cost/memory.h"
+
 namespace evenkeel::planner {
 namespace {
 
@@ -25,6 +27,16 @@ const MegatronOptimizer* MegatronOptimizerOf(Optimizer optimizer) {
       std::find_if(kMegatronOptimizers.begin(), kMegatronOptimizers.end(),
                    [&](const MegatronOptimizer& record) { return record.optimizer == optimizer; });
   return found == kMegatronOptimizers.end() ? nullptr : &*found;
+}
+
+MegatronOptimizer OptimizerSetFor(const Training& training) {
+  const MegatronOptimizer* optimizer = MegatronOptimizerOf(training.optimizer);
+  return optimizer == nullptr ? MegatronOptimizer{} : *optimizer;
+}
+
+bool IsPrecisionAware(const Training& training) {
+  return OptimizerSetFor(training).moments != nullptr ||
+         StoresRemainders(training, RecordOf(training.optimizer));
 }
 
 }  // namespace evenkeel::planner

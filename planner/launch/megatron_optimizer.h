@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_PLANNER_LAUNCH_MEGATRON_OPTIMIZER_H_
 #define EVENKEEL_PLANNER_LAUNCH_MEGATRON_OPTIMIZER_H_
 
+#include "planner/job.h"
 #include "planner/trainer/optimizer.h"
 
 namespace evenkeel::planner {
@@ -18,6 +19,12 @@ struct MegatronOptimizer {
 
 // Returns nullptr if no arguments set it.
 const MegatronOptimizer* MegatronOptimizerOf(Optimizer optimizer);
+
+// Returns the optimizer that the arguments set. A note says that some plans need another.
+MegatronOptimizer OptimizerSetFor(const Training& training);
+
+// Returns whether states need --use-precision-aware-optimizer, and so the sharded optimizer.
+bool IsPrecisionAware(const Training& training);
 
 }  // namespace evenkeel::planner
 

@@ -26,14 +26,22 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
   if (job.training.distributed_gradients_fp32 ==
       AccumulatesInFp32(own, job.training.zero_stage, float16))
     to->distributed_gradients_fp32 = AccumulatesInFp32(trainer, to->zero_stage, float16);
+  const Execution defaults =
+      DefaultExecution(own, job.training.zero_stage, to->optimizer, !float16);
+  Execution carried = job.training.execution;
+  if (carried.autocast) {  // no settings say it, nor what it entails
+    carried.autocast = false;
+    carried.casts_master_weights = defaults.casts_master_weights;
+    carried.reduces_fp32 = defaults.reduces_fp32;
+    carried.reduce_traffic_bytes = defaults.reduce_traffic_bytes;
+    to->distributed_gradients_fp32 = AccumulatesInFp32(trainer, to->zero_stage, float16);
+  }
   to->execution = CarryOverrides(
-      DefaultExecution(own, job.training.zero_stage, to->optimizer, !float16),
-      job.training.execution, DefaultExecution(trainer, to->zero_stage, to->optimizer, !float16));
+      defaults, carried, DefaultExecution(trainer, to->zero_stage, to->optimizer, !float16));
   Execution& execution = to->execution;
   if (execution.dispatcher != Dispatcher::kLeastTime &&
       (trainer.dispatchers & DispatcherBit(execution.dispatcher)) == 0)
     execution.dispatcher = DefaultExecution(trainer, to->zero_stage).dispatcher;
-  execution.autocast = false;  // no settings say it
   execution.stores_weight_remainders &= trainer.precision_aware_optimizer;
   if (!trainer.keeps_layers_16bit) execution.start_layers_16bit = execution.end_layers_16bit = 0;
 }

@@ -432,9 +432,9 @@ type Execution struct {
 	FusedRotary *bool `protobuf:"varint,48,opt,name=fused_rotary,json=fusedRotary,proto3,oneof" json:"fused_rotary,omitempty"`
 	// Whether the optimizer stores only the 16 bits of each fp32 master weight that the weight in bfloat16 lacks, 2 bytes
 	// instead of 4 (store_param_remainders). Needs weights in bfloat16, and OPTIMIZER_ADAM, OPTIMIZER_ADAM_16BIT_MOMENTS
-	// or OPTIMIZER_ADAM_8BIT_MOMENTS. No effect with a precision below 16 bits or with the optimizer in host memory.
-	// Unset: true for Megatron-Core, Megatron-Bridge, NeMo and `unlimited` with the last two optimizers, which set it
-	// with --use-precision-aware-optimizer; false for others.
+	// or OPTIMIZER_ADAM_8BIT_MOMENTS. No effect from ZERO_STAGE_2 on, with a precision below 16 bits other than
+	// PRECISION_FP8_DELAYED, or with the optimizer in host memory. Unset: true for Megatron-Core, Megatron-Bridge, NeMo
+	// and `unlimited` with the last two optimizers, which set it with --use-precision-aware-optimizer; false for others.
 	StoresWeightRemainders *bool `protobuf:"varint,49,opt,name=stores_weight_remainders,json=storesWeightRemainders,proto3,oneof" json:"stores_weight_remainders,omitempty"`
 	// Bytes that each RMSNorm keeps per value without `fused_kernels`. Above 0, the norm is one kernel; PyTorch's and
 	// Liger's keep 2, the input alone. 0: Hugging Face's, several kernels which keep 6 (an fp32 copy of the input and the

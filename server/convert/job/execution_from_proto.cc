@@ -71,7 +71,6 @@ void ConvertFusionsAndWeights(const v1::Execution& from, const FieldPath& path, 
     sink.Add(path.Child("autocast"),
              "must not be true with casts_master_weights: it casts weights that are gathered in "
              "fp32");
-  if (to.autocast && !from.has_casts_master_weights()) to.casts_master_weights = false;
 }
 
 }  // namespace

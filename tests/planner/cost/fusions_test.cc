@@ -141,9 +141,11 @@ TEST(FusionsTest, RemaindersTakeTwoBytesAndLessTraffic) {
   job.training.offload.ratio = 0.5;  // Megatron's optimizer on the host stores none
   EXPECT_FALSE(StoresRemainders(job.training, RecordOf(job.training.optimizer)));
   job.training.offload.ratio = 0;
-  job.training.precision = Precision::kFp8Delayed;  // has fp32 master weights of its own
-  EXPECT_GT(update(), rest);
+  job.training.precision = Precision::kFp8Delayed;
+  EXPECT_TRUE(StoresRemainders(job.training, RecordOf(job.training.optimizer)));
+  job.training.precision = Precision::kFp8Current;  // Megatron has fp32 master weights of its own
   EXPECT_FALSE(StoresRemainders(job.training, RecordOf(job.training.optimizer)));
+  EXPECT_GT(update(), rest);
   job.training.precision = Precision::k16Bit;
   job.training.optimizer = Optimizer::kAdam16Bit;  // no master weights
   EXPECT_NEAR(states(), 4, 1e-6);

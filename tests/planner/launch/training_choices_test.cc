@@ -69,6 +69,21 @@ TEST(TrainingChoicesTest, OtherSettingsNoteWhatTheyDoNotTurnOn) {
   EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kMegatron), "optimizer"));
 }
 
+TEST(TrainingChoicesTest, AutocastIsNotTurnedOn) {
+  Job job = Llama8b();
+  SetAutocast(&job.training.execution);
+  for (const LaunchFramework framework : {LaunchFramework::kMegatron, LaunchFramework::kTorchtitan})
+    EXPECT_TRUE(HasNote(LaunchOf(job, framework), "precision"));
+}
+
+TEST(TrainingChoicesTest, SmallMomentsNeedShardedStates) {
+  Job job = Llama8b();
+  job.training.optimizer = Optimizer::kAdam16BitMoments;
+  EXPECT_FALSE(HasNote(LaunchOf(job, LaunchFramework::kMegatron), "optimizer"));
+  job.training.zero_stage = ZeroStage::kNone;
+  EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kMegatron), "optimizer"));
+}
+
 TEST(TrainingChoicesTest, MegatronsGradients) {
   const auto has = [](bool float16, bool fp32, const char* argument) {
     Job job = Llama8b();

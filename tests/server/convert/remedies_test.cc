@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "evenkeel/v1/job.pb.h"
@@ -59,7 +60,8 @@ TEST(RemediesTest, WhatTheJobSetsStays) {
 // One GPU shares nothing, unless the request gives a stage.
 TEST(RemediesTest, MoreGpusShare) {
   for (const std::string trainer : {"huggingface-trainer", "deepspeed", "megatron-core"}) {
-    for (const std::string stage : {"", " zero_stage: ZERO_STAGE_0"}) {
+    for (const std::string stage :
+         {"", " zero_stage: ZERO_STAGE_0", " execution { autocast: true }"}) {
       const std::string text = "trainer { name: \"" + trainer + "\" }" + stage;
       const planner::Job four = ApplyRemedy(
           JobOf(Text(1, text)), {.kind = planner::RemedyKind::kMoreGpus, .gpu_count = 4});
@@ -99,10 +101,29 @@ TEST(RemediesTest, OtherPrecisionsHaveTheirGradients) {
   EXPECT_GE(seen, 2);
 }
 
+// A request under autocast has no precision below 16 bits, and no gradients of 16.
+TEST(RemediesTest, AutocastExcludesOtherFormats) {
+  const planner::Job job = JobOf(Text(8, "execution { autocast: true }"));
+  int seen = 0;
+  const auto plan = [&](const planner::Job&) {
+    ++seen;
+    return std::optional<planner::Alternative>();
+  };
+  planner::OtherPrecisions(job, plan, {});
+  EXPECT_EQ(seen, 0);
+}
+
 // The rows of other shardings are such jobs, too.
 TEST(RemediesTest, OtherShardingsAreThoseOfARequest) {
-  for (const std::string trainer : {"deepspeed", "huggingface-trainer", "megatron-core"}) {
-    const std::string text = "trainer { name: \"" + trainer + "\" }";
+  const std::string autocast = " execution { autocast: true }";
+  for (const auto& [trainer, more] :
+       std::vector<std::pair<std::string, std::string>>{{"deepspeed", ""},
+                                                        {"huggingface-trainer", ""},
+                                                        {"megatron-core", ""},
+                                                        {"deepspeed", autocast},
+                                                        {"huggingface-trainer", autocast},
+                                                        {"my-script", autocast}}) {
+    const std::string text = "trainer { name: \"" + trainer + "\" }" + more;
     std::vector<planner::Training> seen;
     const auto plan = [&](const planner::Job& other) {
       seen.push_back(other.training);

@@ -94,13 +94,9 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
     const std::string moments = config.Text(Field::kMomentType, "fp32");
     if (moments == "bf16" || moments == "fp16") optimizer = v1::OPTIMIZER_ADAM_16BIT_MOMENTS;
     if (moments == "fp8") optimizer = v1::OPTIMIZER_ADAM_8BIT_MOMENTS;
-    const bool bfloat16 = !config.On(Field::kFp16) && !config.Has(Field::kFp8Format) &&
-                          !config.Has(Field::kFp4Format) && !config.On(Field::kMegatronFsdp);
-    if (config.On(Field::kNoWeightRemainders)) {
-      training->mutable_execution()->set_stores_weight_remainders(false);
-    } else if (bfloat16 && !config.On(Field::kOffloadsOptimizer)) {
-      training->mutable_execution()->set_stores_weight_remainders(true);
-    }
+    const bool remainders = !config.On(Field::kNoWeightRemainders);
+    if (!remainders || training->precision() != v1::PRECISION_FP16)
+      training->mutable_execution()->set_stores_weight_remainders(remainders);
     if (const std::string second = config.Text(Field::kSecondMomentType, "fp32"); second != moments)
       run->assumed.push_back(fmt::format(
           "optimizer: both moments in {}, though exp-avg-sq-dtype is {}", moments, second));
