@@ -9,6 +9,7 @@
 #include "planner/check/most_held.h"
 #include "planner/cost/host_memory.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/cost/memory.h"
 #include "planner/space/offload.h"
 
 namespace evenkeel::planner {
