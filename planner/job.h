@@ -177,6 +177,18 @@ struct Training {
   bool fused_step = false;
 };
 
+// Sets Execution::autocast and what it entails: nothing else casts weights, and gradients are fp32
+// and reduced so.
+inline void SetAutocast(Training* training) {
+  constexpr double kFp32Traffic = 8;  // beyond that of a reduction in 16 bits (AroundFsdp2)
+  Execution& e = training->execution;
+  e.autocast = true;
+  e.casts_master_weights = false;
+  if (!e.reduces_fp32 && e.reduce_traffic_bytes > 0) e.reduce_traffic_bytes += kFp32Traffic;
+  e.reduces_fp32 = true;
+  training->distributed_gradients_fp32 = true;
+}
+
 struct Constraints {
   DegreeRange tensor_parallel;
   DegreeRange pipeline_parallel;

@@ -455,8 +455,7 @@ LayerWork LayerBuilder::Finish(double width) {
   } else if (setting_.execution.overlap_shared_expert && shared_from_ > 0) {
     HideExpertExchanges(shared_from_, end - 1);  // the last is the residual's
   }
-  const double value = setting_.execution.autocast ? 2 * kValueBytes : kValueBytes;
-  work_.input_bytes = PerRow(value * width * shard_);
+  work_.input_bytes = PerRow(RowValueBytes(setting_.execution) * width * shard_);
   work_.input_bytes += kept_always_;
   work_.stops_early = setting_.execution.stops_recompute_early;
   return std::move(work_);

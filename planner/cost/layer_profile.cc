@@ -280,7 +280,7 @@ class ProfileBuilder {
   // Returns the bytes of the rows that leave a layer, sharded by sequence parallelism.
   PackCost OutputBytes(const Rows& rows, int64_t width) const {
     const double shard = setting_.execution.sequence_parallel ? 1 / D(p_.tensor) : 1;
-    const double value = (execution_.autocast ? 2 : 1) * kValueBytes;
+    const double value = RowValueBytes(execution_);
     return {.per_unit = rows.per_unit * rows.share * D(width) * value * shard,
             .per_token = rows.per_token * rows.share * D(width) * value * shard};
   }

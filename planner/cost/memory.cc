@@ -132,7 +132,7 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
                         Nearest(std::min(GatheredRowBytes(job, p, largest), 1e15));
   if (p.pipeline == 1) return std::min(fixed, kPartBytesAtMost);
   const double shard = job.training.execution.sequence_parallel ? 1 / D(p.tensor) : 1;
-  const double value = job.training.execution.autocast ? 4 : 2;
+  const double value = RowValueBytes(job.training.execution);
   const double passed = largest.tokens / D(p.context) * D(PassedWidth(job.model.language_model));
   double widest = passed;
   // Whole encoders hand on whole rows, of their share of the images.
@@ -179,8 +179,7 @@ bool HoldsQuantisedWeights(const Training& training) {
 
 ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWork& work) {
   const Training& training = job.training;
-  const bool autocast = training.execution.autocast;
-  const double gradient = training.distributed_gradients_fp32 || autocast ? 4 : 2;
+  const double gradient = training.distributed_gradients_fp32 ? 4 : 2;
   const double weight = HeldWeightBytes(training.execution);
   ShardedBytes sum;
   // Modules that quantise at each product hold no copies.
@@ -197,8 +196,7 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
                        int64_t copies) {
     const double share = 1 / D(ShardRanks(training, copies));
     const ZeroStage zero = training.zero_stage;
-    const bool cast =
-        training.execution.casts_master_weights && !autocast && optimizer.master_bytes > 0;
+    const bool cast = training.execution.casts_master_weights && optimizer.master_bytes > 0;
     // The GPU has no master weight to cast where only the host has it.
     const double cast_share = training.offload.weights ? 1 : 1 - training.offload.ratio;
     const double held_as_master = cast ? trained * cast_share : 0;
@@ -230,7 +228,7 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
       work.packed_expert_parameters, ExpertCopies(training, p));
   // Autocast's copies live until its forward pass ends, or until the backward pass needs them. FSDP
   // gathers what they are made of, layer by layer: LayerBuilder keeps those.
-  if (autocast && training.zero_stage != ZeroStage::kWeights)
+  if (training.execution.autocast && training.zero_stage != ZeroStage::kWeights)
     sum.casts += kWeightBytes * work.cast_parameters;
   if (training.offload.weights) {
     // The gradients' copies are counted with the states.

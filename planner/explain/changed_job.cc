@@ -68,10 +68,7 @@ void ChangeZeroStage(ZeroStage stage, Training* training) {
   const bool fp32 = AccumulatesInFp32(trainer, training->zero_stage, /*float16=*/false);
   if (trainer.sharded_gradients_16bit && training->distributed_gradients_fp32 == fp32)
     training->distributed_gradients_fp32 = AccumulatesInFp32(trainer, stage, /*float16=*/false);
-  if (training->execution.autocast) {
-    SetAutocast(&training->execution);
-    training->distributed_gradients_fp32 = true;
-  }
+  if (training->execution.autocast) SetAutocast(training);
   training->zero_stage = stage;
   training->stage_by_gpus = false;
 }

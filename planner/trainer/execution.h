@@ -143,15 +143,8 @@ inline int64_t WholeGradientBytes(const Execution& execution) {
 // Returns the bytes of a weight that products read, as it is held.
 inline double HeldWeightBytes(const Execution& execution) { return execution.autocast ? 4 : 2; }
 
-// Sets autocast and what it entails: nothing else casts weights, and gradients are reduced in fp32.
-inline void SetAutocast(Execution* execution) {
-  constexpr double kFp32Traffic = 8;  // beyond that of a reduction in 16 bits (AroundFsdp2)
-  execution->autocast = true;
-  execution->casts_master_weights = false;
-  if (!execution->reduces_fp32 && execution->reduce_traffic_bytes > 0)
-    execution->reduce_traffic_bytes += kFp32Traffic;
-  execution->reduces_fp32 = true;
-}
+// Returns the bytes of a value in rows between layers.
+inline double RowValueBytes(const Execution& execution) { return execution.autocast ? 4 : 2; }
 
 // Returns whether norms are fused kernels, and rotary embeddings.
 inline bool FusesNorms(const Execution& execution) {

@@ -470,8 +470,8 @@ const Trainer& TrainerOf(Framework framework) {
 Execution DefaultExecution(const Trainer& trainer, ZeroStage stage, Optimizer optimizer,
                            bool bfloat16) {
   Execution execution = DefaultExecution(trainer, stage);
-  const bool small =
-      optimizer == Optimizer::kAdam16BitMoments || optimizer == Optimizer::kAdam8BitMoments;
+  const OptimizerRecord& record = RecordOf(optimizer);
+  const bool small = record.weight_remainders && record.moment_bytes < kMomentCopies;
   if (!small || !trainer.precision_aware_optimizer) return execution;
   execution.stores_weight_remainders = bfloat16;
   execution.update_bytes_per_parameter = kMomentCopies;

@@ -38,9 +38,8 @@ void ConvertWeightFormats(const v1::Training& from, const FieldPath& path, Viola
     if (record.master_bytes == 0)
       refuse("autocast", "with " + optimizer + ", which has no fp32 weights");
     const double traffic = e.reduce_traffic_bytes;
-    planner::SetAutocast(&e);
+    planner::SetAutocast(training);
     if (from.execution().has_reduce_traffic_bytes()) e.reduce_traffic_bytes = traffic;
-    training->distributed_gradients_fp32 = true;
   }
   if (!e.stores_weight_remainders) return;
   const bool bfloat16 = !float16 && !e.autocast;

@@ -26,8 +26,7 @@ Job LlamaOf(const char* trainer, ZeroStage zero = ZeroStage::kNone) {
 }
 
 Job Autocast(Job job) {
-  job.training.execution.autocast = true;
-  job.training.execution.casts_master_weights = false;
+  SetAutocast(&job.training);
   return job;
 }
 

@@ -82,7 +82,7 @@ TEST(MisfitTest, LowerPrecision) {
   while (fits()) tokens += 4096;
   EXPECT_TRUE(Has(CheckMisfit(job), RemedyKind::kLowerPrecision));
   Job autocast = job;
-  SetAutocast(&autocast.training.execution);
+  SetAutocast(&autocast.training);
   EXPECT_FALSE(Has(CheckMisfit(autocast), RemedyKind::kLowerPrecision));
   job.training.trainer = FindTrainer("megatron-deepspeed");  // which has no such recipes
   EXPECT_FALSE(Has(CheckMisfit(job), RemedyKind::kLowerPrecision));

@@ -71,7 +71,7 @@ TEST(TrainingChoicesTest, OtherSettingsNoteWhatTheyDoNotTurnOn) {
 
 TEST(TrainingChoicesTest, AutocastIsNotTurnedOn) {
   Job job = Llama8b();
-  SetAutocast(&job.training.execution);
+  SetAutocast(&job.training);
   for (const LaunchFramework framework : {LaunchFramework::kMegatron, LaunchFramework::kTorchtitan})
     EXPECT_TRUE(HasNote(LaunchOf(job, framework), "precision"));
 }

@@ -52,7 +52,6 @@ void SetLoss(const Json& row, const Trainer& trainer, Execution& e) {
 }
 
 void SetFusionsAndWeights(const Json& row, const Trainer& trainer, Execution& e) {
-  e.autocast = Flag(row, "autocast");
   e.stores_weight_remainders = Flag(row, "weight_remainders", e.stores_weight_remainders);
   const auto fusion = [&](const char* key, bool usual) {
     if (!row.contains(key)) return usual ? Fusion::kAsOthers : Fusion::kApart;
@@ -62,7 +61,6 @@ void SetFusionsAndWeights(const Json& row, const Trainer& trainer, Execution& e)
   e.fused_rotary = fusion("fused_rotary", true);
   // torchtitan's norms were several kernels before PyTorch 2.9.
   if (trainer.name == "torchtitan" && Text(row, "date") < "2025-10") e.rms_norm_bytes = 0;
-  e.casts_master_weights = e.casts_master_weights && !e.autocast;
 }
 
 }  // namespace
@@ -124,6 +122,7 @@ void SetExecution(const Json& row, Training& training) {
   const bool fp32 =
       AccumulatesInFp32(*training.trainer, training.zero_stage, Text(row, "precision") == "fp16");
   training.distributed_gradients_fp32 = !Flag(row, "gradients_16bit", !fp32);
+  if (Flag(row, "autocast")) SetAutocast(&training);
   const std::string routing = Text(row, "routing");
   if (Says(routing, "force-balanced")) e.expert_capacity = 1;
   static const std::regex kCapacity("capacity ([0-9.]+)");
