@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -50,10 +51,8 @@ class Chunks {
         lists_(lists),
         cache_(job, p_, lists),
         bound_(job, shape_, packs_ == nullptr ? kEventsPerScore : kEventsAtMost) {
-    for (int64_t s = 0; s < p.pipeline; ++s) {
-      held_.push_back(MostHeld(shape_, s));
-      if (job.training.activations.modules != 0) peaks_.push_back(PeaksHeld(shape_, s));
-    }
+    for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
+    if (job.training.activations.modules != 0) peaks_ = PeaksOf(shape_, stop, lists);
   }
 
   // Fills in recompute, segments and score. Returns false if the cut does not fit, or its score is
@@ -124,7 +123,7 @@ class Chunks {
       const int64_t begin = c.boundaries[segment], end = c.boundaries[segment + 1];
       loads.push_back({LayersBetween(profile_, begin, end), held_[s][k], begin});
     }
-    if (!peaks_.empty()) CountAtPeaks(peaks_[s], loads);
+    if (peaks_ != nullptr) CountAtPeaks((*peaks_)[s], loads);
     const auto choice =
         ChunkedLeastRecompute(profile_, loads, allocatable_, job_.constraints.recompute);
     if (!choice) return false;
@@ -205,10 +204,9 @@ class Chunks {
   const Network network_;
   const Stop stop_;
   const int64_t allocatable_;
-  std::vector<std::vector<int64_t>> held_;  // micro-batches by stage and chunk
-  // By stage, where modules are in host memory.
-  std::vector<std::vector<std::vector<int64_t>>> peaks_;
-  const std::vector<PackShape>* const packs_;  // scores are of these; of mean packs if null
+  std::vector<std::vector<int64_t>> held_;      // micro-batches by stage and chunk
+  std::shared_ptr<const PeaksOfStages> peaks_;  // where modules are in host memory
+  const std::vector<PackShape>* const packs_;   // scores are of these; of mean packs if null
   PassLists* const lists_;
   mutable StepCache cache_;
   mutable MeanPackStepBound bound_;
@@ -253,7 +251,7 @@ std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profi
   prospect.parallelism = p;
   prospect.shape = ShapeOf(p, schedule, micro_batches);
   prospect.profile = profile;
-  const StageNeeds needs(job, prospect, stop);
+  const StageNeeds needs(job, prospect, stop, lists);
   if (p.virtual_stages > 1 && NoRoom(job, prospect, needs)) return std::nullopt;
   LeastFull least = LeastFullest(job, prospect, needs, stop, trying);
   if (!least.found || least.held.allocated > AllocatableBytes(job)) return std::nullopt;

@@ -8,19 +8,18 @@
 #include "planner/recompute/least_recompute.h"
 #include "planner/recompute/one_setting.h"
 #include "planner/search/host_loads.h"
-#include "planner/simulate/held_passes.h"
 
 namespace evenkeel::planner {
 
-StageNeeds::StageNeeds(const Job& job, const MemoryProspect& prospect, const Stop& stop)
+StageNeeds::StageNeeds(const Job& job, const MemoryProspect& prospect, const Stop& stop,
+                       PassLists* lists)
     : profile_(prospect.profile),
       policy_(job.constraints.recompute),
       stages_(prospect.shape.stages),
-      chunks_(prospect.shape.chunks) {
-  for (int64_t s = 0; s < stages_; ++s) {
-    stop.Ask();
-    peaks_.push_back(PeaksHeld(prospect.shape, s));
-    for (const std::vector<int64_t>& held : peaks_.back())
+      chunks_(prospect.shape.chunks),
+      peaks_(PeaksOf(prospect.shape, stop, lists)) {
+  for (const std::vector<std::vector<int64_t>>& peaks : *peaks_) {
+    for (const std::vector<int64_t>& held : peaks)
       most_passes_ = std::max(most_passes_, std::accumulate(held.begin(), held.end(), int64_t{0}));
   }
   for (const LayerCost& layer : profile_.classes) {

@@ -5,12 +5,15 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "planner/base/stop.h"
 #include "planner/search/memory_prospect.h"
+#include "planner/simulate/held_passes.h"
+#include "planner/simulate/pass_walk.h"
 
 namespace evenkeel::planner {
 
@@ -18,7 +21,8 @@ namespace evenkeel::planner {
 class StageNeeds {
  public:
   // Throws Stopped if `stop` says so.
-  StageNeeds(const Job& job, const MemoryProspect& prospect, const Stop& stop = {});
+  StageNeeds(const Job& job, const MemoryProspect& prospect, const Stop& stop = {},
+             PassLists* lists = nullptr);
 
   // Returns LeastHeld(...).allocated, more quickly.
   int64_t Allocated(const std::vector<int64_t>& boundaries, int64_t stage) const;
@@ -40,7 +44,7 @@ class StageNeeds {
   int64_t KeptAtLeast(const LayerCost& layer, int64_t limit) const;
   const std::vector<int64_t>& limits() const { return limits_; }
   const std::vector<std::vector<int64_t>>& peaks(int64_t stage) const {
-    return peaks_[static_cast<size_t>(stage)];
+    return (*peaks_)[static_cast<size_t>(stage)];
   }
 
  private:
@@ -90,14 +94,14 @@ class StageNeeds {
   const LayerProfile& profile_;
   const RecomputePolicy policy_;
   const int64_t stages_, chunks_;
-  std::vector<std::vector<std::vector<int64_t>>> peaks_;  // by stage
-  int64_t most_passes_ = 0;                               // of any peak, all chunks together
-  std::vector<int64_t> limits_;                           // workspaces, ascending
-  std::vector<ClassModes> modes_;                         // by limit and class
-  std::vector<ClassCounts> before_;                       // layers in front of each chain position
-  std::vector<Sums> held_before_;                         // by chain position
-  std::vector<OnHost> on_host_before_;                    // by chain position
-  std::vector<std::vector<int64_t>> kept_before_;         // of one pack, by limit and position
+  std::shared_ptr<const PeaksOfStages> peaks_;
+  int64_t most_passes_ = 0;                        // of any peak, all chunks together
+  std::vector<int64_t> limits_;                    // workspaces, ascending
+  std::vector<ClassModes> modes_;                  // by limit and class
+  std::vector<ClassCounts> before_;                // layers in front of each chain position
+  std::vector<Sums> held_before_;                  // by chain position
+  std::vector<OnHost> on_host_before_;             // by chain position
+  std::vector<std::vector<int64_t>> kept_before_;  // of one pack, by limit and position
   mutable std::vector<int64_t> kept_;  // of one pack, by chunk: only for Allocated and HasHostRoom
 };
 

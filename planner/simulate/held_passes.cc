@@ -1,6 +1,7 @@
 #include "planner/simulate/held_passes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -24,7 +25,8 @@ PipelineShape FirstGroups(const PipelineShape& shape) {
       std::min(shape.micro_batches, kGroupsLike * group + shape.micro_batches % group));
 }
 
-// Calls `seen(held)` after each forward. `held` counts the micro-batches of each chunk held then.
+// Calls `seen(held)` at the end of each run of forwards: a stage holds no more of any chunk before.
+// `held` counts the micro-batches of each chunk held then.
 template <typename Seen>
 void GoThrough(const PipelineShape& shape, int64_t stage, Seen seen) {
   std::vector<int64_t> held(static_cast<size_t>(shape.chunks));
@@ -34,13 +36,17 @@ void GoThrough(const PipelineShape& shape, int64_t stage, Seen seen) {
   }
   const PassKind release =
       shape.schedule == Schedule::kZeroBubble ? PassKind::kWeightGradient : PassKind::kBackward;
+  bool grew = false;
   for (StagePasses passes(FirstGroups(shape), stage); !passes.done(); passes.Next()) {
     const Pass& pass = passes.now();
     int64_t& of_chunk = held[static_cast<size_t>(pass.chunk)];
-    if (pass.kind == release) --of_chunk;
-    if (pass.kind != PassKind::kForward) continue;
-    ++of_chunk;
-    seen(held);
+    if (pass.kind == PassKind::kForward) {
+      ++of_chunk;
+      grew = true;
+    } else if (pass.kind == release) {
+      if (std::exchange(grew, false)) seen(held);
+      --of_chunk;
+    }
   }
 }
 
@@ -62,21 +68,21 @@ std::vector<int64_t> MostHeldInRuns(const PipelineShape& shape, int64_t stage) {
   return most;
 }
 
-// Peaks that were met. Comparing hashes is quicker than comparing the peaks.
+// Moments that were met. Comparing hashes is quicker than comparing the moments.
 class Met {
  public:
   // Returns false if it was there already.
   bool Insert(const std::vector<int64_t>& held) {
     uint64_t hash = held.size();
     for (const int64_t count : held) hash = hash * 1'000'003 + static_cast<uint64_t>(count);
-    std::vector<std::vector<int64_t>>& alike = by_hash_[hash];
-    if (std::find(alike.begin(), alike.end(), held) != alike.end()) return false;
-    alike.push_back(held);
+    const auto [begin, end] = by_hash_.equal_range(hash);
+    if (std::any_of(begin, end, [&](const auto& met) { return met.second == held; })) return false;
+    by_hash_.emplace(hash, held);
     return true;
   }
 
  private:
-  std::map<uint64_t, std::vector<std::vector<int64_t>>> by_hash_;
+  std::multimap<uint64_t, std::vector<int64_t>> by_hash_;
 };
 
 Wide SumOf(const std::vector<int64_t>& held, const std::vector<int64_t>& kept) {
@@ -111,21 +117,36 @@ std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t 
       if (a.held[c] < b.held[c]) return false;
     return true;
   };
-  Met met;                      // groups repeat each other
+  // Groups repeat each other: most moments equal the one a group before.
+  const int64_t of_group = GroupOf(shape) * shape.chunks * shape.chunks;
+  std::vector<int64_t> history;  // all moments
+  Met met;
   int64_t least = 0, most = 0;  // sums of the peaks
   GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
-    if (!met.Insert(held)) return;
-    const Peak now{held, std::accumulate(held.begin(), held.end(), int64_t{0})};
+    const bool repeats = std::ssize(history) >= of_group &&
+                         std::equal(held.begin(), held.end(), history.end() - of_group);
+    history.insert(history.end(), held.begin(), held.end());
+    if (repeats || !met.Insert(held)) return;
+    Peak now{held, std::accumulate(held.begin(), held.end(), int64_t{0})};
     const auto covered = [&](const Peak& peak) { return covers(peak, now); };
     if (now.sum < most && std::any_of(peaks.begin(), peaks.end(), covered)) return;
     if (now.sum > least) std::erase_if(peaks, [&](const Peak& peak) { return covers(now, peak); });
     least = peaks.empty() ? now.sum : std::min(least, now.sum);
     most = std::max(most, now.sum);
-    peaks.push_back(now);
+    peaks.push_back(std::move(now));
   });
   std::vector<std::vector<int64_t>> all;
   for (Peak& peak : peaks) all.push_back(std::move(peak.held));
   return all;
+}
+
+PeaksOfStages PeaksOfAllStages(const PipelineShape& shape, const Stop& stop) {
+  PeaksOfStages peaks;
+  for (int64_t s = 0; s < shape.stages; ++s) {
+    stop.Ask();
+    peaks.push_back(PeaksHeld(shape, s));
+  }
+  return peaks;
 }
 
 const std::vector<int64_t>& FullestMoment(const std::vector<std::vector<int64_t>>& peaks,

@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/simulate/schedule.h"
 
 namespace evenkeel::planner {
 
-// Returns the micro-batches of each chunk whose activations the stage holds at the first moment
-// when their sum of `kept` (of one micro-batch, by chunk) is largest. A micro-batch is held from
-// its forward until the end of its backward, or, under kZeroBubble, of its weight gradient.
+// Returns the micro-batches of each chunk whose activations the stage holds when their sum of
+// `kept` (of one micro-batch, by chunk) is largest, for the first time at the end of a run of
+// forwards. A micro-batch is held from its forward until the end of its backward, or, under
+// kZeroBubble, of its weight gradient.
 std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
                                 const std::vector<int64_t>& kept);
 
@@ -19,6 +21,10 @@ std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
 // the stage holds no more of any chunk than at one of these. HeldAtPeak is one of these for every
 // `kept`.
 std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t stage);
+
+// Returns PeaksHeld of every stage. Throws Stopped if `stop` ends the work.
+using PeaksOfStages = std::vector<std::vector<std::vector<int64_t>>>;
+PeaksOfStages PeaksOfAllStages(const PipelineShape& shape, const Stop& stop);
 
 // Returns the first of these moments, as PeaksHeld returns them, when the sum of `kept` is largest.
 // REQUIRES: `peaks` is not empty.

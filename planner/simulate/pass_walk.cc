@@ -1,6 +1,7 @@
 #include "planner/simulate/pass_walk.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "planner/simulate/merged_passes.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr size_t kPassesPerQuestion = 50'000;
 constexpr size_t kPassesListed = 500'000;    // kept by PassLists: 10 MB
+constexpr size_t kCountsKept = 1'000'000;    // of peaks, kept by PassLists: 10 to 40 MB
 constexpr int64_t kUnitsPerWalkedPass = 10;  // units of Stop::Spend
 
 size_t SortOf(size_t unit, PassKind kind) {
@@ -56,9 +58,13 @@ size_t PassList::LastSlot(size_t unit) const {
   return shape_.schedule == Schedule::kZeroBubble ? units * m + 1 + q : (m - 1) * units + q;
 }
 
+PassLists::Key PassLists::KeyOf(const PipelineShape& shape) {
+  return {static_cast<int64_t>(shape.schedule), shape.stages, shape.chunks, shape.micro_batches,
+          shape.group()};
+}
+
 std::shared_ptr<const PassList> PassLists::Of(const PipelineShape& shape, const Stop& stop) {
-  const std::array key{static_cast<int64_t>(shape.schedule), shape.stages, shape.chunks,
-                       shape.micro_batches, shape.group()};
+  const Key key = KeyOf(shape);
   const auto known = lists_.find(key);
   if (known != lists_.end()) return known->second;
   auto list = std::make_shared<const PassList>(shape, stop);
@@ -66,6 +72,27 @@ std::shared_ptr<const PassList> PassLists::Of(const PipelineShape& shape, const 
   if (passes_ + passes > kPassesListed) lists_.clear(), passes_ = 0;
   passes_ += passes;
   return lists_[key] = std::move(list);
+}
+
+std::shared_ptr<const PeaksOfStages> PassLists::PeaksOf(const PipelineShape& shape,
+                                                        const Stop& stop) {
+  const Key key = KeyOf(shape);
+  const auto known = peaks_.find(key);
+  if (known != peaks_.end()) return known->second;
+  auto peaks = std::make_shared<const PeaksOfStages>(PeaksOfAllStages(shape, stop));
+  const size_t counts = std::accumulate(
+      peaks->begin(), peaks->end(), size_t{0}, [&](size_t sum, const auto& of_stage) {
+        return sum + of_stage.size() * static_cast<size_t>(shape.chunks);
+      });
+  if (counts_ + counts > kCountsKept) peaks_.clear(), counts_ = 0;
+  counts_ += counts;
+  return peaks_[key] = std::move(peaks);
+}
+
+std::shared_ptr<const PeaksOfStages> PeaksOf(const PipelineShape& shape, const Stop& stop,
+                                             PassLists* lists) {
+  if (lists != nullptr) return lists->PeaksOf(shape, stop);
+  return std::make_shared<const PeaksOfStages>(PeaksOfAllStages(shape, stop));
 }
 
 PassWalk::PassWalk(const PipelineSpec& spec, const PassList& list, bool alike)

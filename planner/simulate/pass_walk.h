@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "planner/base/stop.h"
+#include "planner/simulate/held_passes.h"
 #include "planner/simulate/pipeline_run.h"
 #include "planner/simulate/schedule.h"
 
@@ -44,16 +45,26 @@ struct PassList {
   size_t count_ = 0, slots_ = 0;
 };
 
-// The lists of shapes that a search simulates again and again.
+// What a search needs again and again of the same shapes.
 class PassLists {
  public:
-  // Throws Stopped if `stop` ends the work.
+  // Both throw Stopped if `stop` ends the work.
   std::shared_ptr<const PassList> Of(const PipelineShape& shape, const Stop& stop);
+  std::shared_ptr<const PeaksOfStages> PeaksOf(const PipelineShape& shape, const Stop& stop);
 
  private:
-  std::map<std::array<int64_t, 5>, std::shared_ptr<const PassList>> lists_;  // by shape
-  size_t passes_ = 0;                                                        // in all of them
+  using Key = std::array<int64_t, 5>;
+  static Key KeyOf(const PipelineShape& shape);
+
+  std::map<Key, std::shared_ptr<const PassList>> lists_;
+  size_t passes_ = 0;  // in all of them
+  std::map<Key, std::shared_ptr<const PeaksOfStages>> peaks_;
+  size_t counts_ = 0;  // of micro-batches, in all of them
 };
+
+// Returns lists->PeaksOf, or, without lists, new ones.
+std::shared_ptr<const PeaksOfStages> PeaksOf(const PipelineShape& shape, const Stop& stop,
+                                             PassLists* lists);
 
 class PassWalk {
  public:
