@@ -29,9 +29,11 @@ double LibraryTime(const DispatcherRecord& record, const Network& network,
   if (!spans) return record.startup_ns + inside;
   const int64_t nodes = CeilDivide(group.ranks, group.ranks_per_node);
   const NetworkRates& rates = RatesBetweenNodes(record, cluster.fabric);
-  const double sent =
-      bytes * PartsReached(nodes, routed.top_k) * D(nodes - 1) / D(nodes);  // to other nodes
-  const double outside = network.BetweenNodesTime(group, sent, rates.efficiency);
+  const double sent_rows =
+      routed.rows * PartsReached(nodes, routed.top_k) * D(nodes - 1) / D(nodes);  // to other nodes
+  const double outside =
+      std::max(network.BetweenNodesTime(group, sent_rows * routed.row_bytes, rates.efficiency),
+               sent_rows * rates.row_ns);
   return rates.startup_ns + rates.per_node_ns * D(nodes - 1) + std::max(inside, outside);
 }
 

@@ -19,6 +19,13 @@ constexpr double kDroppedBytes = 3;
 // weights on H100 (section "four bits"). Assumed for 8-bit integers too.
 constexpr double kUnpackSlower = 1.22;
 
+// Returns the launches that a tensor-parallel collective counts as. torch.compile traces DTensor
+// away.
+int64_t CollectiveLaunches(const Execution& e) {
+  return e.fused_kernels ? std::min(e.collective_launches, Execution{}.collective_launches)
+                         : e.collective_launches;
+}
+
 // Returns the ns of a pass that adds the 16-bit gradient of a matrix to the buffer, which it reads
 // and writes.
 double AddingNs(const RankSetting& setting, double weights) {
@@ -373,7 +380,8 @@ void LayerBuilder::TensorPass(double width, bool in_16bit) {
   }
   // Without sequence parallelism, the host launches one all-reduce for both passes: after the
   // products forward, and before them backward.
-  if (scatters || setting_.execution.sequence_parallel) op.launches += 1;
+  if (scatters || setting_.execution.sequence_parallel)
+    op.launches += CollectiveLaunches(setting_.execution);
   tensor_passes_.push_back({work_.operations.size() - 1, ns, rows_});
 }
 

@@ -166,7 +166,8 @@ class ProfileBuilder {
     layer.parameters = std::min(Nearest(work.parameters), most);
     layer.trained_parameters = std::min(Nearest(work.trained_parameters), most);
     layer.trained_expert_parameters = std::min(Nearest(work.trained_expert_parameters), most);
-    layer.weight_bytes = Bytes(bytes.weights + (layer.has_backward ? bytes.casts : 0));
+    const double kept = bytes.buckets + (layer.has_backward ? bytes.casts : 0);
+    layer.weight_bytes = Bytes(bytes.weights + kept);
     layer.gradient_bytes = Bytes(bytes.gradients);
     layer.optimizer_bytes = Bytes(bytes.optimizer);
     layer.update_bytes = Bytes(bytes.update);

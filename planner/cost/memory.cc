@@ -209,6 +209,8 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
       if (zero == ZeroStage::kGradients && training.execution.casts_master_weights)
         sum.weights += shards;
     }
+    if (zero == ZeroStage::kNone && copies > 1 && training.execution.copies_reduced_gradients)
+      sum.buckets += gradient * trained;
     sum.gradients += gradient * trained * (zero >= ZeroStage::kGradients ? share : 1);
     const double updated = trained * (zero >= ZeroStage::kOptimizer ? share : 1);
     const double others = full ? parameters - matrices : trained;

@@ -80,6 +80,7 @@ bool HoldsQuantisedWeights(const Training& training);
 // Weights, gradients and optimizer state of a layer on one GPU, as the job's ZeroStage shards them.
 struct ShardedBytes {
   double weights = 0, gradients = 0, optimizer = 0;
+  double buckets = 0;    // of gradients that are copied to be reduced
   double casts = 0;      // of weights, that autocast keeps for the backward pass
   double offloaded = 0;  // of the optimizer, in host memory
   double update = 0;     // that only the optimizer's step holds

@@ -22,18 +22,20 @@ constexpr std::array kDispatchers = {
     // rows of 7168 (aiconfigurator's tables of DeepEP's normal kernels); 153 to 158 on H800
     // (DeepEP, docs/legacy.md). Between nodes: 58 to 61 GB/s over 4 nodes of H800 and H100 with
     // 50 GB/s each, of which 3/4 leaves the node; forwarding over 2 nodes moves 181 to 213 GB/s.
-    // Over EFA a processor of the host passes messages on. Fitted on AWS's runs of Qwen3 235B.
-    DispatcherRecord{.dispatcher = Dispatcher::kDeepEp,
-                     .name = "deepep",
-                     .title = "DeepEP",
-                     .nccl = false,
-                     .link_efficiency = 0.62,
-                     .bytes_per_ns_per_rank = 350,
-                     .forwarded_bytes_per_ns = 190,
-                     .startup_ns = 50e3,
-                     .rdma = {.efficiency = 0.9, .startup_ns = 100e3},
-                     .efa = {.efficiency = 0.33, .startup_ns = 400e3, .per_node_ns = 100e3},
-                     .source = "DeepEP's published tables, and measured kernels on H100 and B200"},
+    // Over EFA a processor of the host passes each row on as a message, so rows of 4096 and of 7168
+    // values take the same time. Fitted on AWS's runs of Qwen3 235B, DeepSeek-V3 and Kimi K2.
+    DispatcherRecord{
+        .dispatcher = Dispatcher::kDeepEp,
+        .name = "deepep",
+        .title = "DeepEP",
+        .nccl = false,
+        .link_efficiency = 0.62,
+        .bytes_per_ns_per_rank = 350,
+        .forwarded_bytes_per_ns = 190,
+        .startup_ns = 50e3,
+        .rdma = {.efficiency = 0.9, .startup_ns = 100e3},
+        .efa = {.efficiency = 0.9, .startup_ns = 400e3, .per_node_ns = 200e3, .row_ns = 500},
+        .source = "DeepEP's published tables, and measured kernels on H100 and B200"},
     // 735 GB/s in the kernel on 8 B200 and 613 on 36 GB200, 536 and 470 with the calls around it
     // (Hybrid-EP_Implementation.md: 4096 rows of 7168, 16 processors); between nodes 41 to 47 GB/s
     // over 4 and 8 nodes of H100 with 50 GB/s each, of which 3/4 and 7/8 leave the node. Its

@@ -27,6 +27,7 @@ struct NetworkRates {
   double efficiency = 0;   // share of the given bandwidth; 0 if it does not run on this network
   double startup_ns = 0;   // of one exchange
   double per_node_ns = 0;  // more for each other node
+  double row_ns = 0;       // at least, for each row sent: where the host posts every message
 };
 
 // A library's kernels send a row once to each rank (inside a node) or node that holds some of its

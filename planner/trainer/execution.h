@@ -27,6 +27,10 @@ enum class Framework { kMegatron, kFsdp, kDeepSpeed };
 // Whether a kernel is fused: as the layers' other kernels are (Execution::fused_kernels), or not.
 enum class Fusion { kAsOthers, kFused, kApart };
 
+// Host time of an operation of TransformerEngine's and Megatron's modules. Fitted on vTrain's runs
+// of one node (Megatron-DeepSpeed) and AWS's of mixtures of experts (Megatron-Bridge).
+inline constexpr double kMegatronLaunchNs = 60e3;
+
 // How the trainer runs the model. The defaults are Megatron-Core with the flags that its users set.
 struct Execution {
   bool sequence_parallel = true;  // norms and residuals are sharded over tensor parallel too
@@ -66,8 +70,11 @@ struct Execution {
   int64_t bucket_bytes = 0;
   bool fused_weight_gradients = true;  // the product itself adds to the gradient buffer
   // Host time per operation of a layer (an operation of the cost model: a product, a norm, a
-  // collective). Fitted on AWS's published runs of mixtures of experts.
-  double host_launch_ns = 65e3;
+  // collective).
+  double host_launch_ns = kMegatronLaunchNs;
+  // Launches that a collective of tensor-parallel ranks counts as: what PyTorch wraps around it
+  // takes the host longer than a kernel.
+  int64_t collective_launches = 3;
   // Host time in the backward pass for each weight or bias that trains in full.
   double weight_hook_ns = 0;
   // Adapters of 16-bit weights are held in fp32, and their inputs are cast to it and back.
@@ -117,6 +124,9 @@ struct Execution {
   // Gradients are freed after the optimizer's step, and the first backward pass of the next one
   // makes them again (zero_grad with set_to_none). If false, they are held all the time.
   bool frees_gradients = false;
+  // Gradients that are not sharded are copied to buckets, which all ranks reduce and which are held
+  // all the time: PyTorch's DDP without gradient_as_bucket_view.
+  bool copies_reduced_gradients = false;
   // Shards of gradients are allocated on a stream of their own, as PyTorch's FSDP does. The caching
   // allocator keeps memory by stream, so what freed gradients leave stays reserved for the next.
   bool pools_gradients = false;

@@ -43,6 +43,8 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kFusionsTag = 215;
   static constexpr int kWeightRemaindersTag = 216;
   static constexpr int kRmsNormBytesTag = 217;
+  static constexpr int kCollectiveLaunchesTag = 218;
+  static constexpr int kReducedCopiesTag = 219;
   static constexpr int kOptimizerTag = 75;
   static constexpr int kZeroGroupTag = 76;
   static constexpr int kDispatcherTag = 83;
@@ -146,14 +148,14 @@ class JobWriter : public ModelWriter<JobWriter> {
                  dispatcher, overlap_shared_expert, expert_tensor, fused_kernels, fused_activation,
                  fused_rotary, fused_norms, rms_norm_bytes, compiled_loss, expert_capacity,
                  grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
-                 weight_hook_ns, fp32_adapters, adapter_gather_ns, kernel_rate,
+                 collective_launches, weight_hook_ns, fp32_adapters, adapter_gather_ns, kernel_rate,
                  loss_bytes_per_logit, tensor_loss_bytes_per_logit, stops_recompute_early,
                  keeps_gathered_inputs, copies_tensor_rows, repeats_expert_exchanges,
                  casts_master_weights, autocast, stores_weight_remainders, keeps_quantised_inputs,
                  holds_quantised_weights, start_layers_16bit, end_layers_16bit,
-                 update_bytes_per_parameter, frees_gradients, pools_gradients,
-                 accumulates_whole_gradients, gather_traffic_bytes, reduce_traffic_bytes,
-                 reduces_fp32, gather_ns_per_rank] = execution;
+                 update_bytes_per_parameter, frees_gradients, copies_reduced_gradients,
+                 pools_gradients, accumulates_whole_gradients, gather_traffic_bytes,
+                 reduce_traffic_bytes, reduces_fp32, gather_ns_per_rank] = execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
            expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
@@ -188,6 +190,11 @@ class JobWriter : public ModelWriter<JobWriter> {
       Fields(rms_norm_bytes);
     }
     if (stores_weight_remainders) out_.Count(kWeightRemaindersTag, 1);
+    if (collective_launches != planner::Execution{}.collective_launches) {
+      out_.Count(kCollectiveLaunchesTag, 1);
+      Fields(collective_launches);
+    }
+    if (copies_reduced_gradients) out_.Count(kReducedCopiesTag, 1);
     if (fp32_adapters) out_.Count(kFp32AdaptersTag, 1);
     if (adapter_gather_ns != 0) {
       out_.Count(kAdapterGatherTag, 1);

@@ -118,6 +118,10 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   flag(from.has_fused_weight_gradients(), from.fused_weight_gradients(),
        &to.fused_weight_gradients);
   flag(from.has_grouped_experts(), from.grouped_experts(), &to.grouped_experts);
+  if (from.has_collective_launches()) {
+    to.collective_launches =
+        CheckInt(sink, path.Child("collective_launches"), from.collective_launches(), {0, 100});
+  }
   if (from.has_bucket_bytes()) {
     to.bucket_bytes =
         CheckInt(sink, path.Child("bucket_bytes"), from.bucket_bytes(), {0, 1'000'000'000'000});
@@ -125,6 +129,8 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   flag(from.has_casts_master_weights(), from.casts_master_weights(), &to.casts_master_weights);
   flag(from.has_keeps_gathered_inputs(), from.keeps_gathered_inputs(), &to.keeps_gathered_inputs);
   flag(from.has_frees_gradients(), from.frees_gradients(), &to.frees_gradients);
+  flag(from.has_copies_reduced_gradients(), from.copies_reduced_gradients(),
+       &to.copies_reduced_gradients);
   flag(from.has_copies_tensor_rows(), from.copies_tensor_rows(), &to.copies_tensor_rows);
   flag(from.has_reduces_fp32(), from.reduces_fp32(), &to.reduces_fp32);
   flag(from.has_repeats_expert_exchanges(), from.repeats_expert_exchanges(),
@@ -166,6 +172,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_grouped_experts(execution.grouped_experts);
   out->set_bucket_bytes(execution.bucket_bytes);
   out->set_kernel_rate_ratio(execution.kernel_rate);
+  out->set_collective_launches(static_cast<int32_t>(execution.collective_launches));
   out->set_weight_hook_seconds(execution.weight_hook_ns / planner::kNsPerSecond);
   out->set_rank_gather_seconds(execution.gather_ns_per_rank / planner::kNsPerSecond);
   out->set_loss_logit_bytes(execution.loss_bytes_per_logit);
@@ -175,6 +182,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_casts_master_weights(execution.casts_master_weights);
   out->set_update_parameter_bytes(execution.update_bytes_per_parameter);
   out->set_frees_gradients(execution.frees_gradients);
+  out->set_copies_reduced_gradients(execution.copies_reduced_gradients);
   out->set_copies_tensor_rows(execution.copies_tensor_rows);
   out->set_reduces_fp32(execution.reduces_fp32);
   out->set_repeats_expert_exchanges(execution.repeats_expert_exchanges);

@@ -276,6 +276,8 @@ std::vector<NamedChange> ChangesOfTrainingAndTrainer() {
       {"trainer_name", [](auto& j) { j.training.trainer_name = "x"; }},
       {"trainer_version", [](auto& j) { j.training.trainer_version = "x"; }},
       {"host_launch", [](auto& j) { ++Exec(j).host_launch_ns; }},
+      {"collective_launches", [](auto& j) { ++Exec(j).collective_launches; }},
+      {"reduced_copies", [](auto& j) { Exec(j).copies_reduced_gradients ^= true; }},
       {"kernel_rate", [](auto& j) { Exec(j).kernel_rate = 0.5; }},
       {"update_bytes", [](auto& j) { ++Exec(j).update_bytes_per_parameter; }},
       {"loss_bytes", [](auto& j) { ++Exec(j).loss_bytes_per_logit; }},
