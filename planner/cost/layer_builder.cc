@@ -463,7 +463,8 @@ LayerWork LayerBuilder::Finish(double width) {
   } else if (setting_.execution.overlap_shared_expert && shared_from_ > 0) {
     HideExpertExchanges(shared_from_, end - 1);  // the last is the residual's
   }
-  work_.input_bytes = PerRow(RowValueBytes(setting_.execution) * width * shard_);
+  const int64_t inputs = work_.expert_parameters > 0 ? 1 : setting_.checkpoint_inputs;
+  work_.input_bytes = PerRow(D(inputs) * RowValueBytes(setting_.execution) * width * shard_);
   work_.input_bytes += kept_always_;
   work_.stops_early = setting_.execution.stops_recompute_early;
   return std::move(work_);

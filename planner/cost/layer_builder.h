@@ -48,7 +48,8 @@ struct RankSetting {
   bool separate_projections = false;  // q, k and v are modules of their own, and so are gate and up
   // A kernel adds each weight's 16-bit gradient to the buffer, in place of the product.
   bool adds_weight_gradients = false;
-  double gradient_bytes = 4;  // of a value in that buffer
+  double gradient_bytes = 4;      // of a value in that buffer
+  int64_t checkpoint_inputs = 1;  // see Trainer
   // Autocast's copies of gathered weights stay until the backward pass.
   bool keeps_cast_weights = false;
 };

@@ -95,6 +95,7 @@ class ProfileBuilder {
             .separate_projections = !job_.training.trainer->default_execution.fused_kernels,
             .adds_weight_gradients = AddsWeightGradients(job_.training),
             .gradient_bytes = GradientBytes(job_.training),
+            .checkpoint_inputs = job_.training.trainer->checkpoint_inputs,
             .keeps_cast_weights = execution_.autocast && gathers()};
   }
 

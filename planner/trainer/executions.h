@@ -151,12 +151,13 @@ inline constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
                                         .loss_bytes_per_logit = kShardedLossBytes,
                                         .keeps_gathered_inputs = true};
 // FSDP2 around layers of TransformerEngine, whose loss is PyTorch's (examples/benchmark/configs and
-// nemo_automodel/components of NVIDIA-NeMo/Automodel). Its published runs, all with experts, show
+// nemo_automodel/components of NVIDIA-NeMo/Automodel) and gets logits in fp32 (output_dtype of
+// MixedPrecisionPolicy), while the 16-bit ones are held. Its published runs, all with experts, show
 // no time of the host.
 inline constexpr Execution kAutoModel = AroundFsdp2({.fused_loss = false,
                                                      .fused_weight_gradients = false,
                                                      .host_launch_ns = 0,
-                                                     .loss_bytes_per_logit = kEagerLossBytes,
+                                                     .loss_bytes_per_logit = kHeldLogitsLossBytes,
                                                      .stops_recompute_early = true,
                                                      .frees_gradients = true,
                                                      .copies_reduced_gradients = true,

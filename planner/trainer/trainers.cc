@@ -316,13 +316,16 @@ constexpr Trainer WithoutEngine(Trainer trainer) {
   return trainer;
 }
 
-// NeMo AutoModel has tensor, pipeline and expert parallelism in addition to FSDP2, and DeepEP.
+// NeMo AutoModel has tensor, pipeline and expert parallelism in addition to FSDP2, and DeepEP. It
+// wraps mlp, self_attn and both norms of a layer in checkpoints
+// (nemo_automodel/components/distributed/parallelizer.py).
 constexpr Trainer AutoModel(const About& about) {
   Trainer trainer = WithRawVocabulary(WithWholeLayers(about, kAutoModel, {}));
   trainer.zero_stage = ZeroStage::kWeights;
   trainer.fp32_gradients = false;
   trainer.low_precision = trainer.quantised_base = true;
   trainer.dispatchers = kXTunerDispatchers;
+  trainer.checkpoint_inputs = 4;
   return trainer;
 }
 

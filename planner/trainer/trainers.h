@@ -48,6 +48,10 @@ struct Trainer {
   // Counts only if selective_recompute is false: it can also recompute a layer except for
   // attention, exchanges and every second product (kAlternateProducts).
   bool alternate_products = false;
+  // Tensors of the model's width that a layer keeps if it is recomputed. 1: it is recomputed as a
+  // whole. A trainer that recomputes attention, MLP and norms one by one keeps the input of each.
+  // Layers of experts always count as a whole.
+  int64_t checkpoint_inputs = 1;
   bool one_recompute_setting = false;  // the same for all stages
   // Counts only with one_recompute_setting: it can recompute the first layers of each stage, not
   // only all of them.
