@@ -164,13 +164,14 @@ inline constexpr Execution kAutoModel = AroundFsdp2({.fused_loss = false,
                                                      .pools_gradients = true},
                                                     /*reduces_fp32=*/true);
 
-// PyTorch modules, as most of the trainers above; its kernel rate and its host time are between
-// theirs.
-inline constexpr Execution kGeneric = {.attention = AttentionKernel::kFlash2,
-                                       .fused_loss = false,
+// Between the trainers above: PyTorch modules with the best kernels for attention and fused norms.
+// Its host time and kernel rate are between theirs, too.
+inline constexpr Execution kGeneric = {.fused_loss = false,
                                        .fused_kernels = false,
+                                       .fused_norms = true,
                                        .host_launch_ns = 53e3,
-                                       .kernel_rate = 0.97,
+                                       .collective_launches = 1,
+                                       .kernel_rate = 0.95,
                                        .loss_bytes_per_logit = kEagerLossBytes,
                                        .update_bytes_per_parameter = kFlatGradients,
                                        .copies_reduced_gradients = true};
