@@ -11,22 +11,23 @@
 namespace evenkeel::planner {
 namespace {
 
-int64_t BytesOf(int64_t parameters, TrainMode train, const OptimizerRecord& optimizer) {
-  const double state = train == TrainMode::kFull ? optimizer.state_bytes() : 0;
-  return parameters * kWeightBytes + Nearest(D(parameters) * state);
+int64_t BytesOf(int64_t parameters, TrainMode train, const Training& training) {
+  const double state =
+      train == TrainMode::kFull ? StateBytes(training, RecordOf(training.optimizer)) : 0;
+  return Nearest(D(parameters) * (HeldWeightBytes(training.execution) + state));
 }
 
 }  // namespace
 
-int64_t CheckpointBytes(const ModelSpec& model, const OptimizerRecord& optimizer) {
+int64_t CheckpointBytes(const ModelSpec& model, const Training& training) {
   const LanguageModel& m = model.language_model;
-  int64_t bytes = BytesOf(CountParameters(m), m.train, optimizer);
+  int64_t bytes = BytesOf(CountParameters(m), m.train, training);
   const bool one = m.tied_embeddings;
   const int64_t saved = (SavesEmbedding(m) ? 1 : 0) + (SavesHead(m) && !one ? 1 : 0);
-  bytes += saved * BytesOf(m.vocab * m.hidden, TrainMode::kFull, optimizer);
+  bytes += saved * BytesOf(m.vocab * m.hidden, TrainMode::kFull, training);
   for (const EncoderTower& tower : model.towers) {
-    bytes += BytesOf(CountParameters(tower.encoder), tower.encoder.train, optimizer);
-    bytes += BytesOf(CountParameters(tower.projector, m.hidden), tower.projector.train, optimizer);
+    bytes += BytesOf(CountParameters(tower.encoder), tower.encoder.train, training);
+    bytes += BytesOf(CountParameters(tower.projector, m.hidden), tower.projector.train, training);
   }
   return bytes;
 }
@@ -54,7 +55,7 @@ std::optional<Goodput> GoodputOf(const Job& job, const Prediction& prediction) {
   const double work = step * static_cast<double>(steps);
 
   Goodput g;
-  g.checkpoint_bytes = CheckpointBytes(job.model, RecordOf(job.training.optimizer));
+  g.checkpoint_bytes = CheckpointBytes(job.model, job.training);
   g.checkpoint_seconds =
       static_cast<double>(g.checkpoint_bytes) / (nodes * r.checkpoint_bytes_per_second);
   g.mean_time_between_failures_seconds = r.node_mean_time_between_failures_seconds / nodes;

@@ -10,9 +10,9 @@
 
 namespace evenkeel::planner {
 
-// Returns the bytes of one checkpoint: the 16-bit weights and, for components whose weights all
-// train, the optimizer's master weights and moments. Each byte counts once.
-int64_t CheckpointBytes(const ModelSpec& model, const OptimizerRecord& optimizer);
+// Returns the bytes of one checkpoint: the weights as they are held and, for components whose
+// weights all train, the optimizer's master weights and moments. Each byte counts once.
+int64_t CheckpointBytes(const ModelSpec& model, const Training& training);
 
 // Returns the seconds of training between two checkpoints that give the least expected time, if a
 // checkpoint takes `write` seconds and failures are `between_failures` seconds apart on average

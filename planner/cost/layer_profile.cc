@@ -173,7 +173,7 @@ class ProfileBuilder {
     layer.optimizer_bytes = Bytes(bytes.optimizer);
     layer.update_bytes = Bytes(bytes.update);
     layer.offloaded_bytes = Bytes(bytes.offloaded);
-    layer.host_bytes = layer.weight_bytes + layer.optimizer_bytes + layer.offloaded_bytes;
+    layer.host_bytes = Bytes(bytes.weights) + layer.optimizer_bytes + layer.offloaded_bytes;
     gather_ns_ = 0;
     if (gathers()) GatherWeights(layer, work);
     in_turn_ = bytes.in_turn;

@@ -440,9 +440,16 @@ type Execution struct {
 	// Liger's keep 2, the input alone. 0: Hugging Face's, several kernels which keep 6 (an fp32 copy of the input and the
 	// normalised rows in 16 bits), or 4 if the weight is frozen. Range: 0 to 16. Unset: the trainer's; 2 for torchtitan,
 	// with PyTorch 2.9 and later; 0 for others.
-	RmsNormBytes  *float64 `protobuf:"fixed64,50,opt,name=rms_norm_bytes,json=rmsNormBytes,proto3,oneof" json:"rms_norm_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	RmsNormBytes *float64 `protobuf:"fixed64,50,opt,name=rms_norm_bytes,json=rmsNormBytes,proto3,oneof" json:"rms_norm_bytes,omitempty"`
+	// How many launches (`host_launch_seconds`) each collective of tensor-parallel ranks counts as, with what PyTorch wraps
+	// around it. At most 3 with `fused_kernels`. Range: 0 to 100. Unset: the trainer's; 3 for Megatron-Core, 1 for
+	// Megatron-DeepSpeed, 12 for trainers with DTensor (torchtitan, PyTorch FSDP).
+	CollectiveLaunches *int32 `protobuf:"varint,51,opt,name=collective_launches,json=collectiveLaunches,proto3,oneof" json:"collective_launches,omitempty"`
+	// Whether gradients that are not sharded (ZERO_STAGE_0) are copied to buckets that are reduced and always held, as
+	// PyTorch's DDP does without gradient_as_bucket_view. Unset: true for trainers around PyTorch's DDP.
+	CopiesReducedGradients *bool `protobuf:"varint,52,opt,name=copies_reduced_gradients,json=copiesReducedGradients,proto3,oneof" json:"copies_reduced_gradients,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -818,6 +825,20 @@ func (x *Execution) GetRmsNormBytes() float64 {
 	return 0
 }
 
+func (x *Execution) GetCollectiveLaunches() int32 {
+	if x != nil && x.CollectiveLaunches != nil {
+		return *x.CollectiveLaunches
+	}
+	return 0
+}
+
+func (x *Execution) GetCopiesReducedGradients() bool {
+	if x != nil && x.CopiesReducedGradients != nil {
+		return *x.CopiesReducedGradients
+	}
+	return false
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -945,7 +966,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xe7\x1b\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\x91\x1d\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -999,7 +1020,9 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x10fused_activation\x18/ \x01(\bH)R\x0ffusedActivation\x88\x01\x01\x12&\n" +
 	"\ffused_rotary\x180 \x01(\bH*R\vfusedRotary\x88\x01\x01\x12=\n" +
 	"\x18stores_weight_remainders\x181 \x01(\bH+R\x16storesWeightRemainders\x88\x01\x01\x12)\n" +
-	"\x0erms_norm_bytes\x182 \x01(\x01H,R\frmsNormBytes\x88\x01\x01B\x14\n" +
+	"\x0erms_norm_bytes\x182 \x01(\x01H,R\frmsNormBytes\x88\x01\x01\x124\n" +
+	"\x13collective_launches\x183 \x01(\x05H-R\x12collectiveLaunches\x88\x01\x01\x12=\n" +
+	"\x18copies_reduced_gradients\x184 \x01(\bH.R\x16copiesReducedGradients\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -1045,7 +1068,9 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x11_fused_activationB\x0f\n" +
 	"\r_fused_rotaryB\x1b\n" +
 	"\x19_stores_weight_remaindersB\x11\n" +
-	"\x0f_rms_norm_bytes\"7\n" +
+	"\x0f_rms_norm_bytesB\x16\n" +
+	"\x14_collective_launchesB\x1b\n" +
+	"\x19_copies_reduced_gradients\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +

@@ -219,8 +219,7 @@ class CurveAnswer {
     const v1::CurvePoint& previous = *from.point;
     v1::ResizeCost* cost = point->mutable_resize();
     const double rate = jobs_.resize.checkpoint_bytes_per_second;
-    const int64_t bytes =
-        planner::CheckpointBytes(size.job.model, planner::RecordOf(size.job.training.optimizer));
+    const int64_t bytes = planner::CheckpointBytes(size.job.model, size.job.training);
     cost->set_checkpoint_bytes(bytes);
     cost->set_written_bytes_per_gpu((bytes + previous.gpu_count() - 1) / previous.gpu_count());
     int64_t read = 0;

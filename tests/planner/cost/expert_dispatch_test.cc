@@ -142,6 +142,20 @@ TEST(ExpertDispatchTest, TheQuickestIsTakenPerSplit) {
   EXPECT_EQ(PlannedDispatcher(other, kSpreadExperts, kDispatchPack), Dispatcher::kAllToAll);
 }
 
+TEST(ExpertDispatchTest, OverEfaTheNumberOfRowsCountsNotTheirWidth) {
+  const Cluster efa = On("b300-sxm-288gb", 32, 100e9, Fabric::kEfa);
+  const RoutedRows wide = Routed(32, 8);
+  RoutedRows narrow = wide, few = wide;
+  narrow.row_bytes /= 2, few.rows /= 2;
+  const double all = Time(Dispatcher::kDeepEp, efa, wide);
+  EXPECT_EQ(Time(Dispatcher::kDeepEp, efa, narrow), all);
+  // Of four nodes, 3.6 hold some of eight experts; three in four of them are other nodes.
+  const double sent = 4096 * PartsReached(4, 8) * 3 / 4;
+  EXPECT_NEAR(all - Time(Dispatcher::kDeepEp, efa, few), sent / 2 * 500, 1);
+  EXPECT_LT(Time(Dispatcher::kDeepEp, On("b300-sxm-288gb", 32, 100e9), narrow),
+            0.8 * Time(Dispatcher::kDeepEp, On("b300-sxm-288gb", 32, 100e9), wide));
+}
+
 TEST(ExpertDispatchTest, HybridEpStaysInANodeOnEfa) {
   Job job = Mixture(Dispatcher::kHybridEp);
   job.constraints.expert_parallel = {1, 0};

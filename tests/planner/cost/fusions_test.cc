@@ -49,11 +49,41 @@ double KeptPerToken(const LayerCost& layer) {
 }
 
 TEST(FusionsTest, AutocastHoldsFp32WeightsAndCopiesOfMatrices) {
-  const LayerCost layer = DenseLayer(Autocast(LlamaOf("huggingface-trainer")));
+  Job job = Autocast(LlamaOf("huggingface-trainer"));
+  job.training.execution.copies_reduced_gradients = false;
+  const LayerCost layer = DenseLayer(job);
   const double copies = 2 * kLayerMatrices / static_cast<double>(layer.parameters);
   EXPECT_NEAR(PerParameter(layer.weight_bytes, layer), 4 + copies, 1e-6);
   EXPECT_NEAR(PerParameter(layer.gradient_bytes, layer), 4, 1e-6);
   EXPECT_NEAR(PerParameter(layer.optimizer_bytes, layer), 8, 1e-6) << "moments alone";
+}
+
+TEST(FusionsTest, DdpCopiesGradientsThatItReduces) {
+  const Job job = LlamaOf("huggingface-trainer");
+  Job without = job;
+  without.training.execution.copies_reduced_gradients = false;
+  const LayerCost copied = DenseLayer(job), plain = DenseLayer(without);
+  const double gradient = PerParameter(plain.gradient_bytes, plain);
+  EXPECT_NEAR(PerParameter(copied.weight_bytes - plain.weight_bytes, plain), gradient, 1e-6);
+  EXPECT_EQ(copied.gradient_bytes, plain.gradient_bytes);
+  EXPECT_EQ(copied.host_bytes, plain.host_bytes) << "no checkpoint has them";
+  const auto one_copy = [](const Job& of) {
+    return BuildLayerProfile(of, {.data = 1}, kFusionsPack, kFusionsPack).classes[1].weight_bytes;
+  };
+  EXPECT_EQ(one_copy(job), one_copy(without)) << "nothing is reduced";
+  const auto sharded = [](const char* trainer) {
+    return DenseLayer(LlamaOf(trainer, ZeroStage::kWeights)).weight_bytes;
+  };
+  EXPECT_EQ(sharded("pytorch-fsdp"), sharded("torchtitan"));
+}
+
+TEST(FusionsTest, AutoModelKeepsTheInputOfEachModuleThatItRecomputes) {
+  const auto kept = [](const char* trainer) {
+    return static_cast<double>(
+        DenseLayer(LlamaOf(trainer, ZeroStage::kWeights)).modes.back().kept_bytes);
+  };
+  EXPECT_DOUBLE_EQ(kept("torchtitan"), 2 * kHidden * kTokens);
+  EXPECT_DOUBLE_EQ(kept("nemo-automodel"), 4 * 2 * kHidden * kTokens);
 }
 
 TEST(FusionsTest, AutocastGathersFp32AndKeepsItsCopiesUntilTheBackwardPass) {

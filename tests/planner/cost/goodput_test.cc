@@ -99,10 +99,19 @@ TEST(GoodputTest, APlanHasTheFiguresOfItsCheckpoints) {
 
 TEST(GoodputTest, FrozenPartsAreWrittenAsWeightsAlone) {
   Job job = QuickstartJob();
-  const int64_t all = CheckpointBytes(job.model, RecordOf(Optimizer::kAdam));
+  const int64_t all = CheckpointBytes(job.model, job.training);
   job.model.language_model.train = TrainMode::kFrozen;
-  EXPECT_EQ(all - CheckpointBytes(job.model, RecordOf(Optimizer::kAdam)),
+  EXPECT_EQ(all - CheckpointBytes(job.model, job.training),
             12 * CountParameters(job.model.language_model));
+}
+
+TEST(GoodputTest, AutocastsWeightsAreTheMasterWeights) {
+  Job job = QuickstartJob();
+  job.training.optimizer = Optimizer::kAdam;
+  const int64_t usual = CheckpointBytes(job.model, job.training);
+  SetAutocast(&job.training);
+  EXPECT_NEAR(static_cast<double>(CheckpointBytes(job.model, job.training)),
+              static_cast<double>(usual) * (4 + 8) / (2 + 4 + 8), 100);
 }
 
 TEST(GoodputTest, FailuresTooFrequentForAnyProgressStayFinite) {

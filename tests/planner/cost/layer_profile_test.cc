@@ -423,6 +423,26 @@ TEST(LayerProfileTest, HostTimeBoundsALayerThatTheDeviceRunsFaster) {
               0.001);
 }
 
+// Returns the launches of a dense layer's forward pass over two tensor-parallel ranks.
+double Launches(bool sequence_parallel, int64_t per_collective, bool fused = true) {
+  constexpr double kLaunchNs = 1e8;  // far above all other times
+  Job job = TextJob("llama3.2-3b", "h100-sxm-80gb", 8);
+  Execution& execution = job.training.execution;
+  execution.host_launch_ns = kLaunchNs;
+  execution.sequence_parallel = sequence_parallel;
+  execution.collective_launches = per_collective;
+  execution.fused_kernels = fused;
+  return Forward(Kind(ProfileFor(job, {.tensor = 2, .data = 4}), LayerKind::kDense)) / kLaunchNs;
+}
+
+TEST(LayerProfileTest, ACollectiveCountsAsSeveralLaunches) {
+  // With sequence parallelism, two gathers and two scatters; otherwise two all-reduces.
+  EXPECT_NEAR(Launches(true, 3) - Launches(true, 0), 4 * 3, 1e-3);
+  EXPECT_NEAR(Launches(false, 3) - Launches(false, 0), 2 * 3, 1e-3);
+  EXPECT_NEAR(Launches(true, 12, /*fused=*/false) - Launches(true, 0, false), 4 * 12, 1e-3);
+  EXPECT_EQ(Launches(true, 12), Launches(true, 3)) << "torch.compile traces DTensor away";
+}
+
 TEST(LayerProfileTest, ATrainersKernelsScaleComputeAlone) {
   Job job = TextJob("llama3.2-3b", "h100-sxm-80gb", 8);
   job.training.execution.host_launch_ns = 0;

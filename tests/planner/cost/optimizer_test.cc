@@ -116,9 +116,10 @@ TEST(OptimizerTest, MuonCostsItsNewtonSchulzSteps) {
 }
 
 TEST(OptimizerTest, CheckpointsHoldTheState) {
-  const ModelSpec model = LlamaWith(Optimizer::kAdam).model;
-  const int64_t adam = CheckpointBytes(model, RecordOf(Optimizer::kAdam));
-  const int64_t lion = CheckpointBytes(model, RecordOf(Optimizer::kLion));
+  const Job with_adam = LlamaWith(Optimizer::kAdam), with_lion = LlamaWith(Optimizer::kLion);
+  const ModelSpec& model = with_adam.model;
+  const int64_t adam = CheckpointBytes(model, with_adam.training);
+  const int64_t lion = CheckpointBytes(model, with_lion.training);
   EXPECT_EQ(adam - lion, 4 * CountParameters(model.language_model));
 }
 

@@ -103,10 +103,11 @@ TEST(SavedTablesTest, PlansAndCheckpointsGrow) {
              both = CheckedPlan(AdapterJob(true, true));
   ASSERT_TRUE(adapters.fits() && both.fits());
   EXPECT_GT(both.prediction.step.total_ns, adapters.prediction.step.total_ns);
-  const OptimizerRecord& adam = RecordOf(Optimizer::kAdam);
-  const ModelSpec& model = AdapterJob(true, true).model;
+  const Job job = AdapterJob(true, true);
+  const ModelSpec& model = job.model;
   const int64_t table = model.language_model.vocab * model.language_model.hidden;
-  EXPECT_EQ(CheckpointBytes(model, adam) - CheckpointBytes(AdapterJob(false, false).model, adam),
+  EXPECT_EQ(CheckpointBytes(model, job.training) -
+                CheckpointBytes(AdapterJob(false, false).model, job.training),
             2 * 14 * table);
 }
 

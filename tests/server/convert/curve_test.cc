@@ -255,8 +255,7 @@ TEST(CurveToProto, AChangeOfSizeCostsWhatItMoves) {
               "checkpoint_bytes_per_second: 2e9 restart_seconds: 30");
   const CurveJobs jobs = Converted(CurveRequest("nodes { counts: 1 }"));
   const planner::Job& job = jobs.sizes[0].job;
-  const int64_t bytes =
-      planner::CheckpointBytes(job.model, planner::RecordOf(job.training.optimizer));
+  const int64_t bytes = planner::CheckpointBytes(job.model, job.training);
   const v1::ResizeCost& cost = curve.points(1).resize();
   EXPECT_EQ(cost.checkpoint_bytes(), bytes);
   EXPECT_EQ(cost.written_bytes_per_gpu(), (bytes + 7) / 8);
