@@ -30,10 +30,10 @@ constexpr Range kOwnTrainer[] = {{0.90, 1.02, 1.17, 565},
                                  {0.92, 1.02, 1.20, 733},
                                  {0.87, 1.00, 1.40, 14},
                                  {0.82, 1.01, 1.24, 195}};
-constexpr Range kOtherTrainer[] = {{0.83, 0.99, 1.56, 565},
-                                   {0.90, 1.06, 1.28, 733},
-                                   {0.72, 0.90, 1.48, 14},
-                                   {0.77, 1.00, 1.21, 195}};
+constexpr Range kOtherTrainer[] = {{0.80, 0.98, 1.54, 565},
+                                   {0.86, 1.01, 1.23, 735},
+                                   {0.70, 0.87, 1.43, 12},
+                                   {0.75, 0.97, 1.20, 195}};
 // Runs whose products have fewer than 16 bits: of dense models, and of models with experts. The
 // clock was fitted on 25 of the dense ones (CostConstants::blackwell_low_clock).
 constexpr Range kLowPrecision = {0.87, 1.00, 1.28, 88};

@@ -171,7 +171,7 @@ inline constexpr Execution kGeneric = {.fused_loss = false,
                                        .fused_norms = true,
                                        .host_launch_ns = 53e3,
                                        .collective_launches = 1,
-                                       .kernel_rate = 0.95,
+                                       .kernel_rate = 0.91,
                                        .loss_bytes_per_logit = kEagerLossBytes,
                                        .update_bytes_per_parameter = kFlatGradients,
                                        .copies_reduced_gradients = true};
