@@ -167,8 +167,7 @@ class ProfileBuilder {
     layer.parameters = std::min(Nearest(work.parameters), most);
     layer.trained_parameters = std::min(Nearest(work.trained_parameters), most);
     layer.trained_expert_parameters = std::min(Nearest(work.trained_expert_parameters), most);
-    const double kept = bytes.buckets + (layer.has_backward ? bytes.casts : 0);
-    layer.weight_bytes = Bytes(bytes.weights + kept);
+    layer.weight_bytes = Bytes(bytes.WithCopies(layer.has_backward));
     layer.gradient_bytes = Bytes(bytes.gradients);
     layer.optimizer_bytes = Bytes(bytes.optimizer);
     layer.update_bytes = Bytes(bytes.update);
@@ -461,8 +460,7 @@ class ProfileBuilder {
   const Job& job_;
   const Parallelism degrees_;
   Parallelism p_;  // of the layers that are being added: EncoderDegrees for those of encoders
-  const PackShape mean_;
-  const PackShape largest_;
+  const PackShape mean_, largest_;
   const std::vector<RecomputeParts>& also_;
   const std::vector<RecomputeSetting> settings_;
   const KernelTime kernels_;

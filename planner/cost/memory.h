@@ -86,6 +86,11 @@ struct ShardedBytes {
   double update = 0;     // that only the optimizer's step holds
   double in_turn = 0;    // with Training::fused_step, in place of gradients and update
   double updated = 0;    // number of parameters that the rank updates
+
+  // Returns the weights with what is held beside them.
+  double WithCopies(bool has_backward) const {
+    return weights + buckets + (has_backward ? casts : 0);
+  }
 };
 ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWork& work);
 

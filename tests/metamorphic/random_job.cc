@@ -123,8 +123,6 @@ void DrawTrainer(Draws& draws, v1::Training* training) {
   if (draws.OneIn(8)) drawn.set_casts_master_weights(draws.OneIn(2));
   if (draws.OneIn(8)) drawn.set_keeps_gathered_inputs(draws.OneIn(2));
   if (draws.OneIn(8)) drawn.set_tensor_loss_logit_bytes(draws.Among({0.0, 4.0, 64.0}));
-  if (draws.OneIn(8)) drawn.set_collective_launches(draws.Among({0, 1, 12, 100}));
-  if (draws.OneIn(8)) drawn.set_copies_reduced_gradients(draws.OneIn(2));
   if (draws.OneIn(4)) drawn.set_frees_gradients(draws.OneIn(2));
   if (draws.OneIn(4)) drawn.set_pools_gradients(draws.OneIn(2));
   if (draws.OneIn(8)) drawn.set_gather_traffic_bytes(draws.Among({0.0, 8.0, 256.0}));

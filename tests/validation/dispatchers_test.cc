@@ -36,7 +36,8 @@ TEST(DispatchersTest, TheFastestIsToldInMostGroups) {
   std::map<decltype(DispatcherSetting(Case())), std::map<Dispatcher, int64_t>> kinds;
   for (const Case& run : cases.covered) {
     if (run.family != "aws-dispatchers" && run.family != "aws-kimi-k2" &&
-        run.family != "xtuner-moe") continue;
+        run.family != "xtuner-moe")
+      continue;
     // XTuner's weak runs have unbalanced routing, those without DeepEP a balanced one.
     if (run.family == "xtuner-moe" && run.weak) continue;
     const Outcome outcome = Evaluate(run);

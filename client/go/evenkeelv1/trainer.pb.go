@@ -441,9 +441,9 @@ type Execution struct {
 	// normalised rows in 16 bits), or 4 if the weight is frozen. Range: 0 to 16. Unset: the trainer's; 2 for torchtitan,
 	// with PyTorch 2.9 and later; 0 for others.
 	RmsNormBytes *float64 `protobuf:"fixed64,50,opt,name=rms_norm_bytes,json=rmsNormBytes,proto3,oneof" json:"rms_norm_bytes,omitempty"`
-	// How many launches (`host_launch_seconds`) each collective of tensor-parallel ranks counts as, with what PyTorch wraps
-	// around it. At most 3 with `fused_kernels`. Range: 0 to 100. Unset: the trainer's; 3 for Megatron-Core, 1 for
-	// Megatron-DeepSpeed, 12 for trainers with DTensor (torchtitan, PyTorch FSDP).
+	// How many launches (`host_launch_seconds`) each collective of tensor-parallel ranks counts as, with what PyTorch
+	// wraps around it. Counts as at most 3 with `fused_kernels`. Range: 0 to 100. Unset: the trainer's; 3 for
+	// Megatron-Core, 1 for Megatron-DeepSpeed, 12 for trainers with DTensor (torchtitan, PyTorch FSDP).
 	CollectiveLaunches *int32 `protobuf:"varint,51,opt,name=collective_launches,json=collectiveLaunches,proto3,oneof" json:"collective_launches,omitempty"`
 	// Whether gradients that are not sharded (ZERO_STAGE_0) are copied to buckets that are reduced and always held, as
 	// PyTorch's DDP does without gradient_as_bucket_view. Unset: true for trainers around PyTorch's DDP.
