@@ -38,14 +38,10 @@ constexpr Choice<v1::ExpertDispatcher> kFlexBackends[] = {
 
 // Without bf16 and fp16 the weights have the type in which they are loaded.
 [[noreturn]] void FailInFullPrecision(const UserConfig& config) {
-  for (const auto& [setting, what] : config.not_predicted)
-    if (absl::EndsWith(setting.key, "dtype") && !setting.values.empty() &&
-        absl::StrContains(setting.values.front(), "float16"))
-      throw CommandError(ExitCode::kBadInput,
-                         Describe(setting) +
-                             ": not yet: weights and states in 16 bits without a copy in fp32, as "
-                             "neither bf16 nor fp16 is on; --precision bf16 --optimizer adam-16bit "
-                             "evaluates such");
+  if (absl::StrContains(config.Text(Field::kLoadedType), "float16"))
+    config.Refuse(Field::kLoadedType,
+                  "not yet: weights and states in 16 bits without a copy in fp32, as neither bf16 "
+                  "nor fp16 is on; --precision bf16 --optimizer adam-16bit evaluates such");
   const auto file = config.files.find(RunFile::kArguments);
   throw CommandError(ExitCode::kBadInput,
                      (file == config.files.end() ? "" : file->second + ": ") +
@@ -105,10 +101,9 @@ void SetAutocast(const UserConfig& config, UserRun* run) {
   if (config.format != ConfigFormat::kHuggingFace || config.uses_deepspeed || run->fsdp) return;
   const v1::Optimizer optimizer = run->job.training().optimizer();
   if (optimizer == v1::OPTIMIZER_ADAM_16BIT || optimizer == v1::OPTIMIZER_ADAM_8BIT) return;
-  for (const auto& [setting, what] : config.not_predicted)
-    if (absl::EndsWith(setting.key, "dtype") && !setting.values.empty() &&
-        (setting.values.front() == "float32" || setting.values.front() == "torch.float32"))
-      run->job.mutable_training()->mutable_execution()->set_autocast(true);
+  const std::string loaded = config.Text(Field::kLoadedType);
+  if (loaded == "float32" || loaded == "torch.float32")
+    run->job.mutable_training()->mutable_execution()->set_autocast(true);
 }
 
 bool RunsDeepSpeed(const UserConfig& config) {

@@ -66,6 +66,7 @@ void Sort(const KeyTables& tables, const std::string& name, Setting setting, Use
     if (known.refused)
       throw CommandError(ExitCode::kBadInput, Describe(setting) + ": not yet: " + known.what);
     config->not_predicted.emplace_back(std::move(shown), known.what);
+    if (known.field) config->fields[*known.field] = std::move(setting);
     return;
   }
   for (const char* pattern : tables.irrelevant) {

@@ -3,6 +3,7 @@
 #ifndef EVENKEEL_CLIENT_CLI_FROM_SETTINGS_KEYS_H_
 #define EVENKEEL_CLIENT_CLI_FROM_SETTINGS_KEYS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct NotPredicted {
   bool refused = false;
   bool is_index = false;        // 0 is the first one, not off
   const char* usual = nullptr;  // a value that is predicted
+  // Under which other readers find its value.
+  std::optional<Field> field = std::nullopt;
 };
 
 // Said of keys of several trainers.

@@ -147,6 +147,7 @@ enum class Field {
   kMomentType,
   kSecondMomentType,
   kWeightType,
+  kLoadedType,  // Hugging Face: of the weights as they are loaded
   kCompile,
   kCompiledParts,
   // Execution.
