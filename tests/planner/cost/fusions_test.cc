@@ -71,10 +71,11 @@ TEST(FusionsTest, DdpCopiesGradientsThatItReduces) {
     return BuildLayerProfile(of, {.data = 1}, kFusionsPack, kFusionsPack).classes[1].weight_bytes;
   };
   EXPECT_EQ(one_copy(job), one_copy(without)) << "nothing is reduced";
-  const auto sharded = [](const char* trainer) {
-    return DenseLayer(LlamaOf(trainer, ZeroStage::kWeights)).weight_bytes;
-  };
-  EXPECT_EQ(sharded("pytorch-fsdp"), sharded("torchtitan"));
+  Job sharded = LlamaOf("pytorch-fsdp", ZeroStage::kWeights);
+  ASSERT_TRUE(sharded.training.execution.copies_reduced_gradients);
+  const int64_t of_shards = DenseLayer(sharded).weight_bytes;
+  sharded.training.execution.copies_reduced_gradients = false;
+  EXPECT_EQ(DenseLayer(sharded).weight_bytes, of_shards) << "DDP runs only without ZeRO";
 }
 
 TEST(FusionsTest, AutoModelKeepsTheInputOfEachModuleThatItRecomputes) {
