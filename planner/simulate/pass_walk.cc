@@ -1,7 +1,6 @@
 #include "planner/simulate/pass_walk.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "planner/simulate/merged_passes.h"
@@ -58,35 +57,35 @@ size_t PassList::LastSlot(size_t unit) const {
   return shape_.schedule == Schedule::kZeroBubble ? units * m + 1 + q : (m - 1) * units + q;
 }
 
-PassLists::Key PassLists::KeyOf(const PipelineShape& shape) {
-  return {static_cast<int64_t>(shape.schedule), shape.stages, shape.chunks, shape.micro_batches,
-          shape.group()};
+template <typename Made, typename Make, typename Size>
+std::shared_ptr<const Made> PassLists::Kept(ByShape<Made>& kept, const PipelineShape& shape,
+                                            size_t most, Make make, Size size_of) {
+  const std::array key{static_cast<int64_t>(shape.schedule), shape.stages, shape.chunks,
+                       shape.micro_batches, shape.group()};
+  const auto known = kept.made.find(key);
+  if (known != kept.made.end()) return known->second;
+  auto made = std::make_shared<const Made>(make());
+  const size_t size = size_of(*made);
+  if (kept.size + size > most) kept = {};
+  kept.size += size;
+  return kept.made[key] = std::move(made);
 }
 
 std::shared_ptr<const PassList> PassLists::Of(const PipelineShape& shape, const Stop& stop) {
-  const Key key = KeyOf(shape);
-  const auto known = lists_.find(key);
-  if (known != lists_.end()) return known->second;
-  auto list = std::make_shared<const PassList>(shape, stop);
-  const size_t passes = list->passes().size();
-  if (passes_ + passes > kPassesListed) lists_.clear(), passes_ = 0;
-  passes_ += passes;
-  return lists_[key] = std::move(list);
+  return Kept(
+      lists_, shape, kPassesListed, [&] { return PassList(shape, stop); },
+      [](const PassList& list) { return list.passes().size(); });
 }
 
 std::shared_ptr<const PeaksOfStages> PassLists::PeaksOf(const PipelineShape& shape,
                                                         const Stop& stop) {
-  const Key key = KeyOf(shape);
-  const auto known = peaks_.find(key);
-  if (known != peaks_.end()) return known->second;
-  auto peaks = std::make_shared<const PeaksOfStages>(PeaksOfAllStages(shape, stop));
-  const size_t counts = std::accumulate(
-      peaks->begin(), peaks->end(), size_t{0}, [&](size_t sum, const auto& of_stage) {
-        return sum + of_stage.size() * static_cast<size_t>(shape.chunks);
-      });
-  if (counts_ + counts > kCountsKept) peaks_.clear(), counts_ = 0;
-  counts_ += counts;
-  return peaks_[key] = std::move(peaks);
+  const auto counts = [&](const PeaksOfStages& peaks) {
+    size_t moments = 0;
+    for (const auto& of_stage : peaks) moments += of_stage.size();
+    return moments * static_cast<size_t>(shape.chunks);
+  };
+  return Kept(
+      peaks_, shape, kCountsKept, [&] { return PeaksOfAllStages(shape, stop); }, counts);
 }
 
 std::shared_ptr<const PeaksOfStages> PeaksOf(const PipelineShape& shape, const Stop& stop,

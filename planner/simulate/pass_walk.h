@@ -53,13 +53,19 @@ class PassLists {
   std::shared_ptr<const PeaksOfStages> PeaksOf(const PipelineShape& shape, const Stop& stop);
 
  private:
-  using Key = std::array<int64_t, 5>;
-  static Key KeyOf(const PipelineShape& shape);
+  template <typename Made>
+  struct ByShape {
+    std::map<std::array<int64_t, 5>, std::shared_ptr<const Made>> made;
+    size_t size = 0;  // of all that was made
+  };
+  // Returns what is kept of the shape, or else what `make()` returns, and keeps that. Forgets all
+  // others if their sizes together exceed `most`.
+  template <typename Made, typename Make, typename Size>
+  static std::shared_ptr<const Made> Kept(ByShape<Made>& kept, const PipelineShape& shape,
+                                          size_t most, Make make, Size size_of);
 
-  std::map<Key, std::shared_ptr<const PassList>> lists_;
-  size_t passes_ = 0;  // in all of them
-  std::map<Key, std::shared_ptr<const PeaksOfStages>> peaks_;
-  size_t counts_ = 0;  // of micro-batches, in all of them
+  ByShape<PassList> lists_;
+  ByShape<PeaksOfStages> peaks_;
 };
 
 // Returns lists->PeaksOf, or, without lists, new ones.
