@@ -47,18 +47,42 @@ class Planning {
       : job_(job), hooks_(hooks), short_search_(short_search) {}
 
   PlanResult Run() {
+    Find();
+    return Complete();
+  }
+
+  // Searches for the plan.
+  void Find() {
     CapsSearchResult chosen = short_search_ ? ChooseCaps(job_, 0, hooks_, kShortSearchLimits)
                                             : ChooseCaps(job_, job_.max_alternatives, hooks_);
-    if (chosen.stopped || Stopped()) return std::move(result_);
+    if (chosen.stopped || Stopped()) return;
     batching_ = std::move(chosen.batching);
     found_ = std::move(chosen.plans);
     job_.training.keeps_batch |= chosen.keeps_batch;
+    if (job_.training.group_selection != GroupSelection::kOne) FindGroups();
+  }
+
+  bool found() const { return !grouped_.runs.empty() || !found_.best.empty(); }
+
+  // Returns the GPU-days of what was found.
+  double gpu_days() const {
+    if (!grouped_.runs.empty()) return SummaryOf(job_, grouped_).gpu_days;
+    const Candidate& best = found_.best.front();
+    return GpuDays(job_, best.step.total_ns(), batching_.rule.packs, best);
+  }
+
+  // Returns what was found, if it is a plan with one group.
+  PlanWithoutOffload AsWithoutOffload() const {
+    if (!grouped_.runs.empty() || found_.best.empty()) return {};
+    return {&batching_, found_.best.front().simulated_ns};
+  }
+
+  // Returns the plan that was found with all that is reported of it, or explains why there is none.
+  PlanResult Complete() {
+    if (Stopped()) return std::move(result_);
     plan().batch_rule = batching_.rule;
     plan().figures = PlanFigures(job_);
     plan().proof = found_.proof;
-    if (job_.training.group_selection != GroupSelection::kOne) FindGroups();
-    if (Stopped()) return std::move(result_);
-
     if (!grouped_.runs.empty()) {
       FillGroups();
       if (Stopped()) return std::move(result_);
@@ -201,8 +225,8 @@ class Planning {
     if (job_.constraints.recompute == FreestRecompute(trainer))
       free.constraints.recompute = RecomputePolicy::kAuto;
     if (CutsByItself()) free.constraints.partition_method = PartitionMethod::kExact;
-    const SearchResult found =
-        Search(free, batching_, 0, hooks_.stop, chosen.simulated_ns, kGainSearchLimits);
+    const SearchResult found = Search(free, batching_, 0, hooks_.stop,
+                                      {.beat_ns = chosen.simulated_ns}, kGainSearchLimits);
     plan().trainer_limits_cost = 0;
     if (!found.best.empty())
       plan().trainer_limits_cost =
@@ -222,7 +246,7 @@ class Planning {
     for (const int64_t ranks : EncoderDataChoices(other, p)) {
       if (ranks == p.encoder_data) continue;
       c.encoder_data = DegreeRange::Exactly(ranks);
-      const SearchResult found = Search(other, batching_, 0, hooks_.stop, 0, kSideSearchLimits);
+      const SearchResult found = Search(other, batching_, 0, hooks_.stop, {}, kSideSearchLimits);
       c.encoder_data = {};
       if (found.best.empty()) continue;
       const int64_t step_ns = found.best.front().simulated_ns;
@@ -237,7 +261,7 @@ class Planning {
   void FindOffloadGain() {
     if (!plan().offload || (plan().offload->ratio == 0 && !job_.training.activations.any())) return;
     const Job without = WithoutOffload(job_);
-    const SearchResult found = Search(without, batching_, 0, hooks_.stop, 0, kSideSearchLimits);
+    const SearchResult found = Search(without, batching_, 0, hooks_.stop, {}, kSideSearchLimits);
     if (!found.best.empty()) plan().offload->step_without_ns = found.best.front().simulated_ns;
   }
 
@@ -378,17 +402,24 @@ PlanResult PlanWhole(const Job& job, const PlanHooks& hooks, bool short_search) 
           result = Planning(job, hooks, short_search).Run();
           return;
         }
-        const Job chosen = WithBestOffload(job, hooks);
-        result = Planning(chosen, hooks, short_search).Run();
-        // The offload was chosen by short searches.
-        const std::optional<Job> nothing = WithoutChosenOffload(job);
+        std::optional<Planning> without;
+        if (const std::optional<Job> nothing = WithoutChosenOffload(job)) {
+          without.emplace(*nothing, hooks, short_search);
+          without->Find();
+        }
+        const Job chosen = WithBestOffload(
+            job, without ? without->AsWithoutOffload() : PlanWithoutOffload{}, hooks);
         const bool share = job.training.offload.choose && chosen.training.offload.ratio > 0;
-        if (!nothing || (!share && !chosen.training.activations.any())) return;
-        PlanResult without = Planning(*nothing, hooks, short_search).Run();
-        if (without.end == PlanEnd::kComplete && without.plan.fits() &&
-            (!result.plan.fits() ||
-             without.plan.prediction.gpu_days <= result.plan.prediction.gpu_days))
-          result = std::move(without);
+        if (without && without->found() && !share && !chosen.training.activations.any()) {
+          result = without->Complete();
+          return;
+        }
+        Planning with(chosen, hooks, short_search);
+        with.Find();
+        // The offload was chosen by short searches.
+        const bool gains = !without || !without->found() ||
+                           (with.found() && with.gpu_days() < without->gpu_days());
+        result = (gains ? with : *without).Complete();
       }))
     return {};
   return result;

@@ -23,7 +23,7 @@
 namespace evenkeel::planner {
 
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 46;
+inline constexpr int64_t kPlannerRevision = 47;
 
 struct Plan {
   std::optional<Misfit> misfit;  // only if it does not fit, as predicted

@@ -14,7 +14,7 @@
 namespace evenkeel::planner {
 
 // Part of every plan id. It changes whenever a figure of a model or a GPU type changes.
-inline constexpr std::string_view kCatalogVersion = "2026.11.9";
+inline constexpr std::string_view kCatalogVersion = "2026.12.1";
 
 struct LanguageModelEntry {
   LanguageModel spec;                // spec.name is the slug

@@ -428,7 +428,7 @@ CapsSearchResult SearchPadded(const Job& job, int64_t alternatives, const PlanHo
   if (search.stopped) return search;
   if (hooks.enter) hooks.enter(Phase::kSearch);
   BatchSearchResult of_batch =
-      SearchForBatch(job, search.batching, alternatives, hooks.stop, 0, limits);
+      SearchForBatch(job, search.batching, alternatives, hooks.stop, {}, limits);
   search.plans = std::move(of_batch.found);
   search.keeps_batch = of_batch.keeps_batch;
   search.stopped = search.plans.stopped;

@@ -28,8 +28,9 @@ bool Better(const BatchPlan& plan, const BatchPlan& than) {
 }
 
 BatchSearchResult SearchForBatch(const Job& job, const Batching& batching, int64_t alternatives,
-                                 const Stop& stop, int64_t beat_ns, const WorkLimits& limits) {
-  BatchSearchResult search{.found = Search(job, batching, alternatives, stop, beat_ns, limits)};
+                                 const Stop& stop, const SearchScope& scope,
+                                 const WorkLimits& limits) {
+  BatchSearchResult search{.found = Search(job, batching, alternatives, stop, scope, limits)};
   SearchResult& found = search.found;
   if (found.stopped || found.best.empty() || job.training.keeps_batch) return search;
   const double error = BatchError(job, batching, found);
@@ -38,7 +39,7 @@ BatchSearchResult SearchForBatch(const Job& job, const Batching& batching, int64
   keeping.training.keeps_batch = true;
   const double packs = batching.packs_per_step(job.training.global_batch_samples);
   if (Parallelisms(keeping, packs).size() == Parallelisms(job, packs).size()) return search;
-  SearchResult kept = Search(keeping, batching, alternatives, stop, beat_ns, limits);
+  SearchResult kept = Search(keeping, batching, alternatives, stop, scope, limits);
   found.stopped = kept.stopped;
   if (kept.stopped || kept.best.empty() || BatchError(job, batching, kept) >= error) return search;
   search.keeps_batch = D(kept.best.front().simulated_ns) <=

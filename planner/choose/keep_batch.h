@@ -41,7 +41,7 @@ struct BatchSearchResult {
 // Searches plans (Search). If the best misses the batch by more than kBatchTolerance and other
 // degrees come nearer, also searches these (Training::keeps_batch).
 BatchSearchResult SearchForBatch(const Job& job, const Batching& batching, int64_t alternatives,
-                                 const Stop& stop, int64_t beat_ns = 0,
+                                 const Stop& stop, const SearchScope& scope = {},
                                  const WorkLimits& limits = {});
 
 }  // namespace evenkeel::planner

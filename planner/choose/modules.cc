@@ -16,15 +16,17 @@ namespace {
 // a plan whose GPUs hold as little as with the larger, and which pays only for the smaller.
 class ModuleSearch {
  public:
-  ModuleSearch(const Job& job, OffloadTrials& trials)
+  ModuleSearch(const Job& job, const StepToImprove& known, OffloadTrials& trials)
       : job_(job),
         trials_(trials),
+        nothing_is_known_(known.of_nothing),
         given_(job.training.activations.given_modules),
-        settings_(SettingsBesideModules(job)) {}
+        settings_(SettingsBesideModules(job)),
+        best_ns_(known.ns) {}
 
   ChosenOffload Run() {
     trials_.ResetBudget();
-    if (given_ == 0) Try({});
+    if (given_ == 0 && !nothing_is_known_) Try({});
     for (const RecomputeSetting& setting : settings_) {
       const OffloadModules may = ModulesBeside(OffloadModulesOf(job_), setting);
       if (given_ == 0) {
@@ -38,12 +40,12 @@ class ModuleSearch {
       const auto next =
           std::min_element(open_.begin(), open_.end(),
                            [](const Sets& a, const Sets& b) { return a.bound_ns < b.bound_ns; });
-      const Sets sets = *next;
+      const Sets sets = std::move(*next);
       open_.erase(next);
       if (!MayGain(sets.bound_ns, best_ns_)) break;
       const OffloadModules module = std::bit_floor(sets.may & ~sets.must);
-      Open({sets.setting, sets.must | module, sets.may});
-      Open({sets.setting, sets.must, sets.may & ~module});
+      Open({sets.setting, sets.must | module, sets.may, 0, sets.open});
+      Open({sets.setting, sets.must, sets.may & ~module, 0, sets.open});
     }
     // Where memory needs all modules, the bounding plans do not show it.
     for (const RecomputeSetting& setting : settings_) {
@@ -60,6 +62,7 @@ class ModuleSearch {
     RecomputeSetting setting;
     OffloadModules must = 0, may = 0;
     int64_t bound_ns = 0;
+    OpenDegrees open;
   };
 
   void Offer(const RecomputeSetting& setting, OffloadModules modules, int64_t ns,
@@ -72,12 +75,12 @@ class ModuleSearch {
     const std::pair set(sets.setting, sets.must);
     if (std::find(tried_.begin(), tried_.end(), set) != tried_.end()) return;
     tried_.push_back(set);
-    const std::optional<PlanUnderOffload> search =
-        trials_.For(WithModules(job_, sets.must, sets.must, sets.setting), best_ns_);
+    const std::optional<PlanUnderOffload> search = trials_.For(
+        WithModules(job_, sets.must, sets.must, sets.setting), StepToBeat(best_ns_), sets.open);
     if (!search) return;
     Offer(sets.setting, sets.must, search->best.simulated_ns,
           search->best.parallelism.virtual_stages > 1);
-    if (given_ == 0 && sets.must != 0) Reduce(sets.setting, *search);
+    if (given_ == 0 && sets.must != 0) Reduce(sets, *search);
   }
 
   // The moves that cut chunks end where no single one helps. With one module more or less, memory
@@ -93,13 +96,14 @@ class ModuleSearch {
   }
 
   // A cut that a search finds with some modules may do with fewer.
-  void Reduce(const RecomputeSetting& setting, const PlanUnderOffload& found) {
+  void Reduce(const Sets& tried, const PlanUnderOffload& found) {
+    const RecomputeSetting& setting = tried.setting;
     const Sets all{setting, 0, ModulesBeside(OffloadModulesOf(job_), setting)};
     const OffloadModules modules = LeastOf(all, found);
     const std::optional<int64_t> ns = StepWith(setting, modules, found);
     if (!ns || !MayGain(*ns, best_ns_)) return;
     if (found.best.parallelism.virtual_stages == 1) return Offer(setting, modules, *ns);
-    if (!trials_.OutOfBudget()) Try({setting, modules, modules});
+    if (!trials_.OutOfBudget()) Try({setting, modules, modules, 0, tried.open});
   }
 
   // Returns the candidate's step with these modules, or nullopt if there are none, or if the host
@@ -115,10 +119,11 @@ class ModuleSearch {
     sets.may = WithoutUnmetNeeds(sets.may);
     if ((sets.must & ~sets.may) != 0 || sets.may == 0) return;
     if (trials_.OutOfBudget()) return;
-    const std::optional<PlanUnderOffload> search =
-        trials_.For(WithModules(job_, sets.may, sets.must, sets.setting), best_ns_);
+    const std::optional<PlanUnderOffload> search = trials_.For(
+        WithModules(job_, sets.may, sets.must, sets.setting), StepToBeat(best_ns_), sets.open);
     if (!search) return;
     sets.bound_ns = search->best.simulated_ns;
+    sets.open = search->open;
     OfferLeast(sets, *search);
     if (sets.must != sets.may) open_.push_back(sets);
   }
@@ -133,7 +138,7 @@ class ModuleSearch {
     // spare, so all of `may` is tried too.
     for (const OffloadModules of : {modules, sets.may})
       if (of != 0 && MayGain(ns.value_or(sets.bound_ns), best_ns_) && !trials_.OutOfBudget())
-        Try({sets.setting, of, of});
+        Try({sets.setting, of, of, 0, sets.open});
   }
 
   // Returns the sets of modules in order of the bytes that they move.
@@ -186,19 +191,20 @@ class ModuleSearch {
 
   const Job& job_;
   OffloadTrials& trials_;
+  const bool nothing_is_known_;
   const OffloadModules given_;
   const std::vector<RecomputeSetting> settings_;
   std::vector<Sets> open_;                                          // that may hold a better set
   std::vector<std::pair<RecomputeSetting, OffloadModules>> tried_;  // by a search of their own
   Sets best_;
-  int64_t best_ns_ = 0;
+  int64_t best_ns_;
   bool best_has_chunks_ = false;
 };
 
 }  // namespace
 
-ChosenOffload WithBestModules(const Job& job, OffloadTrials* trials) {
-  return ModuleSearch(job, *trials).Run();
+ChosenOffload WithBestModules(const Job& job, const StepToImprove& known, OffloadTrials* trials) {
+  return ModuleSearch(job, known, *trials).Run();
 }
 
 }  // namespace evenkeel::planner

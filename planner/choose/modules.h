@@ -10,7 +10,7 @@ namespace evenkeel::planner {
 // Returns the job with the modules, out of those that it gives or of all, and the recompute that
 // together give the shortest step. If nothing fits, the job offloads what it gives, or nothing.
 // REQUIRES: the job asks for modules and lets the planner choose. Arbitrary once stopped.
-ChosenOffload WithBestModules(const Job& job, OffloadTrials* trials);
+ChosenOffload WithBestModules(const Job& job, const StepToImprove& known, OffloadTrials* trials);
 
 }  // namespace evenkeel::planner
 

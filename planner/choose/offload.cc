@@ -26,11 +26,13 @@ double ShareOf(int64_t thousandths) {
 // which pays only for its lower end.
 class AmountSearch {
  public:
-  AmountSearch(const Job& job, OffloadTrials& trials)
+  AmountSearch(const Job& job, const StepToImprove& known, OffloadTrials& trials)
       : job_(job),
         trials_(trials),
+        nothing_is_known_(known.of_nothing),
         of_layers_(job.training.activations.choose),
-        most_(of_layers_ ? OffloadedLayersAtMost(job) : kWhole) {}
+        most_(of_layers_ ? OffloadedLayersAtMost(job) : kWhole),
+        best_ns_(known.ns) {}
 
   ChosenOffload Run() {
     trials_.ResetBudget();
@@ -43,27 +45,28 @@ class AmountSearch {
     int64_t low = 0, high = 0;  // amounts above the first, up to the second
     int64_t least = 0;          // that the plan needs which bounds the range
     int64_t bound_ns = 0;
+    OpenDegrees open;
   };
 
   int64_t Best() {
-    Try(0);
+    if (!nothing_is_known_) Try(0);
     if (AllOrNothing()) {
       Try(most_);
       return best_;
     }
-    Open(0, most_);
+    Open(0, most_, {});
     while (!ranges_.empty() && !trials_.OutOfBudget()) {
       const auto next =
           std::min_element(ranges_.begin(), ranges_.end(),
                            [](const Range& a, const Range& b) { return a.bound_ns < b.bound_ns; });
-      const Range range = *next;
+      const Range range = std::move(*next);
       ranges_.erase(next);
       if (!MayGain(range.bound_ns, best_ns_)) break;
       // The plan that bounds the range is known with its least amount.
       const int64_t middle = (range.low + range.least - 1) / 2;
-      Open(range.least, range.high);
-      Open(range.low, middle);
-      Open(std::max(range.low, middle), range.least - 1);
+      Open(range.least, range.high, range.open);
+      Open(range.low, middle, range.open);
+      Open(std::max(range.low, middle), range.least - 1, range.open);
     }
     if (best_ns_ == 0) Try(most_);
     if (best_ns_ == 0) return of_layers_ ? 0 : most_;
@@ -92,7 +95,8 @@ class AmountSearch {
   }
 
   void Try(int64_t amount) {
-    const std::optional<PlanUnderOffload> search = trials_.For(With(amount, amount), best_ns_);
+    const std::optional<PlanUnderOffload> search =
+        trials_.For(With(amount, amount), StepToBeat(best_ns_), {});
     if (search) Offer(amount, search->best.simulated_ns);
   }
 
@@ -101,7 +105,8 @@ class AmountSearch {
   void Reduce() {
     for (int tries = 0; tries < kReductionsAtMost && best_ > 0 && !trials_.Stopped(); ++tries) {
       const int64_t amount = best_;
-      const std::optional<PlanUnderOffload> search = trials_.For(With(amount, amount), 0);
+      const std::optional<PlanUnderOffload> search =
+          trials_.For(With(amount, amount), best_ns_ + 1, open_);
       if (!search) return;
       const int64_t least = LeastAmount(*search, of_layers_ ? 0 : -1, amount);
       if (least == amount) return;
@@ -111,13 +116,15 @@ class AmountSearch {
     }
   }
 
-  void Open(int64_t low, int64_t high) {
+  void Open(int64_t low, int64_t high, const OpenDegrees& among) {
     if (low >= high || trials_.OutOfBudget()) return;
-    const std::optional<PlanUnderOffload> search = trials_.For(With(high, low), best_ns_);
+    std::optional<PlanUnderOffload> search =
+        trials_.For(With(high, low), StepToBeat(best_ns_), among);
     if (!search) return;
+    if (among.empty()) open_ = search->open;
     const int64_t amount = LeastAmount(*search, low, high);
     if (const std::optional<int64_t> ns = StepWith(*search, amount)) Offer(amount, *ns);
-    ranges_.push_back({low, high, amount, search->best.simulated_ns});
+    ranges_.push_back({low, high, amount, search->best.simulated_ns, std::move(search->open)});
   }
 
   // Returns the least amount above `low` with which the candidate fits on the GPUs. It fits with
@@ -136,10 +143,12 @@ class AmountSearch {
 
   const Job& job_;
   OffloadTrials& trials_;
+  const bool nothing_is_known_;
   const bool of_layers_;  // else thousandths of the optimizer
   const int64_t most_;
   std::vector<Range> ranges_;  // that may hold a better amount
-  int64_t best_ = 0, best_ns_ = 0;
+  OpenDegrees open_;           // of all amounts
+  int64_t best_ = 0, best_ns_;
 };
 
 // Returns the job with nothing or all offloaded of what the planner may choose, and as much paid
@@ -160,19 +169,21 @@ Job WithExtreme(const Job& job, bool moved, bool charged) {
   return WithActivations(with, moved ? most : 0, charged ? most : 0);
 }
 
-ChosenOffload WithBestActivations(const Job& job, OffloadTrials& trials) {
-  return job.training.activations.of_modules ? WithBestModules(job, &trials)
-                                             : AmountSearch(job, trials).Run();
+ChosenOffload WithBestActivations(const Job& job, const StepToImprove& known,
+                                  OffloadTrials& trials) {
+  return job.training.activations.of_modules ? WithBestModules(job, known, &trials)
+                                             : AmountSearch(job, known, trials).Run();
 }
 
 // Chooses activations with all and with none of the optimizer on the GPU, and then its share with
 // the better ones.
-Job WithBestOfBoth(const Job& job, OffloadTrials& trials) {
-  ChosenOffload best = WithBestActivations(WithOffload(job, 0), trials);
-  ChosenOffload of_host = WithBestActivations(WithOffload(job, 1), trials);
-  if (best.step_ns == 0 || (of_host.step_ns > 0 && of_host.step_ns < best.step_ns))
-    best = std::move(of_host);
-  return AmountSearch(best.job, trials).Run().job;
+Job WithBestOfBoth(const Job& job, const StepToImprove& known, OffloadTrials& trials) {
+  const ChosenOffload best = WithBestActivations(WithOffload(job, 0), known, trials);
+  const ChosenOffload of_host =
+      WithBestActivations(WithOffload(job, 1), {.ns = best.step_ns}, trials);
+  if (best.step_ns == 0 || of_host.step_ns < best.step_ns)
+    return AmountSearch(of_host.job, {}, trials).Run().job;
+  return AmountSearch(best.job, {best.step_ns, /*of_nothing=*/true}, trials).Run().job;
 }
 
 }  // namespace
@@ -181,14 +192,19 @@ bool ChoosesOffload(const Job& job) {
   return job.training.offload.choose || job.training.activations.choose;
 }
 
-Job WithBestOffload(const Job& job, const PlanHooks& hooks) {
+Job WithBestOffload(const Job& job, const PlanWithoutOffload& without, const PlanHooks& hooks) {
   OffloadTrials trials(hooks);
-  trials.AddPacks(WithExtreme(job, false, false));
-  trials.AddPacks(WithExtreme(job, true, false));
-  trials.AddPacks(WithExtreme(job, true, true));
-  if (!job.training.activations.choose) return AmountSearch(job, trials).Run().job;
-  if (job.training.offload.choose) return WithBestOfBoth(job, trials);
-  return WithBestActivations(job, trials).job;
+  if (without.batching != nullptr) trials.AddPacks(*without.batching);
+  trials.AddPacksFor(WithExtreme(job, /*moved=*/true, /*charged=*/false));
+  if (without.batching == nullptr)
+    trials.AddPacksFor(WithExtreme(job, /*moved=*/true, /*charged=*/true));
+  trials.AddPacksBetween(job);
+  // Short searches find steps that are a little longer than those of the whole search.
+  const StepToImprove known{without.step_ns + without.step_ns / 250,
+                            /*of_nothing=*/without.step_ns > 0};
+  if (!job.training.activations.choose) return AmountSearch(job, known, trials).Run().job;
+  if (job.training.offload.choose) return WithBestOfBoth(job, known, trials);
+  return WithBestActivations(job, known, trials).job;
 }
 
 std::optional<Job> WithoutChosenOffload(const Job& job) {

@@ -14,6 +14,8 @@
 namespace evenkeel::planner {
 namespace {
 
+Caps CapsOf(const Batching& packs) { return {packs.rule.unit_cap, packs.rule.token_cap}; }
+
 LayerProfile ProfileUnder(const Job& job, const PlanUnderOffload& found) {
   const Candidate& c = found.best;
   LayerProfile profile = BuildLayerProfile(job, c.parallelism, found.batching->mean,
@@ -24,28 +26,54 @@ LayerProfile ProfileUnder(const Job& job, const PlanUnderOffload& found) {
 
 }  // namespace
 
-void OffloadTrials::AddPacks(const Job& job) {
-  CapsSearchResult search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kShortSearchLimits);
-  if (search.stopped || search.plans.best.empty()) return;
-  const bool known = std::any_of(packs_.begin(), packs_.end(), [&](const Batching& packs) {
-    return Caps{packs.rule.unit_cap, packs.rule.token_cap} == search.caps();
-  });
-  if (!known) packs_.push_back(std::move(search.batching));
+void OffloadTrials::AddPacks(const Batching& packs) {
+  const bool known = std::any_of(packs_.begin(), packs_.end(),
+                                 [&](const Batching& of) { return CapsOf(of) == CapsOf(packs); });
+  if (!known) packs_.push_back(packs);
 }
 
-std::optional<PlanUnderOffload> OffloadTrials::For(const Job& job, int64_t best_ns) {
-  ++made_;
-  std::optional<PlanUnderOffload> best;
-  int64_t beat_ns = StepToBeat(best_ns);
-  for (const Batching& packs : packs_) {
-    SearchResult found =
-        SearchForBatch(job, packs, 0, hooks_.stop, beat_ns, kSideSearchLimits).found;
-    if (found.stopped) return std::nullopt;
-    if (found.best.empty()) continue;
-    best = {&packs, std::move(found.best.front())};
-    beat_ns = best->best.simulated_ns;
+void OffloadTrials::AddPacksFor(const Job& job) {
+  const CapsSearchResult search = ChooseCaps(job, 0, {.stop = hooks_.stop}, kShortSearchLimits);
+  if (!search.stopped && !search.plans.best.empty()) AddPacks(search.batching);
+}
+
+void OffloadTrials::AddPacksBetween(const Job& job) {
+  std::vector<Caps> known;
+  for (const Batching& packs : packs_) known.push_back(CapsOf(packs));
+  std::sort(known.begin(), known.end(),
+            [](const Caps& a, const Caps& b) { return a.tokens < b.tokens; });
+  for (size_t i = 0; i + 1 < known.size(); ++i) {
+    Caps caps = known[i];
+    while (caps.tokens > 0 && 2 * caps.tokens < known[i + 1].tokens) {
+      caps.tokens *= 2, caps.units *= 2;
+      AddPacks(MakeBatching(job, caps, "", hooks_.stop));
+    }
   }
-  return best;
+}
+
+std::optional<PlanUnderOffload> OffloadTrials::For(const Job& job, int64_t beat_ns,
+                                                   const OpenDegrees& among) {
+  ++made_;
+  PlanUnderOffload under;
+  for (size_t i = 0; i < packs_.size(); ++i) {
+    under.open.emplace_back();
+    if (!among.empty() && among[i].empty()) continue;
+    const SearchScope scope{.beat_ns = beat_ns,
+                            .among = among.empty() ? nullptr : &among[i],
+                            .all_better = beat_ns > 0};
+    SearchResult found =
+        SearchForBatch(job, packs_[i], 0, hooks_.stop, scope, kSideSearchLimits).found;
+    if (found.stopped) return std::nullopt;
+    under.open.back() = std::move(found.better);
+    if (found.best.empty()) continue;
+    Candidate& best = found.best.front();
+    if (under.batching != nullptr && best.simulated_ns >= under.best.simulated_ns) continue;
+    under.batching = &packs_[i];
+    under.best = std::move(best);
+  }
+  if (under.batching == nullptr) return std::nullopt;
+  if (beat_ns == 0) under.open.clear();  // other degrees were left out once a plan was found
+  return under;
 }
 
 bool FitsOnGpus(const Job& job, const PlanUnderOffload& found, const Stop& stop) {

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "planner/base/stop.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/plan_hooks.h"
 #include "planner/search/candidate.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 
@@ -24,10 +26,22 @@ constexpr bool MayGain(int64_t ns, int64_t best_ns) {
   return best_ns == 0 || ns < StepToBeat(best_ns);
 }
 
+// The degrees that may still beat the best plan, for each size of packs.
+using OpenDegrees = std::vector<std::vector<Parallelism>>;
+
 // The best plan of a job under some offload.
 struct PlanUnderOffload {
   const Batching* batching = nullptr;  // lives as long as OffloadTrials
   Candidate best;
+  // The degrees with a plan that beats the step that was to be beaten. An offload that leaves more
+  // on the GPU and takes longer has no such plan for other degrees. Empty if any step would do.
+  OpenDegrees open;
+};
+
+// A step that an offload has to beat: that of the job with nothing offloaded, or of another plan.
+struct StepToImprove {
+  int64_t ns = 0;  // 0: any step will do
+  bool of_nothing = false;
 };
 
 // A job with a chosen offload, and its step; 0 if nothing fits.
@@ -42,11 +56,15 @@ class OffloadTrials {
  public:
   explicit OffloadTrials(const PlanHooks& hooks) : hooks_(hooks) {}
 
-  // Also searches packs of the size that is best for this job from now on.
-  void AddPacks(const Job& job);
+  // Also searches these packs from now on, or those of the size that is best for this job.
+  void AddPacks(const Batching& packs);
+  void AddPacksFor(const Job& job);
+  // Also searches packs between those known, so that none are more than twice as long as the next.
+  void AddPacksBetween(const Job& job);
 
-  // Returns the job's best plan with a step that may gain (MayGain), or nullopt if there is none.
-  std::optional<PlanUnderOffload> For(const Job& job, int64_t best_ns);
+  // Returns the job's best plan with a step below `beat_ns` (0: any), or nullopt if there is none.
+  // Looks only among these degrees, or among all if `among` is empty.
+  std::optional<PlanUnderOffload> For(const Job& job, int64_t beat_ns, const OpenDegrees& among);
 
   const Stop& stop() const { return hooks_.stop; }
   bool Stopped() const { return hooks_.stop && hooks_.stop(); }
@@ -57,7 +75,7 @@ class OffloadTrials {
   bool OutOfBudget() const { return made_ >= kMaxSearches || Stopped(); }
 
  private:
-  static constexpr int kMaxSearches = 24;
+  static constexpr int kMaxSearches = 100;
   const PlanHooks& hooks_;
   std::deque<Batching> packs_;  // a deque, because what was found points to them
   int made_ = 0;

@@ -63,8 +63,8 @@ void SizeSearch::FindBetter(CapsSearchResult& search, const CapsSearchResult& th
 
 void SizeSearch::Find(CapsSearchResult& search, int64_t alternatives, int64_t beat_ns,
                       const WorkLimits& limits) const {
-  BatchSearchResult of_batch =
-      SearchForBatch(job_, search.batching, alternatives, hooks_.stop, beat_ns, limits);
+  BatchSearchResult of_batch = SearchForBatch(job_, search.batching, alternatives, hooks_.stop,
+                                              {.beat_ns = beat_ns}, limits);
   search.plans = std::move(of_batch.found);
   search.keeps_batch = of_batch.keeps_batch;
   search.stopped = search.plans.stopped;
@@ -80,7 +80,7 @@ std::optional<CapsSearchResult> SizeSearch::KeepingTheBatch(const CapsSearchResu
   CapsSearchResult kept = *kept_;
   Job keeping = job_;
   keeping.training.keeps_batch = true;
-  kept.plans = Search(keeping, kept.batching, alternatives_, hooks_.stop, 0, limits_);
+  kept.plans = Search(keeping, kept.batching, alternatives_, hooks_.stop, {}, limits_);
   kept.stopped = kept.plans.stopped;
   return kept;
 }

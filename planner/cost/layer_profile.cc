@@ -263,7 +263,7 @@ class ProfileBuilder {
     RecomputeMode& whole = layer.modes.back();
     whole.repeated = repeated_;
     whole.repeated_communication = repeated_communication_;
-    if (job_.training.trainer->gathers_to_recompute)
+    if (execution_.gathers_to_recompute)
       whole.repeated_communication.constant += gather_ns_;
   }
 

@@ -135,4 +135,23 @@ const KernelCurves& L40sKernels() {
   return kCurves;
 }
 
+const KernelCurves& Rtx4090Kernels() {
+  static const KernelCurves kCurves = [] {
+    KernelCurves curves = L40sKernels();
+    const double products = curves.matrix.efficiency;
+    const auto at_half_rate = [&](double& efficiency) {
+      efficiency = 2 / (2 + 1 / efficiency - 1 / products);
+    };
+    curves.matrix.efficiency = 1;
+    curves.matrix.depth_offset /= 2;
+    curves.matrix.split_depth_offset /= 2;
+    for (double& efficiency : curves.causal.efficiency) at_half_rate(efficiency);
+    at_half_rate(curves.encoder.efficiency_64);
+    at_half_rate(curves.encoder.efficiency_wide);
+    curves.scan_efficiency *= 2;
+    return curves;
+  }();
+  return kCurves;
+}
+
 }  // namespace evenkeel::planner

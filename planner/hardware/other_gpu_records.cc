@@ -39,7 +39,7 @@ std::vector<GpuEntry> WorkstationGpus() {
                 .pcie_bytes_per_second = 31.5e9,
                 .power_watts = 450,
                 .power_bound = false},
-       .traits = WithProcessors(AdaTraits(), 128),
+       .traits = WithProcessors(WithKernels(AdaTraits(), Rtx4090Kernels()), 128),
        .aliases = WithLabels({"rtx4090", "rtx-4090", "4090", "nvidia geforce rtx 4090"}),
        .vendor = "nvidia",
        .source = "NVIDIA's white paper on the Ada architecture (fp16 input, fp32 accumulate)",

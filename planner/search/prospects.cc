@@ -110,15 +110,17 @@ const ChainWork& Profiles::WorkUnder(const Parallelism& p, const RecomputeSettin
   return at->second;
 }
 
-std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles& profiles,
+std::vector<Prospect> Prospects(const Job& job, double packs_per_step,
+                                const std::vector<Parallelism>* among, Profiles& profiles,
                                 const Stop& stop) {
   std::vector<Prospect> prospects;
   const Profiles::Entry* entry = nullptr;
   int64_t least_send_ns = 0, sync_bound_ns = 0, sync_estimate_ns = 0;
   for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
     if (stop()) return prospects;
+    if (among != nullptr && std::find(among->begin(), among->end(), p) == among->end()) continue;
     // What is known of one parallelism holds for all that differ only in virtual stages.
-    if (entry == nullptr || !SameButForChunks(prospects.back().parallelism, p)) {
+    if (prospects.empty() || !SameButForChunks(prospects.back().parallelism, p)) {
       // Times and shares of the memory are those of one chunk.
       Parallelism one_chunk = p;
       one_chunk.virtual_stages = 1;

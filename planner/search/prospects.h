@@ -65,8 +65,10 @@ struct Prospect {
   int64_t estimate_ns = 0;
 };
 
-// Returns the prospects by ascending degrees. `profiles` must outlive them. Incomplete if stopped.
-std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles& profiles,
+// Returns the prospects by ascending degrees, of those in `among` unless it is null. `profiles`
+// must outlive them. Incomplete if stopped.
+std::vector<Prospect> Prospects(const Job& job, double packs_per_step,
+                                const std::vector<Parallelism>* among, Profiles& profiles,
                                 const Stop& stop);
 
 // Returns the same degrees under one recompute setting for all stages, with its bound.

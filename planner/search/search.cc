@@ -26,12 +26,12 @@ auto DegreesOf(const Parallelism& p) {
 
 class Searcher {
  public:
-  Searcher(const Job& job, const Batching& batching, const Stop& stop, int64_t beat_ns,
+  Searcher(const Job& job, const Batching& batching, const Stop& stop, const SearchScope& scope,
            const WorkLimits& limits)
       : job_(job),
         batching_(batching),
         stop_(stop),
-        beat_ns_(beat_ns),
+        scope_(scope),
         limits_(limits),
         packs_per_step_(batching.packs_per_step(job.training.global_batch_samples)),
         profiles_(job, batching),
@@ -43,6 +43,7 @@ class Searcher {
     if (Stopped() || contenders_.empty()) return std::move(result_);
     ImproveContenders();
     FinishContenders();
+    ListBetter();
     if (Stopped() || !best_) return std::move(result_);
     ListBest(alternatives);
     Stopped();
@@ -63,7 +64,8 @@ class Searcher {
 
   // Finds a first partition of each parallelism that may be the best.
   void Begin() {
-    std::vector<Prospect> prospects = Prospects(job_, packs_per_step_, profiles_, stop_);
+    std::vector<Prospect> prospects =
+        Prospects(job_, packs_per_step_, scope_.among, profiles_, stop_);
     // The most promising come first, so that the bound prunes most of the others.
     if (OneSetting()) {
       ConsiderSettings(prospects);
@@ -90,7 +92,7 @@ class Searcher {
     for (const Prospect& prospect : prospects) queue.Add(prospect);
     while (const std::optional<Prospect> next = queue.Next()) {
       if (Done()) return;
-      const bool open = !next->setting && Beats(*next, next->bound_ns) && MayFit(job_, *next);
+      const bool open = !next->setting && Matters(*next, next->bound_ns) && MayFit(job_, *next);
       if (open) {
         queue.Expand();
         continue;
@@ -119,16 +121,26 @@ class Searcher {
   // Returns whether a plan with this step would beat the best so far.
   template <typename Choice>
   bool Beats(const Choice& choice, int64_t step_ns) const {
-    const PlanOrder order = OrderOf(choice, step_ns);
-    if (beat_ns_ > 0 && order.batch_ns >= beat_ns_) return false;
-    return !best_ || order < best_order_;
+    return IsBelowScope(choice, step_ns) && (!best_ || OrderOf(choice, step_ns) < best_order_);
   }
 
-  // Returns a step with which no plan would beat the best so far, as short as is easily told.
-  int64_t LeastUnbeaten(const Prospect& prospect) const {
+  // Returns whether a plan with this step is looked for.
+  template <typename Choice>
+  bool Matters(const Choice& choice, int64_t step_ns) const {
+    return scope_.all_better ? IsBelowScope(choice, step_ns) : Beats(choice, step_ns);
+  }
+
+  template <typename Choice>
+  bool IsBelowScope(const Choice& choice, int64_t step_ns) const {
+    return scope_.beat_ns == 0 || Scale(choice, step_ns) < scope_.beat_ns;
+  }
+
+  // Returns a step with which no plan matters, as short as is easily told.
+  int64_t LeastThatDoesNotMatter(const Prospect& prospect) const {
     const int64_t m = prospect.micro_batches, data = prospect.parallelism.data;
-    const int64_t least = beat_ns_ > 0 ? StepScaledTo(beat_ns_, packs_per_step_, m, data) : kNoPlan;
-    if (!best_) return least;
+    const int64_t least =
+        scope_.beat_ns > 0 ? StepScaledTo(scope_.beat_ns, packs_per_step_, m, data) : kNoPlan;
+    if (!best_ || scope_.all_better) return least;
     const int64_t steps = CeilDivide(batching_.rule.packs, m * data);
     return std::min(least, static_cast<int64_t>(best_order_.epoch_ns / steps) + 1);
   }
@@ -154,7 +166,7 @@ class Searcher {
       ++proof.parallelisms_unfit;
       return Tried::kUnfit;
     }
-    if (!Beats(prospect, prospect.bound_ns)) return Prune(prospect, prospect.bound_ns);
+    if (!Matters(prospect, prospect.bound_ns)) return Prune(prospect, prospect.bound_ns);
     const int64_t work = first_.WorkOf(prospect);
     // One stage has one cut. Nothing that pipelines spend may leave it unsearched.
     const bool one_stage = prospect.parallelism.pipeline == 1;
@@ -164,7 +176,7 @@ class Searcher {
     spent += work;
     if (prospect.longer_block && (longer_blocks_ += work) > limits_.longer_block_segments)
       return LeaveUnsearched(prospect);
-    const int64_t limit = LeastUnbeaten(prospect);
+    const int64_t limit = LeastThatDoesNotMatter(prospect);
     if (const std::optional<Tried> none_below = first_.NoneBelow(limit, prospect))
       return Prune(prospect, limit, *none_below);
     std::optional<Contender> contender = first_.PartitionFor(prospect, &proof.partitions_examined);
@@ -355,11 +367,20 @@ class Searcher {
     }
   }
 
+  void ListBetter() {
+    for (const Contender& c : contenders_) {
+      if (!IsBelowScope(c.candidate, c.best_known_ns())) continue;
+      std::vector<Parallelism>& better = result_.better;
+      const Parallelism& p = c.candidate.parallelism;
+      if (std::find(better.begin(), better.end(), p) == better.end()) better.push_back(p);
+    }
+  }
+
   template <typename Choice>
   bool MayBeBest(const Choice& c, int64_t bound_ns) {
-    if (!Beats(c, bound_ns)) return false;
-    return Beats(c, finisher_.RealBound(profiles_.EntryFor(c.parallelism).profile, c.parallelism,
-                                        c.micro_batches));
+    if (!Matters(c, bound_ns)) return false;
+    return Matters(c, finisher_.RealBound(profiles_.EntryFor(c.parallelism).profile, c.parallelism,
+                                          c.micro_batches));
   }
 
   void Finish(Contender& c, Proof* proof) {
@@ -461,7 +482,7 @@ class Searcher {
   const Job& job_;
   const Batching& batching_;
   const Stop stop_;
-  const int64_t beat_ns_;
+  const SearchScope scope_;
   const WorkLimits limits_;
   const double packs_per_step_;
   Profiles profiles_;
@@ -484,12 +505,12 @@ class Searcher {
 }  // namespace
 
 SearchResult Search(const Job& job, const Batching& batching, int64_t alternatives,
-                    const Stop& stop, int64_t beat_ns, const WorkLimits& limits) {
-  return Searcher(job, batching, stop, beat_ns, limits).Run(alternatives);
+                    const Stop& stop, const SearchScope& scope, const WorkLimits& limits) {
+  return Searcher(job, batching, stop, scope, limits).Run(alternatives);
 }
 
 bool FitsWithPacks(const Job& job, const Batching& batching, const Stop& stop) {
-  return Searcher(job, batching, stop, 0, {}).Fits();
+  return Searcher(job, batching, stop, {}, {}).Fits();
 }
 
 }  // namespace evenkeel::planner

@@ -27,15 +27,25 @@ struct SearchResult {
   // True if memory limits the search without recompute: some degrees that may be the best, or some
   // of their cuts, do not fit. Set only under RecomputePolicy::kOneSetting.
   bool memory_binds = false;
+  // The degrees for which a plan was found whose step is below SearchScope::beat_ns: all of them
+  // with SearchScope::all_better, else those that were looked at before a better plan was found.
+  std::vector<Parallelism> better;
   bool stopped = false;
+};
+
+// Which plans a search looks for.
+struct SearchScope {
+  int64_t beat_ns = 0;  // only those with a step below this, scaled to the requested global batch;
+                        // 0: any
+  const std::vector<Parallelism>* among = nullptr;  // only these degrees; nullptr: all
+  // Looks at all degrees that may have such a plan, even if they cannot have the best one.
+  bool all_better = false;
 };
 
 // Returns the plan whose epoch in whole steps is quickest with real packs, then the best of up to
 // `alternatives` other degrees (virtual stages apart). Their number changes neither plan nor proof.
-// Looks only for plans with a step below `beat_ns` (scaled to the requested global batch), or for
-// any if it is 0.
 SearchResult Search(const Job& job, const Batching& batching, int64_t alternatives,
-                    const Stop& stop, int64_t beat_ns = 0, const WorkLimits& limits = {});
+                    const Stop& stop, const SearchScope& scope = {}, const WorkLimits& limits = {});
 
 // Returns whether Search finds any plan.
 bool FitsWithPacks(const Job& job, const Batching& batching, const Stop& stop);

@@ -119,6 +119,9 @@ constexpr Execution DeepSpeed(bool shards_weights, double loss_bytes) {
   execution.weight_hook_ns = 1.2e6;
   execution.copies_reduced_gradients = false;
   execution.stops_recompute_early = true;
+  // Its hooks release what a forward pass used, also where it is repeated
+  // (post_sub_module_forward_function of runtime/zero/parameter_offload.py; pull request 8130).
+  execution.gathers_to_recompute = shards_weights;
   if (shards_weights) {
     // Qwen's LoRA runs of 72 billion parameters show it. Nothing shows that of reductions.
     execution.gather_traffic_bytes = kGatherTraffic;

@@ -22,11 +22,7 @@ constexpr Trainer Record(const About& about, Framework framework) {
           .title = about.title,
           .framework = framework,
           .source = about.source,
-          .fitted_runs = about.fitted_runs,
-          // DeepSpeed's hooks release what a forward pass used, also where it is repeated
-          // (post_sub_module_forward_function of runtime/zero/parameter_offload.py; pull request
-          // 8130). FSDP wraps checkpointed layers, and gathers before both.
-          .gathers_to_recompute = framework == Framework::kDeepSpeed};
+          .fitted_runs = about.fitted_runs};
 }
 
 // Megatron-Core's HybridDeviceOptimizer (core/optimizer/cpu_offloading) offloads the first weights

@@ -65,8 +65,6 @@ struct Trainer {
   bool cuts_encoder = true;  // if false, the first stage runs a whole encoder, up to its projector
   EncoderSplit encoder_split = EncoderSplit::kNone;
   bool always_shards_weights = false;
-  // At ZeRO stage 3, it gathers a layer's weights once more to recompute the layer.
-  bool gathers_to_recompute = false;
   bool low_precision = false;       // runs recipes below 16 bits (PrecisionRecipe)
   bool keeps_layers_16bit = false;  // with such a recipe, can keep the first and last layers in 16
   bool quantised_base = false;      // trains adapters with frozen weights in 4 or 8 bits

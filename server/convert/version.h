@@ -8,7 +8,7 @@
 
 namespace evenkeel::server {
 
-inline constexpr std::string_view kReleaseVersion = "1.21.0";  // CMakeLists.txt reads this line
+inline constexpr std::string_view kReleaseVersion = "1.22.0";  // CMakeLists.txt reads this line
 
 // Returns planner::kPlannerRevision, which changes whenever any plan does. It is defined in a file
 // of its own, so that a test can link a server of the next release.

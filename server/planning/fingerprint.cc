@@ -45,6 +45,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   static constexpr int kRmsNormBytesTag = 217;
   static constexpr int kCollectiveLaunchesTag = 218;
   static constexpr int kReducedCopiesTag = 219;
+  static constexpr int kRecomputeGatherTag = 220;
   static constexpr int kOptimizerTag = 75;
   static constexpr int kZeroGroupTag = 76;
   static constexpr int kDispatcherTag = 83;
@@ -150,12 +151,13 @@ class JobWriter : public ModelWriter<JobWriter> {
                  grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
                  collective_launches, weight_hook_ns, fp32_adapters, adapter_gather_ns, kernel_rate,
                  loss_bytes_per_logit, tensor_loss_bytes_per_logit, stops_recompute_early,
-                 keeps_gathered_inputs, copies_tensor_rows, repeats_expert_exchanges,
-                 casts_master_weights, autocast, stores_weight_remainders, keeps_quantised_inputs,
-                 holds_quantised_weights, start_layers_16bit, end_layers_16bit,
-                 update_bytes_per_parameter, frees_gradients, copies_reduced_gradients,
-                 pools_gradients, accumulates_whole_gradients, gather_traffic_bytes,
-                 reduce_traffic_bytes, reduces_fp32, gather_ns_per_rank] = execution;
+                 gathers_to_recompute, keeps_gathered_inputs, copies_tensor_rows,
+                 repeats_expert_exchanges, casts_master_weights, autocast, stores_weight_remainders,
+                 keeps_quantised_inputs, holds_quantised_weights, start_layers_16bit,
+                 end_layers_16bit, update_bytes_per_parameter, frees_gradients,
+                 copies_reduced_gradients, pools_gradients, accumulates_whole_gradients,
+                 gather_traffic_bytes, reduce_traffic_bytes, reduces_fp32, gather_ns_per_rank] =
+        execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
            expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
@@ -170,6 +172,7 @@ class JobWriter : public ModelWriter<JobWriter> {
     if (accumulates_whole_gradients) out_.Count(kWholeGradientsTag, 1);
     if (fused_norms) out_.Count(kFusedNormsTag, 1);
     if (stops_recompute_early) out_.Count(kEarlyStopTag, 1);
+    if (gathers_to_recompute) out_.Count(kRecomputeGatherTag, 1);
     if (pools_gradients) out_.Count(kPooledGradientsTag, 1);
     if (tensor_loss_bytes_per_logit != 0) {
       out_.Count(kTensorLossTag, 1);

@@ -168,6 +168,7 @@ void DrawAdmittedWeights(Draws& draws, v1::PlanJobRequest* request) {
   if (draws.OneIn(2)) execution->set_fused_activation(draws.OneIn(2));
   if (draws.OneIn(2)) execution->set_fused_rotary(draws.OneIn(2));
   if (draws.OneIn(2)) execution->set_rms_norm_bytes(draws.Among({0.0, 2.0, 16.0}));
+  if (draws.OneIn(2)) execution->set_gathers_to_recompute(draws.OneIn(2));
   if (draws.OneIn(2)) execution->set_copies_reduced_gradients(draws.OneIn(2));
   if (draws.OneIn(2)) execution->set_collective_launches(draws.Among({0, 1, 12, 100}));
   TakeIfAdmitted(std::move(changed), request);

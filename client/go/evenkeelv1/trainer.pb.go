@@ -448,8 +448,13 @@ type Execution struct {
 	// Whether gradients that are not sharded (ZERO_STAGE_0) are copied to buckets that are reduced and always held, as
 	// PyTorch's DDP does without gradient_as_bucket_view. Unset: true for trainers around PyTorch's DDP.
 	CopiesReducedGradients *bool `protobuf:"varint,52,opt,name=copies_reduced_gradients,json=copiesReducedGradients,proto3,oneof" json:"copies_reduced_gradients,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// With ZERO_STAGE_3: whether ranks gather the weights of a recomputed layer twice in the backward pass, once to repeat
+	// its forward pass and once for its gradients. DeepSpeed does, and FSDP inside PyTorch's reentrant checkpoint, which
+	// was the default of Hugging Face's `gradient_checkpointing` up to transformers 4. Unset: true for trainers around
+	// DeepSpeed.
+	GathersToRecompute *bool `protobuf:"varint,53,opt,name=gathers_to_recompute,json=gathersToRecompute,proto3,oneof" json:"gathers_to_recompute,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -839,6 +844,13 @@ func (x *Execution) GetCopiesReducedGradients() bool {
 	return false
 }
 
+func (x *Execution) GetGathersToRecompute() bool {
+	if x != nil && x.GathersToRecompute != nil {
+		return *x.GathersToRecompute
+	}
+	return false
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -966,7 +978,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\x91\x1d\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xe1\x1d\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -1022,7 +1034,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x18stores_weight_remainders\x181 \x01(\bH+R\x16storesWeightRemainders\x88\x01\x01\x12)\n" +
 	"\x0erms_norm_bytes\x182 \x01(\x01H,R\frmsNormBytes\x88\x01\x01\x124\n" +
 	"\x13collective_launches\x183 \x01(\x05H-R\x12collectiveLaunches\x88\x01\x01\x12=\n" +
-	"\x18copies_reduced_gradients\x184 \x01(\bH.R\x16copiesReducedGradients\x88\x01\x01B\x14\n" +
+	"\x18copies_reduced_gradients\x184 \x01(\bH.R\x16copiesReducedGradients\x88\x01\x01\x125\n" +
+	"\x14gathers_to_recompute\x185 \x01(\bH/R\x12gathersToRecompute\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -1070,7 +1083,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x19_stores_weight_remaindersB\x11\n" +
 	"\x0f_rms_norm_bytesB\x16\n" +
 	"\x14_collective_launchesB\x1b\n" +
-	"\x19_copies_reduced_gradients\"7\n" +
+	"\x19_copies_reduced_gradientsB\x17\n" +
+	"\x15_gathers_to_recompute\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"\x8c\x01\n" +

@@ -131,6 +131,7 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   flag(from.has_frees_gradients(), from.frees_gradients(), &to.frees_gradients);
   flag(from.has_copies_reduced_gradients(), from.copies_reduced_gradients(),
        &to.copies_reduced_gradients);
+  flag(from.has_gathers_to_recompute(), from.gathers_to_recompute(), &to.gathers_to_recompute);
   flag(from.has_copies_tensor_rows(), from.copies_tensor_rows(), &to.copies_tensor_rows);
   flag(from.has_reduces_fp32(), from.reduces_fp32(), &to.reduces_fp32);
   flag(from.has_repeats_expert_exchanges(), from.repeats_expert_exchanges(),
@@ -183,6 +184,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_update_parameter_bytes(execution.update_bytes_per_parameter);
   out->set_frees_gradients(execution.frees_gradients);
   out->set_copies_reduced_gradients(execution.copies_reduced_gradients);
+  out->set_gathers_to_recompute(execution.gathers_to_recompute);
   out->set_copies_tensor_rows(execution.copies_tensor_rows);
   out->set_reduces_fp32(execution.reduces_fp32);
   out->set_repeats_expert_exchanges(execution.repeats_expert_exchanges);

@@ -288,6 +288,25 @@ TEST(ChangesTest, EachVersionOfFsdpIsToldItsOwnWords) {
             "in \"fsdp_config\", \"reshard_after_forward\": \"SHARD_GRAD_OP\"");
 }
 
+TEST(ChangesTest, AReentrantCheckpointUnderFsdpIsReplaced) {
+  const std::string plain = "a checkpoint that is not reentrant";
+  const auto change = [&](const std::string& sharding, const char* reentrant) {
+    return Named(ChangesIn("{\"model_name_or_path\": \"meta-llama/Meta-Llama-3-8B\", "
+                           "\"per_device_train_batch_size\": 1, \"model_max_length\": 4096, "
+                           "\"bf16\": true, \"gradient_checkpointing\": true, "
+                           "\"gradient_checkpointing_kwargs\": {\"use_reentrant\": " +
+                               std::string(reentrant) + "}" + sharding + "}",
+                           "args.json"),
+                 plain);
+  };
+  const std::string shards = ", \"fsdp\": \"full_shard auto_wrap\"";
+  const Change once = change(shards, "true");
+  EXPECT_EQ(once.argument, "\"gradient_checkpointing_kwargs\": {\"use_reentrant\": false}");
+  EXPECT_FALSE(once.run.job.training().execution().gathers_to_recompute());
+  EXPECT_EQ(change(shards, "false").text, "");
+  EXPECT_EQ(change("", "true").text, "") << "without FSDP";
+}
+
 TEST(ChangesTest, AxolotlIsToldTheWordsOfItsVersionOfFsdp) {
   const auto keeps = [](const std::string& fsdp) {
     std::string argument =

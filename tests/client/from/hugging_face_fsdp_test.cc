@@ -206,9 +206,19 @@ TEST(HuggingFaceFsdpTest, RecomputeIsFsdpsOwnOrTheModels) {
   const UserRun run =
       TrainerRun({ArgumentsWith(", \"fsdp\": \"full_shard\", \"gradient_checkpointing\": true")});
   EXPECT_EQ(run.recompute.kind, Recompute::Kind::kEvery);
-  EXPECT_TRUE(Assumes(run, "may gather them twice"));
-  EXPECT_FALSE(Assumes(TrainerRun({ArgumentsWith(", \"fsdp\": \"full_shard\"" + config)}),
-                       "may gather them twice"));
+}
+
+TEST(HuggingFaceFsdpTest, OnlyAReentrantCheckpointGathersTwice) {
+  const auto twice = [](const std::string& more) {
+    const UserRun run = TrainerRun({ArgumentsWith(", \"fsdp\": \"full_shard\"" + more)});
+    return run.job.training().execution().gathers_to_recompute();
+  };
+  const std::string own = ", \"gradient_checkpointing\": true";
+  const std::string reentrant = ", \"gradient_checkpointing_kwargs\": {\"use_reentrant\": ";
+  EXPECT_TRUE(twice(own + reentrant + "true}"));
+  EXPECT_FALSE(twice(own + reentrant + "false}"));
+  EXPECT_FALSE(twice(own)) << "transformers 5";
+  EXPECT_FALSE(twice(", \"fsdp_config\": {\"activation_checkpointing\": true}"));
 }
 
 TEST(HuggingFaceFsdpTest, EveryNthLayerOfTheWholeModelRecomputes) {

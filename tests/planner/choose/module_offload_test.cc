@@ -110,7 +110,8 @@ int64_t HostBytes(const Job& job, OffloadModules modules, LayerKind kind) {
 // A share of the optimizer that is chosen with modules is no worse than any that is given.
 TEST(ModuleOffloadTest, AShareIsChosenBesideModules) {
   std::vector<Job> jobs = {TrainedBy(TextJob("llama3-8b", "gh200-96gb", 8), "megatron-core")};
-  jobs.back().constraints.recompute = RecomputePolicy::kOneSetting;
+  jobs.push_back(TrainedBy(TextJob("llama3-70b", "h100-sxm-80gb", 8), "megatron-core"));
+  for (Job& job : jobs) job.constraints.recompute = RecomputePolicy::kOneSetting;
   for (const int64_t tokens : {8192, 16384, 32768}) {
     jobs.push_back(LongTextJob("llama3-8b", "gh200-96gb", 2, tokens));
     jobs.back().constraints.pipeline_parallel = jobs.back().constraints.tensor_parallel = {1, 2};

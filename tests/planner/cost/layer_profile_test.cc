@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "planner/base/integers.h"
 #include "planner/trainer/trainers.h"
@@ -215,28 +216,29 @@ TEST(LayerProfileTest, HiddenGathersAreNotFree) {
 }
 
 // One gather of FSDP serves recompute and the backward pass, and counts there. DeepSpeed gathers
-// for each.
-TEST(LayerProfileTest, RecomputeGathersAgainUnderDeepSpeedAlone) {
-  for (const char* const trainer : {"pytorch-fsdp", "torchtitan", "deepspeed"}) {
+// for each, and so does FSDP in a reentrant checkpoint.
+TEST(LayerProfileTest, RecomputeGathersAgainWhereTheTrainerDoes) {
+  for (const auto& [trainer, again] :
+       {std::pair("pytorch-fsdp", false), std::pair("pytorch-fsdp", true),
+        std::pair("torchtitan", false), std::pair("deepspeed", true)}) {
     Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
     job.training.trainer = FindTrainer(trainer);
     job.training.zero_stage = ZeroStage::kWeights;
     job.training.execution = DefaultExecution(*job.training.trainer, ZeroStage::kWeights);
     job.training.execution.stops_recompute_early = false;
+    if (job.training.trainer->framework == Framework::kFsdp)
+      job.training.execution.gathers_to_recompute = again;
     for (const double bandwidth : {450e9, 1e9}) {
       job.cluster.intra_node_bytes_per_second = bandwidth;
       const LayerProfile profile = ProfileFor(job, {1, 1, 8});
       const LayerCost& layer = Kind(profile, LayerKind::kDense);
       const double gather = layer.forward_communication.at(kProfilePack);
       EXPECT_GT(gather, 0);
-      EXPECT_EQ(layer.modes.back().repeated_communication.at(kProfilePack),
-                job.training.trainer->gathers_to_recompute ? gather : 0)
+      EXPECT_EQ(layer.modes.back().repeated_communication.at(kProfilePack), again ? gather : 0)
           << trainer;
       EXPECT_EQ(layer.modes.back().repeated.at(kProfilePack), layer.forward.at(kProfilePack));
     }
   }
-  EXPECT_TRUE(FindTrainer("deepspeed")->gathers_to_recompute);
-  EXPECT_FALSE(FindTrainer("pytorch-fsdp")->gathers_to_recompute);
 }
 
 TEST(LayerProfileTest, ChainFollowsTheModel) {

@@ -110,9 +110,9 @@ TEST(SearchTest, FindsOnlyWhatBeatsTheMark) {
     const Batching batching = MakeBatching(job);
     const int64_t best = Search(job, batching, 0, nullptr).best[0].simulated_ns;
     for (const int64_t mark : {best / 2, best})
-      EXPECT_TRUE(Search(job, batching, 4, nullptr, mark).best.empty());
+      EXPECT_TRUE(Search(job, batching, 4, nullptr, {.beat_ns = mark}).best.empty());
     for (const int64_t mark : {best + 1, best + best / 50}) {
-      const SearchResult found = Search(job, batching, 4, nullptr, mark);
+      const SearchResult found = Search(job, batching, 4, nullptr, {.beat_ns = mark});
       ASSERT_FALSE(found.best.empty());
       EXPECT_LE(found.best[0].simulated_ns, best);
     }

@@ -91,7 +91,7 @@ std::string DescribedText() {
         overlap_gradient_reduce: false overlap_weight_gather: false overlap_tensor: true
         expert_tensor_parallel: 2 fused_kernels: false compiled_loss: true
         fused_weight_gradients: false host_launch_seconds: 0.0001 collective_launches: 5
-        copies_reduced_gradients: true
+        copies_reduced_gradients: true gathers_to_recompute: true
         expert_capacity_ratio: 1.5 grouped_experts: false bucket_bytes: 1000000
         kernel_rate_ratio: 0.75 rank_gather_seconds: 0.001 weight_hook_seconds: 0.0002 loss_logit_bytes: 12
         overlap_experts: true expert_dispatcher: EXPERT_DISPATCHER_LEAST_TIME

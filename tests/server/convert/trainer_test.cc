@@ -139,6 +139,7 @@ TEST(TrainerTest, EachDefaultCanBeSet) {
       expert_capacity_ratio: 1 grouped_experts: false bucket_bytes: 7 host_launch_seconds: 2e-5
       kernel_rate_ratio: 0.5 rank_gather_seconds: 0.25 loss_logit_bytes: 9
       update_parameter_bytes: 8 collective_launches: 6 copies_reduced_gradients: true
+      gathers_to_recompute: true
       weight_hook_seconds: 3e-4 casts_master_weights: true keeps_gathered_inputs: true
       frees_gradients: true accumulates_whole_gradients: true fused_norms: true
       stops_recompute_early: true pools_gradients: true tensor_loss_logit_bytes: 3
@@ -154,6 +155,7 @@ TEST(TrainerTest, EachDefaultCanBeSet) {
   EXPECT_DOUBLE_EQ(e.host_launch_ns, 20e3);
   EXPECT_EQ(e.collective_launches, 6);
   EXPECT_TRUE(e.copies_reduced_gradients);
+  EXPECT_TRUE(e.gathers_to_recompute);
   EXPECT_EQ(e.kernel_rate, 0.5);
   EXPECT_DOUBLE_EQ(e.gather_ns_per_rank, 0.25e9);
   EXPECT_EQ(e.loss_bytes_per_logit, 9);

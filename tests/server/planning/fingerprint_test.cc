@@ -277,6 +277,7 @@ std::vector<NamedChange> ChangesOfTrainingAndTrainer() {
       {"trainer_version", [](auto& j) { j.training.trainer_version = "x"; }},
       {"host_launch", [](auto& j) { ++Exec(j).host_launch_ns; }},
       {"collective_launches", [](auto& j) { ++Exec(j).collective_launches; }},
+      {"recompute_gathers", [](auto& j) { Exec(j).gathers_to_recompute ^= true; }},
       {"reduced_copies", [](auto& j) { Exec(j).copies_reduced_gradients ^= true; }},
       {"kernel_rate", [](auto& j) { Exec(j).kernel_rate = 0.5; }},
       {"update_bytes", [](auto& j) { ++Exec(j).update_bytes_per_parameter; }},

@@ -20,7 +20,9 @@ bool Says(const std::string& text, const char* word) {
 // its setting for that came in 2025.
 bool StopsRecomputeEarly(const Json& row, const Trainer& trainer, const Execution& usual) {
   const std::string date = Text(row, "date");
-  if (trainer.framework == planner::Framework::kDeepSpeed) return date >= "2026-01";
+  const bool checkpoint_of_models = trainer.framework == planner::Framework::kDeepSpeed ||
+                                    Text(Child(row, "trainer"), "name") == "huggingface-fsdp";
+  if (checkpoint_of_models) return date >= "2026-01";  // transformers 5
   if (trainer.name == "llm-foundry") return !Says(Text(row, "gpu"), "A100");
   return trainer.name == "torchtitan" ? date < "2025-09" : usual.stops_recompute_early;
 }
@@ -103,6 +105,8 @@ void SetExecution(const Json& row, Training& training) {
   e.reduces_fp32 = Flag(row, "reduces_fp32", e.reduces_fp32);
   SetFusionsAndWeights(row, *training.trainer, e);
   e.stops_recompute_early = StopsRecomputeEarly(row, *training.trainer, e);
+  // The checkpoint of Hugging Face's models is around the layers that FSDP wraps.
+  if (shards) e.gathers_to_recompute = !e.stops_recompute_early;
   // Its list of what to keep for Qwen3 had no exchanges (torchtitan/models/qwen3/infra, 057fedda).
   const bool qwen3 = Says(Text(Child(row, "model"), "name"), "qwen3");
   e.repeats_expert_exchanges = training.trainer->name == "torchtitan" && qwen3 && date < "2026-02";

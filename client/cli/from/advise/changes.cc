@@ -47,6 +47,7 @@ class Neighbours {
     MicroBatches();
     RecomputeSettings();
     Sharding();
+    ReentrantCheckpoint();
     Offload();
     Switches();
     return std::move(changes_);
@@ -293,6 +294,17 @@ class Neighbours {
         Add(fmt::format("{} instead of {}", next, gathers_again ? gathers : keeps), argument);
     run.job.mutable_training()->set_zero_stage(gathers_again ? v1::ZERO_STAGE_2 : v1::ZERO_STAGE_3);
     SetFsdpTrainer(&run);
+  }
+
+  // FSDP gathers weights twice in the backward pass under a reentrant checkpoint.
+  void ReentrantCheckpoint() {
+    const bool twice = run_.fsdp && run_.job.training().execution().gathers_to_recompute();
+    if (!twice || run_.recompute.kind == Recompute::Kind::kNone) return;
+    UserRun& run = Add("a checkpoint that is not reentrant",
+                       "\"gradient_checkpointing_kwargs\": {\"use_reentrant\": false}");
+    v1::Execution* e = run.job.mutable_training()->mutable_execution();
+    e->set_gathers_to_recompute(false);
+    e->set_stops_recompute_early(true);
   }
 
   void Sharding() {

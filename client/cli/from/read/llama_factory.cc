@@ -201,7 +201,9 @@ const FrontEnd& LlamaFactory() {
                .not_predicted = {std::begin(kFactoryNotPredicted), std::end(kFactoryNotPredicted)},
                .irrelevant = {std::begin(kFactoryIrrelevant), std::end(kFactoryIrrelevant)}},
       .words = {{"gradient_checkpointing: false", "disable_gradient_checkpointing: true"},
-                {"gradient_checkpointing: true", "disable_gradient_checkpointing: false"}},
+                {"gradient_checkpointing: true", "disable_gradient_checkpointing: false"},
+                {"\"gradient_checkpointing_kwargs\": {\"use_reentrant\": false}",
+                 "use_reentrant_gc: false"}},
       .freezes_encoders = true};
   return *kFrontEnd;
 }

@@ -375,9 +375,13 @@ void SetOtherExecution(const UserConfig& config, UserRun* run) {
   if (config.Has(Field::kOverlapGradients))
     e->set_overlap_gradient_reduce(config.On(Field::kOverlapGradients));
   if (config.Has(Field::kAttentionBackend)) SetTrainerAttention(config, run);
-  // Accelerate wraps the layers of FSDP in PyTorch's non-reentrant checkpoint.
-  if (config.Has(Field::kReentrant) && !config.On(Field::kFsdpRecompute))
+  // Accelerate wraps the layers of FSDP in PyTorch's non-reentrant checkpoint. A reentrant one runs
+  // FSDP's hooks twice (https://github.com/huggingface/transformers/issues/30404,
+  // https://github.com/verl-project/verl/pull/114).
+  if (config.Has(Field::kReentrant) && !config.On(Field::kFsdpRecompute)) {
     e->set_stops_recompute_early(!config.On(Field::kReentrant));
+    if (run->fsdp) e->set_gathers_to_recompute(config.On(Field::kReentrant));
+  }
   SetBuckets(config, run);
 }
 

@@ -186,11 +186,6 @@ v1::ZeroStage FsdpSharding(const UserConfig& config, UserRun* run, int64_t* grou
         std::string("fsdp: weights are gathered layer by layer; ") +
         (accelerate ? "accelerate gathers the whole model at once without fsdp_auto_wrap_policy"
                     : "transformers 4 gathers the whole model at once without auto_wrap"));
-  // Its docs and https://github.com/huggingface/transformers/issues/30404 say so.
-  if (strategy->stage == v1::ZERO_STAGE_3 && config.On(Field::kRecompute, config.trl))
-    run->assumed.push_back(
-        "recompute: weights are gathered once for it and the backward pass; gradient_checkpointing "
-        "may gather them twice, activation_checkpointing in fsdp_config does not");
   // Gradients and the optimizer's states go along with the weights (CPUOffloadPolicy of PyTorch).
   if (std::count(words.begin(), words.end(), "offload") > 0 || config.On(Field::kFsdpOffload))
     run->job.mutable_training()->mutable_offload()->set_weights(true);
