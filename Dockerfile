@@ -31,7 +31,7 @@ RUN tests/run.sh
 
 # Nothing but the programs and what they load: no shell, no package manager.
 FROM scratch AS runtime
-ARG VERSION=1.21.0
+ARG VERSION=1.22.0
 LABEL org.opencontainers.image.title="evenkeel" \
       org.opencontainers.image.description="Planning service for training jobs on GPU clusters" \
       org.opencontainers.image.version="${VERSION}" \

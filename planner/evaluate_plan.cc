@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/candidates/parallelisms.h"
 #include "planner/cost/goodput.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
+#include "planner/cuts/host_loads.h"
 #include "planner/explain/offload_report.h"
 #include "planner/explain/prediction.h"
 #include "planner/packing/dealt_packs.h"
-#include "planner/search/host_loads.h"
-#include "planner/search/parallelisms.h"
 #include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {

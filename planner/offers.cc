@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/candidates/parallelisms.h"
 #include "planner/cost/model_flops.h"
-#include "planner/search/parallelisms.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -11,10 +11,10 @@
 #include "planner/base/units.h"
 #include "planner/baselines/flexible_groups.h"
 #include "planner/cost/apply_calibration.h"
+#include "planner/cuts/chunked_partition.h"
 #include "planner/packing/dealt_packs.h"
 #include "planner/packing/metrics.h"
 #include "planner/packing/sample.h"
-#include "planner/search/chunked_partition.h"
 
 namespace evenkeel::planner {
 namespace {

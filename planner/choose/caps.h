@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
+#include "planner/candidates/work_limits.h"
 #include "planner/choose/size_search.h"
 #include "planner/job.h"
 #include "planner/plan_hooks.h"
-#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/candidates/parallelisms.h"
 #include "planner/plan.h"
-#include "planner/search/parallelisms.h"
 
 namespace evenkeel::planner {
 

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "planner/base/stop.h"
+#include "planner/candidates/work_limits.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/search/search.h"
-#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/candidates/parallelisms.h"
+#include "planner/candidates/work_limits.h"
 #include "planner/choose/caps.h"
 #include "planner/choose/keep_batch.h"
+#include "planner/cuts/host_loads.h"
 #include "planner/packing/dealt_packs.h"
-#include "planner/search/host_loads.h"
-#include "planner/search/parallelisms.h"
 #include "planner/search/stage_plans.h"
-#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "planner/base/stop.h"
+#include "planner/candidates/candidate.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/plan_hooks.h"
-#include "planner/search/candidate.h"
 #include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {

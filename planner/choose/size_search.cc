@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "planner/base/integers.h"
+#include "planner/candidates/parallelisms.h"
 #include "planner/choose/keep_batch.h"
-#include "planner/search/parallelisms.h"
 
 namespace evenkeel::planner {
 

@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "planner/candidates/work_limits.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/plan_hooks.h"
 #include "planner/search/search.h"
-#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 

@@ -263,8 +263,7 @@ class ProfileBuilder {
     RecomputeMode& whole = layer.modes.back();
     whole.repeated = repeated_;
     whole.repeated_communication = repeated_communication_;
-    if (execution_.gathers_to_recompute)
-      whole.repeated_communication.constant += gather_ns_;
+    if (execution_.gathers_to_recompute) whole.repeated_communication.constant += gather_ns_;
   }
 
   // Beside an offload of modules, other layers recompute nothing.

@@ -5,9 +5,9 @@
 
 #include "planner/cost/apply_calibration.h"
 #include "planner/cost/memory.h"
+#include "planner/cuts/refine.h"
 #include "planner/packing/sample.h"
 #include "planner/partition/partition_search.h"
-#include "planner/search/refine.h"
 
 namespace evenkeel::planner {
 namespace {

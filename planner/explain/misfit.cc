@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/candidates/parallelisms.h"
 #include "planner/cost/memory.h"
+#include "planner/cuts/least_memory.h"
 #include "planner/explain/remedies.h"
-#include "planner/search/least_memory.h"
-#include "planner/search/parallelisms.h"
 #include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {

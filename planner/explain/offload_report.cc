@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "planner/candidates/parallelisms.h"
 #include "planner/cost/host_memory.h"
 #include "planner/cost/layer_profile.h"
-#include "planner/search/parallelisms.h"
 #include "planner/simulate/step_simulation.h"
 #include "planner/space/offload.h"
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "planner/candidates/candidate.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/plan.h"
-#include "planner/search/candidate.h"
 
 namespace evenkeel::planner {
 

@@ -5,10 +5,10 @@
 #include <tuple>
 
 #include "planner/base/integers.h"
+#include "planner/candidates/bounds.h"
+#include "planner/candidates/parallelisms.h"
 #include "planner/cost/layer_profile.h"
-#include "planner/search/bounds.h"
-#include "planner/search/chunked_partition.h"
-#include "planner/search/parallelisms.h"
+#include "planner/cuts/chunked_partition.h"
 #include "planner/simulate/step_simulation.h"
 
 namespace evenkeel::planner {

@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/candidates/bounds.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/model_flops.h"
+#include "planner/cuts/chunked_partition.h"
 #include "planner/packing/dealt_packs.h"
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
 #include "planner/partition/segment_table.h"
-#include "planner/search/bounds.h"
-#include "planner/search/chunked_partition.h"
 
 namespace evenkeel::planner {
 namespace {

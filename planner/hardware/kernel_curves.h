@@ -31,8 +31,8 @@ const KernelCurves& L40sKernels();
 
 // Curves of an RTX 4090, whose products with fp32 accumulation run at half an L40S's rate. They are
 // derived, not measured: products alone reach the peak, and the rest of an L40S's kernels takes as
-// long as there. The mean rate of eight square products, of 2,048 to 10,240 in fp16 and bf16, agrees
-// with zzc0721/torch-performance-test-data issue 78; each does within 8%.
+// long as there. The mean rate of eight square products, of 2,048 to 10,240 in fp16 and bf16,
+// agrees with zzc0721/torch-performance-test-data issue 78; each does within 8%.
 const KernelCurves& Rtx4090Kernels();
 
 }  // namespace evenkeel::planner

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/search/candidate.h"
+#include "planner/candidates/candidate.h"
 
 namespace evenkeel::planner {
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/candidates/work_limits.h"
+#include "planner/cuts/chunked_partition.h"
+#include "planner/cuts/cut_steps.h"
+#include "planner/cuts/refine.h"
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
-#include "planner/search/chunked_partition.h"
-#include "planner/search/cut_steps.h"
-#include "planner/search/refine.h"
-#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "planner/base/stop.h"
+#include "planner/candidates/candidate.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/cuts/chunked_partition.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/packing/dealt_packs.h"
 #include "planner/partition/segment_table.h"
-#include "planner/search/candidate.h"
-#include "planner/search/chunked_partition.h"
 #include "planner/simulate/step_simulation.h"
 
 namespace evenkeel::planner {

@@ -4,14 +4,14 @@
 #include <utility>
 #include <vector>
 
+#include "planner/candidates/parallelisms.h"
+#include "planner/candidates/work_limits.h"
+#include "planner/cuts/chunked_partition.h"
+#include "planner/cuts/even_layers.h"
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
 #include "planner/partition/partition_search.h"
-#include "planner/search/chunked_partition.h"
-#include "planner/search/even_layers.h"
 #include "planner/search/finish.h"
-#include "planner/search/parallelisms.h"
-#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "planner/base/stop.h"
+#include "planner/candidates/prospects.h"
 #include "planner/job.h"
 #include "planner/search/contender.h"
-#include "planner/search/prospects.h"
 #include "planner/search/setting_choices.h"
 
 namespace evenkeel::planner {

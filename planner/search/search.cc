@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/candidates/plan_order.h"
+#include "planner/candidates/prospects.h"
+#include "planner/cuts/least_memory.h"
 #include "planner/search/contender.h"
 #include "planner/search/finish.h"
 #include "planner/search/first_partitions.h"
-#include "planner/search/least_memory.h"
-#include "planner/search/plan_order.h"
-#include "planner/search/prospects.h"
 #include "planner/search/setting_choices.h"
 
 namespace evenkeel::planner {
@@ -31,9 +31,10 @@ class Searcher {
       : job_(job),
         batching_(batching),
         stop_(stop),
-        scope_(scope),
+        among_(scope.among),
         limits_(limits),
         packs_per_step_(batching.packs_per_step(job.training.global_batch_samples)),
+        incumbent_(scope, packs_per_step_, batching.rule.packs),
         profiles_(job, batching),
         first_(job, profiles_, packs_per_step_, lists_, stop),
         finisher_(job, batching, lists_, stop) {}
@@ -64,18 +65,17 @@ class Searcher {
 
   // Finds a first partition of each parallelism that may be the best.
   void Begin() {
-    std::vector<Prospect> prospects =
-        Prospects(job_, packs_per_step_, scope_.among, profiles_, stop_);
+    std::vector<Prospect> prospects = Prospects(job_, packs_per_step_, among_, profiles_, stop_);
     // The most promising come first, so that the bound prunes most of the others.
     if (OneSetting()) {
       ConsiderSettings(prospects);
       return FitDeferred();
     }
-    std::stable_sort(prospects.begin(), prospects.end(),
-                     [this](const Prospect& a, const Prospect& b) {
-                       stop_.Spend(40);
-                       return OrderOf(a, a.estimate_ns) < OrderOf(b, b.estimate_ns);
-                     });
+    std::stable_sort(
+        prospects.begin(), prospects.end(), [this](const Prospect& a, const Prospect& b) {
+          stop_.Spend(40);
+          return incumbent_.OrderOf(a, a.estimate_ns) < incumbent_.OrderOf(b, b.estimate_ns);
+        });
     for (const Prospect& prospect : prospects) {
       if (Done()) return;
       Consider(prospect);
@@ -87,12 +87,13 @@ class Searcher {
   void ConsiderSettings(const std::vector<Prospect>& prospects) {
     SettingQueue queue(job_, profiles_, [this](const Prospect& prospect) {
       stop_.Spend(40);
-      return OrderOf(prospect, prospect.estimate_ns);
+      return incumbent_.OrderOf(prospect, prospect.estimate_ns);
     });
     for (const Prospect& prospect : prospects) queue.Add(prospect);
     while (const std::optional<Prospect> next = queue.Next()) {
       if (Done()) return;
-      const bool open = !next->setting && Matters(*next, next->bound_ns) && MayFit(job_, *next);
+      const bool open =
+          !next->setting && incumbent_.Wants(*next, next->bound_ns) && MayFit(job_, *next);
       if (open) {
         queue.Expand();
         continue;
@@ -107,44 +108,6 @@ class Searcher {
 
   bool Done() { return Stopped() || (first_is_enough_ && !contenders_.empty()); }
 
-  template <typename Choice>  // a Prospect or a Candidate
-  int64_t Scale(const Choice& choice, int64_t step_ns) const {
-    return ScaleToBatch(step_ns, packs_per_step_, choice.micro_batches, choice.parallelism.data);
-  }
-
-  template <typename Choice>
-  PlanOrder OrderOf(const Choice& choice, int64_t step_ns) const {
-    const int64_t packs = choice.micro_batches * choice.parallelism.data;
-    return {Wide{CeilDivide(batching_.rule.packs, packs)} * step_ns, Scale(choice, step_ns)};
-  }
-
-  // Returns whether a plan with this step would beat the best so far.
-  template <typename Choice>
-  bool Beats(const Choice& choice, int64_t step_ns) const {
-    return IsBelowScope(choice, step_ns) && (!best_ || OrderOf(choice, step_ns) < best_order_);
-  }
-
-  // Returns whether a plan with this step is looked for.
-  template <typename Choice>
-  bool Matters(const Choice& choice, int64_t step_ns) const {
-    return scope_.all_better ? IsBelowScope(choice, step_ns) : Beats(choice, step_ns);
-  }
-
-  template <typename Choice>
-  bool IsBelowScope(const Choice& choice, int64_t step_ns) const {
-    return scope_.beat_ns == 0 || Scale(choice, step_ns) < scope_.beat_ns;
-  }
-
-  // Returns a step with which no plan matters, as short as is easily told.
-  int64_t LeastThatDoesNotMatter(const Prospect& prospect) const {
-    const int64_t m = prospect.micro_batches, data = prospect.parallelism.data;
-    const int64_t least =
-        scope_.beat_ns > 0 ? StepScaledTo(scope_.beat_ns, packs_per_step_, m, data) : kNoPlan;
-    if (!best_ || scope_.all_better) return least;
-    const int64_t steps = CeilDivide(batching_.rule.packs, m * data);
-    return std::min(least, static_cast<int64_t>(best_order_.epoch_ns / steps) + 1);
-  }
-
   void Bound(int64_t scaled_ns) {
     int64_t& lower = result_.proof.lower_bound_ns;
     if (lower == 0 || scaled_ns < lower) lower = scaled_ns;
@@ -153,7 +116,7 @@ class Searcher {
   Tried Prune(const Prospect& prospect, int64_t bound_ns, Tried tried = Tried::kPruned) {
     ++result_.proof.parallelisms_pruned;
     pruned_.push_back(prospect);
-    Bound(Scale(prospect, bound_ns));
+    Bound(incumbent_.Scale(prospect, bound_ns));
     return tried;
   }
 
@@ -166,7 +129,7 @@ class Searcher {
       ++proof.parallelisms_unfit;
       return Tried::kUnfit;
     }
-    if (!Matters(prospect, prospect.bound_ns)) return Prune(prospect, prospect.bound_ns);
+    if (!incumbent_.Wants(prospect, prospect.bound_ns)) return Prune(prospect, prospect.bound_ns);
     const int64_t work = first_.WorkOf(prospect);
     // One stage has one cut. Nothing that pipelines spend may leave it unsearched.
     const bool one_stage = prospect.parallelism.pipeline == 1;
@@ -176,7 +139,7 @@ class Searcher {
     spent += work;
     if (prospect.longer_block && (longer_blocks_ += work) > limits_.longer_block_segments)
       return LeaveUnsearched(prospect);
-    const int64_t limit = LeastThatDoesNotMatter(prospect);
+    const int64_t limit = incumbent_.PruneAt(prospect);
     if (const std::optional<Tried> none_below = first_.NoneBelow(limit, prospect))
       return Prune(prospect, limit, *none_below);
     std::optional<Contender> contender = first_.PartitionFor(prospect, &proof.partitions_examined);
@@ -193,7 +156,7 @@ class Searcher {
       deferred_.push_back(prospect);
       return Tried::kPutOff;
     }
-    if (chunks) Bound(Scale(prospect, prospect.bound_ns));
+    if (chunks) Bound(incumbent_.Scale(prospect, prospect.bound_ns));
     return Tried::kUnfit;
   }
 
@@ -227,7 +190,7 @@ class Searcher {
   // Simulates the quickest contender so far with real packs, to tell how much the others must
   // promise.
   void SimulateIfQuickest(Contender& contender) {
-    const PlanOrder order = OrderOf(contender.candidate, contender.score_ns);
+    const PlanOrder order = incumbent_.OrderOf(contender.candidate, contender.score_ns);
     if (!contenders_.empty() && !(order < best_score_)) return;
     best_score_ = order;
     finisher_.Simulate(contender.candidate);
@@ -242,7 +205,7 @@ class Searcher {
   Tried LeaveUnsearched(const Prospect& prospect) {
     ++result_.proof.parallelisms_unsearched;
     result_.proof.end = SearchEnd::kWorkLimit;
-    Bound(Scale(prospect, prospect.bound_ns));
+    Bound(incumbent_.Scale(prospect, prospect.bound_ns));
     return Tried::kPutOff;
   }
 
@@ -258,16 +221,16 @@ class Searcher {
   void Offer(size_t at) {
     const Candidate& c = contenders_[at].candidate;
     const int64_t step = c.step.total_ns();
-    if (step == 0 || !Beats(c, step)) return;
+    if (step == 0 || !incumbent_.BeatenBy(c, step)) return;
     best_ = at;
-    best_order_ = OrderOf(c, step);
+    incumbent_.Replace(c, step);
   }
 
   // Sorts contenders by what is known of their steps.
   void SortByStep(std::vector<size_t>& contenders) const {
     std::stable_sort(contenders.begin(), contenders.end(), [this](size_t a, size_t b) {
-      return OrderOf(contenders_[a].candidate, contenders_[a].best_known_ns()) <
-             OrderOf(contenders_[b].candidate, contenders_[b].best_known_ns());
+      return incumbent_.OrderOf(contenders_[a].candidate, contenders_[a].best_known_ns()) <
+             incumbent_.OrderOf(contenders_[b].candidate, contenders_[b].best_known_ns());
     });
   }
 
@@ -335,7 +298,7 @@ class Searcher {
     c.candidate.step = {};
     const LayerProfile& profile = profiles_.EntryFor(before).profile;
     c.score_ns = (finisher_.*improve)(profile, c.candidate, work);
-    c.candidate.score_ns = Scale(c.candidate, c.score_ns);
+    c.candidate.score_ns = incumbent_.Scale(c.candidate, c.score_ns);
     if (c.candidate.boundaries == before.boundaries && c.candidate.recomputed == before.recomputed)
       c.candidate.step = before.step;
     else
@@ -363,13 +326,13 @@ class Searcher {
           result_.proof.end = SearchEnd::kWorkLimit;
         }
       }
-      Bound(Scale(c.candidate, c.bound_ns));
+      Bound(incumbent_.Scale(c.candidate, c.bound_ns));
     }
   }
 
   void ListBetter() {
     for (const Contender& c : contenders_) {
-      if (!IsBelowScope(c.candidate, c.best_known_ns())) continue;
+      if (!incumbent_.InScope(c.candidate, c.best_known_ns())) continue;
       std::vector<Parallelism>& better = result_.better;
       const Parallelism& p = c.candidate.parallelism;
       if (std::find(better.begin(), better.end(), p) == better.end()) better.push_back(p);
@@ -378,9 +341,9 @@ class Searcher {
 
   template <typename Choice>
   bool MayBeBest(const Choice& c, int64_t bound_ns) {
-    if (!Matters(c, bound_ns)) return false;
-    return Matters(c, finisher_.RealBound(profiles_.EntryFor(c.parallelism).profile, c.parallelism,
-                                          c.micro_batches));
+    if (!incumbent_.Wants(c, bound_ns)) return false;
+    return incumbent_.Wants(c, finisher_.RealBound(profiles_.EntryFor(c.parallelism).profile,
+                                                   c.parallelism, c.micro_batches));
   }
 
   void Finish(Contender& c, Proof* proof) {
@@ -389,7 +352,7 @@ class Searcher {
     c.finished = true;
     for (Candidate& cut : c.earlier) {
       // No cut runs real packs quicker than mean packs.
-      if (cut.score_ns >= Scale(c.candidate, c.candidate.step.total_ns())) continue;
+      if (cut.score_ns >= incumbent_.Scale(c.candidate, c.candidate.step.total_ns())) continue;
       if (cut.step.total_ns() == 0) finisher_.Simulate(cut);
       if (cut.step.total_ns() < c.candidate.step.total_ns()) std::swap(cut, c.candidate);
     }
@@ -435,7 +398,7 @@ class Searcher {
     others.insert(others.begin(), *best_);
     for (const size_t at : others) {
       Candidate& c = contenders_[at].candidate;
-      c.simulated_ns = Scale(c, c.step.total_ns());
+      c.simulated_ns = incumbent_.Scale(c, c.step.total_ns());
       result_.best.push_back(std::move(c));
     }
   }
@@ -482,9 +445,10 @@ class Searcher {
   const Job& job_;
   const Batching& batching_;
   const Stop stop_;
-  const SearchScope scope_;
+  const std::vector<Parallelism>* const among_;
   const WorkLimits limits_;
   const double packs_per_step_;
+  Incumbent incumbent_;
   Profiles profiles_;
   PassLists lists_;
   FirstPartitions first_;
@@ -498,7 +462,7 @@ class Searcher {
   std::vector<Prospect> deferred_;     // whose simple cuts do not fit
   std::vector<Prospect> pruned_;       // by their bound, the most promising first
   std::optional<size_t> best_;         // of the contenders, by real packs
-  PlanOrder best_order_, best_score_;
+  PlanOrder best_score_;
   SearchResult result_;
 };
 

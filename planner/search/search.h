@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "planner/base/stop.h"
+#include "planner/candidates/candidate.h"
+#include "planner/candidates/parallelisms.h"
+#include "planner/candidates/work_limits.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/partition/methods.h"
 #include "planner/plan.h"
-#include "planner/search/candidate.h"
-#include "planner/search/parallelisms.h"
-#include "planner/search/work_limits.h"
+#include "planner/search/incumbent.h"
 #include "planner/simulate/step_simulation.h"
 
 namespace evenkeel::planner {
@@ -31,15 +32,6 @@ struct SearchResult {
   // with SearchScope::all_better, else those that were looked at before a better plan was found.
   std::vector<Parallelism> better;
   bool stopped = false;
-};
-
-// Which plans a search looks for.
-struct SearchScope {
-  int64_t beat_ns = 0;  // only those with a step below this, scaled to the requested global batch;
-                        // 0: any
-  const std::vector<Parallelism>* among = nullptr;  // only these degrees; nullptr: all
-  // Looks at all degrees that may have such a plan, even if they cannot have the best one.
-  bool all_better = false;
 };
 
 // Returns the plan whose epoch in whole steps is quickest with real packs, then the best of up to

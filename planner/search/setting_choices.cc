@@ -6,8 +6,8 @@
 
 #include "planner/base/integers.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/cuts/even_layers.h"
 #include "planner/recompute/one_setting.h"
-#include "planner/search/even_layers.h"
 #include "planner/space/trainer_recompute.h"
 
 namespace evenkeel::planner {

@@ -9,10 +9,10 @@
 #include <queue>
 #include <vector>
 
+#include "planner/candidates/plan_order.h"
+#include "planner/candidates/prospects.h"
 #include "planner/job.h"
 #include "planner/model/recompute_setting.h"
-#include "planner/search/plan_order.h"
-#include "planner/search/prospects.h"
 
 namespace evenkeel::planner {
 

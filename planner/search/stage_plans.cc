@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "planner/cost/memory.h"
-#include "planner/search/host_loads.h"
+#include "planner/cuts/host_loads.h"
 #include "planner/simulate/held_passes.h"
 
 namespace evenkeel::planner {

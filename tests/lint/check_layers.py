@@ -9,6 +9,10 @@ import source_tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
+# What the searches are made of, and the searches themselves.
+PARTS = {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", ""}
+SEARCHES = {"candidates", "cuts", "search"}
+
 # Planner folders that a planner folder may include, besides itself. "" is planner/*.h: job.h, plan.h and the doors.
 PLANNER = {
     "base": {"base"},
@@ -18,21 +22,23 @@ PLANNER = {
     "recompute": {"base", "catalog", "cost", ""},
     "simulate": {"base", "catalog", "cost", "packing", "recompute", ""},
     "partition": {"base", "catalog", "cost", "recompute", "simulate", ""},
-    "search": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", ""},
+    "candidates": PARTS,
+    # Cuts under schedules other than 1F1B, and the cut that needs least memory.
+    "cuts": PARTS | {"candidates"},
+    "search": PARTS | {"candidates", "cuts"},
     # Searches around the search: what it is repeated for, such as caps, offloads and sizes.
-    "choose": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", ""},
+    "choose": PARTS | SEARCHES,
     # What stands beside a plan once it is chosen: what would make it fit, what other jobs gain, what it is made of.
-    "explain": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "choose", ""},
-    "groups": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "explain", ""},
+    "explain": PARTS | SEARCHES | {"choose"},
+    "groups": PARTS | SEARCHES | {"explain"},
     # Published methods that plans are only compared with: no method of ours includes them. Methods that the search
     # starts from, or that a job may ask for, stay where the code that runs them is: packers (packing/isf.h,
     # packing/next_fit.h), cuts (partition/methods.h), recompute (recompute/adaptive_recompute.h).
-    "baselines": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "groups", ""},
+    "baselines": PARTS | SEARCHES | {"groups"},
     # The checker shares nothing with the search except the cost equations, and the values that it judges.
     "check": {"base", "catalog", "cost", "packing", "simulate", ""},
-    "launch": {"base", "catalog", "cost", "packing", "search", "explain", ""},
-    "": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "choose", "explain",
-         "groups", "check", "launch", "baselines"},
+    "launch": {"base", "catalog", "cost", "packing", "explain", ""} | SEARCHES,
+    "": PARTS | SEARCHES | {"choose", "explain", "groups", "check", "launch", "baselines"},
 }
 
 # Low rooms of plain words (floors.py says which of them is below which).

@@ -29,6 +29,8 @@ PLANNER = [
     ["planner/packing/", "planner/recompute/"],
     ["planner/simulate/"],
     ["planner/partition/"],
+    ["planner/candidates/"],
+    ["planner/cuts/"],
     ["planner/search/"],
     ["planner/choose/"],
     ["planner/explain/"],

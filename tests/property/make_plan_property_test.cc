@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "planner/candidates/parallelisms.h"
 #include "planner/choose/keep_batch.h"
 #include "planner/make_plan.h"
-#include "planner/search/parallelisms.h"
 #include "planner/search/search.h"
 #include "tests/planner/jobs.h"
 

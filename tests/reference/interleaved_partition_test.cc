@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "planner/base/random.h"
+#include "planner/candidates/bounds.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
-#include "planner/search/bounds.h"
-#include "planner/search/chunked_partition.h"
+#include "planner/cuts/chunked_partition.h"
 #include "planner/simulate/pipeline.h"
 #include "planner/simulate/pipeline_memory.h"
 #include "tests/reference/small_instance.h"

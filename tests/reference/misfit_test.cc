@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "planner/base/random.h"
+#include "planner/candidates/parallelisms.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
 #include "planner/make_plan.h"
-#include "planner/search/parallelisms.h"
 #include "planner/simulate/schedule.h"
 #include "planner/simulate/step_simulation.h"
 #include "tests/planner/jobs.h"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "planner/base/random.h"
+#include "planner/candidates/parallelisms.h"
+#include "planner/cuts/chunked_partition.h"
 #include "planner/groups/group_sets.h"
 #include "planner/packing/pack_bound.h"
-#include "planner/search/chunked_partition.h"
-#include "planner/search/parallelisms.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {

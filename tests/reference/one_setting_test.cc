@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "planner/base/random.h"
+#include "planner/candidates/bounds.h"
+#include "planner/candidates/parallelisms.h"
 #include "planner/cost/memory.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/partition/certified_search.h"
 #include "planner/partition/partition_search.h"
-#include "planner/search/bounds.h"
-#include "planner/search/parallelisms.h"
 #include "planner/search/search.h"
 #include "planner/simulate/step_simulation.h"
 #include "planner/trainer/trainers.h"

@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <vector>
 
+#include "planner/cuts/refine.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/packing/dealt_packs.h"
 #include "planner/partition/methods.h"
-#include "planner/search/refine.h"
 #include "planner/search/search.h"
 #include "tests/baselines/partition_metrics.h"
 #include "tests/planner/jobs.h"

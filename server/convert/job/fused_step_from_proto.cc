@@ -6,7 +6,7 @@
 #include <string>
 
 #include "evenkeel/v1/job.pb.h"
-#include "planner/search/parallelisms.h"
+#include "planner/candidates/parallelisms.h"
 #include "planner/space/degrees.h"
 #include "planner/space/fused_step.h"
 #include "planner/trainer/trainers.h"

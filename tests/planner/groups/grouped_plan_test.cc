@@ -9,9 +9,9 @@
 #include <string>
 
 #include "planner/base/random.h"
+#include "planner/candidates/parallelisms.h"
 #include "planner/check/group_checker.h"
 #include "planner/make_plan.h"
-#include "planner/search/parallelisms.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/long_mix.h"

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "planner/cost/layer_profile.h"
+#include "planner/cuts/even_cuts.h"
 #include "planner/partition/methods.h"
 #include "planner/plan_figures.h"
-#include "planner/search/even_cuts.h"
 #include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/plans.h"

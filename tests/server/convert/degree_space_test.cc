@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "planner/base/random.h"
-#include "planner/search/parallelisms.h"
+#include "planner/candidates/parallelisms.h"
 #include "planner/space/degrees.h"
 #include "server/convert/job/degree_products.h"
 #include "server/convert/job/search_size.h"

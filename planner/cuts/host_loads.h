@@ -1,0 +1,25 @@
+// What a stage of several chunks has in host memory at once.
+#ifndef EVENKEEL_PLANNER_CUTS_HOST_LOADS_H_
+#define EVENKEEL_PLANNER_CUTS_HOST_LOADS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "planner/candidates/candidate.h"
+#include "planner/cost/layer_profile.h"
+#include "planner/recompute/stage_memory.h"
+
+namespace evenkeel::planner {
+
+// Sets ChunkLoad::on_host of a stage's chunks. `peaks` is PeaksHeld of the stage.
+void CountOnHost(const LayerProfile& profile, const std::vector<std::vector<int64_t>>& peaks,
+                 std::span<ChunkLoad> chunks);
+
+// Returns the chunks of a stage with the packs that are in host memory when it has most there.
+std::vector<ChunkLoad> HostLoads(const LayerProfile& profile, const Candidate& candidate,
+                                 int64_t stage);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_CUTS_HOST_LOADS_H_
