@@ -91,8 +91,8 @@ struct Execution {
   // The forward pass of a whole recomputed layer ends as soon as it has made what the backward pass
   // needs, as PyTorch's non-reentrant checkpoint does: without the layer's last product.
   bool stops_recompute_early = false;
-  // ZeRO-3: ranks gather the weights of a recomputed layer once to repeat its forward pass, and once
-  // more for its backward pass. If false, they gather once for both.
+  // ZeRO-3: ranks gather the weights of a recomputed layer once to repeat its forward pass, and
+  // once more for its backward pass. If false, they gather once for both.
   bool gathers_to_recompute = false;
   // Each rank keeps the inputs that it gathers from tensor-parallel ranks. If false, it gathers
   // them again in the backward pass.

@@ -62,6 +62,21 @@ TEST(HuggingFaceTest, ArgumentsArePaddedMicroBatches) {
   EXPECT_TRUE(autocast(", \"torch_dtype\": \"float32\""));
   EXPECT_FALSE(autocast(", \"torch_dtype\": \"bfloat16\""));
   EXPECT_FALSE(autocast(""));
+  const auto optimizer = [](const std::string& more) {
+    return TrainerRun({ArgumentsWith(more)}).job.training().optimizer();
+  };
+  for (const char* const type : {"bfloat16", "torch.bfloat16", "float16", "auto"}) {
+    const std::string more = ", \"torch_dtype\": \"" + std::string(type) + "\"";
+    EXPECT_EQ(optimizer(more), v1::OPTIMIZER_ADAM_16BIT) << type;
+    EXPECT_EQ(TrainerRun({ArgumentsWith(more)}).job.training().gradient_precision(),
+              v1::GRADIENT_PRECISION_16BIT)
+        << type;
+  }
+  EXPECT_EQ(optimizer(", \"torch_dtype\": \"float32\""), v1::OPTIMIZER_ADAM);
+  EXPECT_EQ(optimizer(", \"dtype\": \"bfloat16\", \"optim\": \"adamw_8bit\""),
+            v1::OPTIMIZER_ADAM_8BIT);
+  EXPECT_EQ(optimizer(", \"dtype\": \"bfloat16\", \"fsdp\": \"full_shard\""), v1::OPTIMIZER_ADAM)
+      << "FSDP copies";
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"padding_free\": true")}).find("laid end to end"),
             std::string::npos);
   EXPECT_NO_THROW(TrainerRun({ArgumentsWith(", \"packing\": false, \"label_names\": []")}));
@@ -223,7 +238,7 @@ TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
                   .execution()
                   .deterministic());
   EXPECT_FALSE(TrainerRun({ArgumentsWith("")}).job.training().execution().deterministic());
-  EXPECT_FALSE(predicted(", \"model_init_kwargs\": {\"torch_dtype\": \"bfloat16\"}"));
+  EXPECT_TRUE(predicted(", \"model_init_kwargs\": {\"torch_dtype\": \"bfloat16\"}"));
   const std::pair<const char*, const char*> refused[] = {
       {"\"model_init_kwargs\": {\"quantization_config\": {\"load_in_8bit\": true}}",
        "weights of 4 or 8 bits train only with adapters"},

@@ -38,7 +38,7 @@ constexpr Choice<v1::ExpertDispatcher> kFlexBackends[] = {
 
 // Without bf16 and fp16 the weights have the type in which they are loaded.
 [[noreturn]] void FailInFullPrecision(const UserConfig& config) {
-  if (absl::StrContains(config.Text(Field::kLoadedType), "float16"))
+  if (absl::EndsWith(config.Text(Field::kLoadedType), "float16"))
     config.Refuse(Field::kLoadedType,
                   "not yet: weights and states in 16 bits without a copy in fp32, as neither bf16 "
                   "nor fp16 is on; --precision bf16 --optimizer adam-16bit evaluates such");
@@ -439,6 +439,7 @@ void SetExecutionSettings(const UserConfig& config, const JobFlags& flags, UserR
   } else {
     SetOtherExecution(config, run);
   }
+  SetLoadedType(config, flags, run);
   SetUnfusedAdam(config, run);
   SetAutocast(config, run);
   SetTrainer(config, flags, run);

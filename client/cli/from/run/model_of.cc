@@ -6,14 +6,17 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_split.h>
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "client/cli/base/command_error.h"
 #include "planner/catalog/catalog.h"
 #include "planner/space/parallelism.h"
+#include "server/convert/config/published_models.h"
 #include "server/convert/model/model_name.h"
 
 namespace evenkeel::cli {
@@ -148,6 +151,20 @@ Shape ShapeOf(const UserConfig& config) {
   return s;
 }
 
+struct KnownModel {
+  std::string name;
+  const planner::LanguageModel* spec;  // lives as long as the process
+};
+
+std::vector<KnownModel> KnownModels() {
+  std::vector<KnownModel> models;
+  for (const planner::LanguageModelEntry& entry : planner::LanguageModels())
+    models.push_back({entry.spec.name, &entry.spec});
+  for (const server::PublishedModel& model : server::PublishedModels())
+    if (model.spec.towers.empty()) models.push_back({model.name, &model.spec.language_model});
+  return models;
+}
+
 bool SameShape(const Shape& s, const planner::LanguageModel& m) {
   if (s.layers != m.layers || s.hidden != m.hidden || s.heads != m.heads ||
       s.gated != m.gated_mlp || s.tied != m.tied_embeddings || s.qk_norm != m.qk_norm ||
@@ -209,6 +226,22 @@ void Describe(const Shape& s, v1::LanguageModel* m) {
   moe->set_first_dense_layers(static_cast<int32_t>(s.dense_layers));
 }
 
+std::optional<planner::LanguageModel> LanguageModelNamed(const std::string& name) {
+  server::ViolationSink unknown(1);
+  planner::ModelSpec model;
+  std::string source;
+  if (!server::ModelByName(name, server::FieldPath("model"), unknown, &model, &source))
+    return std::nullopt;
+  return model.language_model;
+}
+
+// Returns the model whose tokenizer the configuration names, by its place on the Hugging Face hub
+// or a copy of it.
+std::optional<planner::LanguageModel> ModelOfTokenizer(const UserConfig& config) {
+  if (!config.Has(Field::kTokenizerModel)) return std::nullopt;
+  return LanguageModelNamed(config.Text(Field::kTokenizerModel));
+}
+
 bool SetFlavor(const UserConfig& config, v1::Job* job) {
   if (!config.Has(Field::kModelName)) return false;
   const std::string model = config.Text(Field::kModelName),
@@ -223,13 +256,59 @@ bool SetFlavor(const UserConfig& config, v1::Job* job) {
                             model, flavor));
 }
 
-std::optional<planner::LanguageModel> LanguageModelNamed(const std::string& name) {
-  server::ViolationSink unknown(1);
-  planner::ModelSpec model;
-  std::string source;
-  if (!server::ModelByName(name, server::FieldPath("model"), unknown, &model, &source))
-    return std::nullopt;
-  return model.language_model;
+// Returns the best of the models that have these dimensions. Their vocabularies may differ. The
+// tokenizer tells which one is meant, or the rows of the embedding table.
+const KnownModel& BestOf(const std::vector<KnownModel>& alike, const UserConfig& config,
+                         int64_t vocabulary) {
+  const std::optional<planner::LanguageModel> of_tokenizer = ModelOfTokenizer(config);
+  const auto find = [&](const auto& is_it) {
+    return std::find_if(alike.begin(), alike.end(), is_it);
+  };
+  auto best = alike.end();
+  if (of_tokenizer)
+    best = find([&](const KnownModel& known) { return known.name == of_tokenizer->name; });
+  if (best == alike.end() && of_tokenizer && vocabulary == 0)
+    best = find([&](const KnownModel& known) { return known.spec->vocab == of_tokenizer->vocab; });
+  if (best == alike.end() && vocabulary > 0)
+    best = find([&](const KnownModel& known) {
+      return vocabulary >= known.spec->vocab && vocabulary - known.spec->vocab < 4096;
+    });
+  return best == alike.end() ? alike.front() : *best;
+}
+
+// Sets the model of the catalogue that has these dimensions, if there is one.
+bool SetKnownModel(const UserConfig& config, const Shape& shape, v1::Job* job,
+                   std::vector<std::string>* assumed) {
+  std::vector<KnownModel> alike = KnownModels();
+  std::erase_if(alike, [&](const KnownModel& known) { return !SameShape(shape, *known.spec); });
+  if (alike.empty()) return false;
+  const KnownModel& same = BestOf(alike, config, shape.vocabulary);
+  const std::optional<planner::LanguageModel> of_tokenizer = ModelOfTokenizer(config);
+  const int64_t rows =
+      shape.vocabulary == 0 && of_tokenizer ? of_tokenizer->vocab : shape.vocabulary;
+  // The vocabulary changes memory and time. Without it, the configuration may mean any of them.
+  std::vector<std::string> others;
+  for (const KnownModel& known : alike)
+    if (rows == 0 && known.spec->vocab != same.spec->vocab) others.push_back(known.name);
+  v1::LanguageModel* model = job->mutable_model()->mutable_language_model();
+  model->set_catalog_name(same.name);
+  job->mutable_model()->set_name(
+      same.name + (others.empty()
+                       ? " (as described)"
+                       : " (or " + absl::StrJoin(others, ", ") + ": --model says which)"));
+  std::string text =
+      fmt::format("model: its dimensions are those of {} in the catalogue, ", same.name);
+  if (rows > 0 && rows != same.spec->vocab) {
+    model->set_vocabulary_size(static_cast<int32_t>(rows));
+    text += fmt::format("with {} rows of embedding", rows);
+  } else {
+    text += fmt::format("with its vocabulary of {}", same.spec->vocab);
+    if (!others.empty())
+      text += fmt::format("; they are those of {} too: --model says which it is",
+                          absl::StrJoin(others, ", "));
+  }
+  assumed->push_back(text);
+  return true;
 }
 
 ModelWidths WidthsNamed(const std::string& name) {
@@ -304,41 +383,9 @@ bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>
                   "with --model config.json");
   Shape shape = ShapeOf(config);
   shape.vocabulary = VocabularyOf(config);
-  const planner::LanguageModelEntry* same = nullptr;
-  std::vector<const planner::LanguageModelEntry*> alike;
-  for (const planner::LanguageModelEntry& entry : planner::LanguageModels()) {
-    if (!SameShape(shape, entry.spec)) continue;
-    alike.push_back(&entry);
-    const bool near =
-        shape.vocabulary >= entry.spec.vocab && shape.vocabulary - entry.spec.vocab < 4096;
-    if (same == nullptr || near) same = &entry;
-  }
-  if (same != nullptr) {
-    // The vocabulary changes memory and time. Without it, the configuration may mean any of them.
-    std::vector<std::string> others;
-    for (const planner::LanguageModelEntry* entry : alike)
-      if (shape.vocabulary == 0 && entry->spec.vocab != same->spec.vocab)
-        others.push_back(entry->spec.name);
-    v1::LanguageModel* model = job->mutable_model()->mutable_language_model();
-    model->set_catalog_name(same->spec.name);
-    job->mutable_model()->set_name(
-        same->spec.name + (others.empty()
-                               ? " (as described)"
-                               : " (or " + absl::StrJoin(others, ", ") + ": --model says which)"));
-    std::string text =
-        fmt::format("model: its dimensions are those of {} in the catalogue, ", same->spec.name);
-    if (shape.vocabulary > 0 && shape.vocabulary != same->spec.vocab) {
-      model->set_vocabulary_size(static_cast<int32_t>(shape.vocabulary));
-      text += fmt::format("with {} rows of embedding", shape.vocabulary);
-    } else {
-      text += fmt::format("with its vocabulary of {}", same->spec.vocab);
-      if (!others.empty())
-        text += fmt::format("; they are those of {} too: --model says which it is",
-                            absl::StrJoin(others, ", "));
-    }
-    assumed->push_back(text);
-    return true;
-  }
+  if (SetKnownModel(config, shape, job, assumed)) return true;
+  if (shape.vocabulary == 0)
+    if (const auto model = ModelOfTokenizer(config)) shape.vocabulary = model->vocab;
   if (shape.vocabulary == 0)
     throw CommandError(ExitCode::kBadInput,
                        "the vocabulary is not in the configuration (--vocab-size, "

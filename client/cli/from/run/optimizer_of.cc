@@ -34,6 +34,13 @@ constexpr Choice<v1::Optimizer> kTrainerOptimizers[] = {
     {"lion_32bit", v1::OPTIMIZER_LION},
     {"paged_lion_32bit", v1::OPTIMIZER_LION}};
 
+// Returns whether the Trainer gets weights that were loaded in 16 bits. "auto" is the type of the
+// model's config.json, which is bfloat16 for most models.
+bool LoadsSixteenBits(const UserConfig& config) {
+  const std::string type = config.Text(Field::kLoadedType);
+  return type == "auto" || absl::EndsWith(type, "float16");
+}
+
 // Sets the optimizer that holds no copy of the weights in fp32.
 void HoldSixteenBits(UserRun* run) {
   v1::Training* training = run->job.mutable_training();
@@ -103,6 +110,22 @@ void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run)
   }
   training->set_optimizer(optimizer);
   HoldDeepSpeeds16Bits(config, run);
+}
+
+void SetLoadedType(const UserConfig& config, const JobFlags& flags, UserRun* run) {
+  const bool hugging_face = config.format == ConfigFormat::kHuggingFace && !config.engine_optimizer;
+  if (!hugging_face || !LoadsSixteenBits(config) || run->adapters || !flags.optimizer.empty() ||
+      config.sixteen_bit_weights)
+    return;
+  if (config.uses_deepspeed || run->fsdp) {
+    run->assumed.push_back("weights: loaded in 16 bits, with a copy in fp32 for the optimizer");
+    return;
+  }
+  HoldSixteenBits(run);
+  // PyTorch's gradients have the type of the weights.
+  v1::Training* training = run->job.mutable_training();
+  if (training->gradient_precision() == v1::GRADIENT_PRECISION_UNSPECIFIED)
+    training->set_gradient_precision(v1::GRADIENT_PRECISION_16BIT);
 }
 
 // Sets what AdamW of PyTorch holds that is not fused: the square root of every second moment, in

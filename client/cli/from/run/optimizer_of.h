@@ -10,6 +10,9 @@ namespace evenkeel::cli {
 
 // Sets the optimizer, which may hold no copy of the weights in fp32.
 void SetOptimizer(const UserConfig& config, const JobFlags& flags, UserRun* run);
+// Sets an optimizer without such a copy where Hugging Face's Trainer gets weights that were loaded
+// in 16 bits. Needs the sharding, because DeepSpeed and FSDP make the copy.
+void SetLoadedType(const UserConfig& config, const JobFlags& flags, UserRun* run);
 // Sets what AdamW of PyTorch holds in its step if it is not fused.
 void SetUnfusedAdam(const UserConfig& config, UserRun* run);
 

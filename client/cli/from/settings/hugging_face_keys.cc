@@ -9,6 +9,9 @@
 namespace evenkeel::cli {
 namespace {
 
+// What the type in which weights are loaded sets.
+constexpr char kLoadedTypeSets[] = "training.optimizer, training.execution.autocast";
+
 constexpr KeyRecord kArgumentsRead[] = {
     {"per_device_train_batch_size", Field::kMicroBatch, "training.micro_batch_samples"},
     {"per_gpu_train_batch_size", Field::kMicroBatch, "training.micro_batch_samples"},
@@ -33,6 +36,10 @@ constexpr KeyRecord kArgumentsRead[] = {
     {"bf16", Field::kBf16, "training.precision"},
     {"full_determinism", Field::kDeterministic, "execution.deterministic"},
     {"fp16", Field::kFp16, "training.precision"},
+    {"model_init_kwargs.torch_dtype", Field::kLoadedType, kLoadedTypeSets},
+    {"model_init_kwargs.dtype", Field::kLoadedType, kLoadedTypeSets},
+    {"torch_dtype", Field::kLoadedType, kLoadedTypeSets},
+    {"dtype", Field::kLoadedType, kLoadedTypeSets},
     {"optim", Field::kOptimizer, "training.optimizer"},
     {"adafactor", Field::kAdafactor, "training.optimizer"},
     {"group_by_length", Field::kGroupByLength, "training.group_by_length"},
@@ -111,9 +118,6 @@ constexpr KeyRecord kArgumentsRead[] = {
 };
 
 // Said of several keys.
-constexpr char kFloatCopy[] =
-    "weights that train are taken to be fp32, or to have a copy in it; --optimizer adam-16bit says "
-    "otherwise";
 constexpr char kQuantised[] = "weights that are quantised so; accepted: load_in_4bit, load_in_8bit";
 constexpr char kQuantisedBy[] =
     "weights quantised by this key; accepted: load_in_4bit in quantization_config";
@@ -159,10 +163,6 @@ constexpr NotPredicted kArgumentsNotPredicted[] = {
     {"split_batches", "micro-batches that ranks divide among them", true},
     {"use_cpu", "training without GPUs", true},
     {"no_cuda", "training without GPUs", true},
-    {.key = "model_init_kwargs.torch_dtype", .what = kFloatCopy, .field = Field::kLoadedType},
-    {.key = "model_init_kwargs.dtype", .what = kFloatCopy, .field = Field::kLoadedType},
-    {.key = "torch_dtype", .what = kFloatCopy, .field = Field::kLoadedType},
-    {.key = "dtype", .what = kFloatCopy, .field = Field::kLoadedType},
     {"model_init_kwargs.device_map*", "each GPU is taken to run the whole model"},
     {"model_init_kwargs.quantization_config", kQuantised, true},
     {"model_init_kwargs.load_in_4bit", kQuantisedBy, true},

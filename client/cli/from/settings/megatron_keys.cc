@@ -61,6 +61,8 @@ std::vector<KeyRecord> Model() {
       {"make-vocab-size-divisible-by", Field::kVocabularyMultiple,
        "language_model.vocabulary_size"},
       {"tokenizer-type", Field::kTokenizer, "language_model.vocabulary_size, if it is fixed"},
+      {"tokenizer-model", Field::kTokenizerModel,
+       "language_model.vocabulary_size, if it names a model of the catalogue"},
       {"multi-latent-attention", Field::kLatentAttention, "language_model.latent_attention"},
       {"q-lora-rank", Field::kQLoraRank, "latent_attention.q_lora_rank"},
       {"kv-lora-rank", Field::kKvLoraRank, "latent_attention.kv_lora_rank"},

@@ -101,6 +101,7 @@ enum class Field {
   kPaddedVocabulary,
   kVocabularyMultiple,
   kTokenizer,
+  kTokenizerModel,
   kLatentAttention,
   kQLoraRank,
   kKvLoraRank,
