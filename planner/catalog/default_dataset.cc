@@ -42,7 +42,6 @@ constexpr Row kInstructionTuningMix[] = {
 constexpr int64_t kTokensPerTile = 256;
 
 constexpr int64_t kTextSamples = 1'000'000;
-constexpr int64_t kTextTokens = 4096;
 constexpr int64_t kTranscriptTokens = 256;
 
 }  // namespace
@@ -70,7 +69,7 @@ Dataset DefaultAudioDataset(int64_t llm_tokens_per_unit) {
 }
 
 Dataset DefaultTextDataset() {
-  return {.bins = {{.units = 0, .llm_tokens = kTextTokens, .count = kTextSamples}},
+  return {.bins = {{.units = 0, .llm_tokens = kDefaultTextTokens, .count = kTextSamples}},
           .is_default = true};
 }
 

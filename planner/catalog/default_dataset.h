@@ -19,7 +19,9 @@ Dataset DefaultVisionLanguageDataset(int64_t llm_tokens_per_unit = 256,
 // Returns 1,000,000 samples of one unit of audio and 256 tokens of text. This is an assumption.
 Dataset DefaultAudioDataset(int64_t llm_tokens_per_unit);
 
-// Returns 1,000,000 samples of exactly 4096 tokens. This is an assumption; it resembles a
+inline constexpr int64_t kDefaultTextTokens = 4096;
+
+// Returns 1,000,000 samples of kDefaultTextTokens each. This is an assumption; it resembles a
 // pre-training job that concatenates documents.
 Dataset DefaultTextDataset();
 

@@ -24,7 +24,7 @@ bool Fits(const v1::CurvePoint& point) { return point.state() == v1::CURVE_POINT
 // Marks a size: see Legend.
 std::string Marks(const v1::CurvePoint& point) {
   std::string marks;
-  if (point.dominated()) marks += "=";
+  if (point.dominated()) marks += point.estimated() ? "?" : "=";
   if (point.overlaps_previous()) marks += "~";
   if (point.resize().reshards_weights()) marks += "r";
   if (point.estimated()) marks += "e";
@@ -33,6 +33,9 @@ std::string Marks(const v1::CurvePoint& point) {
     marks += "b";
   return marks;
 }
+
+// Returns by how many percent a time differs from another.
+double PercentOver(double seconds, double than) { return 100 * (seconds / than - 1); }
 
 class CurveTable {
  public:
@@ -58,6 +61,7 @@ class CurveTable {
                                                  {"marks", Align::kLeft},
                                                  {"split", Align::kLeft},
                                                  {"step"},
+                                                 {"range", Align::kRight, 4},
                                                  {"tokens/s"},
                                                  {"", Align::kLeft, 1},
                                                  {"effic.", Align::kRight, 4},
@@ -80,6 +84,9 @@ class CurveTable {
         Marks(point),
         SplitText(point.parallelism()),
         Duration(point.step_seconds()),
+        fmt::format("{:+.0f}% {:+.0f}%",
+                    PercentOver(point.step_low_seconds(), point.step_seconds()),
+                    PercentOver(point.step_high_seconds(), point.step_seconds())),
         Significant(point.llm_tokens_per_second()),
         Bar(style_, point.llm_tokens_per_second() / most_, kBarWidth),
         Percent(point.scaling_efficiency_ratio()),
@@ -140,6 +147,7 @@ std::string Legend(const Style& style, const v1::PlanCurveResponse& response) {
   if (!any) return "";
   const std::pair<const char*, std::string> meanings[] = {
       {"=", "no gain: a smaller size is at least as fast"},
+      {"?", "the short search found no gain over a smaller size; without --short there may be one"},
       {"~", fmt::format("the step's range ({:.0f}% of runs) overlaps that of the size above",
                         100 * response.interval_coverage_ratio())},
       {"r", "weights are split differently than at the size above"},
@@ -150,6 +158,8 @@ std::string Legend(const Style& style, const v1::PlanCurveResponse& response) {
   std::vector<std::pair<std::string, std::string>> signs;
   for (const auto& [mark, meaning] : meanings)
     if (absl::StrContains(marks, mark)) signs.emplace_back(std::string("mark ") + mark, meaning);
+  signs.emplace_back("range", fmt::format("of the step in {:.0f}% of runs, from the step shown",
+                                          100 * response.interval_coverage_ratio()));
   signs.emplace_back("GiB", "peak memory of the fullest GPU");
   signs.emplace_back("effic.",
                      "samples per second and GPU, relative to the smallest size that fits");

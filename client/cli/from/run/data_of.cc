@@ -10,6 +10,7 @@
 #include "client/cli/base/command_error.h"
 #include "client/cli/dataset/length_counts.h"
 #include "client/cli/from/read/front_ends.h"
+#include "planner/catalog/default_dataset.h"
 #include "planner/workload/dataset.h"
 
 namespace evenkeel::cli {
@@ -328,6 +329,16 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   run->knows_samples = known;
   if (!known) samples = kDefaultSamples;
   v1::Histogram* histogram = run->job.mutable_dataset()->mutable_histogram();
+  // A job without data is planned with invented samples, which its packs hold whole.
+  const int64_t invented = planner::kDefaultTextTokens;
+  if (!flags.job_file.empty() && !hugging_face && !known && run->seq_length > invented) {
+    histogram->add_llm_tokens(invented);
+    histogram->add_sample_count(samples);
+    run->assumed.push_back(fmt::format(
+        "data: {} samples, each of {} tokens, because --job has none; packs of {} tokens", samples,
+        invented, run->seq_length));
+    return;
+  }
   histogram->add_llm_tokens(run->seq_length);
   histogram->add_sample_count(samples);
   run->fixed_lengths = true;
