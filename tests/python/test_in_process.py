@@ -107,6 +107,17 @@ class EqualityTest(unittest.TestCase):
                 self.assertEqual(evenkeel.evaluate(job, edited, include_timeline=True), parsed[0])
                 self.assertAlmostEqual(evenkeel.evaluate(job, plan).slower_by_ratio, 0, delta=.01)
 
+    def test_curves_are_those_of_the_server(self):
+        job = {"model": {"name": "llama3-8b"}, "cluster": {"pools": [{"gpu_type": "h100-sxm-80gb"}]}}
+        mine = evenkeel.curve(job, range(1, 4))
+        theirs = self.client.plan_curve(job, range(1, 4))
+        self.assertEqual([point.nodes for point in mine.curves[0].points], [1, 2, 3])
+        for curve, other in zip(mine.curves, theirs.curves, strict=True):
+            for point, same in zip(curve.points, other.points, strict=True):
+                self.assertEqual((point.plan_id, point.step_seconds), (same.plan_id, same.step_seconds))
+        short = evenkeel.curve(job, [2], search=curve_pb2.CURVE_SEARCH_SHORT)
+        self.assertTrue(short.curves[0].points[0].estimated)
+
     def test_catalogue(self):
         self.assertEqual(evenkeel.models(), self.client.list_models())
         self.assertEqual(evenkeel.gpu_types(), self.client.list_gpu_types())

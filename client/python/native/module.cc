@@ -191,6 +191,12 @@ PyObject* PlanJob(PyObject*, PyObject* arguments) {
   });
 }
 
+PyObject* PlanCurve(PyObject*, PyObject* arguments) {
+  return Call<v1::PlanCurveRequest>(arguments, [](const auto& request, const auto& stop) {
+    return local::PlanCurve(request, {.stop = stop, .enter = {}});
+  });
+}
+
 PyObject* EvaluatePlan(PyObject*, PyObject* arguments) {
   return Call<v1::EvaluatePlanRequest>(arguments, [](const auto& request, const auto& stop) {
     return local::EvaluatePlan(request, {.stop = stop, .enter = {}});
@@ -291,6 +297,7 @@ PyObject* PackBound(PyObject*, PyObject* arguments) {
 
 PyMethodDef methods[] = {
     {"plan_job", PlanJob, METH_VARARGS, nullptr},
+    {"plan_curve", PlanCurve, METH_VARARGS, nullptr},
     {"evaluate_plan", EvaluatePlan, METH_VARARGS, nullptr},
     {"list_models", ListModels, METH_VARARGS, nullptr},
     {"list_gpu_types", ListGpuTypes, METH_VARARGS, nullptr},

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
                          InvalidRequestError, NotFoundError, PermissionDeniedError, PreconditionError, ResourceInfo,
                          ServerError, UnauthenticatedError, UnavailableError)
     from .lengths import LengthFileError, SampleLengths, read_lengths
-    from .local import LowerBound, Planned, evaluate, gpu_types, lower_bound, models, pack, plan, trainers
+    from .local import LowerBound, Planned, curve, evaluate, gpu_types, lower_bound, models, pack, plan, trainers
     from .media import MediaSampleLengths, read_media_lengths
     from .online import OnlinePacker, OnlineReport, OversizeError, Pack, Step
     from .pack_folder import PackEpoch, PackFolder
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 # The module of each name. Modules are loaded on demand: statistics need no gRPC, and planning needs no NumPy.
 _HOME = {
-    **dict.fromkeys(("LowerBound", "Planned", "evaluate", "gpu_types", "lower_bound", "models", "pack", "plan",
-                     "trainers"), "local"),
+    **dict.fromkeys(("LowerBound", "Planned", "curve", "evaluate", "gpu_types", "lower_bound", "models", "pack",
+                     "plan", "trainers"), "local"),
     "PackEpoch": "pack_folder", "PackFolder": "pack_folder",
     "Client": "client", "load_job": "requests", "Tls": "connection", "RetryPolicy": "retry", "Packing": "packing",
     "histogram": "stats", "EvenkeelBatchSampler": "sampler", "MicroBatch": "sampler", "ResumeError": "resume",
@@ -66,7 +66,7 @@ __all__ = [  # the names of _HOME, spelled out for type checkers
     "OversizeError", "Pack", "PackEpoch", "PackFolder", "Packing", "PermissionDeniedError", "Planned",
     "PreconditionError", "Processor", "Report", "ResourceInfo", "ResumeError", "RetryPolicy", "SampleLengths",
     "ServerError", "Step", "StepReporter", "Tls", "UnauthenticatedError", "UnavailableError", "Video", "__version__",
-    "evaluate", "gpu_types", "histogram", "load_job", "lower_bound", "models", "pack", "plan", "read_lengths",
+    "curve", "evaluate", "gpu_types", "histogram", "load_job", "lower_bound", "models", "pack", "plan", "read_lengths",
     "read_media_lengths", "trainers"]
 
 

@@ -1,4 +1,5 @@
-"""The planner in this process: no server, the same plans. `evenkeel.plan`, `evaluate`, `pack` and the catalogue.
+"""The planner in this process: no server, the same plans. `evenkeel.plan`, `curve`, `evaluate`, `pack` and the
+catalogue.
 
 The computation runs without Python's lock, so threads plan side by side. Ctrl-C ends it, as do `timeout` and
 `cancelled`. A process keeps neither plans nor profiles nor datasets: what a request says about them is refused.
@@ -11,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from . import requests
-from .requests import JobLike, PlanLike
-from .v1 import catalog_pb2, plan_pb2, planner_service_pb2
+from .requests import JobLike, NodesLike, PlanLike
+from .v1 import catalog_pb2, curve_pb2, plan_pb2, planner_service_pb2
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,6 +72,16 @@ def plan(job: JobLike, *, timeout: float | None = None, cancelled: Cancelled | N
     response = planner_service_pb2.PlanJobResponse()
     response.ParseFromString(_call("PlanJob", _native.plan_job, request.SerializeToString(), timeout, cancelled))
     return Planned(response)
+
+
+def curve(job: JobLike, nodes: NodesLike, *, timeout: float | None = None, cancelled: Cancelled | None = None,
+          **fields: Any) -> curve_pb2.PlanCurveResponse:
+    """Plans a job for several numbers of nodes, such as range(1, 65), as Client.plan_curve does. `fields` are other
+    fields of PlanCurveRequest, such as search=CURVE_SEARCH_SHORT."""
+    request = requests.with_fields(requests.plan_curve_request(job, nodes), fields)
+    response = curve_pb2.PlanCurveResponse()
+    response.ParseFromString(_call("PlanCurve", _native.plan_curve, request.SerializeToString(), timeout, cancelled))
+    return response
 
 
 def evaluate(job: JobLike, plan: PlanLike, *, include_timeline: bool = False, timeout: float | None = None,
