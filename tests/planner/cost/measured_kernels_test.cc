@@ -1,4 +1,4 @@
-// Compares kernel times with measured ones that were not used for fitting. docs/COST_MODEL.md gives
+// Compares kernel times with measured ones that were not used for fitting. docs/BENCHMARKS.md gives
 // the errors on whole tables.
 #include <gtest/gtest.h>
 
