@@ -92,7 +92,7 @@ class Planning {
     } else if (LargerStepFits()) {
       return std::move(result_);
     } else {
-      BeginPhase(Phase::kExplain);
+      hooks_.Enter(Phase::kExplain);
       plan().misfit = ExplainMisfit(job_, batching_, hooks_.stop);
       if (!plan().misfit) return std::move(result_);
     }
@@ -101,7 +101,7 @@ class Planning {
     for (FigureBasis& figure : CalibrationFigures(job_.calibration, split)) {
       plan().figures.push_back(std::move(figure));
     }
-    BeginPhase(Phase::kCheck);
+    hooks_.Enter(Phase::kCheck);
     result_.faults = grouped_.runs.empty() ? CheckPlan(job_, batching_, plan())
                                            : CheckGroupedPlan(job_, GroupBatchings(), plan());
     result_.end = result_.faults.empty() ? PlanEnd::kComplete : PlanEnd::kCheckFailed;
@@ -113,9 +113,6 @@ class Planning {
  private:
   Plan& plan() { return result_.plan; }
   bool Stopped() const { return hooks_.stop(); }
-  void BeginPhase(Phase phase) const {
-    if (hooks_.enter) hooks_.enter(phase);
-  }
 
   // Where no step of the batch that was asked for fits, plans a larger one that does.
   bool LargerStepFits() {
@@ -132,7 +129,7 @@ class Planning {
   }
 
   void Fill(const std::vector<Candidate>& best) {
-    BeginPhase(Phase::kSimulate);
+    hooks_.Enter(Phase::kSimulate);
     const Candidate& chosen = best.front();
     const Parallelism& p = chosen.parallelism;
     const LayerProfile profile =
@@ -144,7 +141,7 @@ class Planning {
       plan().figures.push_back({"training.trainer_limits", Basis::kAssumed, beyond});
     plan().prediction = Predict(job_, batching_, profile, chosen);
 
-    BeginPhase(Phase::kExplain);
+    hooks_.Enter(Phase::kExplain);
     const std::vector<PackShape> dealt =
         DealtPacks(batching_, p.data, chosen.micro_batches, hooks_.stop);
     FillDistRatios(dealt, p.data, chosen.micro_batches, hooks_.stop, &plan().batch_rule);
@@ -293,7 +290,7 @@ class Planning {
   // Looks for packing groups, and takes them if they are better than the best plan with one group,
   // or if the job asks for them.
   void FindGroups() {
-    BeginPhase(Phase::kSearch);
+    hooks_.Enter(Phase::kSearch);
     classes_.emplace(job_, hooks_.stop);
     GroupedSearchResult grouped = SearchGroups(job_, *classes_, hooks_.stop, found_.promising);
     if (grouped.stopped || grouped.runs.size() < 2) return;
@@ -316,10 +313,10 @@ class Planning {
   }
 
   void FillGroups() {
-    BeginPhase(Phase::kSimulate);
+    hooks_.Enter(Phase::kSimulate);
     FillGroupedPlan(job_, *classes_, grouped_, hooks_.stop, &plan());
     if (Stopped()) return;
-    BeginPhase(Phase::kExplain);
+    hooks_.Enter(Phase::kExplain);
     FillPlacement(plan().parallelism);
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (short_search_) return;

@@ -17,6 +17,10 @@ const char* PhaseName(Phase phase);  // "batch_rule", "search", ...
 struct PlanHooks {
   Stop stop;                         // asked often; MakePlan gives up soon after it returns true
   std::function<void(Phase)> enter;  // called when a phase begins
+
+  void Enter(Phase phase) const {
+    if (enter) enter(phase);
+  }
 };
 
 }  // namespace evenkeel::planner

@@ -103,7 +103,7 @@ std::vector<MemoryPart> Memory(const Evaluation& evaluation) {
     workspace.backward_workspace_bytes.push_back(
         stages[segment % static_cast<size_t>(shape.stages)].memory.workspace);
   }
-  if (shape.schedule == Schedule::kZeroBubble) {
+  if (SplitsBackward(shape.schedule)) {
     activations.weight_gradient_bytes = activations.kept_bytes;
     workspace.weight_gradient_workspace_bytes = workspace.backward_workspace_bytes;
   }

@@ -39,8 +39,6 @@ class Stop {
       meter_ = std::make_shared<Meter>(Meter{.ask = std::move(wrapped)});
   }
 
-  explicit operator bool() const { return meter_ != nullptr; }
-
   // Asks at once, and returns true if the answer is no longer wanted. The caller may then return a
   // partial result, which RunsThrough discards.
   bool operator()() const { return meter_ != nullptr && meter_->Ask(); }

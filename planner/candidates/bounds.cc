@@ -244,7 +244,7 @@ int64_t PipelineEstimate(const ChainWork& work, const Parallelism& p, Schedule s
   const double stage = std::max(D(work.longest_ns), D(work.total_ns) / D(p.pipeline));
   double bubble = D(p.pipeline - 1) * stage;
   if (schedule == Schedule::kInterleaved) bubble /= D(p.virtual_stages);
-  if (schedule == Schedule::kZeroBubble) bubble /= 3;
+  if (SplitsBackward(schedule)) bubble /= 3;
   const double sends = D((p.pipeline - 1 + (p.virtual_stages - 1) * p.pipeline) * 2);
   return Nearest(D(micro_batches) * stage + bubble + sends * D(least_send_ns));
 }

@@ -422,11 +422,11 @@ bool Pads(const Job& job) { return job.training.micro_batch_samples > 0; }
 CapsSearchResult SearchPadded(const Job& job, int64_t alternatives, const PlanHooks& hooks,
                               const WorkLimits& limits) {
   CapsSearchResult search;
-  if (hooks.enter) hooks.enter(Phase::kBatchRule);
+  hooks.Enter(Phase::kBatchRule);
   search.batching = MakeBatching(job, hooks.stop);
-  search.stopped = hooks.stop && hooks.stop();
+  search.stopped = hooks.stop();
   if (search.stopped) return search;
-  if (hooks.enter) hooks.enter(Phase::kSearch);
+  hooks.Enter(Phase::kSearch);
   BatchSearchResult of_batch =
       SearchForBatch(job, search.batching, alternatives, hooks.stop, {}, limits);
   search.plans = std::move(of_batch.found);

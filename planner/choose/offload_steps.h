@@ -67,7 +67,7 @@ class OffloadTrials {
   std::optional<PlanUnderOffload> For(const Job& job, int64_t beat_ns, const OpenDegrees& among);
 
   const Stop& stop() const { return hooks_.stop; }
-  bool Stopped() const { return hooks_.stop && hooks_.stop(); }
+  bool Stopped() const { return hooks_.stop(); }
 
   // Starts the next choice and resets its budget of kMaxSearches searches.
   void ResetBudget() { made_ = 0; }

@@ -21,11 +21,11 @@ SizeSearch::SizeSearch(const Job& job, int64_t alternatives, const PlanHooks& ho
 
 CapsSearchResult SizeSearch::Whole(const Caps& caps, std::string reason) const {
   CapsSearchResult search;
-  BeginPhase(Phase::kBatchRule);
+  hooks_.Enter(Phase::kBatchRule);
   search.batching = MakeBatching(job_, caps, std::move(reason), hooks_.stop);
-  search.stopped = hooks_.stop && hooks_.stop();
+  search.stopped = hooks_.stop();
   if (search.stopped) return search;
-  BeginPhase(Phase::kSearch);
+  hooks_.Enter(Phase::kSearch);
   FindWhole(search);
   return search;
 }
@@ -37,7 +37,7 @@ void SizeSearch::FindWhole(CapsSearchResult& search) const {
 CapsSearchResult SizeSearch::Packed(const Caps& caps, const CapsSearchResult& than,
                                     std::string reason) const {
   CapsSearchResult search;
-  BeginPhase(Phase::kBatchRule);
+  hooks_.Enter(Phase::kBatchRule);
   search.batching = MakeBatching(job_, caps, std::move(reason), hooks_.stop);
   search.misses_batch = !MayKeepTheBatch(search.batching, than);
   return search;
@@ -57,7 +57,7 @@ void SizeSearch::FindBetter(CapsSearchResult& search, const CapsSearchResult& th
                             int64_t alternatives, const WorkLimits& limits) const {
   if (search.misses_batch) return;
   const bool any = than.plans.best.empty() || MissesBatch(than);
-  BeginPhase(Phase::kSearch);
+  hooks_.Enter(Phase::kSearch);
   Find(search, alternatives, any ? 0 : than.plans.best.front().simulated_ns, limits);
 }
 

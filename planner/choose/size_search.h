@@ -69,9 +69,6 @@ class SizeSearch {
   void FindBetter(CapsSearchResult& search, const CapsSearchResult& than, int64_t alternatives,
                   const WorkLimits& limits) const;
   bool MayKeepTheBatch(const Batching& batching, const CapsSearchResult& than) const;
-  void BeginPhase(Phase phase) const {
-    if (hooks_.enter) hooks_.enter(phase);
-  }
 
   const Job& job_;
   const int64_t alternatives_;

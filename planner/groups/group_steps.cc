@@ -69,7 +69,7 @@ bool GroupSteps::Spend(const Parallelism& p) {
   if (work_ == nullptr) return true;
   const int64_t passes = 4 * kRhythm * p.pipeline * p.pipeline * p.virtual_stages;
   work_->left -= 3 * passes + kPassesOfAStage * p.pipeline * p.virtual_stages;
-  work_->over = work_->over || work_->left < 0 || (work_->stop && work_->stop());
+  work_->over = work_->over || work_->left < 0 || work_->stop();
   return !work_->over;
 }
 

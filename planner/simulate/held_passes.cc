@@ -35,7 +35,7 @@ void GoThrough(const PipelineShape& shape, int64_t stage, Seen seen) {
     return seen(held);
   }
   const PassKind release =
-      shape.schedule == Schedule::kZeroBubble ? PassKind::kWeightGradient : PassKind::kBackward;
+      SplitsBackward(shape.schedule) ? PassKind::kWeightGradient : PassKind::kBackward;
   bool grew = false;
   for (StagePasses passes(FirstGroups(shape), stage); !passes.done(); passes.Next()) {
     const Pass& pass = passes.now();

@@ -51,7 +51,7 @@ MeanPackBound::MeanPackBound(const PipelineShape& shape)
 }
 
 const std::vector<int64_t>& MeanPackBound::Ends(const std::vector<SegmentWork>& segments) {
-  if (shape_.schedule == Schedule::kZeroBubble) {
+  if (SplitsBackward(shape_.schedule)) {
     ZeroBubbleEnds(segments);
     return ends_;
   }

@@ -27,7 +27,7 @@ PassList::PassList(const PipelineShape& shape, const Stop& stop) : shape_(shape)
   const size_t stages = static_cast<size_t>(shape.stages),
                chunks = static_cast<size_t>(shape.chunks),
                m = static_cast<size_t>(shape.micro_batches), units = stages * chunks;
-  const size_t none = units * m, kinds = shape.schedule == Schedule::kZeroBubble ? 3 : 2;
+  const size_t none = units * m, kinds = static_cast<size_t>(PassKindsOf(shape.schedule));
   slots_ = none + 1 + units;
   passes_ = std::make_unique_for_overwrite<Entry[]>(kinds * none);
   MergedPasses(shape, stop).Run([&](const Pass& pass, size_t q) {
@@ -54,7 +54,7 @@ size_t PassList::LastSlot(size_t unit) const {
                stages = static_cast<size_t>(shape_.stages),
                m = static_cast<size_t>(shape_.micro_batches);
   const size_t q = unit % chunks * stages + unit / chunks, units = stages * chunks;
-  return shape_.schedule == Schedule::kZeroBubble ? units * m + 1 + q : (m - 1) * units + q;
+  return SplitsBackward(shape_.schedule) ? units * m + 1 + q : (m - 1) * units + q;
 }
 
 template <typename Made, typename Make, typename Size>
@@ -98,7 +98,7 @@ PassWalk::PassWalk(const PipelineSpec& spec, const PassList& list, bool alike)
     : list_(list),
       units_(static_cast<size_t>(spec.shape.virtual_stages())),
       micro_batches_(static_cast<size_t>(spec.shape.micro_batches)),
-      split_(spec.shape.schedule == Schedule::kZeroBubble),
+      split_(SplitsBackward(spec.shape.schedule)),
       alike_(alike),
       wire_(units_ * PassList::kKinds),
       sends_(wire_.size()),

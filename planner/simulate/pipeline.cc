@@ -13,7 +13,7 @@ namespace {
 
 struct PassTimes {
   PassTimes(const PipelineSpec& spec)
-      : split(spec.shape.schedule == Schedule::kZeroBubble),
+      : split(SplitsBackward(spec.shape.schedule)),
         forward(spec.forward_ns, spec.shape),
         backward(spec.backward_ns, spec.shape),
         recompute(spec.recompute_ns, spec.shape),
@@ -160,9 +160,8 @@ PipelineRun RunPasses(const PipelineSpec& spec, const std::vector<Pass>& order, 
     }
   }
   const PassTimes times(spec);
-  const PassKind last_kind = spec.shape.schedule == Schedule::kZeroBubble
-                                 ? PassKind::kWeightGradient
-                                 : PassKind::kBackward;
+  const PassKind last_kind =
+      SplitsBackward(spec.shape.schedule) ? PassKind::kWeightGradient : PassKind::kBackward;
   walk.Run(order, [&](const Event& event) {
     const size_t s = static_cast<size_t>(event.pass.stage);
     Account(times, event, &run.stages[s]);

@@ -18,7 +18,7 @@ struct Unit {
 
 int64_t PipelineLowerBound(const PipelineSpec& spec) {
   const PipelineShape& shape = spec.shape;
-  const bool split = shape.schedule == Schedule::kZeroBubble;
+  const bool split = SplitsBackward(shape.schedule);
   const PassTable forward(spec.forward_ns, shape), backward(spec.backward_ns, shape);
   const PassTable weight_gradient(spec.weight_gradient_ns, shape);
   const size_t units = static_cast<size_t>(shape.virtual_stages());

@@ -9,7 +9,7 @@ namespace {
 class PartMeter {
  public:
   PartMeter(const MemoryPart& part, const PipelineShape& shape, int64_t stage)
-      : split_(shape.schedule == Schedule::kZeroBubble),
+      : split_(SplitsBackward(shape.schedule)),
         chunks_(shape.chunks),
         held_(part.static_bytes.empty() ? 0 : part.static_bytes[static_cast<size_t>(stage)]),
         kept_(part.kept_bytes, shape),
@@ -47,7 +47,7 @@ class PartMeter {
 class StageMeter {
  public:
   StageMeter(const std::vector<MemoryPart>& parts, const PipelineShape& shape, int64_t stage)
-      : split_(shape.schedule == Schedule::kZeroBubble) {
+      : split_(SplitsBackward(shape.schedule)) {
     meters_.reserve(parts.size());
     for (const MemoryPart& part : parts) meters_.emplace_back(part, shape, stage);
     memory_.curve.push_back({0, Held()});

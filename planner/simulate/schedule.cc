@@ -45,7 +45,7 @@ StagePasses::StagePasses(const PipelineShape& shape, int64_t stage)
       chunks_(static_cast<int32_t>(shape.chunks)),
       micro_batches_(static_cast<int32_t>(shape.micro_batches)),
       group_(static_cast<int32_t>(shape.group())),
-      split_(shape.schedule == Schedule::kZeroBubble),
+      split_(SplitsBackward(shape.schedule)),
       warm_up_(WarmUp(shape, stage)),
       forward_{0, 0, 0, std::min(group_, micro_batches_)},
       backward_(forward_),
@@ -58,7 +58,7 @@ StagePasses::StagePasses(const PipelineShape& shape, int64_t stage)
 
 std::vector<Pass> StageOrder(const PipelineShape& shape, int64_t stage) {
   std::vector<Pass> order;
-  const int64_t kinds = shape.schedule == Schedule::kZeroBubble ? 3 : 2;
+  const int64_t kinds = PassKindsOf(shape.schedule);
   order.reserve(static_cast<size_t>(kinds * shape.chunks * shape.micro_batches));
   for (StagePasses passes(shape, stage); !passes.done(); passes.Next())
     order.push_back(passes.now());
@@ -75,7 +75,7 @@ int64_t ForwardsOf(const PipelineShape& shape, int64_t chunk, int64_t passes) {
 InFlight MostInFlight(const PipelineShape& shape, int64_t stage) {
   const int64_t passes = shape.chunks * shape.micro_batches;
   InFlight most = {std::min(passes, WarmUp(shape, stage) + 1)};
-  if (shape.schedule == Schedule::kZeroBubble) {
+  if (SplitsBackward(shape.schedule)) {
     most.weight_gradient = std::min(stage, passes - most.whole);
   }
   return most;

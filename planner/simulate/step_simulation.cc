@@ -178,7 +178,7 @@ class RankPipeline {
     };
     set(PassKind::kForward, work.forward);
     set(PassKind::kBackward, work.backward);
-    if (spec_.shape.schedule != Schedule::kZeroBubble) return;
+    if (!SplitsBackward(spec_.shape.schedule)) return;
     set(PassKind::kWeightGradient, work.weight_gradient);
     if (like_[segment] < segment) return;  // its backward is without the weight gradient already
     int64_t* const backward = Times(PassKind::kBackward, segment);

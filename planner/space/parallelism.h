@@ -44,6 +44,13 @@ inline bool EncoderDataAllowed(const Parallelism& p) {
 
 enum class Schedule { kOneFOneB, kInterleaved, kGPipe, kZeroBubble };
 
+// Returns whether a backward pass is two passes: the gradient of the input, and later that of the
+// weights.
+constexpr bool SplitsBackward(Schedule schedule) { return schedule == Schedule::kZeroBubble; }
+
+// Returns how many kinds of passes a micro-batch has.
+constexpr int64_t PassKindsOf(Schedule schedule) { return SplitsBackward(schedule) ? 3 : 2; }
+
 // Returns its name for people.
 constexpr std::string_view TitleOf(Schedule schedule) {
   constexpr std::string_view kTitles[] = {"1F1B", "interleaved 1F1B", "GPipe", "zero-bubble ZB-H1"};

@@ -10,11 +10,11 @@ namespace {
 
 TEST(Stop, NeverStopsUnlessToldHow) {
   const Stop never;
-  EXPECT_FALSE(never);
+  EXPECT_EQ(never.spent(), 0);
   never.Spend(int64_t{1} << 62);
   EXPECT_FALSE(never());
   EXPECT_FALSE(never.stopped());
-  EXPECT_FALSE(Stop(std::function<bool()>()));
+  EXPECT_FALSE(Stop(std::function<bool()>())());
 }
 
 TEST(Stop, AsksOnceForSoManyUnits) {
