@@ -4,7 +4,6 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
-#include <absl/strings/numbers.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
 #include <absl/strings/str_split.h>
@@ -116,49 +115,6 @@ void SortCommand(const std::vector<ShellWord>& command, const std::string& name,
   }
 }
 
-// Lists of numbers that the files of `launch` have in addition to the configuration.
-std::vector<int64_t> Numbers(const Setting& setting) {
-  std::vector<int64_t> numbers;
-  for (const std::string& text : setting.values) {
-    int64_t value = 0;
-    if (!absl::SimpleAtoi(text, &value) || value < 0 || value > 1000000)
-      FailReading(Describe(setting) + ": must be a list of layers");
-    numbers.push_back(value);
-  }
-  return numbers;
-}
-
-void SortPython(const std::vector<Setting>& settings, UserConfig* config) {
-  for (const Setting& setting : settings) {
-    if (setting.key == "PARTS") config->parts = Numbers(setting);
-    if (setting.key == "RECOMPUTED") config->recomputed = Numbers(setting);
-    if (setting.key == "LANGUAGE_RECOMPUTED") config->language_recomputed = Numbers(setting);
-    if (setting.key == "ENCODER_RECOMPUTED") config->encoder_recomputed = Numbers(setting);
-    if (setting.key == "LANGUAGE_ALTERNATE") config->language_alternate = Numbers(setting);
-    if (setting.key == "MODULES") {
-      for (const std::string& chunk : setting.values) {
-        int64_t layers = 0;
-        for (size_t at = 0; (at = chunk.find("layers.", at)) != std::string::npos; ++at) ++layers;
-        config->chunk_layers.push_back(layers);
-      }
-    }
-    const bool list = setting.key == "PARTS" || setting.key == "MODULES" ||
-                      setting.key == "LANGUAGE_ALTERNATE" ||
-                      absl::EndsWith(setting.key, "RECOMPUTED");
-    config->lists_recomputed =
-        config->lists_recomputed || absl::EndsWith(setting.key, "RECOMPUTED");
-    if (list) {
-      config->used.push_back(
-          {setting.key, {fmt::format("{} entries", setting.values.size())}, setting.where});
-      config->meanings.push_back("stages.layers");
-    } else if (setting.key.find('.') != std::string::npos &&
-               !absl::StartsWith(setting.key, "self.") &&
-               setting.key != "parallelism.module_fqns_per_model_part") {
-      Sort(TorchtitanKeys(), setting.key, setting, config);
-    }
-  }
-}
-
 void SortAll(std::vector<Setting> settings, const KeyTables& tables, bool megatron,
              UserConfig* config) {
   for (Setting& setting : settings) {
@@ -178,11 +134,11 @@ bool SortFiles(const ShellScript& script, const std::string& name, UserConfig* c
       found = true;
     } else if (file.name == "evenkeel_torchtitan.py") {
       config->format = ConfigFormat::kTorchtitan;
-      SortPython(ReadPythonSettings(file.text, name, file.line), config);
+      SortPythonSettings(ReadPythonSettings(file.text, name, file.line), config);
       found = true;
     } else if (absl::StartsWith(file.name, "evenkeel_p") ||
                absl::StartsWith(file.name, "evenkeel_r")) {
-      SortPython(ReadPythonSettings(file.text, name, file.line), config);
+      SortPythonSettings(ReadPythonSettings(file.text, name, file.line), config);
     }
   }
   return found;
@@ -370,7 +326,7 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
                   "`evaluate` reads what `launch` prints without --output-dir for megatron, "
                   "flagscale, deepspeed and torchtitan");
     config.format = ConfigFormat::kTorchtitan;
-    SortPython(ReadPythonSettings(text, name, 1), &config);
+    SortPythonSettings(ReadPythonSettings(text, name, 1), &config);
   }
   return config;
 }

@@ -1,0 +1,49 @@
+// Tests what is refused as it is read, and that each refusal names the setting and what is
+// accepted.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "client/cli/base/command_error.h"
+#include "client/cli/from/read/read_config.h"
+#include "client/cli/from/settings/setting.h"
+
+namespace evenkeel::cli {
+namespace {
+
+// Returns why a file is refused as it is read, or nothing.
+std::string ReadingRefusal(const std::string& text, const std::string& name) {
+  try {
+    ReadConfigText(text, name);
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput);
+    return error.what();
+  }
+  return "";
+}
+
+// Returns why such a script of `launch` for DeepSpeed is refused.
+std::string PartsRefusal(const std::string& parts) {
+  return ReadingRefusal(
+      "cat > ds_config.json <<'END'\n{\"train_micro_batch_size_per_gpu\": 1}\nEND\n"
+      "cat > evenkeel_pipeline.py <<'END'\nPARTS = " +
+          parts + "\nEND\ndeepspeed --num_gpus 8 train.py\n",
+      "run.sh");
+}
+
+TEST(RefusalsTest, BoundsOfStages) {
+  EXPECT_EQ(PartsRefusal("[0, 18, 34]"), "");
+  EXPECT_EQ(PartsRefusal("[0, 34]"), "");
+  const std::string accepted =
+      ": must be two or more numbers that ascend from 0, such as [0, 18, 34]: where each stage "
+      "begins in the list of all layers, and where the last one ends";
+  EXPECT_EQ(PartsRefusal("[]"), "run.sh:5: PARTS" + accepted);
+  EXPECT_EQ(PartsRefusal("[34]"), "run.sh:5: PARTS 34" + accepted);
+  EXPECT_EQ(PartsRefusal("[0]"), "run.sh:5: PARTS 0" + accepted);
+  EXPECT_EQ(PartsRefusal("[5, 18, 34]"), "run.sh:5: PARTS 5 18 34" + accepted);
+  EXPECT_EQ(PartsRefusal("[0, 18, 18]"), "run.sh:5: PARTS 0 18 18" + accepted);
+  EXPECT_EQ(PartsRefusal("[0, 34, 18]"), "run.sh:5: PARTS 0 34 18" + accepted);
+}
+
+}  // namespace
+}  // namespace evenkeel::cli
