@@ -9,6 +9,7 @@
 #include "client/cli/from/run/request_of.h"
 #include "client/cli/from/run/run_of.h"
 #include "client/cli/from/run/user_run.h"
+#include "planner/space/parallelism.h"
 #include "tests/client/trainer_runs.h"
 
 namespace evenkeel::cli {
@@ -345,6 +346,19 @@ TEST(TorchtitanTest, DegreesAreAllOfItsGpus) {
   };
   EXPECT_EQ(gpus("8"), 64);
   EXPECT_THROW(gpus("-1"), CommandError);
+}
+
+TEST(TorchtitanTest, NoShardsAreNoDegree) {
+  const auto refusal = [](const std::string& shards) {
+    return TorchtitanRefusal(std::string(kLlama) +
+                             "[parallelism]\ndata_parallel_shard_degree = " + shards + "\n");
+  };
+  EXPECT_EQ(refusal("-1"), "");
+  EXPECT_EQ(refusal("8"), "");
+  EXPECT_EQ(refusal("0"),
+            "train.toml:5: parallelism.data_parallel_shard_degree 0: must be -1, for all ranks "
+            "that are left, or from 1 to " +
+                std::to_string(planner::kGpusAtMost));
 }
 
 TEST(TorchtitanTest, FlavorsOfTheCatalogue) {
