@@ -101,6 +101,35 @@ TEST(TorchtitanTest, ConvertersSetThePrecision) {
             v1::PRECISION_BF16);
 }
 
+TEST(TorchtitanTest, TablesWithoutAConverterAreSaidToHaveNoEffect) {
+  const auto read = [](const std::string& converters, const std::string& table) {
+    return ReadConfigText(std::string(kLlama) + converters + table, "train.toml");
+  };
+  const std::string float8 =
+      "[float8]\nrecipe_name = \"rowwise\"\nfilter_fqns = [\"router.gate\"]\n"
+      "moe_fqns = [\"experts\"]\n";
+  for (const char* others : {"", "converters = [\"mx\"]\n"}) {
+    const UserConfig idle = read(others, float8);
+    EXPECT_TRUE(idle.not_predicted.empty());
+    EXPECT_FALSE(idle.Has(Field::kFp8Recipe));
+    EXPECT_EQ(idle.irrelevant, 3);
+    ASSERT_EQ(idle.notes.size(), 1u);
+    EXPECT_EQ(idle.notes[0],
+              "Tables without effect, as model.converters names no converter that reads them: "
+              "float8.");
+  }
+  const UserConfig converted = read("converters = [\"float8\"]\n", float8);
+  EXPECT_EQ(converted.not_predicted.size(), 2u);
+  EXPECT_TRUE(converted.Has(Field::kFp8Recipe));
+  EXPECT_TRUE(converted.notes.empty());
+  const std::string experts = "[quantize.grouped_mm.float8]\nfqns = [\"experts\"]\n";
+  const std::string linear = "converters = [\"quantize.linear.float8\"";
+  EXPECT_EQ(read(linear + "]\n", experts).notes.size(), 1u);
+  EXPECT_EQ(read(linear + ", \"quantize.grouped_mm.float8\"]\n", experts).not_predicted.size(), 1u);
+  EXPECT_EQ(read("", "[mx]\nrecipe_name = \"mxfp8\"\n").not_predicted.size(), 0u);
+  EXPECT_EQ(read("", "[float8]\nenable_float8_linear = true\n").not_predicted.size(), 1u);
+}
+
 // A pipeline, or weights that stay gathered, change no kernel.
 TEST(TorchtitanTest, TheModulesAreThoseOfTorchtitanInEverySplit) {
   const auto training = [](const std::string& toml) { return TorchtitanRun(toml).job.training(); };
