@@ -65,8 +65,9 @@ std::vector<ShellWord> TrainingCommand(const ShellScript& script, int* found) {
     if (IsOption(command.front().text))
       arguments.insert(arguments.end(), command.begin(), command.end());
   int most = KnownOptions(arguments);
+  if (most >= kFewest) ++*found;
   for (const std::vector<ShellWord>& command : script.commands) {
-    if (Prints(command)) continue;
+    if (Prints(command) || IsOption(command.front().text)) continue;
     const int known = KnownOptions(command);
     if (known >= kFewest) ++*found;
     if (known > most) best = &command, most = known;
