@@ -45,5 +45,30 @@ TEST(RefusalsTest, BoundsOfStages) {
   EXPECT_EQ(PartsRefusal("[0, 34, 18]"), "run.sh:5: PARTS 0 34 18" + accepted);
 }
 
+TEST(RefusalsTest, UnknownFilesAreToldWhatIsAccepted) {
+  const std::string accepted =
+      "; accepted are shell scripts, files of arguments, YAML, JSON and TOML of Megatron-LM, "
+      "FlagScale, Megatron-Bridge, DeepSpeed, torchtitan or Hugging Face Trainer; --framework "
+      "megatron|flagscale|megatron-bridge|deepspeed|torchtitan|huggingface says which, where the "
+      "content does not";
+  EXPECT_EQ(ReadingRefusal("args = TrainingArguments(output_dir=\"out\", bf16=True)\n", "ta.py"),
+            "ta.py: of Python, only what `launch` wrote for torchtitan is read: give the arguments "
+            "that the program passes to its trainer as JSON or YAML, or the command that runs it" +
+                accepted);
+  EXPECT_EQ(ReadingRefusal("[1,2]\n", "list.json"),
+            "list.json: a configuration is an object of keys, not a list or a word" + accepted);
+  EXPECT_EQ(ReadingRefusal(std::string("\x7f"
+                                       "ELF\0: \"\\q\"",
+                                       10),
+                           "program"),
+            "program is no text" + accepted);
+  EXPECT_EQ(ReadingRefusal("hello: world\n", "h.yaml"),
+            "h.yaml: nothing in it is a setting of a trainer that is read" + accepted);
+  EXPECT_EQ(ReadingRefusal("Dear reader,\n", "letter.txt"),
+            "letter.txt:1: a configuration is a map of keys, not a word" + accepted);
+  EXPECT_EQ(ReadingRefusal("a: [\n", "a.yaml").find("accepted"), std::string::npos)
+      << "the name says the format";
+}
+
 }  // namespace
 }  // namespace evenkeel::cli

@@ -57,7 +57,8 @@ std::vector<Setting> ReadJson(const std::string& text, const std::string& name,
     if (!twice.empty())
       throw CommandError(ExitCode::kBadInput, name + ": the key " + twice + " occurs twice");
     if (!document.is_object())
-      throw CommandError(ExitCode::kBadInput, name + ": a configuration is an object of keys");
+      throw CommandError(ExitCode::kBadInput,
+                         name + ": a configuration is an object of keys, not a list or a word");
     JsonLeaves(document, "", name, &settings, nulls);
   } catch (const Json::exception& error) {
     throw CommandError(ExitCode::kBadInput, fmt::format("{}: {}", name, error.what()));

@@ -6,14 +6,9 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
-#include <absl/strings/str_split.h>
-#include <absl/strings/string_view.h>
 #include <algorithm>
-#include <cstddef>
-#include <filesystem>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "client/cli/base/byte_source.h"
@@ -27,17 +22,15 @@
 #include "client/cli/from/read/named_files.h"
 #include "client/cli/from/read/options.h"
 #include "client/cli/from/read/python_settings.h"
+#include "client/cli/from/read/torchtitan_tables.h"
 #include "client/cli/from/read/trainer_script.h"
+#include "client/cli/from/read/unknown_files.h"
 #include "client/cli/from/settings/keys.h"
 #include "client/cli/from/shell/shell.h"
 #include "client/cli/from/shell/slurm.h"
 
 namespace evenkeel::cli {
 namespace {
-
-[[noreturn]] void FailReading(const std::string& message) {
-  throw CommandError(ExitCode::kBadInput, message);
-}
 
 bool Reads(const KeyTables& tables, const std::string& name) {
   for (const KeyRecord& record : tables.read)
@@ -124,48 +117,6 @@ void SortAll(std::vector<Setting> settings, const KeyTables& tables, bool megatr
     const std::string name = megatron ? MegatronKey(setting.key) : setting.key;
     Sort(tables, name, std::move(setting), config);
   }
-}
-
-// Returns whether one of model.converters reads the table of quantisation that the key is in.
-bool HasConverter(const std::string& key, const std::vector<std::string>& converters) {
-  const bool mx = absl::StartsWith(key, "mx.") || absl::StrContains(key, ".mx.");
-  const bool experts = absl::StartsWith(key, "quantize.grouped_mm.");
-  return std::any_of(converters.begin(), converters.end(), [&](const std::string& converter) {
-    return absl::StrContains(converter, mx ? "mx" : "float8") &&
-           (!experts || absl::StrContains(converter, "grouped_mm"));
-  });
-}
-
-// torchtitan builds only the converters that model.converters lists
-// (torchtitan/protocols/model_converter.py), so that tables of others change nothing.
-void DropIdleTables(UserConfig* config) {
-  std::vector<std::string> converters;
-  for (const std::string& written : config->List(Field::kConverters))
-    for (std::string& name : WordsOf(written)) converters.push_back(std::move(name));
-  std::set<std::string> tables;
-  const auto idle = [&](const Setting& setting) {
-    const std::string& key = setting.key;
-    const bool quantises = absl::StartsWith(key, "float8.") || absl::StartsWith(key, "mx.") ||
-                           absl::StartsWith(key, "quantize.");
-    // The switch of releases that had no converters.
-    if (!quantises || key == "float8.enable_float8_linear" || HasConverter(key, converters))
-      return false;
-    tables.insert(key.substr(0, key.find_last_of('.')));
-    ++config->irrelevant;
-    return true;
-  };
-  std::erase_if(config->not_predicted, [&](const auto& other) { return idle(other.first); });
-  for (size_t i = config->used.size(); i-- > 0;) {
-    if (!idle(config->used[i])) continue;
-    config->used.erase(config->used.begin() + static_cast<std::ptrdiff_t>(i));
-    config->meanings.erase(config->meanings.begin() + static_cast<std::ptrdiff_t>(i));
-    config->fields.erase(Field::kFp8Recipe);
-  }
-  if (!tables.empty())
-    config->notes.push_back(
-        "Tables without effect, as model.converters names no converter that "
-        "reads them: " +
-        absl::StrJoin(tables, ", ") + ".");
 }
 
 // A script of `launch` for DeepSpeed or torchtitan holds the files that say what runs.
@@ -279,7 +230,7 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
 std::string KindOf(const std::string& text, const std::string& path) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) FailReading(path + " is empty");
-  if (text[first] == '{') return "json";
+  if (text[first] == '{' || absl::EndsWith(path, ".json")) return "json";
   if (absl::EndsWith(path, ".toml")) return "toml";
   if (absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml")) return "yaml";
   if (absl::EndsWith(path, ".py")) return "python";
@@ -288,6 +239,17 @@ std::string KindOf(const std::string& text, const std::string& path) {
     return "script";
   if (("\n" + text).find("\n[") != std::string::npos) return "toml";
   return "yaml";
+}
+
+// Runs a parser. Where the file's name does not say the format, a fault says what is accepted.
+template <typename Parser>
+std::vector<Setting> Parsed(bool named, const Parser& parse) {
+  try {
+    return parse();
+  } catch (const CommandError& error) {
+    if (named) throw;
+    FailReading(fmt::format("{}; {}", error.what(), AcceptedText()));
+  }
 }
 
 // DeepSpeed itself knows no "auto".
@@ -309,6 +271,28 @@ void FillIn(const Environment& environment, std::vector<Setting>* settings) {
         absl::StrReplaceAll({{"${" + name + "}", value}}, &text);
 }
 
+UserConfig ReadJsonFile(const std::string& text, const std::string& path, const std::string& name,
+                        bool hugging_face) {
+  UserConfig config;
+  config.format = ConfigFormat::kDeepSpeed;
+  std::set<std::string> nulls;
+  std::vector<Setting> settings =
+      Parsed(absl::EndsWith(path, ".json") && text.find('{') == text.find_first_not_of(" \t\r\n"),
+             [&] { return ReadJson(text, name, &nulls); });
+  for (const Setting& setting : settings)
+    if (setting.key == "architectures" || setting.key == "model_type")
+      FailReading(name +
+                  " is a model's config.json: give it as --model, and the trainer's "
+                  "configuration as --from");
+  if (hugging_face || IsHuggingFaceJson(settings)) {
+    SortHuggingFace(std::move(settings), nulls, path, &config);
+  } else {
+    CheckFilledIn(settings);
+    SortAll(std::move(settings), DeepSpeedKeys(), false, &config);
+  }
+  return config;
+}
+
 UserConfig ReadByKind(const std::string& kind, const std::string& text, const std::string& path,
                       const std::string& name, std::optional<ConfigFormat> wanted,
                       const Environment& environment) {
@@ -317,7 +301,9 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
   UserConfig config;
   if (kind == "yaml") {
     std::set<std::string> nulls;
-    std::vector<Setting> settings = ReadYaml(text, name, &nulls);
+    std::vector<Setting> settings =
+        Parsed(absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml"),
+               [&] { return ReadYaml(text, name, &nulls); });
     FillIn(environment, &settings);
     for (const Setting& setting : settings)
       if (absl::StartsWith(setting.key, "dist_config.") || setting.key == "train_dataset")
@@ -345,24 +331,12 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
     return config;
   }
   if (kind == "json") {
-    config.format = ConfigFormat::kDeepSpeed;
-    std::set<std::string> nulls;
-    std::vector<Setting> settings = ReadJson(text, name, &nulls);
-    for (const Setting& setting : settings)
-      if (setting.key == "architectures" || setting.key == "model_type")
-        FailReading(name +
-                    " is a model's config.json: give it as --model, and the trainer's "
-                    "configuration as --from");
-    if (hugging_face || IsHuggingFaceJson(settings)) {
-      SortHuggingFace(std::move(settings), nulls, path, &config);
-    } else {
-      CheckFilledIn(settings);
-      SortAll(std::move(settings), DeepSpeedKeys(), false, &config);
-    }
+    return ReadJsonFile(text, path, name, hugging_face);
   } else if (kind == "toml") {
     config.format = ConfigFormat::kTorchtitan;
     config.whole_logits = true;  // releases up to 0.2, whose configurations are TOML
-    SortAll(ReadToml(text, name), TorchtitanKeys(), false, &config);
+    SortAll(Parsed(absl::EndsWith(path, ".toml"), [&] { return ReadToml(text, name); }),
+            TorchtitanKeys(), false, &config);
     DropIdleTables(&config);
   } else {
     if (absl::StartsWith(text, "# Written by Evenkeel") &&
@@ -395,50 +369,16 @@ void CheckTaken(const Environment& environment, const std::vector<std::string>& 
                               yaml ? "has no ${" + name + "}" : "is no shell script or YAML"));
 }
 
-// Refuses configurations of trainers that are not read, by their names.
-void RefuseOtherTrainers(const std::string& whole, const std::string& name) {
-  std::string text = "\n";  // without lines that are comments
-  for (const absl::string_view line : absl::StrSplit(whole, '\n'))
-    if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "#"))
-      text += std::string(line) + "\n";
-  constexpr std::pair<const char*, const char*> kOtherTrainers[] = {
-      {"_component_: torchtune", "torchtune"},
-      {"nemo_automodel", "NeMo AutoModel"},
-      {"from xtuner", "XTuner"},
-      {"import xtuner", "XTuner"},
-      {"verl.trainer", "verl"},
-      {"actor_rollout_ref", "verl"},
-      {"openrlhf.cli", "OpenRLHF"},
-      {"PretrainDatasetsArgs", "nanotron"},
-      {"nemo.collections", "NeMo"},
-      {"mcore_gpt:", "NeMo"},
-      {"exp_manager:", "NeMo"}};
-  std::string found;
-  for (const auto& [mark, trainer] : kOtherTrainers)
-    if (found.empty() && absl::StrContains(text, mark)) found = trainer;
-  // Sections that only together are one trainer's.
-  constexpr std::tuple<const char*, const char*, const char*, const char*> kTrainerSections[] = {
-      {"model_config:", "parallelism:", "tokens:", "nanotron"},
-      {"\nstep_scheduler:", "\ndistributed:", "\nmodel:", "NeMo AutoModel"}};
-  for (const auto& [first, second, third, trainer] : kTrainerSections)
-    if (found.empty() && absl::StrContains(text, first) && absl::StrContains(text, second) &&
-        absl::StrContains(text, third))
-      found = trainer;
-  if (found.empty()) return;
-  FailReading(
-      fmt::format("{} looks like a configuration of {}, which is not read yet; docs/EVALUATE.md "
-                  "lists those that are. `plan --trainer NAME` plans for the trainer",
-                  name, found));
-}
-
 }  // namespace
 
 UserConfig ReadConfigText(const std::string& text, const std::string& path,
                           std::optional<ConfigFormat> wanted, const Environment& environment) {
   const std::string name = FileNameOf(path);
+  if (!IsText(text)) FailReading(name + " is no text; " + AcceptedText());
   if (!wanted) RefuseOtherTrainers(text, name);
   const std::string kind = KindOf(text, path);
   UserConfig config = ReadByKind(kind, text, path, name, wanted, environment);
+  if (config.used.empty() && (kind == "python" || !wanted)) FailWithoutSetting(kind, name);
   if (wanted && *wanted != config.format)
     FailReading(fmt::format("{} looks like a configuration of {}, not of --framework {}", name,
                             RecordOf(config.format).title, RecordOf(*wanted).name));
