@@ -371,6 +371,14 @@ class FromTest(unittest.TestCase):
         self.assertIn("1 micro-batch on each of 8 data-parallel ranks", shown)
         self.assertNotIn("neither memory nor time", shown)
 
+    def test_one_flag_may_give_several_variables(self):
+        path = self.write("run.sh", MEGATRON.replace("TP=${TP:-2}", "").replace("GPUS_PER_NODE=8\n", "", 1))
+        answer = self.answer(path, "--gpu", "h100-sxm-80gb", "--env", "TP=4", "GPUS_PER_NODE=8")
+        self.assertEqual(self.degrees(answer)[:3], [4, 1, 2])
+        refused = self.evaluate(path, "--gpu", "h100-sxm-80gb", "--env", "TP=4", "more")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn('--env: "more" is not NAME=VALUE', refused.stderr)
+
     def test_what_is_missing_is_named_by_its_flag(self):
         cases = ((("run.sh", MEGATRON), [], "--gpu"),
                  (("job.toml", TORCHTITAN), ["--gpu", "h100-sxm-80gb"], "--gpus"),

@@ -202,7 +202,6 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
           "A variable that is set when the script of --from runs, or its argument 1, 2, ...; "
           "repeatable")
       ->type_name("NAME=VALUE")
-      ->allow_extra_args(false)
       ->take_all();
   // Without --from, --framework means what it does in `plan`: the kind of trainer.
   evaluate

@@ -45,6 +45,34 @@ TEST(RefusalsTest, BoundsOfStages) {
   EXPECT_EQ(PartsRefusal("[0, 34, 18]"), "run.sh:5: PARTS 0 34 18" + accepted);
 }
 
+TEST(RefusalsTest, AllVariablesThatAreNotSetAreNamedAtOnce) {
+  const auto refusal = [](Field field, bool whole) -> std::string {
+    const UserConfig config = ReadConfigText(
+        "MODEL_ARGS:\n  --tensor-model-parallel-size: ${TP}\n  --save: ${OUTPUT}/checkpoints\n"
+        "  --pipeline-model-parallel-size: ${PP}\n  --moe-grouped-gemm: ${GROUPED}\n"
+        "  --micro-batch-size: ${TP}\n",
+        "zoo.yaml");
+    try {
+      if (whole) {
+        config.Int(field, 1, 1, 64);
+      } else {
+        config.On(field);
+      }
+    } catch (const CommandError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(Field::kTensor, true),
+            "zoo.yaml:2: MODEL_ARGS.--tensor-model-parallel-size ${TP}: the file does not say what "
+            "${TP} is, nor what ${PP}, ${GROUPED} are: write the numbers, or give the variables or "
+            "arguments by --env NAME=VALUE; --env TP= says that it is empty");
+  EXPECT_NE(refusal(Field::kGroupedExperts, false)
+                .find("${GROUPED}: the file does not say what ${GROUPED} is, nor what ${TP}, ${PP} "
+                      "are"),
+            std::string::npos);
+}
+
 TEST(RefusalsTest, UnknownFilesAreToldWhatIsAccepted) {
   const std::string accepted =
       "; accepted are shell scripts, files of arguments, YAML, JSON and TOML of Megatron-LM, "
