@@ -103,7 +103,7 @@ std::vector<Setting> WithDictionaries(std::vector<Setting> settings) {
       all.push_back(std::move(setting));
       continue;
     }
-    for (Setting& inner : ReadJson(setting.values.front(), setting.where)) {
+    for (Setting& inner : ReadJsonPart(setting.values.front(), setting.where)) {
       inner.key = setting.key + "." + inner.key;
       all.push_back(std::move(inner));
     }

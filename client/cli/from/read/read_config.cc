@@ -126,7 +126,7 @@ bool SortFiles(const ShellScript& script, const std::string& name, UserConfig* c
     const std::string where = name + " (" + file.name + ")";
     if (absl::EndsWith(file.name, ".json")) {
       config->format = ConfigFormat::kDeepSpeed;
-      SortAll(ReadJson(file.text, where), DeepSpeedKeys(), false, config);
+      SortAll(ReadJsonPart(file.text, where), DeepSpeedKeys(), false, config);
       found = true;
     } else if (file.name == "evenkeel_torchtitan.py") {
       config->format = ConfigFormat::kTorchtitan;
