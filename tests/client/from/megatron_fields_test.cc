@@ -187,6 +187,22 @@ TEST(MegatronFieldsTest, MegatronBridgeMayNameAModelOfTheHub) {
             std::string::npos);
 }
 
+// As NVIDIA's recipes and the tests of Megatron-LM have them.
+TEST(MegatronFieldsTest, OptionsMayBeKeysOfAYaml) {
+  const UserConfig config = ReadConfigText(
+      "ENV_VARS:\n  A: 1\nMODEL_ARGS:\n  --num-layers: 4\n  --hidden-size: 8\n"
+      "  --legacy-tokenizer: true\nTEST_TYPE: regular\nMETRICS:\n  - iteration-time\n"
+      "LAUNCHER: torchrun\n",
+      "zoo.yaml");
+  EXPECT_TRUE(config.unknown.empty());
+  EXPECT_EQ(config.irrelevant, 5);
+  EXPECT_EQ(InSyntax(config.syntax, "--moe-token-dispatcher-type flex --swiglu without --fp16"),
+            "--moe-token-dispatcher-type: flex, --swiglu: true without --fp16");
+  const UserConfig fields = ReadConfigText("num_layers: 4\nhidden_size: 8\n", "fields.yaml");
+  EXPECT_EQ(InSyntax(fields.syntax, "--moe-token-dispatcher-type flex"),
+            "moe_token_dispatcher_type: flex");
+}
+
 TEST(MegatronFieldsTest, OverridesOfMegatronBridgeHaveItsSections) {
   const auto format = [](const std::string& more) {
     return ReadConfigText(

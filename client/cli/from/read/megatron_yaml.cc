@@ -43,6 +43,17 @@ bool IsOfExperiment(const std::string& key) {
          key == "compress";
 }
 
+// Returns whether the last name of its key is an option, as in "MODEL_ARGS.--micro-batch-size".
+bool HasOptionAsKey(const Setting& setting) {
+  return absl::StartsWith(setting.key.substr(setting.key.find_last_of('.') + 1), "--");
+}
+
+// Returns whether the key is one of Megatron-LM's tests (tests/functional_tests), next to
+// MODEL_ARGS.
+bool IsOfTest(const std::string& key) {
+  return key == "TEST_TYPE" || key == "METRICS" || key == "LAUNCHER";
+}
+
 const Setting* SettingNamed(const std::vector<Setting>& settings, const std::string& key) {
   const auto found = std::find_if(settings.begin(), settings.end(),
                                   [&](const Setting& setting) { return setting.key == key; });
@@ -167,6 +178,8 @@ UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& pa
       (wanted == ConfigFormat::kFlagScale || (!wanted && sections)))
     config.format = ConfigFormat::kFlagScale;
   settings.insert(settings.end(), train.begin(), train.end());
+  if (std::any_of(settings.begin(), settings.end(), HasOptionAsKey))
+    config.syntax = Syntax::kOptionYaml;
   for (Setting& setting : settings) {
     std::string key = MegatronKey(setting.key);
     const bool counts = key == "nnodes" || key == "nproc-per-node";
@@ -180,7 +193,7 @@ UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& pa
     const bool aside =
         IsOfExperiment(setting.key) && config.format != ConfigFormat::kMegatronBridge;
     if ((aside && !counts) || off || absl::EndsWith(setting.key, "_target_") ||
-        absl::StartsWith(setting.key, "ENV_VARS.")) {
+        absl::StartsWith(setting.key, "ENV_VARS.") || IsOfTest(setting.key)) {
       ++config.irrelevant;
     } else {
       Sort(MegatronKeys(), key, std::move(setting), &config);

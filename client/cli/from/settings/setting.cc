@@ -44,7 +44,7 @@ void AddVariables(const std::string& value, std::vector<std::string>* variables)
 // Returns the refusal of a value that holds a variable, with the other variables that are read.
 // "${NAME}" alone may be meant to be empty.
 std::string WhatIsOpen(const UserConfig& config, const std::string& text) {
-  const bool yaml = config.syntax == Syntax::kYaml || config.syntax == Syntax::kMegatronYaml;
+  const bool yaml = config.syntax != Syntax::kJson && config.syntax != Syntax::kScript;
   std::vector<std::string> own, open;
   AddVariables(text, &own);
   open = own;
@@ -186,8 +186,8 @@ std::vector<std::string> UserConfig::List(Field field) const {
 }
 
 // Returns "--micro-batch-size 2 --swiglu without --fp16" as "micro_batch_size: 2, swiglu: true
-// without fp16".
-std::string AsYamlFields(const std::string& argument) {
+// without fp16". `options`: the keys keep their dashes.
+std::string AsYamlFields(const std::string& argument, bool options) {
   std::string text;
   bool removes = false, open = false;  // whether an option has no value yet
   const auto close = [&] {
@@ -198,7 +198,7 @@ std::string AsYamlFields(const std::string& argument) {
     if (absl::StartsWith(word, "--")) {
       close();
       if (!text.empty()) text += removes || absl::EndsWith(text, "without") ? " " : ", ";
-      text += absl::StrReplaceAll(word.substr(2), {{"-", "_"}});
+      text += options ? std::string(word) : absl::StrReplaceAll(word.substr(2), {{"-", "_"}});
       open = true;
       continue;
     }
@@ -214,7 +214,8 @@ std::string AsYamlFields(const std::string& argument) {
 
 std::string InSyntax(Syntax syntax, std::string argument) {
   if (syntax == Syntax::kJson) return argument;
-  if (syntax == Syntax::kMegatronYaml) return AsYamlFields(argument);
+  if (syntax == Syntax::kMegatronYaml || syntax == Syntax::kOptionYaml)
+    return AsYamlFields(argument, syntax == Syntax::kOptionYaml);
   const bool script = syntax == Syntax::kScript;
   // Commas are JSON's.
   absl::StrReplaceAll({{", \"gradient_accumulation",

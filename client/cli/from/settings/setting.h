@@ -298,7 +298,13 @@ std::optional<ConfigFormat> FormatNamed(const std::string& name);
 enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
 
 // How the settings are written, for advice.
-enum class Syntax { kJson, kYaml, kScript, kMegatronYaml };
+enum class Syntax {
+  kJson,
+  kYaml,
+  kScript,
+  kMegatronYaml,  // fields of Megatron-LM's names: "micro_batch_size: 2"
+  kOptionYaml     // its options as keys: "--micro-batch-size: 2"
+};
 
 // Returns what a change says to write, with the Trainer's own arguments as the user writes them.
 std::string InSyntax(Syntax syntax, std::string argument);
