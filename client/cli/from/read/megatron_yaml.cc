@@ -2,6 +2,8 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <algorithm>
 #include <filesystem>
 #include <tuple>
@@ -139,6 +141,14 @@ std::string WithoutFusion(const std::string& key) {
   return "";
 }
 
+// Returns whether Megatron-Bridge wrote the configuration, which is then whole.
+bool IsWrittenByBridge(const std::vector<Setting>& settings) {
+  return std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
+    return absl::EndsWith(setting.key, "_target_") && setting.values.size() == 1 &&
+           absl::StartsWith(setting.values.front(), "megatron.bridge");
+  });
+}
+
 // Returns whether the configuration is Megatron-Bridge's: one that it wrote, or one of overrides,
 // which has sections of its ConfigContainer that FlagScale does not have.
 bool IsOfBridge(const std::vector<Setting>& settings) {
@@ -152,10 +162,25 @@ bool IsOfBridge(const std::vector<Setting>& settings) {
            absl::StartsWith(setting.key, "experiment") || absl::StartsWith(setting.key, "defaults");
   };
   if (overrides && std::none_of(settings.begin(), settings.end(), of_flagscale)) return true;
-  return std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
-    return absl::EndsWith(setting.key, "_target_") && setting.values.size() == 1 &&
-           absl::StartsWith(setting.values.front(), "megatron.bridge");
+  return IsWrittenByBridge(settings);
+}
+
+// Overrides change a recipe, a Python function of megatron.bridge.recipes that gives all the rest.
+// Takes the keys that name it, and notes that it is not read.
+void NoteRecipe(std::vector<Setting>* settings, UserConfig* config) {
+  if (IsWrittenByBridge(*settings)) return;
+  std::vector<std::string> names;
+  std::erase_if(*settings, [&](const Setting& setting) {
+    if (setting.key != "recipe" && setting.key != "flavor") return false;
+    names.push_back(absl::StrJoin(setting.values, " "));
+    ++config->irrelevant;
+    return true;
   });
+  config->notes.push_back(absl::StrCat(
+      "The file changes a recipe of Megatron-Bridge",
+      names.empty() ? ", which it does not name" : " (" + absl::StrJoin(names, " ") + ")",
+      ": settings that are not in the file are defaults here, not those of the recipe. The "
+      "ConfigContainer that Megatron-Bridge writes has them all."));
 }
 
 }  // namespace
@@ -167,6 +192,7 @@ UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& pa
       (wanted == ConfigFormat::kMegatronBridge || IsOfBridge(settings))) {
     config.format = ConfigFormat::kMegatronBridge;
     CheckBridgeAdapters(settings);
+    NoteRecipe(&settings, &config);
     settings = BridgeSettings(settings);
   }
   const std::vector<Setting> train = TrainSection(settings, path);
