@@ -404,6 +404,16 @@ class FromTest(unittest.TestCase):
         self.assertEqual(refused.returncode, 2)
         self.assertRegex(refused.stderr, r"not understood: run.sh:\d+: --num-layer 32")
 
+    def test_a_refusal_of_overrides_says_that_they_are_no_whole_configuration(self):
+        overrides = self.write("kimi.yaml", "model:\n  seq_length: 4096\n  tensor_model_parallel_size: 2\n"
+                                            "  num_moe_experts: 128\n  expert_model_parallel_size: 8\n"
+                                            "train:\n  micro_batch_size: 1\n"
+                                            "ddp:\n  overlap_grad_reduce: true\n")
+        refused = self.evaluate(overrides, "--gpu", "h100-sxm-80gb", "--gpus", "16", "--model", "qwen3-30b-a3b")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("needs sequence-parallel", refused.stderr)
+        self.assertIn("The file changes a recipe of Megatron-Bridge, which it does not name", refused.stderr)
+
     def test_what_does_not_fit_says_by_how_much_and_what_would(self):
         text = MEGATRON.replace("--num-layers 32 --hidden-size 4096", "--num-layers 64 --hidden-size 8192")
         text = text.replace("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", "")

@@ -108,6 +108,7 @@ std::vector<std::string> DetailsFor(const UserConfig& config, const CommandError
   if (config.unknown.size() > kMostUnknown)
     details.push_back(
         fmt::format("{} more were not understood", config.unknown.size() - kMostUnknown));
+  if (!config.left_out.empty()) details.push_back(config.left_out);
   return details;
 }
 

@@ -176,11 +176,12 @@ void NoteRecipe(std::vector<Setting>* settings, UserConfig* config) {
     ++config->irrelevant;
     return true;
   });
-  config->notes.push_back(absl::StrCat(
+  config->left_out = absl::StrCat(
       "The file changes a recipe of Megatron-Bridge",
       names.empty() ? ", which it does not name" : " (" + absl::StrJoin(names, " ") + ")",
       ": settings that are not in the file are defaults here, not those of the recipe. The "
-      "ConfigContainer that Megatron-Bridge writes has them all."));
+      "ConfigContainer that Megatron-Bridge writes has them all.");
+  config->notes.push_back(config->left_out);
 }
 
 }  // namespace

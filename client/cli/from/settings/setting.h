@@ -344,6 +344,8 @@ struct UserConfig {
   // such file, `without_launch` is what the rest says: a file may still come.
   std::vector<Setting> launch;
   std::shared_ptr<const UserConfig> without_launch;
+  // If the file changes a configuration that is not read, what people are told of the rest.
+  std::string left_out;
 
   bool Has(Field field) const { return fields.count(field) > 0; }
   // If the value is not of the type that is asked for, these throw a CommandError(kBadInput) that
