@@ -371,6 +371,14 @@ class FromTest(unittest.TestCase):
         self.assertIn("1 micro-batch on each of 8 data-parallel ranks", shown)
         self.assertNotIn("neither memory nor time", shown)
 
+    def test_one_flag_may_give_several_variables(self):
+        path = self.write("run.sh", MEGATRON.replace("TP=${TP:-2}", "").replace("GPUS_PER_NODE=8\n", "", 1))
+        answer = self.answer(path, "--gpu", "h100-sxm-80gb", "--env", "TP=4", "GPUS_PER_NODE=8")
+        self.assertEqual(self.degrees(answer)[:3], [4, 1, 2])
+        refused = self.evaluate(path, "--gpu", "h100-sxm-80gb", "--env", "TP=4", "more")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn('--env: "more" is not NAME=VALUE', refused.stderr)
+
     def test_what_is_missing_is_named_by_its_flag(self):
         cases = ((("run.sh", MEGATRON), [], "--gpu"),
                  (("job.toml", TORCHTITAN), ["--gpu", "h100-sxm-80gb"], "--gpus"),
@@ -395,6 +403,16 @@ class FromTest(unittest.TestCase):
         refused = self.evaluate(misspelt, "--gpu", "h100-sxm-80gb")
         self.assertEqual(refused.returncode, 2)
         self.assertRegex(refused.stderr, r"not understood: run.sh:\d+: --num-layer 32")
+
+    def test_a_refusal_of_overrides_says_that_they_are_no_whole_configuration(self):
+        overrides = self.write("kimi.yaml", "model:\n  seq_length: 4096\n  tensor_model_parallel_size: 2\n"
+                                            "  num_moe_experts: 128\n  expert_model_parallel_size: 8\n"
+                                            "train:\n  micro_batch_size: 1\n"
+                                            "ddp:\n  overlap_grad_reduce: true\n")
+        refused = self.evaluate(overrides, "--gpu", "h100-sxm-80gb", "--gpus", "16", "--model", "qwen3-30b-a3b")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("needs sequence-parallel", refused.stderr)
+        self.assertIn("The file changes a recipe of Megatron-Bridge, which it does not name", refused.stderr)
 
     def test_what_does_not_fit_says_by_how_much_and_what_would(self):
         text = MEGATRON.replace("--num-layers 32 --hidden-size 4096", "--num-layers 64 --hidden-size 8192")

@@ -54,7 +54,8 @@ std::string Table::Render(const Style& style, int indent) const {
   const auto line = [&](const std::vector<std::string>& cells, Tone tone) {
     std::string text = Blanks(indent);
     for (size_t c = 0; c < columns_.size(); ++c) {
-      const std::string cell = columns_[c].shrink ? Shorten(style, cells[c], widths[c]) : cells[c];
+      const bool shorten = columns_[c].shrink && !columns_[c].fold;
+      const std::string cell = shorten ? Shorten(style, cells[c], widths[c]) : cells[c];
       const std::string padded =
           columns_[c].align == Align::kLeft ? PadRight(cell, widths[c]) : PadLeft(cell, widths[c]);
       text += (c == 0 ? "" : Blanks(kGap)) + Paint(style, tone, padded);
@@ -73,8 +74,8 @@ std::string Table::Render(const Style& style, int indent) const {
   for (const auto& row : rows_) {
     std::vector<std::vector<std::string>> cells;
     size_t height = 1;
-    for (const std::string& cell : row) {
-      cells.push_back(Lines(cell));
+    for (size_t c = 0; c < row.size(); ++c) {
+      cells.push_back(columns_[c].fold ? Fold(row[c], widths[c]) : Lines(row[c]));
       height = std::max(height, cells.back().size());
     }
     for (size_t i = 0; i < height; ++i) {

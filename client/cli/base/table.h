@@ -27,6 +27,7 @@ class Table {
     bool shrink = false;  // Cells may be shortened if the table is too wide. They then hold no
                           // escape sequences.
     int min_width = 8;    // but not below this width
+    bool fold = false;    // Cells are broken into lines instead of shortened.
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

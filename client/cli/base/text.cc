@@ -1,5 +1,6 @@
 #include "client/cli/base/text.h"
 
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <fmt/format.h>
@@ -14,6 +15,8 @@
 namespace evenkeel::cli {
 namespace {
 
+constexpr std::string_view kMarks = "._-/,:=";
+
 int CodePointWidth(uint32_t code) {
   if (code < 0x20 || (code >= 0x300 && code < 0x370) || (code >= 0x200b && code < 0x2010)) return 0;
   const bool wide = (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) ||
@@ -21,6 +24,12 @@ int CodePointWidth(uint32_t code) {
                     (code >= 0xfe30 && code < 0xfe70) || (code >= 0xff00 && code < 0xff61) ||
                     (code >= 0x1f300 && code < 0x1f650) || (code >= 0x20000 && code < 0x40000);
   return wide ? 2 : 1;
+}
+
+// Returns whether a word may be broken at `at`: after a punctuation mark, or in "AbcDef" before D.
+bool MayBreak(std::string_view word, size_t at) {
+  if (kMarks.find(word[at - 1]) != std::string_view::npos) return true;
+  return at < word.size() && absl::ascii_islower(word[at - 1]) && absl::ascii_isupper(word[at]);
 }
 
 // Returns the size of an escape sequence at the start of `text`, or 0 if there is none.
@@ -106,6 +115,28 @@ std::vector<std::string> Wrap(std::string_view text, int width) {
     line += word;
   }
   if (!line.empty() || lines.empty()) lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::string> Fold(std::string_view text, int width) {
+  std::vector<std::string> lines;
+  for (const std::string& wrapped : Wrap(text, width)) {
+    std::string_view rest = wrapped;
+    while (DisplayWidth(rest) > width) {
+      size_t fits = 0, mark = 0;  // bytes of the longest beginning, and of one up to a mark
+      for (int used = 0; fits < rest.size();) {
+        const auto [code, size, valid] = server::FirstCodePoint(rest.substr(fits));
+        used += CodePointWidth(code);
+        if (used > width && fits > 0) break;
+        fits += size;
+        if (MayBreak(rest, fits)) mark = fits;
+      }
+      const size_t end = mark > 0 ? mark : fits;
+      lines.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(end);
+    }
+    if (!rest.empty() || wrapped.empty()) lines.emplace_back(rest);
+  }
   return lines;
 }
 

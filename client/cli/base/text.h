@@ -35,6 +35,9 @@ std::string Shorten(const Style& style, std::string_view text, int width);
 
 // Returns lines of at most `width` columns, broken at blanks.
 std::vector<std::string> Wrap(std::string_view text, int width);
+// Breaks longer words too: after a punctuation mark or before a capital, or anywhere if there is
+// neither. `text` has no escape sequences.
+std::vector<std::string> Fold(std::string_view text, int width);
 
 // Returns "a, b or c".
 std::string Listed(const std::vector<std::string>& words);

@@ -108,6 +108,7 @@ std::vector<std::string> DetailsFor(const UserConfig& config, const CommandError
   if (config.unknown.size() > kMostUnknown)
     details.push_back(
         fmt::format("{} more were not understood", config.unknown.size() - kMostUnknown));
+  if (!config.left_out.empty()) details.push_back(config.left_out);
   return details;
 }
 
@@ -202,7 +203,6 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
           "A variable that is set when the script of --from runs, or its argument 1, 2, ...; "
           "repeatable")
       ->type_name("NAME=VALUE")
-      ->allow_extra_args(false)
       ->take_all();
   // Without --from, --framework means what it does in `plan`: the kind of trainer.
   evaluate

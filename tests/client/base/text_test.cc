@@ -32,6 +32,19 @@ TEST(TextTest, WrapBreaksAtBlanksOnly) {
   EXPECT_EQ(Wrap("", 4), (std::vector<std::string>{""}));
 }
 
+TEST(TextTest, FoldBreaksWordsAfterMarksAndLosesNothing) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(Fold("zero_optimization.offload_optimizer.device", 26),
+            (Lines{"zero_optimization.offload_", "optimizer.device"}));
+  EXPECT_EQ(Fold("zero_optimization.stage", 23), (Lines{"zero_optimization.stage"}));
+  EXPECT_EQ(Fold("aa bb-cc dd", 4), (Lines{"aa", "bb-", "cc", "dd"}));
+  EXPECT_EQ(Fold("unbreakable", 4), (Lines{"unbr", "eaka", "ble"}));
+  EXPECT_EQ(Fold("HuggingFaceTokenizer", 12), (Lines{"HuggingFace", "Tokenizer"}));
+  EXPECT_EQ(Fold("模型模型", 5), (Lines{"模型", "模型"}));
+  EXPECT_EQ(Fold("模", 1), (Lines{"模"}));
+  EXPECT_EQ(Fold("", 4), (Lines{""}));
+}
+
 TEST(TextTest, NumbersAreForPeople) {
   EXPECT_EQ(Integer(0), "0");
   EXPECT_EQ(Integer(999), "999");

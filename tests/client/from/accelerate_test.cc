@@ -141,7 +141,7 @@ TEST(AccelerateTest, FsdpIsSaidInOnePlace) {
                "\"model_max_length\": 512, \"fsdp\": \"full_shard\"}");
   folder.Write("launch.yaml", "distributed_type: FSDP\nnum_processes: 8\n");
   EXPECT_NE(folder.RefusalOfFiles({"args.json", "launch.yaml"})
-                .find("launch.yaml:1: distributed_type FSDP: together with args.json: fsdp "
+                .find("launch.yaml:1: distributed_type FSDP: together with args.json:1: fsdp "
                       "full_shard: give "
                       "FSDP in one place"),
             std::string::npos);
@@ -157,7 +157,7 @@ TEST(AccelerateTest, ADifferenceIsShownAsItIsWritten) {
                "num_processes: 8\n");
   EXPECT_NE(folder.RefusalOfFiles({"args.json", "launch.yaml"})
                 .find("launch.yaml:3: deepspeed_config.gradient_accumulation_steps 2: differs from "
-                      "args.json: gradient_accumulation_steps 4"),
+                      "args.json:1: gradient_accumulation_steps 4"),
             std::string::npos);
 }
 

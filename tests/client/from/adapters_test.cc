@@ -44,7 +44,7 @@ TEST(AdaptersTest, WithoutModulesPeftHasADefault) {
                 .targets_size(),
             3);
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"use_peft\": true")}, typed("qwen3_moe"))
-                .find("args.json: use_peft true: needs lora_target_modules, such as all-linear"),
+                .find("args.json:1: use_peft true: needs lora_target_modules, such as all-linear"),
             std::string::npos);
   EXPECT_NE(RefusalOf({ArgumentsWith(""), AdapterWith(", \"target_modules\": null")},
                       typed("deepseek_v3"))
@@ -292,7 +292,7 @@ TEST(ComponentsTest, AModelOfTextIsNoneWithEncoders) {
   };
   EXPECT_NE(
       refusal(TrainerRun({ArgumentsWith(", \"vision_tower\": \"clip\"")}))
-          .find("args.json: vision_tower clip: the model has an encoder, but \"llama3-8b\" is "
+          .find("args.json:1: vision_tower clip: the model has an encoder, but \"llama3-8b\" is "
                 "text alone: name the whole model by --model"),
       std::string::npos);
   EXPECT_EQ(refusal(TrainerRun({ArgumentsWith("")})), "");

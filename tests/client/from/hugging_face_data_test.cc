@@ -51,6 +51,18 @@ TEST(HuggingFaceDataTest, LongerSamplesAreCut) {
   EXPECT_EQ(run.job.dataset().histogram().llm_tokens(0), 500);
 }
 
+// As max_steps, -1 is the default of TrainingArguments. As a length it is none.
+TEST(HuggingFaceDataTest, MinusOneIsNoLength) {
+  for (const char* key : {"max_length", "max_seq_length", "model_max_length", "block_size",
+                          "pad_to_multiple_of", "lora_r", "num_train_epochs"})
+    EXPECT_EQ(RefusalOf({ArgumentsWith(std::string(", \"") + key + "\": -1")}),
+              std::string("args.json:1: ") + key +
+                  " -1: -1 does not stand for the default here: leave it out for that");
+  EXPECT_EQ(RefusalOf({ArgumentsWith(", \"max_steps\": -1, \"local_rank\": -1, "
+                                     "\"past_index\": -1, \"save_steps\": -1")}),
+            "");
+}
+
 TEST(HuggingFaceDataTest, StepsOfTooManySamplesAreRefused) {
   const std::string refusal =
       RefusalOf({"{\"per_device_train_batch_size\": 1000000, "

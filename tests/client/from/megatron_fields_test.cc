@@ -187,6 +187,41 @@ TEST(MegatronFieldsTest, MegatronBridgeMayNameAModelOfTheHub) {
             std::string::npos);
 }
 
+TEST(MegatronFieldsTest, OverridesOfMegatronBridgeAreNoWholeConfiguration) {
+  const std::string overrides =
+      "model:\n  seq_length: 4096\ntrain:\n  micro_batch_size: 1\nddp:\n  overlap_grad_reduce: "
+      "true\n";
+  const std::string rest =
+      ": settings that are not in the file are defaults here, not those of the recipe. The "
+      "ConfigContainer that Megatron-Bridge writes has them all.";
+  const auto notes = [](const std::string& text) { return ReadConfigText(text, "b.yaml").notes; };
+  using Notes = std::vector<std::string>;
+  EXPECT_EQ(notes(overrides),
+            (Notes{"The file changes a recipe of Megatron-Bridge, which it does not name" + rest}));
+  const std::string named = overrides + "recipe: qwen.qwen3\nflavor: qwen3_8b_pretrain_config\n";
+  EXPECT_EQ(notes(named), (Notes{"The file changes a recipe of Megatron-Bridge (qwen.qwen3 "
+                                 "qwen3_8b_pretrain_config)" +
+                                 rest}));
+  EXPECT_TRUE(ReadConfigText(named, "b.yaml").unknown.empty());
+  EXPECT_TRUE(notes(kBridge + overrides).empty());
+}
+
+// As NVIDIA's recipes and the tests of Megatron-LM have them.
+TEST(MegatronFieldsTest, OptionsMayBeKeysOfAYaml) {
+  const UserConfig config = ReadConfigText(
+      "ENV_VARS:\n  A: 1\nMODEL_ARGS:\n  --num-layers: 4\n  --hidden-size: 8\n"
+      "  --legacy-tokenizer: true\nTEST_TYPE: regular\nMETRICS:\n  - iteration-time\n"
+      "LAUNCHER: torchrun\n",
+      "zoo.yaml");
+  EXPECT_TRUE(config.unknown.empty());
+  EXPECT_EQ(config.irrelevant, 5);
+  EXPECT_EQ(InSyntax(config.syntax, "--moe-token-dispatcher-type flex --swiglu without --fp16"),
+            "--moe-token-dispatcher-type: flex, --swiglu: true without --fp16");
+  const UserConfig fields = ReadConfigText("num_layers: 4\nhidden_size: 8\n", "fields.yaml");
+  EXPECT_EQ(InSyntax(fields.syntax, "--moe-token-dispatcher-type flex"),
+            "moe_token_dispatcher_type: flex");
+}
+
 TEST(MegatronFieldsTest, OverridesOfMegatronBridgeHaveItsSections) {
   const auto format = [](const std::string& more) {
     return ReadConfigText(

@@ -9,6 +9,7 @@
 #include "client/cli/from/run/request_of.h"
 #include "client/cli/from/run/run_of.h"
 #include "client/cli/from/run/user_run.h"
+#include "planner/space/parallelism.h"
 #include "tests/client/trainer_runs.h"
 
 namespace evenkeel::cli {
@@ -98,6 +99,35 @@ TEST(TorchtitanTest, ConvertersSetThePrecision) {
                 .job.training()
                 .precision(),
             v1::PRECISION_BF16);
+}
+
+TEST(TorchtitanTest, TablesWithoutAConverterAreSaidToHaveNoEffect) {
+  const auto read = [](const std::string& converters, const std::string& table) {
+    return ReadConfigText(std::string(kLlama) + converters + table, "train.toml");
+  };
+  const std::string float8 =
+      "[float8]\nrecipe_name = \"rowwise\"\nfilter_fqns = [\"router.gate\"]\n"
+      "moe_fqns = [\"experts\"]\n";
+  for (const char* others : {"", "converters = [\"mx\"]\n"}) {
+    const UserConfig idle = read(others, float8);
+    EXPECT_TRUE(idle.not_predicted.empty());
+    EXPECT_FALSE(idle.Has(Field::kFp8Recipe));
+    EXPECT_EQ(idle.irrelevant, 3);
+    ASSERT_EQ(idle.notes.size(), 1u);
+    EXPECT_EQ(idle.notes[0],
+              "Tables without effect, as model.converters names no converter that reads them: "
+              "float8.");
+  }
+  const UserConfig converted = read("converters = [\"float8\"]\n", float8);
+  EXPECT_EQ(converted.not_predicted.size(), 2u);
+  EXPECT_TRUE(converted.Has(Field::kFp8Recipe));
+  EXPECT_TRUE(converted.notes.empty());
+  const std::string experts = "[quantize.grouped_mm.float8]\nfqns = [\"experts\"]\n";
+  const std::string linear = "converters = [\"quantize.linear.float8\"";
+  EXPECT_EQ(read(linear + "]\n", experts).notes.size(), 1u);
+  EXPECT_EQ(read(linear + ", \"quantize.grouped_mm.float8\"]\n", experts).not_predicted.size(), 1u);
+  EXPECT_EQ(read("", "[mx]\nrecipe_name = \"mxfp8\"\n").not_predicted.size(), 0u);
+  EXPECT_EQ(read("", "[float8]\nenable_float8_linear = true\n").not_predicted.size(), 1u);
 }
 
 // A pipeline, or weights that stay gathered, change no kernel.
@@ -345,6 +375,19 @@ TEST(TorchtitanTest, DegreesAreAllOfItsGpus) {
   };
   EXPECT_EQ(gpus("8"), 64);
   EXPECT_THROW(gpus("-1"), CommandError);
+}
+
+TEST(TorchtitanTest, NoShardsAreNoDegree) {
+  const auto refusal = [](const std::string& shards) {
+    return TorchtitanRefusal(std::string(kLlama) +
+                             "[parallelism]\ndata_parallel_shard_degree = " + shards + "\n");
+  };
+  EXPECT_EQ(refusal("-1"), "");
+  EXPECT_EQ(refusal("8"), "");
+  EXPECT_EQ(refusal("0"),
+            "train.toml:5: parallelism.data_parallel_shard_degree 0: must be -1, for all ranks "
+            "that are left, or from 1 to " +
+                std::to_string(planner::kGpusAtMost));
 }
 
 TEST(TorchtitanTest, FlavorsOfTheCatalogue) {

@@ -147,6 +147,13 @@ TEST(TrlCommandTest, OneOfSeveralCommandsIsNoted) {
   const UserConfig both = folder.Script(megatron + "--bf16\n" + megatron + "\n");
   ASSERT_EQ(both.notes.size(), 1u);
   EXPECT_NE(both.notes[0].find("Of 2 commands that train, the one in line 1"), std::string::npos);
+  const std::string arguments =
+      "--num-layers 4 --hidden-size 8\n--bf16 --seq-length 8\n--micro-batch-size 1 "
+      "--global-batch-size 8\n";
+  EXPECT_TRUE(folder.Script(arguments).notes.empty()) << "lines of a file of arguments are one";
+  const UserConfig mixed = folder.Script(arguments + megatron + "--bf16\n");
+  ASSERT_EQ(mixed.notes.size(), 1u);
+  EXPECT_NE(mixed.notes[0].find("Of 2 commands that train, the one in line 1"), std::string::npos);
 }
 
 TEST(TrlCommandTest, AdviceIsWrittenAsTheArgumentsAre) {

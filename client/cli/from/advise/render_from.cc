@@ -63,6 +63,7 @@ std::string VerdictOfRun(const Style& style, const FromAnswer& answer) {
 
 // "What was read": arguments that set the same field stand together.
 std::string ReadSection(const Style& style, const FromAnswer& answer) {
+  constexpr int kLongestValue = 60;  // longer lists are shortened
   const UserConfig& config = answer.config;
   // Only the line, where all are from one file.
   const auto file = [](const Setting& setting) {
@@ -71,9 +72,9 @@ std::string ReadSection(const Style& style, const FromAnswer& answer) {
   const bool one = std::all_of(config.used.begin(), config.used.end(), [&](const Setting& setting) {
     return file(setting) == file(config.used.front());
   });
-  Table table({{one ? "line" : "place", Align::kLeft, true, 6},
-               {"argument", Align::kLeft, true, 24},
-               {"value", Align::kLeft, true, 8},
+  Table table({{one ? "line" : "place", Align::kLeft, true, 12, true},
+               {"argument", Align::kLeft, true, 24, true},
+               {"value", Align::kLeft, true, 12, true},
                {"sets", Align::kLeft}});
   for (size_t i = 0; i < config.used.size(); ++i) {
     const Setting& setting = config.used[i];
@@ -82,8 +83,8 @@ std::string ReadSection(const Style& style, const FromAnswer& answer) {
       line = line.substr(colon + 1);
     const std::string empty = absl::StartsWith(setting.key, "-") ? "on" : "[]";
     const std::string value = setting.values.empty() ? empty : absl::StrJoin(setting.values, " ");
-    table.Add(
-        {Plain(style, line), Plain(style, setting.key), Plain(style, value), config.meanings[i]});
+    table.Add({Plain(style, line), Plain(style, setting.key),
+               Shorten(style, Plain(style, value), kLongestValue), config.meanings[i]});
   }
   std::string text =
       Section(style, "What was read",

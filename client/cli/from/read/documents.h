@@ -19,6 +19,8 @@ std::vector<Setting> ReadYaml(const std::string& text, const std::string& name,
                               std::set<std::string>* nulls = nullptr);
 std::vector<Setting> ReadJson(const std::string& text, const std::string& name,
                               std::set<std::string>* nulls = nullptr);
+// Reads JSON that is a part of another file. All settings have its place.
+std::vector<Setting> ReadJsonPart(const std::string& text, const std::string& place);
 std::vector<Setting> ReadToml(const std::string& text, const std::string& name);
 
 }  // namespace evenkeel::cli

@@ -75,10 +75,24 @@ bool IsTrl(bool command, const std::vector<Setting>& settings) {
                                  [&](const char* key) { return HasKey(settings, key); }));
 }
 
-// An empty list or word, or -1, which no key that is read takes.
+bool IsMinusOne(const Setting& setting) {
+  return setting.values.size() == 1 && setting.values.front() == "-1";
+}
+
+// An empty list or word, or the default of TrainingArguments that stands for none.
 bool IsUnset(const Setting& setting) {
-  return setting.values.empty() || (setting.values.size() == 1 && (setting.values.front().empty() ||
-                                                                   setting.values.front() == "-1"));
+  return setting.values.empty() || (setting.values.size() == 1 && setting.values.front().empty()) ||
+         (setting.key == "max_steps" && IsMinusOne(setting));
+}
+
+// Refuses -1 for a key that is read, none of which takes it.
+void CheckMinusOne(const KeyTables& tables, const Setting& setting) {
+  if (!IsMinusOne(setting)) return;
+  for (const KeyRecord& record : tables.read)
+    if (setting.key == record.key)
+      throw CommandError(
+          ExitCode::kBadInput,
+          Describe(setting) + ": -1 does not stand for the default here: leave it out for that");
 }
 
 // Writes dictionaries out, one setting for each key.
@@ -89,7 +103,7 @@ std::vector<Setting> WithDictionaries(std::vector<Setting> settings) {
       all.push_back(std::move(setting));
       continue;
     }
-    for (Setting& inner : ReadJson(setting.values.front(), setting.where)) {
+    for (Setting& inner : ReadJsonPart(setting.values.front(), setting.where)) {
       inner.key = setting.key + "." + inner.key;
       all.push_back(std::move(inner));
     }
@@ -238,6 +252,7 @@ void SortHuggingFace(std::vector<Setting> settings, const std::set<std::string>&
     if (absl::StartsWith(setting.key, kFsdpPrefix))
       setting.key = kFsdpConfig + setting.key.substr(sizeof(kFsdpPrefix) - 1);
     const std::string name = setting.key;
+    CheckMinusOne(tables, setting);
     CheckAgreement(tables, setting, of_engine);
     if (name == "optim" && config->engine_optimizer) {
       ++config->irrelevant;

@@ -2,6 +2,8 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <algorithm>
 #include <filesystem>
 #include <tuple>
@@ -41,6 +43,17 @@ bool IsOfExperiment(const std::string& key) {
   return absl::StartsWith(key, "experiment") || absl::StartsWith(key, "hydra") ||
          absl::StartsWith(key, "defaults") || key == "action" || key == "train" ||
          key == "compress";
+}
+
+// Returns whether the last name of its key is an option, as in "MODEL_ARGS.--micro-batch-size".
+bool HasOptionAsKey(const Setting& setting) {
+  return absl::StartsWith(setting.key.substr(setting.key.find_last_of('.') + 1), "--");
+}
+
+// Returns whether the key is one of Megatron-LM's tests (tests/functional_tests), next to
+// MODEL_ARGS.
+bool IsOfTest(const std::string& key) {
+  return key == "TEST_TYPE" || key == "METRICS" || key == "LAUNCHER";
 }
 
 const Setting* SettingNamed(const std::vector<Setting>& settings, const std::string& key) {
@@ -128,6 +141,14 @@ std::string WithoutFusion(const std::string& key) {
   return "";
 }
 
+// Returns whether Megatron-Bridge wrote the configuration, which is then whole.
+bool IsWrittenByBridge(const std::vector<Setting>& settings) {
+  return std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
+    return absl::EndsWith(setting.key, "_target_") && setting.values.size() == 1 &&
+           absl::StartsWith(setting.values.front(), "megatron.bridge");
+  });
+}
+
 // Returns whether the configuration is Megatron-Bridge's: one that it wrote, or one of overrides,
 // which has sections of its ConfigContainer that FlagScale does not have.
 bool IsOfBridge(const std::vector<Setting>& settings) {
@@ -141,10 +162,26 @@ bool IsOfBridge(const std::vector<Setting>& settings) {
            absl::StartsWith(setting.key, "experiment") || absl::StartsWith(setting.key, "defaults");
   };
   if (overrides && std::none_of(settings.begin(), settings.end(), of_flagscale)) return true;
-  return std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
-    return absl::EndsWith(setting.key, "_target_") && setting.values.size() == 1 &&
-           absl::StartsWith(setting.values.front(), "megatron.bridge");
+  return IsWrittenByBridge(settings);
+}
+
+// Overrides change a recipe, a Python function of megatron.bridge.recipes that gives all the rest.
+// Takes the keys that name it, and notes that it is not read.
+void NoteRecipe(std::vector<Setting>* settings, UserConfig* config) {
+  if (IsWrittenByBridge(*settings)) return;
+  std::vector<std::string> names;
+  std::erase_if(*settings, [&](const Setting& setting) {
+    if (setting.key != "recipe" && setting.key != "flavor") return false;
+    names.push_back(absl::StrJoin(setting.values, " "));
+    ++config->irrelevant;
+    return true;
   });
+  config->left_out = absl::StrCat(
+      "The file changes a recipe of Megatron-Bridge",
+      names.empty() ? ", which it does not name" : " (" + absl::StrJoin(names, " ") + ")",
+      ": settings that are not in the file are defaults here, not those of the recipe. The "
+      "ConfigContainer that Megatron-Bridge writes has them all.");
+  config->notes.push_back(config->left_out);
 }
 
 }  // namespace
@@ -156,6 +193,7 @@ UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& pa
       (wanted == ConfigFormat::kMegatronBridge || IsOfBridge(settings))) {
     config.format = ConfigFormat::kMegatronBridge;
     CheckBridgeAdapters(settings);
+    NoteRecipe(&settings, &config);
     settings = BridgeSettings(settings);
   }
   const std::vector<Setting> train = TrainSection(settings, path);
@@ -167,6 +205,8 @@ UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& pa
       (wanted == ConfigFormat::kFlagScale || (!wanted && sections)))
     config.format = ConfigFormat::kFlagScale;
   settings.insert(settings.end(), train.begin(), train.end());
+  if (std::any_of(settings.begin(), settings.end(), HasOptionAsKey))
+    config.syntax = Syntax::kOptionYaml;
   for (Setting& setting : settings) {
     std::string key = MegatronKey(setting.key);
     const bool counts = key == "nnodes" || key == "nproc-per-node";
@@ -180,7 +220,7 @@ UserConfig ReadMegatronYaml(std::vector<Setting> settings, const std::string& pa
     const bool aside =
         IsOfExperiment(setting.key) && config.format != ConfigFormat::kMegatronBridge;
     if ((aside && !counts) || off || absl::EndsWith(setting.key, "_target_") ||
-        absl::StartsWith(setting.key, "ENV_VARS.")) {
+        absl::StartsWith(setting.key, "ENV_VARS.") || IsOfTest(setting.key)) {
       ++config.irrelevant;
     } else {
       Sort(MegatronKeys(), key, std::move(setting), &config);

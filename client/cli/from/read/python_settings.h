@@ -15,6 +15,10 @@ namespace evenkeel::cli {
 std::vector<Setting> ReadPythonSettings(const std::string& text, const std::string& name,
                                         int first_line);
 
+// Sorts them into torchtitan's keys and the lists of layers that `launch` writes beside those.
+// Throws CommandError(kBadInput) if a list is none that `launch` writes.
+void SortPythonSettings(const std::vector<Setting>& settings, UserConfig* config);
+
 }  // namespace evenkeel::cli
 
 #endif  // EVENKEEL_CLIENT_CLI_FROM_READ_PYTHON_SETTINGS_H_

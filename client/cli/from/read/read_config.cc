@@ -4,15 +4,11 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
-#include <absl/strings/numbers.h>
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
-#include <absl/strings/str_split.h>
-#include <absl/strings/string_view.h>
 #include <algorithm>
-#include <filesystem>
 #include <optional>
-#include <tuple>
+#include <set>
 #include <utility>
 
 #include "client/cli/base/byte_source.h"
@@ -26,17 +22,15 @@
 #include "client/cli/from/read/named_files.h"
 #include "client/cli/from/read/options.h"
 #include "client/cli/from/read/python_settings.h"
+#include "client/cli/from/read/torchtitan_tables.h"
 #include "client/cli/from/read/trainer_script.h"
+#include "client/cli/from/read/unknown_files.h"
 #include "client/cli/from/settings/keys.h"
 #include "client/cli/from/shell/shell.h"
 #include "client/cli/from/shell/slurm.h"
 
 namespace evenkeel::cli {
 namespace {
-
-[[noreturn]] void FailReading(const std::string& message) {
-  throw CommandError(ExitCode::kBadInput, message);
-}
 
 bool Reads(const KeyTables& tables, const std::string& name) {
   for (const KeyRecord& record : tables.read)
@@ -64,8 +58,9 @@ std::vector<ShellWord> TrainingCommand(const ShellScript& script, int* found) {
     if (IsOption(command.front().text))
       arguments.insert(arguments.end(), command.begin(), command.end());
   int most = KnownOptions(arguments);
+  if (most >= kFewest) ++*found;
   for (const std::vector<ShellWord>& command : script.commands) {
-    if (Prints(command)) continue;
+    if (Prints(command) || IsOption(command.front().text)) continue;
     const int known = KnownOptions(command);
     if (known >= kFewest) ++*found;
     if (known > most) best = &command, most = known;
@@ -116,49 +111,6 @@ void SortCommand(const std::vector<ShellWord>& command, const std::string& name,
   }
 }
 
-// Lists of numbers that the files of `launch` have in addition to the configuration.
-std::vector<int64_t> Numbers(const Setting& setting) {
-  std::vector<int64_t> numbers;
-  for (const std::string& text : setting.values) {
-    int64_t value = 0;
-    if (!absl::SimpleAtoi(text, &value) || value < 0 || value > 1000000)
-      FailReading(Describe(setting) + ": must be a list of layers");
-    numbers.push_back(value);
-  }
-  return numbers;
-}
-
-void SortPython(const std::vector<Setting>& settings, UserConfig* config) {
-  for (const Setting& setting : settings) {
-    if (setting.key == "PARTS") config->parts = Numbers(setting);
-    if (setting.key == "RECOMPUTED") config->recomputed = Numbers(setting);
-    if (setting.key == "LANGUAGE_RECOMPUTED") config->language_recomputed = Numbers(setting);
-    if (setting.key == "ENCODER_RECOMPUTED") config->encoder_recomputed = Numbers(setting);
-    if (setting.key == "LANGUAGE_ALTERNATE") config->language_alternate = Numbers(setting);
-    if (setting.key == "MODULES") {
-      for (const std::string& chunk : setting.values) {
-        int64_t layers = 0;
-        for (size_t at = 0; (at = chunk.find("layers.", at)) != std::string::npos; ++at) ++layers;
-        config->chunk_layers.push_back(layers);
-      }
-    }
-    const bool list = setting.key == "PARTS" || setting.key == "MODULES" ||
-                      setting.key == "LANGUAGE_ALTERNATE" ||
-                      absl::EndsWith(setting.key, "RECOMPUTED");
-    config->lists_recomputed =
-        config->lists_recomputed || absl::EndsWith(setting.key, "RECOMPUTED");
-    if (list) {
-      config->used.push_back(
-          {setting.key, {fmt::format("{} entries", setting.values.size())}, setting.where});
-      config->meanings.push_back("stages.layers");
-    } else if (setting.key.find('.') != std::string::npos &&
-               !absl::StartsWith(setting.key, "self.") &&
-               setting.key != "parallelism.module_fqns_per_model_part") {
-      Sort(TorchtitanKeys(), setting.key, setting, config);
-    }
-  }
-}
-
 void SortAll(std::vector<Setting> settings, const KeyTables& tables, bool megatron,
              UserConfig* config) {
   for (Setting& setting : settings) {
@@ -174,15 +126,15 @@ bool SortFiles(const ShellScript& script, const std::string& name, UserConfig* c
     const std::string where = name + " (" + file.name + ")";
     if (absl::EndsWith(file.name, ".json")) {
       config->format = ConfigFormat::kDeepSpeed;
-      SortAll(ReadJson(file.text, where), DeepSpeedKeys(), false, config);
+      SortAll(ReadJsonPart(file.text, where), DeepSpeedKeys(), false, config);
       found = true;
     } else if (file.name == "evenkeel_torchtitan.py") {
       config->format = ConfigFormat::kTorchtitan;
-      SortPython(ReadPythonSettings(file.text, name, file.line), config);
+      SortPythonSettings(ReadPythonSettings(file.text, name, file.line), config);
       found = true;
     } else if (absl::StartsWith(file.name, "evenkeel_p") ||
                absl::StartsWith(file.name, "evenkeel_r")) {
-      SortPython(ReadPythonSettings(file.text, name, file.line), config);
+      SortPythonSettings(ReadPythonSettings(file.text, name, file.line), config);
     }
   }
   return found;
@@ -278,7 +230,7 @@ UserConfig ReadScript(const std::string& text, const std::string& path, const st
 std::string KindOf(const std::string& text, const std::string& path) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) FailReading(path + " is empty");
-  if (text[first] == '{') return "json";
+  if (text[first] == '{' || absl::EndsWith(path, ".json")) return "json";
   if (absl::EndsWith(path, ".toml")) return "toml";
   if (absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml")) return "yaml";
   if (absl::EndsWith(path, ".py")) return "python";
@@ -287,6 +239,17 @@ std::string KindOf(const std::string& text, const std::string& path) {
     return "script";
   if (("\n" + text).find("\n[") != std::string::npos) return "toml";
   return "yaml";
+}
+
+// Runs a parser. Where the file's name does not say the format, a fault says what is accepted.
+template <typename Parser>
+std::vector<Setting> Parsed(bool named, const Parser& parse) {
+  try {
+    return parse();
+  } catch (const CommandError& error) {
+    if (named) throw;
+    FailReading(fmt::format("{}; {}", error.what(), AcceptedText()));
+  }
 }
 
 // DeepSpeed itself knows no "auto".
@@ -308,6 +271,28 @@ void FillIn(const Environment& environment, std::vector<Setting>* settings) {
         absl::StrReplaceAll({{"${" + name + "}", value}}, &text);
 }
 
+UserConfig ReadJsonFile(const std::string& text, const std::string& path, const std::string& name,
+                        bool hugging_face) {
+  UserConfig config;
+  config.format = ConfigFormat::kDeepSpeed;
+  std::set<std::string> nulls;
+  std::vector<Setting> settings =
+      Parsed(absl::EndsWith(path, ".json") && text.find('{') == text.find_first_not_of(" \t\r\n"),
+             [&] { return ReadJson(text, name, &nulls); });
+  for (const Setting& setting : settings)
+    if (setting.key == "architectures" || setting.key == "model_type")
+      FailReading(name +
+                  " is a model's config.json: give it as --model, and the trainer's "
+                  "configuration as --from");
+  if (hugging_face || IsHuggingFaceJson(settings)) {
+    SortHuggingFace(std::move(settings), nulls, path, &config);
+  } else {
+    CheckFilledIn(settings);
+    SortAll(std::move(settings), DeepSpeedKeys(), false, &config);
+  }
+  return config;
+}
+
 UserConfig ReadByKind(const std::string& kind, const std::string& text, const std::string& path,
                       const std::string& name, std::optional<ConfigFormat> wanted,
                       const Environment& environment) {
@@ -316,7 +301,9 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
   UserConfig config;
   if (kind == "yaml") {
     std::set<std::string> nulls;
-    std::vector<Setting> settings = ReadYaml(text, name, &nulls);
+    std::vector<Setting> settings =
+        Parsed(absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml"),
+               [&] { return ReadYaml(text, name, &nulls); });
     FillIn(environment, &settings);
     for (const Setting& setting : settings)
       if (absl::StartsWith(setting.key, "dist_config.") || setting.key == "train_dataset")
@@ -344,24 +331,13 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
     return config;
   }
   if (kind == "json") {
-    config.format = ConfigFormat::kDeepSpeed;
-    std::set<std::string> nulls;
-    std::vector<Setting> settings = ReadJson(text, name, &nulls);
-    for (const Setting& setting : settings)
-      if (setting.key == "architectures" || setting.key == "model_type")
-        FailReading(name +
-                    " is a model's config.json: give it as --model, and the trainer's "
-                    "configuration as --from");
-    if (hugging_face || IsHuggingFaceJson(settings)) {
-      SortHuggingFace(std::move(settings), nulls, path, &config);
-    } else {
-      CheckFilledIn(settings);
-      SortAll(std::move(settings), DeepSpeedKeys(), false, &config);
-    }
+    return ReadJsonFile(text, path, name, hugging_face);
   } else if (kind == "toml") {
     config.format = ConfigFormat::kTorchtitan;
     config.whole_logits = true;  // releases up to 0.2, whose configurations are TOML
-    SortAll(ReadToml(text, name), TorchtitanKeys(), false, &config);
+    SortAll(Parsed(absl::EndsWith(path, ".toml"), [&] { return ReadToml(text, name); }),
+            TorchtitanKeys(), false, &config);
+    DropIdleTables(&config);
   } else {
     if (absl::StartsWith(text, "# Written by Evenkeel") &&
         !absl::StrContains(text, "The plan for torchtitan"))
@@ -370,7 +346,7 @@ UserConfig ReadByKind(const std::string& kind, const std::string& text, const st
                   "`evaluate` reads what `launch` prints without --output-dir for megatron, "
                   "flagscale, deepspeed and torchtitan");
     config.format = ConfigFormat::kTorchtitan;
-    SortPython(ReadPythonSettings(text, name, 1), &config);
+    SortPythonSettings(ReadPythonSettings(text, name, 1), &config);
   }
   return config;
 }
@@ -393,50 +369,16 @@ void CheckTaken(const Environment& environment, const std::vector<std::string>& 
                               yaml ? "has no ${" + name + "}" : "is no shell script or YAML"));
 }
 
-// Refuses configurations of trainers that are not read, by their names.
-void RefuseOtherTrainers(const std::string& whole, const std::string& name) {
-  std::string text = "\n";  // without lines that are comments
-  for (const absl::string_view line : absl::StrSplit(whole, '\n'))
-    if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "#"))
-      text += std::string(line) + "\n";
-  constexpr std::pair<const char*, const char*> kOtherTrainers[] = {
-      {"_component_: torchtune", "torchtune"},
-      {"nemo_automodel", "NeMo AutoModel"},
-      {"from xtuner", "XTuner"},
-      {"import xtuner", "XTuner"},
-      {"verl.trainer", "verl"},
-      {"actor_rollout_ref", "verl"},
-      {"openrlhf.cli", "OpenRLHF"},
-      {"PretrainDatasetsArgs", "nanotron"},
-      {"nemo.collections", "NeMo"},
-      {"mcore_gpt:", "NeMo"},
-      {"exp_manager:", "NeMo"}};
-  std::string found;
-  for (const auto& [mark, trainer] : kOtherTrainers)
-    if (found.empty() && absl::StrContains(text, mark)) found = trainer;
-  // Sections that only together are one trainer's.
-  constexpr std::tuple<const char*, const char*, const char*, const char*> kTrainerSections[] = {
-      {"model_config:", "parallelism:", "tokens:", "nanotron"},
-      {"\nstep_scheduler:", "\ndistributed:", "\nmodel:", "NeMo AutoModel"}};
-  for (const auto& [first, second, third, trainer] : kTrainerSections)
-    if (found.empty() && absl::StrContains(text, first) && absl::StrContains(text, second) &&
-        absl::StrContains(text, third))
-      found = trainer;
-  if (found.empty()) return;
-  FailReading(
-      fmt::format("{} looks like a configuration of {}, which is not read yet; docs/EVALUATE.md "
-                  "lists those that are. `plan --trainer NAME` plans for the trainer",
-                  name, found));
-}
-
 }  // namespace
 
 UserConfig ReadConfigText(const std::string& text, const std::string& path,
                           std::optional<ConfigFormat> wanted, const Environment& environment) {
   const std::string name = FileNameOf(path);
+  if (!IsText(text)) FailReading(name + " is no text; " + AcceptedText());
   if (!wanted) RefuseOtherTrainers(text, name);
   const std::string kind = KindOf(text, path);
   UserConfig config = ReadByKind(kind, text, path, name, wanted, environment);
+  if (config.used.empty() && (kind == "python" || !wanted)) FailWithoutSetting(kind, name);
   if (wanted && *wanted != config.format)
     FailReading(fmt::format("{} looks like a configuration of {}, not of --framework {}", name,
                             RecordOf(config.format).title, RecordOf(*wanted).name));

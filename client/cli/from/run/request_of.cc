@@ -152,7 +152,7 @@ std::vector<size_t> BoundsOf(const UserRun& run, const ModelLayers& layers) {
   std::vector<size_t> bounds = {0};
   if (!run.parts.empty()) {
     for (size_t i = 1; i < run.parts.size(); ++i) {
-      if (run.parts[i] <= run.parts[i - 1] || run.parts[i] > static_cast<int64_t>(layers.size()))
+      if (run.parts[i] > static_cast<int64_t>(layers.size()))
         throw CommandError(ExitCode::kBadInput,
                            fmt::format("PARTS do not divide {} layers into stages", layers.size()));
       bounds.push_back(static_cast<size_t>(run.parts[i]));

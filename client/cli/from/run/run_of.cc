@@ -50,11 +50,16 @@ int64_t LeftForData(const UserRun& run, int64_t gpus) {
   return gpus / taken;
 }
 
-// Checks the data degrees of torchtitan, where -1 stands for all remaining ranks.
+// Checks the data degrees of torchtitan, where -1 stands for all remaining ranks (_validate() of
+// torchtitan/distributed/parallel_dims.py).
 void CheckTorchtitanData(const UserConfig& config, const UserRun& run) {
   if (config.format != ConfigFormat::kTorchtitan) return;
   const int64_t shard = config.Int(Field::kData, -1, -1, planner::kGpusAtMost);
   const int64_t replicas = config.Int(Field::kDataReplicas, 1, 1, planner::kGpusAtMost);
+  if (shard == 0)
+    config.Refuse(Field::kData, fmt::format("must be -1, for all ranks that are left, or from 1 to "
+                                            "{}",
+                                            planner::kGpusAtMost));
   if (shard > 0 && shard * replicas != run.degrees.data())
     FailRun(fmt::format(
         "{}: {} shards x {} replicas are not the {} data-parallel ranks that {} GPUs leave",

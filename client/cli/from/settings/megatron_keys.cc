@@ -281,6 +281,7 @@ constexpr const char* kIrrelevant[] = {
     "vocab-file",
     "merge-file",
     "tokenizer-*",
+    "legacy-tokenizer",
     "tiktoken-*",
     "num-workers",
     "dataloader-*",

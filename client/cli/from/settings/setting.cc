@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <utility>
 
 #include "client/cli/base/command_error.h"
 
@@ -21,6 +22,7 @@ namespace evenkeel::cli {
 namespace {
 
 constexpr size_t kLongestShown = 60;
+constexpr char kNameLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
 std::string Shown(const Setting& setting) {
   std::string text = absl::StrJoin(setting.values, " ");
@@ -28,11 +30,36 @@ std::string Shown(const Setting& setting) {
   return text;
 }
 
-// Returns the refusal of a number that holds a variable. "${NAME}" alone may be meant to be empty.
-std::string WhatIsOpen(const std::string& text, bool yaml) {
+// Appends the variables that a value holds, such as "${TP}", except those that are there.
+void AddVariables(const std::string& value, std::vector<std::string>* variables) {
+  for (size_t at = value.find("${"); at != std::string::npos; at = value.find("${", at + 2)) {
+    const size_t end = value.find_first_not_of(kNameLetters, at + 2);
+    if (end == std::string::npos || end == at + 2) continue;
+    std::string name = value.substr(at, end - at) + "}";
+    if (std::find(variables->begin(), variables->end(), name) == variables->end())
+      variables->push_back(std::move(name));
+  }
+}
+
+// Returns the refusal of a value that holds a variable, with the other variables that are read.
+// "${NAME}" alone may be meant to be empty.
+std::string WhatIsOpen(const UserConfig& config, const std::string& text) {
+  const bool yaml = config.syntax != Syntax::kJson && config.syntax != Syntax::kScript;
+  std::vector<std::string> own, open;
+  AddVariables(text, &own);
+  open = own;
+  for (const Setting& setting : config.used)
+    for (const std::string& value : setting.values) AddVariables(value, &open);
+  open.erase(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(own.size()));
   std::string refusal =
-      std::string(yaml ? "the file" : "the script") + " does not say what " + text +
-      " is: write the number, or give the variable or argument by --env NAME=VALUE";
+      absl::StrCat(yaml ? "the file" : "the script", " does not say what ", text, " is");
+  if (!open.empty())
+    absl::StrAppend(&refusal, ", nor what ", absl::StrJoin(open, ", "),
+                    open.size() == 1 ? " is" : " are");
+  absl::StrAppend(&refusal,
+                  open.empty() ? ": write the number, or give the variable or argument"
+                               : ": write the numbers, or give the variables or arguments",
+                  " by --env NAME=VALUE");
   const bool alone =
       absl::StartsWith(text, "${") && text.find_first_of("}:[#%/") + 1 == text.size();
   if (alone && text.size() > 3 && absl::ascii_isalpha(text[2]))
@@ -111,6 +138,8 @@ bool UserConfig::On(Field field, bool fallback) const {
     return false;
   // On a command line, the word after a switch is not its value.
   if (found->second.key.rfind("--", 0) == 0) return true;
+  if (text.find('$') != std::string::npos)
+    Refuse(field, WhatIsOpen(*this, found->second.values.front()));
   Refuse(field, "must be true or false");
 }
 
@@ -125,9 +154,7 @@ int64_t UserConfig::Int(Field field, int64_t fallback, int64_t min, int64_t max)
   double real = 0;
   // "1e9" is a whole number too, as YAML and TOML may write it.
   if (!absl::SimpleAtoi(text, &value)) {
-    if (text.find('$') != std::string::npos)
-      Refuse(field, WhatIsOpen(values.front(),
-                               syntax == Syntax::kYaml || syntax == Syntax::kMegatronYaml));
+    if (text.find('$') != std::string::npos) Refuse(field, WhatIsOpen(*this, values.front()));
     if (!absl::SimpleAtod(text, &real) || !(std::fabs(real) < 9e15) || real != std::floor(real))
       Refuse(field, fmt::format("must be a whole number from {} to {}", min, max));
     value = static_cast<int64_t>(real);
@@ -159,8 +186,8 @@ std::vector<std::string> UserConfig::List(Field field) const {
 }
 
 // Returns "--micro-batch-size 2 --swiglu without --fp16" as "micro_batch_size: 2, swiglu: true
-// without fp16".
-std::string AsYamlFields(const std::string& argument) {
+// without fp16". `options`: the keys keep their dashes.
+std::string AsYamlFields(const std::string& argument, bool options) {
   std::string text;
   bool removes = false, open = false;  // whether an option has no value yet
   const auto close = [&] {
@@ -171,7 +198,7 @@ std::string AsYamlFields(const std::string& argument) {
     if (absl::StartsWith(word, "--")) {
       close();
       if (!text.empty()) text += removes || absl::EndsWith(text, "without") ? " " : ", ";
-      text += absl::StrReplaceAll(word.substr(2), {{"-", "_"}});
+      text += options ? std::string(word) : absl::StrReplaceAll(word.substr(2), {{"-", "_"}});
       open = true;
       continue;
     }
@@ -187,7 +214,8 @@ std::string AsYamlFields(const std::string& argument) {
 
 std::string InSyntax(Syntax syntax, std::string argument) {
   if (syntax == Syntax::kJson) return argument;
-  if (syntax == Syntax::kMegatronYaml) return AsYamlFields(argument);
+  if (syntax == Syntax::kMegatronYaml || syntax == Syntax::kOptionYaml)
+    return AsYamlFields(argument, syntax == Syntax::kOptionYaml);
   const bool script = syntax == Syntax::kScript;
   // Commas are JSON's.
   absl::StrReplaceAll({{", \"gradient_accumulation",

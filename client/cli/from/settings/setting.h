@@ -299,7 +299,13 @@ std::optional<ConfigFormat> FormatNamed(const std::string& name);
 enum class RunFile { kArguments, kAdapter, kLaunch };  // kLaunch: of accelerate
 
 // How the settings are written, for advice.
-enum class Syntax { kJson, kYaml, kScript, kMegatronYaml };
+enum class Syntax {
+  kJson,
+  kYaml,
+  kScript,
+  kMegatronYaml,  // fields of Megatron-LM's names: "micro_batch_size: 2"
+  kOptionYaml     // its options as keys: "--micro-batch-size: 2"
+};
 
 // Returns what a change says to write, with the Trainer's own arguments as the user writes them.
 std::string InSyntax(Syntax syntax, std::string argument);
@@ -339,6 +345,8 @@ struct UserConfig {
   // such file, `without_launch` is what the rest says: a file may still come.
   std::vector<Setting> launch;
   std::shared_ptr<const UserConfig> without_launch;
+  // If the file changes a configuration that is not read, what people are told of the rest.
+  std::string left_out;
 
   bool Has(Field field) const { return fields.count(field) > 0; }
   // If the value is not of the type that is asked for, these throw a CommandError(kBadInput) that
