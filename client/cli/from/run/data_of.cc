@@ -328,17 +328,16 @@ void SetRunData(const UserConfig& config, const JobFlags& flags, UserRun* run) {
   const bool known = samples > 0;
   run->knows_samples = known;
   if (!known) samples = kDefaultSamples;
-  v1::Histogram* histogram = run->job.mutable_dataset()->mutable_histogram();
-  // A job without data is planned with invented samples, which its packs hold whole.
-  const int64_t invented = planner::kDefaultTextTokens;
-  if (!flags.job_file.empty() && !hugging_face && !known && run->seq_length > invented) {
-    histogram->add_llm_tokens(invented);
-    histogram->add_sample_count(samples);
+  // A job without data is planned with the planner's own samples, of which packs may hold several.
+  if (!flags.job_file.empty() && !hugging_face && !known &&
+      run->seq_length > planner::kDefaultTextTokens) {
     run->assumed.push_back(fmt::format(
-        "data: {} samples, each of {} tokens, because --job has none; packs of {} tokens", samples,
-        invented, run->seq_length));
+        "data: the planner's own samples, because --job has none, in packs of at most {} "
+        "tokens",
+        run->seq_length));
     return;
   }
+  v1::Histogram* histogram = run->job.mutable_dataset()->mutable_histogram();
   histogram->add_llm_tokens(run->seq_length);
   histogram->add_sample_count(samples);
   run->fixed_lengths = true;
